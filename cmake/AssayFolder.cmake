@@ -1,0 +1,98 @@
+# One target a folder of src/, linking only the folders before it; then libassay out of them all.
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+# Optimized builds are -O2 -g. assert() stays on: it guards against our own mistakes only.
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+find_program(ASSAY_CCACHE ccache)
+if(ASSAY_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER "${ASSAY_CCACHE}")
+endif()
+
+find_package(PkgConfig REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(TIFF REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(OPENJPEG REQUIRED IMPORTED_TARGET libopenjp2)
+
+add_library(assay_flags INTERFACE)
+target_compile_definitions(assay_flags INTERFACE _GNU_SOURCE
+                           ASSAY_VERSION="${PROJECT_VERSION}")
+target_compile_options(assay_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  # Sums and products are what this program accounts for: no contraction, no reordering.
+  -ffp-contract=off -fno-math-errno -fno-trapping-math)
+if(ASSAY_WERROR)
+  target_compile_options(assay_flags INTERFACE -Werror)
+endif()
+if(ASSAY_SANITIZE)
+  target_compile_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
+endif()
+target_include_directories(assay_flags INTERFACE "${PROJECT_SOURCE_DIR}/src"
+                           "${PROJECT_SOURCE_DIR}/include")
+
+set_property(GLOBAL PROPERTY ASSAY_FOLDERS "")
+
+# assay_folder(NAME [LIBRARIES ...]): src/NAME/**.c as an object library.
+function(assay_folder name)
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.c")
+  get_property(lower GLOBAL PROPERTY ASSAY_FOLDERS)
+  add_library(assay_${name} OBJECT ${sources})
+  target_link_libraries(assay_${name} PUBLIC assay_flags ${arg_LIBRARIES})
+  foreach(folder IN LISTS lower)
+    get_target_property(libraries assay_${folder} ASSAY_LIBRARIES)
+    if(libraries)
+      target_link_libraries(assay_${name} PUBLIC ${libraries})
+    endif()
+  endforeach()
+  set_target_properties(assay_${name} PROPERTIES ASSAY_LIBRARIES "${arg_LIBRARIES}")
+  if(COMMAND assay_generate_${name})
+    cmake_language(CALL assay_generate_${name} assay_${name})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ASSAY_FOLDERS ${name})
+endfunction()
+
+# libassay, shared and static, from all folders.
+function(assay_libraries)
+  get_property(folders GLOBAL PROPERTY ASSAY_FOLDERS)
+  foreach(kind IN ITEMS SHARED STATIC)
+    string(TOLOWER ${kind} suffix)
+    set(target assay_lib_${suffix})
+    add_library(${target} ${kind})
+    foreach(folder IN LISTS folders)
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:assay_${folder}>)
+      get_target_property(libraries assay_${folder} ASSAY_LIBRARIES)
+      if(libraries)
+        target_link_libraries(${target} PRIVATE ${libraries})
+      endif()
+    endforeach()
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:assay_flags>)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME assay LINKER_LANGUAGE C
+                          EXPORT_NAME ${suffix})
+    target_include_directories(${target} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  endforeach()
+  set_target_properties(assay_lib_shared PROPERTIES VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR})
+  target_link_options(assay_lib_shared PRIVATE -Wl,--no-undefined)
+  add_library(assay::assay ALIAS assay_lib_shared)
+endfunction()

@@ -1,0 +1,160 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+// ---- mappings ---------------------------------------------------------------------------------
+
+struct assay_mapping {
+  _Atomic int refs;
+  uint8_t* data;
+  size_t size;
+  bool mapped;  // else allocated
+};
+
+static assay_status_t map_fd(int fd, const char* path, assay_mapping_t* m) {
+  struct stat info;
+  if (fstat(fd, &info)) return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s': %s", path, strerror(errno));
+  if (S_ISDIR(info.st_mode))
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' is a folder; give a file", path);
+  if (!S_ISREG(info.st_mode))
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "'%s' is not a regular file", path);
+  m->size = (size_t)info.st_size;
+  if (!m->size) return NULL;
+  void* p = mmap(NULL, m->size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (p == MAP_FAILED)
+    return ASSAY_ERROR(ASSAY_NO_MEMORY, "'%s': cannot map %zu bytes: %s", path, m->size,
+                       strerror(errno));
+  m->data = p;
+  m->mapped = true;
+  return NULL;
+}
+
+assay_status_t assay_mapping_open(const char* path, assay_mapping_t** out) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s': %s", path, strerror(errno));
+  assay_mapping_t* m = NULL;
+  assay_status_t st = ASSAY_NEW(&m);
+  if (!st) {
+    m->refs = 1;
+    st = map_fd(fd, path, m);
+  }
+  close(fd);
+  if (st) return assay_mapping_release(m), st;
+  *out = m;
+  return NULL;
+}
+
+assay_status_t assay_mapping_copy(const void* data, size_t size, assay_mapping_t** out) {
+  assay_mapping_t* m = NULL;
+  ASSAY_TRY(ASSAY_NEW(&m));
+  m->refs = 1;
+  m->size = size;
+  m->data = assay_malloc(size);
+  if (!m->data) return assay_free(m), assay_status_no_memory();
+  if (size) memcpy(m->data, data, size);
+  *out = m;
+  return NULL;
+}
+
+void assay_mapping_retain(assay_mapping_t* m) { atomic_fetch_add(&m->refs, 1); }
+
+void assay_mapping_release(assay_mapping_t* m) {
+  if (!m || atomic_fetch_sub(&m->refs, 1) != 1) return;
+  if (m->mapped)
+    munmap(m->data, m->size);
+  else
+    assay_free(m->data);
+  assay_free(m);
+}
+
+const uint8_t* assay_mapping_data(const assay_mapping_t* m) { return m->data; }
+size_t assay_mapping_size(const assay_mapping_t* m) { return m->size; }
+
+// ---- writers ----------------------------------------------------------------------------------
+
+struct assay_writer {
+  FILE* file;
+  uint64_t offset;
+  char *path, *temporary;
+};
+
+static void writer_free(assay_writer_t* w) {
+  assay_free(w->path);
+  assay_free(w->temporary);
+  assay_free(w);
+}
+
+assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
+  static const char suffix[] = ".XXXXXX";
+  size_t n = strlen(path);
+  assay_writer_t* w = NULL;
+  ASSAY_TRY(ASSAY_NEW(&w));
+  w->path = assay_malloc(n + 1);
+  w->temporary = assay_malloc(n + sizeof suffix);
+  if (!w->path || !w->temporary) return writer_free(w), assay_status_no_memory();
+  memcpy(w->path, path, n + 1);
+  memcpy(w->temporary, path, n);
+  memcpy(w->temporary + n, suffix, sizeof suffix);
+  int fd = mkstemp(w->temporary);
+  if (fd >= 0) {
+    // mkstemp makes private files; the finished one gets what the user's umask grants.
+    mode_t mask = umask(0);
+    umask(mask);
+    if (fchmod(fd, 0666 & ~mask) || !(w->file = fdopen(fd, "wb"))) {
+      close(fd);
+      unlink(w->temporary);
+    }
+  }
+  if (!w->file) {
+    assay_status_t st =
+        ASSAY_ERROR(ASSAY_NOT_FOUND, "cannot write '%s': %s", path, strerror(errno));
+    return writer_free(w), st;
+  }
+  *out = w;
+  return NULL;
+}
+
+assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) {
+  if (n && fwrite(data, 1, n, w->file) != n)
+    return ASSAY_ERROR(ASSAY_DEVICE, "cannot write '%s': %s", w->path, strerror(errno));
+  w->offset += n;
+  return NULL;
+}
+
+uint64_t assay_writer_offset(const assay_writer_t* w) { return w->offset; }
+
+assay_status_t assay_writer_commit(assay_writer_t* w) {
+  assay_status_t st = NULL;
+  bool flushed = !fflush(w->file) && !fsync(fileno(w->file));
+  if (fclose(w->file) || !flushed || rename(w->temporary, w->path)) {
+    st = ASSAY_ERROR(ASSAY_DEVICE, "cannot write '%s': %s", w->path, strerror(errno));
+    unlink(w->temporary);
+  }
+  writer_free(w);
+  return st;
+}
+
+void assay_writer_abandon(assay_writer_t* w) {
+  if (!w) return;
+  fclose(w->file);
+  unlink(w->temporary);
+  writer_free(w);
+}
+
+assay_status_t assay_file_write(const char* path, const void* data, size_t n) {
+  assay_writer_t* w = NULL;
+  ASSAY_TRY(assay_writer_open(path, &w));
+  assay_status_t st = assay_writer_write(w, data, n);
+  if (st) return assay_writer_abandon(w), st;
+  return assay_writer_commit(w);
+}

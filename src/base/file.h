@@ -1,0 +1,34 @@
+// Files: mapped for reading, replaced whole when written.
+#ifndef ASSAY_BASE_FILE_H_
+#define ASSAY_BASE_FILE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// A file mapped read-only; counted, since tensors point into it.
+typedef struct assay_mapping assay_mapping_t;
+assay_status_t assay_mapping_open(const char* path, assay_mapping_t** out) ASSAY_MUST_USE;
+// The same for bytes in memory, which are copied (for models that do not come from a file).
+assay_status_t assay_mapping_copy(const void* data, size_t size,
+                                  assay_mapping_t** out) ASSAY_MUST_USE;
+void assay_mapping_retain(assay_mapping_t* m);
+void assay_mapping_release(assay_mapping_t* m);  // NULL is allowed
+const uint8_t* assay_mapping_data(const assay_mapping_t* m);
+size_t assay_mapping_size(const assay_mapping_t* m);
+
+// Writes a file under a temporary name beside it and renames it when it is complete and on disk:
+// readers see the old file or the new one, whatever happens.
+typedef struct assay_writer assay_writer_t;
+assay_status_t assay_writer_open(const char* path, assay_writer_t** out) ASSAY_MUST_USE;
+assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) ASSAY_MUST_USE;
+uint64_t assay_writer_offset(const assay_writer_t* w);
+// Ends the file and puts it in place. The writer is gone either way.
+assay_status_t assay_writer_commit(assay_writer_t* w) ASSAY_MUST_USE;
+// Throws the temporary file away; NULL is allowed.
+void assay_writer_abandon(assay_writer_t* w);
+
+assay_status_t assay_file_write(const char* path, const void* data, size_t n) ASSAY_MUST_USE;
+
+#endif  // ASSAY_BASE_FILE_H_

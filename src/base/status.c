@@ -1,0 +1,83 @@
+#include "base/status.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct assay_status {
+  assay_code_t code;
+  const char* file;
+  int line;
+  char* message;  // behind the struct, in the same allocation
+};
+
+// What remains when there is no memory left for a message of its own.
+static char no_memory_message[] = "out of memory: free some, or use a smaller model or batch";
+static struct assay_status no_memory = {ASSAY_NO_MEMORY, __FILE__, 0, no_memory_message};
+
+static struct assay_status* make(const char* file, int line, assay_code_t code, const char* prefix,
+                                 const char* format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int n = vsnprintf(NULL, 0, format, args);
+  size_t head = prefix ? strlen(prefix) : 0;
+  struct assay_status* s = n < 0 ? NULL : assay_malloc(sizeof *s + head + (size_t)n + 1);
+  if (s) {
+    s->code = code;
+    s->file = file;
+    s->line = line;
+    s->message = (char*)(s + 1);
+    vsnprintf(s->message, (size_t)n + 1, format, again);
+    if (head) memcpy(s->message + n, prefix, head + 1);
+  }
+  va_end(again);
+  return s ? s : &no_memory;
+}
+
+assay_status_t assay_status_make(const char* file, int line, assay_code_t code, const char* format,
+                                 ...) {
+  va_list args;
+  va_start(args, format);
+  assay_status_t s = make(file, line, code, NULL, format, args);
+  va_end(args);
+  return s;
+}
+
+assay_status_t assay_status_no_memory(void) { return &no_memory; }
+
+assay_status_t assay_status_note(assay_status_t status, const char* format, ...) {
+  if (!status || status == &no_memory) return status;
+  size_t n = strlen(status->message);
+  char* tail = assay_malloc(n + 3);
+  if (!tail) return status;
+  memcpy(tail, ": ", 2);
+  memcpy(tail + 2, status->message, n + 1);
+  va_list args;
+  va_start(args, format);
+  assay_status_t s = make(status->file, status->line, status->code, tail, format, args);
+  va_end(args);
+  assay_free(tail);
+  if (s == &no_memory) return status;
+  assay_status_free(status);
+  return s;
+}
+
+assay_status_t assay_status_join(assay_status_t first, assay_status_t second) {
+  if (!first) return second;
+  assay_status_free(second);
+  return first;
+}
+
+const char* assay_status_file(assay_status_t status) { return status ? status->file : ""; }
+int assay_status_line(assay_status_t status) { return status ? status->line : 0; }
+
+assay_code_t assay_status_code(assay_status_t status) { return status ? status->code : ASSAY_OK; }
+
+const char* assay_status_message(assay_status_t status) {
+  return status ? status->message : "";
+}
+
+void assay_status_free(assay_status_t status) {
+  if (status != &no_memory) assay_free(status);
+}

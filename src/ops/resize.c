@@ -1,0 +1,3 @@
+#include "ops/families.h"
+
+const assay_op_t assay_ops_resize[] = {{0}};

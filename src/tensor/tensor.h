@@ -1,0 +1,144 @@
+// Host tensors, and the sequences, optionals and maps of them that ONNX has.
+//
+// A tensor has an element type (what the model says) and a store (how the elements lie in memory):
+//
+//   store   element                  for
+//   F64     double                   every float type; what kernels read and write
+//   I64     int64_t                  every integer type and bool (0 or 1); uint64 by its bits
+//   C128    double[2]                complex types
+//   STR     assay_string_t           strings
+//   PACKED  as in ONNX's raw_data    weights as they lie in the file, inputs as they came
+//
+// The first four are called canonical. Elements are contiguous, row-major, always.
+#ifndef ASSAY_TENSOR_TENSOR_H_
+#define ASSAY_TENSOR_TENSOR_H_
+
+#include <assay/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { ASSAY_MAX_RANK = 32 };
+
+typedef enum assay_kind {
+  ASSAY_KIND_TENSOR = 0,
+  ASSAY_KIND_SEQUENCE,
+  ASSAY_KIND_OPTIONAL,
+  ASSAY_KIND_MAP,
+} assay_kind_t;
+
+typedef enum assay_store {
+  ASSAY_STORE_F64 = 0,
+  ASSAY_STORE_I64,
+  ASSAY_STORE_C128,
+  ASSAY_STORE_STR,
+  ASSAY_STORE_PACKED,
+} assay_store_t;
+
+typedef struct assay_string {
+  const char* text;  // not NUL-terminated for sure; may hold NULs
+  size_t len;
+} assay_string_t;
+
+// Counted and, once shared, not changed. Fields are read freely; only src/tensor writes them,
+// and a kernel writes the elements of the outputs that it creates.
+typedef struct assay_tensor {
+  _Atomic int refs;
+  assay_kind_t kind;
+  // TENSOR. For the other kinds `type` is the element type of the tensors within, or UNDEFINED.
+  assay_type_t type;
+  assay_store_t store;
+  int rank;
+  int64_t dims[ASSAY_MAX_RANK];
+  int64_t size;  // elements; 1 for a scalar
+  void* data;    // never NULL, even without elements
+  // SEQUENCE: n items. OPTIONAL: 0 or 1. MAP: keys (int64 or string, 1-D) and values (1-D).
+  struct assay_tensor** items;
+  int64_t n_items;
+  // Who owns the bytes.
+  void (*release)(void* owner);  // NULL: owner was allocated with assay_malloc, or is NULL
+  void* owner;
+} assay_tensor_t;
+
+// The store that holds a type canonically.
+assay_store_t assay_type_store(assay_type_t type);
+// Bytes of one canonical element.
+size_t assay_store_elem_bytes(assay_store_t store);
+
+// A canonical tensor whose elements are not set (strings: empty). Dims are checked: each 0 or
+// more, the product and its bytes not past what the machine can hold.
+assay_status_t assay_tensor_create(assay_type_t type, int rank, const int64_t* dims,
+                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// The same, zeroed.
+assay_status_t assay_tensor_create_zero(assay_type_t type, int rank, const int64_t* dims,
+                                        assay_tensor_t** out) ASSAY_MUST_USE;
+// A packed tensor over bytes that belong to `owner`; release(owner) is called at the end (also if
+// this fails). bytes must be exactly what the shape takes: CORRUPT otherwise.
+assay_status_t assay_tensor_wrap_packed(assay_type_t type, int rank, const int64_t* dims,
+                                        const void* data, int64_t bytes,
+                                        void (*release)(void* owner), void* owner,
+                                        assay_tensor_t** out) ASSAY_MUST_USE;
+// A packed tensor with room of its own, elements not set.
+assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int64_t* dims,
+                                          assay_tensor_t** out) ASSAY_MUST_USE;
+// The same elements under another shape of as many elements; shares the bytes.
+assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dims,
+                                 assay_tensor_t** out) ASSAY_MUST_USE;
+// The same elements under another type with the same store (for a declared type that differs).
+assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type,
+                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// Canonical form: the tensor itself, retained, or a converted copy. Sequences etc.: themselves.
+assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
+// Packed form of numbers, rounded to the type (ties to even, overflow to infinity).
+assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
+// A copy in the same store that may be written.
+assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
+
+assay_tensor_t* assay_tensor_retain(assay_tensor_t* t);  // NULL is allowed; returns t
+void assay_tensor_release(assay_tensor_t* t);            // NULL is allowed
+
+// Small tensors.
+assay_status_t assay_tensor_scalar_f64(assay_type_t type, double x,
+                                       assay_tensor_t** out) ASSAY_MUST_USE;
+assay_status_t assay_tensor_scalar_i64(assay_type_t type, int64_t x,
+                                       assay_tensor_t** out) ASSAY_MUST_USE;
+assay_status_t assay_tensor_vector_i64(assay_type_t type, int64_t n, const int64_t* x,
+                                       assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Sets an element of a string tensor to a copy of the text.
+assay_status_t assay_tensor_set_string(assay_tensor_t* t, int64_t i, const char* text,
+                                       size_t len) ASSAY_MUST_USE;
+
+// Containers. The items are retained. A sequence of 0 items has the type that is given.
+assay_status_t assay_sequence_create(assay_type_t type, int64_t n, assay_tensor_t* const* items,
+                                     assay_tensor_t** out) ASSAY_MUST_USE;
+assay_status_t assay_optional_create(assay_type_t type, assay_tensor_t* item_or_null,
+                                     assay_tensor_t** out) ASSAY_MUST_USE;
+assay_status_t assay_map_create(assay_tensor_t* keys, assay_tensor_t* values,
+                                assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Elements of canonical tensors.
+static inline double* assay_f64(const assay_tensor_t* t) { return (double*)t->data; }
+static inline int64_t* assay_i64(const assay_tensor_t* t) { return (int64_t*)t->data; }
+static inline double* assay_c128(const assay_tensor_t* t) { return (double*)t->data; }
+static inline assay_string_t* assay_strings(const assay_tensor_t* t) {
+  return (assay_string_t*)t->data;
+}
+
+// Product of dims[from..to); 1 if empty. Dims of an existing tensor cannot overflow.
+static inline int64_t assay_dims_product(const int64_t* dims, int from, int to) {
+  int64_t p = 1;
+  for (int i = from; i < to; i++) p *= dims[i];
+  return p;
+}
+
+// Checked number of elements of a shape: false if a dim is negative or the product overflows.
+bool assay_dims_size(int rank, const int64_t* dims, int64_t* out_size);
+
+// "[1, 3, 224, 224]" into buffer; returns buffer.
+const char* assay_dims_text(int rank, const int64_t* dims, char* buffer, size_t capacity);
+#define ASSAY_DIMS_TEXT(t) assay_dims_text((t)->rank, (t)->dims, (char[512]){0}, 512)
+
+#endif  // ASSAY_TENSOR_TENSOR_H_
