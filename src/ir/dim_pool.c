@@ -208,7 +208,7 @@ int dim_compare(const assay_dim_t* a, const assay_dim_t* b) {
   for (int i = 0; i < a->n && i < b->n; i++) {
     int c = compare_monos(a->terms[i].mono, b->terms[i].mono);
     if (c) return c;
-    if (a->terms[i].coef != b->terms[i].coef) return a->terms[i].coef < b->terms[i].coef ? -1 : 1;
+    if (a->terms[i].coef != b->terms[i].coef) return a->terms[i].coef > b->terms[i].coef ? -1 : 1;
   }
   return a->n > b->n ? -1 : 1;
 }
