@@ -374,13 +374,13 @@ static assay_status_t range_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_fill[] = {
-    {.name = "Expand", .since = 8, .flags = ASSAY_OP_MOVES, .infer = expand_infer,
+    {.domain = "", .name = "Expand", .since = 8, .flags = ASSAY_OP_MOVES, .infer = expand_infer,
      .eval = expand_eval},
-    {.name = "Constant", .since = 1, .flags = ASSAY_OP_MOVES, .infer = constant_infer,
+    {.domain = "", .name = "Constant", .since = 1, .flags = ASSAY_OP_MOVES, .infer = constant_infer,
      .eval = constant_eval},
-    {.name = "ConstantOfShape", .since = 9, .flags = ASSAY_OP_MOVES,
+    {.domain = "", .name = "ConstantOfShape", .since = 9, .flags = ASSAY_OP_MOVES,
      .infer = constant_of_shape_infer, .eval = constant_of_shape_eval},
-    {.name = "Range", .since = 11, .infer = range_infer, .eval = range_eval},
+    {.domain = "", .name = "Range", .since = 11, .infer = range_infer, .eval = range_eval},
     {.domain = "com.microsoft", .name = "Range", .since = 1,
      .schema = "start:T, limit:T, delta?:T -> Y:T | | T=float double int16 int32 int64",
      .infer = range_infer, .eval = range_eval},

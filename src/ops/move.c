@@ -493,15 +493,15 @@ static assay_status_t tile1_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_move[] = {
-    {.name = "Transpose", .since = 1, .flags = ASSAY_OP_MOVES, .infer = transpose_infer,
+    {.domain = "", .name = "Transpose", .since = 1, .flags = ASSAY_OP_MOVES, .infer = transpose_infer,
      .eval = transpose_eval},
-    {.name = "Concat", .since = 1, .flags = ASSAY_OP_MOVES, .infer = concat_infer,
+    {.domain = "", .name = "Concat", .since = 1, .flags = ASSAY_OP_MOVES, .infer = concat_infer,
      .eval = concat_eval},
-    {.name = "Split", .since = 1, .flags = ASSAY_OP_MOVES, .infer = split_infer,
+    {.domain = "", .name = "Split", .since = 1, .flags = ASSAY_OP_MOVES, .infer = split_infer,
      .eval = split_eval},
-    {.name = "Split", .since = 18, .flags = ASSAY_OP_MOVES, .infer = split18_infer,
+    {.domain = "", .name = "Split", .since = 18, .flags = ASSAY_OP_MOVES, .infer = split18_infer,
      .eval = split18_eval},
-    {.name = "Tile", .since = 1, .flags = ASSAY_OP_MOVES, .infer = tile1_infer,
+    {.domain = "", .name = "Tile", .since = 1, .flags = ASSAY_OP_MOVES, .infer = tile1_infer,
      .eval = tile1_eval},
-    {.name = "Tile", .since = 6, .flags = ASSAY_OP_MOVES, .infer = tile_infer, .eval = tile_eval},
+    {.domain = "", .name = "Tile", .since = 6, .flags = ASSAY_OP_MOVES, .infer = tile_infer, .eval = tile_eval},
     {0}};

@@ -268,8 +268,8 @@ static assay_status_t reshape_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_reshape[] = {
-    {.name = "Reshape", .since = 1, .flags = ASSAY_OP_MOVES, .infer = reshape1_infer,
+    {.domain = "", .name = "Reshape", .since = 1, .flags = ASSAY_OP_MOVES, .infer = reshape1_infer,
      .eval = reshape1_eval},
-    {.name = "Reshape", .since = 5, .flags = ASSAY_OP_MOVES, .infer = reshape_infer,
+    {.domain = "", .name = "Reshape", .since = 5, .flags = ASSAY_OP_MOVES, .infer = reshape_infer,
      .eval = reshape_eval},
     {0}};

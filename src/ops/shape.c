@@ -301,16 +301,16 @@ static assay_status_t expand_dims_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_shape[] = {
-    {.name = "Shape", .since = 1, .infer = shape_infer, .eval = shape_eval},
-    {.name = "Size", .since = 1, .infer = size_infer, .eval = size_eval},
-    {.name = "Identity", .since = 1, .flags = ASSAY_OP_MOVES, .infer = identity_infer,
+    {.domain = "", .name = "Shape", .since = 1, .infer = shape_infer, .eval = shape_eval},
+    {.domain = "", .name = "Size", .since = 1, .infer = size_infer, .eval = size_eval},
+    {.domain = "", .name = "Identity", .since = 1, .flags = ASSAY_OP_MOVES, .infer = identity_infer,
      .eval = identity_eval},
-    {.name = "Flatten", .since = 1, .flags = ASSAY_OP_MOVES, .infer = flatten_infer,
+    {.domain = "", .name = "Flatten", .since = 1, .flags = ASSAY_OP_MOVES, .infer = flatten_infer,
      .eval = flatten_eval},
     // Axes as an attribute (1, 11) or as an input (13) are told apart by what is there.
-    {.name = "Squeeze", .since = 1, .flags = ASSAY_OP_MOVES, .infer = squeeze_infer,
+    {.domain = "", .name = "Squeeze", .since = 1, .flags = ASSAY_OP_MOVES, .infer = squeeze_infer,
      .eval = squeeze_eval},
-    {.name = "Unsqueeze", .since = 1, .flags = ASSAY_OP_MOVES, .infer = unsqueeze_infer,
+    {.domain = "", .name = "Unsqueeze", .since = 1, .flags = ASSAY_OP_MOVES, .infer = unsqueeze_infer,
      .eval = unsqueeze_eval},
     {.domain = "com.microsoft", .name = "ExpandDims", .since = 1, .flags = ASSAY_OP_MOVES,
      .schema = "X:T, axis:M -> Y:T | | T=ALL; M=int32", .infer = expand_dims_infer,

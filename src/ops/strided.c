@@ -237,6 +237,45 @@ assay_status_t assay_copy_run(const assay_tensor_t* from, int64_t from_offset, a
   return assay_copy_strided(1, &n, from, from_offset, &one, to, to_offset, &one);
 }
 
+// Where row `row` starts in `from`, all dims but the last.
+static int64_t mapped_row(int rank, const int64_t* dims, const int64_t* const* tables,
+                          int64_t row) {
+  int64_t offset = 0;
+  for (int i = rank - 2; i >= 0; i--) {
+    offset += tables[i][row % dims[i]];
+    row /= dims[i];
+  }
+  return offset;
+}
+
+assay_status_t assay_copy_mapped(int rank, const int64_t* dims, const int64_t* const* tables,
+                                 const assay_tensor_t* from, assay_tensor_t* to) {
+  if (rank == 0) return assay_copy_run(from, 0, to, 0, 1);
+  if (to->size == 0) return NULL;
+  int64_t cols = dims[rank - 1], rows = to->size / cols;
+  const int64_t* last = tables[rank - 1];
+  if (from->store == ASSAY_STORE_STR) {
+    for (int64_t k = 0; k < to->size; k++) {
+      int64_t at = mapped_row(rank, dims, tables, k / cols) + last[k % cols];
+      assay_string_t s = assay_strings(from)[at];
+      ASSAY_TRY(assay_tensor_set_string(to, k, s.text, s.len));
+    }
+    return NULL;
+  }
+  int64_t words = from->store == ASSAY_STORE_C128 ? 2 : 1;
+#pragma omp parallel for schedule(static) if (to->size > PARALLEL_WORDS)
+  for (int64_t r = 0; r < rows; r++) {
+    const word_t* in = (const word_t*)from->data + words * mapped_row(rank, dims, tables, r);
+    word_t* out = (word_t*)to->data + words * r * cols;
+    for (int64_t k = 0; words == 1 && k < cols; k++) out[k] = in[last[k]];
+    for (int64_t k = 0; words == 2 && k < cols; k++) {
+      out[2 * k] = in[2 * last[k]];
+      out[2 * k + 1] = in[2 * last[k] + 1];
+    }
+  }
+  return NULL;
+}
+
 assay_status_t assay_fill_from(assay_tensor_t* to, const assay_tensor_t* from, int64_t i) {
   int64_t zero = 0, one = 1;
   return assay_copy_strided(1, &to->size, from, i, &zero, to, 0, &one);
