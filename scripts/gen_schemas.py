@@ -89,7 +89,7 @@ def attr_row(a):
 
 
 def main(path):
-    params, attrs, rows = Table("params", "assay_param_t"), Table("attr_specs", "assay_attr_spec_t"), []
+    params, attrs, rows = Table("schema_params", "assay_param_t"), Table("attr_specs", "assay_attr_spec_t"), []
     schemas = sorted(defs.get_all_schemas_with_history(), key=lambda s: (s.domain, s.name, s.since_version))
     top = 2**31 - 1
     for s in schemas:

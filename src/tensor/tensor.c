@@ -1,0 +1,341 @@
+#include "tensor/tensor.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+
+assay_store_t assay_type_store(assay_type_t type) {
+  if (assay_type_is_float(type)) return ASSAY_STORE_F64;
+  if (assay_type_is_complex(type)) return ASSAY_STORE_C128;
+  return type == ASSAY_TYPE_STRING ? ASSAY_STORE_STR : ASSAY_STORE_I64;
+}
+
+size_t assay_store_elem_bytes(assay_store_t store) {
+  switch (store) {
+    case ASSAY_STORE_C128:
+      return 2 * sizeof(double);
+    case ASSAY_STORE_STR:
+      return sizeof(assay_string_t);
+    default:
+      return sizeof(double);
+  }
+}
+
+bool assay_dims_size(int rank, const int64_t* dims, int64_t* out_size) {
+  int64_t size = 1;
+  bool empty = false;
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] < 0) return false;
+    if (!dims[i]) {
+      empty = true;
+    } else if (!assay_mul_i64(size, dims[i], &size)) {
+      return false;
+    }
+  }
+  *out_size = empty ? 0 : size;
+  return true;
+}
+
+const char* assay_dims_text(int rank, const int64_t* dims, char* buffer, size_t capacity) {
+  size_t used = 0;
+  for (int i = 0; i <= rank && used < capacity; i++) {
+    int n = i < rank ? snprintf(buffer + used, capacity - used, "%s%lld", i ? ", " : "[",
+                                (long long)dims[i])
+                     : snprintf(buffer + used, capacity - used, "%s", rank ? "]" : "[]");
+    if (n < 0) break;
+    used += (size_t)n;
+  }
+  return buffer;
+}
+
+// ---- life and death -------------------------------------------------------------------------
+
+static void strings_free(void* owner) {
+  assay_tensor_t* t = owner;
+  assay_string_t* s = t->data;
+  for (int64_t i = 0; i < t->size; i++) assay_free((void*)(uintptr_t)s[i].text);
+  assay_free(s);
+}
+
+static void release_tensor(void* owner) { assay_tensor_release(owner); }
+
+assay_tensor_t* assay_tensor_retain(assay_tensor_t* t) {
+  if (t) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+  return t;
+}
+
+void assay_tensor_release(assay_tensor_t* t) {
+  if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) return;
+  for (int64_t i = 0; i < t->n_items; i++) assay_tensor_release(t->items[i]);
+  assay_free(t->items);
+  if (t->release)
+    t->release(t->owner);
+  else
+    assay_free(t->owner);
+  assay_free(t);
+}
+
+// A tensor without bytes. Checks the shape; *out_size gets its elements.
+static assay_status_t create_head(assay_type_t type, int rank, const int64_t* dims,
+                                  assay_tensor_t** out) {
+  int64_t size = 0;
+  if (type <= ASSAY_TYPE_UNDEFINED || type >= ASSAY_TYPE_COUNT)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "element type %d is not one that ONNX defines",
+                       (int)type);
+  if (rank < 0 || rank > ASSAY_MAX_RANK)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "rank %d; tensors of up to %d dimensions are supported",
+                       rank, ASSAY_MAX_RANK);
+  if (!assay_dims_size(rank, dims, &size))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "shape %s has a negative dimension or more elements than can be counted",
+                       assay_dims_text(rank, dims, (char[512]){0}, 512));
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(ASSAY_NEW(&t));
+  t->refs = 1;
+  t->type = type;
+  t->rank = rank;
+  if (rank) memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+  t->size = size;
+  *out = t;
+  return NULL;
+}
+
+// A canonical tensor; zeroed if asked, or if its elements are pointers.
+static assay_status_t create(assay_type_t type, int rank, const int64_t* dims, bool zero,
+                             assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(create_head(type, rank, dims, &t));
+  t->store = assay_type_store(type);
+  size_t elem = assay_store_elem_bytes(t->store);
+  int64_t bytes = 0;
+  if (assay_mul_i64(t->size, (int64_t)elem, &bytes))
+    t->data = zero || t->store == ASSAY_STORE_STR ? assay_calloc((size_t)t->size, elem)
+                                                  : assay_malloc((size_t)bytes);
+  if (!t->data) {
+    assay_status_t st = ASSAY_ERROR(
+        ASSAY_NO_MEMORY, "no memory for a tensor %s[%s] of %lld elements", assay_type_name(type),
+        ASSAY_DIMS_TEXT(t), (long long)t->size);
+    assay_free(t);
+    return st;
+  }
+  t->owner = t->data;
+  if (t->store == ASSAY_STORE_STR) {
+    t->owner = t;
+    t->release = strings_free;
+  }
+  *out = t;
+  return NULL;
+}
+
+assay_status_t assay_tensor_create(assay_type_t type, int rank, const int64_t* dims,
+                                   assay_tensor_t** out) {
+  return create(type, rank, dims, false, out);
+}
+
+assay_status_t assay_tensor_create_zero(assay_type_t type, int rank, const int64_t* dims,
+                                        assay_tensor_t** out) {
+  return create(type, rank, dims, true, out);
+}
+
+assay_status_t assay_tensor_wrap_packed(assay_type_t type, int rank, const int64_t* dims,
+                                        const void* data, int64_t bytes,
+                                        void (*release)(void* owner), void* owner,
+                                        assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  int64_t want = 0;
+  assay_status_t st = create_head(type, rank, dims, &t);
+  if (!st && (!assay_type_packed_bytes(type, t->size, &want) || want != bytes))
+    st = ASSAY_ERROR(ASSAY_CORRUPT, "data has %lld bytes, but %s%s takes %lld", (long long)bytes,
+                     assay_type_name(type), ASSAY_DIMS_TEXT(t), (long long)want);
+  if (st) {
+    assay_free(t);
+    if (release) release(owner);
+    return st;
+  }
+  t->store = ASSAY_STORE_PACKED;
+  t->data = (void*)(uintptr_t)(data ? data : "");
+  t->release = release;
+  t->owner = release ? owner : NULL;
+  *out = t;
+  return NULL;
+}
+
+assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int64_t* dims,
+                                          assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  int64_t bytes = 0;
+  ASSAY_TRY(create_head(type, rank, dims, &t));
+  if (assay_type_packed_bytes(type, t->size, &bytes)) t->data = assay_malloc((size_t)bytes);
+  if (!t->data) return assay_free(t), assay_status_no_memory();
+  t->store = ASSAY_STORE_PACKED;
+  t->owner = t->data;
+  *out = t;
+  return NULL;
+}
+
+assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dims,
+                                 assay_tensor_t** out) {
+  assay_tensor_t* v = NULL;
+  ASSAY_TRY(create_head(t->type, rank, dims, &v));
+  if (v->size != t->size) {
+    assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                                    "shape %s has %lld elements, the tensor %s has %lld",
+                                    ASSAY_DIMS_TEXT(v), (long long)v->size, ASSAY_DIMS_TEXT(t),
+                                    (long long)t->size);
+    assay_free(v);
+    return st;
+  }
+  v->store = t->store;
+  v->data = t->data;
+  v->release = release_tensor;
+  v->owner = assay_tensor_retain(t);
+  *out = v;
+  return NULL;
+}
+
+assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {
+  if (t->type == type) {
+    *out = assay_tensor_retain(t);
+    return NULL;
+  }
+  if (t->store == ASSAY_STORE_PACKED || assay_type_store(type) != t->store)
+    return ASSAY_ERROR(ASSAY_INTERNAL, "a %s tensor cannot pass as %s", assay_type_name(t->type),
+                       assay_type_name(type));
+  ASSAY_TRY(assay_tensor_view(t, t->rank, t->dims, out));
+  (*out)->type = type;
+  return NULL;
+}
+
+// ---- conversion -----------------------------------------------------------------------------
+
+// Elements converted by one thread at a time; a multiple of 8, so that packed bits end on bytes.
+enum { CHUNK = 1 << 16 };
+
+assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) {
+  if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_PACKED) {
+    *out = assay_tensor_retain(t);
+    return NULL;
+  }
+  assay_tensor_t* w = NULL;
+  ASSAY_TRY(assay_tensor_create(t->type, t->rank, t->dims, &w));
+  size_t elem = assay_store_elem_bytes(w->store);
+#pragma omp parallel for schedule(static) if (t->size > 4 * CHUNK)
+  for (int64_t i = 0; i < t->size; i += CHUNK) {
+    int64_t n = t->size - i < CHUNK ? t->size - i : CHUNK;
+    assay_unpack(t->type, t->data, i, n, (char*)w->data + (size_t)i * elem);
+  }
+  *out = w;
+  return NULL;
+}
+
+assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) {
+  if (t->kind != ASSAY_KIND_TENSOR || t->store == ASSAY_STORE_STR)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "only tensors of numbers can be packed");
+  if (t->store == ASSAY_STORE_PACKED) {
+    *out = assay_tensor_retain(t);
+    return NULL;
+  }
+  assay_tensor_t* p = NULL;
+  ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &p));
+  size_t elem = assay_store_elem_bytes(t->store);
+#pragma omp parallel for schedule(static) if (t->size > 4 * CHUNK)
+  for (int64_t i = 0; i < t->size; i += CHUNK) {
+    int64_t n = t->size - i < CHUNK ? t->size - i : CHUNK, offset = 0;
+    (void)assay_type_packed_bytes(t->type, i, &offset);
+    assay_pack(t->type, (const char*)t->data + (size_t)i * elem, n, (char*)p->data + offset,
+               ASSAY_OVERFLOW_IEEE);
+  }
+  *out = p;
+  return NULL;
+}
+
+assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) {
+  assay_tensor_t* c = NULL;
+  assay_status_t st = NULL;
+  if (t->kind != ASSAY_KIND_TENSOR)
+    return ASSAY_ERROR(ASSAY_INTERNAL, "only tensors can be copied");
+  if (t->store == ASSAY_STORE_PACKED) {
+    ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &c));
+    int64_t bytes = 0;
+    (void)assay_type_packed_bytes(t->type, t->size, &bytes);
+    if (bytes) memcpy(c->data, t->data, (size_t)bytes);
+  } else {
+    ASSAY_TRY(assay_tensor_create(t->type, t->rank, t->dims, &c));
+    if (t->store == ASSAY_STORE_STR) {
+      const assay_string_t* s = assay_strings(t);
+      for (int64_t i = 0; i < t->size && !st; i++)
+        st = assay_tensor_set_string(c, i, s[i].text, s[i].len);
+      if (st) return assay_tensor_release(c), st;
+    } else if (t->size) {
+      memcpy(c->data, t->data, (size_t)t->size * assay_store_elem_bytes(t->store));
+    }
+  }
+  *out = c;
+  return NULL;
+}
+
+// ---- small tensors, strings, containers -------------------------------------------------------
+
+assay_status_t assay_tensor_scalar_f64(assay_type_t type, double x, assay_tensor_t** out) {
+  ASSAY_TRY(assay_tensor_create(type, 0, NULL, out));
+  assay_f64(*out)[0] = x;
+  return NULL;
+}
+
+assay_status_t assay_tensor_scalar_i64(assay_type_t type, int64_t x, assay_tensor_t** out) {
+  ASSAY_TRY(assay_tensor_create(type, 0, NULL, out));
+  assay_i64(*out)[0] = x;
+  return NULL;
+}
+
+assay_status_t assay_tensor_vector_i64(assay_type_t type, int64_t n, const int64_t* x,
+                                       assay_tensor_t** out) {
+  ASSAY_TRY(assay_tensor_create(type, 1, &n, out));
+  if (n) memcpy((*out)->data, x, (size_t)n * sizeof *x);
+  return NULL;
+}
+
+assay_status_t assay_tensor_set_string(assay_tensor_t* t, int64_t i, const char* text, size_t len) {
+  char* copy = len < SIZE_MAX ? assay_malloc(len + 1) : NULL;
+  if (!copy) return assay_status_no_memory();
+  if (len) memcpy(copy, text, len);
+  copy[len] = 0;
+  assay_string_t* s = &assay_strings(t)[i];
+  assay_free((void*)(uintptr_t)s->text);
+  *s = (assay_string_t){copy, len};
+  return NULL;
+}
+
+static assay_status_t create_container(assay_kind_t kind, assay_type_t type, int64_t n,
+                                       assay_tensor_t* const* items, assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(ASSAY_NEW(&t));
+  assay_status_t st = assay_new_array((size_t)n, sizeof *t->items, &t->items);
+  if (st) return assay_free(t), st;
+  t->refs = 1;
+  t->kind = kind;
+  t->type = type;
+  t->n_items = n;
+  for (int64_t i = 0; i < n; i++) t->items[i] = assay_tensor_retain(items[i]);
+  *out = t;
+  return NULL;
+}
+
+assay_status_t assay_sequence_create(assay_type_t type, int64_t n, assay_tensor_t* const* items,
+                                     assay_tensor_t** out) {
+  return create_container(ASSAY_KIND_SEQUENCE, type, n, items, out);
+}
+
+assay_status_t assay_optional_create(assay_type_t type, assay_tensor_t* item_or_null,
+                                     assay_tensor_t** out) {
+  return create_container(ASSAY_KIND_OPTIONAL, type, item_or_null ? 1 : 0, &item_or_null, out);
+}
+
+assay_status_t assay_map_create(assay_tensor_t* keys, assay_tensor_t* values,
+                                assay_tensor_t** out) {
+  assay_tensor_t* both[2] = {keys, values};
+  return create_container(ASSAY_KIND_MAP, keys->type, 2, both, out);
+}
