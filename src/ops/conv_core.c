@@ -1,5 +1,4 @@
 // Convolution as a product of matrices, tile by tile, and depthwise convolution directly.
-#include <assert.h>
 #include <cblas.h>
 #include <math.h>
 #include <string.h>
@@ -497,6 +496,9 @@ void assay_conv_cost(const assay_eval_t* c, size_t x, size_t w, size_t bias, boo
   assay_conv_t s;
   assay_status_t st = assay_conv_read(c->node, c->in[x], c->in[w], has_bias ? c->in[bias] : NULL,
                                       channels_last, &s);
-  if (st) return assay_status_free(st);  // the evaluation says what is wrong
+  if (st) {
+    assay_status_free(st);  // the evaluation says what is wrong
+    return;
+  }
   out->flops = assay_conv_flops(&s, has_bias);
 }
