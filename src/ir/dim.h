@@ -56,5 +56,7 @@ bool assay_dim_eval(const assay_dim_t* d, bool (*lookup)(void* user, const char*
 // d with every occurrence of a plain name replaced.
 const assay_dim_t* assay_dim_replace(assay_dims_t* p, const assay_dim_t* d, const char* name,
                                      const assay_dim_t* by);
+// The same expression in another pool.
+const assay_dim_t* assay_dim_copy(assay_dims_t* to, const assay_dim_t* d);
 
 #endif  // ASSAY_IR_DIM_H_
