@@ -18,6 +18,17 @@ enum { PATH_BYTES = 4096, MAX_DEPTH = 16 };
 
 // ---- finding ----------------------------------------------------------------------------------
 
+// Puts a path together; one that is too long becomes "", which exists nowhere.
+static const char* path_of(char* out, const char* format, ...) ASSAY_PRINTF(2, 3);
+static const char* path_of(char* out, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(out, PATH_BYTES, format, args);
+  va_end(args);
+  if (n < 0 || n >= PATH_BYTES) out[0] = 0;
+  return out;
+}
+
 static bool exists(const char* path) { return access(path, R_OK) == 0; }
 
 static assay_status_t add_case(assay_case_list_t* list, const char* name) {
@@ -31,10 +42,10 @@ static assay_status_t add_case(assay_case_list_t* list, const char* name) {
 
 static assay_status_t find_below(const char* root, const char* relative, int depth,
                                  assay_case_list_t* list) {
-  char path[PATH_BYTES], model[PATH_BYTES + 16], data[PATH_BYTES + 32];
-  snprintf(path, sizeof path, "%s/%s", root, relative);
-  snprintf(model, sizeof model, "%s/model.onnx", path);
-  snprintf(data, sizeof data, "%s/test_data_set_0", path);
+  char path[PATH_BYTES], model[PATH_BYTES], data[PATH_BYTES];
+  path_of(path, "%s/%s", root, relative);
+  path_of(model, "%s/model.onnx", path);
+  path_of(data, "%s/test_data_set_0", path);
   if (exists(model) && exists(data)) return add_case(list, *relative ? relative : ".");
   DIR* dir = depth < MAX_DEPTH ? opendir(path) : NULL;
   if (!dir) {
@@ -76,7 +87,7 @@ void assay_case_list_deinit(assay_case_list_t* list) {
 static assay_status_t read_tolerance(const char* folder, assay_tolerance_t* out) {
   char path[PATH_BYTES];
   *out = (assay_tolerance_t){.rtol = 1e-3, .atol = 1e-7};
-  snprintf(path, sizeof path, "%s/data.json", folder);
+  path_of(path, "%s/data.json", folder);
   if (!exists(path)) return NULL;
   json_error_t error;
   json_t* j = json_load_file(path, 0, &error);
@@ -117,7 +128,7 @@ static size_t count_files(const char* folder, const char* stem) {
   size_t n = 0;
   for (;; n++) {
     char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%s_%zu.pb", folder, stem, n);
+    path_of(path, "%s/%s_%zu.pb", folder, stem, n);
     if (!exists(path)) return n;
   }
 }
@@ -130,7 +141,7 @@ static assay_status_t read_inputs(assay_machine_t* m, const assay_graph_t* g, co
     if (n < g->n_inputs && v->constant) continue;
     char path[PATH_BYTES];
     assay_tensor_t* t = NULL;
-    snprintf(path, sizeof path, "%s/input_%zu.pb", folder, file++);
+    path_of(path, "%s/input_%zu.pb", folder, file++);
     ASSAY_TRY(assay_onnx_read_value(path, v->declared, &t));
     assay_machine_set(m, v, t);
     assay_tensor_release(t);
@@ -148,7 +159,7 @@ static assay_status_t compare_outputs(assay_machine_t* m, const assay_graph_t* g
     assay_tensor_t* want = NULL;
     assay_tensor_t* got = assay_machine_get(m, g->outputs[i]);
     if (!got) return ASSAY_ERROR(ASSAY_INTERNAL, "output %zu has no value", i);
-    snprintf(path, sizeof path, "%s/output_%zu.pb", folder, i);
+    path_of(path, "%s/output_%zu.pb", folder, i);
     ASSAY_TRY(assay_onnx_read_value(path, g->outputs[i]->declared, &want));
     size_t before = why->len;
     assay_status_t st = assay_compare_close(want, got, tolerance, why);
@@ -171,11 +182,11 @@ static assay_status_t run_case(const char* folder, assay_case_backend_t backend,
   assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .verify = true};
   if (backend == ASSAY_CASE_EMU) config.arith = ASSAY_ARITH_F32;
   ASSAY_TRY(read_tolerance(folder, &tolerance));
-  snprintf(path, sizeof path, "%s/model.onnx", folder);
+  path_of(path, "%s/model.onnx", folder);
   ASSAY_TRY(assay_onnx_load(path, 0, NULL, &model));
   assay_status_t st = assay_machine_create(model, &config, &m);
   for (int k = 0; !st && !why->len; k++) {
-    snprintf(path, sizeof path, "%s/test_data_set_%d", folder, k);
+    path_of(path, "%s/test_data_set_%d", folder, k);
     if (!exists(path)) break;
     assay_machine_reset(m);
     st = read_inputs(m, model->graph, path);
