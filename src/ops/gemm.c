@@ -123,6 +123,8 @@ static void blas_single_threaded(void) {
   omp_set_num_threads(threads);
 }
 
+void assay_gemm_prepare(void) { pthread_once(&blas_once, blas_single_threaded); }
+
 static void zero_tile(const job_t* job) {
   const product_t* p = job->p;
   for (int64_t i = 0; i < job->m; i++) {
@@ -368,7 +370,7 @@ static assay_status_t run(product_t* p) {
 // numbers does not mind their order).
 static assay_status_t run_either_way(product_t* p) {
   if (p->c->arith == ASSAY_ARITH_F64) {
-    pthread_once(&blas_once, blas_single_threaded);
+    assay_gemm_prepare();
     return run(p);
   }
   if (p->n >= p->m || p->n >= ASSAY_FMA_MAX_NR) return run(p);
