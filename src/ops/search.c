@@ -95,7 +95,7 @@ static bool as_index(const assay_tensor_t* t, int64_t i, int64_t* out) {
   return true;
 }
 
-// lowest is -depth since version 11, where indices may count from the end, and 0 before.
+// from_end: indices may count from the end (since version 11).
 static assay_status_t onehot_eval_as(assay_eval_t* c, bool from_end) {
   const assay_tensor_t *indices = c->in[0], *values = c->in[2];
   int axis;
