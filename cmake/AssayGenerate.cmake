@@ -24,16 +24,25 @@ function(assay_generate_ops target)
   target_include_directories(${target} PRIVATE "${ASSAY_GENERATED}")
 endfunction()
 
+# The two files keep their path below the proto path, since one imports the other by it.
 function(assay_generate_onnx target)
-  set(proto "${ASSAY_GENERATED}/onnx/onnx.proto")
+  set(outputs "")
+  set(protos "")
+  foreach(name IN ITEMS onnx-ml onnx-data)
+    list(APPEND outputs "${ASSAY_GENERATED}/onnx/${name}.pb-c.c"
+         "${ASSAY_GENERATED}/onnx/${name}.pb-c.h")
+    list(APPEND protos "${ASSAY_ONNX_DIR}/${name}.proto")
+  endforeach()
   add_custom_command(
-    OUTPUT "${ASSAY_GENERATED}/onnx/onnx.pb-c.c" "${ASSAY_GENERATED}/onnx/onnx.pb-c.h"
-    COMMAND "${CMAKE_COMMAND}" -E copy "${ASSAY_ONNX_DIR}/onnx-ml.proto" "${proto}"
-    COMMAND "${ASSAY_PROTOC_C}" "--proto_path=${ASSAY_GENERATED}/onnx"
-            "--c_out=${ASSAY_GENERATED}/onnx" "${proto}"
-    DEPENDS "${ASSAY_ONNX_DIR}/onnx-ml.proto" COMMENT "ONNX messages" VERBATIM)
-  target_sources(${target} PRIVATE "${ASSAY_GENERATED}/onnx/onnx.pb-c.c")
+    OUTPUT ${outputs}
+    COMMAND "${CMAKE_COMMAND}" -E copy ${protos} "${ASSAY_GENERATED}/onnx"
+    COMMAND "${ASSAY_PROTOC_C}" "--proto_path=${ASSAY_GENERATED}" "--c_out=${ASSAY_GENERATED}"
+            "${ASSAY_GENERATED}/onnx/onnx-ml.proto" "${ASSAY_GENERATED}/onnx/onnx-data.proto"
+    DEPENDS ${protos} COMMENT "ONNX messages" VERBATIM)
+  target_sources(${target} PRIVATE ${outputs})
   target_include_directories(${target} PRIVATE "${ASSAY_GENERATED}")
-  set_source_files_properties("${ASSAY_GENERATED}/onnx/onnx.pb-c.c" PROPERTIES
-                              COMPILE_OPTIONS "-w")
+  foreach(name IN ITEMS onnx-ml onnx-data)
+    set_source_files_properties("${ASSAY_GENERATED}/onnx/${name}.pb-c.c" PROPERTIES
+                                COMPILE_OPTIONS "-w")
+  endforeach()
 endfunction()

@@ -160,6 +160,8 @@ struct assay_graph {
   assay_node_t** nodes;   // every node behind those whose outputs it reads
   size_t n_nodes, cap_nodes;
   assay_map_t values;     // name -> assay_value_t*; freed by the model
+  assay_map_t labels;     // of nodes, taken so far -> how often asked for; freed by the model
+  int n_created;          // nodes made so far: the next one's index
   assay_value_t** value_info;  // in the file's order
   size_t n_value_info;
   assay_prop_t* props;

@@ -1,0 +1,73 @@
+// The command line: verbs and options are rows of tables; parsing and help come from them.
+#ifndef ASSAY_CLI_CLI_H_
+#define ASSAY_CLI_CLI_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+// Exit codes: scripts rely on them.
+enum {
+  ASSAY_EXIT_OK = 0,          // faithful, passed, done
+  ASSAY_EXIT_UNFAITHFUL = 1,  // not faithful, or cases failed
+  ASSAY_EXIT_USAGE = 2,
+  ASSAY_EXIT_INPUT = 3,       // an input is unreadable or not valid ONNX
+  ASSAY_EXIT_FAILED = 4,      // could not be carried out: no memory, no device, limit, internal
+};
+
+typedef enum opt_kind {
+  OPT_FLAG,    // bool
+  OPT_STRING,  // const char*
+  OPT_INT,     // int64_t
+  OPT_FLOAT,   // double
+  OPT_LIST,    // opt_list_t: may be given several times
+} opt_kind_t;
+
+typedef struct opt_list {
+  const char** items;
+  size_t n, capacity;
+} opt_list_t;
+
+typedef struct opt {
+  const char* name;     // "--inputs", or "MODEL" for a positional argument
+  char letter;          // 'o' for -o; 0: none
+  opt_kind_t kind;
+  size_t offset;        // of the field in the verb's struct of arguments
+  const char* value;    // "FILE" in the help; NULL for flags
+  const char* help;
+  bool required;        // positional arguments
+} opt_t;
+
+typedef struct verb {
+  const char* name;        // "check", or two words: "debug precision"
+  const char* summary;     // one line
+  const char* usage;       // "MODEL [options]"
+  const char* examples;    // lines, each with two spaces in front
+  const opt_t* options;    // ends with a row without name
+  size_t args_bytes;       // size of the struct that `run` gets, zeroed and filled
+  int (*run)(void* args);  // returns an exit code
+} verb_t;
+
+// Parses argv (behind the verb) into args. Returns true, or false with *out_exit set (help shown,
+// or usage error told).
+bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit);
+void assay_cli_free_args(const verb_t* verb, void* args);
+void assay_cli_help(const verb_t* verb, FILE* out);
+
+// Prints "assay: message" to stderr, frees the status, and returns `code`; NO_MEMORY and INTERNAL
+// always give ASSAY_EXIT_FAILED.
+int assay_cli_fail(assay_status_t status, int code);
+// A usage error: prints it with a hint at -h and returns ASSAY_EXIT_USAGE.
+int assay_cli_usage(const char* verb, const char* format, ...) ASSAY_PRINTF(2, 3);
+
+// Progress of long work on stderr, on a terminal only. fraction in [0, 1]; clears itself at 1.
+void assay_cli_progress(const char* what, double fraction);
+
+#define ASSAY_VERB(name) extern const verb_t assay_verb_##name;
+#include "cli/verbs.inc"
+#undef ASSAY_VERB
+
+#endif  // ASSAY_CLI_CLI_H_

@@ -1,0 +1,56 @@
+// assay: finds the verb and runs it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/cli.h"
+
+static const verb_t* const verbs[] = {
+#define ASSAY_VERB(name) &assay_verb_##name,
+#include "cli/verbs.inc"
+#undef ASSAY_VERB
+};
+enum { N_VERBS = sizeof verbs / sizeof *verbs };
+
+static void help(FILE* out) {
+  fputs(
+      "Assay runs ONNX models and accounts for every number it changes.\n\n"
+      "Usage: assay VERB [arguments]\n\nVerbs:\n",
+      out);
+  for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
+  fputs("\n'assay VERB -h' shows a verb's options, with examples.\n", out);
+}
+
+static int run_verb(const verb_t* verb, int argc, char** argv) {
+  void* args = assay_calloc(1, verb->args_bytes);
+  if (!args) return assay_cli_fail(assay_status_no_memory(), ASSAY_EXIT_FAILED);
+  int code = ASSAY_EXIT_FAILED;
+  if (assay_cli_parse(verb, argc, argv, args, &code)) code = verb->run(args);
+  assay_cli_free_args(verb, args);
+  assay_free(args);
+  if (fflush(stdout) || ferror(stdout)) {
+    fputs("assay: cannot write the results to the standard output\n", stderr);
+    return ASSAY_EXIT_FAILED;
+  }
+  return code;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    help(stderr);
+    return ASSAY_EXIT_USAGE;
+  }
+  const char* name = argv[1];
+  if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
+    help(stdout);
+    return ASSAY_EXIT_OK;
+  }
+  if (strcmp(name, "--version") == 0) {
+    puts("assay " ASSAY_VERSION);
+    return ASSAY_EXIT_OK;
+  }
+  for (int i = 0; i < N_VERBS; i++)
+    if (strcmp(verbs[i]->name, name) == 0) return run_verb(verbs[i], argc - 2, argv + 2);
+  fprintf(stderr, "assay: unknown verb '%s'; 'assay -h' lists them\n", name);
+  return ASSAY_EXIT_USAGE;
+}

@@ -1,0 +1,206 @@
+// Parsing of arguments and help, from the tables.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/cli.h"
+
+int assay_cli_fail(assay_status_t status, int code) {
+  assay_code_t c = assay_status_code(status);
+  fflush(stdout);
+  fprintf(stderr, "assay: %s\n", assay_status_message(status));
+  assay_status_free(status);
+  return c == ASSAY_NO_MEMORY || c == ASSAY_INTERNAL || c == ASSAY_DEVICE ? ASSAY_EXIT_FAILED : code;
+}
+
+int assay_cli_usage(const char* verb, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  fputs("assay: ", stderr);
+  vfprintf(stderr, format, args);
+  fprintf(stderr, "; see 'assay %s%s-h'\n", verb, *verb ? " " : "");
+  va_end(args);
+  return ASSAY_EXIT_USAGE;
+}
+
+void assay_cli_progress(const char* what, double fraction) {
+  enum { WIDTH = 30 };
+  if (!isatty(STDERR_FILENO)) return;
+  if (fraction >= 1) {
+    fputs("\r\033[K", stderr);
+    return;
+  }
+  int full = (int)(fraction * WIDTH);
+  fprintf(stderr, "\r%s [%.*s%*s] %3d%%", what, full, "##############################",
+          WIDTH - full, "", (int)(fraction * 100));
+  fflush(stderr);
+}
+
+static bool is_positional(const opt_t* o) { return o->name[0] != '-'; }
+
+void assay_cli_help(const verb_t* verb, FILE* out) {
+  fprintf(out, "%s\n\nUsage: assay %s %s\n", verb->summary, verb->name, verb->usage);
+  for (int positional = 1; positional >= 0; positional--) {
+    bool any = false;
+    for (const opt_t* o = verb->options; o->name; o++) {
+      if (is_positional(o) != (bool)positional) continue;
+      if (!any) fputs(positional ? "\nArguments:\n" : "\nOptions:\n", out);
+      any = true;
+      char left[80];
+      if (positional)
+        snprintf(left, sizeof left, "%s", o->name);
+      else if (o->letter)
+        snprintf(left, sizeof left, "-%c, %s%s%s", o->letter, o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+      else
+        snprintf(left, sizeof left, "%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+      if (strlen(left) > 26)
+        fprintf(out, "  %s\n  %-26s  ", left, "");
+      else
+        fprintf(out, "  %-26s  ", left);
+      // Wrapped help: a newline in the text continues under its own column.
+      for (const char* p = o->help; *p; p++) {
+        fputc(*p, out);
+        if (*p == '\n') fprintf(out, "  %-26s  ", "");
+      }
+      fputc('\n', out);
+    }
+  }
+  fprintf(out, "  %-26s  %s\n", "-h, --help", "show this text");
+  if (verb->examples) fprintf(out, "\nExamples:\n%s", verb->examples);
+}
+
+// Stores a value into the field of an option. False: it is not what the kind wants.
+static bool store(const opt_t* o, void* args, const char* value) {
+  char* field = (char*)args + o->offset;
+  char* end = NULL;
+  errno = 0;
+  switch (o->kind) {
+    case OPT_FLAG: {
+      bool yes = true;
+      memcpy(field, &yes, sizeof yes);
+      return true;
+    }
+    case OPT_STRING:
+      memcpy(field, &value, sizeof value);
+      return true;
+    case OPT_INT: {
+      int64_t i = strtoll(value, &end, 10);
+      memcpy(field, &i, sizeof i);
+      return *value && !*end && !errno;
+    }
+    case OPT_FLOAT: {
+      double x = strtod(value, &end);
+      memcpy(field, &x, sizeof x);
+      return *value && !*end && !errno;
+    }
+    case OPT_LIST: {
+      opt_list_t* list = (opt_list_t*)(void*)field;
+      assay_status_t st = assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items);
+      if (st) return assay_status_free(st), false;
+      list->items[list->n++] = value;
+      return true;
+    }
+  }
+  return false;
+}
+
+static const opt_t* find_long(const verb_t* verb, const char* arg, size_t n) {
+  for (const opt_t* o = verb->options; o->name; o++)
+    if (!is_positional(o) && strlen(o->name) == n && strncmp(o->name, arg, n) == 0) return o;
+  return NULL;
+}
+
+static const opt_t* find_letter(const verb_t* verb, char letter) {
+  for (const opt_t* o = verb->options; o->name; o++)
+    if (o->letter && o->letter == letter) return o;
+  return NULL;
+}
+
+// The positional option number k; a list takes all that are left.
+static const opt_t* find_positional(const verb_t* verb, int k) {
+  for (const opt_t* o = verb->options; o->name; o++)
+    if (is_positional(o) && (k-- == 0 || o->kind == OPT_LIST)) return o;
+  return NULL;
+}
+
+// How far apart two option names are, for "did you mean": edits, up to a small limit.
+static const opt_t* nearest(const verb_t* verb, const char* arg) {
+  const opt_t* best = NULL;
+  size_t best_common = 4;
+  for (const opt_t* o = verb->options; o->name; o++) {
+    size_t common = 0;
+    while (o->name[common] && o->name[common] == arg[common]) common++;
+    if (!is_positional(o) && common > best_common) {
+      best = o;
+      best_common = common;
+    }
+  }
+  return best;
+}
+
+bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit) {
+  int positional = 0;
+  bool only_positional = false;
+  for (int i = 0; i < argc; i++) {
+    const char* arg = argv[i];
+    const opt_t* o = NULL;
+    const char* value = NULL;
+    if (!only_positional && (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0)) {
+      assay_cli_help(verb, stdout);
+      *out_exit = ASSAY_EXIT_OK;
+      return false;
+    }
+    if (!only_positional && strcmp(arg, "--") == 0) {
+      only_positional = true;
+      continue;
+    }
+    if (only_positional || arg[0] != '-' || !arg[1]) {
+      o = find_positional(verb, positional++);
+      value = arg;
+    } else if (arg[1] == '-') {
+      const char* equals = strchr(arg, '=');
+      o = find_long(verb, arg, equals ? (size_t)(equals - arg) : strlen(arg));
+      value = equals ? equals + 1 : NULL;
+      if (o && o->kind == OPT_FLAG && value)
+        return *out_exit = assay_cli_usage(verb->name, "%s takes no value", o->name), false;
+    } else {
+      o = find_letter(verb, arg[1]);
+      value = arg[2] ? arg + 2 : NULL;
+    }
+    if (!o) {
+      const opt_t* near = nearest(verb, arg);
+      *out_exit = near ? assay_cli_usage(verb->name, "unknown option '%s'; did you mean %s?", arg,
+                                         near->name)
+                       : assay_cli_usage(verb->name, "%s '%s'",
+                                         arg[0] == '-' ? "unknown option" : "unexpected argument",
+                                         arg);
+      return false;
+    }
+    if (o->kind != OPT_FLAG && !value) {
+      if (i + 1 == argc)
+        return *out_exit = assay_cli_usage(verb->name, "%s needs a value", arg), false;
+      value = argv[++i];
+    }
+    if (!store(o, args, value))
+      return *out_exit = assay_cli_usage(verb->name, "'%s' is not a number, as %s needs", value,
+                                         o->name),
+             false;
+  }
+  for (const opt_t* o = verb->options; o->name; o++)
+    if (is_positional(o) && positional-- <= 0 && o->required)
+      return *out_exit = assay_cli_usage(verb->name, "%s is missing", o->name), false;
+  return true;
+}
+
+void assay_cli_free_args(const verb_t* verb, void* args) {
+  for (const opt_t* o = verb->options; o->name; o++) {
+    if (o->kind != OPT_LIST) continue;
+    opt_list_t* list = (opt_list_t*)(void*)((char*)args + o->offset);
+    assay_free(list->items);
+  }
+}
