@@ -74,8 +74,8 @@ typedef struct picks {
   bool failed;
 } picks_t;
 
-// The boxes of one class of one image, best first. Scores below the threshold are removed, as the text of
-// ONNX says (onnx.reference and ONNX Runtime also remove equal ones); NaN is never picked.
+// The boxes of one class of one image, best first. Scores below the threshold are removed, as the
+// text of ONNX says (onnx.reference and ONNX Runtime also remove equal ones); NaN is never picked.
 static void nms_class(const nms_t* p, int64_t batch, int64_t class, picks_t* out) {
   const double* scores = p->scores + (batch * p->classes + class) * p->boxes;
   const box_t* corners = p->corners + batch * p->boxes;
@@ -142,11 +142,14 @@ static assay_status_t nms_read(const assay_eval_t* c, nms_t* p) {
                             "attribute center_point_box is %lld, expected 0 or 1",
                             (long long)centered);
   }
-  *p = (nms_t){.batches = boxes->dims[0], .classes = scores->dims[1], .boxes = boxes->dims[1],
+  *p = (nms_t){.batches = boxes->dims[0],
+               .classes = scores->dims[1],
+               .boxes = boxes->dims[1],
                .limit = assay_eval_has(c, 2) ? assay_i64(c->in[2])[0] : 0,
                .iou_threshold = assay_eval_has(c, 3) ? assay_f64(c->in[3])[0] : 0,
                .score_threshold = assay_eval_has(c, 4) ? assay_f64(c->in[4])[0] : 0,
-               .has_score_threshold = assay_eval_has(c, 4), .centered = centered == 1,
+               .has_score_threshold = assay_eval_has(c, 4),
+               .centered = centered == 1,
                .scores = assay_f64(scores)};
   if (p->limit < 0) p->limit = 0;
   if (p->iou_threshold >= 0 && p->iou_threshold <= 1) return NULL;
@@ -200,11 +203,11 @@ static assay_status_t nms_eval(assay_eval_t* c) {
 
 // ---- EfficientNMS_TRT ------------------------------------------------------------------------
 
-// Source: NVIDIA TensorRT, plugin/efficientNMSPlugin (README.md and efficientNMSInference.cu): scores
-// at or above the threshold, of all classes but the background, in falling order; the best 4096 of an
-// image are looked at; a box goes if its IOU with a better kept one of its class (of any, if class
-// agnostic) is at or above the threshold. Outputs are filled up with zeros. Equal scores: the plugin
-// leaves their order open; here the lower box and class come first.
+// Source: NVIDIA TensorRT, plugin/efficientNMSPlugin (README.md and efficientNMSInference.cu):
+// scores at or above the threshold, of all classes but the background, in falling order; the best
+// 4096 of an image are looked at; a box goes if its IOU with a better kept one of its class (of
+// any, if class agnostic) is at or above the threshold. Outputs are filled up with zeros. Equal
+// scores: the plugin leaves their order open; here the lower box and class come first.
 enum { EFFICIENT_CANDIDATES = 4096 };
 
 typedef struct efficient {
@@ -250,19 +253,21 @@ static assay_status_t efficient_shapes(const assay_eval_t* c) {
            a->dims[1] == b->dims[1] && a->dims[2] == 4;
   }
   if (fits) return NULL;
-  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                          "boxes are %s, scores %s, anchors %s; expected [batch, boxes, 4] or "
-                          "[batch, boxes, classes, 4], [batch, boxes, classes], [1 or batch, boxes, "
-                          "4]",
-                          ASSAY_DIMS_TEXT(b), ASSAY_DIMS_TEXT(s),
-                          a ? ASSAY_DIMS_TEXT(a) : "left out");
+  return ASSAY_NODE_ERROR(
+      c->node, ASSAY_INVALID_ARGUMENT,
+      "boxes are %s, scores %s, anchors %s; expected [batch, boxes, 4] or "
+      "[batch, boxes, classes, 4], [batch, boxes, classes], [1 or batch, boxes, "
+      "4]",
+      ASSAY_DIMS_TEXT(b), ASSAY_DIMS_TEXT(s), a ? ASSAY_DIMS_TEXT(a) : "left out");
 }
 
 static assay_status_t efficient_read(const assay_eval_t* c, efficient_t* p) {
   ASSAY_TRY(efficient_shapes(c));
   const assay_tensor_t *b = c->in[0], *s = c->in[1];
   const assay_node_t* n = c->node;
-  *p = (efficient_t){.batches = s->dims[0], .boxes = s->dims[1], .classes = s->dims[2],
+  *p = (efficient_t){.batches = s->dims[0],
+                     .boxes = s->dims[1],
+                     .classes = s->dims[2],
                      .most = assay_attr_i64(n, "max_output_boxes", 100),
                      .background = assay_attr_i64(n, "background_class", -1),
                      .sigmoid = assay_attr_i64(n, "score_activation", 0) != 0,
@@ -271,7 +276,8 @@ static assay_status_t efficient_read(const assay_eval_t* c, efficient_t* p) {
                      .per_class_boxes = b->rank == 4 && b->dims[2] != 1,
                      .iou_threshold = assay_attr_f64(n, "iou_threshold", 0.5),
                      .score_threshold = assay_attr_f64(n, "score_threshold", 0.5),
-                     .box_data = assay_f64(b), .scores = assay_f64(s)};
+                     .box_data = assay_f64(b),
+                     .scores = assay_f64(s)};
   if (assay_eval_has(c, 2)) {
     p->anchors = assay_f64(c->in[2]);
     p->per_image_anchors = c->in[2]->dims[0] != 1;
@@ -391,18 +397,32 @@ static assay_status_t efficient_eval(assay_eval_t* c) {
   return st;
 }
 
-#define EFFICIENT_SCHEMA                                                                        \
-  "boxes:T, scores:T, anchors?:T -> num_detections:I, detection_boxes:T, detection_scores:T, "  \
-  "detection_classes:I | score_threshold:f=0.5, iou_threshold:f=0.5, max_output_boxes:i=100, "  \
-  "background_class:i=-1, score_activation:i=0, class_agnostic:i=0, box_coding:i=0, "           \
+#define EFFICIENT_SCHEMA                                                                       \
+  "boxes:T, scores:T, anchors?:T -> num_detections:I, detection_boxes:T, detection_scores:T, " \
+  "detection_classes:I | score_threshold:f=0.5, iou_threshold:f=0.5, max_output_boxes:i=100, " \
+  "background_class:i=-1, score_activation:i=0, class_agnostic:i=0, box_coding:i=0, "          \
   "plugin_version:s=1, plugin_namespace:s | T=float16 float double; I=int32"
 
 const assay_op_t assay_ops_detect[] = {
-    {.domain = "", .name = "NonMaxSuppression", .since = 10, .discrete = 1, .infer = nms_infer,
+    {.domain = "",
+     .name = "NonMaxSuppression",
+     .since = 10,
+     .discrete = 1,
+     .infer = nms_infer,
      .eval = nms_eval},
     // As NVIDIA's exporters write it: in the default domain, or in their own.
-    {.domain = "", .name = "EfficientNMS_TRT", .since = 1, .discrete = 1 | 8,
-     .schema = EFFICIENT_SCHEMA, .infer = efficient_infer, .eval = efficient_eval},
-    {.domain = "trt.plugins", .name = "EfficientNMS_TRT", .since = 1, .discrete = 1 | 8,
-     .schema = EFFICIENT_SCHEMA, .infer = efficient_infer, .eval = efficient_eval},
+    {.domain = "",
+     .name = "EfficientNMS_TRT",
+     .since = 1,
+     .discrete = 1 | 8,
+     .schema = EFFICIENT_SCHEMA,
+     .infer = efficient_infer,
+     .eval = efficient_eval},
+    {.domain = "trt.plugins",
+     .name = "EfficientNMS_TRT",
+     .since = 1,
+     .discrete = 1 | 8,
+     .schema = EFFICIENT_SCHEMA,
+     .infer = efficient_infer,
+     .eval = efficient_eval},
     {0}};

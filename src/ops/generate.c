@@ -1,4 +1,4 @@
-// Windows and mel weights: tensors made from a few numbers, for signal processing.
+// EyeLike, windows and mel weights: tensors made from a few numbers.
 #include <math.h>
 
 #include "ops/content.h"
@@ -9,9 +9,9 @@ static const double pi = 3.14159265358979323846;
 // The attribute output_datatype as a type that numbers can be stored in.
 static assay_status_t output_type(const assay_node_t* node, assay_type_t* out) {
   int64_t type = assay_attr_i64(node, "output_datatype", ASSAY_TYPE_FLOAT);
-  bool number = type > 0 && type < ASSAY_TYPE_COUNT &&
-                (assay_type_is_float((assay_type_t)type) ||
-                 assay_type_is_integer((assay_type_t)type));
+  bool number =
+      type > 0 && type < ASSAY_TYPE_COUNT &&
+      (assay_type_is_float((assay_type_t)type) || assay_type_is_integer((assay_type_t)type));
   if (!number) {
     return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
                             "attribute output_datatype is %lld, expected a type of numbers",
@@ -35,6 +35,46 @@ static assay_status_t scalar_input(const assay_eval_t* c, size_t i, const char* 
   return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                           "input '%s' has shape %s, expected a scalar", name,
                           ASSAY_DIMS_TEXT(c->in[i]));
+}
+
+// ---- EyeLike ---------------------------------------------------------------------------------
+
+// The attribute dtype, else the input's type; only types of numbers and bool can hold a 1.
+static assay_status_t eye_type(const assay_node_t* node, assay_type_t input, assay_type_t* out) {
+  int64_t type = assay_attr_i64(node, "dtype", input);
+  *out = (assay_type_t)(type >= 0 && type < ASSAY_TYPE_COUNT ? type : ASSAY_TYPE_STRING);
+  if (*out != ASSAY_TYPE_STRING && !assay_type_is_complex(*out)) return NULL;
+  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                          "attribute dtype is %lld, expected a type of numbers or bool",
+                          (long long)type);
+}
+
+static assay_status_t eye_infer(assay_infer_t* c) {
+  assay_type_t type;
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 2, 2));
+  ASSAY_TRY(eye_type(c->node, assay_infer_elem(c, 0), &type));
+  assay_shape_t out = assay_infer_shape(c, 0);
+  if (!out.known) out = (assay_shape_t){.known = true, .rank = 2};
+  return assay_infer_set(c, 0, type, &out);
+}
+
+// Source: ONNX EyeLike-9: ones at (i, i + k).
+static assay_status_t eye_eval(assay_eval_t* c) {
+  const assay_tensor_t* in = c->in[0];
+  assay_type_t type;
+  ASSAY_TRY(eye_type(c->node, in->type, &type));
+  if (in->rank != 2) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has shape %s, expected rank 2",
+                            ASSAY_DIMS_TEXT(in));
+  }
+  assay_tensor_t* out;
+  ASSAY_TRY(assay_eval_output(c, 0, type, 2, in->dims, &out));
+  for (int64_t i = 0; i < out->size; i++) set_number(out, i, 0);
+  int64_t rows = in->dims[0], cols = in->dims[1], k = assay_attr_i64(c->node, "k", 0);
+  if (k <= -rows || k >= cols) return NULL;
+  for (int64_t i = k < 0 ? -k : 0; i < rows && i + k < cols; i++)
+    set_number(out, i * cols + i + k, 1);
+  return NULL;
 }
 
 // ---- windows ---------------------------------------------------------------------------------
@@ -115,8 +155,8 @@ static double mel_edge(int64_t i, int64_t bins, int64_t dft, int64_t rate, doubl
   return floor(((double)dft + 1) * hertz / (double)rate);
 }
 
-// One triangle: up from `lower` to `center`, down to `higher`, in bins of the spectrogram. Bins past the
-// last one are above the Nyquist frequency and do not exist.
+// One triangle: up from `lower` to `center`, down to `higher`, in bins of the spectrogram. Bins
+// past the last one are above the Nyquist frequency and do not exist.
 static void mel_triangle(assay_tensor_t* out, int64_t column, int64_t lower, int64_t center,
                          int64_t higher) {
   int64_t rows = out->dims[0], columns = out->dims[1];
@@ -162,10 +202,17 @@ static assay_status_t mel_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_generate[] = {
+    {.domain = "", .name = "EyeLike", .since = 9, .infer = eye_infer, .eval = eye_eval},
     {.domain = "", .name = "HannWindow", .since = 17, .infer = window_infer, .eval = hann_eval},
-    {.domain = "", .name = "HammingWindow", .since = 17, .infer = window_infer,
+    {.domain = "",
+     .name = "HammingWindow",
+     .since = 17,
+     .infer = window_infer,
      .eval = hamming_eval},
-    {.domain = "", .name = "BlackmanWindow", .since = 17, .infer = window_infer,
+    {.domain = "",
+     .name = "BlackmanWindow",
+     .since = 17,
+     .infer = window_infer,
      .eval = blackman_eval},
     {.domain = "", .name = "MelWeightMatrix", .since = 17, .infer = mel_infer, .eval = mel_eval},
     {0}};

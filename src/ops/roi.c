@@ -66,9 +66,9 @@ typedef struct point {
 
 static assay_status_t align_attrs(const assay_node_t* node, bool has_mode, align_t* out) {
   const char* mode = assay_attr_str(node, "mode", "avg");
-  const char* transform =
-      has_mode ? assay_attr_str(node, "coordinate_transformation_mode", "half_pixel")
-               : "output_half_pixel";
+  const char* transform = has_mode
+                              ? assay_attr_str(node, "coordinate_transformation_mode", "half_pixel")
+                              : "output_half_pixel";
   *out = (align_t){.height = assay_attr_i64(node, "output_height", 1),
                    .width = assay_attr_i64(node, "output_width", 1),
                    .sampling = assay_attr_i64(node, "sampling_ratio", 0),
@@ -139,8 +139,8 @@ static void align_points(const span_t* s, int64_t bins, int64_t size, point_t* o
 }
 
 // One bin of one channel. Average of bilinear samples; `max` is the largest of the four weighted
-// neighbours of all samples, which is what ONNX's cases and its reference have (the text says only 'max').
-// Sums: the four neighbours of a sample, then the samples in row-major order.
+// neighbours of all samples, which is what ONNX's cases and its reference have (the text says only
+// 'max'). Sums: the four neighbours of a sample, then the samples in row-major order.
 static double align_bin(const assay_eval_t* c, const align_t* a, const double* x, int64_t width,
                         const point_t* y, int64_t n_y, const point_t* z, int64_t n_z) {
   double sum = 0;
@@ -191,17 +191,16 @@ static assay_status_t align_one(const assay_eval_t* c, const align_t* a, int64_t
   int64_t per_roi = out->size / out->dims[0];
   double* to = assay_f64(out) + roi * per_roi;
   span_t sx = align_span(a, r[0], r[2], a->width), sy = align_span(a, r[1], r[3], a->height);
-  bool finite = isfinite(sx.start) && isfinite(sy.start) && isfinite(sx.length) &&
-                isfinite(sy.length);
+  bool finite =
+      isfinite(sx.start) && isfinite(sy.start) && isfinite(sx.length) && isfinite(sy.length);
   if (!finite || c->in[0]->dims[2] == 0 || c->in[0]->dims[3] == 0) {
     for (int64_t i = 0; i < per_roi; i++) to[i] = finite ? 0 : NAN;
     return NULL;
   }
   int64_t n_y, n_x, samples, work;
   bool sane = assay_mul_i64(a->height, sy.grid, &n_y) && assay_mul_i64(a->width, sx.grid, &n_x) &&
-              assay_mul_i64(n_y, n_x, &samples) &&
-              assay_mul_i64(samples, out->dims[1], &work) && work < (int64_t)1 << 40 &&
-              n_y < (int64_t)1 << 30 && n_x < (int64_t)1 << 30;
+              assay_mul_i64(n_y, n_x, &samples) && assay_mul_i64(samples, out->dims[1], &work) &&
+              work < (int64_t)1 << 40 && n_y < (int64_t)1 << 30 && n_x < (int64_t)1 << 30;
   if (!sane) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
                             "roi %lld [%g, %g, %g, %g] asks for too many sampling points",
@@ -266,7 +265,9 @@ static assay_status_t pool_infer(assay_infer_t* c) {
   return roi_infer(c, assay_dim_const(c->dims, h), assay_dim_const(c->dims, w));
 }
 
-static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
+static double clamp(double x, double low, double high) {
+  return x < low ? low : x > high ? high : x;
+}
 
 // Bin i of a roi along one axis of `size` elements: [from, to), cut to the image.
 static void pool_range(double start, double end, int64_t i, int64_t bins, int64_t size,
@@ -290,8 +291,9 @@ static double pool_max(const double* x, int64_t width, int64_t h0, int64_t h1, i
   return most;
 }
 
-// Source: ONNX MaxRoiPool-1; Girshick, Fast R-CNN, 2015 (and its Caffe layer): corners are rounded to
-// elements, both belong to the roi, and bins overlap where they share an element. Empty bins give 0.
+// Source: ONNX MaxRoiPool-1; Girshick, Fast R-CNN, 2015 (and its Caffe layer): corners are rounded
+// to elements, both belong to the roi, and bins overlap where they share an element. Empty bins
+// give 0.
 static assay_status_t pool_eval(assay_eval_t* c) {
   int64_t ph, pw;
   ASSAY_TRY(pool_attrs(c->node, &ph, &pw));
@@ -357,8 +359,8 @@ static double crop_value(const assay_eval_t* c, const double* x, int64_t width, 
   return assay_acc(c, upper + assay_acc(c, (lower - upper) * dy));
 }
 
-// Source: com.microsoft CropAndResize-1, after tf.image.crop_and_resize: rois are [y1, x1, y2, x2] as
-// parts of the image's height and width less one; outside it the value is extrapolation_value.
+// Source: com.microsoft CropAndResize-1, after tf.image.crop_and_resize: rois are [y1, x1, y2, x2]
+// as parts of the image's height and width less one; outside it the value is extrapolation_value.
 static assay_status_t crop_eval(assay_eval_t* c) {
   ASSAY_TRY(roi_shapes(c, 4));
   const assay_tensor_t *x = c->in[0], *rois = c->in[1], *size = c->in[3];
@@ -385,7 +387,8 @@ static assay_status_t crop_eval(assay_eval_t* c) {
   for (int64_t k = 0; k < n * channels; k++) {
     const double* roi = assay_f64(rois) + 4 * (k / channels);
     const double* image =
-        assay_f64(x) + (assay_i64(c->in[2])[k / channels] * channels + k % channels) * height * width;
+        assay_f64(x) +
+        (assay_i64(c->in[2])[k / channels] * channels + k % channels) * height * width;
     double* to = assay_f64(out) + k * h * w;
     for (int64_t i = 0; i < h * w; i++) {
       double y = crop_at(roi[0], roi[2], i / w, h, height);
@@ -402,13 +405,25 @@ static void crop_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_roi[] = {
-    {.domain = "", .name = "RoiAlign", .since = 10, .infer = align10_infer, .eval = align10_eval,
+    {.domain = "",
+     .name = "RoiAlign",
+     .since = 10,
+     .infer = align10_infer,
+     .eval = align10_eval,
      .cost = align_cost},
-    {.domain = "", .name = "RoiAlign", .since = 16, .infer = align16_infer, .eval = align16_eval,
+    {.domain = "",
+     .name = "RoiAlign",
+     .since = 16,
+     .infer = align16_infer,
+     .eval = align16_eval,
      .cost = align_cost},
     {.domain = "", .name = "MaxRoiPool", .since = 1, .infer = pool_infer, .eval = pool_eval},
-    {.domain = "com.microsoft", .name = "CropAndResize", .since = 1,
+    {.domain = "com.microsoft",
+     .name = "CropAndResize",
+     .since = 1,
      .schema = "X:T, rois:T, batch_indices:M, crop_size:M -> Y:T | mode:s=bilinear, "
                "extrapolation_value:f=0 | T=float16 float double; M=int32",
-     .infer = crop_infer, .eval = crop_eval, .cost = crop_cost},
+     .infer = crop_infer,
+     .eval = crop_eval,
+     .cost = crop_cost},
     {0}};
