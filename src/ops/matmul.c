@@ -160,10 +160,10 @@ static void gemm_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_matmul[] = {
-    {.name = "MatMul", .since = 1, .flags = ASSAY_OP_PACKED, .infer = matmul_infer,
+    {.domain = "", .name = "MatMul", .since = 1, .flags = ASSAY_OP_PACKED, .infer = matmul_infer,
      .eval = matmul_eval, .cost = matmul_cost},
-    {.name = "Gemm", .since = 1, .flags = ASSAY_OP_PACKED, .infer = gemm_infer_1,
+    {.domain = "", .name = "Gemm", .since = 1, .flags = ASSAY_OP_PACKED, .infer = gemm_infer_1,
      .eval = gemm_eval_1, .cost = gemm_cost},
-    {.name = "Gemm", .since = 7, .flags = ASSAY_OP_PACKED, .infer = gemm_infer, .eval = gemm_eval,
+    {.domain = "", .name = "Gemm", .since = 7, .flags = ASSAY_OP_PACKED, .infer = gemm_infer, .eval = gemm_eval,
      .cost = gemm_cost},
     {0}};

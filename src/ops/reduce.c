@@ -539,9 +539,9 @@ static assay_status_t arg_max_eval(assay_eval_t* c) { return arg_eval(c, false);
 static assay_status_t arg_min_eval(assay_eval_t* c) { return arg_eval(c, true); }
 
 #define ROWS(op, version, function)                                             \
-  {.name = op, .since = 1, .infer = function##_infer_1, .eval = function##_eval_1, \
+  {.domain = "", .name = op, .since = 1, .infer = function##_infer_1, .eval = function##_eval_1, \
    .cost = reduce_cost},                                                        \
-  {.name = op, .since = version, .infer = function##_infer, .eval = function##_eval, \
+  {.domain = "", .name = op, .since = version, .infer = function##_infer, .eval = function##_eval, \
    .cost = reduce_cost}
 
 const assay_op_t assay_ops_reduce[] = {
@@ -555,8 +555,8 @@ const assay_op_t assay_ops_reduce[] = {
     ROWS("ReduceSumSquare", 18, sum_square),
     ROWS("ReduceLogSum", 18, log_sum),
     ROWS("ReduceLogSumExp", 18, log_sum_exp),
-    {.name = "ArgMax", .since = 1, .discrete = 1, .infer = arg_infer, .eval = arg_max_eval,
+    {.domain = "", .name = "ArgMax", .since = 1, .discrete = 1, .infer = arg_infer, .eval = arg_max_eval,
      .cost = reduce_cost},
-    {.name = "ArgMin", .since = 1, .discrete = 1, .infer = arg_infer, .eval = arg_min_eval,
+    {.domain = "", .name = "ArgMin", .since = 1, .discrete = 1, .infer = arg_infer, .eval = arg_min_eval,
      .cost = reduce_cost},
     {0}};

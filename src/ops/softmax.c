@@ -151,15 +151,15 @@ static assay_status_t bias_softmax_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_softmax[] = {
-    {.name = "Softmax", .since = 1, .infer = infer_1, .eval = softmax_eval_1, .cost = softmax_cost},
-    {.name = "Softmax", .since = 13, .infer = infer_13, .eval = softmax_eval, .cost = softmax_cost},
-    {.name = "LogSoftmax", .since = 1, .infer = infer_1, .eval = log_softmax_eval_1,
+    {.domain = "", .name = "Softmax", .since = 1, .infer = infer_1, .eval = softmax_eval_1, .cost = softmax_cost},
+    {.domain = "", .name = "Softmax", .since = 13, .infer = infer_13, .eval = softmax_eval, .cost = softmax_cost},
+    {.domain = "", .name = "LogSoftmax", .since = 1, .infer = infer_1, .eval = log_softmax_eval_1,
      .cost = softmax_cost},
-    {.name = "LogSoftmax", .since = 13, .infer = infer_13, .eval = log_softmax_eval,
+    {.domain = "", .name = "LogSoftmax", .since = 13, .infer = infer_13, .eval = log_softmax_eval,
      .cost = softmax_cost},
-    {.name = "Hardmax", .since = 1, .discrete = 1, .infer = infer_1, .eval = hardmax_eval_1,
+    {.domain = "", .name = "Hardmax", .since = 1, .discrete = 1, .infer = infer_1, .eval = hardmax_eval_1,
      .cost = softmax_cost},
-    {.name = "Hardmax", .since = 13, .discrete = 1, .infer = infer_13, .eval = hardmax_eval,
+    {.domain = "", .name = "Hardmax", .since = 13, .discrete = 1, .infer = infer_13, .eval = hardmax_eval,
      .cost = softmax_cost},
     {.domain = "com.microsoft", .name = "BiasSoftmax", .since = 1, .infer = infer_1,
      .eval = bias_softmax_eval, .cost = softmax_cost,
