@@ -56,6 +56,10 @@ bool assay_type_packed_bytes(assay_type_t type, int64_t n, int64_t* out_bytes);
 // format's liking where it has none); tiny results are rounded to subnormals, never flushed.
 // Source: IEEE 754-2019, 4.3.1; ONNX 'Float stored in 8 bits', 'Float stored in 4 bits'.
 double assay_format_round(assay_format_t format, double x, assay_overflow_t overflow);
+// float8e8m0 from ONNX's Cast: to the power of two above, below, or nearest (ties to even). What is not positive,
+// and what is past 2^127, is NaN; what is smaller than 2^-127 is 2^-127.
+typedef enum assay_e8m0_mode { ASSAY_E8M0_NEAREST = 0, ASSAY_E8M0_UP, ASSAY_E8M0_DOWN } assay_e8m0_mode_t;
+double assay_format_round_e8m0(double x, assay_e8m0_mode_t mode);
 // The same over n values; y may be x. Vectorized for fp32, bf16, fp16.
 void assay_format_round_n(assay_format_t format, const double* x, double* y, size_t n,
                           assay_overflow_t overflow);

@@ -384,6 +384,7 @@ static assay_status_t clone_model(clone_t* c) {
     assay_mapping_retain(from->mappings[i]);
     ASSAY_TRY(assay_model_take_mapping(m, from->mappings[i]));
   }
+  assay_dims_copy_names(m->dims, from->dims);
   ASSAY_TRY(text(c, from->path, &m->path));
   ASSAY_TRY(text(c, from->folder, &m->folder));
   m->ir_version = from->ir_version;

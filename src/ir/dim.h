@@ -4,6 +4,7 @@
 // pointers. NULL is 'unknown'. Expressions are kept as sums of products with integer coefficients over
 // names and divisions, so that N*2*3 is 6*N and (N+1)-1 is N. Operations on unknown give
 // unknown; so do operations without memory, and the pool remembers that (assay_dims_status).
+// Names are sizes: never negative. What would grow past some 64 terms is unknown.
 #ifndef ASSAY_IR_DIM_H_
 #define ASSAY_IR_DIM_H_
 
@@ -46,7 +47,7 @@ const char* assay_dim_name(const assay_dim_t* d);
 bool assay_dim_same(const assay_dim_t* a, const assay_dim_t* b);
 // Known to differ: both numbers and different, or differing by a nonzero constant.
 bool assay_dim_differ(const assay_dim_t* a, const assay_dim_t* b);
-// "N", "2*N + 1", "floor((H - 1)/2) + 1", "?" into buffer; returns buffer.
+// "N", "2*N + 1", "floor((H + 1)/2)", "?" into buffer; returns buffer.
 const char* assay_dim_text(const assay_dim_t* d, char* buffer, size_t capacity);
 
 // The number that it is when each name has the value that lookup gives; false if a name has none
@@ -56,7 +57,9 @@ bool assay_dim_eval(const assay_dim_t* d, bool (*lookup)(void* user, const char*
 // d with every occurrence of a plain name replaced.
 const assay_dim_t* assay_dim_replace(assay_dims_t* p, const assay_dim_t* d, const char* name,
                                      const assay_dim_t* by);
-// The same expression in another pool.
+// The same expression in another pool; and all names of a pool, in their order, so that expressions
+// copied later read the same and no fresh name of the copy is one of these.
 const assay_dim_t* assay_dim_copy(assay_dims_t* to, const assay_dim_t* d);
+void assay_dims_copy_names(assay_dims_t* to, const assay_dims_t* from);
 
 #endif  // ASSAY_IR_DIM_H_

@@ -20,4 +20,11 @@ assay_status_t ir_node_alloc(assay_graph_t* g, const char* domain, const char* o
 // The domain in its one spelling: "" for "ai.onnx".
 const char* ir_domain(const char* domain);
 
+// Text that is cut where the buffer ends. capacity is at least 1.
+typedef struct ir_cut {
+  char* text;
+  size_t capacity, len;
+} ir_cut_t;
+void ir_put(ir_cut_t* c, const char* s);
+
 #endif  // ASSAY_IR_INTERNAL_H_

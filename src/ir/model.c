@@ -137,13 +137,7 @@ assay_status_t assay_valtype_of(assay_model_t* m, assay_kind_t kind, assay_type_
   return NULL;
 }
 
-// Text that is cut where the buffer ends.
-typedef struct cut {
-  char* text;
-  size_t capacity, len;
-} cut_t;
-
-static void put(cut_t* c, const char* s) {
+void ir_put(ir_cut_t* c, const char* s) {
   size_t n = strlen(s), room = c->capacity - 1 - c->len;
   if (n > room) n = room;
   memcpy(c->text + c->len, s, n);
@@ -151,44 +145,44 @@ static void put(cut_t* c, const char* s) {
   c->text[c->len] = 0;
 }
 
-static void put_type(cut_t* c, const assay_valtype_t* t) {
+static void put_type(ir_cut_t* c, const assay_valtype_t* t) {
   if (!t) {
-    put(c, "?");
+    ir_put(c, "?");
     return;
   }
   switch (t->kind) {
     case ASSAY_KIND_TENSOR:
-      if (t->is_sparse) put(c, "sparse(");
-      put(c, t->elem == ASSAY_TYPE_UNDEFINED ? "?" : assay_type_name(t->elem));
-      put(c, "[");
-      if (!t->has_shape) put(c, "...");
+      if (t->is_sparse) ir_put(c, "sparse(");
+      ir_put(c, t->elem == ASSAY_TYPE_UNDEFINED ? "?" : assay_type_name(t->elem));
+      ir_put(c, "[");
+      if (!t->has_shape) ir_put(c, "...");
       for (int i = 0; i < t->rank; i++) {
         char dim[256];
-        if (i) put(c, ", ");
-        put(c, assay_dim_text(t->dims[i], dim, sizeof dim));
+        if (i) ir_put(c, ", ");
+        ir_put(c, assay_dim_text(t->dims[i], dim, sizeof dim));
       }
-      put(c, "]");
-      if (t->is_sparse) put(c, ")");
+      ir_put(c, "]");
+      if (t->is_sparse) ir_put(c, ")");
       return;
     case ASSAY_KIND_SEQUENCE:
-      put(c, "seq(");
+      ir_put(c, "seq(");
       break;
     case ASSAY_KIND_OPTIONAL:
-      put(c, "optional(");
+      ir_put(c, "optional(");
       break;
     case ASSAY_KIND_MAP:
-      put(c, "map(");
-      put(c, assay_type_name(t->elem));
-      put(c, ", ");
+      ir_put(c, "map(");
+      ir_put(c, assay_type_name(t->elem));
+      ir_put(c, ", ");
       break;
   }
   put_type(c, t->of);
-  put(c, ")");
+  ir_put(c, ")");
 }
 
 const char* assay_valtype_text(const assay_valtype_t* t, char* buffer, size_t capacity) {
   if (!capacity) return buffer;
-  cut_t c = {buffer, capacity, 0};
+  ir_cut_t c = {buffer, capacity, 0};
   buffer[0] = 0;
   put_type(&c, t);
   return buffer;

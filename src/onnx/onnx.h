@@ -5,11 +5,51 @@
 #include "ir/ir.h"
 
 // Reads a model. Weights stay in the mapped file (and its external data) as long as the model
-// lives; the file must not change meanwhile. Operators are not looked up: assay_onnx_check does.
+// lives; the file must not change meanwhile. Nodes know the model's functions that they call;
+// operators are not looked up: assay_onnx_check does.
 // Errors: NOT_FOUND no such file; CORRUPT not valid ONNX; UNSUPPORTED past our limits.
 assay_status_t assay_onnx_read(const char* path, assay_model_t** out) ASSAY_MUST_USE;
 // The same for bytes in memory, which are copied. folder: of external data; NULL: refuse those.
 assay_status_t assay_onnx_read_bytes(const void* data, size_t size, const char* folder,
                                      assay_model_t** out) ASSAY_MUST_USE;
+
+// Looks up what every node stands for (node->schema, node->op), by the operator sets that the model,
+// or within its functions the function, imports. Errors: CORRUPT against the standard; UNSUPPORTED
+// operators and operator sets that Assay does not know.
+assay_status_t assay_onnx_check(assay_model_t* model) ASSAY_MUST_USE;
+
+// A copy of a model with the calls of its functions replaced by their bodies, and without functions.
+// Names of nodes and values within start with the call's label and a '/'. Check it after this.
+assay_status_t assay_onnx_inline_functions(const assay_model_t* model,
+                                           assay_model_t** out) ASSAY_MUST_USE;
+
+// Where initializers go when a model is written.
+typedef enum assay_onnx_external {
+  ASSAY_ONNX_EXTERNAL_KEEP = 0,  // as they were read; all if the file would pass 2 GB
+  ASSAY_ONNX_EXTERNAL_NONE,      // into the model's file
+  ASSAY_ONNX_EXTERNAL_ALL,       // into one file beside it, from min_bytes on
+} assay_onnx_external_t;
+
+typedef struct assay_onnx_write_options {
+  assay_onnx_external_t external;
+  int64_t min_bytes;      // 0: 1024
+  const char* data_name;  // file of external data; NULL: the model's name and ".data"
+} assay_onnx_write_options_t;
+
+// Writes a model; options may be NULL. What was read and not changed comes out the same. Readers of
+// the files see the old ones or the new ones.
+assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
+                                const assay_onnx_write_options_t* options) ASSAY_MUST_USE;
+// The same into memory (assay_free it), without external data.
+assay_status_t assay_onnx_write_bytes(const assay_model_t* model, uint8_t** out,
+                                      size_t* out_size) ASSAY_MUST_USE;
+
+// A file of test data (input_0.pb): TensorProto, SequenceProto, OptionalProto or MapProto. The type
+// says which; NULL: TensorProto. One reference goes to the caller.
+assay_status_t assay_onnx_read_value(const char* path, const assay_valtype_t* type_or_null,
+                                     assay_tensor_t** out) ASSAY_MUST_USE;
+// name may be NULL.
+assay_status_t assay_onnx_write_value(const char* path, assay_tensor_t* value,
+                                      const char* name) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ONNX_ONNX_H_

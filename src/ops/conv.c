@@ -1,3 +1,331 @@
+// Conv and its relatives in floating point: FusedConv, NhwcConv, CausalConvWithState.
+#include "ops/conv.h"
+
+#include <math.h>
+#include <string.h>
+
 #include "ops/families.h"
 
-const assay_op_t assay_ops_conv[] = {{0}};
+// ---- Conv ------------------------------------------------------------------------------------
+
+static assay_status_t conv_infer(assay_infer_t* c) {
+  return assay_conv_infer(c, 0, 1, 2, false, ASSAY_TYPE_UNDEFINED);
+}
+
+static assay_status_t nhwc_infer(assay_infer_t* c) {
+  return assay_conv_infer(c, 0, 1, 2, true, ASSAY_TYPE_UNDEFINED);
+}
+
+// x, w and bias in canonical form; NULL where there is none.
+typedef struct operands {
+  assay_tensor_t *x, *w, *bias;
+} operands_t;
+
+static void operands_release(operands_t* o) {
+  assay_tensor_release(o->x);
+  assay_tensor_release(o->w);
+  assay_tensor_release(o->bias);
+}
+
+static assay_status_t operands_widen(const assay_eval_t* c, operands_t* out) {
+  assay_status_t st = assay_tensor_widen(c->in[0], &out->x);
+  if (!st) st = assay_tensor_widen(c->in[1], &out->w);
+  if (!st && assay_eval_has(c, 2)) st = assay_tensor_widen(c->in[2], &out->bias);
+  return st;
+}
+
+static void output_dims(const assay_conv_t* s, bool channels_last, int64_t* dims) {
+  int64_t* out = dims;
+  *out++ = s->n;
+  if (!channels_last) *out++ = s->m;
+  for (int i = 0; i < s->w.rank; i++) *out++ = s->w.axis[i].out;
+  if (channels_last) *out = s->m;
+}
+
+// y from channels-last x, by way of copies with the channels first.
+static assay_status_t run_channels_last(const assay_eval_t* c, const assay_conv_t* s,
+                                        const operands_t* o, double* y) {
+  double *x1 = NULL, *y1 = NULL;
+  assay_status_t st = assay_new_array((size_t)o->x->size, sizeof *x1, &x1);
+  if (!st) st = assay_new_array((size_t)(s->n * s->m * s->out_size), sizeof *y1, &y1);
+  if (!st) {
+    assay_conv_swap(s->n, s->in_size, s->c, assay_f64(o->x), x1);
+    st = assay_conv_run(c, s, x1, assay_f64(o->w), o->bias ? assay_f64(o->bias) : NULL, y1);
+  }
+  if (!st) assay_conv_swap(s->n, s->m, s->out_size, y1, y);
+  assay_free(x1);
+  assay_free(y1);
+  return st;
+}
+
+static assay_status_t run(assay_eval_t* c, bool channels_last, const operands_t* o,
+                          assay_tensor_t** out) {
+  assay_conv_t s;
+  ASSAY_TRY(assay_conv_read(c->node, o->x, o->w, o->bias, channels_last, &s));
+  int64_t dims[ASSAY_MAX_RANK];
+  output_dims(&s, channels_last, dims);
+  assay_tensor_t* y;
+  ASSAY_TRY(assay_eval_output(c, 0, o->x->type, s.w.rank + 2, dims, &y));
+  *out = y;
+  if (channels_last) return run_channels_last(c, &s, o, assay_f64(y));
+  return assay_conv_run(c, &s, assay_f64(o->x), assay_f64(o->w),
+                        o->bias ? assay_f64(o->bias) : NULL, assay_f64(y));
+}
+
+static assay_status_t eval_either(assay_eval_t* c, bool channels_last) {
+  operands_t o = {0};
+  assay_tensor_t* y;
+  assay_status_t st = operands_widen(c, &o);
+  if (!st) st = run(c, channels_last, &o, &y);
+  operands_release(&o);
+  return st;
+}
+
+static assay_status_t conv_eval(assay_eval_t* c) { return eval_either(c, false); }
+static assay_status_t nhwc_eval(assay_eval_t* c) { return eval_either(c, true); }
+
+static void conv_cost(const assay_eval_t* c, assay_cost_t* out) {
+  assay_conv_cost(c, 0, 1, 2, false, out);
+}
+
+static void nhwc_cost(const assay_eval_t* c, assay_cost_t* out) {
+  assay_conv_cost(c, 0, 1, 2, true, out);
+}
+
+// ---- FusedConv -------------------------------------------------------------------------------
+// y = activation(conv(x, w) + bias + z). Source: ONNX Runtime's ContribOperators.md.
+
+typedef double (*activation_t)(double x, const double* params);
+
+static double act_relu(double x, const double* p) { return (void)p, x < 0 ? 0 : x; }
+static double act_tanh(double x, const double* p) { return (void)p, tanh(x); }
+static double act_leaky(double x, const double* p) { return x < 0 ? p[0] * x : x; }
+static double act_clip(double x, const double* p) { return x < p[0] ? p[0] : x > p[1] ? p[1] : x; }
+
+static double act_sigmoid(double x, const double* p) {
+  (void)p;
+  const double e = exp(-fabs(x));  // does not overflow, loses nothing in either tail
+  return x < 0 ? e / (1 + e) : 1 / (1 + e);
+}
+
+static double act_hard_sigmoid(double x, const double* p) {
+  const double y = p[0] * x + p[1];
+  return y < 0 ? 0 : y > 1 ? 1 : y;
+}
+
+static const struct activation {
+  const char* name;
+  activation_t f;
+  size_t n_params;
+} activations[] = {{"Relu", act_relu, 0},           {"Tanh", act_tanh, 0},
+                   {"Sigmoid", act_sigmoid, 0},     {"LeakyRelu", act_leaky, 1},
+                   {"Clip", act_clip, 2},           {"HardSigmoid", act_hard_sigmoid, 2}};
+
+// The activation that a node asks for; *out NULL: none.
+static assay_status_t find_activation(const assay_node_t* node, const struct activation** out,
+                                      double* params) {
+  const char* name = assay_attr_str(node, "activation", "");
+  *out = NULL;
+  if (name[0] == 0) return NULL;
+  for (size_t i = 0; i < sizeof activations / sizeof *activations; i++) {
+    if (strcmp(name, activations[i].name) == 0) *out = &activations[i];
+  }
+  if (!*out) {
+    return ASSAY_NODE_ERROR(node, ASSAY_UNSUPPORTED,
+                            "activation is '%s', expected Relu, Tanh, Sigmoid, LeakyRelu, Clip or "
+                            "HardSigmoid",
+                            name);
+  }
+  size_t n = 0;
+  const float* values = assay_attr_floats(node, "activation_params", &n);
+  if (n != (*out)->n_params) {
+    return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
+                            "activation_params has %zu values, %s expects %zu", n, name,
+                            (*out)->n_params);
+  }
+  for (size_t i = 0; i < n; i++) params[i] = (double)values[i];
+  return NULL;
+}
+
+static assay_status_t fused_infer(assay_infer_t* c) {
+  const struct activation* act;
+  double params[2];
+  ASSAY_TRY(find_activation(c->node, &act, params));
+  return conv_infer(c);
+}
+
+// The sum with z and the activation, over y.
+static assay_status_t finish_fused(assay_eval_t* c, assay_tensor_t* z, assay_tensor_t* y) {
+  const struct activation* act;
+  double params[2] = {0};
+  ASSAY_TRY(find_activation(c->node, &act, params));
+  double* out = assay_f64(y);
+  const int64_t n = y->size;
+  if (z) {
+    if (z->rank != y->rank || memcmp(z->dims, y->dims, (size_t)y->rank * sizeof *y->dims) != 0) {
+      return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "input Z has shape %s, expected %s",
+                              ASSAY_DIMS_TEXT(z), ASSAY_DIMS_TEXT(y));
+    }
+    const double* add = assay_f64(z);
+#pragma omp parallel for schedule(static) if (n > 100000)
+    for (int64_t i = 0; i < n; i++) out[i] = assay_acc(c, out[i] + add[i]);
+  }
+  if (!act) return NULL;
+#pragma omp parallel for schedule(static) if (n > 20000)
+  for (int64_t i = 0; i < n; i++) out[i] = assay_acc(c, act->f(out[i], params));
+  return NULL;
+}
+
+static assay_status_t fused_eval(assay_eval_t* c) {
+  operands_t o = {0};
+  assay_tensor_t *y, *z = NULL;
+  assay_status_t st = operands_widen(c, &o);
+  if (!st && assay_eval_has(c, 3)) st = assay_tensor_widen(c->in[3], &z);
+  if (!st) st = run(c, false, &o, &y);
+  if (!st) st = finish_fused(c, z, y);
+  assay_tensor_release(z);
+  operands_release(&o);
+  return st;
+}
+
+static void fused_cost(const assay_eval_t* c, assay_cost_t* out) {
+  conv_cost(c, out);
+  if (c->out[0]) out->flops += 2 * (double)c->out[0]->size;
+}
+
+// ---- CausalConvWithState ---------------------------------------------------------------------
+// A depthwise convolution over [past_state, input], and the end of that sequence as the next
+// state. Source: ONNX CausalConvWithState-27.
+
+static assay_status_t causal_infer(assay_infer_t* c) {
+  const assay_shape_t x = assay_infer_shape(c, 0), w = assay_infer_shape(c, 1);
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 3, 3));
+  ASSAY_TRY(assay_infer_want_rank(c, 1, 3, 3));
+  assay_shape_t y = {.known = true, .rank = 3}, state = y;
+  if (x.known) {
+    for (int i = 0; i < 3; i++) y.dims[i] = x.dims[i];
+  }
+  if (w.known) {
+    int64_t v;
+    if ((assay_dim_value(w.dims[1], &v) && v != 1) || assay_dim_differ(w.dims[0], y.dims[1])) {
+      return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                              "the weights have shape [%s, %s, ...], expected [%s, 1, k]",
+                              assay_dim_text(w.dims[0], (char[64]){0}, 64),
+                              assay_dim_text(w.dims[1], (char[64]){0}, 64),
+                              assay_dim_text(y.dims[1], (char[64]){0}, 64));
+    }
+    if (!y.dims[1]) y.dims[1] = w.dims[0];
+    if (w.dims[2]) state.dims[2] = assay_dim_add_i(c->dims, w.dims[2], -1);
+  }
+  state.dims[0] = y.dims[0];
+  state.dims[1] = y.dims[1];
+  ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y));
+  return assay_infer_set(c, 1, ASSAY_TYPE_UNDEFINED, &state);
+}
+
+static assay_status_t causal_check(const assay_eval_t* c, const operands_t* o, bool* out_silu) {
+  const assay_tensor_t *x = o->x, *w = o->w;
+  const assay_tensor_t* past = assay_eval_has(c, 3) ? c->in[3] : NULL;
+  if (x->rank != 3 || w->rank != 3 || w->dims[0] != x->dims[1] || w->dims[1] != 1 ||
+      w->dims[2] < 1) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "the input has shape %s and the weights %s; expected [batch, "
+                            "channels, length] and [channels, 1, k]",
+                            ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(w));
+  }
+  if (past && (past->rank != 3 || past->dims[0] != x->dims[0] || past->dims[1] != x->dims[1] ||
+               past->dims[2] != w->dims[2] - 1)) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "past_state has shape %s, expected [%lld, %lld, %lld]",
+                            ASSAY_DIMS_TEXT(past), (long long)x->dims[0], (long long)x->dims[1],
+                            (long long)(w->dims[2] - 1));
+  }
+  const char* act = assay_attr_str(c->node, "activation", "none");
+  *out_silu = strcmp(act, "silu") == 0 || strcmp(act, "swish") == 0;
+  if (!*out_silu && strcmp(act, "none") != 0) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "activation is '%s', expected silu, swish or none", act);
+  }
+  return NULL;
+}
+
+// [past, input] along the last axis; zeros without a past.
+static assay_status_t causal_sequence(const operands_t* o, const assay_tensor_t* past,
+                                      assay_tensor_t** out) {
+  const int64_t length = o->x->dims[2], before = o->w->dims[2] - 1;
+  const int64_t dims[3] = {o->x->dims[0], o->x->dims[1], length + before};
+  ASSAY_TRY(assay_tensor_create_zero(o->x->type, 3, dims, out));
+  double* to = assay_f64(*out);
+  for (int64_t i = 0; i < dims[0] * dims[1]; i++, to += dims[2]) {
+    if (past) memcpy(to, assay_f64(past) + i * before, (size_t)before * sizeof *to);
+    memcpy(to + before, assay_f64(o->x) + i * length, (size_t)length * sizeof *to);
+  }
+  return NULL;
+}
+
+static assay_status_t causal_run(assay_eval_t* c, const operands_t* o, const assay_tensor_t* all,
+                                 bool silu) {
+  const int64_t length = o->x->dims[2], channels = o->x->dims[1], k = o->w->dims[2];
+  if (o->bias && (o->bias->rank != 1 || o->bias->dims[0] != channels)) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "the bias has shape %s, expected [%lld]",
+                            ASSAY_DIMS_TEXT(o->bias), (long long)channels);
+  }
+  assay_tensor_t *y, *state;
+  ASSAY_TRY(assay_eval_output(c, 0, o->x->type, 3, o->x->dims, &y));
+  const assay_conv_t s = {
+      .n = o->x->dims[0], .c = channels, .m = channels, .group = channels, .cg = 1, .mg = 1,
+      .kernel_size = k, .in_size = all->dims[2], .out_size = length,
+      .w = {.rank = 1,
+            .axis = {{.kernel = k, .stride = 1, .dilation = 1, .in = all->dims[2],
+                      .out = length}}}};
+  ASSAY_TRY(assay_conv_run(c, &s, assay_f64(all), assay_f64(o->w),
+                           o->bias ? assay_f64(o->bias) : NULL, assay_f64(y)));
+  double* out = assay_f64(y);
+  if (silu) {
+    for (int64_t i = 0; i < y->size; i++) {
+      out[i] = assay_acc(c, out[i] * assay_acc(c, act_sigmoid(out[i], NULL)));
+    }
+  }
+  if (!assay_eval_wants(c, 1)) return NULL;
+  ASSAY_TRY(assay_eval_output(c, 1, o->x->type, 3,
+                              (int64_t[]){o->x->dims[0], channels, k - 1}, &state));
+  for (int64_t i = 0; i < s.n * channels; i++) {
+    memcpy(assay_f64(state) + i * (k - 1), assay_f64(all) + (i + 1) * all->dims[2] - (k - 1),
+           (size_t)(k - 1) * sizeof(double));
+  }
+  return NULL;
+}
+
+static assay_status_t causal_eval(assay_eval_t* c) {
+  operands_t o = {.x = assay_tensor_retain(c->in[0]),
+                  .w = assay_tensor_retain(c->in[1]),
+                  .bias = assay_eval_has(c, 2) ? assay_tensor_retain(c->in[2]) : NULL};
+  assay_tensor_t* all = NULL;
+  bool silu;
+  assay_status_t st = causal_check(c, &o, &silu);
+  if (!st) st = causal_sequence(&o, assay_eval_has(c, 3) ? c->in[3] : NULL, &all);
+  if (!st) st = causal_run(c, &o, all, silu);
+  assay_tensor_release(all);
+  operands_release(&o);
+  return st;
+}
+
+static void causal_cost(const assay_eval_t* c, assay_cost_t* out) {
+  if (c->in[1]->rank == 3) out->flops = 2 * (double)c->in[0]->size * (double)c->in[1]->dims[2];
+}
+
+const assay_op_t assay_ops_conv[] = {
+    {.name = "Conv", .domain = "", .since = 1, .flags = ASSAY_OP_PACKED, .infer = conv_infer,
+     .eval = conv_eval, .cost = conv_cost},
+    {.name = "CausalConvWithState", .domain = "", .since = 27, .infer = causal_infer,
+     .eval = causal_eval, .cost = causal_cost},
+    {.name = "FusedConv", .domain = "com.microsoft", .since = 1, .flags = ASSAY_OP_PACKED,
+     .schema = "X:T, W:T, B?:T, Z?:T -> Y:T | activation:s, activation_params:fs, "
+               "auto_pad:s=NOTSET, dilations:is, group:i=1, kernel_shape:is, pads:is, strides:is "
+               "| T=float16 float double",
+     .infer = fused_infer, .eval = fused_eval, .cost = fused_cost},
+    {.name = "NhwcConv", .domain = "com.microsoft", .since = 1, .flags = ASSAY_OP_PACKED,
+     .schema = "X:T, W:T, B?:T -> Y:T | auto_pad:s=NOTSET, dilations:is, group:i=1, "
+               "kernel_shape:is, pads:is, strides:is | T=float16 float double",
+     .infer = nhwc_infer, .eval = nhwc_eval, .cost = nhwc_cost},
+    {0}};

@@ -38,4 +38,8 @@ assay_status_t assay_gemm_batched(const assay_eval_t* c, int64_t m, int64_t n, i
                                   const assay_matrix_t* a, const assay_matrix_t* b,
                                   const assay_gemm_batch_t* batch, double* out) ASSAY_MUST_USE;
 
+// For code that calls the BLAS itself, on tiles of its own: from now on it runs on the calling
+// thread alone.
+void assay_gemm_prepare(void);
+
 #endif  // ASSAY_OPS_GEMM_H_

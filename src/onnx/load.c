@@ -1,0 +1,57 @@
+#include "onnx/load.h"
+
+#include "onnx/onnx.h"
+#include "ops/infer.h"
+
+// Replaces the declared shape of one input.
+static assay_status_t apply_shape(assay_model_t* m, const assay_input_shape_t* s) {
+  assay_value_t* v = assay_graph_find(m->graph, s->name);
+  if (!v || !v->is_input)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the model has no input '%s'", s->name);
+  const assay_valtype_t* t = v->declared;
+  if (t && t->kind != ASSAY_KIND_TENSOR)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s and has no shape", s->name,
+                       ASSAY_VALTYPE_TEXT(t));
+  if (t && t->has_shape && t->rank != s->rank)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "input '%s' is %s; the shape given has %d dimensions", s->name,
+                       ASSAY_VALTYPE_TEXT(t), s->rank);
+  const assay_dim_t* dims[ASSAY_MAX_RANK];
+  for (int i = 0; i < s->rank; i++) {
+    dims[i] = t && t->has_shape ? t->dims[i] : NULL;
+    int64_t fixed;
+    if (s->dims[i] < 0) continue;
+    if (assay_dim_value(dims[i], &fixed) && fixed != s->dims[i])
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "input '%s' is %s: dimension %d is fixed and cannot be %lld", s->name,
+                         ASSAY_VALTYPE_TEXT(t), i, (long long)s->dims[i]);
+    dims[i] = assay_dim_const(m->dims, s->dims[i]);
+  }
+  return assay_valtype_tensor(m, t ? t->elem : ASSAY_TYPE_UNDEFINED, s->rank, dims, &v->declared);
+}
+
+assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
+                                  const assay_input_shape_t* shapes, assay_model_t** out) {
+  assay_model_t* m = NULL;
+  assay_status_t st = NULL;
+  m = assay_model_retain(model);
+  for (size_t g = 0; g < m->n_graphs; g++) for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+    assay_node_t* n = m->graphs[g]->nodes[i];
+    int64_t v = assay_model_opset(m, n->domain); if (!v) v = 1;
+    n->op = assay_op_find(n->domain, n->op_type, v); n->schema = assay_schema_find(n->domain, n->op_type, v, NULL);
+  }
+  for (size_t i = 0; !st && i < n_shapes; i++) st = apply_shape(m, &shapes[i]);
+  if (!st) st = assay_infer_model(m);
+  if (st) return assay_model_release(m), st;
+  *out = m;
+  return NULL;
+}
+
+assay_status_t assay_onnx_load(const char* path, size_t n_shapes,
+                               const assay_input_shape_t* shapes, assay_model_t** out) {
+  assay_model_t* model = NULL;
+  assay_status_t st = assay_onnx_read(path, &model);
+  if (!st) st = assay_onnx_prepare(model, n_shapes, shapes, out);
+  assay_model_release(model);
+  return st ? assay_status_note(st, "%s", path) : NULL;
+}

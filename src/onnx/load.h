@@ -1,0 +1,24 @@
+// From a file to a graph that can be run: read, check, inline functions, infer.
+#ifndef ASSAY_ONNX_LOAD_H_
+#define ASSAY_ONNX_LOAD_H_
+
+#include "ir/ir.h"
+
+// A shape that the user gives for an input: replaces what the model declares.
+typedef struct assay_input_shape {
+  const char* name;
+  int rank;
+  const int64_t* dims;  // -1 keeps the declared dimension
+} assay_input_shape_t;
+
+// Reads a model and makes it ready to be evaluated. Errors are those of reading, checking and
+// inference: NOT_FOUND, CORRUPT, INVALID_ARGUMENT, UNSUPPORTED.
+assay_status_t assay_onnx_load(const char* path, size_t n_shapes,
+                               const assay_input_shape_t* shapes,
+                               assay_model_t** out) ASSAY_MUST_USE;
+// The second half: a model that was read already. The result is a model of its own.
+assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
+                                  const assay_input_shape_t* shapes,
+                                  assay_model_t** out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ONNX_LOAD_H_
