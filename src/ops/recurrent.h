@@ -2,7 +2,7 @@
 #ifndef ASSAY_OPS_RECURRENT_H_
 #define ASSAY_OPS_RECURRENT_H_
 
-#include "ops/activation.h"
+#include "ops/activation_name.h"
 #include "ops/gemm.h"
 
 typedef enum assay_cell {
