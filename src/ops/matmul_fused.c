@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/activation.h"
+#include "ops/activation_name.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
 
