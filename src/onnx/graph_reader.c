@@ -350,7 +350,7 @@ static assay_status_t add_node(onnx_reader_t* r, assay_graph_t* g, const Onnx__N
 }
 
 // The content of a Constant node, so that inference sees it. Source: ONNX Constant-1 to -25.
-static assay_status_t set_constant(onnx_reader_t* r, const assay_node_t* n) {
+assay_status_t onnx_set_constant(assay_model_t* m, const assay_node_t* n) {
   if (strcmp(n->op_type, "Constant") != 0 || *n->domain || n->n_outputs != 1 || !n->outputs[0] ||
       n->n_attrs != 1 || *n->attrs[0].ref)
     return NULL;
@@ -390,7 +390,7 @@ static assay_status_t set_constant(onnx_reader_t* r, const assay_node_t* n) {
     default:
       return NULL;
   }
-  ASSAY_TRY(assay_model_take_tensor(r->model, t));
+  ASSAY_TRY(assay_model_take_tensor(m, t));
   n->outputs[0]->constant = t;
   return NULL;
 }
@@ -406,7 +406,7 @@ static assay_status_t connect_node(onnx_reader_t* r, scope_t* scope, const Onnx_
                          n->label, n->op_type, p->input[k]);
   }
   assay_status_t st = read_attrs(r, p->n_attribute, p->attribute, scope, n, n->attrs);
-  return st ? NODE_NOTE(n, st) : set_constant(r, n);
+  return st ? NODE_NOTE(n, st) : onnx_set_constant(r->model, n);
 }
 
 static assay_status_t read_nodes(onnx_reader_t* r, scope_t* scope, size_t n,

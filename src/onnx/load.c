@@ -32,13 +32,14 @@ static assay_status_t apply_shape(assay_model_t* m, const assay_input_shape_t* s
 
 assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
                                   const assay_input_shape_t* shapes, assay_model_t** out) {
-  assay_model_t* m = NULL;
-  assay_status_t st = NULL;
-  m = assay_model_retain(model);
-  for (size_t g = 0; g < m->n_graphs; g++) for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
-    assay_node_t* n = m->graphs[g]->nodes[i];
-    int64_t v = assay_model_opset(m, n->domain); if (!v) v = 1;
-    n->op = assay_op_find(n->domain, n->op_type, v); n->schema = assay_schema_find(n->domain, n->op_type, v, NULL);
+  assay_model_t *checked = NULL, *m = NULL;
+  ASSAY_TRY(assay_model_clone(model, &checked));
+  assay_status_t st = assay_onnx_check(checked);
+  if (!st && checked->n_functions) {
+    st = assay_onnx_inline_functions(checked, &m);
+    assay_model_release(checked);
+  } else {
+    m = checked;
   }
   for (size_t i = 0; !st && i < n_shapes; i++) st = apply_shape(m, &shapes[i]);
   if (!st) st = assay_infer_model(m);

@@ -97,6 +97,8 @@ assay_status_t onnx_read_graph(onnx_reader_t* r, const Onnx__GraphProto* p,
                                assay_graph_t** out) ASSAY_MUST_USE;
 assay_status_t onnx_read_function(onnx_reader_t* r, const Onnx__FunctionProto* p,
                                   assay_function_t** out) ASSAY_MUST_USE;
+// The content of a Constant node, so that inference sees it; other nodes are left alone.
+assay_status_t onnx_set_constant(assay_model_t* m, const assay_node_t* n) ASSAY_MUST_USE;
 assay_status_t onnx_read_opsets(onnx_reader_t* r, size_t n, Onnx__OperatorSetIdProto** p,
                                 assay_opset_t** out) ASSAY_MUST_USE;
 
