@@ -1,23 +1,17 @@
-// The table of formats, and rounding by one formula for all of them.
+// The table of formats, types, and what is done to one value at a time.
 //
-// A float format with p significant bits and smallest normal exponent e_min has, around x, the quantum
-// 2^(max(floor(log2 |x|), e_min) - (p - 1)). Scaling by it, rounding to an integer and scaling back
-// is exact but for the rounding wanted, subnormals included, since all that happens in float64 with room
-// to spare. Source: Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., 2.1 and 2.2.
+// Rounding scales nothing: around x a format with p significant bits has the quantum
+// 2^(max(floor(log2 |x|), e_min) - (p-1)), and adding 2^52 quanta to |x| in float64 and taking them off again
+// leaves the nearest multiple, ties to even, subnormals included. It happens once, from float64.
+// Source: Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., 2.1, 2.2 and 4.1; IEEE 754-2019, 4.3.1.
 #include "formats/format.h"
 
+#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-// Loops below are compiled for several widths of vectors; every step is exact or a single IEEE operation,
-// so that all of them give the same bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define WIDE
-#endif
+#include "formats/codec.h"
 
 #define INT_ROW(NAME, TYPE, BITS, SIGN, MAX) \
   {.name = NAME, .type = TYPE, .bits = BITS, .is_signed = SIGN, .max = MAX}
@@ -73,7 +67,9 @@ static const assay_format_info_t rows[ASSAY_FORMAT_COUNT] = {
 };
 #undef INT_ROW
 
-const assay_format_info_t* assay_format_info(assay_format_t format) { return &rows[format]; }
+const assay_format_info_t* assay_format_info(assay_format_t format) {
+  return &rows[(unsigned)format < ASSAY_FORMAT_COUNT ? format : ASSAY_FORMAT_NONE];
+}
 
 const char* assay_format_name(assay_format_t format) {
   return (unsigned)format < ASSAY_FORMAT_COUNT ? rows[format].name : "none";
@@ -137,9 +133,11 @@ assay_format_t assay_format_parse(const char* name) {
   static const struct {
     const char* name;
     assay_format_t format;
-  } aliases[] = {{"half", ASSAY_FORMAT_FP16}, {"float", ASSAY_FORMAT_FP32},
-                 {"float32", ASSAY_FORMAT_FP32}, {"float64", ASSAY_FORMAT_FP64},
-                 {"fp8", ASSAY_FORMAT_FP8E4M3}, {"fp4", ASSAY_FORMAT_FP4E2M1},
+  } aliases[] = {{"half", ASSAY_FORMAT_FP16},        {"float", ASSAY_FORMAT_FP32},
+                 {"float32", ASSAY_FORMAT_FP32},     {"float64", ASSAY_FORMAT_FP64},
+                 {"fp8", ASSAY_FORMAT_FP8E4M3},      {"fp8e4m3fn", ASSAY_FORMAT_FP8E4M3},
+                 {"e4m3", ASSAY_FORMAT_FP8E4M3},     {"e5m2", ASSAY_FORMAT_FP8E5M2},
+                 {"e8m0", ASSAY_FORMAT_FP8E8M0},     {"fp4", ASSAY_FORMAT_FP4E2M1},
                  {"tensorfloat32", ASSAY_FORMAT_TF32}};
   for (int i = 1; i < ASSAY_FORMAT_COUNT; i++)
     if (strcasecmp(rows[i].name, name) == 0) return (assay_format_t)i;
@@ -167,228 +165,152 @@ int assay_type_bits(assay_type_t type) {
   return assay_type_is_complex(type) ? 2 * bits : bits;
 }
 
-// Bits that an element takes in raw_data: 6-bit floats take a byte each.
-static int stored_bits(assay_type_t type) {
-  int bits = assay_type_bits(type);
-  return bits == 6 ? 8 : bits;
-}
-
 bool assay_type_packed_bytes(assay_type_t type, int64_t n, int64_t* out_bytes) {
-  int64_t bits = stored_bits(type);
-  int64_t total;
+  int64_t bits = assay_type_bits(type), total;
   if (!bits || n < 0) return false;
-  if (bits < 8) {
-    int64_t each = 8 / bits;
-    *out_bytes = n / each + (n % each != 0);
-    return true;
-  }
-  if (__builtin_mul_overflow(n, bits / 8, &total)) return false;
+  // Groups of 8 elements are whole bytes; 6-bit floats are packed as densely as the others.
+  int64_t rest = (n % 8 * bits + 7) / 8;
+  if (__builtin_mul_overflow(n / 8, bits, &total) || __builtin_add_overflow(total, rest, &total))
+    return false;
   *out_bytes = total;
   return true;
 }
 
+// ---- codecs -------------------------------------------------------------------------------------
+
+// Derived from the same parameters as the rows above; the tests hold them against each other.
+#define CODEC(ID, P, EMIN, MAX, LIMIT, SUB, TOP, PAD, NAN_PATTERN, SIGN, ZERO_SIGN, INF, NANS)    \
+  [ID] = {.min_normal = (SUB) * (double)(UINT64_C(1) << ((P)-1)),                                 \
+          .magic = (double)(UINT64_C(1) << (53 - (P))), .max = MAX, .limit = LIMIT,               \
+          .nan_keep = (NANS) ? UINT64_MAX : ASSAY_SIGN, .nan_flip = (NANS) ? 0 : ASSAY_SIGN,      \
+          .zero_sign = (ZERO_SIGN) ? ASSAY_SIGN : 0, .shift = 53 - (P), .pad = PAD,               \
+          .half = (UINT64_C(1) << (52 - (P))) - 1, .odd = 1,                                      \
+          .offset = (uint64_t)(1022 + (EMIN)) << ((P)-1), .sub_magic = (SUB)*0x1p52,              \
+          .max_ordinal = TOP, .nan_pattern = NAN_PATTERN, .sign_pattern = SIGN,                   \
+          .none_sign = (NANS) ? 0 : (SIGN), .has_infinity = INF, .has_nan = NANS}
+
+static const assay_codec_t codecs[ASSAY_FORMAT_COUNT] = {
+    CODEC(ASSAY_FORMAT_FP32, 24, -126, 0x1.fffffep127, 0x1p128, 0x1p-149, 0x7f7fffff, 0, 0x7fc00000,
+          0x80000000, true, true, true),
+    CODEC(ASSAY_FORMAT_TF32, 11, -126, 0x1.ffcp127, 0x1p128, 0x1p-136, 0x3fbff, 13, 0x7fc00000,
+          0x80000000, true, true, true),
+    CODEC(ASSAY_FORMAT_BF16, 8, -126, 0x1.fep127, 0x1p128, 0x1p-133, 0x7f7f, 0, 0x7fc0, 0x8000,
+          true, true, true),
+    CODEC(ASSAY_FORMAT_FP16, 11, -14, 65504, 65536, 0x1p-24, 0x7bff, 0, 0x7e00, 0x8000, true, true,
+          true),
+    CODEC(ASSAY_FORMAT_FP8E4M3, 4, -6, 448, 512, 0x1p-9, 0x7e, 0, 0x7f, 0x80, true, false, true),
+    CODEC(ASSAY_FORMAT_FP8E4M3FNUZ, 4, -7, 240, 256, 0x1p-10, 0x7f, 0, 0x80, 0x80, false, false,
+          true),
+    CODEC(ASSAY_FORMAT_FP8E5M2, 3, -14, 57344, 65536, 0x1p-16, 0x7b, 0, 0x7e, 0x80, true, true,
+          true),
+    CODEC(ASSAY_FORMAT_FP8E5M2FNUZ, 3, -15, 57344, 65536, 0x1p-17, 0x7f, 0, 0x80, 0x80, false,
+          false, true),
+    CODEC(ASSAY_FORMAT_FP6E2M3, 4, 0, 7.5, 8, 0.125, 0x1f, 0, 0, 0x20, true, false, false),
+    CODEC(ASSAY_FORMAT_FP6E3M2, 3, -2, 28, 32, 0.0625, 0x1f, 0, 0, 0x20, true, false, false),
+    CODEC(ASSAY_FORMAT_FP4E2M1, 2, 0, 6, 8, 0.5, 0x7, 0, 0, 0x8, true, false, false),
+};
+#undef CODEC
+
+const assay_codec_t* assay_codec(assay_format_t format) {
+  const assay_codec_t* c = &codecs[(unsigned)format < ASSAY_FORMAT_COUNT ? format : 0];
+  return c->shift ? c : NULL;
+}
+
 // ---- rounding -----------------------------------------------------------------------------------
 
-static inline uint64_t bits_of(double x) {
-  uint64_t b;
-  memcpy(&b, &x, sizeof b);
-  return b;
-}
-static inline double of_bits(uint64_t b) {
-  double x;
-  memcpy(&x, &b, sizeof x);
-  return x;
-}
-static inline double power_of_two(int64_t e) { return of_bits((uint64_t)(e + 1023) << 52); }
-
-// Rounds to p significant bits, exponents from e_min, with no upper end; NaN and infinity pass.
-// p is at most 24 and e_min at least -149, so that nothing here overflows or goes subnormal.
-static inline double round_unbounded(double x, int p, int e_min) {
-  const double magic = 0x1.8p52;  // adding and subtracting it rounds to an integer, ties to even
-  uint64_t magnitude = bits_of(x) & INT64_MAX;
-  int64_t e = (int64_t)(magnitude >> 52) - 1023;
-  if (e < e_min) e = e_min;
-  if (e > 1000) e = 1000;  // far past every range; NaN and infinity have 1024
-  int64_t q = e - (p - 1);
-  double scaled = of_bits(magnitude) * power_of_two(-q);
-  double r = scaled < 0x1p51 ? ((scaled + magic) - magic) * power_of_two(q) : of_bits(magnitude);
-  return of_bits(bits_of(r) | (bits_of(x) & ~(uint64_t)INT64_MAX));
+double assay_format_round_e8m0(double x, assay_e8m0_mode_t mode, assay_overflow_t overflow) {
+  return assay_e8m0_decode(assay_e8m0_encode(x, mode, overflow));
 }
 
-// Beyond the largest finite value: what the format has there.
-static inline double past_the_end(double r, double max, bool has_infinity, bool has_nan,
-                                  assay_overflow_t overflow) {
-  if (overflow == ASSAY_OVERFLOW_SATURATE || (!has_infinity && !has_nan)) return copysign(max, r);
-  return has_infinity ? copysign((double)INFINITY, r) : (double)NAN;
-}
-
-static inline double round_float(const assay_format_info_t* f, double x,
-                                 assay_overflow_t overflow) {
-  if (x != x) return f->has_nan ? x : -0.0;  // as ml_dtypes: NaN becomes -0 in fp6 and fp4
-  double r = round_unbounded(x, f->precision, f->min_exponent);
-  return fabs(r) > f->max ? past_the_end(r, f->max, f->has_infinity, f->has_nan, overflow) : r;
-}
-
-double assay_format_round_e8m0(double x, assay_e8m0_mode_t mode) {
-  const assay_format_info_t* f = &rows[ASSAY_FORMAT_FP8E8M0];
-  if (!(x > 0)) return (double)NAN;  // no zero, no sign; NaN
-  if (x > f->max) {
-    // The largest power of two is 2^127; past it there is NaN only.
-    if (isinf(x) || mode == ASSAY_E8M0_UP) return (double)NAN;
-    return mode == ASSAY_E8M0_NEAREST && x >= 0x1.8p127 ? (double)NAN : f->max;
-  }
-  if (x <= f->min_subnormal) return f->min_subnormal;
-  double down = of_bits(bits_of(x) & UINT64_C(0x7ff0000000000000));
-  if (down == x || mode == ASSAY_E8M0_DOWN) return down;
-  if (mode == ASSAY_E8M0_UP) return 2 * down;
-  // Ties to even: of the biased exponent, which is the whole pattern.
-  double middle = 1.5 * down;
-  bool odd = ((bits_of(down) >> 52) & 1) == ((1023 - 127 + 1) & 1);
-  return x > middle || (x == middle && odd) ? 2 * down : down;
+static double integer_value(assay_type_t type, int64_t i) {
+  return type == ASSAY_TYPE_UINT64 ? (double)(uint64_t)i : (double)i;
 }
 
 double assay_format_round(assay_format_t format, double x, assay_overflow_t overflow) {
+  const assay_codec_t* c = assay_codec(format);
+  if (c) return assay_codec_round(c, x, assay_codec_over(c, overflow));
+  const assay_format_info_t* f = assay_format_info(format);
+  if (format == ASSAY_FORMAT_FP8E8M0) return assay_format_round_e8m0(x, ASSAY_E8M0_NEAREST, overflow);
+  if (f->is_float) return overflow == ASSAY_OVERFLOW_SATURATE && isinf(x) ? copysign(f->max, x) : x;
+  return format == ASSAY_FORMAT_NONE ? x : integer_value(f->type, assay_type_saturate(f->type, x));
+}
+
+ASSAY_WIDE static void round_float_n(const assay_codec_t* codec, const double* x, double* y,
+                                     size_t n, double over) {
+  const assay_codec_t c = *codec;
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) y[i] = assay_codec_round(&c, x[i], over);
+}
+
+// Integers of up to 32 bits: clamped, so that adding 1.5 * 2^52 rounds them.
+ASSAY_WIDE static void round_integer_n(double low, double high, const double* x, double* y,
+                                       size_t n) {
+#pragma omp simd
+  for (size_t i = 0; i < n; i++) {
+    double v = x[i] == x[i] ? x[i] : 0;
+    v = v > low ? v : low;
+    v = v < high ? v : high;
+    y[i] = (v + 0x1.8p52) - 0x1.8p52;
+  }
+}
+
+static void round_some(assay_format_t format, const double* x, double* y, size_t n,
+                       assay_overflow_t overflow) {
   const assay_format_info_t* f = &rows[format];
-  switch (format) {
-    case ASSAY_FORMAT_NONE:
-    case ASSAY_FORMAT_FP64:
-      return x;
-    case ASSAY_FORMAT_FP32:
-      if (overflow == ASSAY_OVERFLOW_IEEE) return (double)(float)x;
-      break;
-    case ASSAY_FORMAT_FP8E8M0:
-      return assay_format_round_e8m0(x, ASSAY_E8M0_NEAREST);
-    case ASSAY_FORMAT_FP8E4M3FNUZ:
-    case ASSAY_FORMAT_FP8E5M2FNUZ: {
-      double r = round_float(f, x, overflow);
-      return r == 0 ? 0.0 : r;  // no negative zero
-    }
-    default:
-      break;
+  const assay_codec_t* c = assay_codec(format);
+  if (c) {
+    round_float_n(c, x, y, n, assay_codec_over(c, overflow));
+  } else if (format == ASSAY_FORMAT_FP64 && overflow == ASSAY_OVERFLOW_IEEE) {
+    if (x != y) memcpy(y, x, n * sizeof *x);
+  } else if (!f->is_float && f->bits <= 32 && f->bits > 0 && format != ASSAY_FORMAT_BOOL) {
+    round_integer_n(f->is_signed ? -f->max - 1 : 0, f->max, x, y, n);
+  } else {
+    for (size_t i = 0; i < n; i++) y[i] = assay_format_round(format, x[i], overflow);
   }
-  if (!f->is_float) return (double)assay_type_saturate(f->type, x);
-  return round_float(f, x, overflow);
 }
-
-WIDE static void round_fp32_n(const double* x, double* y, size_t n) {
-  for (size_t i = 0; i < n; i++) y[i] = (double)(float)x[i];
-}
-
-// Branch-free form for formats with infinities.
-#define ROUND_LOOP(NAME, P, E_MIN, MAX)                                            \
-  WIDE static void NAME(const double* x, double* y, size_t n) {                    \
-    for (size_t i = 0; i < n; i++) {                                               \
-      double r = round_unbounded(x[i], P, E_MIN);                                  \
-      y[i] = fabs(r) > (MAX) ? copysign((double)INFINITY, r) : r;                  \
-    }                                                                              \
-  }
-ROUND_LOOP(round_bf16_n, 8, -126, 0x1.fep127)
-ROUND_LOOP(round_fp16_n, 11, -14, 65504.0)
-ROUND_LOOP(round_tf32_n, 11, -126, 0x1.ffcp127)
-#undef ROUND_LOOP
 
 void assay_format_round_n(assay_format_t format, const double* x, double* y, size_t n,
                           assay_overflow_t overflow) {
-  if (overflow == ASSAY_OVERFLOW_IEEE) {
-    void (*loop)(const double*, double*, size_t) = format == ASSAY_FORMAT_FP32   ? round_fp32_n
-                                                   : format == ASSAY_FORMAT_BF16 ? round_bf16_n
-                                                   : format == ASSAY_FORMAT_FP16 ? round_fp16_n
-                                                   : format == ASSAY_FORMAT_TF32 ? round_tf32_n
-                                                                                 : NULL;
-    if (loop) {
-      enum { CHUNK = 1 << 15 };
-      size_t chunks = (n + CHUNK - 1) / CHUNK;
+  enum { CHUNK = 1 << 15 };
+  size_t chunks = n / CHUNK + (n % CHUNK != 0);
 #pragma omp parallel for schedule(static) if (chunks > 8)
-      for (size_t k = 0; k < chunks; k++)
-        loop(x + k * CHUNK, y + k * CHUNK, n - k * CHUNK < CHUNK ? n - k * CHUNK : CHUNK);
-      return;
-    }
-  }
-  if (format == ASSAY_FORMAT_FP64 || format == ASSAY_FORMAT_NONE) {
-    if (x != y && n) memmove(y, x, n * sizeof *x);
-    return;
-  }
-  for (size_t i = 0; i < n; i++) y[i] = assay_format_round(format, x[i], overflow);
+  for (size_t k = 0; k < chunks; k++)
+    round_some(format, x + k * CHUNK, y + k * CHUNK, n - k * CHUNK < CHUNK ? n - k * CHUNK : CHUNK,
+               overflow);
 }
 
 // ---- bit patterns -------------------------------------------------------------------------------
 
-// The pattern of NaN in formats that have one.
-static uint64_t nan_pattern(assay_format_t format) {
-  switch (format) {
-    case ASSAY_FORMAT_FP8E4M3FNUZ:
-    case ASSAY_FORMAT_FP8E5M2FNUZ:
-      return 0x80;
-    case ASSAY_FORMAT_FP8E8M0:
-      return 0xff;
-    case ASSAY_FORMAT_FP8E4M3:
-      return 0x7f;
-    case ASSAY_FORMAT_FP8E5M2:
-      return 0x7e;
-    default: {
-      const assay_format_info_t* f = &rows[format];
-      uint64_t all = (UINT64_C(1) << (f->bits - 1)) - 1;
-      return all ^ ((UINT64_C(1) << (f->precision - 2)) - 1);  // quiet, empty payload
-    }
-  }
-}
-
-// tf32 values live in fp32 patterns.
-static assay_format_t pattern_format(assay_format_t format) {
-  return format == ASSAY_FORMAT_TF32 ? ASSAY_FORMAT_FP32 : format;
-}
-
 uint64_t assay_format_encode(assay_format_t format, double x, assay_overflow_t overflow) {
-  const assay_format_info_t* f = &rows[pattern_format(format)];
-  if (!f->is_float) {
-    if (format == ASSAY_FORMAT_BOOL) return x != 0;
-    uint64_t mask = f->bits == 64 ? UINT64_MAX : (UINT64_C(1) << f->bits) - 1;
-    return (uint64_t)assay_type_saturate(f->type, x) & mask;
+  const assay_codec_t* c = assay_codec(format);
+  if (format == ASSAY_FORMAT_FP32 && (overflow == ASSAY_OVERFLOW_IEEE || x != x)) {
+    float v = (float)x;
+    uint32_t pattern;
+    memcpy(&pattern, &v, sizeof pattern);
+    return pattern;
   }
-  double r = assay_format_round(format, x, overflow);
-  if (f->type == ASSAY_TYPE_DOUBLE) return bits_of(r);
-  uint64_t sign = f->is_signed ? bits_of(r) >> 63 << (f->bits - 1) : 0;
-  if (r != r) {
-    bool sign_is_part = format == ASSAY_FORMAT_FP8E4M3FNUZ || format == ASSAY_FORMAT_FP8E5M2FNUZ;
-    return nan_pattern(pattern_format(format)) | (sign_is_part ? 0 : sign);
-  }
-  double a = fabs(r);
-  int mantissa_bits = f->precision - 1;
-  if (isinf(a)) {
-    uint64_t all = (UINT64_C(1) << (f->bits - 1)) - 1;
-    return sign | (all >> mantissa_bits << mantissa_bits);
-  }
-  if (format == ASSAY_FORMAT_FP8E8M0) return (uint64_t)(ilogb(a) + 127);
-  if (a < f->min_normal) return sign | (uint64_t)(a / f->min_subnormal);
-  int e = ilogb(a);
-  uint64_t mantissa = (uint64_t)(ldexp(a, mantissa_bits - e)) - (UINT64_C(1) << mantissa_bits);
-  return sign | (uint64_t)(e - f->min_exponent + 1) << mantissa_bits | mantissa;
+  if (c) return assay_codec_encode(c, x, assay_codec_over_pattern(c, overflow));
+  const assay_format_info_t* f = assay_format_info(format);
+  if (format == ASSAY_FORMAT_FP8E8M0) return assay_e8m0_encode(x, ASSAY_E8M0_NEAREST, overflow);
+  if (f->is_float) return assay_bits_of(assay_format_round(format, x, overflow));
+  uint64_t mask = f->bits == 64 ? UINT64_MAX : (UINT64_C(1) << f->bits) - 1;
+  return (uint64_t)assay_type_saturate(f->type, x) & mask;
 }
 
 double assay_format_decode(assay_format_t format, uint64_t bits) {
-  const assay_format_info_t* f = &rows[pattern_format(format)];
-  if (!f->is_float) {
-    if (format == ASSAY_FORMAT_BOOL) return bits != 0;
-    int64_t i = assay_type_wrap(f->type, (int64_t)bits);
-    return f->type == ASSAY_TYPE_UINT64 ? (double)(uint64_t)i : (double)i;
+  if (format == ASSAY_FORMAT_FP32 || format == ASSAY_FORMAT_TF32) {
+    uint32_t pattern = (uint32_t)bits;
+    float v;
+    memcpy(&v, &pattern, sizeof v);
+    return (double)v;
   }
-  if (f->type == ASSAY_TYPE_DOUBLE) return of_bits(bits);
-  int mantissa_bits = f->precision - 1;
-  bits &= (UINT64_C(1) << f->bits) - 1;
-  if (format == ASSAY_FORMAT_FP8E8M0)
-    return bits == 0xff ? (double)NAN : ldexp(1, (int)bits - 127);
-  uint64_t top = UINT64_C(1) << (f->bits - 1), magnitude = bits & (top - 1);
-  double sign = bits & top ? -1 : 1;
-  bool unsigned_zero = format == ASSAY_FORMAT_FP8E4M3FNUZ || format == ASSAY_FORMAT_FP8E5M2FNUZ;
-  if (unsigned_zero && bits == top) return (double)NAN;
-  if (format == ASSAY_FORMAT_FP8E4M3 && magnitude == 0x7f) return copysign((double)NAN, sign);
-  uint64_t exponent = magnitude >> mantissa_bits;
-  uint64_t mantissa = magnitude & ((UINT64_C(1) << mantissa_bits) - 1);
-  if (f->has_infinity && exponent == (top - 1) >> mantissa_bits)
-    return mantissa ? copysign((double)NAN, sign) : sign * (double)INFINITY;
-  if (!exponent) return sign * (double)mantissa * f->min_subnormal;
-  return sign * ldexp((double)(mantissa | UINT64_C(1) << mantissa_bits),
-                      (int)exponent - 1 + f->min_exponent - mantissa_bits);
+  const assay_codec_t* c = assay_codec(format);
+  if (c) return assay_codec_decode(c, bits & (2 * c->sign_pattern - 1));
+  const assay_format_info_t* f = assay_format_info(format);
+  if (format == ASSAY_FORMAT_FP8E8M0) return assay_e8m0_decode(bits & 0xff);
+  if (f->is_float) return assay_of_bits(bits);
+  if (format == ASSAY_FORMAT_BOOL) return (bits & 0xff) != 0;
+  return integer_value(f->type, assay_type_wrap(f->type, (int64_t)bits));
 }
 
 // ---- integers -----------------------------------------------------------------------------------
@@ -419,67 +341,68 @@ int64_t assay_type_saturate(assay_type_t type, double x) {
   return (int64_t)(r < low ? low : r > f->max ? f->max : r);
 }
 
-// ---- neighbours and distances ---------------------------------------------------------------------
+// ---- neighbours and distances -------------------------------------------------------------------
 
-// A monotone numbering of a format's values: 0 for zero, +-k for the k-th value from zero.
-static int64_t ordinal(const assay_format_info_t* f, double x) {
-  double a = fabs(x);
-  int64_t k;
-  int m = f->precision - 1;
-  if (isinf(a)) {
-    k = ordinal(f, f->max) + 1;
-  } else if (a < f->min_normal) {
-    k = (int64_t)(a / f->min_subnormal);
-  } else {
-    int e = ilogb(a);
-    k = ((int64_t)(e - f->min_exponent + 1) << m) +
-        (int64_t)(ldexp(a, m - e) - ldexp(1, m));
-  }
-  return x < 0 ? -k : k;
+// A monotone numbering of a format's values: 0 for zero (2^-127 in e8m0), +-k for the k-th value from it. What is
+// past the end counts as one step more, whether the format has an infinity or not.
+static int64_t ordinal(assay_format_t format, double x) {
+  const assay_codec_t* c = assay_codec(format);
+  if (format == ASSAY_FORMAT_FP8E8M0)
+    return x > 0x1p127 ? 255 : (int64_t)assay_e8m0_encode(x, ASSAY_E8M0_NEAREST,
+                                                          ASSAY_OVERFLOW_SATURATE);
+  int64_t k = (int64_t)(c ? assay_codec_ordinal(c, x) : assay_bits_of(x) & ~ASSAY_SIGN);
+  return signbit(x) ? -k : k;
 }
 
-static double at_ordinal(const assay_format_info_t* f, int64_t k) {
-  int m = f->precision - 1;
-  uint64_t a = (uint64_t)(k < 0 ? -k : k);
-  uint64_t exponent = a >> m, mantissa = a & ((UINT64_C(1) << m) - 1);
-  double r = exponent ? ldexp((double)(mantissa | UINT64_C(1) << m),
-                              (int)exponent - 1 + f->min_exponent - m)
-                      : (double)mantissa * f->min_subnormal;
+static double at_ordinal(assay_format_t format, int64_t k) {
+  const assay_codec_t* c = assay_codec(format);
+  const assay_format_info_t* f = &rows[format];
+  if (format == ASSAY_FORMAT_FP8E8M0) return assay_e8m0_decode((uint64_t)(k < 0 ? 0 : k > 254 ? 254 : k));
+  uint64_t magnitude = (uint64_t)(k < 0 ? -k : k), top = c ? c->max_ordinal : assay_bits_of(f->max);
+  double r;
+  if (magnitude > top)
+    r = f->has_infinity ? (double)INFINITY : f->max;
+  else
+    r = c ? assay_codec_decode(c, magnitude << c->pad) : assay_of_bits(magnitude);
   return k < 0 ? -r : r;
 }
 
 double assay_format_next(assay_format_t format, double x, int direction) {
-  const assay_format_info_t* f = &rows[format];
-  if (x != x || !direction) return x;
-  if (format == ASSAY_FORMAT_FP64)
-    return nextafter(x, direction > 0 ? (double)INFINITY : -(double)INFINITY);
-  if (!f->is_float) return x + (direction > 0 ? 1 : -1);
-  if (format == ASSAY_FORMAT_FP8E8M0) {
-    double r = direction > 0 ? 2 * x : x / 2;
-    return r < f->min_subnormal ? f->min_subnormal : r > f->max ? f->max : r;
+  const assay_format_info_t* f = assay_format_info(format);
+  if (x != x || !direction || format == ASSAY_FORMAT_NONE) return x;
+  // Below: next value above x. The other direction mirrors it, where there are negative values.
+  if (!f->is_float) {
+    double low = f->is_signed ? -f->max - (f->bits < 64) : 0, high = f->max;
+    double r = direction > 0 ? floor(x) + 1 : ceil(x) - 1;
+    return r < low ? low : r > high ? high : r;
   }
-  double r = at_ordinal(f, ordinal(f, x) + (direction > 0 ? 1 : -1));
-  if (fabs(r) <= f->max) return r;
-  if (fabs(x) > f->max && (x > 0) == (direction > 0)) return x;  // past infinity there is nothing
-  return f->has_infinity ? copysign((double)INFINITY, r) : copysign(f->max, r);
+  double r = assay_format_round(format, x, ASSAY_OVERFLOW_SATURATE);
+  if (isinf(x) && f->has_infinity) r = x;
+  if (direction > 0 ? r > x : r < x) return r;  // x is not in the format, and rounded that way
+  if (isinf(r) && (direction > 0) == (r > 0)) return r;
+  if (isinf(x) && !f->has_infinity) return r;   // the end of the format is next to infinity
+  return at_ordinal(format, ordinal(format, r) + (direction > 0 ? 1 : -1));
 }
 
 double assay_format_ulp(assay_format_t format, double x) {
-  const assay_format_info_t* f = &rows[format];
+  const assay_format_info_t* f = assay_format_info(format);
   if (!f->is_float) return 1;
+  if (x != x) return x;
   double a = fabs(x);
-  if (!(a <= f->max)) a = f->max;
+  if (a > f->max) a = f->max;
   int e = a < f->min_normal ? f->min_exponent : ilogb(a);
   return ldexp(1, e - (f->precision - 1));
 }
 
 int64_t assay_format_ulp_distance(assay_format_t format, double a, double b) {
-  const assay_format_info_t* f = &rows[format];
+  const assay_format_info_t* f = assay_format_info(format);
   if (a != a || b != b) return a != a && b != b ? 0 : -1;
   if (a == b) return 0;
-  if (!f->is_float) return (int64_t)fabs(a - b);
-  if (format == ASSAY_FORMAT_FP8E8M0) return abs((isinf(a) ? 128 : ilogb(a)) - (isinf(b) ? 128 : ilogb(b)));
-  int64_t i = ordinal(f, a), k = ordinal(f, b);
+  if (!f->is_float) {
+    double d = fabs(a - b);
+    return d < 0x1p63 ? (int64_t)d : INT64_MAX;
+  }
+  int64_t i = ordinal(format, a), k = ordinal(format, b);
   uint64_t distance = i > k ? (uint64_t)i - (uint64_t)k : (uint64_t)k - (uint64_t)i;
   return distance > INT64_MAX ? INT64_MAX : (int64_t)distance;
 }

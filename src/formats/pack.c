@@ -1,149 +1,299 @@
 // Packed elements to canonical ones and back, in bulk.
+//
+// Packed data lies where the file has it, at any address: elements go through memcpy, which compilers
+// turn into plain loads. Elements of fewer than 8 bits are first spread to a byte each, in blocks.
 #include <math.h>
 #include <string.h>
 
-#include "formats/format.h"
+#include "formats/codec.h"
 
-// Packed data may be unaligned (it lies where the file has it): every element goes through memcpy,
-// which compilers turn into plain loads.
-#define LOAD_LOOP(T, OUT)                                                       \
-  do {                                                                          \
-    const unsigned char* p = (const unsigned char*)packed + (size_t)first * sizeof(T); \
-    OUT* y = canonical;                                                         \
-    for (int64_t i = 0; i < n; i++) {                                           \
-      T v;                                                                      \
-      memcpy(&v, p + (size_t)i * sizeof v, sizeof v);                           \
-      y[i] = (OUT)v;                                                            \
-    }                                                                           \
-    return;                                                                     \
-  } while (0)
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packed data is little endian");
 
-// 16-bit floats through bits of a float: exact, and the loop vectorizes.
-static void unpack_bf16(const unsigned char* p, int64_t n, double* y) {
+enum { BLOCK = 1024 };  // elements spread at a time; a multiple of 8
+
+// ---- packed to canonical --------------------------------------------------------------------------
+
+#define WIDEN(NAME, IN, OUT)                                                     \
+  ASSAY_WIDE static void NAME(const unsigned char* p, int64_t n, void* y) {      \
+    OUT* out = y;                                                                \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                        \
+      IN v;                                                                      \
+      memcpy(&v, p + (size_t)i * sizeof v, sizeof v);                            \
+      out[i] = (OUT)v;                                                           \
+    }                                                                            \
+  }
+WIDEN(widen_f32, float, double)
+WIDEN(widen_i8, int8_t, int64_t)
+WIDEN(widen_i16, int16_t, int64_t)
+WIDEN(widen_i32, int32_t, int64_t)
+WIDEN(widen_u8, uint8_t, int64_t)
+WIDEN(widen_u16, uint16_t, int64_t)
+WIDEN(widen_u32, uint32_t, int64_t)
+#undef WIDEN
+
+ASSAY_WIDE static void widen_bool(const unsigned char* p, int64_t n, int64_t* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = p[i] != 0;
+}
+
+ASSAY_WIDE static void decode_8(const assay_codec_t* codec, const uint8_t* p, int64_t n,
+                                double* y) {
+  const assay_codec_t c = *codec;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = assay_codec_decode(&c, p[i]);
+}
+
+ASSAY_WIDE static void decode_16(const assay_codec_t* codec, const unsigned char* p, int64_t n,
+                                 double* y) {
+  const assay_codec_t c = *codec;
+#pragma omp simd
   for (int64_t i = 0; i < n; i++) {
-    uint16_t h;
-    memcpy(&h, p + 2 * i, sizeof h);
-    uint32_t w = (uint32_t)h << 16;
-    float f;
-    memcpy(&f, &w, sizeof f);
-    y[i] = (double)f;
+    uint16_t v;
+    memcpy(&v, p + 2 * i, sizeof v);
+    y[i] = assay_codec_decode(&c, v);
   }
 }
 
-static void unpack_fp16(const unsigned char* p, int64_t n, double* y) {
-  for (int64_t i = 0; i < n; i++) {
-    uint16_t h;
-    memcpy(&h, p + 2 * i, sizeof h);
-    // The magnitude's bits moved into a float's place are the value times 2^-112, subnormals too.
-    uint32_t w = (uint32_t)(h & 0x7fff) << 13;
-    float f;
-    memcpy(&f, &w, sizeof f);
-    double x = (double)f * 0x1p112;
-    if ((h & 0x7c00) == 0x7c00) x = h & 0x3ff ? (double)NAN : (double)INFINITY;
-    y[i] = h & 0x8000 ? -x : x;
-  }
+// Element i of a stream of elements of 2, 4 or 6 bits.
+static uint8_t spread_one(const unsigned char* p, int64_t i, int bits) {
+  // Not i * bits: that may overflow where the address does not.
+  int64_t byte = i / 8 * bits + i % 8 * bits / 8;
+  int low = (int)(i % 8 * bits % 8);
+  unsigned v = (unsigned)p[byte] >> low;
+  if (low + bits > 8) v |= (unsigned)p[byte + 1] << (8 - low);
+  return (uint8_t)(v & ((1u << bits) - 1));
 }
 
-// Elements of fewer than 8 bits: the first one in the lowest bits of the first byte.
-static uint64_t small_bits(const unsigned char* p, int64_t i, int bits) {
-  int64_t each = 8 / bits;
-  return (uint64_t)(p[i / each] >> (i % each * bits)) & ((1u << bits) - 1);
+// n elements from `first` to a byte each.
+static void spread(const unsigned char* p, int64_t first, int64_t n, int bits, uint8_t* out) {
+  int64_t i = 0;
+  for (; i < n && (first + i) % 8; i++) out[i] = spread_one(p, first + i, bits);
+  const unsigned char* q = p + (first + i) / 8 * bits;
+  int64_t groups = (n - i) / 8;
+  uint8_t* y = out + i;
+  if (bits == 4) {
+#pragma omp simd
+    for (int64_t k = 0; k < 4 * groups; k++) {
+      y[2 * k] = q[k] & 15;
+      y[2 * k + 1] = q[k] >> 4;
+    }
+  } else if (bits == 2) {
+#pragma omp simd
+    for (int64_t k = 0; k < 2 * groups; k++) {
+      y[4 * k] = q[k] & 3;
+      y[4 * k + 1] = q[k] >> 2 & 3;
+      y[4 * k + 2] = q[k] >> 4 & 3;
+      y[4 * k + 3] = q[k] >> 6;
+    }
+  } else {
+#pragma omp simd
+    for (int64_t k = 0; k < 2 * groups; k++) {
+      unsigned v = q[3 * k] | (unsigned)q[3 * k + 1] << 8 | (unsigned)q[3 * k + 2] << 16;
+      y[4 * k] = v & 63;
+      y[4 * k + 1] = v >> 6 & 63;
+      y[4 * k + 2] = v >> 12 & 63;
+      y[4 * k + 3] = (uint8_t)(v >> 18);
+    }
+  }
+  for (i += 8 * groups; i < n; i++) out[i] = spread_one(p, first + i, bits);
+}
+
+static void unpack_small(assay_type_t type, const unsigned char* p, int64_t first, int64_t n,
+                         void* canonical) {
+  const assay_codec_t* c = assay_codec(assay_type_format(type));
+  int bits = assay_type_bits(type);
+  bool is_signed = assay_type_is_signed(type);
+  uint8_t codes[BLOCK];
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    int64_t m = n - i < BLOCK ? n - i : BLOCK;
+    spread(p, first + i, m, bits, codes);
+    if (c) {
+      decode_8(c, codes, m, (double*)canonical + i);
+      continue;
+    }
+    uint8_t top = is_signed ? (uint8_t)(1u << (bits - 1)) : 0;
+    int64_t* y = (int64_t*)canonical + i;
+    for (int64_t k = 0; k < m; k++) y[k] = (int64_t)(codes[k] ^ top) - top;
+  }
 }
 
 void assay_unpack(assay_type_t type, const void* packed, int64_t first, int64_t n,
                   void* canonical) {
-  const unsigned char* bytes = packed;
+  if (n <= 0) return;
+  const unsigned char* p = packed;
+  int bits = assay_type_bits(type);
+  if (bits < 8) {
+    if (bits) unpack_small(type, p, first, n, canonical);
+    return;
+  }
+  p += (size_t)first * (size_t)(bits / 8);
   switch (type) {
-    case ASSAY_TYPE_FLOAT:
-      LOAD_LOOP(float, double);
-    case ASSAY_TYPE_DOUBLE:
-      LOAD_LOOP(double, double);
-    case ASSAY_TYPE_INT8:
-      LOAD_LOOP(int8_t, int64_t);
-    case ASSAY_TYPE_INT16:
-      LOAD_LOOP(int16_t, int64_t);
-    case ASSAY_TYPE_INT32:
-      LOAD_LOOP(int32_t, int64_t);
-    case ASSAY_TYPE_INT64:
-      LOAD_LOOP(int64_t, int64_t);
-    case ASSAY_TYPE_UINT8:
-      LOAD_LOOP(uint8_t, int64_t);
-    case ASSAY_TYPE_UINT16:
-      LOAD_LOOP(uint16_t, int64_t);
-    case ASSAY_TYPE_UINT32:
-      LOAD_LOOP(uint32_t, int64_t);
-    case ASSAY_TYPE_UINT64:
-      LOAD_LOOP(uint64_t, int64_t);
-    case ASSAY_TYPE_BOOL:
-      for (int64_t i = 0; i < n; i++) ((int64_t*)canonical)[i] = bytes[first + i] != 0;
-      return;
-    case ASSAY_TYPE_BFLOAT16:
-      unpack_bf16(bytes + 2 * first, n, canonical);
-      return;
-    case ASSAY_TYPE_FLOAT16:
-      unpack_fp16(bytes + 2 * first, n, canonical);
-      return;
     case ASSAY_TYPE_COMPLEX64:
-      first *= 2;
       n *= 2;
-      LOAD_LOOP(float, double);
+      // fallthrough
+    case ASSAY_TYPE_FLOAT:
+      widen_f32(p, n, canonical);
+      return;
     case ASSAY_TYPE_COMPLEX128:
-      first *= 2;
       n *= 2;
-      LOAD_LOOP(double, double);
+      // fallthrough
+    case ASSAY_TYPE_DOUBLE:
+    case ASSAY_TYPE_INT64:
+    case ASSAY_TYPE_UINT64:
+      memcpy(canonical, p, (size_t)n * 8);
+      return;
+    case ASSAY_TYPE_INT8:
+      widen_i8(p, n, canonical);
+      return;
+    case ASSAY_TYPE_INT16:
+      widen_i16(p, n, canonical);
+      return;
+    case ASSAY_TYPE_INT32:
+      widen_i32(p, n, canonical);
+      return;
+    case ASSAY_TYPE_UINT8:
+      widen_u8(p, n, canonical);
+      return;
+    case ASSAY_TYPE_UINT16:
+      widen_u16(p, n, canonical);
+      return;
+    case ASSAY_TYPE_UINT32:
+      widen_u32(p, n, canonical);
+      return;
+    case ASSAY_TYPE_BOOL:
+      widen_bool(p, n, canonical);
+      return;
+    case ASSAY_TYPE_FLOAT8E8M0:
+      for (int64_t i = 0; i < n; i++) ((double*)canonical)[i] = assay_e8m0_decode(p[i]);
+      return;
     default:
       break;
   }
-  assay_format_t format = assay_type_format(type);
+  const assay_codec_t* c = assay_codec(assay_type_format(type));
+  if (bits == 16)
+    decode_16(c, p, n, canonical);
+  else
+    decode_8(c, p, n, canonical);
+}
+
+// ---- canonical to packed --------------------------------------------------------------------------
+
+#define NARROW(NAME, IN, OUT)                                                    \
+  ASSAY_WIDE static void NAME(const void* x, int64_t n, unsigned char* p) {      \
+    const IN* in = x;                                                            \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                        \
+      OUT v = (OUT)in[i];                                                        \
+      memcpy(p + (size_t)i * sizeof v, &v, sizeof v);                            \
+    }                                                                            \
+  }
+NARROW(narrow_f32, double, float)
+NARROW(narrow_8, int64_t, uint8_t)
+NARROW(narrow_16, int64_t, uint16_t)
+NARROW(narrow_32, int64_t, uint32_t)
+#undef NARROW
+
+ASSAY_WIDE static void narrow_bool(const int64_t* x, int64_t n, unsigned char* p) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) p[i] = x[i] != 0;
+}
+
+#define ENCODE(NAME, OUT)                                                                      \
+  ASSAY_WIDE static void NAME(const assay_codec_t* codec, const double* x, int64_t n,          \
+                              uint64_t over, unsigned char* p) {                               \
+    const assay_codec_t c = *codec;                                                            \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
+      OUT v = (OUT)assay_codec_encode(&c, x[i], over);                                         \
+      memcpy(p + (size_t)i * sizeof v, &v, sizeof v);                                          \
+    }                                                                                          \
+  }
+ENCODE(encode_8, uint8_t)
+ENCODE(encode_16, uint16_t)
+#undef ENCODE
+
+// n elements, a byte each, to a stream of elements of 2, 4 or 6 bits.
+static void gather(const uint8_t* codes, int64_t n, int bits, unsigned char* out) {
+  unsigned mask = (1u << bits) - 1, held = 0;
+  int have = 0;
+  int64_t i = 0;
+  if (bits == 4) {
+    i = n / 2 * 2;
+#pragma omp simd
+    for (int64_t k = 0; k < n / 2; k++)
+      out[k] = (unsigned char)((codes[2 * k] & 15) | (codes[2 * k + 1] & 15) << 4);
+    out += n / 2;
+  }
+  for (; i < n; i++) {
+    held |= (codes[i] & mask) << have;
+    have += bits;
+    if (have >= 8) {
+      *out++ = (unsigned char)held;
+      held >>= 8;
+      have -= 8;
+    }
+  }
+  if (have) *out = (unsigned char)held;
+}
+
+static void pack_small(assay_type_t type, const void* canonical, int64_t n, unsigned char* p,
+                       assay_overflow_t overflow) {
+  const assay_codec_t* c = assay_codec(assay_type_format(type));
   int bits = assay_type_bits(type);
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t b = bits < 6 ? small_bits(bytes, first + i, bits) : bytes[first + i];
-    if (assay_type_is_float(type))
-      ((double*)canonical)[i] = assay_format_decode(format, b);
+  uint8_t codes[BLOCK];
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    int64_t m = n - i < BLOCK ? n - i : BLOCK;
+    if (c)
+      encode_8(c, (const double*)canonical + i, m, assay_codec_over_pattern(c, overflow), codes);
     else
-      ((int64_t*)canonical)[i] = assay_type_wrap(type, (int64_t)b);
+      narrow_8((const int64_t*)canonical + i, m, codes);
+    gather(codes, m, bits, p + i / 8 * bits);
   }
 }
 
-#define STORE_LOOP(IN, T)                                      \
-  do {                                                         \
-    const IN* x = canonical;                                   \
-    for (int64_t i = 0; i < n; i++) {                          \
-      T v = (T)x[i];                                           \
-      memcpy((char*)packed + (size_t)i * sizeof v, &v, sizeof v); \
-    }                                                          \
-    return;                                                    \
-  } while (0)
-
 void assay_pack(assay_type_t type, const void* canonical, int64_t n, void* packed,
                 assay_overflow_t overflow) {
-  bool ieee = overflow == ASSAY_OVERFLOW_IEEE;
-  if (type == ASSAY_TYPE_FLOAT && ieee) STORE_LOOP(double, float);
-  if (type == ASSAY_TYPE_DOUBLE) STORE_LOOP(double, double);
-  if (type == ASSAY_TYPE_COMPLEX64 || type == ASSAY_TYPE_COMPLEX128) {
+  if (n <= 0) return;
+  unsigned char* p = packed;
+  int bits = assay_type_bits(type);
+  if (assay_type_is_complex(type)) {
     n *= 2;
-    if (type == ASSAY_TYPE_COMPLEX64) STORE_LOOP(double, float);
-    STORE_LOOP(double, double);
+    bits /= 2;
   }
   assay_format_t format = assay_type_format(type);
-  int bits = assay_type_bits(type);
-  bool is_float = assay_type_is_float(type);
-  unsigned char* out = packed;
-  int64_t total = 0;
-  if (bits < 6 && assay_type_packed_bytes(type, n, &total) && total)
-    memset(out, 0, (size_t)total);
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t b = is_float ? assay_format_encode(format, ((const double*)canonical)[i], overflow)
-                          : (uint64_t)((const int64_t*)canonical)[i];
-    if (type == ASSAY_TYPE_BOOL) b = b != 0;
-    if (bits < 6) {
-      int64_t each = 8 / bits;
-      unsigned char part = (unsigned char)((b & ((1u << bits) - 1)) << (i % each * bits));
-      out[i / each] = (unsigned char)(out[i / each] | part);
-    } else {
-      // Little endian, whatever the machine.
-      for (int k = 0; k < (bits + 7) / 8; k++)
-        out[i * ((bits + 7) / 8) + k] = (unsigned char)(b >> (8 * k));
+  const assay_codec_t* c = assay_codec(format);
+  const double* x = canonical;
+  if (!bits) return;
+  if (bits < 8) {
+    pack_small(type, canonical, n, p, overflow);
+  } else if (format == ASSAY_FORMAT_FP64) {
+    for (int64_t i = 0; i < n; i += BLOCK) {
+      double y[BLOCK];
+      size_t m = n - i < BLOCK ? (size_t)(n - i) : BLOCK;
+      assay_format_round_n(format, x + i, y, m, overflow);
+      memcpy(p + 8 * i, y, 8 * m);
     }
+  } else if (format == ASSAY_FORMAT_FP32 && overflow == ASSAY_OVERFLOW_IEEE) {
+    narrow_f32(x, n, p);
+  } else if (format == ASSAY_FORMAT_FP32) {
+    for (int64_t i = 0; i < n; i++) {
+      uint32_t v = (uint32_t)assay_format_encode(format, x[i], overflow);
+      memcpy(p + 4 * i, &v, sizeof v);
+    }
+  } else if (format == ASSAY_FORMAT_FP8E8M0) {
+    for (int64_t i = 0; i < n; i++)
+      p[i] = (unsigned char)assay_e8m0_encode(x[i], ASSAY_E8M0_NEAREST, overflow);
+  } else if (c && bits == 16) {
+    encode_16(c, x, n, assay_codec_over_pattern(c, overflow), p);
+  } else if (c) {
+    encode_8(c, x, n, assay_codec_over_pattern(c, overflow), p);
+  } else if (type == ASSAY_TYPE_BOOL) {
+    narrow_bool(canonical, n, p);
+  } else if (bits == 8) {
+    narrow_8(canonical, n, p);
+  } else if (bits == 16) {
+    narrow_16(canonical, n, p);
+  } else if (bits == 32) {
+    narrow_32(canonical, n, p);
+  } else {
+    memcpy(p, canonical, (size_t)n * 8);
   }
 }

@@ -297,6 +297,7 @@ static assay_status_t node(clone_t* c, const frame_t* f, const assay_node_t* fro
   n->op = from->op;
   n->schema = from->schema;
   n->index = from->index;
+  n->id = from->id;
   if (from->function) {
     pair_t key = {.from = from->function};
     const pair_t* found = c->from->n_functions ? bsearch(&key, c->functions, c->from->n_functions,
@@ -399,6 +400,7 @@ static assay_status_t clone_model(clone_t* c) {
   ASSAY_TRY(functions(c));
   ASSAY_TRY(clone_graph(c, from->graph, NULL, NULL, &m->graph));
   m->n_values = from->n_values;
+  m->n_node_ids = from->n_node_ids;
   return assay_dims_status(m->dims);
 }
 

@@ -1,6 +1,7 @@
 // The arithmetic of dimensions. Every rule holds for all integers that the names can stand for.
 #include "ir/dim.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/dim_internal.h"
@@ -364,13 +365,6 @@ const assay_dim_t* assay_dim_mod(assay_dims_t* p, const assay_dim_t* a, const as
 
 // ---- smallest and largest ---------------------------------------------------------------------
 
-typedef struct args {
-  dim_kind_t kind;
-  int n;
-  bool full;
-  const assay_dim_t* at[DIM_MAX_ARGS];
-} args_t;
-
 // Whether a is an atom of the opposite kind that has b: max(b, min(b, c)) is b.
 static bool absorbed(dim_kind_t kind, const assay_dim_t* a, const assay_dim_t* b) {
   const atom_t* atom = dim_as_atom(a);
@@ -392,37 +386,39 @@ static bool decides(assay_dims_t* p, dim_kind_t kind, const assay_dim_t* kept,
       p, kind == DIM_MIN ? assay_dim_sub(p, other, kept) : assay_dim_sub(p, kept, other));
 }
 
-// Adds an argument, unless one that is there decides; drops those that it decides.
-static void args_add(assay_dims_t* p, args_t* args, const assay_dim_t* d) {
-  int n = 0;
-  for (int i = 0; i < args->n; i++)
-    if (decides(p, args->kind, args->at[i], d)) return;
-  for (int i = 0; i < args->n; i++)
-    if (!decides(p, args->kind, d, args->at[i])) args->at[n++] = args->at[i];
-  args->n = n;
-  if (n == DIM_MAX_ARGS)
-    args->full = true;
-  else
-    args->at[args->n++] = d;
+// The most complicated first: where two arguments are equal, the simpler one stays.
+static int compare_weights(const void* a, const void* b) {
+  const assay_dim_t *x = *(const assay_dim_t*const*)a, *y = *(const assay_dim_t*const*)b;
+  if (x->weight != y->weight) return x->weight > y->weight ? -1 : 1;
+  return dim_compare(x, y);
 }
 
-static void args_flatten(assay_dims_t* p, args_t* args, const assay_dim_t* d) {
+static int gather(dim_kind_t kind, const assay_dim_t* d, const assay_dim_t** args) {
   const atom_t* atom = dim_as_atom(d);
-  if (!atom || atom->kind != args->kind) {
-    args_add(p, args, d);
-    return;
-  }
-  for (int i = 0; i < atom->n; i++) args_add(p, args, atom->args[i]);
+  if (!atom || atom->kind != kind) return args[0] = d, 1;
+  memcpy(args, atom->args, (size_t)atom->n * sizeof *args);
+  return atom->n;
 }
 
 static const assay_dim_t* extreme(assay_dims_t* p, dim_kind_t kind, const assay_dim_t* a,
                                   const assay_dim_t* b) {
+  const assay_dim_t* args[2 * DIM_MAX_ARGS];
   if (!a || !b) return NULL;
-  args_t args = {.kind = kind};
-  args_flatten(p, &args, a);
-  args_flatten(p, &args, b);
-  if (args.full) return NULL;
-  return args.n == 1 ? args.at[0] : dim_atom(p, kind, args.n, args.at);
+  int n = gather(kind, a, args);
+  n += gather(kind, b, args + n);
+  // In this order, so that the result does not depend on the order of a and b.
+  qsort(args, (size_t)n, sizeof *args, compare_weights);
+  for (int i = 0; i < n;) {
+    bool needed = true;
+    for (int j = 0; j < n && needed; j++)
+      if (j != i) needed = !decides(p, kind, args[j], args[i]);
+    if (needed)
+      i++;
+    else
+      memmove(args + i, args + i + 1, (size_t)(--n - i) * sizeof *args);
+  }
+  if (n > DIM_MAX_ARGS) return NULL;
+  return n == 1 ? args[0] : dim_atom(p, kind, n, args);
 }
 
 const assay_dim_t* assay_dim_min(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b) {

@@ -146,6 +146,7 @@ assay_status_t assay_node_create(assay_graph_t* g, const char* domain, const cha
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "graph '%s' has more than %d nodes", g->name, INT_MAX);
   ASSAY_TRY(ir_node_alloc(g, domain, op_type, name, n_inputs, n_outputs, n_attrs, &n));
   n->index = g->n_created;
+  n->id = g->model->n_node_ids++;
   const char* wanted = n->name;
   if (!*wanted)
     ASSAY_TRY(assay_arena_printf(g->model->arena, &wanted, "%s_%d", n->op_type, n->index));

@@ -139,6 +139,7 @@ struct assay_node {
   const struct assay_op* op;          // NULL until resolved, or unknown
   const struct assay_schema* schema;  // the version in force; NULL as above
   const assay_function_t* function;   // the model-local function it calls; NULL: none
+  int id;                 // dense number within the model, for tables beside the graph
   int index;              // position in its graph when read; labels and messages use it
   assay_prop_t* props;
   size_t n_props;
@@ -208,7 +209,7 @@ struct assay_model {
   assay_prop_t* props;
   size_t n_props;
   assay_bytes_t extra;       // training_info, configuration, unknown fields
-  int n_values;              // ids handed out
+  int n_values, n_node_ids;  // ids handed out
   // What is not in the arena.
   assay_mapping_t** mappings;
   size_t n_mappings, cap_mappings;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/format.h"
 #include "ir/internal.h"
 
 enum { MAX_ELEMS = 16, MAX_STRING = 64 };  // of a list or text that are shown

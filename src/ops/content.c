@@ -173,8 +173,7 @@ static bool difference(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t*
   return assay_dim_value(assay_dim_sub(p, a, b), out);
 }
 
-const assay_dim_t* assay_content_less(assay_dims_t* p, const assay_dim_t* a,
-                                      const assay_dim_t* b) {
+const assay_dim_t* assay_content_less(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b) {
   int64_t d;
   return difference(p, a, b, &d) ? truth(p, d < 0) : NULL;
 }

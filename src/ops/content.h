@@ -1,7 +1,7 @@
 // Contents: what is known before running about the elements of small integer tensors.
 //
-// Shape -> Gather -> Mul -> Concat -> Reshape: the operators on such a chain hand on expressions, so
-// that Reshape knows its target. These helpers are for the infer functions of all families: call
+// Shape -> Gather -> Mul -> Concat -> Reshape: the operators on such a chain hand on expressions,
+// so that Reshape knows its target. These helpers are for the infer functions of all families: call
 // one after the output's type and shape are set. They do nothing where nothing is known.
 #ifndef ASSAY_OPS_CONTENT_H_
 #define ASSAY_OPS_CONTENT_H_

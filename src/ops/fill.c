@@ -31,8 +31,8 @@ static assay_status_t expand_infer(assay_infer_t* c) {
     target.dims[i] = list.elems[i];
     if (assay_dim_value(list.elems[i], &value) && value < 0) {
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input 'shape' has %lld at %d, expected 0 or more",
-                              (long long)value, i);
+                              "input 'shape' has %lld at %d, expected 0 or more", (long long)value,
+                              i);
     }
   }
   if (in.known) ASSAY_TRY(assay_infer_broadcast(c, &in, &target, &out));
@@ -60,8 +60,8 @@ static assay_status_t expand_eval(assay_eval_t* c) {
     int64_t a = i < rank - in->rank ? 1 : in->dims[i - (rank - in->rank)];
     int64_t b = i < rank - (int)n ? 1 : target[i - (rank - (int)n)];
     if (b < 0 || (a != b && a != 1 && b != 1)) {
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input %s cannot be broadcast to %s", ASSAY_DIMS_TEXT(in),
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %s cannot be broadcast to %s",
+                              ASSAY_DIMS_TEXT(in),
                               assay_dims_text((int)n, target, (char[512]){0}, 512));
     }
     dims[i] = a == 1 ? b : a;
@@ -227,8 +227,8 @@ static assay_status_t constant_of_shape_infer(assay_infer_t* c) {
   for (int i = 0; i < out.rank; i++) {
     out.dims[i] = list.elems[i];
     if (assay_dim_negative(out.dims[i])) {
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input has a negative size at %d", i);
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has a negative size at %d",
+                              i);
     }
   }
   ASSAY_TRY(assay_infer_set(c, 0, type, &out));
@@ -259,8 +259,8 @@ static assay_status_t constant_of_shape_eval(assay_eval_t* c) {
   }
   assay_tensor_t *value, *out;
   ASSAY_TRY(fill_value(c->node, &value));
-  assay_status_t st = assay_eval_output(c, 0, value ? value->type : ASSAY_TYPE_FLOAT,
-                                        (int)in->size, assay_i64(in), &out);
+  assay_status_t st = assay_eval_output(c, 0, value ? value->type : ASSAY_TYPE_FLOAT, (int)in->size,
+                                        assay_i64(in), &out);
   if (!st) st = value ? assay_fill_from(out, value, 0) : assay_fill_zero(out);
   assay_tensor_release(value);
   return st;
@@ -357,8 +357,7 @@ static assay_status_t range_eval(assay_eval_t* c) {
     }
     if (in[i]->store != in[0]->store) {
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input '%s' is %s, 'start' is %s",
-                              names[i], assay_type_name(in[i]->type),
-                              assay_type_name(in[0]->type));
+                              names[i], assay_type_name(in[i]->type), assay_type_name(in[0]->type));
     }
   }
   bool is_float = in[0]->store == ASSAY_STORE_F64;
@@ -374,14 +373,29 @@ static assay_status_t range_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_fill[] = {
-    {.domain = "", .name = "Expand", .since = 8, .flags = ASSAY_OP_MOVES, .infer = expand_infer,
+    {.domain = "",
+     .name = "Expand",
+     .since = 8,
+     .flags = ASSAY_OP_MOVES,
+     .infer = expand_infer,
      .eval = expand_eval},
-    {.domain = "", .name = "Constant", .since = 1, .flags = ASSAY_OP_MOVES, .infer = constant_infer,
+    {.domain = "",
+     .name = "Constant",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = constant_infer,
      .eval = constant_eval},
-    {.domain = "", .name = "ConstantOfShape", .since = 9, .flags = ASSAY_OP_MOVES,
-     .infer = constant_of_shape_infer, .eval = constant_of_shape_eval},
+    {.domain = "",
+     .name = "ConstantOfShape",
+     .since = 9,
+     .flags = ASSAY_OP_MOVES,
+     .infer = constant_of_shape_infer,
+     .eval = constant_of_shape_eval},
     {.domain = "", .name = "Range", .since = 11, .infer = range_infer, .eval = range_eval},
-    {.domain = "com.microsoft", .name = "Range", .since = 1,
+    {.domain = "com.microsoft",
+     .name = "Range",
+     .since = 1,
      .schema = "start:T, limit:T, delta?:T -> Y:T | | T=float double int16 int32 int64",
-     .infer = range_infer, .eval = range_eval},
+     .infer = range_infer,
+     .eval = range_eval},
     {0}};

@@ -25,8 +25,8 @@ assay_status_t assay_index_error(const assay_eval_t* c, const char* what, int64_
 
 static assay_status_t tuples_check(const assay_eval_t* c, const assay_tensor_t* data,
                                    const assay_tensor_t* indices, int batch_dims) {
-  bool fits = data->rank >= 1 && indices->rank >= 1 && batch_dims >= 0 &&
-              batch_dims < data->rank && batch_dims < indices->rank;
+  bool fits = data->rank >= 1 && indices->rank >= 1 && batch_dims >= 0 && batch_dims < data->rank &&
+              batch_dims < indices->rank;
   if (fits) {
     fits = indices->dims[indices->rank - 1] <= data->rank - batch_dims;
     for (int i = 0; i < batch_dims; i++) fits = fits && data->dims[i] == indices->dims[i];
@@ -182,8 +182,8 @@ static assay_status_t gather_infer(assay_infer_t* c) {
 static assay_status_t gather_eval(assay_eval_t* c) {
   const assay_tensor_t *data = c->in[0], *indices = c->in[1];
   int axis;
-  ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), data->rank,
-                            &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), data->rank, &axis));
   int64_t dims[ASSAY_MAX_RANK];
   int rank = data->rank + indices->rank - 1, k = 0;
   if (rank > ASSAY_MAX_RANK) return rank_error(c->node, rank);
@@ -231,13 +231,12 @@ static assay_status_t gather_elements_infer(assay_infer_t* c) {
 static assay_status_t gather_elements_eval(assay_eval_t* c) {
   const assay_tensor_t *data = c->in[0], *indices = c->in[1];
   int axis;
-  ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), data->rank,
-                            &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), data->rank, &axis));
   int64_t* offsets;
   ASSAY_TRY(assay_index_elements(c, data, indices, axis, &offsets));
   assay_tensor_t* out;
-  assay_status_t st =
-      assay_eval_output(c, 0, data->type, indices->rank, indices->dims, &out);
+  assay_status_t st = assay_eval_output(c, 0, data->type, indices->rank, indices->dims, &out);
   if (!st) st = copy_slices(data, indices->size, offsets, 1, out);
   assay_free(offsets);
   return st;
@@ -317,22 +316,22 @@ static assay_status_t compress_infer(assay_infer_t* c) {
   if (!assay_attr_has(c->node, "axis")) {
     out = (assay_shape_t){.known = true, .rank = 1};
   } else if (out.known) {
-    ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), out.rank,
-                               &axis));
+    ASSAY_TRY(
+        assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), out.rank, &axis));
   }
   if (out.known) out.dims[axis] = count ? count : assay_dim_fresh(c->dims, "compress");
   return assay_infer_set(c, 0, assay_infer_elem(c, 0), &out);
 }
 
-// Source: ONNX Compress-9, -11. The condition may be shorter than the axis; where it is longer it must
-// be false.
+// Source: ONNX Compress-9, -11. The condition may be shorter than the axis; where it is longer it
+// must be false.
 static assay_status_t compress_eval(assay_eval_t* c) {
   const assay_tensor_t *in = c->in[0], *condition = c->in[1];
   bool flat = !assay_attr_has(c->node, "axis");
   int axis = 0;
   if (!flat) {
-    ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in->rank,
-                              &axis));
+    ASSAY_TRY(
+        assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in->rank, &axis));
   }
   int64_t size = flat ? in->size : in->dims[axis], m = 0, n, dims[ASSAY_MAX_RANK];
   int64_t outer = flat ? 1 : assay_dims_product(in->dims, 0, axis);
@@ -361,16 +360,35 @@ static assay_status_t compress_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_index[] = {
-    {.domain = "", .name = "Gather", .since = 1, .flags = ASSAY_OP_MOVES | ASSAY_OP_PACKED,
-     .infer = gather_infer, .eval = gather_eval},
-    {.domain = "", .name = "GatherElements", .since = 11, .flags = ASSAY_OP_MOVES,
-     .infer = gather_elements_infer, .eval = gather_elements_eval},
-    {.domain = "", .name = "GatherND", .since = 11, .flags = ASSAY_OP_MOVES | ASSAY_OP_PACKED,
-     .infer = gather_nd_infer, .eval = gather_nd_eval},
-    {.domain = "com.microsoft", .name = "GatherND", .since = 1,
+    {.domain = "",
+     .name = "Gather",
+     .since = 1,
      .flags = ASSAY_OP_MOVES | ASSAY_OP_PACKED,
-     .schema = "data:T, indices:M -> output:T | | T=ALL; M=int32 int64", .infer = gather_nd_infer,
+     .infer = gather_infer,
+     .eval = gather_eval},
+    {.domain = "",
+     .name = "GatherElements",
+     .since = 11,
+     .flags = ASSAY_OP_MOVES,
+     .infer = gather_elements_infer,
+     .eval = gather_elements_eval},
+    {.domain = "",
+     .name = "GatherND",
+     .since = 11,
+     .flags = ASSAY_OP_MOVES | ASSAY_OP_PACKED,
+     .infer = gather_nd_infer,
      .eval = gather_nd_eval},
-    {.domain = "", .name = "Compress", .since = 9, .flags = ASSAY_OP_MOVES,
-     .infer = compress_infer, .eval = compress_eval},
+    {.domain = "com.microsoft",
+     .name = "GatherND",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES | ASSAY_OP_PACKED,
+     .schema = "data:T, indices:M -> output:T | | T=ALL; M=int32 int64",
+     .infer = gather_nd_infer,
+     .eval = gather_nd_eval},
+    {.domain = "",
+     .name = "Compress",
+     .since = 9,
+     .flags = ASSAY_OP_MOVES,
+     .infer = compress_infer,
+     .eval = compress_eval},
     {0}};

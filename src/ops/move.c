@@ -121,8 +121,8 @@ static assay_status_t concat_infer(assay_infer_t* c) {
       if (out.known) out.dims[axis] = NULL;
       continue;
     }
-    ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 1), in.rank,
-                               &axis));
+    ASSAY_TRY(
+        assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 1), in.rank, &axis));
     if (out.known) {
       ASSAY_TRY(concat_join(c, i, axis, &in, &out));
       continue;
@@ -143,10 +143,9 @@ static assay_status_t concat_eval(assay_eval_t* c) {
   for (size_t i = 1; i < c->n_in; i++) {
     const assay_tensor_t* in = c->in[i];
     if (in->rank != rank || in->store != first->store) {
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input %zu is %s of rank %d, input 0 is %s of rank %d", i,
-                              assay_type_name(in->type), in->rank, assay_type_name(first->type),
-                              rank);
+      return ASSAY_NODE_ERROR(
+          c->node, ASSAY_INVALID_ARGUMENT, "input %zu is %s of rank %d, input 0 is %s of rank %d",
+          i, assay_type_name(in->type), in->rank, assay_type_name(first->type), rank);
     }
     for (int d = 0; d < rank; d++) {
       if (d != axis && in->dims[d] != dims[d]) {
@@ -175,17 +174,25 @@ static assay_status_t concat_eval(assay_eval_t* c) {
 // Versions differ in where the lengths come from and in what happens without them:
 //   1    attribute or input `split`      2, 11  attribute `split`      13  input `split`
 //   18   input `split` or attribute num_outputs, one of them; the last part may be smaller
-static assay_status_t split_uneven(const assay_node_t* node, int64_t size, int64_t parts,
-                                   bool last_smaller) {
+static assay_status_t split_uneven(const assay_node_t* node, int64_t size, int64_t parts) {
   return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                          "size %lld along the axis cannot be split into %lld %s parts",
-                          (long long)size, (long long)parts, last_smaller ? "nonempty" : "equal");
+                          "size %lld along the axis cannot be split into %lld equal parts",
+                          (long long)size, (long long)parts);
+}
+
+// Part i where version 18's num_outputs says how many: each takes ceil(size / parts) of what is
+// left, so that 5 in 4 parts is 2, 2, 1, 0.
+static int64_t split_share(int64_t size, int64_t parts, int64_t i) {
+  int64_t part = size / parts + (size % parts != 0);
+  int64_t left = i > 0 && part > size / i ? 0 : size - i * part;
+  return part < left ? part : left;
 }
 
 static assay_status_t split_count(const assay_node_t* node, int64_t found, const char* what) {
   if (found == (int64_t)node->n_outputs) return NULL;
-  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "%s asks for %lld outputs, the node has %zu",
-                          what, (long long)found, node->n_outputs);
+  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                          "%s asks for %lld outputs, the node has %zu", what, (long long)found,
+                          node->n_outputs);
 }
 
 // Whether version 18's attribute says the number of parts; checks that exactly one source is there.
@@ -206,23 +213,20 @@ static assay_status_t split18_check(const assay_node_t* node, bool has_split, bo
 
 // Part i of `parts` of a size that no lengths are given for.
 static assay_status_t split_even(const assay_infer_t* c, const assay_dim_t* size, int64_t parts,
-                                 bool last_smaller, int64_t i, const assay_dim_t** out) {
+                                 bool by_count, int64_t i, const assay_dim_t** out) {
   int64_t value;
-  *out = NULL;
-  if (assay_dim_value(size, &value)) {
-    int64_t part = value / parts + (value % parts != 0);
-    if (value % parts != 0 && (!last_smaller || part * (parts - 1) > value)) {
-      return split_uneven(c->node, value, parts, last_smaller);
-    }
-    *out = assay_dim_const(c->dims, i < parts - 1 ? part : value - part * (parts - 1));
-    return NULL;
-  }
   const assay_dim_t* n = assay_dim_const(c->dims, parts);
-  const assay_dim_t* part = last_smaller ? assay_dim_ceildiv(c->dims, size, n)
-                                         : assay_dim_floordiv(c->dims, size, n);
-  *out = i < parts - 1 || !last_smaller
-             ? part
-             : assay_dim_sub(c->dims, size, assay_dim_mul_i(c->dims, part, parts - 1));
+  if (assay_dim_value(size, &value)) {
+    if (!by_count && value % parts != 0) return split_uneven(c->node, value, parts);
+    *out = assay_dim_const(c->dims, split_share(value, parts, i));
+  } else if (!by_count) {
+    *out = assay_dim_floordiv(c->dims, size, n);
+  } else {
+    const assay_dim_t* part = assay_dim_ceildiv(c->dims, size, n);
+    const assay_dim_t* left = assay_dim_sub(c->dims, size, assay_dim_mul_i(c->dims, part, i));
+    left = i > 0 ? assay_dim_max(c->dims, left, assay_dim_const(c->dims, 0)) : left;
+    *out = assay_dim_min(c->dims, part, left);
+  }
   return NULL;
 }
 
@@ -289,8 +293,8 @@ static assay_status_t split_infer_as(assay_infer_t* c, bool since18) {
     return NULL;
   }
   int axis;
-  ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in.rank,
-                             &axis));
+  ASSAY_TRY(
+      assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in.rank, &axis));
   const assay_dim_t* size = in.dims[axis];
   if (known) ASSAY_TRY(split_check_sum(c, &list, size));
   for (size_t i = 0; i < n; i++) {
@@ -346,15 +350,12 @@ static assay_status_t split_eval_as(assay_eval_t* c, bool since18) {
   if (attr) ASSAY_TRY(split_count(c->node, (int64_t)n, "attribute split"));
   if (given && !attr) ASSAY_TRY(split_count(c->node, c->in[1]->size, "input 'split'"));
   int axis;
-  ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in->rank,
-                            &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in->rank, &axis));
   int64_t size = in->dims[axis], parts = (int64_t)c->node->n_outputs, sum = 0;
-  int64_t part = size / parts + (size % parts != 0);
-  if (!given && size % parts != 0 && (!by_count || part * (parts - 1) > size)) {
-    return split_uneven(c->node, size, parts, by_count);
-  }
+  if (!given && !by_count && size % parts != 0) return split_uneven(c->node, size, parts);
   for (int64_t i = 0; i < parts; i++) {
-    int64_t length = i < parts - 1 ? part : size - sum;
+    int64_t length = split_share(size, parts, i);
     if (given) ASSAY_TRY(split_length(c, attr, i, &length));
     if (length > size - sum || (i == parts - 1 && length != size - sum)) {
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -492,16 +493,40 @@ static assay_status_t tile1_eval(assay_eval_t* c) {
   return tile(c, repeats);
 }
 
-const assay_op_t assay_ops_move[] = {
-    {.domain = "", .name = "Transpose", .since = 1, .flags = ASSAY_OP_MOVES, .infer = transpose_infer,
-     .eval = transpose_eval},
-    {.domain = "", .name = "Concat", .since = 1, .flags = ASSAY_OP_MOVES, .infer = concat_infer,
-     .eval = concat_eval},
-    {.domain = "", .name = "Split", .since = 1, .flags = ASSAY_OP_MOVES, .infer = split_infer,
-     .eval = split_eval},
-    {.domain = "", .name = "Split", .since = 18, .flags = ASSAY_OP_MOVES, .infer = split18_infer,
-     .eval = split18_eval},
-    {.domain = "", .name = "Tile", .since = 1, .flags = ASSAY_OP_MOVES, .infer = tile1_infer,
-     .eval = tile1_eval},
-    {.domain = "", .name = "Tile", .since = 6, .flags = ASSAY_OP_MOVES, .infer = tile_infer, .eval = tile_eval},
-    {0}};
+const assay_op_t assay_ops_move[] = {{.domain = "",
+                                      .name = "Transpose",
+                                      .since = 1,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = transpose_infer,
+                                      .eval = transpose_eval},
+                                     {.domain = "",
+                                      .name = "Concat",
+                                      .since = 1,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = concat_infer,
+                                      .eval = concat_eval},
+                                     {.domain = "",
+                                      .name = "Split",
+                                      .since = 1,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = split_infer,
+                                      .eval = split_eval},
+                                     {.domain = "",
+                                      .name = "Split",
+                                      .since = 18,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = split18_infer,
+                                      .eval = split18_eval},
+                                     {.domain = "",
+                                      .name = "Tile",
+                                      .since = 1,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = tile1_infer,
+                                      .eval = tile1_eval},
+                                     {.domain = "",
+                                      .name = "Tile",
+                                      .since = 6,
+                                      .flags = ASSAY_OP_MOVES,
+                                      .infer = tile_infer,
+                                      .eval = tile_eval},
+                                     {0}};

@@ -24,6 +24,7 @@ enum {
   ASSAY_OP_PACKED = 1 << 4,    // eval takes float inputs as they are stored (PACKED) too
   ASSAY_OP_QUANTIZES = 1 << 5, // identity in truth 'unquantized'
   ASSAY_OP_KEEPS_TYPE = 1 << 6, // the outputs' format is given by the model, never by --precision
+  ASSAY_OP_CONTRACTS = 1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies)
 };
 
 typedef struct assay_cost {

@@ -219,8 +219,8 @@ static int64_t pad_source(pad_mode_t mode, int64_t i, int64_t n) {
   return i < n ? i : period - i;
 }
 
-// reflect, edge, wrap: what negative pads leave is padded, as numpy.pad does it (reflections go to and fro
-// as often as is needed).
+// reflect, edge, wrap: what negative pads leave is padded, as numpy.pad does it (reflections go to
+// and fro as often as is needed).
 static assay_status_t pad_mapped(assay_eval_t* c, const pads_t* p, pad_mode_t mode) {
   const assay_tensor_t* in = c->in[0];
   int64_t dims[ASSAY_MAX_RANK], strides[ASSAY_MAX_RANK], total = 0;
@@ -345,15 +345,15 @@ static assay_status_t crop_infer(assay_infer_t* c) {
   for (int64_t i = 0; i < list.n; i++) {
     out.dims[axes[i]] = list.elems[i];
     if (assay_dim_negative(list.elems[i])) {
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input 'shape' is negative at %lld", (long long)i);
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input 'shape' is negative at %lld",
+                              (long long)i);
     }
   }
   return assay_infer_set(c, 0, type, &out);
 }
 
-// Source: ONNX CenterCropPad-18. Half of the difference, rounded towards zero, is in front: cropping
-// starts at the half rounded down, and padding puts the odd element behind.
+// Source: ONNX CenterCropPad-18. Half of the difference, rounded towards zero, is in front:
+// cropping starts at the half rounded down, and padding puts the odd element behind.
 static assay_status_t crop_eval(assay_eval_t* c) {
   const assay_tensor_t *in = c->in[0], *shape = c->in[1];
   int axes[ASSAY_MAX_RANK];
@@ -363,8 +363,8 @@ static assay_status_t crop_eval(assay_eval_t* c) {
     int64_t size = assay_i64(shape)[i];
     if (size < 0) {
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input 'shape' has %lld at %lld, expected 0 or more",
-                              (long long)size, (long long)i);
+                              "input 'shape' has %lld at %lld, expected 0 or more", (long long)size,
+                              (long long)i);
     }
     int64_t more = size - in->dims[axes[i]];
     pads.begin[axes[i]] = more / 2;
@@ -375,14 +375,30 @@ static assay_status_t crop_eval(assay_eval_t* c) {
 
 const assay_op_t assay_ops_pad[] = {
     // Amounts come from attributes (1, 2) or inputs (11, and axes since 18), whichever are there.
-    {.domain = "", .name = "Pad", .since = 1, .flags = ASSAY_OP_MOVES, .infer = pad_infer,
+    {.domain = "",
+     .name = "Pad",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = pad_infer,
      .eval = pad_eval},
-    {.domain = "", .name = "Pad", .since = 19, .flags = ASSAY_OP_MOVES, .infer = pad19_infer,
+    {.domain = "",
+     .name = "Pad",
+     .since = 19,
+     .flags = ASSAY_OP_MOVES,
+     .infer = pad19_infer,
      .eval = pad19_eval},
-    {.domain = "com.microsoft", .name = "Pad", .since = 1, .flags = ASSAY_OP_MOVES,
+    {.domain = "com.microsoft",
+     .name = "Pad",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
      .schema = "data:T, pads:M, value?:T -> output:T | mode:s=constant | "
                "T=float16 float double; M=int64",
-     .infer = pad19_infer, .eval = pad19_eval},
-    {.domain = "", .name = "CenterCropPad", .since = 18, .flags = ASSAY_OP_MOVES,
-     .infer = crop_infer, .eval = crop_eval},
+     .infer = pad19_infer,
+     .eval = pad19_eval},
+    {.domain = "",
+     .name = "CenterCropPad",
+     .since = 18,
+     .flags = ASSAY_OP_MOVES,
+     .infer = crop_infer,
+     .eval = crop_eval},
     {0}};

@@ -7,8 +7,8 @@
 
 // ---- DepthToSpace, SpaceToDepth --------------------------------------------------------------
 
-// Both are a transpose of six dims. `mode` (DepthToSpace 11, SpaceToDepth 28) says whether the channels
-// of a block come outermost (DCR) or innermost (CRD).
+// Both are a transpose of six dims. `mode` (DepthToSpace 11, SpaceToDepth 28) says whether the
+// channels of a block come outermost (DCR) or innermost (CRD).
 static assay_status_t block_attrs(const assay_node_t* node, int64_t* out_block, bool* out_crd) {
   *out_block = assay_attr_i64(node, "blocksize", 0);
   const char* mode = assay_attr_str(node, "mode", "DCR");
@@ -186,7 +186,8 @@ static assay_status_t trilu_eval(assay_eval_t* c) {
 // ---- ReverseSequence -------------------------------------------------------------------------
 
 static assay_status_t reverse_axes(const assay_node_t* node, int* out_batch, int* out_time) {
-  int64_t batch = assay_attr_i64(node, "batch_axis", 1), time = assay_attr_i64(node, "time_axis", 0);
+  int64_t batch = assay_attr_i64(node, "batch_axis", 1),
+          time = assay_attr_i64(node, "time_axis", 0);
   if (!((batch == 0 && time == 1) || (batch == 1 && time == 0))) {
     return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
                             "batch_axis is %lld and time_axis %lld, expected 0 and 1 or 1 and 0",
@@ -227,8 +228,7 @@ static assay_status_t reverse_eval(assay_eval_t* c) {
     if (assay_i64(lens)[i] >= 0 && assay_i64(lens)[i] <= in->dims[time]) continue;
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "sequence_lens has %lld at %lld, expected 0 to %lld",
-                            (long long)assay_i64(lens)[i], (long long)i,
-                            (long long)in->dims[time]);
+                            (long long)assay_i64(lens)[i], (long long)i, (long long)in->dims[time]);
   }
   assay_tensor_t* out;
   ASSAY_TRY(assay_eval_output(c, 0, in->type, in->rank, in->dims, &out));
@@ -242,8 +242,8 @@ static assay_status_t reverse_eval(assay_eval_t* c) {
     int64_t n = assay_i64(lens)[i], step = strides[time], start = i * strides[batch];
     dims[time] = n;
     from[time] = -step;
-    ASSAY_TRY(assay_copy_strided(in->rank, dims, in, start + (n - 1) * step, from, out, start,
-                                 strides));
+    ASSAY_TRY(
+        assay_copy_strided(in->rank, dims, in, start + (n - 1) * step, from, out, start, strides));
     dims[time] = in->dims[time] - n;
     from[time] = step;
     ASSAY_TRY(assay_copy_strided(in->rank, dims, in, start + n * step, from, out, start + n * step,
@@ -254,10 +254,9 @@ static assay_status_t reverse_eval(assay_eval_t* c) {
 
 // ---- UnfoldTensor ----------------------------------------------------------------------------
 
-// Source: com.microsoft UnfoldTensor-1: all slices of `size` along `dim`, `step` apart, as a new last
-// dim (torch.Tensor.unfold).
-static assay_status_t unfold_attrs(const assay_node_t* node, int64_t* out_size,
-                                   int64_t* out_step) {
+// Source: com.microsoft UnfoldTensor-1: all slices of `size` along `dim`, `step` apart, as a new
+// last dim (torch.Tensor.unfold).
+static assay_status_t unfold_attrs(const assay_node_t* node, int64_t* out_size, int64_t* out_step) {
   *out_size = assay_attr_i64(node, "size", 0);
   *out_step = assay_attr_i64(node, "step", 1);
   if (*out_size > 0 && *out_step > 0) return NULL;
@@ -278,8 +277,8 @@ static assay_status_t unfold_infer(assay_infer_t* c) {
   assay_shape_t out = assay_infer_shape(c, 0);
   if (!out.known) return assay_infer_set(c, 0, assay_infer_elem(c, 0), NULL);
   int axis;
-  ASSAY_TRY(assay_infer_axis(c, "attribute dim", assay_attr_i64(c->node, "dim", -1), out.rank,
-                             &axis));
+  ASSAY_TRY(
+      assay_infer_axis(c, "attribute dim", assay_attr_i64(c->node, "dim", -1), out.rank, &axis));
   if (out.rank == ASSAY_MAX_RANK) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "output would have rank %d", out.rank + 1);
   }
@@ -296,8 +295,8 @@ static assay_status_t unfold_eval(assay_eval_t* c) {
   int64_t size, step;
   ASSAY_TRY(unfold_attrs(c->node, &size, &step));
   int axis;
-  ASSAY_TRY(assay_eval_axis(c, "attribute dim", assay_attr_i64(c->node, "dim", -1), in->rank,
-                            &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute dim", assay_attr_i64(c->node, "dim", -1), in->rank, &axis));
   if (in->rank == ASSAY_MAX_RANK) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "output would have rank %d", in->rank + 1);
   }
@@ -316,19 +315,43 @@ static assay_status_t unfold_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_rearrange[] = {
-    {.domain = "", .name = "DepthToSpace", .since = 1, .flags = ASSAY_OP_MOVES,
-     .infer = depth_to_space_infer, .eval = depth_to_space_eval},
-    {.domain = "", .name = "SpaceToDepth", .since = 1, .flags = ASSAY_OP_MOVES,
-     .infer = space_to_depth_infer, .eval = space_to_depth_eval},
-    {.domain = "", .name = "Trilu", .since = 14, .flags = ASSAY_OP_MOVES, .infer = trilu_infer,
+    {.domain = "",
+     .name = "DepthToSpace",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = depth_to_space_infer,
+     .eval = depth_to_space_eval},
+    {.domain = "",
+     .name = "SpaceToDepth",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = space_to_depth_infer,
+     .eval = space_to_depth_eval},
+    {.domain = "",
+     .name = "Trilu",
+     .since = 14,
+     .flags = ASSAY_OP_MOVES,
+     .infer = trilu_infer,
      .eval = trilu_eval},
-    {.domain = "com.microsoft", .name = "Trilu", .since = 1, .flags = ASSAY_OP_MOVES,
+    {.domain = "com.microsoft",
+     .name = "Trilu",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
      .schema = "X:T, k?:M -> Y:T | upper:i=1 | "
                "T=FLOAT INT bool; M=int64",
-     .infer = trilu_infer, .eval = trilu_eval},
-    {.domain = "", .name = "ReverseSequence", .since = 10, .flags = ASSAY_OP_MOVES,
-     .infer = reverse_infer, .eval = reverse_eval},
-    {.domain = "com.microsoft", .name = "UnfoldTensor", .since = 1, .flags = ASSAY_OP_MOVES,
-     .schema = "input:T -> output:T | dim:i=-1, size:i!, step:i=1 | T=ALL", .infer = unfold_infer,
+     .infer = trilu_infer,
+     .eval = trilu_eval},
+    {.domain = "",
+     .name = "ReverseSequence",
+     .since = 10,
+     .flags = ASSAY_OP_MOVES,
+     .infer = reverse_infer,
+     .eval = reverse_eval},
+    {.domain = "com.microsoft",
+     .name = "UnfoldTensor",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .schema = "input:T -> output:T | dim:i=-1, size:i!, step:i=1 | T=ALL",
+     .infer = unfold_infer,
      .eval = unfold_eval},
     {0}};

@@ -267,9 +267,16 @@ static assay_status_t reshape_eval(assay_eval_t* c) {
                     assay_attr_i64(c->node, "allowzero", 0) != 0);
 }
 
-const assay_op_t assay_ops_reshape[] = {
-    {.domain = "", .name = "Reshape", .since = 1, .flags = ASSAY_OP_MOVES, .infer = reshape1_infer,
-     .eval = reshape1_eval},
-    {.domain = "", .name = "Reshape", .since = 5, .flags = ASSAY_OP_MOVES, .infer = reshape_infer,
-     .eval = reshape_eval},
-    {0}};
+const assay_op_t assay_ops_reshape[] = {{.domain = "",
+                                         .name = "Reshape",
+                                         .since = 1,
+                                         .flags = ASSAY_OP_MOVES,
+                                         .infer = reshape1_infer,
+                                         .eval = reshape1_eval},
+                                        {.domain = "",
+                                         .name = "Reshape",
+                                         .since = 5,
+                                         .flags = ASSAY_OP_MOVES,
+                                         .infer = reshape_infer,
+                                         .eval = reshape_eval},
+                                        {0}};

@@ -4,8 +4,9 @@
 
 #include "ops/content.h"
 
-// Reshape's rule on expressions: entries 0 copy a dim of the input (unless allow_zero), one entry -1
-// is what is left. Entries that are not known give unknown dims, but for one that all others fix.
+// Reshape's rule on expressions: entries 0 copy a dim of the input (unless allow_zero), one entry
+// -1 is what is left. Entries that are not known give unknown dims, but for one that all others
+// fix.
 assay_status_t assay_reshape_infer(assay_infer_t* c, const assay_shape_t* in, int64_t n,
                                    const assay_dim_t* const* target, bool allow_zero,
                                    assay_shape_t* out) ASSAY_MUST_USE;

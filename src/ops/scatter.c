@@ -1,7 +1,7 @@
 // Scatter, ScatterElements, ScatterND, TensorScatter: copies with some elements replaced.
 //
-// Updates are applied in row-major order, on one thread: where indices repeat, the last one wins, and
-// sums have this order (what ONNX leaves open).
+// Updates are applied in row-major order, on one thread: where indices repeat, the last one wins,
+// and sums have this order (what ONNX leaves open).
 #include <math.h>
 #include <string.h>
 
@@ -137,8 +137,8 @@ static assay_status_t scatter_elements_eval(assay_eval_t* c) {
   ASSAY_TRY(reduction_of(c->node, &reduction));
   ASSAY_TRY(reduction_fits(c, reduction, data, updates));
   int axis;
-  ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), data->rank,
-                            &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), data->rank, &axis));
   if (!same_dims(indices, updates)) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "indices have shape %s, updates %s; expected the same",
@@ -159,10 +159,11 @@ static assay_status_t scatter_elements_eval(assay_eval_t* c) {
 
 static assay_status_t scatter_nd_shape(const assay_node_t* node, int dim, const char* found,
                                        const char* expected) {
-  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                          "dim %d of updates is %s, expected %s (indices without the last dim, then "
-                          "the data's dims that no index names)",
-                          dim, found, expected);
+  return ASSAY_NODE_ERROR(
+      node, ASSAY_INVALID_ARGUMENT,
+      "dim %d of updates is %s, expected %s (indices without the last dim, then "
+      "the data's dims that no index names)",
+      dim, found, expected);
 }
 
 static assay_status_t scatter_nd_infer(assay_infer_t* c) {
@@ -244,8 +245,8 @@ static assay_status_t cache_infer(assay_infer_t* c) {
   assay_shape_t cache = assay_infer_shape(c, 0), update = assay_infer_shape(c, 1);
   if (cache.known) {
     int axis;
-    ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", -2),
-                               cache.rank, &axis));
+    ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", -2), cache.rank,
+                               &axis));
     ASSAY_TRY(cache_axis(c->node, axis));
     ASSAY_TRY(assay_infer_want_rank(c, 1, cache.rank, cache.rank));
     for (int d = 0; update.known && d < cache.rank; d++) {
@@ -266,10 +267,11 @@ static assay_status_t cache_check(const assay_eval_t* c, int axis) {
     fits = d == axis ? update->dims[d] <= cache->dims[d] : update->dims[d] == cache->dims[d];
   }
   if (!fits) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "update %s does not fit past_cache %s: equal but for axis %d, which may "
-                            "be shorter",
-                            ASSAY_DIMS_TEXT(update), ASSAY_DIMS_TEXT(cache), axis);
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "update %s does not fit past_cache %s: equal but for axis %d, which may "
+        "be shorter",
+        ASSAY_DIMS_TEXT(update), ASSAY_DIMS_TEXT(cache), axis);
   }
   if (assay_eval_has(c, 2) && c->in[2]->size != cache->dims[0]) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -313,18 +315,39 @@ static assay_status_t cache_eval(assay_eval_t* c) {
   return NULL;
 }
 
-const assay_op_t assay_ops_scatter[] = {
-    {.domain = "", .name = "Scatter", .since = 9, .flags = ASSAY_OP_MOVES,
-     .infer = scatter_elements_infer, .eval = scatter_elements_eval},
-    {.domain = "", .name = "ScatterElements", .since = 11, .flags = ASSAY_OP_MOVES,
-     .infer = scatter_elements_infer, .eval = scatter_elements_eval},
-    // With a reduction elements are computed, not only moved.
-    {.domain = "", .name = "ScatterElements", .since = 16, .infer = scatter_elements_infer,
-     .eval = scatter_elements_eval},
-    {.domain = "", .name = "ScatterND", .since = 11, .flags = ASSAY_OP_MOVES,
-     .infer = scatter_nd_infer, .eval = scatter_nd_eval},
-    {.domain = "", .name = "ScatterND", .since = 16, .infer = scatter_nd_infer,
-     .eval = scatter_nd_eval},
-    {.domain = "", .name = "TensorScatter", .since = 24, .flags = ASSAY_OP_MOVES,
-     .infer = cache_infer, .eval = cache_eval},
-    {0}};
+const assay_op_t assay_ops_scatter[] = {{.domain = "",
+                                         .name = "Scatter",
+                                         .since = 9,
+                                         .flags = ASSAY_OP_MOVES,
+                                         .infer = scatter_elements_infer,
+                                         .eval = scatter_elements_eval},
+                                        {.domain = "",
+                                         .name = "ScatterElements",
+                                         .since = 11,
+                                         .flags = ASSAY_OP_MOVES,
+                                         .infer = scatter_elements_infer,
+                                         .eval = scatter_elements_eval},
+                                        // With a reduction elements are computed, not only moved.
+                                        {.domain = "",
+                                         .name = "ScatterElements",
+                                         .since = 16,
+                                         .infer = scatter_elements_infer,
+                                         .eval = scatter_elements_eval},
+                                        {.domain = "",
+                                         .name = "ScatterND",
+                                         .since = 11,
+                                         .flags = ASSAY_OP_MOVES,
+                                         .infer = scatter_nd_infer,
+                                         .eval = scatter_nd_eval},
+                                        {.domain = "",
+                                         .name = "ScatterND",
+                                         .since = 16,
+                                         .infer = scatter_nd_infer,
+                                         .eval = scatter_nd_eval},
+                                        {.domain = "",
+                                         .name = "TensorScatter",
+                                         .since = 24,
+                                         .flags = ASSAY_OP_MOVES,
+                                         .infer = cache_infer,
+                                         .eval = cache_eval},
+                                        {0}};

@@ -54,8 +54,8 @@ static assay_status_t onehot_axis(const assay_node_t* node, int rank, int* out) 
   }
   if (axis < -rank - 1 || axis > rank) {
     return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                            "attribute axis is %lld, expected %d to %d", (long long)axis,
-                            -rank - 1, rank);
+                            "attribute axis is %lld, expected %d to %d", (long long)axis, -rank - 1,
+                            rank);
   }
   *out = (int)(axis < 0 ? axis + rank + 1 : axis);
   return NULL;
@@ -95,7 +95,7 @@ static bool as_index(const assay_tensor_t* t, int64_t i, int64_t* out) {
   return true;
 }
 
-// lowest is -depth since version 11, where indices may count from the end, and 0 before.
+// from_end: indices may count from the end (since version 11).
 static assay_status_t onehot_eval_as(assay_eval_t* c, bool from_end) {
   const assay_tensor_t *indices = c->in[0], *values = c->in[2];
   int axis;
@@ -131,11 +131,22 @@ static assay_status_t onehot9_eval(assay_eval_t* c) { return onehot_eval_as(c, f
 // Source: ONNX OneHot-11: [-depth, depth).
 static assay_status_t onehot_eval(assay_eval_t* c) { return onehot_eval_as(c, true); }
 
-const assay_op_t assay_ops_search[] = {
-    {.domain = "", .name = "NonZero", .since = 9, .discrete = 1, .infer = nonzero_infer,
-     .eval = nonzero_eval},
-    {.domain = "", .name = "OneHot", .since = 9, .flags = ASSAY_OP_MOVES, .infer = onehot_infer,
-     .eval = onehot9_eval},
-    {.domain = "", .name = "OneHot", .since = 11, .flags = ASSAY_OP_MOVES, .infer = onehot_infer,
-     .eval = onehot_eval},
-    {0}};
+const assay_op_t assay_ops_search[] = {{.domain = "",
+                                        .name = "NonZero",
+                                        .since = 9,
+                                        .discrete = 1,
+                                        .infer = nonzero_infer,
+                                        .eval = nonzero_eval},
+                                       {.domain = "",
+                                        .name = "OneHot",
+                                        .since = 9,
+                                        .flags = ASSAY_OP_MOVES,
+                                        .infer = onehot_infer,
+                                        .eval = onehot9_eval},
+                                       {.domain = "",
+                                        .name = "OneHot",
+                                        .since = 11,
+                                        .flags = ASSAY_OP_MOVES,
+                                        .infer = onehot_infer,
+                                        .eval = onehot_eval},
+                                       {0}};

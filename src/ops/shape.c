@@ -1,5 +1,5 @@
-// Operators that ask for a shape or change it without moving an element: Shape, Size, Flatten, Squeeze,
-// Unsqueeze, Identity (Reshape: reshape.c; Expand, Constant and others that fill: fill.c).
+// Operators that ask for a shape or change it without moving an element: Shape, Size, Flatten,
+// Squeeze, Unsqueeze, Identity (Reshape: reshape.c; Expand, Constant and others that fill: fill.c).
 #include "ops/content.h"
 #include "ops/families.h"
 
@@ -145,7 +145,8 @@ typedef struct axes {
   int64_t at[ASSAY_MAX_RANK];
 } axes_t;
 
-static assay_status_t axes_from(const assay_node_t* node, size_t n, const int64_t* at, axes_t* out) {
+static assay_status_t axes_from(const assay_node_t* node, size_t n, const int64_t* at,
+                                axes_t* out) {
   if (n > ASSAY_MAX_RANK) {
     return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "axes has %zu entries, over %d", n,
                             ASSAY_MAX_RANK);
@@ -303,16 +304,36 @@ static assay_status_t expand_dims_eval(assay_eval_t* c) {
 const assay_op_t assay_ops_shape[] = {
     {.domain = "", .name = "Shape", .since = 1, .infer = shape_infer, .eval = shape_eval},
     {.domain = "", .name = "Size", .since = 1, .infer = size_infer, .eval = size_eval},
-    {.domain = "", .name = "Identity", .since = 1, .flags = ASSAY_OP_MOVES, .infer = identity_infer,
+    {.domain = "",
+     .name = "Identity",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = identity_infer,
      .eval = identity_eval},
-    {.domain = "", .name = "Flatten", .since = 1, .flags = ASSAY_OP_MOVES, .infer = flatten_infer,
+    {.domain = "",
+     .name = "Flatten",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = flatten_infer,
      .eval = flatten_eval},
     // Axes as an attribute (1, 11) or as an input (13) are told apart by what is there.
-    {.domain = "", .name = "Squeeze", .since = 1, .flags = ASSAY_OP_MOVES, .infer = squeeze_infer,
+    {.domain = "",
+     .name = "Squeeze",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = squeeze_infer,
      .eval = squeeze_eval},
-    {.domain = "", .name = "Unsqueeze", .since = 1, .flags = ASSAY_OP_MOVES, .infer = unsqueeze_infer,
+    {.domain = "",
+     .name = "Unsqueeze",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = unsqueeze_infer,
      .eval = unsqueeze_eval},
-    {.domain = "com.microsoft", .name = "ExpandDims", .since = 1, .flags = ASSAY_OP_MOVES,
-     .schema = "X:T, axis:M -> Y:T | | T=ALL; M=int32", .infer = expand_dims_infer,
+    {.domain = "com.microsoft",
+     .name = "ExpandDims",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .schema = "X:T, axis:M -> Y:T | | T=ALL; M=int32",
+     .infer = expand_dims_infer,
      .eval = expand_dims_eval},
     {0}};

@@ -68,7 +68,7 @@ static const assay_dim_t* slice_count(assay_dims_t* p, const assay_dim_t* size,
   }
   const assay_dim_t* to = slice_bound(p, size, end);
   // A start past the end makes the difference negative, so it needs no limit above.
-  const assay_dim_t* from = assay_dim_negative(start) ? slice_bound(p, size, start)
+  const assay_dim_t* from = assay_dim_negative(start)    ? slice_bound(p, size, start)
                             : assay_dim_nonneg(p, start) ? start
                                                          : NULL;
   if (!to || !from) return NULL;
@@ -120,8 +120,8 @@ static assay_status_t slice_zero_step(const assay_node_t* node, int64_t i) {
 
 // starts, ends, axes, steps before running. Unknown entries are NULL.
 typedef struct slice_spec {
-  int64_t n;           // entries; -1: not known
-  bool axes_known;     // false: any dim may change
+  int64_t n;        // entries; -1: not known
+  bool axes_known;  // false: any dim may change
   int64_t axes[SLICE_MAX];
   const assay_dim_t* starts[SLICE_MAX];
   const assay_dim_t* ends[SLICE_MAX];
@@ -280,9 +280,16 @@ static assay_status_t slice_eval(assay_eval_t* c) {
   return slice(c, n, lists[1], lists[2], lists[3], lists[4]);
 }
 
-const assay_op_t assay_ops_slice[] = {
-    {.domain = "", .name = "Slice", .since = 1, .flags = ASSAY_OP_MOVES, .infer = slice1_infer,
-     .eval = slice1_eval},
-    {.domain = "", .name = "Slice", .since = 10, .flags = ASSAY_OP_MOVES, .infer = slice_infer,
-     .eval = slice_eval},
-    {0}};
+const assay_op_t assay_ops_slice[] = {{.domain = "",
+                                       .name = "Slice",
+                                       .since = 1,
+                                       .flags = ASSAY_OP_MOVES,
+                                       .infer = slice1_infer,
+                                       .eval = slice1_eval},
+                                      {.domain = "",
+                                       .name = "Slice",
+                                       .since = 10,
+                                       .flags = ASSAY_OP_MOVES,
+                                       .infer = slice_infer,
+                                       .eval = slice_eval},
+                                      {0}};

@@ -47,7 +47,7 @@ static int compare(const assay_tensor_t* t, int64_t i, int64_t j) {
 // number itself, which also makes every result independent of the algorithm.
 typedef struct order {
   const assay_tensor_t* t;
-  int64_t base, step;   // item k starts at element base + k * step
+  int64_t base, step;                // item k starts at element base + k * step
   int64_t outer, outer_step, inner;  // Unique's items: outer x inner elements
   bool falling;
 } order_t;
@@ -150,8 +150,8 @@ static assay_status_t topk_infer(assay_infer_t* c) {
 static assay_status_t topk(assay_eval_t* c, int64_t k) {
   const assay_tensor_t* in = c->in[0];
   int axis;
-  ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", -1), in->rank,
-                            &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", -1), in->rank, &axis));
   ASSAY_TRY(topk_range(c->node, k, in->dims[axis], axis));
   bool largest = assay_attr_i64(c->node, "largest", 1) != 0;
   int64_t dims[ASSAY_MAX_RANK];
@@ -171,8 +171,8 @@ static assay_status_t topk(assay_eval_t* c, int64_t k) {
   ASSAY_TRY(assay_new_array((size_t)(lines * k), sizeof *found, &found));
 #pragma omp parallel for schedule(static) if (in->size > 100000)
   for (int64_t l = 0; l < lines; l++) {
-    order_t o = {.t = in, .base = l / inner * n * inner + l % inner, .step = inner,
-                 .falling = largest};
+    order_t o = {
+        .t = in, .base = l / inner * n * inner + l % inner, .step = inner, .falling = largest};
     first_items(&o, topk_before, n, k, found + l * k);
   }
   assay_status_t st = NULL;
@@ -212,8 +212,8 @@ static assay_status_t unique_infer(assay_infer_t* c) {
     out.dims[0] = count;
   } else if (out.known) {
     int axis;
-    ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), out.rank,
-                               &axis));
+    ASSAY_TRY(
+        assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), out.rank, &axis));
     items = out.dims[axis];
     out.dims[axis] = count;
   }
@@ -228,11 +228,11 @@ static assay_status_t unique_infer(assay_infer_t* c) {
 // The groups of equal items. All arrays have room for one entry an item.
 typedef struct groups {
   int64_t n;
-  int64_t* sorted;   // items in order
-  int64_t* first;    // of each group: its first item
-  int64_t* count;    // of each group: its items
-  int64_t* of;       // of each item: its group
-  int64_t* rank;     // of each group by value: its number in the output
+  int64_t* sorted;  // items in order
+  int64_t* first;   // of each group: its first item
+  int64_t* count;   // of each group: its items
+  int64_t* of;      // of each item: its group
+  int64_t* rank;    // of each group by value: its number in the output
 } groups_t;
 
 // Groups in order of value; equal items are neighbours in the sorted list, the first one in front.
@@ -294,14 +294,15 @@ static assay_status_t unique_lists(assay_eval_t* c, int64_t items, const groups_
   return NULL;
 }
 
-// Source: ONNX Unique-11. Items are elements, or the parts along `axis`, compared in row-major order.
+// Source: ONNX Unique-11. Items are elements, or the parts along `axis`, compared in row-major
+// order.
 static assay_status_t unique_eval(assay_eval_t* c) {
   const assay_tensor_t* in = c->in[0];
   bool flat = !assay_attr_has(c->node, "axis");
   int axis = 0;
   if (!flat) {
-    ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in->rank,
-                              &axis));
+    ASSAY_TRY(
+        assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in->rank, &axis));
   }
   int64_t items = flat ? in->size : in->dims[axis];
   order_t o = {.t = in, .outer = 1, .inner = 1, .step = 1};
@@ -314,8 +315,11 @@ static assay_status_t unique_eval(assay_eval_t* c) {
   int64_t total;
   if (!assay_mul_i64(items, 5, &total)) return assay_status_no_memory();
   ASSAY_TRY(assay_new_array((size_t)total, sizeof *memory, &memory));
-  groups_t g = {.sorted = memory, .first = memory + items, .count = memory + 2 * items,
-                .of = memory + 3 * items, .rank = memory + 4 * items};
+  groups_t g = {.sorted = memory,
+                .first = memory + items,
+                .count = memory + 2 * items,
+                .of = memory + 3 * items,
+                .rank = memory + 4 * items};
   group_items(&o, items, &g);
   rank_groups(assay_attr_i64(c->node, "sorted", 1) != 0, items, &g);
   assay_status_t st = NULL;
@@ -325,11 +329,22 @@ static assay_status_t unique_eval(assay_eval_t* c) {
   return st;
 }
 
-const assay_op_t assay_ops_sort[] = {
-    {.domain = "", .name = "TopK", .since = 1, .discrete = 2, .infer = topk1_infer,
-     .eval = topk1_eval},
-    {.domain = "", .name = "TopK", .since = 10, .discrete = 2, .infer = topk_infer,
-     .eval = topk_eval},
-    {.domain = "", .name = "Unique", .since = 11, .discrete = 15, .infer = unique_infer,
-     .eval = unique_eval},
-    {0}};
+const assay_op_t assay_ops_sort[] = {{.domain = "",
+                                      .name = "TopK",
+                                      .since = 1,
+                                      .discrete = 2,
+                                      .infer = topk1_infer,
+                                      .eval = topk1_eval},
+                                     {.domain = "",
+                                      .name = "TopK",
+                                      .since = 10,
+                                      .discrete = 2,
+                                      .infer = topk_infer,
+                                      .eval = topk_eval},
+                                     {.domain = "",
+                                      .name = "Unique",
+                                      .since = 11,
+                                      .discrete = 15,
+                                      .infer = unique_infer,
+                                      .eval = unique_eval},
+                                     {0}};

@@ -1,7 +1,7 @@
 // Strided copies: see strided.h.
 //
-// A box is brought to its simplest form first: dims of 1 are dropped, dims are put in the order of the
-// output, and neighbours that step as one are merged, so that most operators end in memcpy or
+// A box is brought to its simplest form first: dims of 1 are dropped, dims are put in the order of
+// the output, and neighbours that step as one are merged, so that most operators end in memcpy or
 // in the copy of a plain 2-D transpose, which is done in tiles.
 #include "ops/strided.h"
 
@@ -12,8 +12,8 @@
 typedef uint64_t __attribute__((may_alias)) word_t;
 
 enum {
-  TILE = 16,             // of a transpose: 16 x 16 words use 16 lines on either side
-  RUN = 1 << 14,         // words of the innermost dim that one item copies
+  TILE = 16,      // of a transpose: 16 x 16 words use 16 lines on either side
+  RUN = 1 << 14,  // words of the innermost dim that one item copies
   PARALLEL_WORDS = 1 << 17,
 };
 

@@ -24,8 +24,8 @@ assay_status_t assay_copy_strided(int rank, const int64_t* dims, const assay_ten
 assay_status_t assay_copy_run(const assay_tensor_t* from, int64_t from_offset, assay_tensor_t* to,
                               int64_t to_offset, int64_t n) ASSAY_MUST_USE;
 // Element (i0, i1, ...) of `to`, which has the shape `dims`, becomes element
-// tables[0][i0] + tables[1][i1] + ... of `from`: for pads, and for any operator whose source index is
-// a function of one axis at a time. The caller has made sure that all lies inside `from`.
+// tables[0][i0] + tables[1][i1] + ... of `from`: for pads, and for any operator whose source index
+// is a function of one axis at a time. The caller has made sure that all lies inside `from`.
 // Threads: OpenMP over rows where there are many elements.
 assay_status_t assay_copy_mapped(int rank, const int64_t* dims, const int64_t* const* tables,
                                  const assay_tensor_t* from, assay_tensor_t* to) ASSAY_MUST_USE;

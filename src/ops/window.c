@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-// Reads a list attribute with `n` values of at least `min`; `otherwise` where it is not set.
-static assay_status_t read_list(const assay_node_t* node, const char* name, int n, int64_t min,
-                                int64_t otherwise, int64_t* out) {
+assay_status_t assay_window_list(const assay_node_t* node, const char* name, int n, int64_t min,
+                                 int64_t otherwise, int64_t* out) {
   size_t len = 0;
   const int64_t* values = assay_attr_ints(node, name, &len);
   if (!values) {
@@ -56,10 +55,10 @@ assay_status_t assay_window_read(const assay_node_t* node, int rank, const int64
   int64_t pads[2 * ASSAY_MAX_RANK];
   *out = (assay_window_t){.rank = rank, .ceil_mode = assay_attr_i64(node, "ceil_mode", 0) != 0};
   ASSAY_TRY(read_auto_pad(node, &out->auto_pad));
-  ASSAY_TRY(read_list(node, "kernel_shape", rank, 1, 0, k));
-  ASSAY_TRY(read_list(node, "strides", rank, 1, 1, strides));
-  ASSAY_TRY(read_list(node, "dilations", rank, 1, 1, dilations));
-  ASSAY_TRY(read_list(node, "pads", 2 * rank, 0, 0, pads));
+  ASSAY_TRY(assay_window_list(node, "kernel_shape", rank, 1, 0, k));
+  ASSAY_TRY(assay_window_list(node, "strides", rank, 1, 1, strides));
+  ASSAY_TRY(assay_window_list(node, "dilations", rank, 1, 1, dilations));
+  ASSAY_TRY(assay_window_list(node, "pads", 2 * rank, 0, 0, pads));
   for (int i = 0; i < rank; i++) {
     if (k[i] == 0 && !kernel) {
       return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "attribute 'kernel_shape' is missing");

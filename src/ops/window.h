@@ -33,6 +33,10 @@ typedef struct assay_window {
 assay_status_t assay_window_read(const assay_node_t* node, int rank, const int64_t* kernel,
                                  assay_window_t* out) ASSAY_MUST_USE;
 
+// Reads a list attribute of n values from `min` to 2^31 - 1; all `otherwise` if it is not set.
+assay_status_t assay_window_list(const assay_node_t* node, const char* name, int n, int64_t min,
+                                 int64_t otherwise, int64_t* out) ASSAY_MUST_USE;
+
 // Sets in, out and, for auto_pad SAME, the pads. An error if the windows do not fit.
 assay_status_t assay_window_fit(const assay_node_t* node, assay_window_t* w,
                                 const int64_t* in) ASSAY_MUST_USE;

@@ -15,6 +15,7 @@ struct assay_machine {
   assay_tensor_t** slots;    // by value id; retained
   size_t n_slots;
   release_list_t** lists;    // by graph (position in model->graphs), then by node
+  int* positions;            // of each node in its graph, by node id
   int* ids;                  // all lists, one behind the other
   size_t n_ids, cap_ids;
 };
@@ -67,6 +68,7 @@ static assay_status_t find_lifetimes(assay_machine_t* m, size_t number, int* las
   const assay_graph_t* g = m->model->graphs[number];
   if (!g->n_nodes) return NULL;
   ASSAY_TRY(assay_new_array(g->n_nodes, sizeof *m->lists[number], &m->lists[number]));
+  for (size_t i = 0; i < g->n_nodes; i++) m->positions[g->nodes[i]->id] = (int)i;
   release_list_t* lists = m->lists[number];
   int* ids = NULL;
   size_t n = 0;
@@ -110,6 +112,7 @@ assay_status_t assay_machine_create(const assay_model_t* model,
   assay_status_t st = assay_new_array(m->n_slots, sizeof *m->slots, &m->slots);
   if (!st) st = assay_new_array(model->n_graphs, sizeof *m->lists, &m->lists);
   if (!st) st = assay_new_array(m->n_slots, sizeof *last, &last);
+  if (!st) st = assay_new_array((size_t)model->n_node_ids, sizeof *m->positions, &m->positions);
   for (size_t i = 0; !st && i < m->n_slots; i++) last[i] = -1;
   for (size_t i = 0; !st && i < model->n_graphs; i++) st = find_lifetimes(m, i, last);
   assay_free(last);
@@ -131,6 +134,7 @@ void assay_machine_destroy(assay_machine_t* m) {
   for (size_t i = 0; m->lists && i < m->model->n_graphs; i++) assay_free(m->lists[i]);
   assay_free(m->lists);
   assay_free(m->slots);
+  assay_free(m->positions);
   assay_free(m->ids);
   assay_free(m);
 }
@@ -243,6 +247,7 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
                     .out = out,
                     .run_graph = run_graph,
                     .driver = m};
+  if (m->config.hooks.configure) m->config.hooks.configure(m->config.hooks.user, node, &c);
   if (!st) st = node->op->eval(&c);
   for (size_t i = 0; !st && i < n_out; i++) {
     if (!node->outputs[i]) continue;
@@ -352,8 +357,9 @@ static assay_status_t run_graph(assay_eval_t* c, assay_graph_t* graph, size_t n_
   return st;
 }
 
-assay_status_t assay_machine_step(assay_machine_t* m, size_t i) {
-  return run_node_of(m, m->model->graph, graph_number(m, m->model->graph), i);
+assay_status_t assay_machine_step(assay_machine_t* m, const assay_node_t* node) {
+  return run_node_of(m, node->graph, graph_number(m, node->graph),
+                     (size_t)m->positions[node->id]);
 }
 
 assay_status_t assay_machine_check_inputs(const assay_machine_t* m) {
@@ -386,6 +392,6 @@ assay_status_t assay_machine_check_inputs(const assay_machine_t* m) {
 assay_status_t assay_machine_run(assay_machine_t* m) {
   ASSAY_TRY(assay_machine_check_inputs(m));
   assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < m->model->graph->n_nodes; i++) st = assay_machine_step(m, i);
+  for (size_t i = 0; !st && i < m->model->graph->n_nodes; i++) st = assay_machine_step(m, m->model->graph->nodes[i]);
   return st;
 }

@@ -12,6 +12,8 @@
 typedef struct assay_machine assay_machine_t;
 
 typedef struct assay_machine_hooks {
+  // May set the arithmetic of one evaluation (arith, accumulator). NULL: as configured.
+  void (*configure)(void* user, const assay_node_t* node, assay_eval_t* c);
   // Called with the inputs that the node is about to read, canonical or PACKED; in[i] may be replaced (release the
   // old one). NULL: nothing.
   assay_status_t (*before)(void* user, const assay_node_t* node, size_t n_in, assay_tensor_t** in);
@@ -44,8 +46,8 @@ void assay_machine_set(assay_machine_t* m, const assay_value_t* value, assay_ten
 // What is in a value's slot, or its constant; borrowed; NULL if empty.
 assay_tensor_t* assay_machine_get(const assay_machine_t* m, const assay_value_t* value);
 
-// Runs node i of the top graph, and releases the slots that it was the last to read.
-assay_status_t assay_machine_step(assay_machine_t* m, size_t i) ASSAY_MUST_USE;
+// Runs a node of the top graph, and empties the slots that it was the last to read.
+assay_status_t assay_machine_step(assay_machine_t* m, const assay_node_t* node) ASSAY_MUST_USE;
 // Runs all nodes from the first. Inputs must have been set (NOT_FOUND names one that is not).
 assay_status_t assay_machine_run(assay_machine_t* m) ASSAY_MUST_USE;
 // Fails with NOT_FOUND if an input without default was not set; checks element types and ranks.

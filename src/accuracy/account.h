@@ -1,0 +1,73 @@
+// The account of a run: for each layer, what it did to the numbers and what came in.
+//
+//   own error        engine's output minus float64 truth of the layer on the engine's own inputs
+//   inherited error  that truth minus the truth on true inputs
+//
+// The engine runs layer by layer with taps; truth follows one layer behind. Where a discrete choice of the engine's (an
+// index, a comparison, a shape) differs from truth's because of what came in, the layer is flipped and truth
+// goes on with the engine's choice.
+#ifndef ASSAY_ACCURACY_ACCOUNT_H_
+#define ASSAY_ACCURACY_ACCOUNT_H_
+
+#include "formats/error_sum.h"
+#include "plan/plan.h"
+
+typedef enum assay_verdict {  // from harmless to worst
+  ASSAY_VERDICT_EXACT = 0,
+  ASSAY_VERDICT_UNCLASSIFIED,  // finite differences: rounding or defect, not yet told apart
+  ASSAY_VERDICT_FLIPPED,
+  ASSAY_VERDICT_UNDERFLOW,
+  ASSAY_VERDICT_OVERFLOW,
+  ASSAY_VERDICT_INVALID,
+} assay_verdict_t;
+const char* assay_verdict_name(assay_verdict_t v);
+
+typedef struct assay_layer_account {
+  const assay_layer_t* layer;
+  const assay_node_t* node;
+  assay_verdict_t verdict;
+  int64_t runs;                // 1 a sample; more inside loops
+  assay_error_sum_t own, inherited;
+  int64_t overflowed;          // elements that are not finite where the layer's truth is
+  int64_t underflowed;         // elements that are 0 where the layer's truth is not
+  int64_t born_nan;            // NaN without NaN in the inputs
+  int64_t flipped;             // discrete elements
+  int64_t rounded_exactly;     // elements equal to truth rounded once
+  int64_t elements;
+  double truth_max;            // largest |output| in truth
+  double truth_max_in;         // largest |float input| in truth, constants included
+  double local_max;            // largest finite |output| of the layer's truth on the engine's inputs
+  double own_worst_rms;        // largest RMS of a single run, for loops
+  bool stores_float;           // has an output that --precision changes
+} assay_layer_account_t;
+
+typedef struct assay_account assay_account_t;
+
+typedef struct assay_account_options {
+  bool unquantized;
+  bool outputs_only;  // no own and inherited errors: for verifying a fix
+  void (*progress)(void* user, double fraction);
+  void* user;
+} assay_account_options_t;
+
+// Borrows the plan. Errors: DEVICE etc. of the backend.
+assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backend_t* backend,
+                                    const assay_account_options_t* options,
+                                    assay_account_t** out) ASSAY_MUST_USE;
+void assay_account_destroy(assay_account_t* a);  // NULL is allowed
+
+// Runs one sample: inputs in the order of the graph's inputs, NULL for those with an initializer.
+assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inputs) ASSAY_MUST_USE;
+// Of the last sample: graph output i of the engine and of truth, canonical; borrowed until the next run.
+assay_tensor_t* assay_account_engine_output(const assay_account_t* a, size_t i);
+assay_tensor_t* assay_account_truth_output(const assay_account_t* a, size_t i);
+
+// Layers that ran, in the order in which they first ended.
+size_t assay_account_layer_count(const assay_account_t* a);
+const assay_layer_account_t* assay_account_layer(const assay_account_t* a, size_t i);
+const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
+                                                   const assay_node_t* node);
+// Statistics of graph output i over all samples: engine against truth.
+const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i);
+
+#endif  // ASSAY_ACCURACY_ACCOUNT_H_

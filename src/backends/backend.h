@@ -1,0 +1,55 @@
+// What a backend is: something that runs the layers of a plan.
+#ifndef ASSAY_BACKENDS_BACKEND_H_
+#define ASSAY_BACKENDS_BACKEND_H_
+
+#include "ops/op.h"
+
+// One step of a plan. A layer computes one or more nodes; values that pass between its own nodes only
+// are hidden: they are not stored in the layer's format, and no tap sees them.
+typedef struct assay_layer {
+  const char* name;                 // the label of its node, or of its first and last one
+  const assay_node_t** nodes;       // in order; borrowed from the model
+  size_t n_nodes;
+  assay_format_t format;            // what its float32 values are stored in
+  assay_format_t accumulator;       // what sums are kept in: FP32 unless asked otherwise; FP64 for fp64
+  const char* reason;               // why this format: "--precision", the pattern, "as declared"
+} assay_layer_t;
+
+// What a backend is given to run. All of it outlives the backend's state.
+typedef struct assay_layers {
+  const assay_model_t* model;
+  const assay_layer_t* layers;
+  size_t n_layers;
+  const int* layer_of_node;   // by node id; -1: in no layer. Nodes of bodies have layers of their own.
+  const bool* hidden_value;   // by value id
+  uint64_t seed;
+} assay_layers_t;
+
+// Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For a node
+// inside a body (If, Loop, Scan) it is called for each run of the body. Tensors are borrowed.
+typedef struct assay_tap {
+  assay_status_t (*layer)(void* user, const assay_layer_t* layer, const assay_node_t* node,
+                          size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                          assay_tensor_t* const* out);
+  void* user;
+} assay_tap_t;
+
+typedef struct assay_backend {
+  const char* name;  // "emu"
+  // tap may be NULL. *out_state is closed with close.
+  assay_status_t (*open)(const assay_layers_t* layers, const assay_tap_t* tap, void** out_state);
+  void (*close)(void* state);
+  // Sets a graph input; retained.
+  assay_status_t (*set)(void* state, const assay_value_t* value, assay_tensor_t* t);
+  // The value as the backend has it now: canonical, float32 values as they are stored; NULL: none.
+  assay_tensor_t* (*get)(void* state, const assay_value_t* value);
+  // Runs layer i of the top graph.
+  assay_status_t (*step)(void* state, size_t i);
+  void (*reset)(void* state);
+} assay_backend_t;
+
+extern const assay_backend_t assay_backend_emu;
+// The backend of a name; NULL if there is none.
+const assay_backend_t* assay_backend_find(const char* name);
+
+#endif  // ASSAY_BACKENDS_BACKEND_H_

@@ -1,0 +1,160 @@
+// The emu backend: any layer in any format on any machine, with correct rounding.
+//
+// A layer's inputs are rounded to its format as they enter it, sums inside are kept in its accumulator in the order that
+// the operators document, and what leaves it is rounded to its format again. Hidden values are kept in
+// the accumulator's format. tf32 is a format of operands: only contractions round their inputs to it, and
+// everything is stored as fp32. Tensors declared in another type than float32 keep that type.
+#include "backends/backend.h"
+#include "base/alloc.h"
+#include "truth/machine.h"
+
+typedef struct emu {
+  const assay_layers_t* layers;
+  const assay_tap_t* tap;
+  assay_machine_t* machine;
+  assay_tensor_t** entering;  // inputs of the node being run, as stored, for the tap
+  size_t n_entering, cap_entering;
+} emu_t;
+
+static const assay_layer_t* layer_of(const emu_t* e, const assay_node_t* node) {
+  int i = e->layers->layer_of_node[node->id];
+  return i < 0 ? NULL : &e->layers->layers[i];
+}
+
+// The format in which a layer stores a tensor of a declared type.
+static assay_format_t storage(const assay_layer_t* layer, assay_type_t type) {
+  if (type != ASSAY_TYPE_FLOAT || !layer) return assay_type_format(type);
+  return layer->format == ASSAY_FORMAT_TF32 ? ASSAY_FORMAT_FP32 : layer->format;
+}
+
+static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
+  const assay_layer_t* layer = layer_of(user, node);
+  bool wide = false;
+  for (size_t i = 0; i < c->n_in; i++)
+    wide |= c->in[i] && (c->in[i]->type == ASSAY_TYPE_DOUBLE || c->in[i]->type == ASSAY_TYPE_COMPLEX128);
+  assay_format_t acc = layer ? layer->accumulator : ASSAY_FORMAT_FP32;
+  c->accumulator = acc;
+  c->arith = wide || acc == ASSAY_FORMAT_FP64 ? ASSAY_ARITH_F64
+             : acc == ASSAY_FORMAT_FP32       ? ASSAY_ARITH_F32
+                                              : ASSAY_ARITH_NARROW;
+}
+
+// Whether the engine would hand this input over in the layer's format: not where the operator takes float32 only
+// (scales and sizes, which engines treat as shapes).
+static bool follows_format(const assay_node_t* node, size_t i) {
+  const assay_param_t* p = node->schema ? assay_schema_input(node->schema, i) : NULL;
+  return !p || p->types.tensor >> ASSAY_TYPE_FLOAT16 & 1;
+}
+
+static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
+                             assay_tensor_t** in) {
+  emu_t* e = user;
+  const assay_layer_t* layer = layer_of(e, node);
+  if (e->tap) {
+    for (size_t i = 0; i < e->n_entering; i++) assay_tensor_release(e->entering[i]);
+    e->n_entering = 0;
+    ASSAY_TRY(assay_grow(&e->entering, &e->cap_entering, n_in, sizeof *e->entering));
+    for (size_t i = 0; i < n_in; i++) e->entering[i] = assay_tensor_retain(in[i]);
+    e->n_entering = n_in;
+  }
+  if (!layer || !node->op || node->op->flags & (ASSAY_OP_MOVES | ASSAY_OP_CONTROL)) return NULL;
+  for (size_t i = 0; i < n_in; i++) {
+    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || in[i]->type != ASSAY_TYPE_FLOAT) continue;
+    if (!follows_format(node, i) || layer->format == ASSAY_FORMAT_FP32) continue;
+    if (layer->format == ASSAY_FORMAT_TF32 && !(node->op->flags & ASSAY_OP_CONTRACTS)) continue;
+    // A hidden value stays as the layer keeps it.
+    const assay_value_t* v = node->inputs[i];
+    if (v && e->layers->hidden_value[v->id]) continue;
+    assay_tensor_t* rounded = NULL;
+    ASSAY_TRY(assay_round_tensor(in[i], layer->format, &rounded));
+    assay_tensor_release(in[i]);
+    in[i] = rounded;
+  }
+  return NULL;
+}
+
+// Rounds to where a value is stored; containers item by item.
+static assay_status_t store(const emu_t* e, const assay_layer_t* layer, bool hidden,
+                            assay_tensor_t** t) {
+  if ((*t)->kind != ASSAY_KIND_TENSOR) {
+    for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(store(e, layer, hidden, &(*t)->items[i]));
+    return NULL;
+  }
+  assay_format_t format = storage(layer, (*t)->type);
+  if (hidden && layer && (*t)->type == ASSAY_TYPE_FLOAT) format = layer->accumulator;
+  assay_tensor_t* rounded = NULL;
+  ASSAY_TRY(assay_round_tensor(*t, format, &rounded));
+  assay_tensor_release(*t);
+  *t = rounded;
+  return NULL;
+}
+
+static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
+                            assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
+  emu_t* e = user;
+  const assay_layer_t* layer = layer_of(e, node);
+  (void)in;
+  for (size_t i = 0; i < n_out; i++) {
+    const assay_value_t* v = node->outputs[i];
+    if (v && out[i]) ASSAY_TRY(store(e, layer, e->layers->hidden_value[v->id], &out[i]));
+  }
+  if (!e->tap) return NULL;
+  // A control node's body has overwritten `entering`: its own inputs are those that it holds.
+  bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
+  return e->tap->layer(e->tap->user, layer, node, n_in, control ? in : e->entering, n_out, out);
+}
+
+static void emu_close(void* state) {
+  emu_t* e = state;
+  if (!e) return;
+  for (size_t i = 0; i < e->n_entering; i++) assay_tensor_release(e->entering[i]);
+  assay_free(e->entering);
+  assay_machine_destroy(e->machine);
+  assay_free(e);
+}
+
+static assay_status_t emu_open(const assay_layers_t* layers, const assay_tap_t* tap,
+                               void** out_state) {
+  emu_t* e = NULL;
+  ASSAY_TRY(ASSAY_NEW(&e));
+  e->layers = layers;
+  e->tap = tap;
+  assay_machine_config_t config = {
+      .mode = ASSAY_MODE_PLAN,
+      .arith = ASSAY_ARITH_F32,
+      .seed = layers->seed,
+      .hooks = {.configure = configure, .before = before, .after = after, .user = e}};
+  assay_status_t st = assay_machine_create(layers->model, &config, &e->machine);
+  if (st) return emu_close(e), st;
+  *out_state = e;
+  return NULL;
+}
+
+static assay_status_t emu_set(void* state, const assay_value_t* value, assay_tensor_t* t) {
+  emu_t* e = state;
+  assay_machine_set(e->machine, value, t);
+  return NULL;
+}
+
+static assay_tensor_t* emu_get(void* state, const assay_value_t* value) {
+  return assay_machine_get(((emu_t*)state)->machine, value);
+}
+
+static assay_status_t emu_step(void* state, size_t i) {
+  emu_t* e = state;
+  const assay_layer_t* layer = &e->layers->layers[i];
+  // Nodes of a layer are neighbours in the plan's order, which the top graph has, too.
+  for (size_t k = 0; k < layer->n_nodes; k++)
+    ASSAY_TRY(assay_machine_step(e->machine, layer->nodes[k]));
+  return NULL;
+}
+
+static void emu_reset(void* state) { assay_machine_reset(((emu_t*)state)->machine); }
+
+const assay_backend_t assay_backend_emu = {.name = "emu",
+                                           .open = emu_open,
+                                           .close = emu_close,
+                                           .set = emu_set,
+                                           .get = emu_get,
+                                           .step = emu_step,
+                                           .reset = emu_reset};

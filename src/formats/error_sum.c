@@ -1,0 +1,101 @@
+#include "formats/error_sum.h"
+
+#include <math.h>
+
+enum { CHUNK = 1 << 14, BATCH = 256 };
+
+// One chunk. Squares of differences stay finite: inputs are at most 1e154 in any tensor of interest;
+// where they are not, the sums say infinity, which is the truth about them in float64.
+static assay_error_sum_t chunk_stats(const double* got, const double* ref, size_t n) {
+  assay_error_sum_t s = ASSAY_ERROR_SUM_INIT;
+  s.n = (int64_t)n;
+  for (size_t i = 0; i < n; i++) {
+    double g = got[i], r = ref[i];
+    if (isfinite(g) && isfinite(r)) {
+      double e = g - r, a = fabs(e), m = fabs(r);
+      s.finite++;
+      if (a > s.max_abs) {
+        s.max_abs = a;
+        s.worst = (int64_t)i;
+      }
+      if (m > 0 && a > s.max_rel * m) s.max_rel = a / m;
+      if (m > s.ref_max) s.ref_max = m;
+      if (fabs(g) > s.got_max) s.got_max = fabs(g);
+      s.sum_err += e;
+      s.sum_err2 += e * e;
+      s.sum_ref2 += r * r;
+      s.sum_got2 += g * g;
+      s.sum_dot += g * r;
+      continue;
+    }
+    s.nan += g != g;
+    s.inf += isinf(g) != 0;
+    s.ref_nan += r != r;
+    s.ref_inf += isinf(r) != 0;
+    bool same = (g != g && r != r) || g == r;
+    s.mismatched += !same;
+    if (isfinite(r) && fabs(r) > s.ref_max) s.ref_max = fabs(r);
+    if (isfinite(g) && fabs(g) > s.got_max) s.got_max = fabs(g);
+  }
+  double small = 0x1p-20 * s.ref_max;
+  for (size_t i = 0; i < n; i++) s.near_zero += fabs(ref[i]) <= small;
+  return s;
+}
+
+void assay_error_sum_join(assay_error_sum_t* s, const assay_error_sum_t* more) {
+  if (more->worst >= 0 && (s->worst < 0 || more->max_abs > s->max_abs)) s->worst = s->n + more->worst;
+  s->n += more->n;
+  s->finite += more->finite;
+  s->nan += more->nan;
+  s->inf += more->inf;
+  s->ref_nan += more->ref_nan;
+  s->ref_inf += more->ref_inf;
+  s->mismatched += more->mismatched;
+  s->near_zero += more->near_zero;
+  s->max_abs = fmax(s->max_abs, more->max_abs);
+  s->max_rel = fmax(s->max_rel, more->max_rel);
+  s->ref_max = fmax(s->ref_max, more->ref_max);
+  s->got_max = fmax(s->got_max, more->got_max);
+  s->sum_err += more->sum_err;
+  s->sum_err2 += more->sum_err2;
+  s->sum_ref2 += more->sum_ref2;
+  s->sum_got2 += more->sum_got2;
+  s->sum_dot += more->sum_dot;
+}
+
+void assay_error_sum_add(assay_error_sum_t* s, const double* got, const double* ref, size_t n) {
+  assay_error_sum_t parts[BATCH];
+  for (size_t start = 0; start < n; start += (size_t)BATCH * CHUNK) {
+    size_t left = n - start, chunks = (left + CHUNK - 1) / CHUNK;
+    if (chunks > BATCH) chunks = BATCH;
+#pragma omp parallel for schedule(static) if (chunks > 8)
+    for (size_t k = 0; k < chunks; k++) {
+      size_t at = start + k * CHUNK;
+      parts[k] = chunk_stats(got + at, ref + at, n - at < CHUNK ? n - at : CHUNK);
+    }
+    for (size_t k = 0; k < chunks; k++) assay_error_sum_join(s, &parts[k]);
+  }
+}
+
+double assay_error_sum_rms(const assay_error_sum_t* s) {
+  return s->finite ? sqrt(s->sum_err2 / (double)s->finite) : 0;
+}
+
+double assay_error_sum_mean(const assay_error_sum_t* s) {
+  return s->finite ? s->sum_err / (double)s->finite : 0;
+}
+
+double assay_error_sum_cosine(const assay_error_sum_t* s) {
+  if (s->sum_ref2 == 0 && s->sum_got2 == 0) return 1;
+  if (s->sum_ref2 == 0 || s->sum_got2 == 0) return 0;
+  return s->sum_dot / (sqrt(s->sum_ref2) * sqrt(s->sum_got2));
+}
+
+double assay_error_sum_snr_db(const assay_error_sum_t* s) {
+  return s->sum_err2 == 0 ? (double)INFINITY : 10 * log10(s->sum_ref2 / s->sum_err2);
+}
+
+double assay_error_sum_psnr_db(const assay_error_sum_t* s, double peak) {
+  double rms = assay_error_sum_rms(s);
+  return rms == 0 ? (double)INFINITY : 20 * log10(peak / rms);
+}

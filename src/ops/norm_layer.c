@@ -1,0 +1,484 @@
+// Normalization over the last axes: LayerNormalization, RMSNormalization and their fused forms.
+#include <string.h>
+
+#include "ops/families.h"
+#include "ops/norm.h"
+
+static void layer_cost(const assay_eval_t* c, assay_cost_t* out) {
+  out->flops = 8 * (double)c->in[0]->size;
+}
+
+// A scale or bias that is broadcast to the input: element i of the input meets data[i % period].
+typedef struct param {
+  const double* data;  // NULL: there is none
+  double* owned;       // a broadcast copy, if one was needed
+  int64_t period;      // 1, the size of the normalized axes, or the input's size
+} param_t;
+
+// Writes t, broadcast to the shape of x, to out.
+static void expand(const assay_tensor_t* t, const assay_tensor_t* x, double* out) {
+  int64_t strides[ASSAY_MAX_RANK], at[ASSAY_MAX_RANK] = {0}, from = 0;
+  assay_broadcast_strides(t, x->rank, x->dims, strides);
+  for (int64_t i = 0; i < x->size; i++) {
+    out[i] = assay_f64(t)[from];
+    for (int d = x->rank - 1; d >= 0; d--) {
+      from += strides[d];
+      if (++at[d] < x->dims[d]) break;
+      at[d] = 0;
+      from -= strides[d] * x->dims[d];
+    }
+  }
+}
+
+static assay_status_t param_read(const assay_eval_t* c, const assay_tensor_t* t, const char* name,
+                                 const assay_tensor_t* x, int axis, param_t* out) {
+  *out = (param_t){.data = assay_f64(t), .period = 1};
+  bool fits = t->rank <= x->rank;
+  for (int i = 1; fits && i <= t->rank; i++) {
+    const int64_t d = t->dims[t->rank - i];
+    fits = d == 1 || d == x->dims[x->rank - i];
+  }
+  if (!fits) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "%s has shape %s, which does not broadcast to the input's %s", name,
+                            ASSAY_DIMS_TEXT(t), ASSAY_DIMS_TEXT(x));
+  }
+  if (t->size == 1 || x->size == 0) return NULL;
+  const int64_t inner = assay_dims_product(x->dims, axis, x->rank);
+  out->period = t->size;
+  if (t->size == x->size) return NULL;
+  // Only trailing axes, all of them whole: a period.
+  bool trailing = t->size == inner;
+  for (int i = 1; trailing && i <= x->rank - axis && i <= t->rank; i++) {
+    trailing = t->dims[t->rank - i] == x->dims[x->rank - i];
+  }
+  if (trailing) return NULL;
+  ASSAY_TRY(assay_new_array((size_t)x->size, sizeof *out->owned, &out->owned));
+  expand(t, x, out->owned);
+  out->data = out->owned;
+  out->period = x->size;
+  return NULL;
+}
+
+// The elements for the row that starts at element `first`, and their step: 0 for a scalar.
+static inline const double* param_row(const param_t* p, int64_t first, int64_t* out_step) {
+  *out_step = p->period == 1 ? 0 : 1;
+  return p->period == 1 ? p->data : p->data + first % p->period;
+}
+
+// One normalization: rows of `size` elements.
+//   centered  LayerNormalization: y = (x - mean) / sqrt(var + epsilon) * scale + bias
+//             else RMSNormalization: y = x / sqrt(mean of squares + epsilon) * scale (+ bias)
+typedef struct layer {
+  const assay_eval_t* c;
+  bool centered;
+  int64_t rows, size;
+  double epsilon;
+  const double* x;
+  param_t scale, bias;
+  double *y, *mean, *inverse;  // the latter two: one a row, or NULL
+} layer_t;
+
+static inline void layer_row(const layer_t* p, bool exact, int64_t r) {
+  const assay_eval_t* c = p->c;
+  const double* x = p->x + r * p->size;
+  double* y = p->y + r * p->size;
+  double mean = 0, var;
+  if (p->centered) {
+    assay_norm_moments(c, exact, x, p->size, &mean, &var);
+  } else {
+    var = assay_norm_round(c, exact,
+                           assay_norm_square_sum(c, exact, x, p->size, 0) / (double)p->size);
+  }
+  const double inverse = assay_norm_inverse(c, exact, var, p->epsilon);
+  if (p->mean) p->mean[r] = mean;
+  if (p->inverse) p->inverse[r] = inverse;
+  int64_t step;
+  const double* scale = param_row(&p->scale, r * p->size, &step);
+  for (int64_t j = 0; j < p->size; j++) {
+    const double d = assay_norm_round(c, exact, x[j] - mean);
+    const double n = assay_norm_round(c, exact, d * inverse);
+    y[j] = assay_norm_round(c, exact, n * scale[j * step]);
+  }
+  if (!p->bias.data) return;
+  const double* bias = param_row(&p->bias, r * p->size, &step);
+  for (int64_t j = 0; j < p->size; j++) {
+    y[j] = assay_norm_round(c, exact, y[j] + bias[j * step]);
+  }
+}
+
+static void layer_run(const layer_t* p) {
+  const bool exact = p->c->arith == ASSAY_ARITH_F64;
+#pragma omp parallel for schedule(static) if (p->rows * p->size > 50000)
+  for (int64_t r = 0; r < p->rows; r++) {
+    if (exact) {
+      layer_row(p, true, r);
+    } else {
+      layer_row(p, false, r);
+    }
+  }
+}
+
+// ---- LayerNormalization, RMSNormalization ----------------------------------------------------
+
+// The type that stage one is said to run in; it types the statistics.
+static assay_type_t stash_type(const assay_node_t* node) {
+  const int64_t t = assay_attr_i64(node, "stash_type", ASSAY_TYPE_FLOAT);
+  return t > 0 && t < ASSAY_TYPE_COUNT && assay_type_is_float((assay_type_t)t)
+             ? (assay_type_t)t
+             : ASSAY_TYPE_UNDEFINED;
+}
+
+static assay_status_t broadcast_check(const assay_infer_t* c, size_t i, const char* name,
+                                      const assay_shape_t* x) {
+  if (!assay_infer_has(c, i)) return NULL;
+  const assay_shape_t s = assay_infer_shape(c, i);
+  if (!s.known || !x->known) return NULL;
+  bool fits = s.rank <= x->rank;
+  for (int k = 1; fits && k <= s.rank; k++) {
+    const assay_dim_t* d = s.dims[s.rank - k];
+    int64_t v;
+    fits = (assay_dim_value(d, &v) && v == 1) || !assay_dim_differ(d, x->dims[x->rank - k]);
+  }
+  if (fits) return NULL;
+  return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                          "%s has type %s, which does not broadcast to the input's %s", name,
+                          ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)),
+                          ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
+}
+
+// Y, and the statistics [d0, ..., d(axis - 1), 1, ..., 1] as the outputs behind it.
+static assay_status_t layer_infer(assay_infer_t* c) {
+  const assay_shape_t x = assay_infer_shape(c, 0);
+  const assay_type_t stash = stash_type(c->node);
+  if (stash == ASSAY_TYPE_UNDEFINED) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "stash_type is %lld, expected a float type",
+                            (long long)assay_attr_i64(c->node, "stash_type", 1));
+  }
+  ASSAY_TRY(broadcast_check(c, 1, "scale", &x));
+  ASSAY_TRY(broadcast_check(c, 2, "B", &x));
+  ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, x.known ? &x : NULL));
+  assay_shape_t stats = x;
+  if (x.known) {
+    int axis;
+    ASSAY_TRY(
+        assay_infer_axis(c, "axis", assay_attr_i64(c->node, "axis", -1), x.rank, &axis));
+    for (int i = axis; i < x.rank; i++) stats.dims[i] = assay_dim_const(c->dims, 1);
+  }
+  for (size_t i = 1; i < c->node->n_outputs; i++) {
+    ASSAY_TRY(assay_infer_set(c, i, stash, x.known ? &stats : NULL));
+  }
+  return NULL;
+}
+
+// Output i with one element a row; *out NULL if it is not wanted.
+static assay_status_t stats_output(assay_eval_t* c, size_t i, const assay_tensor_t* x, int axis,
+                                   assay_type_t type, double** out) {
+  *out = NULL;
+  if (!assay_eval_wants(c, i)) return NULL;
+  int64_t dims[ASSAY_MAX_RANK];
+  for (int d = 0; d < x->rank; d++) dims[d] = d < axis ? x->dims[d] : 1;
+  assay_tensor_t* t;
+  ASSAY_TRY(assay_eval_output(c, i, assay_eval_out_type(c, i, type), x->rank, dims, &t));
+  *out = assay_f64(t);
+  return NULL;
+}
+
+// mean_output 0: no such output.
+static assay_status_t layer_either(assay_eval_t* c, bool centered, size_t mean_output,
+                                   size_t inverse_output) {
+  const assay_tensor_t* x = c->in[0];
+  int axis;
+  ASSAY_TRY(assay_eval_axis(c, "axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
+  layer_t p = {.c = c, .centered = centered,
+               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5), .x = assay_f64(x)};
+  p.size = assay_dims_product(x->dims, axis, x->rank);
+  p.rows = assay_dims_product(x->dims, 0, axis);
+  assay_tensor_t* y;
+  const assay_type_t y_type = centered ? x->type : c->in[1]->type;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, y_type), x->rank, x->dims, &y));
+  p.y = assay_f64(y);
+  if (mean_output > 0) {
+    ASSAY_TRY(stats_output(c, mean_output, x, axis, stash_type(c->node), &p.mean));
+  }
+  ASSAY_TRY(stats_output(c, inverse_output, x, axis, stash_type(c->node), &p.inverse));
+  assay_status_t st = param_read(c, c->in[1], "scale", x, axis, &p.scale);
+  if (!st && assay_eval_has(c, 2)) st = param_read(c, c->in[2], "B", x, axis, &p.bias);
+  if (!st) layer_run(&p);
+  assay_free(p.scale.owned);
+  assay_free(p.bias.owned);
+  return st;
+}
+
+static assay_status_t layer_eval(assay_eval_t* c) { return layer_either(c, true, 1, 2); }
+static assay_status_t rms_eval(assay_eval_t* c) { return layer_either(c, false, 0, 1); }
+
+// ---- SkipLayerNormalization, SkipSimplifiedLayerNormalization ---------------------------------
+// s = input + skip (+ bias), normalized over the last axis. Source: ONNX Runtime's
+// ContribOperators.md. Outputs: the result, mean, 1 / standard deviation, s.
+
+static assay_status_t skip_infer(assay_infer_t* c) {
+  const assay_shape_t x = assay_infer_shape(c, 0);
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 2, 3));
+  ASSAY_TRY(broadcast_check(c, 1, "skip", &x));
+  for (size_t i = 2; i < c->node->n_inputs; i++) {
+    ASSAY_TRY(broadcast_check(c, i, "a parameter", &x));
+  }
+  const assay_shape_t* shape = x.known ? &x : NULL;
+  assay_shape_t stats = x;
+  if (x.known) stats.dims[x.rank - 1] = assay_dim_const(c->dims, 1);
+  ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, shape));
+  ASSAY_TRY(assay_infer_set(c, 1, ASSAY_TYPE_FLOAT, x.known ? &stats : NULL));
+  ASSAY_TRY(assay_infer_set(c, 2, ASSAY_TYPE_FLOAT, x.known ? &stats : NULL));
+  return assay_infer_set(c, 3, ASSAY_TYPE_UNDEFINED, shape);
+}
+
+// sum[i] = round(round(x + skip) + bias).
+static void add_rows(const assay_eval_t* c, const assay_tensor_t* x, const param_t* skip,
+                     const param_t* bias, double* sum) {
+  const int64_t size = x->dims[x->rank - 1];
+  const bool exact = c->arith == ASSAY_ARITH_F64;
+#pragma omp parallel for schedule(static) if (x->size > 100000)
+  for (int64_t r = 0; r < (size == 0 ? 0 : x->size / size); r++) {
+    const double* from = assay_f64(x) + r * size;
+    int64_t step;
+    const double* add = param_row(skip, r * size, &step);
+    for (int64_t j = 0; j < size; j++) {
+      sum[r * size + j] = assay_norm_round(c, exact, from[j] + add[j * step]);
+    }
+    if (!bias->data) continue;
+    add = param_row(bias, r * size, &step);
+    for (int64_t j = 0; j < size; j++) {
+      sum[r * size + j] = assay_norm_round(c, exact, sum[r * size + j] + add[j * step]);
+    }
+  }
+}
+
+// An input of one element for each place of the last axis.
+static assay_status_t hidden_vector(const assay_eval_t* c, size_t i, const char* name, int64_t n) {
+  if (!assay_eval_has(c, i)) return NULL;
+  const assay_tensor_t* t = c->in[i];
+  if (t->rank == 1 && t->dims[0] == n) return NULL;
+  return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "%s has shape %s, expected [%lld]", name,
+                          ASSAY_DIMS_TEXT(t), (long long)n);
+}
+
+static assay_status_t skip_either(assay_eval_t* c, bool centered) {
+  const assay_tensor_t* x = c->in[0];
+  const size_t bias_input = centered ? 4 : 3;
+  if (x->rank < 2) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "the input has shape %s, expected rank 2 or 3",
+                            ASSAY_DIMS_TEXT(x));
+  }
+  const int axis = x->rank - 1;
+  const int64_t size = x->dims[axis];
+  ASSAY_TRY(hidden_vector(c, 2, "gamma", size));
+  if (centered) ASSAY_TRY(hidden_vector(c, 3, "beta", size));
+  ASSAY_TRY(hidden_vector(c, bias_input, "bias", size));
+  layer_t p = {.c = c, .centered = centered, .size = size,
+               .rows = assay_dims_product(x->dims, 0, axis),
+               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12)};
+  assay_tensor_t *y, *s;
+  ASSAY_TRY(assay_eval_output(c, 0, x->type, x->rank, x->dims, &y));
+  ASSAY_TRY(stats_output(c, 1, x, axis, ASSAY_TYPE_FLOAT, &p.mean));
+  ASSAY_TRY(stats_output(c, 2, x, axis, ASSAY_TYPE_FLOAT, &p.inverse));
+  double* sum = NULL;
+  if (assay_eval_wants(c, 3)) {
+    ASSAY_TRY(assay_eval_output(c, 3, x->type, x->rank, x->dims, &s));
+    sum = assay_f64(s);
+  } else {
+    sum = assay_f64(y);  // in place: a row is read before it is written
+  }
+  p.x = sum;
+  p.y = assay_f64(y);
+  param_t skip = {0}, bias = {0};
+  assay_status_t st = param_read(c, c->in[1], "skip", x, axis, &skip);
+  if (!st && assay_eval_has(c, bias_input)) {
+    st = param_read(c, c->in[bias_input], "bias", x, axis, &bias);
+  }
+  if (!st) st = param_read(c, c->in[2], "gamma", x, axis, &p.scale);
+  if (!st && centered && assay_eval_has(c, 3)) {
+    st = param_read(c, c->in[3], "beta", x, axis, &p.bias);
+  }
+  if (!st) {
+    add_rows(c, x, &skip, &bias, sum);
+    layer_run(&p);
+  }
+  assay_free(skip.owned);
+  assay_free(bias.owned);
+  assay_free(p.scale.owned);
+  assay_free(p.bias.owned);
+  return st;
+}
+
+static assay_status_t skip_eval(assay_eval_t* c) { return skip_either(c, true); }
+static assay_status_t skip_simplified_eval(assay_eval_t* c) { return skip_either(c, false); }
+
+// ---- EmbedLayerNormalization -----------------------------------------------------------------
+// LayerNormalization of word + position + segment embeddings. Source: ONNX Runtime's
+// ContribOperators.md and contrib_ops/cpu/bert/embed_layer_norm.cc (the sum's order; mask_index
+// counts the ones of each sample's mask).
+enum { IDS, SEGMENT_IDS, WORDS, POSITIONS, SEGMENTS, GAMMA, BETA, MASK, POSITION_IDS };
+
+static assay_status_t embed_infer(assay_infer_t* c) {
+  const assay_shape_t ids = assay_infer_shape(c, IDS), words = assay_infer_shape(c, WORDS);
+  ASSAY_TRY(assay_infer_want_rank(c, IDS, 2, 2));
+  ASSAY_TRY(assay_infer_want_rank(c, WORDS, 2, 2));
+  ASSAY_TRY(assay_infer_want_rank(c, POSITIONS, 2, 2));
+  assay_shape_t y = {.known = true, .rank = 3}, mask = {.known = true, .rank = 1};
+  if (ids.known) {
+    y.dims[0] = mask.dims[0] = ids.dims[0];
+    y.dims[1] = ids.dims[1];
+  }
+  if (words.known) y.dims[2] = words.dims[1];
+  const assay_type_t type = assay_infer_elem(c, WORDS);
+  ASSAY_TRY(assay_infer_set(c, 0, type, &y));
+  ASSAY_TRY(assay_infer_set(c, 1, ASSAY_TYPE_INT32, &mask));
+  return assay_infer_set(c, 2, type, &y);
+}
+
+// Row `index` of an embedding table; an error if there is none.
+static assay_status_t embedding_row(const assay_eval_t* c, const char* name,
+                                    const assay_tensor_t* table, int64_t index,
+                                    const double** out) {
+  if (index < 0 || index >= table->dims[0]) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "%s %lld is out of range: the table has %lld rows", name,
+                            (long long)index, (long long)table->dims[0]);
+  }
+  *out = assay_f64(table) + index * table->dims[1];
+  return NULL;
+}
+
+static assay_status_t embed_check(const assay_eval_t* c) {
+  const assay_tensor_t *ids = c->in[IDS], *words = c->in[WORDS];
+  static const char* const names[] = {"input_ids",         "segment_ids",       "word_embedding",
+                                      "position_embedding", "segment_embedding", "gamma",
+                                      "beta",              "mask",              "position_ids"};
+  if (ids->rank != 2 || words->rank != 2) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "input_ids has shape %s and word_embedding %s, expected ranks 2 and 2",
+                            ASSAY_DIMS_TEXT(ids), ASSAY_DIMS_TEXT(words));
+  }
+  for (size_t i = 0; i < 9; i++) {
+    if (!assay_eval_has(c, i)) continue;
+    const assay_tensor_t* t = c->in[i];
+    bool fits = true;
+    if (i == SEGMENT_IDS || i == MASK) {
+      fits = t->rank == 2 && t->dims[0] == ids->dims[0] && t->dims[1] == ids->dims[1];
+    } else if (i == POSITION_IDS) {
+      fits = t->rank == 2 && (t->dims[0] == ids->dims[0] || t->dims[0] == 1) &&
+             t->dims[1] == ids->dims[1];
+    } else if (i == POSITIONS || i == SEGMENTS) {
+      fits = t->rank == 2 && t->dims[1] == words->dims[1];
+    } else if (i == GAMMA || i == BETA) {
+      fits = t->rank == 1 && t->dims[0] == words->dims[1];
+    }
+    if (fits) continue;
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "%s has shape %s, which does not go with input_ids %s and "
+                            "word_embedding %s",
+                            names[i], ASSAY_DIMS_TEXT(t), ASSAY_DIMS_TEXT(ids),
+                            ASSAY_DIMS_TEXT(words));
+  }
+  if (assay_eval_has(c, SEGMENT_IDS) && !assay_eval_has(c, SEGMENTS)) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "segment_ids without segment_embedding");
+  }
+  return NULL;
+}
+
+// (word + position) + segment.
+static assay_status_t embed_sum(const assay_eval_t* c, double* sum) {
+  const assay_tensor_t* ids = c->in[IDS];
+  const int64_t length = ids->dims[1], hidden = c->in[WORDS]->dims[1];
+  for (int64_t i = 0; i < ids->size; i++, sum += hidden) {
+    int64_t position = i % length;
+    if (assay_eval_has(c, POSITION_IDS)) {
+      const assay_tensor_t* p = c->in[POSITION_IDS];
+      position = assay_i64(p)[p->dims[0] == 1 ? i % length : i];
+    }
+    const double *word = NULL, *pos = NULL, *segment = NULL;
+    ASSAY_TRY(embedding_row(c, "word id", c->in[WORDS], assay_i64(ids)[i], &word));
+    ASSAY_TRY(embedding_row(c, "position", c->in[POSITIONS], position, &pos));
+    for (int64_t j = 0; j < hidden; j++) sum[j] = assay_acc(c, word[j] + pos[j]);
+    if (!assay_eval_has(c, SEGMENT_IDS)) continue;
+    ASSAY_TRY(embedding_row(c, "segment id", c->in[SEGMENTS], assay_i64(c->in[SEGMENT_IDS])[i],
+                            &segment));
+    for (int64_t j = 0; j < hidden; j++) sum[j] = assay_acc(c, sum[j] + segment[j]);
+  }
+  return NULL;
+}
+
+static assay_status_t embed_mask(assay_eval_t* c) {
+  if (!assay_eval_wants(c, 1)) return NULL;
+  const assay_tensor_t* ids = c->in[IDS];
+  assay_tensor_t* out;
+  ASSAY_TRY(assay_eval_output(c, 1, ASSAY_TYPE_INT32, 1, ids->dims, &out));
+  for (int64_t b = 0; b < ids->dims[0]; b++) {
+    int64_t n = 0;
+    for (int64_t i = 0; assay_eval_has(c, MASK) && i < ids->dims[1]; i++) {
+      n += assay_i64(c->in[MASK])[b * ids->dims[1] + i] == 1;
+    }
+    assay_i64(out)[b] = assay_type_wrap(ASSAY_TYPE_INT32, n);
+  }
+  return NULL;
+}
+
+static assay_status_t embed_eval(assay_eval_t* c) {
+  ASSAY_TRY(embed_check(c));
+  const assay_tensor_t *ids = c->in[IDS], *words = c->in[WORDS];
+  const int64_t dims[3] = {ids->dims[0], ids->dims[1], words->dims[1]};
+  assay_tensor_t *y, *s;
+  ASSAY_TRY(assay_eval_output(c, 0, words->type, 3, dims, &y));
+  double* sum = assay_f64(y);
+  if (assay_eval_wants(c, 2)) {
+    ASSAY_TRY(assay_eval_output(c, 2, words->type, 3, dims, &s));
+    sum = assay_f64(s);
+  }
+  ASSAY_TRY(embed_mask(c));
+  ASSAY_TRY(embed_sum(c, sum));
+  const layer_t p = {.c = c, .centered = true, .rows = ids->size, .size = words->dims[1],
+                     .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12), .x = sum,
+                     .scale = {.data = assay_f64(c->in[GAMMA]), .period = c->in[GAMMA]->size},
+                     .bias = {.data = assay_f64(c->in[BETA]), .period = c->in[BETA]->size},
+                     .y = assay_f64(y)};
+  if (y->size > 0) layer_run(&p);
+  return NULL;
+}
+
+static void embed_cost(const assay_eval_t* c, assay_cost_t* out) {
+  if (c->in[WORDS]->rank != 2) return;
+  const double n = (double)c->in[IDS]->size * (double)c->in[WORDS]->dims[1];
+  out->flops = 10 * n;
+  out->bytes = 4 * 4 * n;  // rows of the tables, not the tables
+}
+
+const assay_op_t assay_ops_norm_layer[] = {
+    {.name = "LayerNormalization", .domain = "", .since = 17, .infer = layer_infer,
+     .eval = layer_eval, .cost = layer_cost},
+    // Before it was ai.onnx's, ONNX Runtime and PyTorch wrote it there, with the same meaning.
+    {.name = "LayerNormalization", .domain = "", .since = 1,
+     .schema = "X:T, Scale:V, B?:V -> Y:V, Mean?:U, InvStdDev?:U | axis:i=-1, epsilon:f=1e-5, "
+               "stash_type:i=1 | T=FLOAT; V=FLOAT; U=float bfloat16 double",
+     .infer = layer_infer, .eval = layer_eval, .cost = layer_cost},
+    {.name = "RMSNormalization", .domain = "", .since = 23, .infer = layer_infer,
+     .eval = rms_eval, .cost = layer_cost},
+    {.name = "SimplifiedLayerNormalization", .domain = "", .since = 1,
+     .schema = "X:T, scale:V -> Y:V, inv_std_var?:U | axis:i=-1, epsilon:f=1e-5, stash_type:i=1 "
+               "| T=FLOAT; V=FLOAT; U=FLOAT",
+     .infer = layer_infer, .eval = rms_eval, .cost = layer_cost},
+    {.name = "SkipLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .schema = "input:T, skip:T, gamma:T, beta?:T, bias?:T -> output:T, mean?:U, inv_std_var?:U, "
+               "input_skip_bias_sum?:T | epsilon:f=1e-12 | T=float float16 bfloat16; U=float",
+     .infer = skip_infer, .eval = skip_eval, .cost = layer_cost},
+    {.name = "SkipSimplifiedLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .schema = "input:T, skip:T, gamma:T, bias?:T -> output:T, mean?:U, inv_std_var?:U, "
+               "input_skip_bias_sum?:T | epsilon:f=1e-12 | T=float float16 bfloat16; U=float",
+     .infer = skip_infer, .eval = skip_simplified_eval, .cost = layer_cost},
+    {.name = "EmbedLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .schema = "input_ids:T1, segment_ids?:T1, word_embedding:T, position_embedding:T, "
+               "segment_embedding?:T, gamma:T, beta:T, mask?:T1, position_ids?:T1 -> output:T, "
+               "mask_index?:T1, embedding_sum?:T | epsilon:f=1e-12, mask_index_type:i=0 "
+               "| T1=int32; T=float float16",
+     .infer = embed_infer, .eval = embed_eval, .cost = embed_cost},
+    {0}};

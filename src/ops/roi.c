@@ -1,0 +1,429 @@
+// Pooling over regions of interest: RoiAlign, MaxRoiPool, CropAndResize.
+#include <math.h>
+#include <string.h>
+
+#include "ops/content.h"
+#include "ops/families.h"
+
+// ---- what they share -------------------------------------------------------------------------
+
+static assay_status_t roi_infer(assay_infer_t* c, const assay_dim_t* height,
+                                const assay_dim_t* width) {
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 4, 4));
+  ASSAY_TRY(assay_infer_want_rank(c, 1, 2, 2));
+  assay_shape_t x = assay_infer_shape(c, 0), rois = assay_infer_shape(c, 1);
+  assay_shape_t out = {.known = true, .rank = 4};
+  if (rois.known) out.dims[0] = rois.dims[0];
+  if (x.known) out.dims[1] = x.dims[1];
+  out.dims[2] = height;
+  out.dims[3] = width;
+  return assay_infer_set(c, 0, assay_infer_elem(c, 0), &out);
+}
+
+// columns: of rois. Input 2, where there is one, has the index of each roi's image.
+static assay_status_t roi_shapes(const assay_eval_t* c, int64_t columns) {
+  const assay_tensor_t *x = c->in[0], *rois = c->in[1];
+  if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != columns) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "X is %s and rois %s, expected [N,C,H,W] and [rois, %lld]",
+                            ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(rois), (long long)columns);
+  }
+  if (columns == 4 && (c->in[2]->rank != 1 || c->in[2]->dims[0] != rois->dims[0])) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "batch_indices have shape %s, rois %s; expected one index a roi",
+                            ASSAY_DIMS_TEXT(c->in[2]), ASSAY_DIMS_TEXT(rois));
+  }
+  for (int64_t i = 0; columns == 4 && i < rois->dims[0]; i++) {
+    int64_t b = assay_i64(c->in[2])[i];
+    if (b >= 0 && b < x->dims[0]) continue;
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "batch_indices has %lld at %lld, X has %lld images", (long long)b,
+                            (long long)i, (long long)x->dims[0]);
+  }
+  return NULL;
+}
+
+static assay_status_t pooled_size(const assay_node_t* node, const char* what, int64_t size) {
+  if (size > 0) return NULL;
+  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "%s is %lld, expected 1 or more", what,
+                          (long long)size);
+}
+
+// ---- RoiAlign --------------------------------------------------------------------------------
+
+typedef struct align {
+  int64_t height, width;  // of the output
+  int64_t sampling;       // points a bin and axis; 0: by the roi's size
+  bool max, half_pixel;
+  double scale;
+} align_t;
+
+// A point along one axis: between elements low and high, with their weights. Both are 0 outside.
+typedef struct point {
+  int64_t low, high;
+  double weight_low, weight_high;
+} point_t;
+
+static assay_status_t align_attrs(const assay_node_t* node, bool has_mode, align_t* out) {
+  const char* mode = assay_attr_str(node, "mode", "avg");
+  const char* transform = has_mode
+                              ? assay_attr_str(node, "coordinate_transformation_mode", "half_pixel")
+                              : "output_half_pixel";
+  *out = (align_t){.height = assay_attr_i64(node, "output_height", 1),
+                   .width = assay_attr_i64(node, "output_width", 1),
+                   .sampling = assay_attr_i64(node, "sampling_ratio", 0),
+                   .max = strcmp(mode, "max") == 0,
+                   .half_pixel = strcmp(transform, "half_pixel") == 0,
+                   .scale = assay_attr_f64(node, "spatial_scale", 1)};
+  if (!out->max && strcmp(mode, "avg") != 0) {
+    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                            "attribute mode is '%s', expected avg or max", mode);
+  }
+  if (!out->half_pixel && strcmp(transform, "output_half_pixel") != 0) {
+    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                            "attribute coordinate_transformation_mode is '%s', expected half_pixel "
+                            "or output_half_pixel",
+                            transform);
+  }
+  if (out->sampling < 0) {
+    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                            "attribute sampling_ratio is %lld, expected 0 or more",
+                            (long long)out->sampling);
+  }
+  ASSAY_TRY(pooled_size(node, "attribute output_height", out->height));
+  return pooled_size(node, "attribute output_width", out->width);
+}
+
+static assay_status_t align_infer_as(assay_infer_t* c, bool has_mode) {
+  align_t a;
+  ASSAY_TRY(align_attrs(c->node, has_mode, &a));
+  return roi_infer(c, assay_dim_const(c->dims, a.height), assay_dim_const(c->dims, a.width));
+}
+
+static assay_status_t align10_infer(assay_infer_t* c) { return align_infer_as(c, false); }
+static assay_status_t align16_infer(assay_infer_t* c) { return align_infer_as(c, true); }
+
+static point_t align_point(double at, int64_t size) {
+  if (!(at >= -1 && at <= (double)size)) return (point_t){0};
+  if (at < 0) at = 0;
+  int64_t low = (int64_t)at;
+  if (low >= size - 1) return (point_t){size - 1, size - 1, 1, 0};
+  double part = at - (double)low;
+  return (point_t){low, low + 1, 1 - part, part};
+}
+
+// The roi along one axis: where it starts, its length, and its sampling points a bin.
+typedef struct span {
+  double start, length;
+  int64_t grid;
+} span_t;
+
+static span_t align_span(const align_t* a, double from, double to, int64_t bins) {
+  double offset = a->half_pixel ? 0.5 : 0;
+  span_t s = {.start = from * a->scale - offset};
+  s.length = to * a->scale - offset - s.start;
+  if (!a->half_pixel && !(s.length >= 1)) s.length = isnan(s.length) ? s.length : 1;
+  double grid = a->sampling > 0 ? (double)a->sampling : ceil(s.length / (double)bins);
+  s.grid = grid > 0 && grid < 1e9 ? (int64_t)grid : grid > 0 ? INT64_MAX : 0;
+  return s;
+}
+
+static void align_points(const span_t* s, int64_t bins, int64_t size, point_t* out) {
+  double bin = s->length / (double)bins;
+  for (int64_t b = 0; b < bins; b++) {
+    for (int64_t i = 0; i < s->grid; i++) {
+      double at = s->start + (double)b * bin + ((double)i + 0.5) * bin / (double)s->grid;
+      *out++ = align_point(at, size);
+    }
+  }
+}
+
+// One bin of one channel. Average of bilinear samples; `max` is the largest of the four weighted
+// neighbours of all samples, which is what ONNX's cases and its reference have (the text says only
+// 'max'). Sums: the four neighbours of a sample, then the samples in row-major order.
+static double align_bin(const assay_eval_t* c, const align_t* a, const double* x, int64_t width,
+                        const point_t* y, int64_t n_y, const point_t* z, int64_t n_z) {
+  double sum = 0;
+  for (int64_t i = 0; i < n_y; i++) {
+    const double* low = x + y[i].low * width;
+    const double* high = x + y[i].high * width;
+    for (int64_t j = 0; j < n_z; j++) {
+      double v1 = y[i].weight_low * z[j].weight_low * low[z[j].low];
+      double v2 = y[i].weight_low * z[j].weight_high * low[z[j].high];
+      double v3 = y[i].weight_high * z[j].weight_low * high[z[j].low];
+      double v4 = y[i].weight_high * z[j].weight_high * high[z[j].high];
+      if (a->max) {
+        double most = fmax(fmax(v1, v2), fmax(v3, v4));
+        sum = (i == 0 && j == 0) || most > sum ? most : sum;
+      } else {
+        double sample = assay_acc(c, assay_acc(c, assay_acc(c, v1 + v2) + v3) + v4);
+        sum = assay_acc(c, sum + sample);
+      }
+    }
+  }
+  int64_t n = n_y * n_z;
+  return a->max ? sum : sum / (double)(n > 0 ? n : 1);
+}
+
+static void align_roi(const assay_eval_t* c, const align_t* a, int64_t roi, const span_t* sy,
+                      const span_t* sx, point_t* points, double* out) {
+  const assay_tensor_t* x = c->in[0];
+  int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3];
+  point_t* py = points;
+  point_t* px = points + a->height * sy->grid;
+  align_points(sy, a->height, height, py);
+  align_points(sx, a->width, width, px);
+  const double* image = assay_f64(x) + assay_i64(c->in[2])[roi] * channels * height * width;
+  for (int64_t ch = 0; ch < channels; ch++) {
+    for (int64_t h = 0; h < a->height; h++) {
+      for (int64_t w = 0; w < a->width; w++) {
+        *out++ = align_bin(c, a, image + ch * height * width, width, py + h * sy->grid, sy->grid,
+                           px + w * sx->grid, sx->grid);
+      }
+    }
+  }
+}
+
+// A roi whose corners are not numbers gives NaN.
+static assay_status_t align_one(const assay_eval_t* c, const align_t* a, int64_t roi,
+                                assay_tensor_t* out) {
+  const double* r = assay_f64(c->in[1]) + 4 * roi;
+  int64_t per_roi = out->size / out->dims[0];
+  double* to = assay_f64(out) + roi * per_roi;
+  span_t sx = align_span(a, r[0], r[2], a->width), sy = align_span(a, r[1], r[3], a->height);
+  bool finite =
+      isfinite(sx.start) && isfinite(sy.start) && isfinite(sx.length) && isfinite(sy.length);
+  if (!finite || c->in[0]->dims[2] == 0 || c->in[0]->dims[3] == 0) {
+    for (int64_t i = 0; i < per_roi; i++) to[i] = finite ? 0 : NAN;
+    return NULL;
+  }
+  int64_t n_y, n_x, samples, work;
+  bool sane = assay_mul_i64(a->height, sy.grid, &n_y) && assay_mul_i64(a->width, sx.grid, &n_x) &&
+              assay_mul_i64(n_y, n_x, &samples) && assay_mul_i64(samples, out->dims[1], &work) &&
+              work < (int64_t)1 << 40 && n_y < (int64_t)1 << 30 && n_x < (int64_t)1 << 30;
+  if (!sane) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                            "roi %lld [%g, %g, %g, %g] asks for too many sampling points",
+                            (long long)roi, r[0], r[1], r[2], r[3]);
+  }
+  point_t* points = NULL;
+  ASSAY_TRY(assay_new_array((size_t)(n_y + n_x), sizeof *points, &points));
+  align_roi(c, a, roi, &sy, &sx, points, to);
+  assay_free(points);
+  return NULL;
+}
+
+// Source: ONNX RoiAlign-10, -16 (coordinate_transformation_mode); He et al., Mask R-CNN, 2017.
+static assay_status_t align_eval_as(assay_eval_t* c, bool has_mode) {
+  align_t a;
+  ASSAY_TRY(align_attrs(c->node, has_mode, &a));
+  ASSAY_TRY(roi_shapes(c, 4));
+  int64_t rois = c->in[1]->dims[0];
+  int64_t dims[4] = {rois, c->in[0]->dims[1], a.height, a.width};
+  assay_tensor_t* out;
+  ASSAY_TRY(assay_eval_output(c, 0, c->in[0]->type, 4, dims, &out));
+  if (out->size == 0) return NULL;
+  assay_status_t first = NULL;
+#pragma omp parallel for schedule(static) if (rois > 1 && out->size > 10000)
+  for (int64_t r = 0; r < rois; r++) {
+    assay_status_t st = align_one(c, &a, r, out);
+    if (!st) continue;
+#pragma omp critical(assay_roi_align)
+    first = assay_status_join(first, st);
+  }
+  return first;
+}
+
+static assay_status_t align10_eval(assay_eval_t* c) { return align_eval_as(c, false); }
+static assay_status_t align16_eval(assay_eval_t* c) { return align_eval_as(c, true); }
+
+// Four products and sums a sample; without sampling_ratio bins of two elements are assumed.
+static void align_cost(const assay_eval_t* c, assay_cost_t* out) {
+  double n = (double)assay_attr_i64(c->node, "sampling_ratio", 0);
+  if (n <= 0) n = 2;
+  out->flops = c->out[0] ? 12 * n * n * (double)c->out[0]->size : 0;
+}
+
+// ---- MaxRoiPool ------------------------------------------------------------------------------
+
+static assay_status_t pool_attrs(const assay_node_t* node, int64_t* out_h, int64_t* out_w) {
+  size_t n;
+  const int64_t* shape = assay_attr_ints(node, "pooled_shape", &n);
+  if (n != 2) {
+    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                            "attribute pooled_shape has %zu entries, expected 2", n);
+  }
+  *out_h = shape[0];
+  *out_w = shape[1];
+  ASSAY_TRY(pooled_size(node, "the height in pooled_shape", shape[0]));
+  return pooled_size(node, "the width in pooled_shape", shape[1]);
+}
+
+static assay_status_t pool_infer(assay_infer_t* c) {
+  int64_t h, w;
+  ASSAY_TRY(pool_attrs(c->node, &h, &w));
+  return roi_infer(c, assay_dim_const(c->dims, h), assay_dim_const(c->dims, w));
+}
+
+static double clamp(double x, double low, double high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+// Bin i of a roi along one axis of `size` elements: [from, to), cut to the image.
+static void pool_range(double start, double end, int64_t i, int64_t bins, int64_t size,
+                       int64_t* out_from, int64_t* out_to) {
+  double length = fmax(end - start + 1, 1), bin = length / (double)bins;
+  *out_from = (int64_t)clamp(floor((double)i * bin) + start, 0, (double)size);
+  *out_to = (int64_t)clamp(ceil((double)(i + 1) * bin) + start, 0, (double)size);
+}
+
+static double pool_max(const double* x, int64_t width, int64_t h0, int64_t h1, int64_t w0,
+                       int64_t w1) {
+  if (h0 >= h1 || w0 >= w1) return 0;
+  double most = -INFINITY;
+  for (int64_t h = h0; h < h1; h++) {
+    for (int64_t w = w0; w < w1; w++) {
+      double v = x[h * width + w];
+      if (v > most || isnan(v)) most = v;
+      if (isnan(most)) return most;
+    }
+  }
+  return most;
+}
+
+// Source: ONNX MaxRoiPool-1; Girshick, Fast R-CNN, 2015 (and its Caffe layer): corners are rounded
+// to elements, both belong to the roi, and bins overlap where they share an element. Empty bins
+// give 0.
+static assay_status_t pool_eval(assay_eval_t* c) {
+  int64_t ph, pw;
+  ASSAY_TRY(pool_attrs(c->node, &ph, &pw));
+  ASSAY_TRY(roi_shapes(c, 5));
+  const assay_tensor_t *x = c->in[0], *rois = c->in[1];
+  double scale = assay_attr_f64(c->node, "spatial_scale", 1);
+  int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3], n = rois->dims[0];
+  for (int64_t r = 0; r < n; r++) {
+    const double* roi = assay_f64(rois) + 5 * r;
+    bool fits = roi[0] >= 0 && roi[0] < (double)x->dims[0];
+    for (int i = 1; i < 5; i++) fits = fits && fabs(roi[i] * scale) < 1e15;
+    if (fits) continue;
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "roi %lld is [%g, %g, %g, %g, %g]; X has %lld images", (long long)r,
+                            roi[0], roi[1], roi[2], roi[3], roi[4], (long long)x->dims[0]);
+  }
+  int64_t dims[4] = {n, channels, ph, pw};
+  assay_tensor_t* out;
+  ASSAY_TRY(assay_eval_output(c, 0, x->type, 4, dims, &out));
+  if (out->size == 0) return NULL;
+#pragma omp parallel for schedule(static) if (out->size > 10000)
+  for (int64_t k = 0; k < n * channels; k++) {
+    const double* roi = assay_f64(rois) + 5 * (k / channels);
+    const double* image =
+        assay_f64(x) + ((int64_t)roi[0] * channels + k % channels) * height * width;
+    double* to = assay_f64(out) + k * ph * pw;
+    for (int64_t i = 0; i < ph * pw; i++) {
+      int64_t h0, h1, w0, w1;
+      pool_range(round(roi[2] * scale), round(roi[4] * scale), i / pw, ph, height, &h0, &h1);
+      pool_range(round(roi[1] * scale), round(roi[3] * scale), i % pw, pw, width, &w0, &w1);
+      to[i] = pool_max(image, width, h0, h1, w0, w1);
+    }
+  }
+  return NULL;
+}
+
+// ---- CropAndResize ---------------------------------------------------------------------------
+
+static assay_status_t crop_infer(assay_infer_t* c) {
+  assay_content_list_t size;
+  bool known = assay_content_read(c, 3, &size) && size.n == 2;
+  return roi_infer(c, known ? size.elems[0] : NULL, known ? size.elems[1] : NULL);
+}
+
+// Where output index i of n lies between two ends of an axis of `size` elements.
+static double crop_at(double from, double to, int64_t i, int64_t n, int64_t size) {
+  double last = (double)(size - 1);
+  if (n == 1) return 0.5 * (from + to) * last;
+  if (i == n - 1) return to * last;
+  return from * last + (double)i * ((to - from) * last / (double)(n - 1));
+}
+
+static double crop_value(const assay_eval_t* c, const double* x, int64_t width, double y, double z,
+                         bool nearest) {
+  if (nearest) return x[(int64_t)round(y) * width + (int64_t)round(z)];
+  int64_t top = (int64_t)floor(y), bottom = (int64_t)ceil(y);
+  int64_t left = (int64_t)floor(z), right = (int64_t)ceil(z);
+  double dy = y - (double)top, dz = z - (double)left;
+  double tl = x[top * width + left], tr = x[top * width + right];
+  double bl = x[bottom * width + left], br = x[bottom * width + right];
+  double upper = assay_acc(c, tl + assay_acc(c, (tr - tl) * dz));
+  double lower = assay_acc(c, bl + assay_acc(c, (br - bl) * dz));
+  return assay_acc(c, upper + assay_acc(c, (lower - upper) * dy));
+}
+
+// Source: com.microsoft CropAndResize-1, after tf.image.crop_and_resize: rois are [y1, x1, y2, x2]
+// as parts of the image's height and width less one; outside it the value is extrapolation_value.
+static assay_status_t crop_eval(assay_eval_t* c) {
+  ASSAY_TRY(roi_shapes(c, 4));
+  const assay_tensor_t *x = c->in[0], *rois = c->in[1], *size = c->in[3];
+  const char* mode = assay_attr_str(c->node, "mode", "bilinear");
+  bool nearest = strcmp(mode, "nearest") == 0;
+  if (!nearest && strcmp(mode, "bilinear") != 0) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "attribute mode is '%s', expected bilinear or nearest", mode);
+  }
+  if (size->size != 2) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input 'crop_size' has shape %s, expected [2]", ASSAY_DIMS_TEXT(size));
+  }
+  int64_t h = assay_i64(size)[0], w = assay_i64(size)[1];
+  ASSAY_TRY(pooled_size(c->node, "the height in crop_size", h));
+  ASSAY_TRY(pooled_size(c->node, "the width in crop_size", w));
+  double outside = assay_attr_f64(c->node, "extrapolation_value", 0);
+  int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3], n = rois->dims[0];
+  int64_t dims[4] = {n, channels, h, w};
+  assay_tensor_t* out;
+  ASSAY_TRY(assay_eval_output(c, 0, x->type, 4, dims, &out));
+  if (out->size == 0) return NULL;
+#pragma omp parallel for schedule(static) if (out->size > 10000)
+  for (int64_t k = 0; k < n * channels; k++) {
+    const double* roi = assay_f64(rois) + 4 * (k / channels);
+    const double* image =
+        assay_f64(x) +
+        (assay_i64(c->in[2])[k / channels] * channels + k % channels) * height * width;
+    double* to = assay_f64(out) + k * h * w;
+    for (int64_t i = 0; i < h * w; i++) {
+      double y = crop_at(roi[0], roi[2], i / w, h, height);
+      double z = crop_at(roi[1], roi[3], i % w, w, width);
+      bool inside = y >= 0 && y <= (double)(height - 1) && z >= 0 && z <= (double)(width - 1);
+      to[i] = inside ? crop_value(c, image, width, y, z, nearest) : outside;
+    }
+  }
+  return NULL;
+}
+
+static void crop_cost(const assay_eval_t* c, assay_cost_t* out) {
+  out->flops = c->out[0] ? 9 * (double)c->out[0]->size : 0;
+}
+
+const assay_op_t assay_ops_roi[] = {
+    {.domain = "",
+     .name = "RoiAlign",
+     .since = 10,
+     .infer = align10_infer,
+     .eval = align10_eval,
+     .cost = align_cost},
+    {.domain = "",
+     .name = "RoiAlign",
+     .since = 16,
+     .infer = align16_infer,
+     .eval = align16_eval,
+     .cost = align_cost},
+    {.domain = "", .name = "MaxRoiPool", .since = 1, .infer = pool_infer, .eval = pool_eval},
+    {.domain = "com.microsoft",
+     .name = "CropAndResize",
+     .since = 1,
+     .schema = "X:T, rois:T, batch_indices:M, crop_size:M -> Y:T | mode:s=bilinear, "
+               "extrapolation_value:f=0 | T=float16 float double; M=int32",
+     .infer = crop_infer,
+     .eval = crop_eval,
+     .cost = crop_cost},
+    {0}};

@@ -1,0 +1,41 @@
+// A plan: a model cut into layers, each with a format.
+#ifndef ASSAY_PLAN_PLAN_H_
+#define ASSAY_PLAN_PLAN_H_
+
+#include "backends/backend.h"
+#include "base/str.h"
+
+// "Which layers in which format": the default and rules, later ones winning.
+typedef struct assay_precision_rule {
+  const char* pattern;     // shell wildcards, on node labels and output names
+  assay_format_t format;
+} assay_precision_rule_t;
+
+typedef struct assay_precision {
+  assay_format_t format;       // of float32 values; FP32 unless asked otherwise
+  assay_format_t accumulator;  // NONE: the format's own (FP32; FP64 for fp64)
+  assay_precision_rule_t* rules;
+  size_t n_rules, cap_rules;
+  char* text;                  // what the rules' patterns point into
+} assay_precision_t;
+
+// Parses "PATTERN:FORMAT,PATTERN:FORMAT": FORMAT follows the last ':', `\` escapes , : * ? [ and \.
+// Appends to the rules. Errors: INVALID_ARGUMENT with the entry.
+assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) ASSAY_MUST_USE;
+void assay_precision_deinit(assay_precision_t* p);
+// Writes rules that give exactly these nodes a format, as such a text: labels with wildcards escaped.
+void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_format_t format,
+                           assay_str_t* out);
+
+typedef struct assay_plan assay_plan_t;
+
+// Cuts a prepared model into layers, one a node. The plan holds a reference to the model.
+// Errors: INVALID_ARGUMENT for a rule that matches nothing (with the nearest name), or a format that a layer
+// cannot be in.
+assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
+                                 uint64_t seed, assay_plan_t** out) ASSAY_MUST_USE;
+void assay_plan_destroy(assay_plan_t* plan);  // NULL is allowed
+
+const assay_layers_t* assay_plan_layers(const assay_plan_t* plan);
+
+#endif  // ASSAY_PLAN_PLAN_H_

@@ -1,0 +1,71 @@
+// Which layer runs in which format: the text form of the rules.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+#include "plan/plan.h"
+
+void assay_precision_deinit(assay_precision_t* p) {
+  assay_free(p->rules);
+  assay_free(p->text);
+  *p = (assay_precision_t){0};
+}
+
+// Finds the end of an entry: an unescaped ',' or the end of the text; *colon: its last unescaped ':'.
+static char* entry_end(char* s, char** colon) {
+  *colon = NULL;
+  for (; *s && *s != ','; s++) {
+    if (*s == '\\' && s[1])
+      s++;
+    else if (*s == ':')
+      *colon = s;
+  }
+  return s;
+}
+
+static assay_status_t add_rule(assay_precision_t* p, const char* pattern, assay_format_t format) {
+  ASSAY_TRY(assay_grow(&p->rules, &p->cap_rules, p->n_rules + 1, sizeof *p->rules));
+  p->rules[p->n_rules++] = (assay_precision_rule_t){pattern, format};
+  return NULL;
+}
+
+assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) {
+  size_t n = strlen(text);
+  if (p->text)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "give the layers' precisions once, with ',' between");
+  p->text = assay_malloc(n + 1);
+  if (!p->text) return assay_status_no_memory();
+  memcpy(p->text, text, n + 1);
+  for (char* s = p->text; *s;) {
+    char *colon, *end = entry_end(s, &colon);
+    bool last = !*end;
+    *end = 0;
+    if (!colon || colon == s)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "'%s' is not PATTERN:FORMAT, such as '/encoder/*:fp32'", s);
+    *colon = 0;
+    assay_format_t format = assay_format_parse(colon + 1);
+    if (!assay_format_info(format)->is_float)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "'%s' is not a floating-point format (pattern '%s'); use fp32, fp16, "
+                         "bf16, tf32, fp64 ...",
+                         colon + 1, s);
+    ASSAY_TRY(add_rule(p, s, format));
+    s = last ? end : end + 1;
+  }
+  if (!p->n_rules)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the layers' precisions are empty");
+  return NULL;
+}
+
+void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_format_t format,
+                           assay_str_t* out) {
+  for (size_t i = 0; i < n; i++) {
+    if (i) assay_str_append(out, ",");
+    for (const char* c = nodes[i]->label; *c; c++) {
+      if (strchr(",:*?[\\", *c)) assay_str_append(out, "\\");
+      assay_str_append_n(out, c, 1);
+    }
+    assay_str_printf(out, ":%s", assay_format_name(format));
+  }
+}
