@@ -1,10 +1,9 @@
 // What valid models mean once they are read, written again, and inlined.
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -60,7 +59,7 @@ static void put_typed(onnx_builder_t* b, assay_type_t type, const uint8_t* raw, 
   assay_str_t s = {0};
   int bits = assay_type_bits(type);
   bool is_signed = assay_type_is_signed(type);
-  uint32_t field = type == ASSAY_TYPE_INT64 ? 7
+  uint32_t field = type == ASSAY_TYPE_INT64                                 ? 7
                    : type == ASSAY_TYPE_UINT32 || type == ASSAY_TYPE_UINT64 ? 11
                                                                             : 5;
   int64_t bytes = 0;
@@ -301,10 +300,10 @@ static void unknown_fields_come_back(void** state) {
   assay_model_t* m = read_built(&b);
   uint8_t* bytes = NULL;
   size_t size;
-  static const char* const texts[] = {
-      "in the model", "binding", "in the graph", "in the graph again", "in the node",
-      "some.where", "in the attribute", "with a name", "in its tensor", "in the tensor",
-      "stale", "kind of opaque"};
+  static const char* const texts[] = {"in the model",       "binding",     "in the graph",
+                                      "in the graph again", "in the node", "some.where",
+                                      "in the attribute",   "with a name", "in its tensor",
+                                      "in the tensor",      "stale",       "kind of opaque"};
   // Twice: what was written is read and written again.
   for (int k = 0; k < 2; k++) {
     ok(assay_onnx_write_bytes(m, &bytes, &size));
@@ -561,10 +560,14 @@ static void containers(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(typed_fields_are_raw_data), cmocka_unit_test(sparse_tensors),
-      cmocka_unit_test(constants),                 cmocka_unit_test(nodes_are_sorted),
-      cmocka_unit_test(first_versions),            cmocka_unit_test(unknown_fields_come_back),
-      cmocka_unit_test(functions_are_inlined),     cmocka_unit_test(external_data),
+      cmocka_unit_test(typed_fields_are_raw_data),
+      cmocka_unit_test(sparse_tensors),
+      cmocka_unit_test(constants),
+      cmocka_unit_test(nodes_are_sorted),
+      cmocka_unit_test(first_versions),
+      cmocka_unit_test(unknown_fields_come_back),
+      cmocka_unit_test(functions_are_inlined),
+      cmocka_unit_test(external_data),
       cmocka_unit_test(containers),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
