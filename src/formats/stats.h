@@ -1,8 +1,8 @@
-// Statistics of the difference of two tensors, gathered in one pass, element by element.
+// Statistics of tensors, in one pass and without a copy: of the error of one against another, and of
+// the values of one.
 //
-// Pairs where both sides are NaN, or both the same infinity, count as no error and are counted apart.
-// Pairs where just one side is not finite have no finite error: they are counted as mismatched
-// and leave the sums alone.
+// Results are the same bits for any number of threads and on every CPU: elements are taken in chunks of fixed
+// size, sums within a chunk in one order, and chunks are joined in order.
 #ifndef ASSAY_FORMATS_STATS_H_
 #define ASSAY_FORMATS_STATS_H_
 
@@ -11,34 +11,121 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct assay_error_stats {
-  int64_t n;            // pairs seen
-  int64_t finite;       // of them, both finite: what the sums are over
-  int64_t nan, inf;     // of `got`
-  int64_t ref_nan, ref_inf;
-  int64_t mismatched;   // exactly one side not finite, or infinities of opposite signs, or NaN against Inf
-  double max_abs;       // largest |got - ref|
-  double max_rel;       // largest |got - ref| / |ref| over ref != 0
-  double ref_max;       // largest |ref|
-  double got_max;
-  int64_t near_zero;    // finite pairs with |ref| <= 2^-20 * ref_max of the chunk they came in
-  int64_t worst;        // index of max_abs, counted over all that was added; -1: none
-  double sum_err, sum_err2, sum_ref2, sum_got2, sum_dot;
-} assay_error_stats_t;
+#include "base/status.h"
+#include "formats/histogram.h"
 
-#define ASSAY_ERROR_STATS_INIT ((assay_error_stats_t){.worst = -1})
+// ---- error of one tensor against another ------------------------------------------------------
 
-// Adds n pairs. The same bits for any number of threads: fixed chunks, joined in their order.
-void assay_error_add(assay_error_stats_t* s, const double* got, const double* ref, size_t n);
-// Joins statistics of pairs that follow those of *s.
-void assay_error_join(assay_error_stats_t* s, const assay_error_stats_t* more);
+typedef struct assay_error_stats assay_error_stats_t;
 
-// 0 if there were no pairs. Cosine: 1 if both are all zero, 0 if one of them is. SNR and PSNR in dB,
-// +infinity without error.
-double assay_error_rms(const assay_error_stats_t* s);
-double assay_error_mean(const assay_error_stats_t* s);
-double assay_error_cosine(const assay_error_stats_t* s);
-double assay_error_snr_db(const assay_error_stats_t* s);
-double assay_error_psnr_db(const assay_error_stats_t* s, double peak);
+// 0 ulp, 1, 2, 3..4, 5..8 ...: slot k > 0 counts distances in (2^(k-2), 2^(k-1)].
+enum { ASSAY_ULP_SLOTS = 65 };
+
+typedef struct assay_error_summary {
+  int64_t n;           // pairs of elements
+  int64_t n_compared;  // finite on both sides; what follows below `worst_at` is over these only
+  int64_t engine_nan, engine_inf, reference_nan, reference_inf;
+  int64_t equal_nan, equal_inf;  // NaN against NaN, infinity against the same one: no error
+  int64_t mismatched;            // not finite on one side, and something else on the other
+  int64_t first_mismatched_at;   // -1: none
+  int64_t worst_at;  // first mismatch, else the element with the largest error, -1 if all are exact
+  double max_abs;    // largest |engine - reference|
+  int64_t max_abs_at;  // the first one; -1 if there is no error
+  double mean;         // of engine - reference
+  double rms, rms_engine, rms_reference;
+  double max_engine, max_reference;  // largest magnitudes; max_reference is the tensor's scale
+  double max_rel;      // largest |error| / |reference| of elements that are not near zero
+  int64_t max_rel_at;  // the first one; -1 if there is none
+  double near_zero;    // |reference| below this is near zero
+  int64_t n_near_zero;
+  double near_zero_error;  // largest |error| of those, divided by the scale
+  double p50, p90, p99, p999;  // percentiles of |error|, to 1/128 of themselves
+  double cosine;       // 1 if both are zero or there are no elements, 0 if one is zero
+  double snr_db;       // of the reference to the error; infinity without error
+  double psnr_db;      // of the scale to the error's rms; infinity without error
+  double kl;           // divergence of the engine's histogram of values from the reference's, nats
+  int64_t max_ulp;     // in the format given
+  int64_t ulp[ASSAY_ULP_SLOTS];
+} assay_error_summary_t;
+
+typedef struct assay_error_options {
+  size_t struct_size;
+  assay_format_t ulp_format;  // both sides are rounded to it and counted in its steps; NONE: no ulps
+  int near_zero_octaves;      // an element is near zero if its reference's magnitude is this many
+                              // powers of two or more below the scale's
+  bool no_kl;                 // leave the histogram of the engine's values out: faster
+} assay_error_options_t;
+#define ASSAY_ERROR_OPTIONS_INIT \
+  {.struct_size = sizeof(assay_error_options_t), .ulp_format = ASSAY_FORMAT_NONE, .near_zero_octaves = 10}
+
+assay_status_t assay_error_stats_create(const assay_error_options_t* options_or_null,
+                                        assay_error_stats_t** out) ASSAY_MUST_USE;
+void assay_error_stats_destroy(assay_error_stats_t* s);  // NULL is allowed
+
+// Adds n elements of an engine's and of the reference's output. Each side is packed elements of its type,
+// or canonical ones: DOUBLE for store F64, INT64 or UINT64 for I64, COMPLEX128 for C128. Complex elements count as
+// two. Integers past 2^53 are compared as the nearest float64.
+// Threads: one call per object at a time; a large n is split over OpenMP's threads.
+void assay_error_stats_add(assay_error_stats_t* s, assay_type_t engine_type, const void* engine,
+                           assay_type_t reference_type, const void* reference, int64_t n);
+// Appends what `from` has seen, as if it came after what s has; both with the same options.
+void assay_error_stats_merge(assay_error_stats_t* s, const assay_error_stats_t* from);
+
+// Errors: NO_MEMORY some call before had no memory for its counts
+assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
+                                         assay_error_summary_t* out) ASSAY_MUST_USE;
+// The |error| that the fraction p (0 to 1) of the elements does not exceed, to 1/128 of itself.
+double assay_error_stats_percentile(const assay_error_stats_t* s, double p);
+// Histograms: of |error|, of the reference's values, of the engine's.
+const assay_histogram_t* assay_error_stats_errors(const assay_error_stats_t* s);
+const assay_histogram_t* assay_error_stats_references(const assay_error_stats_t* s);
+const assay_histogram_t* assay_error_stats_engines(const assay_error_stats_t* s);
+
+// ---- values of one tensor -----------------------------------------------------------------------
+
+typedef struct assay_value_stats assay_value_stats_t;
+
+typedef struct assay_value_summary {
+  int64_t n, n_nan, n_positive_inf, n_negative_inf;
+  int64_t n_finite;  // what follows is over these only; all 0 if there are none
+  int64_t n_zero;
+  int64_t n_subnormal;  // smaller than the smallest normal number of the format, and not zero
+  int64_t n_overflow;   // larger than its largest finite one
+  double min, max, abs_max, abs_min;  // abs_min: the smallest that is not zero; 0 if all are
+  double mean, rms;
+  double std;  // of the population: the root of the mean square distance to the mean
+} assay_value_summary_t;
+
+// The format is that which n_subnormal and n_overflow are about; NONE or an integer: they stay 0.
+assay_status_t assay_value_stats_create(assay_format_t format,
+                                        assay_value_stats_t** out) ASSAY_MUST_USE;
+void assay_value_stats_destroy(assay_value_stats_t* s);  // NULL is allowed
+void assay_value_stats_add(assay_value_stats_t* s, assay_type_t type, const void* data, int64_t n);
+void assay_value_stats_merge(assay_value_stats_t* s, const assay_value_stats_t* from);
+assay_status_t assay_value_stats_summary(const assay_value_stats_t* s,
+                                         assay_value_summary_t* out) ASSAY_MUST_USE;
+// The value that the fraction p (0 to 1) of the finite elements does not exceed, to 1/128 of itself.
+double assay_value_stats_percentile(const assay_value_stats_t* s, double p);
+const assay_histogram_t* assay_value_stats_histogram(const assay_value_stats_t* s);
+
+// ---- rankings -------------------------------------------------------------------------------
+
+enum { ASSAY_TOPK_MAX = 64 };
+
+typedef struct assay_topk {
+  int64_t rows;
+  int k;
+  int64_t same_first;  // rows whose largest element is the same one on both sides
+  int64_t same_set;    // rows whose k largest are the same elements
+  int64_t same_order;  // and in the same order
+  double overlap;      // mean share of the reference's k largest among the engine's; 1 without rows
+} assay_topk_t;
+
+// Compares the k largest elements of each row of [rows, cols] logits. Of equal elements the first one is the
+// larger, as in ONNX's TopK; NaN is smaller than all. k is cut to cols. Types as above, not complex.
+// Errors: INVALID_ARGUMENT k not in 1 .. ASSAY_TOPK_MAX
+assay_status_t assay_topk_compare(assay_type_t engine_type, const void* engine,
+                                  assay_type_t reference_type, const void* reference, int64_t rows,
+                                  int64_t cols, int k, assay_topk_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_FORMATS_STATS_H_

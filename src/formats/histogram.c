@@ -1,0 +1,128 @@
+#include "formats/histogram.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "formats/codec.h"
+
+enum { NEGATIVE = ASSAY_HISTOGRAM_OCTAVES / 2, SUB_BITS = 6, BIN_SHIFT = 52 - SUB_BITS };
+
+void assay_histogram_deinit(assay_histogram_t* h) {
+  assay_free(h->octaves);
+  *h = (assay_histogram_t){0};
+}
+
+assay_octave_t* assay_histogram_octave(assay_histogram_t* h, unsigned octave) {
+  size_t place = h->index[octave];
+  if (place) return &h->octaves[place];
+  place = h->len ? h->len : 1;
+  assay_status_t st = assay_grow(&h->octaves, &h->capacity, place + 1, sizeof *h->octaves);
+  if (st) {
+    assay_status_free(st);
+    h->failed = true;
+    return NULL;
+  }
+  h->len = place + 1;
+  h->octaves[place] = (assay_octave_t){.max_relative_at = -1};
+  h->index[octave] = (uint16_t)place;
+  return &h->octaves[place];
+}
+
+void assay_histogram_merge(assay_histogram_t* h, const assay_histogram_t* from, int64_t offset) {
+  h->failed |= from->failed;
+  for (unsigned k = 0; k < ASSAY_HISTOGRAM_OCTAVES; k++) {
+    if (!from->index[k]) continue;
+    const assay_octave_t* f = &from->octaves[from->index[k]];
+    assay_octave_t* o = assay_histogram_octave(h, k);
+    if (!o) return;
+    for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++)
+      for (int half = 0; half < 2; half++) o->count[half][i] += f->count[half][i];
+    if (f->max_error > o->max_error) o->max_error = f->max_error;
+    int64_t at = f->max_relative_at < 0 ? -1 : f->max_relative_at + offset;
+    bool first = at >= 0 && (o->max_relative_at < 0 || at < o->max_relative_at);
+    if (at >= 0 && (f->max_relative > o->max_relative ||
+                    (f->max_relative >= o->max_relative && first))) {
+      o->max_relative = f->max_relative;
+      o->max_relative_at = at;
+    }
+  }
+}
+
+uint64_t assay_histogram_total(const assay_histogram_t* h) {
+  uint64_t n = 0;
+  for (size_t k = 1; k < h->len; k++)
+    for (int i = 0; i < 2 * ASSAY_HISTOGRAM_BINS; i++)
+      n += h->octaves[k].count[i / ASSAY_HISTOGRAM_BINS][i % ASSAY_HISTOGRAM_BINS];
+  return n;
+}
+
+// Bins in ascending order of value: the negative ones from -infinity, then the positive ones. An
+// ordinal is sign and magnitude, as in a float64's pattern.
+static uint32_t ordinal_of(uint32_t cursor) {
+  const uint32_t half = NEGATIVE * ASSAY_HISTOGRAM_BINS;
+  return cursor < half ? 2 * half - 1 - cursor : cursor - half;
+}
+
+bool assay_histogram_next(const assay_histogram_t* h, uint32_t* cursor, double* lo, double* hi,
+                          uint64_t* count) {
+  while (*cursor < ASSAY_HISTOGRAM_OCTAVES * ASSAY_HISTOGRAM_BINS) {
+    uint32_t k = ordinal_of(*cursor), place = h->index[k / ASSAY_HISTOGRAM_BINS];
+    if (!place) {
+      *cursor += ASSAY_HISTOGRAM_BINS;  // octaves begin at multiples of it from either end
+      continue;
+    }
+    ++*cursor;
+    uint32_t bin = k % ASSAY_HISTOGRAM_BINS;
+    const assay_octave_t* o = &h->octaves[place];
+    uint64_t n = o->count[0][bin] + o->count[1][bin];
+    if (!n) continue;
+    double a = assay_of_bits((uint64_t)k << BIN_SHIFT);
+    double b = assay_of_bits((uint64_t)(k + 1) << BIN_SHIFT);
+    bool negative = k >= NEGATIVE * ASSAY_HISTOGRAM_BINS;
+    *lo = negative ? b : a;
+    *hi = negative ? a : b;
+    *count = n;
+    return true;
+  }
+  return false;
+}
+
+double assay_histogram_rank(const assay_histogram_t* h, uint64_t rank, double min, double max) {
+  uint32_t cursor = 0;
+  uint64_t before = 0, count;
+  double lo, hi, r = 0;
+  while (assay_histogram_next(h, &cursor, &lo, &hi, &count)) {
+    before += count;
+    // The middle of the bin; the bin of zero, which is 2^-1028 wide, counts as zero.
+    r = lo == 0 || hi == 0 ? 0 : isinf(lo) || isinf(hi) ? (isinf(hi) ? lo : hi) : lo + (hi - lo) / 2;
+    if (before > rank) break;
+  }
+  return r < min ? min : r > max ? max : r;
+}
+
+double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* q) {
+  double np = (double)assay_histogram_total(p), nq = (double)assay_histogram_total(q);
+  if (np == 0 || nq == 0) return 0;
+  static const assay_octave_t empty;
+  double bins = 0, sum = 0, correction = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (unsigned k = 0; k < ASSAY_HISTOGRAM_OCTAVES; k++) {
+      if (!p->index[k] && !q->index[k]) continue;
+      const assay_octave_t* a = p->index[k] ? &p->octaves[p->index[k]] : &empty;
+      const assay_octave_t* b = q->index[k] ? &q->octaves[q->index[k]] : &empty;
+      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) {
+        uint64_t x = a->count[0][i] + a->count[1][i], y = b->count[0][i] + b->count[1][i];
+        if (!x && !y) continue;
+        if (!pass) {
+          bins += 1;
+          continue;
+        }
+        double px = ((double)x + 0.5) / (np + bins / 2), qx = ((double)y + 0.5) / (nq + bins / 2);
+        double term = px * log(px / qx) - correction, next = sum + term;
+        correction = (next - sum) - term;  // Kahan: the terms nearly cancel
+        sum = next;
+      }
+    }
+  }
+  return sum > 0 ? sum : 0;
+}

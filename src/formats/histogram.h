@@ -1,0 +1,50 @@
+// Logarithmic histograms of float64 values: 64 bins an octave and sign, over the whole range, in
+// memory for the octaves that occur.
+#ifndef ASSAY_FORMATS_HISTOGRAM_H_
+#define ASSAY_FORMATS_HISTOGRAM_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A bin holds what shares sign, exponent and the first 6 bits of the mantissa with it: its width is at
+// most 1/64 of its lower end. (Magnitudes below 2^-1022 have bins of 2^-1028, the first with zero.)
+enum { ASSAY_HISTOGRAM_BINS = 64, ASSAY_HISTOGRAM_OCTAVES = 4096 };
+
+// An octave. Counts are kept twice, for even and odd elements, so that equal neighbours need not wait
+// for each other. Reference octaves also keep the worst error in them.
+typedef struct assay_octave {
+  uint64_t count[2][ASSAY_HISTOGRAM_BINS];
+  double max_error, max_relative;
+  int64_t max_relative_at;  // the first element that has it; -1 if none
+} assay_octave_t;
+
+typedef struct assay_histogram {
+  uint16_t index[ASSAY_HISTOGRAM_OCTAVES];  // by sign and exponent: place in octaves; 0: none
+  assay_octave_t* octaves;                  // [0] is not used
+  size_t len, capacity;
+  bool failed;  // out of memory: counts are missing
+} assay_histogram_t;
+
+void assay_histogram_deinit(assay_histogram_t* h);
+// The octave of a place in `index`, made if need be; NULL without memory.
+assay_octave_t* assay_histogram_octave(assay_histogram_t* h, unsigned octave);
+// Adds the counts of `from`; where both have the same worst relative error, the first place stays.
+// Places in `from` are shifted by `offset`.
+void assay_histogram_merge(assay_histogram_t* h, const assay_histogram_t* from, int64_t offset);
+uint64_t assay_histogram_total(const assay_histogram_t* h);
+
+// Goes through the bins that are not empty in ascending order of value. *cursor starts at 0; false at
+// the end. lo and hi are the bin's ends: its values are in [lo, hi) above zero, (lo, hi] below.
+bool assay_histogram_next(const assay_histogram_t* h, uint32_t* cursor, double* lo, double* hi,
+                          uint64_t* count);
+
+// The value of the element of the given rank (0 is the smallest), to 1/128 of itself; the exact
+// smallest and largest values, if known, are not exceeded. 0 for an empty histogram.
+double assay_histogram_rank(const assay_histogram_t* h, uint64_t rank, double min, double max);
+
+// Kullback-Leibler divergence sum p log(p/q) of two histograms in nats, each count plus 1/2 in all bins
+// that either has (Krichevsky and Trofimov, 1981), so that it is finite. 0 if one of them is empty.
+double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* q);
+
+#endif  // ASSAY_FORMATS_HISTOGRAM_H_

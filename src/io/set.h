@@ -1,0 +1,21 @@
+// Named tensors, in order: what an npz file, a folder of test data, or a run's inputs hold.
+#ifndef ASSAY_IO_SET_H_
+#define ASSAY_IO_SET_H_
+
+#include "tensor/tensor.h"
+
+// Starts as {0}. Fields are read freely.
+typedef struct assay_set {
+  char** names;
+  assay_tensor_t** tensors;
+  size_t n, cap_names, cap_tensors;
+} assay_set_t;
+
+void assay_set_deinit(assay_set_t* s);
+// Adds a tensor behind the others; the set takes over one reference (also on failure).
+// INVALID_ARGUMENT if the name is there already.
+assay_status_t assay_set_add(assay_set_t* s, const char* name,
+                             assay_tensor_t* take_tensor) ASSAY_MUST_USE;
+assay_tensor_t* assay_set_find(const assay_set_t* s, const char* name);  // borrowed; NULL: none
+
+#endif  // ASSAY_IO_SET_H_
