@@ -30,7 +30,7 @@ struct assay_account {
   assay_layer_account_t* accounts; // by node id
   const assay_node_t** order;      // nodes as they first ended
   size_t n_order, cap_order;
-  assay_error_stats_t* outputs;    // by graph output
+  assay_error_sum_t* outputs;    // by graph output
 };
 
 const char* assay_verdict_name(assay_verdict_t v) {
@@ -155,7 +155,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   if (!acc->node) {
     acc->node = node;
     acc->layer = layer;
-    acc->own = acc->inherited = ASSAY_ERROR_STATS_INIT;
+    acc->own = acc->inherited = ASSAY_ERROR_SUM_INIT;
     st = assay_grow(&a->order, &a->cap_order, a->n_order + 1, sizeof *a->order);
     if (st) return record_free(r), st;
     a->order[a->n_order++] = node;
@@ -163,16 +163,16 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   acc->runs++;
   bool nan_came_in = false;
   for (size_t i = 0; i < n_in; i++) nan_came_in |= has_nan(in[i]);
-  assay_error_stats_t before = ASSAY_ERROR_STATS_INIT;
+  assay_error_sum_t before = ASSAY_ERROR_SUM_INIT;
   for (size_t i = 0; i < n_out; i++) {
     assay_tensor_t *e = r->engine[i], *l = r->local[i];
     if (!holds_floats(e) || !holds_floats(l) || e->size != l->size) continue;
     acc->stores_float |= e->type == ASSAY_TYPE_FLOAT;
-    assay_error_add(&before, assay_f64(e), assay_f64(l), (size_t)e->size);
+    assay_error_sum_add(&before, assay_f64(e), assay_f64(l), (size_t)e->size);
     classify(acc, e, l, nan_came_in);
   }
-  acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_rms(&before));
-  assay_error_join(&acc->own, &before);
+  acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&before));
+  assay_error_sum_join(&acc->own, &before);
   push(&a->queues[node->id], r);
   return NULL;
 }
@@ -239,7 +239,7 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
       if (n) ASSAY_TRY(adopt_elements(truth, l, e));
       t = *truth;
     }
-    assay_error_add(&acc->inherited, assay_f64(l), assay_f64(t), (size_t)t->size);
+    assay_error_sum_add(&acc->inherited, assay_f64(l), assay_f64(t), (size_t)t->size);
   }
   acc->truth_max = fmax(acc->truth_max, largest(t));
   return NULL;
@@ -288,7 +288,7 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->accounts, &a->accounts);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
-  for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_STATS_INIT;
+  for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
   if (!st)
     st = backend->open(a->layers, options->outputs_only ? NULL : &a->tap, &a->engine);
   if (st) return assay_account_destroy(a), st;
@@ -356,7 +356,7 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
     const assay_tensor_t* e = assay_account_engine_output(a, i);
     const assay_tensor_t* t = assay_account_truth_output(a, i);
     if (holds_floats(e) && holds_floats(t) && same_shape(e, t))
-      assay_error_add(&a->outputs[i], assay_f64(e), assay_f64(t), (size_t)e->size);
+      assay_error_sum_add(&a->outputs[i], assay_f64(e), assay_f64(t), (size_t)e->size);
   }
   for (size_t i = 0; i < a->n_order; i++) judge(&a->accounts[a->order[i]->id]);
   return NULL;
@@ -379,6 +379,6 @@ const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
   const assay_layer_account_t* acc = &a->accounts[node->id];
   return acc->node ? acc : NULL;
 }
-const assay_error_stats_t* assay_account_output(const assay_account_t* a, size_t i) {
+const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i) {
   return &a->outputs[i];
 }

@@ -9,7 +9,7 @@
 #ifndef ASSAY_ACCURACY_ACCOUNT_H_
 #define ASSAY_ACCURACY_ACCOUNT_H_
 
-#include "formats/stats.h"
+#include "formats/error_sum.h"
 #include "plan/plan.h"
 
 typedef enum assay_verdict {  // from harmless to worst
@@ -27,7 +27,7 @@ typedef struct assay_layer_account {
   const assay_node_t* node;
   assay_verdict_t verdict;
   int64_t runs;                // 1 a sample; more inside loops
-  assay_error_stats_t own, inherited;
+  assay_error_sum_t own, inherited;
   int64_t overflowed;          // elements that are not finite where the layer's truth is
   int64_t underflowed;         // elements that are 0 where the layer's truth is not
   int64_t born_nan;            // NaN without NaN in the inputs
@@ -68,6 +68,6 @@ const assay_layer_account_t* assay_account_layer(const assay_account_t* a, size_
 const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
                                                    const assay_node_t* node);
 // Statistics of graph output i over all samples: engine against truth.
-const assay_error_stats_t* assay_account_output(const assay_account_t* a, size_t i);
+const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i);
 
 #endif  // ASSAY_ACCURACY_ACCOUNT_H_

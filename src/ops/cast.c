@@ -3,7 +3,6 @@
 // In truth, a float format of 16 bits or more takes the value as it is; formats of 8 bits and fewer
 // are quantization, done as written (or not at all in truth 'unquantized'). Integers truncate the
 // float64 value. Native mode has its inputs rounded already and rounds the result afterwards.
-#include <math.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -11,47 +10,26 @@
 #include "ops/families.h"
 #include "ops/number_text.h"
 #include "ops/pointwise.h"
-
-typedef enum e8m0_rounding { E8M0_UP = 0, E8M0_DOWN, E8M0_NEAREST } e8m0_rounding_t;
+#include "ops/quant.h"
 
 typedef struct cast {
   const assay_node_t* node;
   const assay_tensor_t* x;
   assay_tensor_t* y;
   bool saturate;           // to 8-bit floats: past the largest value, stay there
-  e8m0_rounding_t e8m0;
+  assay_e8m0_mode_t e8m0;
   bool odd;                // integers to floats: so that a second rounding does no harm
   bool as_is;              // small floats keep the unrounded value
 } cast_t;
 
 // ---- float to float -------------------------------------------------------------------------------
 
-// A power of two, the nearest in the mode asked for; the sign is dropped (ONNX leaves negative
-// values open). Source: ONNX Cast-24, table of FLOAT8E8M0; zero is below the smallest value.
-static double to_e8m0(double x, e8m0_rounding_t mode, bool saturate) {
-  enum { MIN = -127, MAX = 127 };
-  if (isnan(x)) return x;
-  int exponent = MAX + 1;
-  if (isfinite(x)) {
-    double fraction = frexp(fabs(x), &exponent);  // in [0.5, 1)
-    exponent--;
-    if (mode == E8M0_UP && fraction > 0.5) exponent++;
-    if (mode == E8M0_NEAREST && fraction >= 0.75) exponent++;
-    if (x == 0) exponent = MIN - 1;
-  }
-  if (exponent < MIN || exponent > MAX) {
-    if (!saturate) return (double)NAN;
-    exponent = exponent < MIN ? MIN : MAX;
-  }
-  return ldexp(1, exponent);
-}
-
 // Rounds n values to a float format of 8 bits or fewer. Those without NaN and infinity (6 and 4 bits)
 // saturate always: `saturate` is about 8-bit formats only (ONNX Cast-28).
 static void round_small(const cast_t* p, const double* x, double* y, int64_t n) {
   assay_type_t type = p->y->type;
   if (type == ASSAY_TYPE_FLOAT8E8M0) {
-    for (int64_t i = 0; i < n; i++) y[i] = to_e8m0(x[i], p->e8m0, p->saturate);
+    for (int64_t i = 0; i < n; i++) y[i] = assay_cast_e8m0(x[i], p->e8m0, p->saturate);
     return;
   }
   assay_format_t format = assay_type_format(type);
@@ -181,10 +159,11 @@ static assay_status_t cast(assay_eval_t* c, assay_type_t to) {
               .saturate = assay_attr_i64(c->node, "saturate", 1) != 0,
               .odd = c->mode != ASSAY_MODE_TRUTH && to != ASSAY_TYPE_DOUBLE,
               .as_is = c->mode == ASSAY_MODE_TRUTH && c->unquantized};
+  p.e8m0 = ASSAY_E8M0_UP;
   if (strcmp(mode, "down") == 0)
-    p.e8m0 = E8M0_DOWN;
+    p.e8m0 = ASSAY_E8M0_DOWN;
   else if (strcmp(mode, "nearest") == 0)
-    p.e8m0 = E8M0_NEAREST;
+    p.e8m0 = ASSAY_E8M0_NEAREST;
   else if (strcmp(mode, "up") != 0)
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "attribute round_mode is '%s'; it must be 'up', 'down' or 'nearest'",

@@ -1,8 +1,7 @@
 // RNN, GRU, LSTM, and com.microsoft's DynamicQuantizeLSTM.
 #include "ops/recurrent.h"
 
-#include <math.h>
-
+#include "ops/dynamic_quantize.h"
 #include "ops/families.h"
 
 // ---- RNN, GRU, LSTM ---------------------------------------------------------------------------
@@ -58,25 +57,6 @@ static void recurrent_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 enum { W_SCALE = 8, W_ZERO, R_SCALE, R_ZERO };
 
-// uint8 and back, with the range of these very elements. Source: ONNX DynamicQuantizeLinear 11.
-static void quantize_dynamically(const assay_eval_t* c, int64_t n, const double* x, double* y) {
-  double min = 0, max = 0;
-  for (int64_t i = 0; i < n; i++) {
-    if (x[i] < min) min = x[i];
-    if (x[i] > max) max = x[i];
-  }
-  double scale = (max - min) / 255;
-  if (c->mode == ASSAY_MODE_NATIVE) scale = (double)(float)scale;
-  if (c->unquantized || !(scale > 0) || !isfinite(scale)) {
-    for (int64_t i = 0; i < n; i++) y[i] = x[i];
-    return;
-  }
-  const double zero = rint(fmin(fmax(-min / scale, 0), 255));
-  for (int64_t i = 0; i < n; i++) {
-    y[i] = (fmin(fmax(rint(x[i] / scale) + zero, 0), 255) - zero) * scale;
-  }
-}
-
 // The weights [directions, rows, columns] as numbers: (q - zero) * scale, by direction or by column.
 static assay_status_t dequantize(const assay_eval_t* c, const char* name, size_t weight,
                                  size_t scale_input, size_t zero_input, assay_tensor_t** out) {
@@ -120,7 +100,7 @@ static assay_status_t dynamic_lstm_eval(assay_eval_t* c) {
   if (!st) st = assay_recurrent_read(c, ASSAY_CELL_LSTM, 2, &in, &n);
   if (!st) st = assay_recurrent_outputs(c, c->in[X]->type, &n);
   if (!st) {
-    n.prepare = quantize_dynamically;
+    n.prepare = assay_dynamic_quantize;
     st = assay_recurrent_run(c, &n);
   }
   assay_tensor_release(w);

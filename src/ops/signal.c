@@ -1,3 +1,426 @@
-#include "ops/families.h"
+// DFT and STFT of ONNX; Rfft, Irfft, ComplexMul, ComplexMulConj of com.microsoft.
+#include <string.h>
 
-const assay_op_t assay_ops_signal[] = {{0}};
+#include "base/alloc.h"
+#include "ops/families.h"
+#include "ops/fft.h"
+
+// ---- transforms of many rows ------------------------------------------------------------------
+
+// How rows are read and written. Elements of a row are `inner` apart (in numbers of `parts` parts).
+typedef struct transform {
+  int64_t outer, inner;
+  int64_t n;                   // length of the transform
+  int64_t n_in, n_out;         // elements along the axis
+  int in_parts, out_parts;     // 1 real, 2 complex
+  bool inverse, mirrors;       // mirrors: the input is one half of a conjugate symmetric spectrum
+} transform_t;
+
+// Row (o, i) into x[n]: cut or padded with zeros, or completed by symmetry.
+static void read_row(const transform_t* t, const double* from, int64_t o, int64_t i, double* x) {
+  const int64_t half = t->mirrors ? t->n / 2 + 1 : t->n;
+  const int64_t given = t->n_in < half ? t->n_in : half;
+  memset(x, 0, (size_t)(2 * t->n) * sizeof *x);
+  for (int64_t j = 0; j < given; j++) {
+    const double* v = from + ((o * t->n_in + j) * t->inner + i) * t->in_parts;
+    x[2 * j] = v[0];
+    if (t->in_parts == 2) x[2 * j + 1] = v[1];
+  }
+  if (!t->mirrors) return;
+  x[1] = 0;  // the constant part and the highest frequency of a real signal are real
+  if (t->n % 2 == 0) x[t->n + 1] = 0;
+  for (int64_t j = 1; j < half && t->n - j >= half; j++) {
+    x[2 * (t->n - j)] = x[2 * j];
+    x[2 * (t->n - j) + 1] = -x[2 * j + 1];
+  }
+}
+
+static void write_row(const assay_eval_t* c, const transform_t* t, const double* y, int64_t o,
+                      int64_t i, double* to) {
+  for (int64_t k = 0; k < t->n_out; k++) {
+    double* v = to + ((o * t->n_out + k) * t->inner + i) * t->out_parts;
+    for (int p = 0; p < t->out_parts; p++) {
+      v[p] = t->inverse ? assay_acc(c, y[2 * k + p] / (double)t->n) : y[2 * k + p];
+    }
+  }
+}
+
+static assay_status_t run_rows(const assay_eval_t* c, const transform_t* t, const double* from,
+                               double* to) {
+  assay_fft_t* f = NULL;
+  ASSAY_TRY(assay_fft_create(c, t->n, t->inverse, &f));
+  const int64_t rows = t->outer * t->inner;
+  const size_t room = (size_t)(4 * t->n + assay_fft_room(f));
+  bool failed = false;
+#pragma omp parallel if (rows > 1 && (double)rows * (double)t->n > 1e4)
+  {
+    double* x = assay_malloc(room * sizeof *x);
+    if (!x) {
+#pragma omp atomic write
+      failed = true;
+    }
+#pragma omp for schedule(static)
+    for (int64_t r = 0; r < rows; r++) {
+      if (!x) continue;
+      double *y = x + 2 * t->n, *work = y + 2 * t->n;
+      read_row(t, from, r / t->inner, r % t->inner, x);
+      assay_fft_run(f, x, y, work);
+      write_row(c, t, y, r / t->inner, r % t->inner, to);
+    }
+    assay_free(x);
+  }
+  assay_fft_destroy(f);
+  return failed ? assay_status_no_memory() : NULL;
+}
+
+// ---- DFT --------------------------------------------------------------------------------------
+
+// A scalar input, if it is there.
+static assay_status_t read_scalar(const assay_eval_t* c, const char* name, size_t input,
+                                  int64_t* out) {
+  if (!assay_eval_has(c, input)) return NULL;
+  const assay_tensor_t* t = c->in[input];
+  if (t->size != 1) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "%s has shape %s; expected one number",
+                            name, ASSAY_DIMS_TEXT(t));
+  }
+  *out = assay_i64(t)[0];
+  return NULL;
+}
+
+static assay_status_t bad_axis(const assay_node_t* node, int axis) {
+  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                          "axis is %d, the dimension of real and imaginary parts; expected one "
+                          "before it",
+                          axis);
+}
+
+// Whether a DFT's last dimension, of `parts`, fits its attributes.
+static assay_status_t check_parts(const assay_node_t* node, int64_t parts, bool forward_half) {
+  if ((parts == 1 || parts == 2) && !(parts == 2 && forward_half)) return NULL;
+  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                          "the last dimension is %lld; expected 1 for real numbers%s",
+                          (long long)parts, forward_half ? " (onesided)" : ", 2 for complex ones");
+}
+
+static assay_status_t dft_infer_with(assay_infer_t* c, int64_t axis, bool axis_known) {
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 2, ASSAY_MAX_RANK));
+  const bool inverse = assay_attr_i64(c->node, "inverse", 0) != 0;
+  const bool half = assay_attr_i64(c->node, "onesided", 0) != 0;
+  assay_shape_t y = assay_infer_shape(c, 0);
+  int64_t parts = 0;
+  if (!y.known) return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, NULL);
+  if (assay_dim_value(y.dims[y.rank - 1], &parts)) {
+    ASSAY_TRY(check_parts(c->node, parts, half && !inverse));
+  }
+  y.dims[y.rank - 1] = assay_dim_const(c->dims, half && inverse ? 1 : 2);
+  if (!axis_known) {
+    for (int i = 0; i + 1 < y.rank; i++) y.dims[i] = NULL;
+    return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
+  }
+  int at = 0;
+  ASSAY_TRY(assay_infer_axis(c, "axis", axis, y.rank, &at));
+  if (at == y.rank - 1) return bad_axis(c->node, at);
+  assay_content_t given;
+  const assay_dim_t* n = y.dims[at];
+  if (assay_infer_has(c, 1)) {
+    n = assay_infer_content(c, 1, &given) && given.n == 1 ? given.elems[0] : NULL;
+  } else if (half && inverse) {
+    n = assay_dim_mul_i(c->dims, assay_dim_add_i(c->dims, n, -1), 2);
+  }
+  if (half && !inverse) {
+    n = assay_dim_floordiv(c->dims, n, assay_dim_const(c->dims, 2));
+    n = assay_dim_add_i(c->dims, n, 1);
+  }
+  y.dims[at] = n;
+  return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
+}
+
+static assay_status_t dft_infer_17(assay_infer_t* c) {
+  return dft_infer_with(c, assay_attr_i64(c->node, "axis", 1), true);
+}
+
+static assay_status_t dft_infer(assay_infer_t* c) {
+  assay_content_t axis;
+  int64_t value = -2;
+  bool known = true;
+  if (assay_infer_has(c, 2)) {
+    known = assay_infer_content(c, 2, &axis) && axis.n == 1 &&
+            assay_dim_value(axis.elems[0], &value);
+  }
+  return dft_infer_with(c, value, known);
+}
+
+// Source: ONNX DFT 17 (axis is an attribute), 20 (an input).
+static assay_status_t dft_eval_with(assay_eval_t* c, int64_t axis) {
+  const assay_tensor_t* x = c->in[0];
+  const bool half = assay_attr_i64(c->node, "onesided", 0) != 0;
+  transform_t t = {.inverse = assay_attr_i64(c->node, "inverse", 0) != 0};
+  int at = 0;
+  if (x->rank < 2) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input has shape %s; expected a signal and a last dimension of 1 or 2",
+                            ASSAY_DIMS_TEXT(x));
+  }
+  ASSAY_TRY(assay_eval_axis(c, "axis", axis, x->rank, &at));
+  if (at == x->rank - 1) return bad_axis(c->node, at);
+  ASSAY_TRY(check_parts(c->node, x->dims[x->rank - 1], half && !t.inverse));
+  t.mirrors = half && t.inverse;
+  t.in_parts = (int)x->dims[x->rank - 1];
+  t.out_parts = t.mirrors ? 1 : 2;
+  t.outer = assay_dims_product(x->dims, 0, at);
+  t.inner = assay_dims_product(x->dims, at + 1, x->rank - 1);
+  t.n_in = x->dims[at];
+  t.n = t.mirrors ? 2 * (t.n_in - 1) : t.n_in;
+  ASSAY_TRY(read_scalar(c, "dft_length", 1, &t.n));
+  if (t.n < 1) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "the transform of input %s along axis %d has length %lld; expected at "
+                            "least 1",
+                            ASSAY_DIMS_TEXT(x), at, (long long)t.n);
+  }
+  t.n_out = half && !t.inverse ? t.n / 2 + 1 : t.n;
+  int64_t dims[ASSAY_MAX_RANK];
+  memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+  dims[at] = t.n_out;
+  dims[x->rank - 1] = t.out_parts;
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, dims, &y));
+  return y->size > 0 ? run_rows(c, &t, assay_f64(x), assay_f64(y)) : NULL;
+}
+
+static assay_status_t dft_eval_17(assay_eval_t* c) {
+  return dft_eval_with(c, assay_attr_i64(c->node, "axis", 1));
+}
+
+static assay_status_t dft_eval(assay_eval_t* c) {
+  int64_t axis = -2;
+  ASSAY_TRY(read_scalar(c, "axis", 2, &axis));
+  return dft_eval_with(c, axis);
+}
+
+// ---- STFT -------------------------------------------------------------------------------------
+
+// A scalar input as an expression; NULL if it is not known.
+static const assay_dim_t* infer_scalar(const assay_infer_t* c, size_t input) {
+  assay_content_t x;
+  return assay_infer_content(c, input, &x) && x.n == 1 ? x.elems[0] : NULL;
+}
+
+static assay_status_t stft_infer(assay_infer_t* c) {
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 3, 3));
+  if (assay_infer_has(c, 2)) ASSAY_TRY(assay_infer_want_rank(c, 2, 1, 1));
+  const assay_shape_t x = assay_infer_shape(c, 0);
+  const bool half = assay_attr_i64(c->node, "onesided", 1) != 0;
+  assay_shape_t y = {.known = true, .rank = 4};
+  const assay_dim_t *length = x.known ? x.dims[1] : NULL, *step = infer_scalar(c, 1), *n = length;
+  if (assay_infer_has(c, 2)) {
+    const assay_shape_t window = assay_infer_shape(c, 2);
+    n = window.known ? window.dims[0] : NULL;
+  }
+  if (assay_infer_has(c, 3)) n = infer_scalar(c, 3) ? infer_scalar(c, 3) : n;
+  if (assay_infer_has(c, 3) && !assay_infer_has(c, 2)) n = infer_scalar(c, 3);
+  y.dims[0] = x.known ? x.dims[0] : NULL;
+  y.dims[1] = assay_dim_add_i(
+      c->dims, assay_dim_floordiv(c->dims, assay_dim_sub(c->dims, length, n), step), 1);
+  y.dims[2] = n;
+  if (half) {
+    y.dims[2] = assay_dim_add_i(
+        c->dims, assay_dim_floordiv(c->dims, n, assay_dim_const(c->dims, 2)), 1);
+  }
+  y.dims[3] = assay_dim_const(c->dims, 2);
+  return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
+}
+
+// The frames of the signal times the window, as rows [batch * frames, n, parts].
+static void cut_frames(const assay_eval_t* c, const assay_tensor_t* x, int64_t frames, int64_t step,
+                       int64_t n, const double* window, double* to) {
+  const int64_t length = x->dims[1], parts = x->dims[2];
+  for (int64_t r = 0; r < x->dims[0] * frames; r++) {
+    const double* from = assay_f64(x) + (r / frames * length + r % frames * step) * parts;
+    for (int64_t j = 0; j < n * parts; j++, to++) {
+      *to = window ? assay_acc(c, from[j] * window[j / parts]) : from[j];
+    }
+  }
+}
+
+// Source: ONNX STFT 17.
+static assay_status_t stft_eval(assay_eval_t* c) {
+  const assay_tensor_t* x = c->in[0];
+  const assay_tensor_t* window = assay_eval_has(c, 2) ? c->in[2] : NULL;
+  const bool half = assay_attr_i64(c->node, "onesided", 1) != 0;
+  if (x->rank != 3 || (window && window->rank != 1)) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "signal has shape %s; expected [batch, length, 1 or 2] and a window of "
+                            "one dimension",
+                            ASSAY_DIMS_TEXT(x));
+  }
+  ASSAY_TRY(check_parts(c->node, x->dims[2], half));
+  int64_t step = 0, n = window ? window->dims[0] : x->dims[1];
+  ASSAY_TRY(read_scalar(c, "frame_step", 1, &step));
+  ASSAY_TRY(read_scalar(c, "frame_length", 3, &n));
+  if (step < 1 || n < 1 || n > x->dims[1] || (window && window->dims[0] != n)) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "frame_step is %lld, frame_length %lld, window %s for signal %s; expected "
+                            "a positive step and frames as long as the window that fit the signal",
+                            (long long)step, (long long)n,
+                            window ? ASSAY_DIMS_TEXT(window) : "not given", ASSAY_DIMS_TEXT(x));
+  }
+  const int64_t frames = (x->dims[1] - n) / step + 1, bins = half ? n / 2 + 1 : n;
+  const int64_t dims[4] = {x->dims[0], frames, bins, 2};
+  const int64_t cut_dims[4] = {x->dims[0], frames, n, x->dims[2]};
+  assay_tensor_t *y = NULL, *cut = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), 4, dims, &y));
+  if (y->size == 0) return NULL;
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 4, cut_dims, &cut));
+  cut_frames(c, x, frames, step, n, window ? assay_f64(window) : NULL, assay_f64(cut));
+  const transform_t t = {.outer = x->dims[0] * frames, .inner = 1, .n = n, .n_in = n,
+                         .n_out = bins, .in_parts = (int)x->dims[2], .out_parts = 2};
+  assay_status_t st = run_rows(c, &t, assay_f64(cut), assay_f64(y));
+  assay_tensor_release(cut);
+  return st;
+}
+
+// 5 n log2 n for each transform. Source: Van Loan, Computational Frameworks for the FFT, 1.4.
+static void transform_cost(const assay_eval_t* c, assay_cost_t* out) {
+  const assay_tensor_t* y = c->n_out > 0 ? c->out[0] : NULL;
+  if (!y) return;
+  double n = 1, log2_n = 0;
+  for (int i = 0; i + 1 < y->rank; i++) {
+    if ((double)y->dims[i] > n) n = (double)y->dims[i];
+  }
+  while (n > 1) {
+    n /= 2;
+    log2_n++;
+  }
+  out->flops = 2.5 * (double)y->size * log2_n;
+}
+
+// ---- com.microsoft ----------------------------------------------------------------------------
+
+// Only transforms along the last signal dimension, one-sided and not normalized, are defined.
+static assay_status_t check_ms(const assay_node_t* n) {
+  if (assay_attr_i64(n, "signal_ndim", 1) == 1 && assay_attr_i64(n, "onesided", 1) == 1 &&
+      assay_attr_i64(n, "normalized", 0) == 0) {
+    return NULL;
+  }
+  return ASSAY_NODE_ERROR(n, ASSAY_UNSUPPORTED,
+                          "signal_ndim, onesided and normalized must be 1, 1 and 0");
+}
+
+static assay_status_t rfft_infer(assay_infer_t* c) {
+  ASSAY_TRY(check_ms(c->node));
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 1, ASSAY_MAX_RANK - 1));
+  assay_shape_t y = assay_infer_shape(c, 0);
+  if (y.known) {
+    const assay_dim_t* n = y.dims[y.rank - 1];
+    n = assay_dim_floordiv(c->dims, n, assay_dim_const(c->dims, 2));
+    y.dims[y.rank - 1] = assay_dim_add_i(c->dims, n, 1);
+    y.dims[y.rank++] = assay_dim_const(c->dims, 2);
+  }
+  return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, y.known ? &y : NULL);
+}
+
+static assay_status_t irfft_infer(assay_infer_t* c) {
+  ASSAY_TRY(check_ms(c->node));
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 2, ASSAY_MAX_RANK));
+  assay_shape_t y = assay_infer_shape(c, 0);
+  if (y.known) {
+    y.rank--;
+    y.dims[y.rank - 1] =
+        assay_dim_mul_i(c->dims, assay_dim_add_i(c->dims, y.dims[y.rank - 1], -1), 2);
+  }
+  return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, y.known ? &y : NULL);
+}
+
+// Source: com.microsoft Rfft 1 (not scaled) and Irfft 1 (scaled by 1/n, so that it undoes Rfft).
+static assay_status_t ms_fft_eval(assay_eval_t* c, bool inverse) {
+  const assay_tensor_t* x = c->in[0];
+  ASSAY_TRY(check_ms(c->node));
+  const int signal = inverse ? x->rank - 2 : x->rank - 1;
+  if (signal < 0 || (!inverse && x->rank == ASSAY_MAX_RANK) ||
+      (inverse && x->dims[x->rank - 1] != 2)) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has shape %s; expected [..., n%s]",
+                            ASSAY_DIMS_TEXT(x), inverse ? ", 2" : "");
+  }
+  transform_t t = {.inner = 1, .inverse = inverse, .mirrors = inverse, .n_in = x->dims[signal],
+                   .in_parts = inverse ? 2 : 1, .out_parts = inverse ? 1 : 2};
+  t.n = inverse ? 2 * (t.n_in - 1) : t.n_in;
+  t.n_out = inverse ? t.n : t.n / 2 + 1;
+  t.outer = assay_dims_product(x->dims, 0, signal);
+  if (t.n < 1) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input has shape %s; the transform would have length %lld",
+                            ASSAY_DIMS_TEXT(x), (long long)t.n);
+  }
+  int64_t dims[ASSAY_MAX_RANK];
+  memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+  dims[signal] = t.n_out;
+  if (!inverse) dims[x->rank] = 2;
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type),
+                              inverse ? x->rank - 1 : x->rank + 1, dims, &y));
+  return y->size > 0 ? run_rows(c, &t, assay_f64(x), assay_f64(y)) : NULL;
+}
+
+static assay_status_t rfft_eval(assay_eval_t* c) { return ms_fft_eval(c, false); }
+static assay_status_t irfft_eval(assay_eval_t* c) { return ms_fft_eval(c, true); }
+
+// Products of pairs along the last dimension. Source: com.microsoft ComplexMul 1 and ComplexMulConj 1
+// (the second factor conjugated).
+static assay_status_t complex_mul(assay_eval_t* c, double sign) {
+  const assay_tensor_t *a = c->in[0], *b = c->in[1];
+  int rank = 0;
+  int64_t dims[ASSAY_MAX_RANK], sa[ASSAY_MAX_RANK], sb[ASSAY_MAX_RANK];
+  if (a->rank < 1 || b->rank < 1 || a->dims[a->rank - 1] != 2 || b->dims[b->rank - 1] != 2) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "inputs have shapes %s and %s; expected a last dimension of 2",
+                            ASSAY_DIMS_TEXT(a), ASSAY_DIMS_TEXT(b));
+  }
+  ASSAY_TRY(assay_eval_broadcast(c, 2, c->in, &rank, dims));
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, a->type), rank, dims, &y));
+  assay_broadcast_strides(a, rank, dims, sa);
+  assay_broadcast_strides(b, rank, dims, sb);
+  for (int64_t i = 0; i < y->size; i += 2) {
+    int64_t at_a = 0, at_b = 0, rest = i;
+    for (int d = rank - 1; d >= 0; d--) {
+      at_a += rest % dims[d] * sa[d];
+      at_b += rest % dims[d] * sb[d];
+      rest /= dims[d];
+    }
+    const double *u = assay_f64(a) + at_a, *v = assay_f64(b) + at_b;
+    const double im = sign * v[1];
+    assay_f64(y)[i] = assay_acc(c, assay_acc(c, u[0] * v[0]) - assay_acc(c, u[1] * im));
+    assay_f64(y)[i + 1] = assay_acc(c, assay_acc(c, u[0] * im) + assay_acc(c, u[1] * v[0]));
+  }
+  return NULL;
+}
+
+static assay_status_t complex_mul_eval(assay_eval_t* c) { return complex_mul(c, 1); }
+static assay_status_t complex_mul_conj_eval(assay_eval_t* c) { return complex_mul(c, -1); }
+
+static void complex_mul_cost(const assay_eval_t* c, assay_cost_t* out) {
+  if (c->n_out > 0 && c->out[0]) out->flops = 3.0 * (double)c->out[0]->size;
+}
+
+#define MS .domain = "com.microsoft", .since = 1
+#define FFT_ATTRS "normalized:i=0, onesided:i=1, signal_ndim:i"
+
+const assay_op_t assay_ops_signal[] = {
+    {.domain = "", .name = "DFT", .since = 17, .infer = dft_infer_17, .eval = dft_eval_17,
+     .cost = transform_cost},
+    {.domain = "", .name = "DFT", .since = 20, .infer = dft_infer, .eval = dft_eval,
+     .cost = transform_cost},
+    {.domain = "", .name = "STFT", .since = 17, .infer = stft_infer, .eval = stft_eval,
+     .cost = transform_cost},
+    {MS, .name = "Rfft", .infer = rfft_infer, .eval = rfft_eval, .cost = transform_cost,
+     .schema = "X:T -> Y:T | " FFT_ATTRS "=1 | T=float double float16"},
+    {MS, .name = "Irfft", .infer = irfft_infer, .eval = irfft_eval, .cost = transform_cost,
+     .schema = "X:T -> Y:T | " FFT_ATTRS "! | T=float double float16"},
+    {MS, .name = "ComplexMul", .infer = assay_infer_broadcasts, .eval = complex_mul_eval,
+     .cost = complex_mul_cost, .schema = "A:T, B:T -> C:T | | T=float double float16"},
+    {MS, .name = "ComplexMulConj", .infer = assay_infer_broadcasts,
+     .eval = complex_mul_conj_eval, .cost = complex_mul_cost,
+     .schema = "A:T, B:T -> C:T | | T=float double float16"},
+    {0}};

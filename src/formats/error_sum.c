@@ -1,4 +1,4 @@
-#include "formats/stats.h"
+#include "formats/error_sum.h"
 
 #include <math.h>
 
@@ -6,8 +6,8 @@ enum { CHUNK = 1 << 14, BATCH = 256 };
 
 // One chunk. Squares of differences stay finite: inputs are at most 1e154 in any tensor of interest;
 // where they are not, the sums say infinity, which is the truth about them in float64.
-static assay_error_stats_t chunk_stats(const double* got, const double* ref, size_t n) {
-  assay_error_stats_t s = ASSAY_ERROR_STATS_INIT;
+static assay_error_sum_t chunk_stats(const double* got, const double* ref, size_t n) {
+  assay_error_sum_t s = ASSAY_ERROR_SUM_INIT;
   s.n = (int64_t)n;
   for (size_t i = 0; i < n; i++) {
     double g = got[i], r = ref[i];
@@ -42,7 +42,7 @@ static assay_error_stats_t chunk_stats(const double* got, const double* ref, siz
   return s;
 }
 
-void assay_error_join(assay_error_stats_t* s, const assay_error_stats_t* more) {
+void assay_error_sum_join(assay_error_sum_t* s, const assay_error_sum_t* more) {
   if (more->worst >= 0 && (s->worst < 0 || more->max_abs > s->max_abs)) s->worst = s->n + more->worst;
   s->n += more->n;
   s->finite += more->finite;
@@ -63,8 +63,8 @@ void assay_error_join(assay_error_stats_t* s, const assay_error_stats_t* more) {
   s->sum_dot += more->sum_dot;
 }
 
-void assay_error_add(assay_error_stats_t* s, const double* got, const double* ref, size_t n) {
-  assay_error_stats_t parts[BATCH];
+void assay_error_sum_add(assay_error_sum_t* s, const double* got, const double* ref, size_t n) {
+  assay_error_sum_t parts[BATCH];
   for (size_t start = 0; start < n; start += (size_t)BATCH * CHUNK) {
     size_t left = n - start, chunks = (left + CHUNK - 1) / CHUNK;
     if (chunks > BATCH) chunks = BATCH;
@@ -73,29 +73,29 @@ void assay_error_add(assay_error_stats_t* s, const double* got, const double* re
       size_t at = start + k * CHUNK;
       parts[k] = chunk_stats(got + at, ref + at, n - at < CHUNK ? n - at : CHUNK);
     }
-    for (size_t k = 0; k < chunks; k++) assay_error_join(s, &parts[k]);
+    for (size_t k = 0; k < chunks; k++) assay_error_sum_join(s, &parts[k]);
   }
 }
 
-double assay_error_rms(const assay_error_stats_t* s) {
+double assay_error_sum_rms(const assay_error_sum_t* s) {
   return s->finite ? sqrt(s->sum_err2 / (double)s->finite) : 0;
 }
 
-double assay_error_mean(const assay_error_stats_t* s) {
+double assay_error_sum_mean(const assay_error_sum_t* s) {
   return s->finite ? s->sum_err / (double)s->finite : 0;
 }
 
-double assay_error_cosine(const assay_error_stats_t* s) {
+double assay_error_sum_cosine(const assay_error_sum_t* s) {
   if (s->sum_ref2 == 0 && s->sum_got2 == 0) return 1;
   if (s->sum_ref2 == 0 || s->sum_got2 == 0) return 0;
   return s->sum_dot / (sqrt(s->sum_ref2) * sqrt(s->sum_got2));
 }
 
-double assay_error_snr_db(const assay_error_stats_t* s) {
+double assay_error_sum_snr_db(const assay_error_sum_t* s) {
   return s->sum_err2 == 0 ? (double)INFINITY : 10 * log10(s->sum_ref2 / s->sum_err2);
 }
 
-double assay_error_psnr_db(const assay_error_stats_t* s, double peak) {
-  double rms = assay_error_rms(s);
+double assay_error_sum_psnr_db(const assay_error_sum_t* s, double peak) {
+  double rms = assay_error_sum_rms(s);
   return rms == 0 ? (double)INFINITY : 20 * log10(peak / rms);
 }

@@ -1,0 +1,285 @@
+#include "accuracy/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "accuracy/fix.h"
+#include "base/alloc.h"
+#include "formats/format.h"
+
+const char* assay_blame_name(assay_blame_t b) {
+  static const char* const names[] = {"none", "precision", "engine", "export", "model", "input"};
+  return names[b];
+}
+
+// ---- outputs ------------------------------------------------------------------------------------
+
+static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return a && b && a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR &&
+         a->store == b->store && a->rank == b->rank &&
+         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+static assay_status_t compare_golden(assay_output_check_t* o, const assay_tensor_t* engine,
+                                     const assay_tensor_t* truth, assay_tensor_t* golden) {
+  if (golden->kind != ASSAY_KIND_TENSOR || !o->is_float) return NULL;
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen(golden, &wide));
+  assay_status_t st = NULL;
+  if (!same_shape(truth, wide)) {
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "golden '%s' has shape %s; the model gives %s",
+                     o->value->name, ASSAY_DIMS_TEXT(wide), ASSAY_DIMS_TEXT(truth));
+  } else {
+    size_t n = (size_t)truth->size;
+    o->has_golden = true;
+    assay_error_sum_add(&o->golden, assay_f64(truth), assay_f64(wide), n);
+    if (same_shape(engine, wide))
+      assay_error_sum_add(&o->engine_golden, assay_f64(engine), assay_f64(wide), n);
+  }
+  assay_tensor_release(wide);
+  return st;
+}
+
+// Adds the outputs of one sample.
+static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t* g,
+                                  assay_tensor_t* const* golden, assay_output_check_t* outputs) {
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    assay_output_check_t* o = &outputs[i];
+    assay_tensor_t* e = assay_account_engine_output(account, i);
+    assay_tensor_t* t = assay_account_truth_output(account, i);
+    if (!e || !t || e->kind != ASSAY_KIND_TENSOR || t->kind != ASSAY_KIND_TENSOR) continue;
+    o->is_float = t->store == ASSAY_STORE_F64;
+    if (!same_shape(e, t)) {
+      o->differing += t->size;
+    } else if (o->is_float) {
+      assay_error_sum_add(&o->error, assay_f64(e), assay_f64(t), (size_t)t->size);
+    } else if (t->store == ASSAY_STORE_I64) {
+      for (int64_t k = 0; k < t->size; k++) o->differing += assay_i64(e)[k] != assay_i64(t)[k];
+    }
+    if (golden && golden[i]) ASSAY_TRY(compare_golden(o, e, t, golden[i]));
+  }
+  return NULL;
+}
+
+assay_status_t assay_outputs_create(const assay_graph_t* g, assay_output_check_t** out) {
+  ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **out, out));
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    (*out)[i].value = g->outputs[i];
+    (*out)[i].error = (*out)[i].golden = (*out)[i].engine_golden = ASSAY_ERROR_SUM_INIT;
+  }
+  return NULL;
+}
+
+assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 double min_cosine, assay_output_check_t* outputs,
+                                 bool* out_faithful) {
+  for (size_t k = 0; k < inputs->n; k++) {
+    ASSAY_TRY(assay_account_run(account, assay_samples_get(inputs, k)));
+    assay_tensor_t* const* want =
+        golden && golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL;
+    ASSAY_TRY(add_outputs(account, model->graph, want, outputs));
+  }
+  *out_faithful = true;
+  for (size_t i = 0; i < model->graph->n_outputs; i++) {
+    assay_output_check_t* o = &outputs[i];
+    o->faithful = !o->is_float
+                      ? o->differing == 0
+                      : o->differing == 0 && o->error.mismatched == 0 &&
+                            assay_error_sum_cosine(&o->error) >= min_cosine;
+    // Outputs that are all zero in truth have no direction: any difference counts.
+    *out_faithful &= o->faithful;
+  }
+  return NULL;
+}
+
+// ---- culprits -----------------------------------------------------------------------------------
+
+static double range_of(const assay_layer_account_t* a) {
+  return a->layer && a->stores_float ? assay_format_info(a->layer->format)->max : (double)INFINITY;
+}
+
+static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t* a,
+                                  assay_verdict_t verdict, bool born) {
+  ASSAY_TRY(assay_grow(&c->culprits, &c->cap_culprits, c->n_culprits + 1, sizeof *c->culprits));
+  assay_culprit_t* u = &c->culprits[c->n_culprits++];
+  *u = (assay_culprit_t){.account = a, .verdict = verdict, .born = born};
+  const char* format = a->layer ? assay_format_name(a->layer->format) : "its format";
+  double max = a->layer ? assay_format_info(a->layer->format)->max : 0;
+  double value = fmax(a->truth_max, a->local_max);
+  switch (verdict) {
+    case ASSAY_VERDICT_OVERFLOW:
+      snprintf(u->why, sizeof u->why, "overflow: %.3g, %s ends at %.6g", value, format, max);
+      break;
+    case ASSAY_VERDICT_INVALID:
+      snprintf(u->why, sizeof u->why, "invalid: NaN is born here in %lld elements",
+               (long long)a->born_nan);
+      break;
+    case ASSAY_VERDICT_UNDERFLOW:
+      snprintf(u->why, sizeof u->why, "underflow: %lld elements vanish below %.3g",
+               (long long)a->underflowed,
+               a->layer ? assay_format_info(a->layer->format)->min_subnormal : 0);
+      break;
+    default:
+      snprintf(u->why, sizeof u->why, "error: RMS %.3g of values up to %.3g",
+               assay_error_sum_rms(&a->own), value);
+  }
+  return NULL;
+}
+
+// Layers that the engine was seen to fail in, then those whose truth passes the range while what they read is
+// within it; what lies behind them is counted.
+static assay_status_t find_culprits(assay_check_t* c) {
+  size_t n = assay_account_layer_count(c->account);
+  for (size_t i = 0; i < n; i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (a->verdict == ASSAY_VERDICT_OVERFLOW)
+      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_OVERFLOW, true));
+  }
+  for (size_t i = 0; i < n; i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (!(a->truth_max > range_of(a))) continue;
+    if (a->truth_max_in <= range_of(a) && a->verdict != ASSAY_VERDICT_OVERFLOW)
+      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_OVERFLOW, false));
+    c->n_behind += a->truth_max_in > range_of(a);
+  }
+  for (size_t i = 0; i < n; i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (a->verdict == ASSAY_VERDICT_INVALID)
+      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_INVALID, true));
+  }
+  return NULL;
+}
+
+// Without overflow: the layers whose own error is largest against what they hold.
+static assay_status_t rank_by_error(assay_check_t* c) {
+  enum { SHOWN = 5 };
+  double limit = (double)INFINITY;
+  for (int k = 0; k < SHOWN; k++) {
+    const assay_layer_account_t* worst = NULL;
+    double worst_ratio = 0;
+    for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+      const assay_layer_account_t* a = assay_account_layer(c->account, i);
+      double scale = sqrt(a->own.sum_ref2), ratio = scale > 0 ? sqrt(a->own.sum_err2) / scale : 0;
+      if (ratio > worst_ratio && ratio < limit) {
+        worst = a;
+        worst_ratio = ratio;
+      }
+    }
+    if (!worst) break;
+    limit = worst_ratio;
+    ASSAY_TRY(add_culprit(c, worst, worst->verdict, true));
+  }
+  return NULL;
+}
+
+// ---- blame --------------------------------------------------------------------------------------
+
+// Golden's own rounding and that of the stored constants: exporters fold and round to fp32, which was seen to
+// move outputs by up to 1e-7 of the largest value. Ten times that, and more, is the export's.
+static bool differs_from_golden(const assay_output_check_t* o) {
+  return o->has_golden &&
+         (o->golden.mismatched || o->golden.max_abs > 1e-6 * fmax(o->golden.ref_max, 1e-300));
+}
+
+static assay_blame_t find_blame(const assay_check_t* c) {
+  for (size_t i = 0; i < c->n_outputs; i++)
+    if (differs_from_golden(&c->outputs[i])) return ASSAY_BLAME_EXPORT;
+  if (c->faithful) return ASSAY_BLAME_NONE;
+  bool lowered = c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules;
+  if (c->n_culprits && !lowered) return ASSAY_BLAME_MODEL;
+  return lowered ? ASSAY_BLAME_PRECISION : ASSAY_BLAME_ENGINE;
+}
+
+static void audit_constants(assay_check_t* c) {
+  double max = assay_format_info(c->options.precision.format)->max;
+  for (size_t g = 0; g < c->model->n_graphs; g++) {
+    const assay_graph_t* graph = c->model->graphs[g];
+    for (size_t i = 0; i < graph->n_initializers; i++) {
+      const assay_value_t* v = graph->initializers[i];
+      assay_tensor_t* wide = NULL;
+      if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR ||
+          v->constant->type != ASSAY_TYPE_FLOAT)
+        continue;
+      assay_status_t st = assay_tensor_widen(v->constant, &wide);
+      assay_status_free(st);  // a constant too large to widen was too large to run
+      if (!wide) continue;
+      bool past = false;
+      for (int64_t k = 0; k < wide->size; k++) {
+        double x = fabs(assay_f64(wide)[k]);
+        past |= x > max && x <= 0x1.fffffep127;
+      }
+      assay_tensor_release(wide);
+      if (!past) continue;
+      if (!c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
+    }
+  }
+}
+
+static void count_absorbed(assay_check_t* c) {
+  if (!c->faithful) return;
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+    assay_verdict_t v = assay_account_layer(c->account, i)->verdict;
+    c->n_absorbed += v >= ASSAY_VERDICT_FLIPPED;
+  }
+}
+
+// ---- the whole ------------------------------------------------------------------------------------
+
+
+static void report_progress(void* user, double fraction) {
+  const assay_check_options_t* o = user;
+  if (o->progress) o->progress(o->user, "running", fraction);
+}
+
+static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
+                          const assay_samples_t* golden) {
+  assay_account_options_t account = {.unquantized = c->options.unquantized,
+                                     .progress = report_progress,
+                                     .user = &c->options};
+  ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, c->options.seed, &c->plan));
+  ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &account, &c->account));
+  ASSAY_TRY(assay_outputs_create(c->model->graph, &c->outputs));
+  c->n_outputs = c->model->graph->n_outputs;
+  c->n_samples = inputs->n;
+  ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.min_cosine,
+                              c->outputs, &c->faithful));
+  audit_constants(c);
+  count_absorbed(c);
+  bool numbers_hold = c->faithful;
+  if (!numbers_hold) ASSAY_TRY(find_culprits(c));
+  if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_error(c));
+  c->blame = find_blame(c);
+  if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
+  if (!numbers_hold && c->blame != ASSAY_BLAME_MODEL && !c->options.no_fix)
+    ASSAY_TRY(assay_fix_search(c, inputs, golden));
+  return NULL;
+}
+
+assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,
+                               const assay_samples_t* inputs, const assay_samples_t* golden,
+                               assay_check_t** out) {
+  assay_check_t* c = NULL;
+  ASSAY_TRY(ASSAY_NEW(&c));
+  c->model = assay_model_retain(model);
+  c->options = *options;
+  options->precision = (assay_precision_t){0};
+  assay_status_t st = run(c, inputs, golden);
+  if (st) return assay_check_destroy(c), st;
+  *out = c;
+  return NULL;
+}
+
+void assay_check_destroy(assay_check_t* c) {
+  if (!c) return;
+  assay_account_destroy(c->account);
+  assay_plan_destroy(c->plan);
+  assay_precision_deinit(&c->options.precision);
+  assay_free(c->outputs);
+  assay_free(c->culprits);
+  assay_free(c->fix.nodes);
+  assay_free(c->fix.outputs);
+  assay_model_release(c->model);
+  assay_free(c);
+}

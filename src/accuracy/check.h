@@ -1,0 +1,82 @@
+// The main job: run a model in a precision beside its truth, say what went wrong, and find a verified fix.
+#ifndef ASSAY_ACCURACY_CHECK_H_
+#define ASSAY_ACCURACY_CHECK_H_
+
+#include "accuracy/account.h"
+#include "accuracy/samples.h"
+
+typedef enum assay_blame {
+  ASSAY_BLAME_NONE = 0,
+  ASSAY_BLAME_PRECISION,
+  ASSAY_BLAME_ENGINE,
+  ASSAY_BLAME_EXPORT,
+  ASSAY_BLAME_MODEL,
+  ASSAY_BLAME_INPUT,
+} assay_blame_t;
+const char* assay_blame_name(assay_blame_t b);
+
+// Why a layer is to blame.
+typedef struct assay_culprit {
+  const assay_layer_account_t* account;
+  assay_verdict_t verdict;
+  bool born;       // the engine was seen to fail here; false: it would, once those before are mended
+  char why[256];   // "overflow: 5.98e+05, fp16 ends at 65504"
+} assay_culprit_t;
+
+// One graph output over all samples.
+typedef struct assay_output_check {
+  const assay_value_t* value;
+  assay_error_sum_t error;        // engine against truth
+  assay_error_sum_t golden;       // truth against golden, if has_golden
+  assay_error_sum_t engine_golden; // engine against golden
+  bool has_golden, is_float, faithful;
+  int64_t differing;                // elements, where not float
+} assay_output_check_t;
+
+typedef struct assay_fix {
+  const assay_node_t** nodes;       // to be kept in `format`
+  size_t n_nodes;
+  assay_format_t format;
+  bool verified;                    // ran, and every output was faithful
+  assay_output_check_t* outputs;    // of the verifying run
+  int runs;                         // verification runs made
+} assay_fix_t;
+
+typedef struct assay_check_options {
+  assay_precision_t precision;
+  const char* precision_name;       // as the user wrote it, for the report
+  const assay_backend_t* backend;
+  bool unquantized, no_fix;
+  double min_cosine;                // 0.999
+  uint64_t seed;
+  void (*progress)(void* user, const char* what, double fraction);
+  void* user;
+} assay_check_options_t;
+
+typedef struct assay_check {
+  assay_model_t* model;             // prepared; retained
+  assay_plan_t* plan;
+  assay_account_t* account;
+  assay_check_options_t options;    // with the precision taken over
+  size_t n_samples;
+  bool faithful;
+  assay_blame_t blame;
+  assay_output_check_t* outputs;    // by graph output
+  size_t n_outputs;
+  assay_culprit_t* culprits;        // most to blame first
+  size_t n_culprits, cap_culprits;
+  size_t n_behind;                  // further layers whose values pass the range behind the culprits
+  size_t n_absorbed;                // layers with overflow, underflow or flips that no output shows
+  bool has_fix;
+  assay_fix_t fix;
+  size_t constants_out_of_range;    // initializers with finite elements past the format's range
+  const char* first_constant_out_of_range;
+} assay_check_t;
+
+// Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is no error.
+assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,
+                               const assay_samples_t* inputs, const assay_samples_t* golden,
+                               assay_check_t** out) ASSAY_MUST_USE;
+void assay_check_destroy(assay_check_t* c);  // NULL is allowed
+
+#endif  // ASSAY_ACCURACY_CHECK_H_

@@ -1,0 +1,153 @@
+#include "accuracy/fix.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+
+enum { MAX_RUNS = 6 };
+
+typedef struct search {
+  assay_check_t* check;
+  bool* chosen;        // by node id: in fp32
+  size_t n_chosen;
+} search_t;
+
+static bool in_range(const assay_layer_account_t* a, double x) {
+  return !a->layer || x <= assay_format_info(a->layer->format)->max;
+}
+
+static void choose(search_t* s, const assay_node_t* n) {
+  if (s->chosen[n->id]) return;
+  s->chosen[n->id] = true;
+  s->n_chosen++;
+}
+
+// Every layer whose own values leave the range, and those that read such values: a reader in the low format would
+// round them to infinity on their way in.
+static void choose_by_range(search_t* s, const assay_account_t* account) {
+  for (size_t i = 0; i < assay_account_layer_count(account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(account, i);
+    bool low = a->layer && a->layer->format != ASSAY_FORMAT_FP32;
+    if (!low) continue;
+    bool out = a->stores_float && !in_range(a, a->truth_max);
+    bool in = a->stores_float && !in_range(a, a->truth_max_in);
+    bool failed = a->verdict == ASSAY_VERDICT_OVERFLOW || a->verdict == ASSAY_VERDICT_INVALID;
+    if (out || in || failed) choose(s, a->node);
+  }
+}
+
+// The `n` layers with the largest own error against what they hold that are not chosen yet.
+static void choose_by_error(search_t* s, const assay_account_t* account, size_t n) {
+  for (; n; n--) {
+    const assay_node_t* worst = NULL;
+    double worst_ratio = 0;
+    for (size_t i = 0; i < assay_account_layer_count(account); i++) {
+      const assay_layer_account_t* a = assay_account_layer(account, i);
+      double ratio = a->own.sum_ref2 > 0 ? a->own.sum_err2 / a->own.sum_ref2 : 0;
+      if (s->chosen[a->node->id] || ratio <= worst_ratio) continue;
+      worst = a->node;
+      worst_ratio = ratio;
+    }
+    if (!worst) return;
+    choose(s, worst);
+  }
+}
+
+// The precision of the check with the chosen layers in fp32.
+static assay_status_t precision_of(const search_t* s, assay_precision_t* out) {
+  const assay_precision_t* asked = &s->check->options.precision;
+  const assay_model_t* m = s->check->model;
+  assay_str_t text = {0};
+  for (size_t r = 0; r < asked->n_rules; r++)
+    assay_str_printf(&text, "%s%s:%s", text.len ? "," : "", asked->rules[r].pattern,
+                     assay_format_name(asked->rules[r].format));
+  for (size_t g = 0; g < m->n_graphs; g++) {
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      if (!s->chosen[n->id]) continue;
+      if (text.len) assay_str_append(&text, ",");
+      assay_precision_print(&n, 1, ASSAY_FORMAT_FP32, &text);
+    }
+  }
+  *out = (assay_precision_t){.format = asked->format, .accumulator = asked->accumulator};
+  assay_status_t st = assay_str_status(&text);
+  if (!st) st = assay_precision_parse(out, assay_str_get(&text));
+  assay_str_deinit(&text);
+  return st;
+}
+
+// Runs with the layers chosen so far. If that is not faithful, *out_next is the account to choose more from.
+static assay_status_t verify(search_t* s, const assay_samples_t* inputs,
+                             const assay_samples_t* golden, assay_plan_t** out_plan,
+                             assay_account_t** out_account, bool* out_faithful) {
+  assay_check_t* c = s->check;
+  assay_precision_t precision = {0};
+  assay_account_options_t options = {.unquantized = c->options.unquantized};
+  assay_status_t st = precision_of(s, &precision);
+  if (!st) st = assay_plan_create(c->model, &precision, c->options.seed, out_plan);
+  assay_precision_deinit(&precision);
+  if (!st) st = assay_account_create(*out_plan, c->options.backend, &options, out_account);
+  assay_free(c->fix.outputs);
+  c->fix.outputs = NULL;
+  if (!st) st = assay_outputs_create(c->model->graph, &c->fix.outputs);
+  if (!st)
+    st = assay_run_samples(*out_account, c->model, inputs, golden, c->options.min_cosine,
+                           c->fix.outputs, out_faithful);
+  c->fix.runs++;
+  return st;
+}
+
+static assay_status_t record(search_t* s) {
+  assay_check_t* c = s->check;
+  assay_free(c->fix.nodes);
+  c->fix.nodes = NULL;
+  c->fix.n_nodes = 0;
+  ASSAY_TRY(assay_new_array(s->n_chosen, sizeof *c->fix.nodes, &c->fix.nodes));
+  for (size_t g = 0; g < c->model->n_graphs; g++)
+    for (size_t i = 0; i < c->model->graphs[g]->n_nodes; i++)
+      if (s->chosen[c->model->graphs[g]->nodes[i]->id])
+        c->fix.nodes[c->fix.n_nodes++] = c->model->graphs[g]->nodes[i];
+  c->fix.format = ASSAY_FORMAT_FP32;
+  c->has_fix = true;
+  return NULL;
+}
+
+static assay_status_t search(search_t* s, const assay_samples_t* inputs,
+                             const assay_samples_t* golden) {
+  assay_check_t* c = s->check;
+  assay_plan_t* plan = NULL;
+  assay_account_t* account = NULL;
+  assay_status_t st = NULL;
+  size_t step = 1;
+  for (int run = 0; !st && run < MAX_RUNS; run++) {
+    const assay_account_t* seen = account ? account : c->account;
+    size_t before = s->n_chosen;
+    choose_by_range(s, seen);
+    if (s->n_chosen == before) {
+      choose_by_error(s, seen, step);
+      step *= 4;
+    }
+    if (s->n_chosen == before) break;
+    assay_account_destroy(account);
+    assay_plan_destroy(plan);
+    account = NULL;
+    plan = NULL;
+    if (c->options.progress) c->options.progress(c->options.user, "verifying a fix", 0);
+    st = verify(s, inputs, golden, &plan, &account, &c->fix.verified);
+    if (c->fix.verified) break;
+  }
+  assay_account_destroy(account);
+  assay_plan_destroy(plan);
+  return st ? st : record(s);
+}
+
+assay_status_t assay_fix_search(assay_check_t* check, const assay_samples_t* inputs,
+                                const assay_samples_t* golden) {
+  search_t s = {.check = check};
+  ASSAY_TRY(assay_new_array((size_t)check->model->n_node_ids, sizeof *s.chosen, &s.chosen));
+  assay_status_t st = search(&s, inputs, golden);
+  assay_free(s.chosen);
+  return st;
+}

@@ -1,0 +1,20 @@
+// The fix: the fewest layers in higher precision, found from the account and verified by running.
+#ifndef ASSAY_ACCURACY_FIX_H_
+#define ASSAY_ACCURACY_FIX_H_
+
+#include "accuracy/check.h"
+
+// Fills check->fix (has_fix) after an unfaithful run: layers that make or read values past the format's range go to
+// fp32; the model is run again; layers that then fail are added, a few times at most.
+assay_status_t assay_fix_search(assay_check_t* check, const assay_samples_t* inputs,
+                                const assay_samples_t* golden) ASSAY_MUST_USE;
+
+// Shared with check.c: statistics for each graph output, and runs of all samples that fill them.
+assay_status_t assay_outputs_create(const assay_graph_t* g,
+                                    assay_output_check_t** out) ASSAY_MUST_USE;
+assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
+                                 const assay_samples_t* inputs, const assay_samples_t* golden,
+                                 double min_cosine, assay_output_check_t* outputs,
+                                 bool* out_faithful) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCURACY_FIX_H_

@@ -1,0 +1,238 @@
+#include "accuracy/samples.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "formats/format.h"
+
+void assay_samples_deinit(assay_samples_t* s) {
+  for (size_t i = 0; s->at && i < s->n * s->n_values; i++) assay_tensor_release(s->at[i]);
+  assay_free(s->at);
+  assay_str_deinit(&s->notes);
+  *s = (assay_samples_t){0};
+}
+
+assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample) {
+  return s->at + sample * s->n_values;
+}
+
+static assay_status_t allocate(assay_samples_t* s, size_t n, size_t n_values) {
+  size_t total;
+  if (__builtin_mul_overflow(n, n_values, &total)) return assay_status_no_memory();
+  ASSAY_TRY(assay_new_array(total, sizeof *s->at, &s->at));
+  s->n = n;
+  s->n_values = n_values;
+  return NULL;
+}
+
+// ---- cutting arrays -----------------------------------------------------------------------------
+
+// How an array relates to what the model declares.
+typedef struct cut {
+  int64_t n;       // samples in it
+  bool extra_dim;  // the leading dimension counts samples and is dropped
+} cut_t;
+
+static bool dim_fits(const assay_dim_t* want, int64_t have) {
+  int64_t d;
+  return !assay_dim_value(want, &d) || d == have;
+}
+
+static bool tail_fits(const assay_valtype_t* want, const assay_tensor_t* t, int want_from,
+                      int have_from) {
+  if (want->rank - want_from != t->rank - have_from) return false;
+  for (int i = want_from; i < want->rank; i++)
+    if (!dim_fits(want->dims[i], t->dims[have_from + i - want_from])) return false;
+  return true;
+}
+
+static bool find_cut(const assay_valtype_t* want, const assay_tensor_t* t, cut_t* out) {
+  int64_t lead;
+  *out = (cut_t){1, false};
+  if (!want || !want->has_shape || t->kind != ASSAY_KIND_TENSOR) return true;
+  if (tail_fits(want, t, 0, 0)) return true;
+  if (want->rank == t->rank && want->rank && tail_fits(want, t, 1, 1) &&
+      assay_dim_value(want->dims[0], &lead) && lead > 0 && t->dims[0] % lead == 0) {
+    out->n = t->dims[0] / lead;
+    return out->n > 0;
+  }
+  if (tail_fits(want, t, 0, 1)) {
+    *out = (cut_t){t->dims[0], true};
+    return t->dims[0] > 0;
+  }
+  return false;
+}
+
+// Sample k of an array: a view where elements take whole bytes.
+static assay_status_t slice(assay_tensor_t* t, const cut_t* cut, int64_t k, assay_tensor_t** out) {
+  if (cut->n == 1 && !cut->extra_dim) return *out = assay_tensor_retain(t), NULL;
+  int64_t dims[ASSAY_MAX_RANK];
+  int rank = t->rank - cut->extra_dim;
+  memcpy(dims, t->dims + cut->extra_dim, (size_t)rank * sizeof *dims);
+  if (!cut->extra_dim) dims[0] /= cut->n;
+  int64_t size = assay_dims_product(dims, 0, rank);
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen(t, &wide));
+  assay_status_t st = assay_tensor_create(t->type, rank, dims, out);
+  size_t bytes = assay_store_elem_bytes(wide->store);
+  const char* from = (const char*)wide->data + (size_t)(k * size) * bytes;
+  if (!st && wide->store == ASSAY_STORE_STR) {
+    const assay_string_t* s = assay_strings(wide) + k * size;
+    for (int64_t i = 0; !st && i < size; i++)
+      st = assay_tensor_set_string(*out, i, s[i].text, s[i].len);
+    if (st) assay_tensor_release(*out);
+  } else if (!st && size) {
+    memcpy((*out)->data, from, (size_t)size * bytes);
+  }
+  assay_tensor_release(wide);
+  return st;
+}
+
+// Converts between float types, or between integer types where every element fits.
+static assay_status_t convert(assay_tensor_t* t, assay_type_t type, const char* name,
+                              assay_tensor_t** out) {
+  if (t->kind != ASSAY_KIND_TENSOR || t->type == type || !type)
+    return *out = assay_tensor_retain(t), NULL;
+  bool floats = assay_type_is_float(t->type) && assay_type_is_float(type);
+  bool numbers = assay_type_store(t->type) == ASSAY_STORE_I64 && t->type != ASSAY_TYPE_STRING;
+  assay_tensor_t* wide = NULL;
+  if (!floats && !numbers)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' holds %s; the model wants %s", name,
+                       assay_type_name(t->type), assay_type_name(type));
+  ASSAY_TRY(assay_tensor_widen(t, &wide));
+  assay_status_t st = assay_tensor_create(type, t->rank, t->dims, out);
+  if (st) return assay_tensor_release(wide), st;
+  for (int64_t i = 0; !st && i < t->size; i++) {
+    if (floats) {
+      assay_f64(*out)[i] = assay_format_round(assay_type_format(type), assay_f64(wide)[i],
+                                              ASSAY_OVERFLOW_IEEE);
+    } else if (assay_type_is_float(type)) {
+      assay_f64(*out)[i] = (double)assay_i64(wide)[i];
+    } else {
+      int64_t x = assay_i64(wide)[i];
+      assay_i64(*out)[i] = x;
+      if (assay_type_wrap(type, x) != x)
+        st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' holds %lld, which is not a %s", name,
+                         (long long)x, assay_type_name(type));
+    }
+  }
+  assay_tensor_release(wide);
+  if (st) assay_tensor_release(*out);
+  return st;
+}
+
+static assay_status_t one_array(assay_samples_t* s, size_t value, const assay_value_t* v,
+                                assay_tensor_t* t, const cut_t* cut) {
+  const assay_valtype_t* want = v->type ? v->type : v->declared;
+  assay_tensor_t* typed = NULL;
+  bool tensor = want && want->kind == ASSAY_KIND_TENSOR;
+  ASSAY_TRY(convert(t, tensor ? want->elem : ASSAY_TYPE_UNDEFINED, v->name, &typed));
+  if (typed->type != t->type)
+    assay_str_printf(&s->notes, "note: array '%s' holds %s and was converted to %s\n", v->name,
+                     assay_type_name(t->type), assay_type_name(typed->type));
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && k < s->n; k++)
+    st = slice(typed, cut, cut->n == 1 ? 0 : (int64_t)k, &s->at[k * s->n_values + value]);
+  assay_tensor_release(typed);
+  return st;
+}
+
+assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* const* values,
+                                      size_t n_values, bool required, assay_samples_t* out) {
+  cut_t* cuts = NULL;
+  int64_t n = 1;
+  ASSAY_TRY(assay_new_array(n_values, sizeof *cuts, &cuts));
+  assay_status_t st = NULL;
+  const char* widest = "";
+  for (size_t i = 0; !st && i < n_values; i++) {
+    const assay_value_t* v = values[i];
+    const assay_valtype_t* want = v->type ? v->type : v->declared;
+    assay_tensor_t* t = assay_set_find(set, v->name);
+    if (!t) {
+      if (required && !v->constant)
+        st = ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no array for input '%s' (%s)", v->name,
+                         ASSAY_VALTYPE_TEXT(want));
+      continue;
+    }
+    if (!find_cut(want, t, &cuts[i]))
+      st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' has shape %s; the model wants %s",
+                       v->name, ASSAY_DIMS_TEXT(t), ASSAY_VALTYPE_TEXT(want));
+    else if (cuts[i].n != 1 && n != 1 && cuts[i].n != n)
+      st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' holds %lld samples, '%s' holds %lld",
+                       v->name, (long long)cuts[i].n, widest, (long long)n);
+    else if (cuts[i].n != 1) {
+      n = cuts[i].n;
+      widest = v->name;
+    }
+  }
+  if (!st) st = allocate(out, (size_t)n, n_values);
+  for (size_t i = 0; !st && i < n_values; i++) {
+    assay_tensor_t* t = assay_set_find(set, values[i]->name);
+    if (t) st = one_array(out, i, values[i], t, &cuts[i]);
+  }
+  for (size_t k = 0; !st && k < set->n; k++) {
+    bool used = false;
+    for (size_t i = 0; i < n_values; i++) used |= strcmp(values[i]->name, set->names[k]) == 0;
+    if (!used) assay_str_printf(&out->notes, "note: array '%s' is not used\n", set->names[k]);
+  }
+  assay_free(cuts);
+  if (!st) st = assay_str_status(&out->notes);
+  if (st) assay_samples_deinit(out);
+  return st;
+}
+
+// ---- generating ---------------------------------------------------------------------------------
+
+// The number of rows that an integer input picks from, as far as Gathers that read it directly tell.
+static int64_t index_range(const assay_model_t* m, const assay_value_t* v) {
+  int64_t range = 0;
+  for (size_t i = 0; i < m->graph->n_nodes; i++) {
+    const assay_node_t* n = m->graph->nodes[i];
+    if (strcmp(n->op_type, "Gather") != 0 || n->n_inputs < 2 || n->inputs[1] != v) continue;
+    const assay_valtype_t* data = n->inputs[0] ? n->inputs[0]->type : NULL;
+    const assay_attr_t* axis = assay_node_attr(n, "axis");
+    int64_t a = axis ? axis->u.i : 0, d;
+    if (!data || !data->has_shape) continue;
+    if (a < 0) a += data->rank;
+    if (a >= 0 && a < data->rank && assay_dim_value(data->dims[a], &d) && (!range || d < range))
+      range = d;
+  }
+  return range > 0 ? range : 2;
+}
+
+static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* v, uint64_t seed,
+                                   assay_tensor_t** out) {
+  const assay_valtype_t* t = v->type ? v->type : v->declared;
+  int64_t dims[ASSAY_MAX_RANK] = {0};
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape ||
+      (!assay_type_is_float(t->elem) && assay_type_store(t->elem) != ASSAY_STORE_I64))
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "cannot make up values for input '%s' (%s); give a file",
+                       v->name, ASSAY_VALTYPE_TEXT(t));
+  for (int i = 0; i < t->rank; i++)
+    if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = 1;
+  ASSAY_TRY(assay_tensor_create(t->elem, t->rank, dims, out));
+  assay_random_t r = assay_random_make(seed, v->name);
+  int64_t range = index_range(m, v);
+  for (int64_t i = 0; i < (*out)->size; i++) {
+    if (assay_type_is_float(t->elem))
+      assay_f64(*out)[i] = assay_format_round(assay_type_format(t->elem),
+                                              assay_random_normal(&r, (uint64_t)i),
+                                              ASSAY_OVERFLOW_SATURATE);
+    else
+      assay_i64(*out)[i] = assay_type_wrap(
+          t->elem, (int64_t)(assay_random_uniform(&r, (uint64_t)i) * (double)range));
+  }
+  return NULL;
+}
+
+assay_status_t assay_samples_generate(const assay_model_t* model, uint64_t seed,
+                                      assay_samples_t* out) {
+  const assay_graph_t* g = model->graph;
+  assay_status_t st = allocate(out, 1, g->n_inputs);
+  for (size_t i = 0; !st && i < g->n_inputs; i++)
+    if (!g->inputs[i]->constant) st = generate_one(model, g->inputs[i], seed, &out->at[i]);
+  if (st) assay_samples_deinit(out);
+  return st;
+}

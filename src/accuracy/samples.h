@@ -1,0 +1,34 @@
+// The inputs of a run: from files or generated, one or several samples.
+#ifndef ASSAY_ACCURACY_SAMPLES_H_
+#define ASSAY_ACCURACY_SAMPLES_H_
+
+#include "base/str.h"
+#include "io/set.h"
+#include "ir/ir.h"
+
+typedef struct assay_samples {
+  size_t n;               // samples
+  size_t n_values;        // graph inputs (or outputs)
+  assay_tensor_t** at;    // [sample * n_values + value]; NULL: not given (an initializer stands in)
+  assay_str_t notes;      // lines for the user: arrays ignored, types converted
+} assay_samples_t;
+
+void assay_samples_deinit(assay_samples_t* s);
+assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample);
+
+// Cuts named arrays into samples for these values of a graph (its inputs, or its outputs for golden).
+// Arrays are matched by name; others are ignored with a note. Where the model's leading dimension
+// is fixed and an array holds several times as much, or has one dimension more, they are several samples; an array
+// that holds one stands in all of them. float64 given for float32 and the like is converted with a note.
+//   required  an array must be there for each value without initializer
+// Errors: NOT_FOUND an input has no array; INVALID_ARGUMENT a shape or type does not fit.
+assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* const* values,
+                                      size_t n_values, bool required,
+                                      assay_samples_t* out) ASSAY_MUST_USE;
+
+// One sample drawn from `seed`: normal floats, integers within the range of what they index. Dimensions
+// without a number are 1.
+assay_status_t assay_samples_generate(const assay_model_t* model, uint64_t seed,
+                                      assay_samples_t* out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCURACY_SAMPLES_H_

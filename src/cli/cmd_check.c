@@ -1,0 +1,268 @@
+// assay check: the main job.
+#include <libgen.h>
+#include <string.h>
+
+#include "accuracy/check.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "cli/inputs.h"
+#include "formats/format.h"
+#include "io/json.h"
+#include "io/npz.h"
+#include "onnx/onnx.h"
+#include "passes/mixed.h"
+#include "report/report.h"
+
+typedef struct args {
+  const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
+  const char* output_folder;
+  opt_list_t inputs, shapes;
+  double min_cosine;
+  int64_t seed;
+  bool no_fix;
+} args_t;
+
+// Everything that a check holds on to, freed together.
+typedef struct job {
+  assay_model_t* model;
+  assay_samples_t inputs, golden;
+  cli_shapes_t shapes;
+  assay_check_options_t options;
+  assay_check_t* check;
+  char* files[2];
+  size_t n_files;
+} job_t;
+
+static void job_deinit(job_t* j) {
+  assay_check_destroy(j->check);
+  assay_precision_deinit(&j->options.precision);
+  assay_samples_deinit(&j->inputs);
+  assay_samples_deinit(&j->golden);
+  cli_shapes_free(&j->shapes);
+  assay_model_release(j->model);
+  for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
+}
+
+static void show_progress(void* user, const char* what, double fraction) {
+  (void)user;
+  assay_cli_progress(what, fraction);
+}
+
+static bool has_quantization(const assay_model_t* m) {
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_op_t* op = m->graphs[g]->nodes[i]->op;
+      if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
+    }
+  return false;
+}
+
+static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
+                                      assay_check_options_t* o) {
+  o->precision.format = ASSAY_FORMAT_FP32;
+  o->precision_name = a->precision ? a->precision : "as declared";
+  if (a->precision && strcmp(a->precision, "int8") == 0) {
+    if (!has_quantization(m))
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                         "--precision int8 needs a model with QuantizeLinear and DequantizeLinear (or QLinear "
+                         "operators): this one has none, and Assay does not quantize models yet");
+  } else if (a->precision) {
+    o->precision.format = assay_format_parse(a->precision);
+    if (!assay_format_info(o->precision.format)->is_float)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "unknown precision '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...",
+                         a->precision);
+  }
+  if (a->accumulate) {
+    o->precision.accumulator = assay_format_parse(a->accumulate);
+    if (!assay_format_info(o->precision.accumulator)->is_float)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'; use fp32 or fp16",
+                         a->accumulate);
+  }
+  return a->layer_precision ? assay_precision_parse(&o->precision, a->layer_precision) : NULL;
+}
+
+static assay_status_t read_golden(const args_t* a, job_t* j) {
+  assay_set_t set = {0};
+  if (!a->golden) return NULL;
+  assay_status_t st = assay_npz_read(a->golden, &set);
+  const assay_graph_t* g = j->model->graph;
+  if (!st) st = assay_samples_from_set(&set, g->outputs, g->n_outputs, false, &j->golden);
+  bool any = false;
+  for (size_t i = 0; !st && i < g->n_outputs; i++)
+    any |= j->golden.n && assay_samples_get(&j->golden, 0)[i] != NULL;
+  if (!st && !any)
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "'%s' has no array with the name of an output (such as '%s')", a->golden,
+                     g->n_outputs ? g->outputs[0]->name : "");
+  if (!st && j->golden.n != j->inputs.n && j->golden.n != 1)
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", a->golden,
+                     j->golden.n, j->inputs.n);
+  assay_set_deinit(&set);
+  return st;
+}
+
+// ---- the fix's files ------------------------------------------------------------------------------
+
+// FOLDER/STEM + end, in memory of its own.
+static assay_status_t beside(const args_t* a, const char* end, char** out) {
+  const char* slash = strrchr(a->model, '/');
+  const char* base = slash ? slash + 1 : a->model;
+  const char* dot = strrchr(base, '.');
+  int stem = (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base));
+  assay_str_t s = {0};
+  if (a->output_folder) assay_str_printf(&s, "%s/", a->output_folder);
+  assay_str_printf(&s, "%.*s%s", stem, base, end);
+  if (s.failed) return assay_str_deinit(&s), assay_status_no_memory();
+  *out = s.text;
+  return NULL;
+}
+
+static assay_status_t write_mixed(const job_t* j, const char* path) {
+  const assay_model_t* m = j->check->model;
+  const assay_layers_t* layers = assay_plan_layers(j->check->plan);
+  assay_format_t* formats = NULL;
+  assay_model_t* mixed = NULL;
+  ASSAY_TRY(assay_new_array((size_t)m->n_node_ids, sizeof *formats, &formats));
+  for (int i = 0; i < m->n_node_ids; i++) {
+    int l = layers->layer_of_node[i];
+    formats[i] = l < 0 ? ASSAY_FORMAT_FP32 : layers->layers[l].format;
+  }
+  for (size_t i = 0; i < j->check->fix.n_nodes; i++)
+    formats[j->check->fix.nodes[i]->id] = j->check->fix.format;
+  assay_status_t st = assay_mixed_create(m, formats, &mixed);
+  if (!st) st = assay_onnx_write(mixed, path, NULL);
+  assay_model_release(mixed);
+  assay_free(formats);
+  return st;
+}
+
+static assay_status_t write_options(const job_t* j, const char* path) {
+  assay_str_t s = {0};
+  assay_str_append(&s, "# assay and trtexec options that keep these layers in fp32\n--layer-precision '");
+  assay_report_layer_precision(&j->check->fix, &s);
+  assay_str_append(&s, "'\n");
+  assay_report_trtexec(&j->check->fix, &s);
+  assay_str_append(&s, "\n");
+  assay_status_t st = assay_str_status(&s);
+  if (!st) st = assay_file_write(path, assay_str_get(&s), s.len);
+  assay_str_deinit(&s);
+  return st;
+}
+
+static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
+  assay_format_t f = j->check->options.precision.format;
+  if (!j->check->has_fix || !j->check->fix.n_nodes) return NULL;
+  if (f == ASSAY_FORMAT_FP16 || f == ASSAY_FORMAT_BF16) {
+    ASSAY_TRY(beside(a, ".fixed.onnx", &j->files[j->n_files]));
+    ASSAY_TRY(write_mixed(j, j->files[j->n_files++]));
+  }
+  ASSAY_TRY(beside(a, ".fix.txt", &j->files[j->n_files]));
+  return write_options(j, j->files[j->n_files++]);
+}
+
+// ---- the whole ------------------------------------------------------------------------------------
+
+static assay_status_t tell(const args_t* a, const job_t* j) {
+  assay_report_names_t names = {.model = a->model,
+                                .target = j->options.backend->name,
+                                .precision = j->options.precision_name,
+                                .files = (const char* const*)j->files,
+                                .n_files = j->n_files,
+                                .golden = a->golden};
+  assay_str_t text = {0};
+  assay_status_t st = NULL;
+  bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
+  if (!json_to_stdout) {
+    st = assay_report_text(j->check, &names, &text);
+    fputs(assay_str_get(&text), stdout);
+    assay_str_deinit(&text);
+  }
+  if (st || !a->json) return st;
+  json_t* json = NULL;
+  ASSAY_TRY(assay_report_json(j->check, &names, &json));
+  if (json_to_stdout) {
+    if (json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17))) st = assay_status_no_memory();
+    fputc('\n', stdout);
+  } else {
+    st = assay_json_write(a->json, json, 1);
+  }
+  json_decref(json);
+  return st;
+}
+
+static int run_job(args_t* a, job_t* j) {
+  assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  j->options = (assay_check_options_t){
+      .backend = assay_backend_find(a->target ? a->target : "emu"),
+      .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
+      .no_fix = a->no_fix,
+      .min_cosine = a->min_cosine != 0 ? a->min_cosine : 0.999,
+      .seed = (uint64_t)a->seed,
+      .progress = show_progress};
+  if (!j->options.backend)
+    return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
+  st = parse_precision(a, j->model, &j->options);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
+  if (!st) st = read_golden(a, j);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
+  assay_cli_progress("", 1);
+  if (st) {
+    bool pattern = assay_status_code(st) == ASSAY_INVALID_ARGUMENT;
+    return assay_cli_fail(st, pattern ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
+  }
+  st = hand_over_fix(a, j);
+  if (!st) st = tell(a, j);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
+  return j->check->faithful ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
+}
+
+static int run(void* p) {
+  job_t j = {0};
+  int code = run_job(p, &j);
+  job_deinit(&j);
+  return code;
+}
+
+static const opt_t options[] = {
+    {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true},
+    {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
+     "format of float32 values: fp16, bf16, tf32, fp32, fp8e4m3 ...\n(default: as declared)", false},
+    {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
+     "'PATTERN:FORMAT,...' on names of nodes and outputs; later\nrules win; \\ escapes , : * ? [", false},
+    {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
+     "what sums are kept in (default: fp32)", false},
+    {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
+     "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},
+    {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
+     "the original framework's outputs (.npz)", false},
+    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default)", false},
+    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
+     "shape of an input, such as image=1x3x224x224", false},
+    {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
+     "unquantized: quantization counts as error, not as the model", false},
+    {"--min-cosine", 0, OPT_FLOAT, offsetof(args_t, min_cosine), "X",
+     "each output's cosine with truth must reach it (default: 0.999)", false},
+    {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
+    {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
+     "where the fix's files go (default: here)", false},
+    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+    {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    {0}};
+
+const verb_t assay_verb_check = {
+    .name = "check",
+    .summary = "run a model in a precision beside its float64 truth; explain and fix",
+    .usage = "MODEL [options]",
+    .examples =
+        "  assay check model.onnx --precision fp16 --inputs inputs.npz --golden golden.npz\n"
+        "  assay check model.onnx --precision fp16 --layer-precision '/head/*:fp32' --json out.json\n",
+    .options = options,
+    .args_bytes = sizeof(args_t),
+    .run = run,
+};

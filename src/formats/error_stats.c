@@ -1,0 +1,476 @@
+// Error of one tensor against another.
+//
+// A chunk goes through in blocks that stay in the first-level cache: vector loops make errors, maxima, sums and
+// distances in ulps; a scalar loop counts into histograms. Pairs that are not finite on both sides
+// are counted and taken out first, so that the loops need not know of them.
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/codec.h"
+#include "formats/stats.h"
+#include "formats/sums.h"
+
+enum { BLOCK = ASSAY_STATS_BLOCK, CHUNK = ASSAY_STATS_CHUNK, WAVE = ASSAY_STATS_WAVE };
+
+// What is summed in order: chunk by chunk.
+typedef struct moments {
+  int64_t n, compared;
+  int64_t nan[2], inf[2];  // engine, reference
+  int64_t equal_nan, equal_inf, mismatched, first_mismatched_at, max_abs_at;
+  double max_error, max[2];
+  assay_sum_t e, ee, aa, bb, ab;
+} moments_t;
+
+// What is counted in any order: one of these a thread.
+typedef struct counts {
+  assay_histogram_t errors, engines, references;
+  uint64_t ulp[2][ASSAY_ULP_SLOTS], max_ulp;
+} counts_t;
+
+struct assay_error_stats {
+  assay_error_options_t options;
+  moments_t moments;
+  counts_t counts;
+};
+
+// ---- a block ------------------------------------------------------------------------------------
+
+typedef struct block {
+  const double *a, *b;   // engine, reference
+  int64_t n, first;      // first: place of the first element in the tensor
+  const uint16_t* place; // of the elements within the block; NULL: all are there
+  double *error, *relative;
+  double max_error, max[2];
+} block_t;
+
+static int64_t place_of(const block_t* k, int64_t i) {
+  return k->first + (k->place ? k->place[i] : i);
+}
+
+// Errors and maxima; false if something is not finite (and then errors mean nothing).
+ASSAY_WIDE static bool make_errors(block_t* k) {
+  const double *a = k->a, *b = k->b;
+  double *error = k->error, *relative = k->relative;
+  // Of positive numbers the larger has the larger pattern; those of infinity and NaN are the largest.
+  int64_t max_a = 0, max_b = 0, max_e = 0;
+#pragma omp simd reduction(max : max_a, max_b, max_e)
+  for (int64_t i = 0; i < k->n; i++) {
+    double m = fabs(b[i]), d = fabs(a[i] - b[i]);
+    d = d > DBL_MAX ? DBL_MAX : d;
+    double r = d / m;
+    error[i] = d;
+    relative[i] = m > 0 ? r : 0;
+    int64_t ea = (int64_t)(assay_bits_of(a[i]) & ~ASSAY_SIGN), eb = (int64_t)assay_bits_of(m),
+            ee = (int64_t)assay_bits_of(d);
+    max_a = ea > max_a ? ea : max_a;
+    max_b = eb > max_b ? eb : max_b;
+    max_e = ee > max_e ? ee : max_e;
+  }
+  if (max_a >= (int64_t)ASSAY_EXPONENT || max_b >= (int64_t)ASSAY_EXPONENT) return false;
+  k->max[0] = assay_of_bits((uint64_t)max_a);
+  k->max[1] = assay_of_bits((uint64_t)max_b);
+  k->max_error = assay_of_bits((uint64_t)max_e);
+  return true;
+}
+
+ASSAY_WIDE static void sum_plain(const block_t* k, double out[5]) {
+  const double *a = k->a, *b = k->b;
+  assay_lanes_t e = {0}, ee = {0}, aa = {0}, bb = {0}, ab = {0};
+  int64_t whole = k->n / 8 * 8;
+  double rest[2][8] = {{0}};
+  for (int64_t i = whole; i < k->n; i++) {
+    rest[0][i - whole] = a[i];
+    rest[1][i - whole] = b[i];
+  }
+  for (int64_t i = 0; i <= whole; i += 8) {
+    assay_lanes_t x = ASSAY_LANES_LOAD(i < whole ? a + i : rest[0]);
+    assay_lanes_t y = ASSAY_LANES_LOAD(i < whole ? b + i : rest[1]);
+    assay_lanes_t d = x - y;
+    e += d;
+    ee += d * d;
+    aa += x * x;
+    bb += y * y;
+    ab += x * y;
+  }
+  double v[8];
+  memcpy(v, &e, sizeof v), out[0] = assay_lanes_sum(v);
+  memcpy(v, &ee, sizeof v), out[1] = assay_lanes_sum(v);
+  memcpy(v, &aa, sizeof v), out[2] = assay_lanes_sum(v);
+  memcpy(v, &bb, sizeof v), out[3] = assay_lanes_sum(v);
+  memcpy(v, &ab, sizeof v), out[4] = assay_lanes_sum(v);
+}
+
+// The same where squares would leave float64's range: everything scaled by powers of two.
+static void sum_scaled(const block_t* k, const int scale[3], double out[5]) {
+  memset(out, 0, 5 * sizeof *out);
+  for (int64_t i = 0; i < k->n; i++) {
+    double d = k->a[i] - k->b[i];
+    d = ldexp(d > DBL_MAX ? DBL_MAX : d < -DBL_MAX ? -DBL_MAX : d, -scale[2]);
+    double x = ldexp(k->a[i], -scale[0]), y = ldexp(k->b[i], -scale[1]);
+    out[0] += d;
+    out[1] += d * d;
+    out[2] += x * x;
+    out[3] += y * y;
+    out[4] += x * y;
+  }
+}
+
+static void add_sums(moments_t* m, const block_t* k) {
+  double s[5];
+  int scale[3] = {assay_block_scale(k->max[0]), assay_block_scale(k->max[1]),
+                  assay_block_scale(k->max_error)};
+  if (scale[0] || scale[1] || scale[2])
+    sum_scaled(k, scale, s);
+  else
+    sum_plain(k, s);
+  assay_sum_add(&m->e, s[0], scale[2]);
+  assay_sum_add(&m->ee, s[1], 2 * scale[2]);
+  assay_sum_add(&m->aa, s[2], 2 * scale[0]);
+  assay_sum_add(&m->bb, s[3], 2 * scale[1]);
+  assay_sum_add(&m->ab, s[4], scale[0] + scale[1]);
+}
+
+static void add_maxima(moments_t* m, const block_t* k) {
+  for (int side = 0; side < 2; side++)
+    if (k->max[side] > m->max[side]) m->max[side] = k->max[side];
+  if (!(k->max_error > m->max_error)) return;
+  m->max_error = k->max_error;
+  int64_t i = 0;
+  while (k->error[i] < k->max_error) i++;
+  m->max_abs_at = place_of(k, i);
+}
+
+// ---- counting -----------------------------------------------------------------------------------
+
+static inline assay_octave_t* octave_of(assay_histogram_t* h, uint64_t bits) {
+  size_t place = h->index[bits >> 52];
+  return place ? &h->octaves[place] : assay_histogram_octave(h, (unsigned)(bits >> 52));
+}
+
+static inline void count_bin(assay_histogram_t* h, uint64_t bits, int half) {
+  assay_octave_t* o = octave_of(h, bits);
+  if (o) o->count[half][bits >> 46 & 63]++;
+}
+
+static void count_block(counts_t* c, const block_t* k, bool engines) {
+  for (int64_t i = 0; i < k->n; i++) {
+    int half = (int)(i & 1);
+    // Adding 0 makes one zero of two.
+    uint64_t b = assay_bits_of(k->b[i] + 0.0);
+    count_bin(&c->errors, assay_bits_of(k->error[i]), half);
+    if (engines) count_bin(&c->engines, assay_bits_of(k->a[i] + 0.0), half);
+    assay_octave_t* o = octave_of(&c->references, b);
+    if (!o) continue;
+    o->count[half][b >> 46 & 63]++;
+    if (k->error[i] > o->max_error) o->max_error = k->error[i];
+    if (k->relative[i] >= o->max_relative && k->relative[i] > 0) {
+      int64_t at = place_of(k, i);
+      if (k->relative[i] > o->max_relative || at < o->max_relative_at) o->max_relative_at = at;
+      o->max_relative = k->relative[i];
+    }
+  }
+}
+
+// Distances in steps of an IEEE-like format.
+ASSAY_WIDE static uint64_t make_ulps(const assay_codec_t* codec, const double* a, const double* b,
+                                     int64_t n, int64_t* out) {
+  const assay_codec_t c = *codec;
+  int64_t max = 0;
+#pragma omp simd reduction(max : max)
+  for (int64_t i = 0; i < n; i++) {
+    int64_t x = (int64_t)assay_codec_ordinal(&c, a[i]), y = (int64_t)assay_codec_ordinal(&c, b[i]);
+    x = assay_bits_of(a[i]) & ASSAY_SIGN ? -x : x;
+    y = assay_bits_of(b[i]) & ASSAY_SIGN ? -y : y;
+    int64_t d = x > y ? x - y : y - x;
+    out[i] = d;
+    max = d > max ? d : max;
+  }
+  return (uint64_t)max;
+}
+
+static void count_ulps(counts_t* c, const block_t* k, assay_format_t format) {
+  int64_t ulps[BLOCK];
+  uint64_t max = 0;
+  const assay_codec_t* codec = assay_codec(format);
+  if (codec) {
+    max = make_ulps(codec, k->a, k->b, k->n, ulps);
+  } else {
+    for (int64_t i = 0; i < k->n; i++) {
+      double a = assay_format_round(format, k->a[i], ASSAY_OVERFLOW_IEEE);
+      double b = assay_format_round(format, k->b[i], ASSAY_OVERFLOW_IEEE);
+      int64_t d = assay_format_ulp_distance(format, a, b);
+      ulps[i] = d < 0 ? INT64_MAX : d;  // a number against what the format has no number for
+      if ((uint64_t)ulps[i] > max) max = (uint64_t)ulps[i];
+    }
+  }
+  if (max > c->max_ulp) c->max_ulp = max;
+  for (int64_t i = 0; i < k->n; i++) {
+    uint64_t d = (uint64_t)ulps[i];
+    int slot = d < 2 ? (int)d : 65 - __builtin_clzll(d - 1);
+    c->ulp[i & 1][slot]++;
+  }
+}
+
+// ---- chunks ---------------------------------------------------------------------------------
+
+// Counts and removes the pairs that are not finite on both sides; returns how many are left.
+static int64_t take_out(moments_t* m, const block_t* k, double* a, double* b, uint16_t* place) {
+  int64_t left = 0;
+  for (int64_t i = 0; i < k->n; i++) {
+    double x = k->a[i], y = k->b[i];
+    if (isfinite(x) && isfinite(y)) {
+      a[left] = x;
+      b[left] = y;
+      place[left++] = (uint16_t)i;
+      continue;
+    }
+    m->nan[0] += isnan(x);
+    m->nan[1] += isnan(y);
+    m->inf[0] += isinf(x) != 0;
+    m->inf[1] += isinf(y) != 0;
+    if (isnan(x) && isnan(y)) {
+      m->equal_nan++;
+    } else if (isinf(x) && isinf(y) && (x > 0) == (y > 0)) {
+      m->equal_inf++;
+    } else {
+      if (!m->mismatched++) m->first_mismatched_at = k->first + i;
+    }
+  }
+  return left;
+}
+
+typedef struct side {
+  assay_type_t type;
+  const void* data;
+} side_t;
+
+// Elements from `first` on, n of them, of which the first is number `at` of all that were ever added.
+static void add_chunk(const assay_error_options_t* options, moments_t* m, counts_t* c,
+                      const side_t sides[2], int64_t first, int64_t n, int64_t at) {
+  double buffer[2][BLOCK], finite[2][BLOCK], error[BLOCK], relative[BLOCK];
+  uint16_t place[BLOCK];
+  *m = (moments_t){.n = n, .first_mismatched_at = -1, .max_abs_at = -1};
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    block_t k = {.n = n - i < BLOCK ? n - i : BLOCK, .first = at + i, .error = error,
+                 .relative = relative};
+    k.a = assay_block_read(sides[0].type, sides[0].data, first + i, k.n, buffer[0]);
+    k.b = assay_block_read(sides[1].type, sides[1].data, first + i, k.n, buffer[1]);
+    if (!make_errors(&k)) {
+      k.n = take_out(m, &k, finite[0], finite[1], place);
+      k.a = finite[0];
+      k.b = finite[1];
+      k.place = place;
+      (void)make_errors(&k);
+    }
+    if (!k.n) continue;
+    m->compared += k.n;
+    add_maxima(m, &k);
+    add_sums(m, &k);
+    count_block(c, &k, !options->no_kl);
+    if (options->ulp_format != ASSAY_FORMAT_NONE) count_ulps(c, &k, options->ulp_format);
+  }
+}
+
+// Appends; places in `from` are shifted by `offset`.
+static void merge_moments(moments_t* m, const moments_t* from, int64_t offset) {
+  m->n += from->n;
+  m->compared += from->compared;
+  for (int side = 0; side < 2; side++) {
+    m->nan[side] += from->nan[side];
+    m->inf[side] += from->inf[side];
+    if (from->max[side] > m->max[side]) m->max[side] = from->max[side];
+  }
+  m->equal_nan += from->equal_nan;
+  m->equal_inf += from->equal_inf;
+  m->mismatched += from->mismatched;
+  if (m->first_mismatched_at < 0 && from->first_mismatched_at >= 0)
+    m->first_mismatched_at = from->first_mismatched_at + offset;
+  if (from->max_error > m->max_error) {
+    m->max_error = from->max_error;
+    m->max_abs_at = from->max_abs_at + offset;
+  }
+  assay_sum_merge(&m->e, &from->e);
+  assay_sum_merge(&m->ee, &from->ee);
+  assay_sum_merge(&m->aa, &from->aa);
+  assay_sum_merge(&m->bb, &from->bb);
+  assay_sum_merge(&m->ab, &from->ab);
+}
+
+static void merge_counts(counts_t* c, const counts_t* from, int64_t offset) {
+  assay_histogram_merge(&c->errors, &from->errors, offset);
+  assay_histogram_merge(&c->engines, &from->engines, offset);
+  assay_histogram_merge(&c->references, &from->references, offset);
+  for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
+    for (int half = 0; half < 2; half++) c->ulp[half][i] += from->ulp[half][i];
+  if (from->max_ulp > c->max_ulp) c->max_ulp = from->max_ulp;
+}
+
+static void deinit_counts(counts_t* c) {
+  assay_histogram_deinit(&c->errors);
+  assay_histogram_deinit(&c->engines);
+  assay_histogram_deinit(&c->references);
+}
+
+void assay_error_stats_add(assay_error_stats_t* s, assay_type_t engine_type, const void* engine,
+                           assay_type_t reference_type, const void* reference, int64_t n) {
+  int64_t also_n = n;
+  const side_t sides[2] = {{assay_block_type(engine_type, &n), engine},
+                           {assay_block_type(reference_type, &also_n), reference}};
+  if (also_n < n) n = also_n;  // a complex side against a real one
+  int64_t chunks = n / CHUNK + (n % CHUNK != 0);
+  int threads = omp_get_max_threads();
+  if (chunks < 4) threads = 1;
+  if (threads > chunks) threads = (int)chunks;
+  // Without memory for the threads' counts one thread does it.
+  counts_t* extra = threads > 1 ? assay_calloc((size_t)threads - 1, sizeof *extra) : NULL;
+  if (!extra) threads = 1;
+  int64_t before = s->moments.n;
+  for (int64_t wave = 0; wave < chunks; wave += WAVE) {
+    moments_t part[WAVE];
+    int64_t end = chunks - wave < WAVE ? chunks - wave : WAVE;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+    for (int64_t i = 0; i < end; i++) {
+      int thread = omp_get_thread_num();
+      int64_t first = (wave + i) * CHUNK, left = n - first;
+      add_chunk(&s->options, &part[i], threads > 1 && thread ? &extra[thread - 1] : &s->counts,
+                sides, first, left < CHUNK ? left : CHUNK, before + first);
+    }
+    for (int64_t i = 0; i < end; i++) merge_moments(&s->moments, &part[i], 0);
+  }
+  for (int i = 0; i + 1 < threads; i++) {
+    merge_counts(&s->counts, &extra[i], 0);
+    deinit_counts(&extra[i]);
+  }
+  assay_free(extra);
+}
+
+void assay_error_stats_merge(assay_error_stats_t* s, const assay_error_stats_t* from) {
+  int64_t offset = s->moments.n;
+  merge_moments(&s->moments, &from->moments, offset);
+  merge_counts(&s->counts, &from->counts, offset);
+}
+
+// ---- life, and what comes out -------------------------------------------------------------------
+
+assay_status_t assay_error_stats_create(const assay_error_options_t* options_or_null,
+                                        assay_error_stats_t** out) {
+  assay_error_options_t options = ASSAY_ERROR_OPTIONS_INIT;
+  if (options_or_null) {
+    size_t size = options_or_null->struct_size;
+    memcpy(&options, options_or_null, size < sizeof options ? size : sizeof options);
+  }
+  assay_error_stats_t* s = NULL;
+  ASSAY_TRY(ASSAY_NEW(&s));
+  s->options = options;
+  s->moments.first_mismatched_at = s->moments.max_abs_at = -1;
+  *out = s;
+  return NULL;
+}
+
+void assay_error_stats_destroy(assay_error_stats_t* s) {
+  if (!s) return;
+  deinit_counts(&s->counts);
+  assay_free(s);
+}
+
+const assay_histogram_t* assay_error_stats_errors(const assay_error_stats_t* s) {
+  return &s->counts.errors;
+}
+const assay_histogram_t* assay_error_stats_references(const assay_error_stats_t* s) {
+  return &s->counts.references;
+}
+const assay_histogram_t* assay_error_stats_engines(const assay_error_stats_t* s) {
+  return &s->counts.engines;
+}
+
+double assay_error_stats_percentile(const assay_error_stats_t* s, double p) {
+  int64_t n = s->moments.compared;
+  if (!n) return 0;
+  if (p >= 1) return s->moments.max_error;
+  double rank = ceil(p * (double)n) - 1;
+  return assay_histogram_rank(&s->counts.errors, rank > 0 ? (uint64_t)rank : 0, 0,
+                              s->moments.max_error);
+}
+
+// Relative errors, with those of elements near zero apart: whole octaves of the reference.
+static void summarize_relative(const assay_error_stats_t* s, assay_error_summary_t* r) {
+  const assay_histogram_t* h = &s->counts.references;
+  double scale = r->max_reference, near_error = 0;
+  // Without any scale all elements are zero, and near zero.
+  unsigned below = ASSAY_HISTOGRAM_OCTAVES / 2;
+  if (scale > 0) {
+    int e = ilogb(scale) - s->options.near_zero_octaves;
+    r->near_zero = ldexp(1, e);
+    below = e < -1022 ? 0 : (unsigned)(e + 1023);
+  }
+  r->max_rel_at = -1;
+  for (unsigned k = 0; k < ASSAY_HISTOGRAM_OCTAVES; k++) {
+    if (!h->index[k]) continue;
+    const assay_octave_t* o = &h->octaves[h->index[k]];
+    if (k % (ASSAY_HISTOGRAM_OCTAVES / 2) < below) {
+      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++)
+        r->n_near_zero += (int64_t)(o->count[0][i] + o->count[1][i]);
+      if (o->max_error > near_error) near_error = o->max_error;
+      continue;
+    }
+    int64_t at = o->max_relative_at;
+    bool same = o->max_relative >= r->max_rel && o->max_relative <= r->max_rel;
+    if (at >= 0 && (o->max_relative > r->max_rel || (same && at < r->max_rel_at))) {
+      r->max_rel = o->max_relative;
+      r->max_rel_at = at;
+    }
+  }
+  r->near_zero_error = near_error > 0 ? near_error / scale : 0;
+}
+
+// 10 log10(a / b) of two sums of squares.
+static double decibels(const assay_sum_t* a, const assay_sum_t* b) {
+  double x = assay_sum_mantissa(a), y = assay_sum_mantissa(b);
+  if (!(y > 0)) return (double)INFINITY;
+  if (!(x > 0)) return -(double)INFINITY;
+  return 10 * (log10(x / y) + (a->exponent - b->exponent) * log10(2));
+}
+
+assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
+                                         assay_error_summary_t* out) {
+  const moments_t* m = &s->moments;
+  const counts_t* c = &s->counts;
+  if (c->errors.failed || c->engines.failed || c->references.failed)
+    return assay_status_no_memory();
+  assay_error_summary_t r = {
+      .n = m->n, .n_compared = m->compared, .engine_nan = m->nan[0], .engine_inf = m->inf[0],
+      .reference_nan = m->nan[1], .reference_inf = m->inf[1], .equal_nan = m->equal_nan,
+      .equal_inf = m->equal_inf, .mismatched = m->mismatched,
+      .first_mismatched_at = m->first_mismatched_at, .max_abs = m->max_error,
+      .max_abs_at = m->max_abs_at, .max_engine = m->max[0], .max_reference = m->max[1]};
+  r.worst_at = m->mismatched ? m->first_mismatched_at : m->max_abs_at;
+  r.mean = assay_sum_mean(&m->e, m->compared);
+  r.rms = assay_sum_rms(&m->ee, m->compared);
+  r.rms_engine = assay_sum_rms(&m->aa, m->compared);
+  r.rms_reference = assay_sum_rms(&m->bb, m->compared);
+  summarize_relative(s, &r);
+  r.p50 = assay_error_stats_percentile(s, 0.5);
+  r.p90 = assay_error_stats_percentile(s, 0.9);
+  r.p99 = assay_error_stats_percentile(s, 0.99);
+  r.p999 = assay_error_stats_percentile(s, 0.999);
+  double aa = assay_sum_mantissa(&m->aa), bb = assay_sum_mantissa(&m->bb);
+  if (aa > 0 && bb > 0) {
+    int shift = m->ab.exponent - (m->aa.exponent + m->bb.exponent) / 2;
+    double cosine = ldexp(assay_sum_mantissa(&m->ab) / sqrt(aa) / sqrt(bb), shift);
+    r.cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+    if (!(m->max_error > 0)) r.cosine = 1;  // not 1 - 2^-53
+  } else {
+    r.cosine = aa > 0 || bb > 0 ? 0 : 1;
+  }
+  r.snr_db = decibels(&m->bb, &m->ee);
+  r.psnr_db = r.rms > 0 ? 20 * (log10(r.max_reference) - log10(r.rms)) : (double)INFINITY;
+  if (!s->options.no_kl) r.kl = assay_histogram_kl(&c->references, &c->engines);
+  r.max_ulp = (int64_t)c->max_ulp;
+  for (int i = 0; i < ASSAY_ULP_SLOTS; i++) r.ulp[i] = (int64_t)(c->ulp[0][i] + c->ulp[1][i]);
+  *out = r;
+  return NULL;
+}

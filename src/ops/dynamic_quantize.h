@@ -1,0 +1,12 @@
+// Quantization to uint8 by the range of the very elements.
+#ifndef ASSAY_OPS_DYNAMIC_QUANTIZE_H_
+#define ASSAY_OPS_DYNAMIC_QUANTIZE_H_
+
+#include "ops/op.h"
+
+// y[i] = what x[i] is after DynamicQuantizeLinear and DequantizeLinear; x itself in truth
+// 'unquantized'. In native mode the scale is rounded to fp32. y may be x.
+// Source: ONNX DynamicQuantizeLinear 11.
+void assay_dynamic_quantize(const assay_eval_t* c, int64_t n, const double* x, double* y);
+
+#endif  // ASSAY_OPS_DYNAMIC_QUANTIZE_H_

@@ -1,0 +1,423 @@
+// Products of quantized matrices: MatMulInteger and QLinearMatMul of ONNX, and com.microsoft's.
+#include <math.h>
+
+#include "ops/dynamic_quantize.h"
+#include "ops/families.h"
+#include "ops/matmul.h"
+
+// ---- exact products ---------------------------------------------------------------------------
+
+// Elements of 8 bits (9 after the zero point): sums of their products are exact in double as long as
+// there are fewer than 2^35 of them, so integers go through the same fast products as floats do.
+
+// The elements less their zero point, as doubles. The zero point is one number, or along the rows of
+// a first operand (or columns of a second) a vector, or a tensor that broadcasts.
+static assay_status_t subtract_zero(const assay_eval_t* c, const char* name,
+                                    const assay_tensor_t* x, const assay_tensor_t* zero,
+                                    bool by_row, assay_tensor_t** out) {
+  int64_t strides[ASSAY_MAX_RANK] = {0};
+  if (zero && zero->size != 1) {
+    bool fits = zero->rank <= x->rank;
+    if (zero->rank == 1 && by_row && x->rank >= 2) {
+      fits = zero->dims[0] == x->dims[x->rank - 2];
+      strides[x->rank - 2] = 1;
+    } else {
+      for (int i = 0; fits && i < zero->rank; i++) {
+        const int64_t d = zero->dims[i];
+        fits = d == 1 || d == x->dims[x->rank - zero->rank + i];
+      }
+      if (fits) assay_broadcast_strides(zero, x->rank, x->dims, strides);
+    }
+    if (!fits) {
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                              "zero point of %s has shape %s; expected one number, one for each %s, "
+                              "or a shape that broadcasts to %s",
+                              name, ASSAY_DIMS_TEXT(zero), by_row ? "row" : "column",
+                              ASSAY_DIMS_TEXT(x));
+    }
+  }
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, x->rank, x->dims, &y));
+  int64_t index[ASSAY_MAX_RANK] = {0};
+  int64_t from = 0;
+  for (int64_t i = 0; i < x->size; i++) {
+    if (x->store == ASSAY_STORE_F64) {
+      assay_f64(y)[i] = assay_f64(x)[i] - (zero ? assay_f64(zero)[from] : 0);
+    } else {
+      assay_f64(y)[i] = (double)(assay_i64(x)[i] - (zero ? assay_i64(zero)[from] : 0));
+    }
+    for (int d = x->rank - 1; d >= 0; d--) {
+      from += strides[d];
+      if (++index[d] < x->dims[d]) break;
+      from -= strides[d] * index[d];
+      index[d] = 0;
+    }
+  }
+  *out = y;
+  return NULL;
+}
+
+typedef struct operand {
+  const char* name;
+  const assay_tensor_t *x, *zero;  // zero: NULL for 0
+  assay_matmul_form_t form;
+} operand_t;
+
+// The product of (a - zero) and (b - zero) as exact doubles, of the output's shape.
+static assay_status_t multiply(const assay_eval_t* c, const operand_t* a, const operand_t* b,
+                               assay_tensor_t** out) {
+  assay_eval_t exact = *c;
+  exact.arith = ASSAY_ARITH_F64;
+  assay_tensor_t *x = NULL, *y = NULL, *z = NULL;
+  assay_matmul_t p = {0};
+  assay_status_t st = subtract_zero(c, a->name, a->x, a->zero, true, &x);
+  if (!st) st = subtract_zero(c, b->name, b->x, b->zero, false, &y);
+  if (!st) st = assay_matmul_init(c, x, a->form, y, b->form, &p);
+  if (!st) st = assay_tensor_create(ASSAY_TYPE_DOUBLE, p.rank, p.dims, &z);
+  if (!st) st = assay_matmul_f64(&exact, &p, assay_f64(z));
+  assay_matmul_deinit(&p);
+  assay_tensor_release(x);
+  assay_tensor_release(y);
+  if (st) return assay_tensor_release(z), st;
+  *out = z;
+  return NULL;
+}
+
+static const assay_tensor_t* optional(const assay_eval_t* c, size_t i) {
+  return assay_eval_has(c, i) ? c->in[i] : NULL;
+}
+
+// ---- MatMulInteger ----------------------------------------------------------------------------
+
+static const assay_matmul_form_t plain = {0};
+
+static assay_status_t integer_infer(assay_infer_t* c) {
+  assay_shape_t y;
+  ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
+  return assay_infer_set(c, 0, ASSAY_TYPE_INT32, y.known ? &y : NULL);
+}
+
+// Source: ONNX MatMulInteger 10. The sum is the int32 that it is modulo 2^32.
+static assay_status_t integer_eval(assay_eval_t* c) {
+  const operand_t a = {"A", c->in[0], optional(c, 2), plain};
+  const operand_t b = {"B", c->in[1], optional(c, 3), plain};
+  assay_tensor_t *z = NULL, *y = NULL;
+  ASSAY_TRY(multiply(c, &a, &b, &z));
+  assay_status_t st = assay_eval_output(c, 0, ASSAY_TYPE_INT32, z->rank, z->dims, &y);
+  for (int64_t i = 0; !st && i < z->size; i++) {
+    assay_i64(y)[i] = assay_type_wrap(ASSAY_TYPE_INT32, (int64_t)assay_f64(z)[i]);
+  }
+  assay_tensor_release(z);
+  return st;
+}
+
+// Source: com.microsoft MatMulInteger16 1. Products of 16 bits are summed as integers.
+static assay_status_t integer16_eval(assay_eval_t* c) {
+  assay_matmul_t p;
+  ASSAY_TRY(assay_matmul_init(c, c->in[0], plain, c->in[1], plain, &p));
+  assay_tensor_t* y = NULL;
+  const assay_type_t type = assay_eval_out_type(c, 0, ASSAY_TYPE_INT32);
+  assay_status_t st = assay_eval_output(c, 0, type, p.rank, p.dims, &y);
+  if (!st) {
+    assay_matmul_i64(&p, assay_i64(y));
+    for (int64_t i = 0; i < y->size; i++) {
+      assay_i64(y)[i] = assay_type_wrap(type, assay_i64(y)[i]);
+    }
+  }
+  assay_matmul_deinit(&p);
+  return st;
+}
+
+// Both unsigned gives uint32; otherwise int32.
+static assay_status_t integer16_infer(assay_infer_t* c) {
+  assay_shape_t y;
+  ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
+  const bool is_unsigned = assay_infer_elem(c, 0) == ASSAY_TYPE_UINT16 &&
+                           assay_infer_elem(c, 1) == ASSAY_TYPE_UINT16;
+  return assay_infer_set(c, 0, is_unsigned ? ASSAY_TYPE_UINT32 : ASSAY_TYPE_INT32,
+                         y.known ? &y : NULL);
+}
+
+static void product_cost(const assay_eval_t* c, assay_cost_t* out) {
+  assay_matmul_cost(c, 0, plain, 1, plain, out);
+}
+
+// ---- scales -----------------------------------------------------------------------------------
+
+// A scale of an operand as it meets the output: one number, one for each row (of a) or column (of b),
+// or a tensor that broadcasts.
+typedef struct scale {
+  const double* data;
+  int rank;
+  int64_t strides[ASSAY_MAX_RANK];
+} scale_t;
+
+static assay_status_t read_scale(const assay_eval_t* c, const char* name, const assay_tensor_t* t,
+                                 bool by_row, int rank, const int64_t* dims, scale_t* out) {
+  scale_t s = {.data = assay_f64(t), .rank = rank};
+  if (t->size != 1) {
+    bool fits = t->rank <= rank && rank >= 1;
+    if (t->rank == 1 && by_row) {
+      fits = rank >= 2 && t->dims[0] == dims[rank - 2];
+      if (fits) s.strides[rank - 2] = 1;
+    } else {
+      for (int i = 0; fits && i < t->rank; i++) {
+        fits = t->dims[i] == 1 || t->dims[i] == dims[rank - t->rank + i];
+      }
+      if (fits) assay_broadcast_strides(t, rank, dims, s.strides);
+    }
+    if (!fits) {
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                              "%s has shape %s; expected one number, or one for each %s", name,
+                              ASSAY_DIMS_TEXT(t), by_row ? "row" : "column");
+    }
+  }
+  *out = s;
+  return NULL;
+}
+
+static double scale_at(const scale_t* s, const int64_t* index) {
+  int64_t at = 0;
+  for (int d = 0; d < s->rank; d++) at += s->strides[d] * index[d];
+  return s->data[at];
+}
+
+static void next_index(const assay_tensor_t* t, int64_t* index) {
+  for (int d = t->rank - 1; d >= 0; d--) {
+    if (++index[d] < t->dims[d]) return;
+    index[d] = 0;
+  }
+}
+
+// ---- QLinearMatMul ----------------------------------------------------------------------------
+
+enum { QA, QA_SCALE, QA_ZERO, QB, QB_SCALE, QB_ZERO, QY_SCALE, QY_ZERO };
+
+static assay_status_t qlinear_infer(assay_infer_t* c) {
+  assay_shape_t y;
+  ASSAY_TRY(assay_matmul_shape(c, QA, plain, QB, plain, &y));
+  return assay_infer_set(c, 0, assay_infer_elem(c, QY_ZERO), y.known ? &y : NULL);
+}
+
+// Rounds to the nearest, ties to even, then moves by the zero point and saturates, as QuantizeLinear.
+static void store_quantized(assay_tensor_t* y, int64_t i, double v, const assay_tensor_t* zero,
+                            int64_t zero_at) {
+  if (y->store == ASSAY_STORE_F64) {
+    assay_f64(y)[i] = assay_format_round(assay_type_format(y->type), v, ASSAY_OVERFLOW_SATURATE);
+  } else {
+    const double z = zero ? (double)assay_i64(zero)[zero_at] : 0;
+    assay_i64(y)[i] = assay_type_saturate(y->type, rint(v) + z);
+  }
+}
+
+// Source: ONNX QLinearMatMul 10, 21 (float8): y = quantize(dequantize(a) x dequantize(b)).
+static assay_status_t qlinear_eval(assay_eval_t* c) {
+  const operand_t a = {"a", c->in[QA], c->in[QA_ZERO], plain};
+  const operand_t b = {"b", c->in[QB], c->in[QB_ZERO], plain};
+  const assay_tensor_t* zero = c->in[QY_ZERO];
+  assay_tensor_t *z = NULL, *y = NULL;
+  scale_t sa = {0}, sb = {0}, sy = {0}, zy = {0};
+  ASSAY_TRY(multiply(c, &a, &b, &z));
+  assay_status_t st =
+      read_scale(c, "a_scale", c->in[QA_SCALE], true, z->rank, z->dims, &sa);
+  if (!st) st = read_scale(c, "b_scale", c->in[QB_SCALE], false, z->rank, z->dims, &sb);
+  if (!st) st = read_scale(c, "y_scale", c->in[QY_SCALE], true, z->rank, z->dims, &sy);
+  if (!st) st = read_scale(c, "y_zero_point", zero, true, z->rank, z->dims, &zy);
+  if (!st) st = assay_eval_output(c, 0, zero->type, z->rank, z->dims, &y);
+  int64_t index[ASSAY_MAX_RANK] = {0};
+  for (int64_t i = 0; !st && i < z->size; i++, next_index(z, index)) {
+    const double v =
+        assay_f64(z)[i] * scale_at(&sa, index) * scale_at(&sb, index) / scale_at(&sy, index);
+    int64_t zero_at = 0;
+    for (int d = 0; d < zy.rank; d++) zero_at += zy.strides[d] * index[d];
+    store_quantized(y, i, v, zero, zero_at);
+  }
+  assay_tensor_release(z);
+  return st;
+}
+
+static void qlinear_cost(const assay_eval_t* c, assay_cost_t* out) {
+  assay_matmul_cost(c, QA, plain, QB, plain, out);
+}
+
+// ---- com.microsoft: float results -------------------------------------------------------------
+
+// y = z * scale(s) + bias, bias along the last dim.
+static assay_status_t scale_to_float(assay_eval_t* c, const assay_tensor_t* z, const scale_t* sa,
+                                     const scale_t* sb, const assay_tensor_t* bias,
+                                     assay_type_t type) {
+  const int64_t columns = z->rank > 0 ? z->dims[z->rank - 1] : 1;
+  if (bias && bias->size != columns) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "bias has shape %s; expected one number for each of %lld columns",
+                            ASSAY_DIMS_TEXT(bias), (long long)columns);
+  }
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, type), z->rank, z->dims, &y));
+  int64_t index[ASSAY_MAX_RANK] = {0};
+  for (int64_t i = 0; i < z->size; i++, next_index(z, index)) {
+    const double scale = (sa ? scale_at(sa, index) : 1) * scale_at(sb, index);
+    double v = assay_acc(c, assay_f64(z)[i] * assay_acc(c, scale));
+    if (bias) v = assay_acc(c, v + assay_f64(bias)[i % columns]);
+    assay_f64(y)[i] = v;
+  }
+  return NULL;
+}
+
+static assay_status_t to_float_infer(assay_infer_t* c) {
+  assay_shape_t y;
+  ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
+  return assay_infer_set(c, 0, assay_infer_elem(c, 2), y.known ? &y : NULL);
+}
+
+// Source: com.microsoft MatMulIntegerToFloat 1.
+static assay_status_t to_float_eval(assay_eval_t* c) {
+  const operand_t a = {"A", c->in[0], optional(c, 4), plain};
+  const operand_t b = {"B", c->in[1], optional(c, 5), plain};
+  assay_tensor_t* z = NULL;
+  scale_t sa = {0}, sb = {0};
+  ASSAY_TRY(multiply(c, &a, &b, &z));
+  assay_status_t st = read_scale(c, "a_scale", c->in[2], true, z->rank, z->dims, &sa);
+  if (!st) st = read_scale(c, "b_scale", c->in[3], false, z->rank, z->dims, &sb);
+  if (!st) st = scale_to_float(c, z, &sa, &sb, optional(c, 6), c->in[2]->type);
+  assay_tensor_release(z);
+  return st;
+}
+
+// Source: com.microsoft DynamicQuantizeMatMul 1.
+static assay_status_t dynamic_eval(assay_eval_t* c) {
+  assay_tensor_t *x = NULL, *z = NULL;
+  scale_t sb = {0};
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, c->in[0]->rank, c->in[0]->dims, &x));
+  assay_dynamic_quantize(c, x->size, assay_f64(c->in[0]), assay_f64(x));
+  const operand_t a = {"A", x, NULL, plain}, b = {"B", c->in[1], optional(c, 3), plain};
+  assay_status_t st = multiply(c, &a, &b, &z);
+  if (!st) st = read_scale(c, "b_scale", c->in[2], false, z->rank, z->dims, &sb);
+  if (!st) st = scale_to_float(c, z, NULL, &sb, optional(c, 4), c->in[0]->type);
+  assay_tensor_release(x);
+  assay_tensor_release(z);
+  return st;
+}
+
+static assay_status_t dynamic_infer(assay_infer_t* c) {
+  assay_shape_t y;
+  ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
+  return assay_infer_set(c, 0, assay_infer_elem(c, 0), y.known ? &y : NULL);
+}
+
+// ---- QGemm ------------------------------------------------------------------------------------
+
+enum { GA, GA_SCALE, GA_ZERO, GB, GB_SCALE, GB_ZERO, GC, GY_SCALE, GY_ZERO };
+
+static assay_matmul_form_t form_of(const assay_node_t* n, const char* name) {
+  return (assay_matmul_form_t){.swap = assay_attr_i64(n, name, 0) != 0};
+}
+
+static assay_status_t qgemm_infer(assay_infer_t* c) {
+  ASSAY_TRY(assay_infer_want_rank(c, GA, 2, 2));
+  ASSAY_TRY(assay_infer_want_rank(c, GB, 2, 2));
+  assay_shape_t y;
+  ASSAY_TRY(assay_matmul_shape(c, GA, form_of(c->node, "transA"), GB, form_of(c->node, "transB"),
+                               &y));
+  const assay_type_t type =
+      assay_infer_has(c, GY_ZERO) ? assay_infer_elem(c, GY_ZERO) : ASSAY_TYPE_FLOAT;
+  return assay_infer_set(c, 0, type, y.known ? &y : NULL);
+}
+
+// C, in units of the product, added to it.
+static assay_status_t add_integer_bias(const assay_eval_t* c, const assay_tensor_t* bias,
+                                       assay_tensor_t* z) {
+  if (!bias) return NULL;
+  bool fits = bias->rank <= 2;
+  for (int i = 0; fits && i < bias->rank; i++) {
+    fits = bias->dims[i] == 1 || bias->dims[i] == z->dims[2 - bias->rank + i];
+  }
+  if (!fits) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "C has shape %s; expected one that broadcasts to %s",
+                            ASSAY_DIMS_TEXT(bias), ASSAY_DIMS_TEXT(z));
+  }
+  int64_t strides[2];
+  assay_broadcast_strides(bias, 2, z->dims, strides);
+  for (int64_t i = 0; i < z->size; i++) {
+    const int64_t at = i / z->dims[1] * strides[0] + i % z->dims[1] * strides[1];
+    assay_f64(z)[i] += (double)assay_i64(bias)[at];
+  }
+  return NULL;
+}
+
+// Source: com.microsoft QGemm 1: alpha * a_scale * b_scale * ((A - zero) (B - zero) + C), quantized if
+// there is a y_scale.
+static assay_status_t qgemm_eval(assay_eval_t* c) {
+  if (c->in[GA]->rank != 2 || c->in[GB]->rank != 2) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "A and B have shapes %s and %s; expected two dimensions each",
+                            ASSAY_DIMS_TEXT(c->in[GA]), ASSAY_DIMS_TEXT(c->in[GB]));
+  }
+  // Zero points of B go with output columns: the rows of a transposed B.
+  const assay_matmul_form_t form_b = form_of(c->node, "transB");
+  const assay_tensor_t* zero_b = c->in[GB_ZERO];
+  assay_tensor_t *column = NULL, *z = NULL, *y = NULL;
+  assay_status_t st = NULL;
+  if (form_b.swap && zero_b->rank == 1 && zero_b->size > 1) {
+    const int64_t dims[2] = {zero_b->size, 1};
+    st = assay_tensor_view(c->in[GB_ZERO], 2, dims, &column);
+    zero_b = column;
+  }
+  const operand_t a = {"A", c->in[GA], c->in[GA_ZERO], form_of(c->node, "transA")};
+  const operand_t b = {"B", c->in[GB], zero_b, form_b};
+  scale_t sa = {0}, sb = {0};
+  if (!st) st = multiply(c, &a, &b, &z);
+  if (!st) st = add_integer_bias(c, optional(c, GC), z);
+  if (!st) st = read_scale(c, "a_scale", c->in[GA_SCALE], true, 2, z->dims, &sa);
+  if (!st) st = read_scale(c, "b_scale", c->in[GB_SCALE], false, 2, z->dims, &sb);
+  const assay_tensor_t *y_scale = optional(c, GY_SCALE), *y_zero = optional(c, GY_ZERO);
+  if (!st && ((y_scale && y_scale->size != 1) || (y_zero && y_zero->size != 1))) {
+    st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                          "y_scale and y_zero_point must be one number each");
+  }
+  const assay_type_t type = y_zero ? y_zero->type : ASSAY_TYPE_FLOAT;
+  if (!st) st = assay_eval_output(c, 0, assay_eval_out_type(c, 0, type), 2, z->dims, &y);
+  const double alpha = assay_attr_f64(c->node, "alpha", 1);
+  int64_t index[ASSAY_MAX_RANK] = {0};
+  for (int64_t i = 0; !st && i < z->size; i++, next_index(z, index)) {
+    double v = assay_f64(z)[i] * alpha * scale_at(&sa, index) * scale_at(&sb, index);
+    if (y_scale) v /= assay_f64(y_scale)[0];
+    if (y->store == ASSAY_STORE_F64) {
+      assay_f64(y)[i] = assay_acc(c, v);
+    } else {
+      store_quantized(y, i, v, y_zero, 0);
+    }
+  }
+  assay_tensor_release(column);
+  assay_tensor_release(z);
+  return st;
+}
+
+static void qgemm_cost(const assay_eval_t* c, assay_cost_t* out) {
+  assay_matmul_cost(c, GA, form_of(c->node, "transA"), GB, form_of(c->node, "transB"), out);
+}
+
+const assay_op_t assay_ops_matmul_quant[] = {
+    {.domain = "", .name = "MatMulInteger", .since = 10, .infer = integer_infer,
+     .eval = integer_eval, .cost = product_cost},
+    {.domain = "", .name = "QLinearMatMul", .since = 10, .flags = ASSAY_OP_KEEPS_TYPE,
+     .discrete = 1, .infer = qlinear_infer, .eval = qlinear_eval, .cost = qlinear_cost},
+    {.domain = "com.microsoft", .name = "MatMulInteger16", .since = 1, .infer = integer16_infer,
+     .eval = integer16_eval, .cost = product_cost,
+     .schema = "A:T1, B:T2 -> Y:T3 | | T1=int16 uint16; T2=int16 uint16; T3=int32 uint32"},
+    {.domain = "com.microsoft", .name = "MatMulIntegerToFloat", .since = 1,
+     .infer = to_float_infer, .eval = to_float_eval, .cost = product_cost,
+     .schema = "A:T1, B:T2, a_scale:T3, b_scale:T3, a_zero_point?:T1, b_zero_point?:T2, bias?:T3 "
+               "-> Y:T3 | | T1=int8 uint8; T2=int8 uint8; T3=float float16"},
+    {.domain = "com.microsoft", .name = "DynamicQuantizeMatMul", .since = 1,
+     .infer = dynamic_infer, .eval = dynamic_eval, .cost = product_cost,
+     .schema = "A:T1, B:T2, b_scale:T1, b_zero_point?:T2, bias?:T1 -> Y:T1 | | "
+               "T1=float; T2=int8 uint8"},
+    {.domain = "com.microsoft", .name = "QGemm", .since = 1, .flags = ASSAY_OP_KEEPS_TYPE,
+     .infer = qgemm_infer, .eval = qgemm_eval, .cost = qgemm_cost,
+     .schema = "A:TA, a_scale:T, a_zero_point:TA, B:TB, b_scale:T, b_zero_point:TB, C?:TC, "
+               "y_scale?:T, y_zero_point?:TYZ -> Y:TY | transA:i=0, transB:i=0, alpha:f=1 | "
+               "T=float; TA=uint8 int8; TB=uint8 int8; TC=int32; TYZ=uint8 int8; "
+               "TY=float uint8 int8"},
+    {0}};

@@ -1,0 +1,52 @@
+// Resampling along axes: what Resize and Upsample make of their attributes, and how it is done.
+#ifndef ASSAY_OPS_RESIZE_H_
+#define ASSAY_OPS_RESIZE_H_
+
+#include "ops/op.h"
+
+typedef enum resize_mode { RESIZE_NEAREST = 0, RESIZE_LINEAR, RESIZE_CUBIC } resize_mode_t;
+
+// How a place in the output becomes one in the input. Formulas: see resize_place.
+typedef enum resize_coordinates {
+  RESIZE_HALF_PIXEL = 0,
+  RESIZE_HALF_PIXEL_SYMMETRIC,
+  RESIZE_PYTORCH_HALF_PIXEL,
+  RESIZE_ALIGN_CORNERS,
+  RESIZE_ASYMMETRIC,
+  RESIZE_TF_HALF_PIXEL_FOR_NN,
+  RESIZE_TF_CROP,
+} resize_coordinates_t;
+
+typedef enum resize_nearest {
+  RESIZE_ROUND_PREFER_FLOOR = 0,
+  RESIZE_ROUND_PREFER_CEIL,
+  RESIZE_FLOOR,
+  RESIZE_CEIL,
+  RESIZE_SIMPLE,  // Resize-10, Upsample: floor when enlarging, ceil when shrinking
+} resize_nearest_t;
+
+typedef struct resize_options {
+  resize_mode_t mode;
+  resize_coordinates_t coordinates;
+  resize_nearest_t nearest;
+  double cubic_a;
+  bool exclude_outside, antialias;
+  double extrapolation;
+} resize_options_t;
+
+// One axis to resample.
+typedef struct resize_axis {
+  int64_t in, out;
+  double scale;        // as given, or out / in
+  double width;        // scale * in: the output's size before it became an integer
+  double start, end;   // region of interest, for RESIZE_TF_CROP
+} resize_axis_t;
+
+// y = x resampled along all axes; y has the sizes axis[i].out.
+assay_status_t assay_resize_run(const assay_eval_t* c, const resize_options_t* o,
+                                const resize_axis_t* axes, const assay_tensor_t* x,
+                                assay_tensor_t* y) ASSAY_MUST_USE;
+// Multiplications and additions of that.
+double assay_resize_flops(const resize_options_t* o, int rank, const resize_axis_t* axes);
+
+#endif  // ASSAY_OPS_RESIZE_H_

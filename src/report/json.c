@@ -1,0 +1,118 @@
+// The check as JSON: "assay.check/1". Fields are added, none renamed.
+#include "io/json.h"
+
+#include <math.h>
+
+#include "formats/format.h"
+#include "report/report.h"
+
+// Where one side is not finite and the other is, no finite number tells the error.
+static json_t* number(const assay_error_sum_t* e, double x) {
+  return assay_json_number(e->mismatched ? (double)NAN : x);
+}
+
+static json_t* number_or_null(bool applies, const assay_error_sum_t* e, double x) {
+  return applies ? number(e, x) : json_null();
+}
+
+static json_t* sums(const assay_error_sum_t* e, bool applies) {
+  if (!applies || !e->n) return json_null();
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs",
+                   number(e, e->max_abs), "max_rel", number(e, e->max_rel), "rms",
+                   number(e, assay_error_sum_rms(e)), "cosine",
+                   number(e, assay_error_sum_cosine(e)), "snr_db",
+                   number(e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
+                   (json_int_t)e->inf, "mismatched", (json_int_t)e->mismatched);
+}
+
+static json_t* output(const assay_output_check_t* o) {
+  const assay_error_sum_t* e = &o->error;
+  bool f = o->is_float && e->n;
+  const char* verdict = o->faithful ? "faithful" : "unfaithful";
+  json_t* j = json_pack(
+      "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", o->value->name, "verdict", verdict,
+      "max_abs", number_or_null(f, e, e->max_abs), "max_rel", number_or_null(f, e, e->max_rel), "rms",
+      number_or_null(f, e, assay_error_sum_rms(e)), "cosine",
+      number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
+      number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
+      (json_int_t)e->inf);
+  if (!j) return NULL;
+  json_object_set_new(j, "differing", json_integer((json_int_t)o->differing));
+  json_object_set_new(j, "truth_against_golden", sums(&o->golden, o->has_golden));
+  json_object_set_new(j, "engine_against_golden", sums(&o->engine_golden, o->has_golden));
+  return j;
+}
+
+static json_t* outputs(const assay_output_check_t* o, size_t n) {
+  json_t* list = json_array();
+  for (size_t i = 0; o && i < n; i++) json_array_append_new(list, output(&o[i]));
+  return list;
+}
+
+static json_t* labels(const assay_node_t* const* nodes, size_t n) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < n; i++) json_array_append_new(list, json_string(nodes[i]->label));
+  return list;
+}
+
+static json_t* culprit(const assay_culprit_t* u) {
+  const assay_node_t* n = u->account->node;
+  double value = u->account->truth_max > u->account->local_max ? u->account->truth_max
+                                                               : u->account->local_max;
+  return json_pack("{s:o, s:s, s:o, s:s, s:s, s:n, s:b}", "nodes", labels(&n, 1), "op", n->op_type,
+                   "value", assay_json_number(value), "verdict", assay_verdict_name(u->verdict),
+                   "why", u->why, "share", "born", u->born);
+}
+
+static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
+  const assay_fix_t* f = &c->fix;
+  if (!c->has_fix || !f->n_nodes) return json_null();
+  assay_str_t precision = {0}, trtexec = {0};
+  assay_report_layer_precision(f, &precision);
+  assay_report_trtexec(f, &trtexec);
+  json_t* files = json_array();
+  for (size_t i = 0; i < n->n_files; i++) json_array_append_new(files, json_string(n->files[i]));
+  json_t* j = json_pack("{s:s, s:o, s:s, s:s, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
+                        labels(f->nodes, f->n_nodes), "layer_precision", assay_str_get(&precision),
+                        "trtexec", assay_str_get(&trtexec), "verified", "verdict",
+                        f->verified ? "faithful" : "unfaithful", "outputs",
+                        outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
+  assay_str_deinit(&precision);
+  assay_str_deinit(&trtexec);
+  return j;
+}
+
+static json_t* layer(const assay_layer_account_t* a) {
+  const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
+  json_t* j = json_pack("{s:s, s:o, s:s?, s:o, s:o, s:s}", "name", a->node->label, "nodes",
+                        labels(&a->node, 1), "format", format, "own", sums(&a->own, true),
+                        "inherited", sums(&a->inherited, true), "verdict",
+                        assay_verdict_name(a->verdict));
+  if (!j) return NULL;
+  json_object_set_new(j, "op", json_string(a->node->op_type));
+  json_object_set_new(j, "runs", json_integer((json_int_t)a->runs));
+  json_object_set_new(j, "truth_max", assay_json_number(a->truth_max));
+  json_object_set_new(j, "overflowed", json_integer((json_int_t)a->overflowed));
+  json_object_set_new(j, "underflowed", json_integer((json_int_t)a->underflowed));
+  json_object_set_new(j, "born_nan", json_integer((json_int_t)a->born_nan));
+  json_object_set_new(j, "flipped", json_integer((json_int_t)a->flipped));
+  return j;
+}
+
+assay_status_t assay_report_json(const assay_check_t* c, const assay_report_names_t* n,
+                                 json_t** out) {
+  json_t *culprits = json_array(), *layers = json_array();
+  for (size_t i = 0; i < c->n_culprits; i++)
+    json_array_append_new(culprits, culprit(&c->culprits[i]));
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
+    json_array_append_new(layers, layer(assay_account_layer(c->account, i)));
+  json_t* j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
+                        "assay.check/1", "model", n->model, "precision", n->precision, "target",
+                        n->target, "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
+                        assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
+                        "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
+                        (int)c->n_samples, "absorbed", (int)c->n_absorbed);
+  if (!j) return assay_status_no_memory();
+  *out = j;
+  return NULL;
+}

@@ -1,0 +1,177 @@
+// The terminal's lines.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/format.h"
+#include "plan/plan.h"
+#include "report/report.h"
+
+// "196,608".
+static const char* grouped(int64_t n, char* buffer, size_t capacity) {
+  char plain[32];
+  int len = snprintf(plain, sizeof plain, "%lld", (long long)n);
+  size_t used = 0;
+  for (int i = 0; i < len && used + 2 < capacity; i++) {
+    if (i && plain[i - 1] != '-' && (len - i) % 3 == 0) buffer[used++] = ',';
+    buffer[used++] = plain[i];
+  }
+  buffer[used] = 0;
+  return buffer;
+}
+#define GROUPED(n) grouped((n), (char[48]){0}, 48)
+
+static void decibels(assay_str_t* out, const char* what, double db) {
+  if (isinf(db))
+    assay_str_printf(out, "%s exact", what);
+  else
+    assay_str_printf(out, "%s %.1f dB", what, db);
+}
+
+// "'denoised' is NaN in 196,608 of 196,608 places", "'logits': SNR 70.3 dB, max abs 0.00096".
+static void output_line(const assay_output_check_t* o, assay_str_t* out) {
+  const assay_error_sum_t* e = &o->error;
+  assay_str_printf(out, "'%s'", o->value->name);
+  if (!o->is_float) {
+    if (o->differing)
+      assay_str_printf(out, " differs in %s places", GROUPED(o->differing));
+    else
+      assay_str_append(out, " is equal");
+    return;
+  }
+  if (e->nan > e->ref_nan) {
+    assay_str_printf(out, " is NaN in %s of %s places", GROUPED(e->nan - e->ref_nan), GROUPED(e->n));
+  } else if (e->inf > e->ref_inf) {
+    assay_str_printf(out, " is Inf in %s of %s places", GROUPED(e->inf - e->ref_inf), GROUPED(e->n));
+  } else if (e->mismatched) {
+    assay_str_printf(out, " has other NaN and Inf than truth in %s of %s places",
+                     GROUPED(e->mismatched), GROUPED(e->n));
+  } else {
+    decibels(out, ": SNR", assay_error_sum_snr_db(e));
+    assay_str_printf(out, ", max abs %.3g, cosine %.6f", e->max_abs, assay_error_sum_cosine(e));
+  }
+}
+
+static void headline(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
+  assay_str_printf(out, "%s  %s", c->faithful ? "FAITHFUL" : "UNFAITHFUL", n->model);
+  if (strcmp(n->precision, "as declared") == 0)
+    assay_str_printf(out, " as declared on %s", n->target);
+  else
+    assay_str_printf(out, " in %s on %s", n->precision, n->target);
+  const char* separator = ": ";
+  for (size_t i = 0; i < c->n_outputs && i < 4; i++) {
+    if (!c->faithful && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
+    assay_str_append(out, separator);
+    output_line(&c->outputs[i], out);
+    separator = "; ";
+  }
+  if (c->n_samples > 1) assay_str_printf(out, "  (%zu samples)", c->n_samples);
+  assay_str_append(out, "\n");
+}
+
+static void golden_lines(const assay_check_t* c, assay_str_t* out) {
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const assay_output_check_t* o = &c->outputs[i];
+    if (!o->has_golden) continue;
+    assay_str_printf(out, "  golden  '%s': truth", o->value->name);
+    decibels(out, " SNR", assay_error_sum_snr_db(&o->golden));
+    assay_str_printf(out, ", max abs %.3g of %.3g%s\n", o->golden.max_abs, o->golden.ref_max,
+                     c->blame == ASSAY_BLAME_EXPORT ? ": the export is to blame, not the precision"
+                                                    : "");
+  }
+}
+
+static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
+  enum { SHOWN = 4 };
+  size_t shown = 0, later = 0;
+  for (size_t i = 0; i < c->n_culprits; i++) {
+    const assay_culprit_t* u = &c->culprits[i];
+    if (shown == SHOWN || (i && !u->born)) {
+      later++;
+      continue;
+    }
+    assay_str_printf(out, "  %-6s  %s   %s\n", i ? "also" : "born", u->account->node->label, u->why);
+    shown++;
+  }
+  if (later || c->n_behind) {
+    assay_str_append(out, "  also    ");
+    if (later) assay_str_printf(out, "%zu more %s", later, later == 1 ? "layer" : "layers");
+    if (later && c->n_behind) assay_str_append(out, " and ");
+    if (c->n_behind)
+      assay_str_printf(out, "%zu %s behind them pass", c->n_behind,
+                       c->n_behind == 1 ? "layer" : "layers");
+    else
+      assay_str_append(out, later == 1 ? " passes" : " pass");
+    assay_str_printf(out, " %.6g\n", assay_format_info(c->options.precision.format)->max);
+  }
+}
+
+// The longest common shape of the labels: "/a/*/x/*" if they share start and end; "" if they share too little.
+static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
+  const char* first = f->nodes[0]->label;
+  size_t head = strlen(first);
+  for (size_t i = 1; i < f->n_nodes; i++) {
+    const char* label = f->nodes[i]->label;
+    size_t k = 0;
+    while (k < head && label[k] == first[k]) k++;
+    head = k;
+  }
+  while (head && first[head - 1] != '/' && f->n_nodes > 1) head--;
+  snprintf(out, capacity, "%.*s%s", (int)head, first, f->n_nodes > 1 ? "*" : "");
+}
+
+static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
+  const assay_fix_t* f = &c->fix;
+  if (!c->has_fix || !f->n_nodes) {
+    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION)
+      assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
+    return;
+  }
+  char pattern[256];
+  common_pattern(f, pattern, sizeof pattern);
+  assay_str_printf(out, "  fix     %zu %s", f->n_nodes, f->n_nodes == 1 ? "node" : "nodes");
+  if (f->n_nodes == 1)
+    assay_str_printf(out, " '%s'", f->nodes[0]->label);
+  else if (strlen(pattern) > 2)
+    assay_str_printf(out, " below '%s'", pattern);
+  assay_str_printf(out, " in %s   %s", assay_format_name(f->format),
+                   f->verified ? "verified" : "NOT verified");
+  for (size_t i = 0; f->outputs && i < c->n_outputs && i < 2; i++) {
+    assay_str_append(out, i ? "; " : ": ");
+    output_line(&f->outputs[i], out);
+  }
+  assay_str_append(out, "\n");
+  for (size_t i = 0; i < n->n_files; i++)
+    assay_str_printf(out, "          %s%s\n", n->files[i],
+                     i ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
+}
+
+assay_status_t assay_report_text(const assay_check_t* c, const assay_report_names_t* n,
+                                 assay_str_t* out) {
+  headline(c, n, out);
+  golden_lines(c, out);
+  if (!c->faithful) {
+    culprit_lines(c, out);
+    assay_str_printf(out, "  blame   %s\n", assay_blame_name(c->blame));
+  }
+  if (c->n_absorbed)
+    assay_str_printf(out, "  note    %zu %s with overflow, underflow or flips that no output shows\n",
+                     c->n_absorbed, c->n_absorbed == 1 ? "layer" : "layers");
+  if (c->constants_out_of_range)
+    assay_str_printf(out, "  note    %zu %s past the range of %s, such as '%s'\n",
+                     c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
+                     n->precision, c->first_constant_out_of_range);
+  fix_lines(c, n, out);
+  return assay_str_status(out);
+}
+
+void assay_report_layer_precision(const assay_fix_t* f, assay_str_t* out) {
+  assay_precision_print(f->nodes, f->n_nodes, f->format, out);
+}
+
+// trtexec: names with ',' or ':' in quotes are not possible; it splits at them, so they are left to the plain form.
+void assay_report_trtexec(const assay_fix_t* f, assay_str_t* out) {
+  assay_str_append(out, "--precisionConstraints=prefer --layerPrecisions=");
+  for (size_t i = 0; i < f->n_nodes; i++)
+    assay_str_printf(out, "%s%s:%s", i ? "," : "", f->nodes[i]->label, assay_format_name(f->format));
+}
