@@ -160,12 +160,13 @@ typedef struct windows {
   // What an error must reach to be a new worst one: by octave, since an octave's smallest
   // number times its worst relative error is no more than the error that comes next.
   double limit[ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS];
-  uint16_t error_slot[BLOCK], engine_slot[BLOCK], reference_slot[BLOCK];
+  uint16_t error_slot[BLOCK + 1], engine_slot[BLOCK], reference_slot[BLOCK + 1];
 } windows_t;
 
+// Not 0, so that elements without error stay out of it.
 static double limit_of(const assay_octave_t* o, unsigned octave) {
   double least = assay_of_bits((uint64_t)octave << 52) * o->max_relative * (1 - 0x1p-50);
-  return least < o->max_error ? least : o->max_error;
+  return fmax(least < o->max_error ? least : o->max_error, 0x1p-1074);
 }
 
 // A pair of which something may be the worst of its octave (of the reference's magnitude).
@@ -181,7 +182,7 @@ static void note_worst(assay_histogram_t* h, windows_t* w, double error, double 
     o->max_relative = relative;
   }
   int slot = (int)octave - w->references.base / ASSAY_HISTOGRAM_BINS;
-  if (slot >= 0 && slot < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS)
+  if (slot > 0 && slot < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS)
     w->limit[slot] = limit_of(o, octave);
 }
 
@@ -189,9 +190,10 @@ static void fit_references(counts_t* c, windows_t* w, double max) {
   if (!assay_window_fit(&w->references, max)) return;
   const assay_histogram_t* h = &c->references;
   unsigned first = (unsigned)(w->references.base / ASSAY_HISTOGRAM_BINS);
-  for (unsigned i = 0; i < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS; i++) {
+  w->limit[0] = (double)INFINITY;  // what lies below is left to count_below
+  for (unsigned i = 1; i < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS; i++) {
     unsigned place = first + i < ASSAY_HISTOGRAM_OCTAVES / 2 ? h->index[first + i] : 0;
-    w->limit[i] = place ? limit_of(&h->octaves[place], first + i) : 0;
+    w->limit[i] = place ? limit_of(&h->octaves[place], first + i) : 0x1p-1074;
   }
 }
 
@@ -206,9 +208,9 @@ ASSAY_WIDE static void make_slots(const block_t* k, windows_t* w, int64_t below[
     uint64_t mag_a = bits_a & ~ASSAY_SIGN, mag_b = bits_b & ~ASSAY_SIGN;
     int64_t ka = (int64_t)(mag_a >> 46) - base, kb = (int64_t)(mag_b >> 46) - base;
     int64_t ke = (int64_t)(bits_e >> 46) - base_e;
-    ka = ka > 0 ? ka : 0;
-    kb = kb > 0 ? kb : 0;
-    ke = ke > 0 ? ke : 0;
+    ka = ka >= ASSAY_HISTOGRAM_BINS ? ka : 0;
+    kb = kb >= ASSAY_HISTOGRAM_BINS ? kb : 0;
+    ke = ke >= ASSAY_HISTOGRAM_BINS ? ke : 0;
     below_b += (kb == 0) & (mag_b != 0);
     below_e += (ke == 0) & (bits_e != 0);
     slot_a[i] = (uint16_t)((uint64_t)ka | bits_a >> 63 << ASSAY_WINDOW_BITS);
@@ -242,20 +244,20 @@ static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   assay_window_fit(&w->errors, k->max_error);
   fit_references(c, w, fmax(k->max[0], k->max[1]));
   make_slots(k, w, below);
-  uint32_t(*errors)[2 * ASSAY_WINDOW_SLOTS] = w->errors.count;
-  uint32_t(*references)[2 * ASSAY_WINDOW_SLOTS] = w->references.count;
-  if (k->zero_errors < k->n) {
-    for (int64_t i = 0; i < k->n; i++) {
-      int slot = w->reference_slot[i];
-      errors[i & 1][w->error_slot[i]]++;
-      references[i & 1][slot]++;
-      // References below the window are left to count_below.
-      if (k->error[i] >= w->limit[(slot & low) / ASSAY_HISTOGRAM_BINS] && slot & low)
-        note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
-      if (kl && w->engine_slot[i] != slot) count_change(c, k->a[i], k->b[i]);
-    }
-  } else {
-    for (int64_t i = 0; i < k->n; i++) references[i & 1][w->reference_slot[i]]++;
+  const uint16_t *slot_e = w->error_slot, *slot_b = w->reference_slot;
+  w->error_slot[k->n] = w->reference_slot[k->n] = 0;
+  for (int64_t i = 0; i < k->n; i += 2) {
+    w->references.count[0][slot_b[i]]++;
+    w->references.count[1][slot_b[i + 1]]++;
+  }
+  for (int64_t i = 0; i < k->n && k->zero_errors < k->n; i += 2) {
+    w->errors.count[0][slot_e[i]]++;
+    w->errors.count[1][slot_e[i + 1]]++;
+  }
+  for (int64_t i = 0; i < k->n && k->zero_errors < k->n; i++) {
+    if (k->error[i] >= w->limit[(slot_b[i] & low) / ASSAY_HISTOGRAM_BINS])
+      note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
+    if (kl && w->engine_slot[i] != slot_b[i]) count_change(c, k->a[i], k->b[i]);
   }
   if (k->zero_errors) assay_histogram_count(&c->errors, 0, (uint64_t)k->zero_errors);
   if (k->zero_references) {

@@ -151,10 +151,10 @@ void assay_window_flush(assay_window_t* w) {
   if (!w->is_open) return;
   w->is_open = false;
   for (int sign = 0; sign < 2; sign++) {
-    for (int k = 0; k < ASSAY_WINDOW_SLOTS; k += ASSAY_HISTOGRAM_BINS) {
+    w->count[0][sign * ASSAY_WINDOW_SLOTS] = w->count[1][sign * ASSAY_WINDOW_SLOTS] = 0;
+    for (int k = ASSAY_HISTOGRAM_BINS; k < ASSAY_WINDOW_SLOTS; k += ASSAY_HISTOGRAM_BINS) {
       uint32_t *even = &w->count[0][sign * ASSAY_WINDOW_SLOTS + k],
                *odd = &w->count[1][sign * ASSAY_WINDOW_SLOTS + k];
-      if (!k) even[0] = odd[0] = 0;
       uint32_t any = 0;
       for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) any |= even[i] | odd[i];
       if (!any) continue;

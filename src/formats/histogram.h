@@ -50,13 +50,13 @@ double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* c
 // Counts one value more (or, with ~0, less).
 void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more);
 
-// A window of 32 octaves in which counting is one addition: element by element there is no looking up.
-// Slots are of magnitudes, in the second half of count those of negative values. Slot 0, what
-// lies below the window (zero does always), is not counted here.
+// A window of 31 octaves in which counting is one addition: element by element there is no looking up.
+// Slots are of magnitudes, in the second half of count those of negative values. Slot 0 stands for
+// what lies below the window (zero always does), which is not counted here.
 enum { ASSAY_WINDOW_SLOTS = 2048, ASSAY_WINDOW_BITS = 11 };
 typedef struct assay_window {
   assay_histogram_t* histogram;
-  int32_t base;  // bin of slot 0
+  int32_t base;  // bin that slot 0 would be: bin b has slot b - base, if that is 64 or more
   bool is_open;
   uint32_t count[2][2 * ASSAY_WINDOW_SLOTS];  // of even and of odd elements: equal neighbours need not wait
 } assay_window_t;

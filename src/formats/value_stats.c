@@ -122,18 +122,22 @@ ASSAY_WIDE static int64_t make_slots(const double* x, int64_t n, int32_t base, u
   for (int64_t i = 0; i < n; i++) {
     uint64_t bits = assay_bits_of(x[i]), a = bits & ~ASSAY_SIGN;
     int64_t slot = (int64_t)(a >> 46) - base;
-    slot = slot > 0 ? slot : 0;
-    below += slot == 0 && a != 0;
+    slot = slot >= ASSAY_HISTOGRAM_BINS ? slot : 0;
+    below += (slot == 0) & (a != 0);
     slots[i] = (uint16_t)((uint64_t)slot | bits >> 63 << ASSAY_WINDOW_BITS);
   }
   return below;
 }
 
 static void count_block(assay_window_t* w, const double* x, int64_t n, const moments_t* k) {
-  uint16_t slots[BLOCK];
+  uint16_t slots[BLOCK + 1];
   assay_window_fit(w, k->max > -k->min ? k->max : -k->min);
   int64_t below = make_slots(x, n, w->base, slots);
-  for (int64_t i = 0; i < n; i++) w->count[i & 1][slots[i]]++;
+  slots[n] = 0;
+  for (int64_t i = 0; i < n; i += 2) {
+    w->count[0][slots[i]]++;
+    w->count[1][slots[i + 1]]++;
+  }
   if (k->zero) assay_histogram_count(w->histogram, 0, (uint64_t)k->zero);
   for (int64_t i = 0; below && i < n; i++)
     if (!(slots[i] & (ASSAY_WINDOW_SLOTS - 1)) && x[i] != 0)
