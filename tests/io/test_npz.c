@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+// cmocka needs these before it
 #include <cmocka.h>
 
 #include "base/alloc.h"

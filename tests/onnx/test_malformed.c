@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+// cmocka needs these before it
 #include <cmocka.h>
 
 #include "base/alloc.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+// cmocka needs these before it
 #include <cmocka.h>
 
 #include "base/alloc.h"
