@@ -33,10 +33,13 @@ typedef struct assay_codec {
   uint64_t half, odd;      // added before the shift, for ties to even
   uint64_t offset;         // what the exponent's bias takes off, in pattern steps
   double sub_magic;        // 2^52 smallest subnormals: adding it leaves the ordinal in the low bits
-  uint64_t max_ordinal;    // of max
+  uint64_t max_ordinal, min_normal_ordinal;
   uint64_t nan_pattern;    // as stored, without sign
-  uint64_t sign_pattern;   // the sign bit, as stored; 0 if there is none
-  uint64_t none_sign;      // the sign that NaN's replacement is xor-ed with (formats without NaN)
+  uint64_t sign_pattern;   // the sign bit, as stored
+  int sign_shift;          // from there to a float64's
+  uint64_t past;           // bits of the float64 that the pattern after max's means
+  uint64_t negative_zero;  // and the pattern of -0: NaN where there is no such number
+  uint64_t none_sign;      // what NaN's sign is xor-ed with (formats without NaN)
   bool has_infinity, has_nan;
 } assay_codec_t;
 
@@ -103,16 +106,15 @@ static inline uint64_t assay_codec_encode(const assay_codec_t* c, double x, uint
 
 // The value of a stored pattern. NaN comes out quiet, with its sign and no payload.
 static inline double assay_codec_decode(const assay_codec_t* c, uint64_t pattern) {
-  uint64_t sign = pattern & c->sign_pattern ? ASSAY_SIGN : 0;
+  uint64_t sign = (pattern & c->sign_pattern) << c->sign_shift;
   uint64_t k = (pattern & (c->sign_pattern - 1)) >> c->pad;
   uint64_t normal = (k + c->offset) << c->shift;
   double sub = assay_of_bits(assay_bits_of(c->sub_magic) + k) - c->sub_magic;
-  double v = sub < c->min_normal && k <= c->max_ordinal ? sub : assay_of_bits(normal);
-  uint64_t past = c->has_infinity && k == c->max_ordinal + 1 ? ASSAY_EXPONENT
-                                                            : ASSAY_EXPONENT | ASSAY_QUIET;
-  uint64_t number = (k > c->max_ordinal ? past : assay_bits_of(v)) | sign;
-  bool nan_zero = !c->zero_sign && sign && !k;  // fnuz: the pattern of -0
-  return assay_of_bits(nan_zero ? ASSAY_EXPONENT | ASSAY_QUIET : number);
+  uint64_t number = k < c->min_normal_ordinal ? assay_bits_of(sub) : normal;
+  number = k > c->max_ordinal ? c->past : number;
+  number = k > c->max_ordinal + 1 ? ASSAY_EXPONENT | ASSAY_QUIET : number;
+  number |= sign;
+  return assay_of_bits(number == ASSAY_SIGN ? c->negative_zero : number);
 }
 
 // e8m0: patterns 0 to 254 are 2^-127 to 2^127, 255 is NaN.

@@ -186,7 +186,12 @@ bool assay_type_packed_bytes(assay_type_t type, int64_t n, int64_t* out_bytes) {
           .zero_sign = (ZERO_SIGN) ? ASSAY_SIGN : 0, .shift = 53 - (P), .pad = PAD,               \
           .half = (UINT64_C(1) << (52 - (P))) - 1, .odd = 1,                                      \
           .offset = (uint64_t)(1022 + (EMIN)) << ((P)-1), .sub_magic = (SUB)*0x1p52,              \
-          .max_ordinal = TOP, .nan_pattern = NAN_PATTERN, .sign_pattern = SIGN,                   \
+          .max_ordinal = TOP, .min_normal_ordinal = UINT64_C(1) << ((P)-1),                       \
+          .nan_pattern = NAN_PATTERN, .sign_pattern = SIGN,                                       \
+          .sign_shift = (SIGN) == 0x80000000 ? 32 : (SIGN) == 0x8000 ? 48 : (SIGN) == 0x80 ? 56   \
+                        : (SIGN) == 0x20 ? 58 : 60,                                               \
+          .past = ASSAY_EXPONENT | ((INF) ? 0 : ASSAY_QUIET),                                     \
+          .negative_zero = (ZERO_SIGN) ? ASSAY_SIGN : ASSAY_EXPONENT | ASSAY_QUIET,               \
           .none_sign = (NANS) ? 0 : (SIGN), .has_infinity = INF, .has_nan = NANS}
 
 static const assay_codec_t codecs[ASSAY_FORMAT_COUNT] = {

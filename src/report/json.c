@@ -1,20 +1,27 @@
 // The check as JSON: "assay.check/1". Fields are added, none renamed.
 #include "io/json.h"
 
+#include <math.h>
+
 #include "formats/format.h"
 #include "report/report.h"
 
-static json_t* number_or_null(bool applies, double x) {
-  return applies ? assay_json_number(x) : json_null();
+// Where one side is not finite and the other is, no finite number tells the error.
+static json_t* number(const assay_error_sum_t* e, double x) {
+  return assay_json_number(e->mismatched ? (double)NAN : x);
+}
+
+static json_t* number_or_null(bool applies, const assay_error_sum_t* e, double x) {
+  return applies ? number(e, x) : json_null();
 }
 
 static json_t* sums(const assay_error_sum_t* e, bool applies) {
   if (!applies || !e->n) return json_null();
   return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs",
-                   assay_json_number(e->max_abs), "max_rel", assay_json_number(e->max_rel), "rms",
-                   assay_json_number(assay_error_sum_rms(e)), "cosine",
-                   assay_json_number(assay_error_sum_cosine(e)), "snr_db",
-                   assay_json_number(assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
+                   number(e, e->max_abs), "max_rel", number(e, e->max_rel), "rms",
+                   number(e, assay_error_sum_rms(e)), "cosine",
+                   number(e, assay_error_sum_cosine(e)), "snr_db",
+                   number(e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
                    (json_int_t)e->inf, "mismatched", (json_int_t)e->mismatched);
 }
 
@@ -24,10 +31,10 @@ static json_t* output(const assay_output_check_t* o) {
   const char* verdict = o->faithful ? "faithful" : "unfaithful";
   json_t* j = json_pack(
       "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", o->value->name, "verdict", verdict,
-      "max_abs", number_or_null(f, e->max_abs), "max_rel", number_or_null(f, e->max_rel), "rms",
-      number_or_null(f, assay_error_sum_rms(e)), "cosine",
-      number_or_null(f, assay_error_sum_cosine(e)), "snr_db",
-      number_or_null(f, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
+      "max_abs", number_or_null(f, e, e->max_abs), "max_rel", number_or_null(f, e, e->max_rel), "rms",
+      number_or_null(f, e, assay_error_sum_rms(e)), "cosine",
+      number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
+      number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
       (json_int_t)e->inf);
   if (!j) return NULL;
   json_object_set_new(j, "differing", json_integer((json_int_t)o->differing));

@@ -1,0 +1,264 @@
+// assay run: evaluates a model once on each sample and saves the outputs.
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "cli/inputs.h"
+#include "formats/format.h"
+#include "io/npz.h"
+#include "plan/plan.h"
+#include "truth/machine.h"
+
+typedef struct args {
+  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth;
+  opt_list_t inputs, shapes, outputs;
+  int64_t seed;
+  bool time;
+} args_t;
+
+// Everything a run holds on to, freed together.
+typedef struct job {
+  assay_model_t* model;
+  cli_shapes_t shapes;
+  assay_samples_t samples;
+  assay_precision_t precision;
+  assay_machine_t* machine;       // truth and native
+  assay_plan_t* plan;             // plan
+  const assay_backend_t* backend;
+  void* state;
+  assay_set_t* results;           // by sample
+} job_t;
+
+static void job_deinit(job_t* j) {
+  for (size_t i = 0; j->results && i < j->samples.n; i++) assay_set_deinit(&j->results[i]);
+  assay_free(j->results);
+  if (j->backend) j->backend->close(j->state);
+  assay_plan_destroy(j->plan);
+  assay_machine_destroy(j->machine);
+  assay_precision_deinit(&j->precision);
+  assay_samples_deinit(&j->samples);
+  cli_shapes_free(&j->shapes);
+  assay_model_release(j->model);
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static assay_status_t open_plan(const args_t* a, job_t* j) {
+  j->precision.format = ASSAY_FORMAT_FP32;
+  if (a->precision) j->precision.format = assay_format_parse(a->precision);
+  if (!assay_format_info(j->precision.format)->is_float)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown precision '%s'", a->precision);
+  if (a->accumulate) j->precision.accumulator = assay_format_parse(a->accumulate);
+  if (a->accumulate && !assay_format_info(j->precision.accumulator)->is_float)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'", a->accumulate);
+  if (a->layer_precision) ASSAY_TRY(assay_precision_parse(&j->precision, a->layer_precision));
+  ASSAY_TRY(assay_plan_create(j->model, &j->precision, (uint64_t)a->seed, &j->plan));
+  const assay_backend_t* emu = assay_backend_find("emu");
+  ASSAY_TRY(emu->open(assay_plan_layers(j->plan), NULL, &j->state));
+  j->backend = emu;
+  return NULL;
+}
+
+static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode) {
+  assay_machine_config_t config = {
+      .mode = mode,
+      .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
+      .seed = (uint64_t)a->seed};
+  return assay_machine_create(j->model, &config, &j->machine);
+}
+
+// Runs one sample; graph outputs can be read afterwards.
+static assay_status_t run_sample(job_t* j, assay_tensor_t* const* inputs) {
+  const assay_graph_t* g = j->model->graph;
+  if (j->machine)
+    assay_machine_reset(j->machine);
+  else
+    j->backend->reset(j->state);
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    if (!inputs[i]) continue;
+    if (j->machine)
+      assay_machine_set(j->machine, g->inputs[i], inputs[i]);
+    else
+      ASSAY_TRY(j->backend->set(j->state, g->inputs[i], inputs[i]));
+  }
+  if (j->machine) ASSAY_TRY(assay_machine_check_inputs(j->machine));
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    ASSAY_TRY(j->machine ? assay_machine_step(j->machine, g->nodes[i])
+                         : j->backend->step(j->state, i));
+    assay_cli_progress("running", (double)i / (double)g->n_nodes);
+  }
+  assay_cli_progress("", 1);
+  return NULL;
+}
+
+static void print_value(const char* name, const assay_tensor_t* t) {
+  if (t->kind != ASSAY_KIND_TENSOR) {
+    printf("%s: %lld items\n", name, (long long)t->n_items);
+    return;
+  }
+  printf("%s: %s%s", name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
+  if (t->store == ASSAY_STORE_F64 && t->size) {
+    double min = (double)INFINITY, max = -(double)INFINITY, sum = 0;
+    int64_t bad = 0;
+    for (int64_t i = 0; i < t->size; i++) {
+      double x = assay_f64(t)[i];
+      if (!isfinite(x)) {
+        bad++;
+        continue;
+      }
+      min = fmin(min, x);
+      max = fmax(max, x);
+      sum += x;
+    }
+    if (bad < t->size)
+      printf("  min %.6g  max %.6g  mean %.6g", min, max, sum / (double)(t->size - bad));
+    if (bad) printf("  not finite: %lld", (long long)bad);
+  }
+  putchar('\n');
+}
+
+static bool wanted(const args_t* a, const char* name) {
+  for (size_t i = 0; i < a->outputs.n; i++)
+    if (assay_glob_match(a->outputs.items[i], name)) return true;
+  return !a->outputs.n;
+}
+
+// Keeps the outputs of a sample; truth is saved in float64.
+static assay_status_t collect(const args_t* a, job_t* j, size_t sample, bool truth) {
+  const assay_graph_t* g = j->model->graph;
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    assay_tensor_t* t = j->machine ? assay_machine_get(j->machine, g->outputs[i])
+                                   : j->backend->get(j->state, g->outputs[i]);
+    assay_tensor_t *wide = NULL, *typed = NULL;
+    if (!t || !wanted(a, g->outputs[i]->name)) continue;
+    ASSAY_TRY(assay_tensor_widen(t, &wide));
+    bool floats = wide->kind == ASSAY_KIND_TENSOR && wide->store == ASSAY_STORE_F64;
+    assay_status_t st = truth && floats ? assay_tensor_retype(wide, ASSAY_TYPE_DOUBLE, &typed) : NULL;
+    if (!st && !typed) typed = assay_tensor_retain(wide);
+    assay_tensor_release(wide);
+    if (!st) st = assay_set_add(&j->results[sample], g->outputs[i]->name, typed);
+    if (st) return st;
+  }
+  return NULL;
+}
+
+// Samples of one output, one behind the other along a new or the first axis; one sample: itself.
+static assay_status_t join_samples(const job_t* j, size_t output, assay_tensor_t** out) {
+  assay_tensor_t* first = j->results[0].tensors[output];
+  if (j->samples.n == 1) return *out = assay_tensor_retain(first), NULL;
+  int64_t dims[ASSAY_MAX_RANK];
+  int rank = first->rank;
+  if (first->kind != ASSAY_KIND_TENSOR || first->store == ASSAY_STORE_STR || rank == ASSAY_MAX_RANK)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "samples of output '%s' cannot be joined into one array",
+                       j->results[0].names[output]);
+  memcpy(dims, first->dims, (size_t)rank * sizeof *dims);
+  if (rank) {
+    if (!assay_mul_i64(dims[0], (int64_t)j->samples.n, &dims[0])) return assay_status_no_memory();
+  } else {
+    dims[rank++] = (int64_t)j->samples.n;
+  }
+  ASSAY_TRY(assay_tensor_create(first->type, rank, dims, out));
+  size_t bytes = (size_t)first->size * assay_store_elem_bytes(first->store);
+  for (size_t k = 0; k < j->samples.n; k++) {
+    const assay_tensor_t* t = j->results[k].tensors[output];
+    if (t->size != first->size) {
+      assay_tensor_release(*out);
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "output '%s' has another shape in sample %zu",
+                         j->results[0].names[output], k);
+    }
+    if (bytes) memcpy((char*)(*out)->data + k * bytes, t->data, bytes);
+  }
+  return NULL;
+}
+
+static assay_status_t save(const args_t* a, const job_t* j) {
+  assay_set_t all = {0};
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < j->results[0].n; i++) {
+    assay_tensor_t* t = NULL;
+    st = join_samples(j, i, &t);
+    if (!st && !a->save) print_value(j->results[0].names[i], t);
+    if (!st) st = assay_set_add(&all, j->results[0].names[i], t);
+  }
+  if (!st && a->save) st = assay_npz_write(a->save, &all, false);
+  assay_set_deinit(&all);
+  return st;
+}
+
+static int run_job(args_t* a, job_t* j) {
+  const char* mode = a->mode ? a->mode : a->precision ? "plan" : "native";
+  bool truth = strcmp(mode, "truth") == 0;
+  if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
+    return assay_cli_usage("run", "--mode is truth, native or plan, not '%s'", mode);
+  assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  double start = now();
+  st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
+  if (!st) st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->samples);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = strcmp(mode, "plan") == 0 ? open_plan(a, j)
+                                 : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = assay_new_array(j->samples.n, sizeof *j->results, &j->results);
+  double loaded = now();
+  for (size_t k = 0; !st && k < j->samples.n; k++) {
+    st = run_sample(j, assay_samples_get(&j->samples, k));
+    if (!st) st = collect(a, j, k, truth);
+  }
+  double ran = now();
+  if (!st) st = save(a, j);
+  if (st) {
+    bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
+    return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
+  }
+  if (a->time) fprintf(stderr, "loaded in %.3f s, ran in %.3f s\n", loaded - start, ran - loaded);
+  return ASSAY_EXIT_OK;
+}
+
+static int run(void* p) {
+  job_t j = {0};
+  int code = run_job(p, &j);
+  job_deinit(&j);
+  return code;
+}
+
+static const opt_t options[] = {
+    {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true},
+    {"--mode", 0, OPT_STRING, offsetof(args_t, mode), "MODE",
+     "truth: float64 whatever the types say; native (default):\nrounded to each declared type; plan: the emu "
+     "backend", false},
+    {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
+     "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},
+    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
+     "shape of an input, such as image=1x3x224x224", false},
+    {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE.npz",
+     "save the outputs (truth as float64)", false},
+    {"--output", 0, OPT_LIST, offsetof(args_t, outputs), "PATTERN", "only outputs that match", false},
+    {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
+     "mode plan: format of float32 values", false},
+    {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
+     "mode plan: 'PATTERN:FORMAT,...'", false},
+    {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
+     "mode plan: what sums are kept in", false},
+    {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
+     "unquantized: quantization is the identity in truth", false},
+    {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
+     false},
+    {0}};
+
+const verb_t assay_verb_run = {
+    .name = "run",
+    .summary = "run a model and save its outputs",
+    .usage = "MODEL [options]",
+    .examples = "  assay run model.onnx --inputs inputs.npz --save-outputs outputs.npz\n"
+                "  assay run model.onnx --mode truth --shape image=1x3x224x224\n",
+    .options = options,
+    .args_bytes = sizeof(args_t),
+    .run = run,
+};
