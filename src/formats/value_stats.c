@@ -115,14 +115,33 @@ static void sum_scaled(const double* x, int64_t n, int scale, double out[3]) {
   }
 }
 
-static void count_block(assay_histogram_t* h, const double* x, int64_t n) {
+// Slots in the window; returns how many values other than zero lie below it.
+ASSAY_WIDE static int64_t make_slots(const double* x, int64_t n, int32_t base, uint16_t* slots) {
+  int64_t below = 0;
+#pragma omp simd reduction(+ : below)
   for (int64_t i = 0; i < n; i++) {
-    uint64_t bits = assay_bits_of(x[i] + 0.0);
-    size_t place = h->index[bits >> 52];
-    assay_octave_t* o =
-        place ? &h->octaves[place] : assay_histogram_octave(h, (unsigned)(bits >> 52));
-    if (o) o->count[i & 1][bits >> 46 & 63]++;
+    uint64_t bits = assay_bits_of(x[i]), a = bits & ~ASSAY_SIGN;
+    int64_t slot = (int64_t)(a >> 46) - base;
+    slot = slot >= ASSAY_HISTOGRAM_BINS ? slot : 0;
+    below += (slot == 0) & (a != 0);
+    slots[i] = (uint16_t)((uint64_t)slot | bits >> 63 << ASSAY_WINDOW_BITS);
   }
+  return below;
+}
+
+static void count_block(assay_window_t* w, const double* x, int64_t n, const moments_t* k) {
+  uint16_t slots[BLOCK + 1];
+  assay_window_fit(w, k->max > -k->min ? k->max : -k->min);
+  int64_t below = make_slots(x, n, w->base, slots);
+  slots[n] = 0;
+  for (int64_t i = 0; i < n; i += 2) {
+    w->count[0][slots[i]]++;
+    w->count[1][slots[i + 1]]++;
+  }
+  if (k->zero) assay_histogram_count(w->histogram, 0, (uint64_t)k->zero);
+  for (int64_t i = 0; below && i < n; i++)
+    if (!(slots[i] & (ASSAY_WINDOW_SLOTS - 1)) && x[i] != 0)
+      assay_histogram_count(w->histogram, x[i], 1);
 }
 
 // ---- chunks -----------------------------------------------------------------------------------
@@ -156,6 +175,7 @@ static void merge_moments(moments_t* m, const moments_t* from) {
 static void add_chunk(const assay_value_stats_t* s, moments_t* m, assay_histogram_t* h,
                       assay_type_t type, const void* data, int64_t first, int64_t n) {
   double buffer[BLOCK], finite[BLOCK];
+  assay_window_t window = {.histogram = h};
   *m = none;
   for (int64_t i = 0; i < n; i += BLOCK) {
     int64_t count = n - i < BLOCK ? n - i : BLOCK;
@@ -186,9 +206,10 @@ static void add_chunk(const assay_value_stats_t* s, moments_t* m, assay_histogra
     assay_sum_add(&k.sum, sums[0], scale);
     assay_sum_add(&k.squares, sums[1], 2 * scale);
     assay_sum_add(&k.spread, sums[2], 2 * scale);
-    count_block(h, x, count);
+    count_block(&window, x, count, &k);
     merge_moments(m, &k);
   }
+  assay_window_flush(&window);
 }
 
 void assay_value_stats_add(assay_value_stats_t* s, assay_type_t type, const void* data, int64_t n) {

@@ -49,29 +49,32 @@ static bool is_same(const assay_window_t* w) {
   return w->auto_pad == ASSAY_AUTO_PAD_SAME_UPPER || w->auto_pad == ASSAY_AUTO_PAD_SAME_LOWER;
 }
 
-// Sizes and pads of axis i for an input of size `in`. Source: ONNX ConvTranspose-22; `since` 1 has
+// Sizes and pads of axis i for an input of size `in`. Source: ONNX ConvTranspose-22, text and shape
+// inference (SAME: the padding makes the output in * stride, but is not negative); `since` 1 has
 // the two halves of an odd padding swapped where output_shape is given.
 static assay_status_t fit_axis(const assay_node_t* node, transposed_t* t, int i, int64_t in,
                                int since) {
   assay_window_axis_t* a = &t->w.axis[i];
-  int64_t reach, natural;
-  const int64_t tail = (a->kernel - 1) * a->dilation + 1 + t->output_padding[i];
-  if (!assay_mul_i64(in, a->stride, &reach) || !assay_add_i64(reach, tail, &natural)) {
+  int64_t steps, natural;
+  const int64_t reach = (a->kernel - 1) * a->dilation + 1;
+  if (!assay_mul_i64(in, a->stride, &steps) ||
+      !assay_add_i64(steps, reach + t->output_padding[i], &natural)) {
     return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "spatial axis %d of size %lld is too large", i,
                             (long long)in);
   }
   natural -= a->stride;
   a->out = in;
   const bool given = t->output_shape[i] >= 0;
-  if (!given && !is_same(&t->w)) {
-    a->in = natural - a->pads[0] - a->pads[1];
-  } else {
-    a->in = given ? t->output_shape[i] : reach;
-    const int64_t total = natural > a->in ? natural - a->in : 0;
+  if (given || is_same(&t->w)) {
+    int64_t total = given ? natural - t->output_shape[i] : reach - a->stride;
+    if (total < 0) total = 0;
+    a->in = given ? t->output_shape[i] : natural - total;
     bool less_first = t->w.auto_pad == ASSAY_AUTO_PAD_SAME_UPPER;
     if (since == 1 && given) less_first = !less_first;
     a->pads[0] = less_first ? total / 2 : total - total / 2;
     a->pads[1] = total - a->pads[0];
+  } else {
+    a->in = natural - a->pads[0] - a->pads[1];
   }
   if (a->in >= 0) return NULL;
   return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
@@ -131,12 +134,11 @@ static const assay_dim_t* infer_axis(assay_dims_t* dims, const transposed_t* t, 
                                      const assay_dim_t* in) {
   const assay_window_axis_t* a = &t->w.axis[i];
   if (t->output_shape[i] >= 0) return assay_dim_const(dims, t->output_shape[i]);
-  const assay_dim_t* reach = assay_dim_mul_i(dims, in, a->stride);
-  if (is_same(&t->w)) return reach;
   if (a->kernel == 0) return NULL;
-  return assay_dim_add_i(dims, reach,
-                         (a->kernel - 1) * a->dilation + 1 + t->output_padding[i] - a->stride -
-                             a->pads[0] - a->pads[1]);
+  const int64_t reach = (a->kernel - 1) * a->dilation + 1;
+  int64_t more = reach - a->stride + t->output_padding[i] - a->pads[0] - a->pads[1];
+  if (is_same(&t->w) && reach > a->stride) more = t->output_padding[i];
+  return assay_dim_add_i(dims, assay_dim_mul_i(dims, in, a->stride), more);
 }
 
 static assay_status_t transposed_infer(assay_infer_t* c) {

@@ -111,13 +111,14 @@ static int64_t pixel(const options_t* o, double i, int64_t size) {
   return i < last ? (int64_t)i : size - 1;
 }
 
-// The place in the input of a coordinate from the grid.
+// The place in the input of a coordinate from the grid. Cubic interpolation of a padded input is
+// what PyTorch and ONNX Runtime do: only the elements are padded, the place stays where it is.
 static double place(const options_t* o, double g, int64_t size) {
   const double n = (double)size;
   double x = o->align_corners ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
   if (o->mode == NEAREST) x = rint(x);
   const double low = o->align_corners ? 0 : -0.5, high = n - 1 - low;
-  if (o->padding == BORDER && (x < low || x > high)) x = x < 0 ? 0 : n - 1;
+  if (o->padding == BORDER && o->mode != CUBIC && (x < low || x > high)) x = x < 0 ? 0 : n - 1;
   if (o->padding == REFLECTION && (x < low || x > high)) x = reflect(x, low, high);
   return x;
 }

@@ -1,11 +1,10 @@
 // npy and npz: what is written comes back; what no file of that kind holds is refused.
 // tests/io/against_numpy.py compares with NumPy itself.
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,8 +189,10 @@ static void json(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_type_comes_back), cmocka_unit_test(one_array),
-      cmocka_unit_test(names_are_unique),      cmocka_unit_test(without_memory),
+      cmocka_unit_test(every_type_comes_back),
+      cmocka_unit_test(one_array),
+      cmocka_unit_test(names_are_unique),
+      cmocka_unit_test(without_memory),
       cmocka_unit_test(json),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
