@@ -29,7 +29,7 @@ typedef struct moments {
 typedef struct counts {
   assay_histogram_t errors, references;
   assay_histogram_t change;  // the histogram of the engine's values is references + change
-  uint64_t ulp[2][ASSAY_ULP_SLOTS], max_ulp;
+  uint64_t ulp[4][ASSAY_ULP_SLOTS], max_ulp;  // turn about: equal neighbours need not wait
 } counts_t;
 
 struct assay_error_stats {
@@ -95,6 +95,9 @@ ASSAY_WIDE static void sum_plain(const block_t* k, double out[5]) {
     rest[1][i - whole] = b[i];
   }
   for (int64_t i = 0; i <= whole; i += 8) {
+    // The next block, if the tensor lies there: memory works while this one is counted.
+    assay_prefetch(a + i);
+    assay_prefetch(b + i);
     assay_lanes_t x = ASSAY_LANES_LOAD(i < whole ? a + i : rest[0]);
     assay_lanes_t y = ASSAY_LANES_LOAD(i < whole ? b + i : rest[1]);
     assay_lanes_t d = x - y;
@@ -161,6 +164,7 @@ typedef struct windows {
   // number times its worst relative error is no more than the error that comes next.
   double limit[ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS];
   uint16_t error_slot[BLOCK + 1], engine_slot[BLOCK], reference_slot[BLOCK + 1];
+  _Alignas(8) uint8_t moved[BLOCK + 8];  // the engine's value is in another bin than the reference's
 } windows_t;
 
 // Not 0, so that elements without error stay out of it.
@@ -197,33 +201,49 @@ static void fit_references(counts_t* c, windows_t* w, double max) {
   }
 }
 
-// Slots in the windows. below: how many errors and references other than zero lie below them.
+// Slots in the windows, of the upper halves of the patterns. below: how many errors and references other
+// than zero lie below them.
 ASSAY_WIDE static void make_slots(const block_t* k, windows_t* w, int64_t below[2]) {
   const double *a = k->a, *b = k->b, *e = k->error;
   uint16_t *slot_a = w->engine_slot, *slot_b = w->reference_slot, *slot_e = w->error_slot;
-  int64_t base = w->references.base, base_e = w->errors.base, below_e = 0, below_b = 0;
-#pragma omp simd reduction(+ : below_e, below_b)
-  for (int64_t i = 0; i < k->n; i++) {
-    uint64_t bits_a = assay_bits_of(a[i]), bits_b = assay_bits_of(b[i]), bits_e = assay_bits_of(e[i]);
-    uint64_t mag_a = bits_a & ~ASSAY_SIGN, mag_b = bits_b & ~ASSAY_SIGN;
-    int64_t ka = (int64_t)(mag_a >> 46) - base, kb = (int64_t)(mag_b >> 46) - base;
-    int64_t ke = (int64_t)(bits_e >> 46) - base_e;
+  const int32_t base = w->references.base, base_e = w->errors.base;
+  const int32_t n = (int32_t)k->n;
+  int32_t low_e = 0, low_b = 0;
+#pragma omp simd reduction(+ : low_e, low_b)
+  for (int32_t i = 0; i < n; i++) {
+    uint32_t high_a = (uint32_t)(assay_bits_of(a[i]) >> 32);
+    uint32_t high_b = (uint32_t)(assay_bits_of(b[i]) >> 32);
+    uint32_t high_e = (uint32_t)(assay_bits_of(e[i]) >> 32);
+    int32_t ka = (int32_t)((high_a & INT32_MAX) >> 14) - base;
+    int32_t kb = (int32_t)((high_b & INT32_MAX) >> 14) - base;
+    int32_t ke = (int32_t)(high_e >> 14) - base_e;
     ka = ka >= ASSAY_HISTOGRAM_BINS ? ka : 0;
     kb = kb >= ASSAY_HISTOGRAM_BINS ? kb : 0;
     ke = ke >= ASSAY_HISTOGRAM_BINS ? ke : 0;
-    below_b += (kb == 0) & (mag_b != 0);
-    below_e += (ke == 0) & (bits_e != 0);
-    slot_a[i] = (uint16_t)((uint64_t)ka | bits_a >> 63 << ASSAY_WINDOW_BITS);
-    slot_b[i] = (uint16_t)((uint64_t)kb | bits_b >> 63 << ASSAY_WINDOW_BITS);
+    low_b += kb == 0;
+    low_e += ke == 0;
+    uint32_t sa = (uint32_t)ka | high_a >> 31 << ASSAY_WINDOW_BITS;
+    uint32_t sb = (uint32_t)kb | high_b >> 31 << ASSAY_WINDOW_BITS;
+    slot_a[i] = (uint16_t)sa;
+    slot_b[i] = (uint16_t)sb;
     slot_e[i] = (uint16_t)ke;
   }
-  below[0] = below_e;
-  below[1] = below_b;
+  below[0] = low_e - k->zero_errors;
+  below[1] = low_b - k->zero_references;
+}
+
+static inline void count_one(assay_histogram_t* h, double x, uint64_t more) {
+  uint64_t bits = assay_bits_of(x);
+  size_t place = h->index[bits >> 52];
+  if (place && bits != ASSAY_SIGN)
+    h->octaves[place].count[bits >> 46 & (ASSAY_HISTOGRAM_BINS - 1)] += more;
+  else
+    assay_histogram_count(h, x, more);
 }
 
 static void count_change(counts_t* c, double engine, double reference) {
-  assay_histogram_count(&c->change, engine, 1);
-  assay_histogram_count(&c->change, reference, ~UINT64_C(0));
+  count_one(&c->change, engine, 1);
+  count_one(&c->change, reference, ~UINT64_C(0));
 }
 
 // What lies below a window: looked up one by one.
@@ -238,6 +258,19 @@ static void count_below(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   }
 }
 
+// Few values are in other bins, unless errors are large: eight at a time are passed over.
+static void count_moved(counts_t* c, const block_t* k, windows_t* w) {
+  memset(w->moved + k->n, 0, 8);
+#pragma omp simd
+  for (int64_t i = 0; i < k->n; i++) w->moved[i] = w->engine_slot[i] != w->reference_slot[i];
+  for (int64_t i = 0; i < k->n; i += 8) {
+    uint64_t eight;
+    memcpy(&eight, w->moved + i, sizeof eight);
+    for (int64_t j = i; eight; j++, eight >>= 8)
+      if (eight & 1) count_change(c, k->a[j], k->b[j]);
+  }
+}
+
 static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   const int low = ASSAY_WINDOW_SLOTS - 1;
   int64_t below[2];
@@ -248,16 +281,15 @@ static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   w->error_slot[k->n] = w->reference_slot[k->n] = 0;
   for (int64_t i = 0; i < k->n; i += 2) {
     w->references.count[0][slot_b[i]]++;
-    w->references.count[1][slot_b[i + 1]]++;
-  }
-  for (int64_t i = 0; i < k->n && k->zero_errors < k->n; i += 2) {
     w->errors.count[0][slot_e[i]]++;
+    w->references.count[1][slot_b[i + 1]]++;
     w->errors.count[1][slot_e[i + 1]]++;
   }
-  for (int64_t i = 0; i < k->n && k->zero_errors < k->n; i++) {
-    if (k->error[i] >= w->limit[(slot_b[i] & low) / ASSAY_HISTOGRAM_BINS])
-      note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
-    if (kl && w->engine_slot[i] != slot_b[i]) count_change(c, k->a[i], k->b[i]);
+  if (k->max_error > 0) {
+    for (int64_t i = 0; i < k->n; i++)
+      if (k->error[i] >= w->limit[(slot_b[i] & low) / ASSAY_HISTOGRAM_BINS])
+        note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
+    if (kl) count_moved(c, k, w);
   }
   if (k->zero_errors) assay_histogram_count(&c->errors, 0, (uint64_t)k->zero_errors);
   if (k->zero_references) {
@@ -302,8 +334,8 @@ static void count_ulps(counts_t* c, const block_t* k, assay_format_t format) {
   if (max > c->max_ulp) c->max_ulp = max;
   for (int64_t i = 0; i < k->n; i++) {
     uint64_t d = (uint64_t)ulps[i];
-    int slot = d < 2 ? (int)d : 65 - __builtin_clzll(d - 1);
-    c->ulp[i & 1][slot]++;
+    unsigned slot = 64 - (unsigned)__builtin_clzll(2 * d - 1);
+    c->ulp[i & 3][slot & -(unsigned)(d != 0)]++;
   }
 }
 
@@ -399,7 +431,7 @@ static void merge_counts(counts_t* c, const counts_t* from, int64_t offset) {
   assay_histogram_merge(&c->change, &from->change, offset);
   assay_histogram_merge(&c->references, &from->references, offset);
   for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
-    for (int half = 0; half < 2; half++) c->ulp[half][i] += from->ulp[half][i];
+    for (int turn = 0; turn < 4; turn++) c->ulp[turn][i] += from->ulp[turn][i];
   if (from->max_ulp > c->max_ulp) c->max_ulp = from->max_ulp;
 }
 
@@ -561,7 +593,8 @@ assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
   r.psnr_db = r.rms > 0 ? 20 * (log10(r.max_reference) - log10(r.rms)) : (double)INFINITY;
   if (!s->options.no_kl) r.kl = assay_histogram_kl(&c->references, &c->change);
   r.max_ulp = (int64_t)c->max_ulp;
-  for (int i = 0; i < ASSAY_ULP_SLOTS; i++) r.ulp[i] = (int64_t)(c->ulp[0][i] + c->ulp[1][i]);
+  for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
+    for (int turn = 0; turn < 4; turn++) r.ulp[i] += (int64_t)c->ulp[turn][i];
   *out = r;
   return NULL;
 }

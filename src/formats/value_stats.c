@@ -86,6 +86,7 @@ ASSAY_WIDE static void sum_plain(const double* x, int64_t n, double out[3]) {
   memcpy(rest, x + whole, (size_t)rest_n * sizeof *rest);
   assay_lanes_t s = {0}, q = {0}, d2 = {0};
   for (int64_t i = 0; i <= whole; i += 8) {
+    assay_prefetch(x + i);
     assay_lanes_t a = ASSAY_LANES_LOAD(i < whole ? x + i : rest);
     s += a;
     q += a * a;
@@ -115,24 +116,24 @@ static void sum_scaled(const double* x, int64_t n, int scale, double out[3]) {
   }
 }
 
-// Slots in the window; returns how many values other than zero lie below it.
-ASSAY_WIDE static int64_t make_slots(const double* x, int64_t n, int32_t base, uint16_t* slots) {
-  int64_t below = 0;
-#pragma omp simd reduction(+ : below)
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t bits = assay_bits_of(x[i]), a = bits & ~ASSAY_SIGN;
-    int64_t slot = (int64_t)(a >> 46) - base;
+// Slots in the window, of the upper halves of the patterns; returns how many lie below it.
+ASSAY_WIDE static int64_t make_slots(const double* x, int32_t n, int32_t base, uint16_t* slots) {
+  int32_t low = 0;
+#pragma omp simd reduction(+ : low)
+  for (int32_t i = 0; i < n; i++) {
+    uint32_t high = (uint32_t)(assay_bits_of(x[i]) >> 32);
+    int32_t slot = (int32_t)((high & INT32_MAX) >> 14) - base;
     slot = slot >= ASSAY_HISTOGRAM_BINS ? slot : 0;
-    below += (slot == 0) & (a != 0);
-    slots[i] = (uint16_t)((uint64_t)slot | bits >> 63 << ASSAY_WINDOW_BITS);
+    low += slot == 0;
+    slots[i] = (uint16_t)((uint32_t)slot | high >> 31 << ASSAY_WINDOW_BITS);
   }
-  return below;
+  return low;
 }
 
 static void count_block(assay_window_t* w, const double* x, int64_t n, const moments_t* k) {
   uint16_t slots[BLOCK + 1];
   assay_window_fit(w, k->max > -k->min ? k->max : -k->min);
-  int64_t below = make_slots(x, n, w->base, slots);
+  int64_t below = make_slots(x, (int32_t)n, w->base, slots) - k->zero;
   slots[n] = 0;
   for (int64_t i = 0; i < n; i += 2) {
     w->count[0][slots[i]]++;

@@ -1,6 +1,5 @@
 // npy and npz: what is written comes back; what no file of that kind holds is refused.
 // tests/io/against_numpy.py compares with NumPy itself.
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "formats/format.h"

@@ -1,6 +1,5 @@
 // Files that are not valid models: each gives one line that says what is wrong, soon and without
 // much memory.
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +10,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "onnx/models.h"

@@ -1,5 +1,4 @@
 // What valid models mean once they are read, written again, and inlined.
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "formats/format.h"
