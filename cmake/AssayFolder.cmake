@@ -41,7 +41,8 @@ if(ASSAY_WERROR)
   target_compile_options(assay_flags INTERFACE -Werror)
 endif()
 if(ASSAY_SANITIZE)
-  target_compile_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
+  # With its checks in between, gcc no longer sees that a value fits: no warnings about that here.
+  target_compile_options(assay_flags INTERFACE -Wno-conversion -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
@@ -73,7 +74,8 @@ function(assay_folder name)
   set_property(GLOBAL APPEND PROPERTY ASSAY_FOLDERS ${name})
 endfunction()
 
-# libassay, shared and static, from all folders.
+# libassay from all folders: assay_lib_shared, and assay_lib_static for what is built here and may use
+# everything inside (the program, the tests). The static library for others is in AssayInstall.cmake.
 function(assay_libraries)
   get_property(folders GLOBAL PROPERTY ASSAY_FOLDERS)
   foreach(kind IN ITEMS SHARED STATIC)
@@ -88,14 +90,18 @@ function(assay_libraries)
       endif()
     endforeach()
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:assay_flags>)
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME assay LINKER_LANGUAGE C
-                          EXPORT_NAME ${suffix})
+    set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
     target_include_directories(${target} PUBLIC
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   endforeach()
-  set_target_properties(assay_lib_shared PROPERTIES VERSION ${PROJECT_VERSION}
-                        SOVERSION ${PROJECT_VERSION_MAJOR})
-  target_link_options(assay_lib_shared PRIVATE -Wl,--no-undefined)
+  set_target_properties(assay_lib_static PROPERTIES OUTPUT_NAME assay_inside)
+  set_target_properties(assay_lib_shared PROPERTIES OUTPUT_NAME assay VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR}
+                        LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/libassay.map")
+  if(NOT ASSAY_SANITIZE)  # a sanitizer's functions come with the program
+    target_link_options(assay_lib_shared PRIVATE -Wl,--no-undefined
+                        "-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/libassay.map")
+  endif()
   add_library(assay::assay ALIAS assay_lib_shared)
 endfunction()

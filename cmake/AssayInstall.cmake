@@ -1,0 +1,63 @@
+# `cmake --install`: a tree that can be moved as a whole and runs on any machine with the same system.
+#
+#   bin/assay
+#   lib/libassay.so.*        exports assay_* only
+#   lib/libassay.a           one object; its only global symbols are assay_* ones of the public API
+#   include/assay/*.h
+#   lib/pkgconfig/assay.pc   lib/cmake/assay/   find_package(assay) -> assay::assay, assay::static
+
+# Libraries that do not come from the system: files that lie beside libassay in the installed tree.
+set(ASSAY_BUNDLED_LIBRARIES "" CACHE STRING "Library files to install beside libassay")
+
+# After the tree's own folder the one that OpenBLAS was linked from: of Debian's builds it has to be the
+# one with OpenMP, whatever the machine's default is.
+set_target_properties(assay_lib_shared assay_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(assay_lib_shared PROPERTIES INSTALL_RPATH "$ORIGIN" EXPORT_NAME assay)
+set_target_properties(assay_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+install(TARGETS assay_cli RUNTIME)
+install(TARGETS assay_lib_shared EXPORT assay_targets LIBRARY)
+install(DIRECTORY include/assay DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+if(ASSAY_BUNDLED_LIBRARIES)
+  install(PROGRAMS ${ASSAY_BUNDLED_LIBRARIES} DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
+
+# The static library: all objects joined into one, then what is hidden becomes local, so that neither
+# our own inner names nor the generated onnx__* ones meet those of a program. Sanitizer builds are for
+# tests only and have none.
+if(NOT ASSAY_SANITIZE)
+  set(ASSAY_STATIC "${PROJECT_BINARY_DIR}/libassay.a")
+  add_custom_command(
+    OUTPUT "${ASSAY_STATIC}"
+    COMMAND "${CMAKE_COMMAND}" -E rm -f "${ASSAY_STATIC}"
+    COMMAND "${CMAKE_LINKER}" -r -d -o assay.whole.o --whole-archive $<TARGET_FILE:assay_lib_static>
+    COMMAND "${CMAKE_OBJCOPY}" --localize-hidden --wildcard "--keep-global-symbol=assay_*"
+            assay.whole.o
+    COMMAND "${CMAKE_AR}" qc "${ASSAY_STATIC}" assay.whole.o
+    COMMAND "${CMAKE_RANLIB}" "${ASSAY_STATIC}"
+    COMMAND "${CMAKE_COMMAND}" -E rm -f assay.whole.o
+    DEPENDS assay_lib_static WORKING_DIRECTORY "${PROJECT_BINARY_DIR}"
+    COMMENT "Static library" VERBATIM)
+  add_custom_target(assay_static ALL DEPENDS "${ASSAY_STATIC}")
+  install(FILES "${ASSAY_STATIC}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
+
+# What a program linked with the static library needs: the same pkg-config modules for both ways.
+set(ASSAY_STATIC_MODULES
+    "libxxhash jansson zlib openblas libpcre2-8 libjpeg libpng libwebp libtiff-4 libopenjp2 libprotobuf-c")
+set(ASSAY_STATIC_FLAGS "${OpenMP_C_FLAGS} -lm")
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/assay")
+file(RELATIVE_PATH ASSAY_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(cmake/assay.pc.in assay.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/assay.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+include(CMakePackageConfigHelpers)
+configure_package_config_file(cmake/assay-config.cmake.in assay-config.cmake
+                              INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR
+                              CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(assay-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT assay_targets NAMESPACE assay:: DESTINATION "${package_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/assay-config.cmake"
+              "${PROJECT_BINARY_DIR}/assay-config-version.cmake" DESTINATION "${package_dir}")

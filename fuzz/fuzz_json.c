@@ -1,7 +1,7 @@
 // JSON text.
-#include "io/json.h"
-
 #include <stdint.h>
+
+#include "io/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

@@ -27,8 +27,9 @@ typedef struct moments {
 
 // What is counted in any order: one of these a thread.
 typedef struct counts {
-  assay_histogram_t errors, engines, references;
-  uint64_t ulp[2][ASSAY_ULP_SLOTS], max_ulp;
+  assay_histogram_t errors, references;
+  assay_histogram_t change;  // the histogram of the engine's values is references + change
+  uint64_t ulp[4][ASSAY_ULP_SLOTS], max_ulp;  // turn about: equal neighbours need not wait
 } counts_t;
 
 struct assay_error_stats {
@@ -43,8 +44,10 @@ typedef struct block {
   const double *a, *b;   // engine, reference
   int64_t n, first;      // first: place of the first element in the tensor
   const uint16_t* place; // of the elements within the block; NULL: all are there
-  double *error, *relative;
+  double* error;
   double max_error, max[2];
+  int64_t zero_errors, zero_references;
+  double max_zero_error;  // largest error of a reference that is 0
 } block_t;
 
 static int64_t place_of(const block_t* k, int64_t i) {
@@ -54,26 +57,31 @@ static int64_t place_of(const block_t* k, int64_t i) {
 // Errors and maxima; false if something is not finite (and then errors mean nothing).
 ASSAY_WIDE static bool make_errors(block_t* k) {
   const double *a = k->a, *b = k->b;
-  double *error = k->error, *relative = k->relative;
+  double* error = k->error;
   // Of positive numbers the larger has the larger pattern; those of infinity and NaN are the largest.
-  int64_t max_a = 0, max_b = 0, max_e = 0;
-#pragma omp simd reduction(max : max_a, max_b, max_e)
+  int64_t max_a = 0, max_b = 0, max_e = 0, max_z = 0, zero_e = 0, zero_b = 0;
+#pragma omp simd reduction(max : max_a, max_b, max_e, max_z) reduction(+ : zero_e, zero_b)
   for (int64_t i = 0; i < k->n; i++) {
-    double m = fabs(b[i]), d = fabs(a[i] - b[i]);
+    double d = fabs(a[i] - b[i]);
     d = d > DBL_MAX ? DBL_MAX : d;
-    double r = d / m;
     error[i] = d;
-    relative[i] = m > 0 ? r : 0;
-    int64_t ea = (int64_t)(assay_bits_of(a[i]) & ~ASSAY_SIGN), eb = (int64_t)assay_bits_of(m),
-            ee = (int64_t)assay_bits_of(d);
+    int64_t ea = (int64_t)(assay_bits_of(a[i]) & ~ASSAY_SIGN);
+    int64_t eb = (int64_t)(assay_bits_of(b[i]) & ~ASSAY_SIGN), ee = (int64_t)assay_bits_of(d);
+    int64_t ez = eb ? 0 : ee;
     max_a = ea > max_a ? ea : max_a;
     max_b = eb > max_b ? eb : max_b;
     max_e = ee > max_e ? ee : max_e;
+    max_z = ez > max_z ? ez : max_z;
+    zero_e += ee == 0;
+    zero_b += eb == 0;
   }
   if (max_a >= (int64_t)ASSAY_EXPONENT || max_b >= (int64_t)ASSAY_EXPONENT) return false;
   k->max[0] = assay_of_bits((uint64_t)max_a);
   k->max[1] = assay_of_bits((uint64_t)max_b);
   k->max_error = assay_of_bits((uint64_t)max_e);
+  k->max_zero_error = assay_of_bits((uint64_t)max_z);
+  k->zero_errors = zero_e;
+  k->zero_references = zero_b;
   return true;
 }
 
@@ -87,6 +95,9 @@ ASSAY_WIDE static void sum_plain(const block_t* k, double out[5]) {
     rest[1][i - whole] = b[i];
   }
   for (int64_t i = 0; i <= whole; i += 8) {
+    // The next block, if the tensor lies there: memory works while this one is counted.
+    assay_prefetch(a + i);
+    assay_prefetch(b + i);
     assay_lanes_t x = ASSAY_LANES_LOAD(i < whole ? a + i : rest[0]);
     assay_lanes_t y = ASSAY_LANES_LOAD(i < whole ? b + i : rest[1]);
     assay_lanes_t d = x - y;
@@ -146,33 +157,146 @@ static void add_maxima(moments_t* m, const block_t* k) {
 
 // ---- counting -----------------------------------------------------------------------------------
 
-static inline assay_octave_t* octave_of(assay_histogram_t* h, uint64_t bits) {
-  size_t place = h->index[bits >> 52];
-  return place ? &h->octaves[place] : assay_histogram_octave(h, (unsigned)(bits >> 52));
+// A chunk's windows, and the worst errors of the octaves in the references' window.
+typedef struct windows {
+  assay_window_t errors, references;
+  // What an error must reach to be a new worst one: by octave, since an octave's smallest
+  // number times its worst relative error is no more than the error that comes next.
+  double limit[ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS];
+  uint16_t error_slot[BLOCK + 1], engine_slot[BLOCK], reference_slot[BLOCK + 1];
+  _Alignas(8) uint8_t moved[BLOCK + 8];  // the engine's value is in another bin than the reference's
+} windows_t;
+
+// Not 0, so that elements without error stay out of it.
+static double limit_of(const assay_octave_t* o, unsigned octave) {
+  double least = assay_of_bits((uint64_t)octave << 52) * o->max_relative * (1 - 0x1p-50);
+  return fmax(least < o->max_error ? least : o->max_error, 0x1p-1074);
 }
 
-static inline void count_bin(assay_histogram_t* h, uint64_t bits, int half) {
-  assay_octave_t* o = octave_of(h, bits);
-  if (o) o->count[half][bits >> 46 & 63]++;
-}
-
-static void count_block(counts_t* c, const block_t* k, bool engines) {
-  for (int64_t i = 0; i < k->n; i++) {
-    int half = (int)(i & 1);
-    // Adding 0 makes one zero of two.
-    uint64_t b = assay_bits_of(k->b[i] + 0.0);
-    count_bin(&c->errors, assay_bits_of(k->error[i]), half);
-    if (engines) count_bin(&c->engines, assay_bits_of(k->a[i] + 0.0), half);
-    assay_octave_t* o = octave_of(&c->references, b);
-    if (!o) continue;
-    o->count[half][b >> 46 & 63]++;
-    if (k->error[i] > o->max_error) o->max_error = k->error[i];
-    if (k->relative[i] >= o->max_relative && k->relative[i] > 0) {
-      int64_t at = place_of(k, i);
-      if (k->relative[i] > o->max_relative || at < o->max_relative_at) o->max_relative_at = at;
-      o->max_relative = k->relative[i];
-    }
+// A pair of which something may be the worst of its octave (of the reference's magnitude).
+static void note_worst(assay_histogram_t* h, windows_t* w, double error, double reference,
+                       int64_t at) {
+  unsigned octave = (unsigned)((assay_bits_of(reference) & ~ASSAY_SIGN) >> 52);
+  assay_octave_t* o = assay_histogram_octave(h, octave);
+  if (!o) return;
+  if (error > o->max_error) o->max_error = error;
+  double relative = error > 0 && reference != 0 ? error / fabs(reference) : 0;
+  if (relative > 0 && relative >= o->max_relative) {
+    if (relative > o->max_relative || at < o->max_relative_at) o->max_relative_at = at;
+    o->max_relative = relative;
   }
+  int slot = (int)octave - w->references.base / ASSAY_HISTOGRAM_BINS;
+  if (slot > 0 && slot < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS)
+    w->limit[slot] = limit_of(o, octave);
+}
+
+static void fit_references(counts_t* c, windows_t* w, double max) {
+  if (!assay_window_fit(&w->references, max)) return;
+  const assay_histogram_t* h = &c->references;
+  unsigned first = (unsigned)(w->references.base / ASSAY_HISTOGRAM_BINS);
+  w->limit[0] = (double)INFINITY;  // what lies below is left to count_below
+  for (unsigned i = 1; i < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS; i++) {
+    unsigned place = first + i < ASSAY_HISTOGRAM_OCTAVES / 2 ? h->index[first + i] : 0;
+    w->limit[i] = place ? limit_of(&h->octaves[place], first + i) : 0x1p-1074;
+  }
+}
+
+// Slots in the windows, of the upper halves of the patterns. below: how many errors and references other
+// than zero lie below them.
+ASSAY_WIDE static void make_slots(const block_t* k, windows_t* w, int64_t below[2]) {
+  const double *a = k->a, *b = k->b, *e = k->error;
+  uint16_t *slot_a = w->engine_slot, *slot_b = w->reference_slot, *slot_e = w->error_slot;
+  const int32_t base = w->references.base, base_e = w->errors.base;
+  const int32_t n = (int32_t)k->n;
+  int32_t low_e = 0, low_b = 0;
+#pragma omp simd reduction(+ : low_e, low_b)
+  for (int32_t i = 0; i < n; i++) {
+    uint32_t high_a = (uint32_t)(assay_bits_of(a[i]) >> 32);
+    uint32_t high_b = (uint32_t)(assay_bits_of(b[i]) >> 32);
+    uint32_t high_e = (uint32_t)(assay_bits_of(e[i]) >> 32);
+    int32_t ka = (int32_t)((high_a & INT32_MAX) >> 14) - base;
+    int32_t kb = (int32_t)((high_b & INT32_MAX) >> 14) - base;
+    int32_t ke = (int32_t)(high_e >> 14) - base_e;
+    ka = ka >= ASSAY_HISTOGRAM_BINS ? ka : 0;
+    kb = kb >= ASSAY_HISTOGRAM_BINS ? kb : 0;
+    ke = ke >= ASSAY_HISTOGRAM_BINS ? ke : 0;
+    low_b += kb == 0;
+    low_e += ke == 0;
+    uint32_t sa = (uint32_t)ka | high_a >> 31 << ASSAY_WINDOW_BITS;
+    uint32_t sb = (uint32_t)kb | high_b >> 31 << ASSAY_WINDOW_BITS;
+    slot_a[i] = (uint16_t)sa;
+    slot_b[i] = (uint16_t)sb;
+    slot_e[i] = (uint16_t)ke;
+  }
+  below[0] = low_e - k->zero_errors;
+  below[1] = low_b - k->zero_references;
+}
+
+static inline void count_one(assay_histogram_t* h, double x, uint64_t more) {
+  uint64_t bits = assay_bits_of(x);
+  size_t place = h->index[bits >> 52];
+  if (place && bits != ASSAY_SIGN)
+    h->octaves[place].count[bits >> 46 & (ASSAY_HISTOGRAM_BINS - 1)] += more;
+  else
+    assay_histogram_count(h, x, more);
+}
+
+static void count_change(counts_t* c, double engine, double reference) {
+  count_one(&c->change, engine, 1);
+  count_one(&c->change, reference, ~UINT64_C(0));
+}
+
+// What lies below a window: looked up one by one.
+static void count_below(counts_t* c, const block_t* k, windows_t* w, bool kl) {
+  const uint16_t low = ASSAY_WINDOW_SLOTS - 1;
+  for (int64_t i = 0; i < k->n; i++) {
+    if (!w->error_slot[i] && k->error[i] > 0) assay_histogram_count(&c->errors, k->error[i], 1);
+    if (w->reference_slot[i] & low || k->b[i] == 0) continue;
+    assay_histogram_count(&c->references, k->b[i], 1);
+    note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
+    if (kl && w->engine_slot[i] == w->reference_slot[i]) count_change(c, k->a[i], k->b[i]);
+  }
+}
+
+// Few values are in other bins, unless errors are large: eight at a time are passed over.
+static void count_moved(counts_t* c, const block_t* k, windows_t* w) {
+  memset(w->moved + k->n, 0, 8);
+#pragma omp simd
+  for (int64_t i = 0; i < k->n; i++) w->moved[i] = w->engine_slot[i] != w->reference_slot[i];
+  for (int64_t i = 0; i < k->n; i += 8) {
+    uint64_t eight;
+    memcpy(&eight, w->moved + i, sizeof eight);
+    for (int64_t j = i; eight; j++, eight >>= 8)
+      if (eight & 1) count_change(c, k->a[j], k->b[j]);
+  }
+}
+
+static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
+  const int low = ASSAY_WINDOW_SLOTS - 1;
+  int64_t below[2];
+  assay_window_fit(&w->errors, k->max_error);
+  fit_references(c, w, fmax(k->max[0], k->max[1]));
+  make_slots(k, w, below);
+  const uint16_t *slot_e = w->error_slot, *slot_b = w->reference_slot;
+  w->error_slot[k->n] = w->reference_slot[k->n] = 0;
+  for (int64_t i = 0; i < k->n; i += 2) {
+    w->references.count[0][slot_b[i]]++;
+    w->errors.count[0][slot_e[i]]++;
+    w->references.count[1][slot_b[i + 1]]++;
+    w->errors.count[1][slot_e[i + 1]]++;
+  }
+  if (k->max_error > 0) {
+    for (int64_t i = 0; i < k->n; i++)
+      if (k->error[i] >= w->limit[(slot_b[i] & low) / ASSAY_HISTOGRAM_BINS])
+        note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
+    if (kl) count_moved(c, k, w);
+  }
+  if (k->zero_errors) assay_histogram_count(&c->errors, 0, (uint64_t)k->zero_errors);
+  if (k->zero_references) {
+    assay_histogram_count(&c->references, 0, (uint64_t)k->zero_references);
+    note_worst(&c->references, w, k->max_zero_error, 0, 0);
+  }
+  if (below[0] || below[1]) count_below(c, k, w, kl);
 }
 
 // Distances in steps of an IEEE-like format.
@@ -210,8 +334,8 @@ static void count_ulps(counts_t* c, const block_t* k, assay_format_t format) {
   if (max > c->max_ulp) c->max_ulp = max;
   for (int64_t i = 0; i < k->n; i++) {
     uint64_t d = (uint64_t)ulps[i];
-    int slot = d < 2 ? (int)d : 65 - __builtin_clzll(d - 1);
-    c->ulp[i & 1][slot]++;
+    unsigned slot = 64 - (unsigned)__builtin_clzll(2 * d - 1);
+    c->ulp[i & 3][slot & -(unsigned)(d != 0)]++;
   }
 }
 
@@ -251,12 +375,12 @@ typedef struct side {
 // Elements from `first` on, n of them, of which the first is number `at` of all that were ever added.
 static void add_chunk(const assay_error_options_t* options, moments_t* m, counts_t* c,
                       const side_t sides[2], int64_t first, int64_t n, int64_t at) {
-  double buffer[2][BLOCK], finite[2][BLOCK], error[BLOCK], relative[BLOCK];
+  double buffer[2][BLOCK], finite[2][BLOCK], error[BLOCK];
   uint16_t place[BLOCK];
+  windows_t windows = {.errors.histogram = &c->errors, .references.histogram = &c->references};
   *m = (moments_t){.n = n, .first_mismatched_at = -1, .max_abs_at = -1};
   for (int64_t i = 0; i < n; i += BLOCK) {
-    block_t k = {.n = n - i < BLOCK ? n - i : BLOCK, .first = at + i, .error = error,
-                 .relative = relative};
+    block_t k = {.n = n - i < BLOCK ? n - i : BLOCK, .first = at + i, .error = error};
     k.a = assay_block_read(sides[0].type, sides[0].data, first + i, k.n, buffer[0]);
     k.b = assay_block_read(sides[1].type, sides[1].data, first + i, k.n, buffer[1]);
     if (!make_errors(&k)) {
@@ -270,9 +394,11 @@ static void add_chunk(const assay_error_options_t* options, moments_t* m, counts
     m->compared += k.n;
     add_maxima(m, &k);
     add_sums(m, &k);
-    count_block(c, &k, !options->no_kl);
+    count_block(c, &k, &windows, !options->no_kl);
     if (options->ulp_format != ASSAY_FORMAT_NONE) count_ulps(c, &k, options->ulp_format);
   }
+  assay_window_flush(&windows.errors);
+  assay_window_flush(&windows.references);
 }
 
 // Appends; places in `from` are shifted by `offset`.
@@ -302,16 +428,16 @@ static void merge_moments(moments_t* m, const moments_t* from, int64_t offset) {
 
 static void merge_counts(counts_t* c, const counts_t* from, int64_t offset) {
   assay_histogram_merge(&c->errors, &from->errors, offset);
-  assay_histogram_merge(&c->engines, &from->engines, offset);
+  assay_histogram_merge(&c->change, &from->change, offset);
   assay_histogram_merge(&c->references, &from->references, offset);
   for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
-    for (int half = 0; half < 2; half++) c->ulp[half][i] += from->ulp[half][i];
+    for (int turn = 0; turn < 4; turn++) c->ulp[turn][i] += from->ulp[turn][i];
   if (from->max_ulp > c->max_ulp) c->max_ulp = from->max_ulp;
 }
 
 static void deinit_counts(counts_t* c) {
   assay_histogram_deinit(&c->errors);
-  assay_histogram_deinit(&c->engines);
+  assay_histogram_deinit(&c->change);
   assay_histogram_deinit(&c->references);
 }
 
@@ -383,9 +509,6 @@ const assay_histogram_t* assay_error_stats_errors(const assay_error_stats_t* s) 
 const assay_histogram_t* assay_error_stats_references(const assay_error_stats_t* s) {
   return &s->counts.references;
 }
-const assay_histogram_t* assay_error_stats_engines(const assay_error_stats_t* s) {
-  return &s->counts.engines;
-}
 
 double assay_error_stats_percentile(const assay_error_stats_t* s, double p) {
   int64_t n = s->moments.compared;
@@ -413,7 +536,7 @@ static void summarize_relative(const assay_error_stats_t* s, assay_error_summary
     const assay_octave_t* o = &h->octaves[h->index[k]];
     if (k % (ASSAY_HISTOGRAM_OCTAVES / 2) < below) {
       for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++)
-        r->n_near_zero += (int64_t)(o->count[0][i] + o->count[1][i]);
+        r->n_near_zero += (int64_t)o->count[i];
       if (o->max_error > near_error) near_error = o->max_error;
       continue;
     }
@@ -439,7 +562,7 @@ assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
                                          assay_error_summary_t* out) {
   const moments_t* m = &s->moments;
   const counts_t* c = &s->counts;
-  if (c->errors.failed || c->engines.failed || c->references.failed)
+  if (c->errors.failed || c->change.failed || c->references.failed)
     return assay_status_no_memory();
   assay_error_summary_t r = {
       .n = m->n, .n_compared = m->compared, .engine_nan = m->nan[0], .engine_inf = m->inf[0],
@@ -468,9 +591,10 @@ assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
   }
   r.snr_db = decibels(&m->bb, &m->ee);
   r.psnr_db = r.rms > 0 ? 20 * (log10(r.max_reference) - log10(r.rms)) : (double)INFINITY;
-  if (!s->options.no_kl) r.kl = assay_histogram_kl(&c->references, &c->engines);
+  if (!s->options.no_kl) r.kl = assay_histogram_kl(&c->references, &c->change);
   r.max_ulp = (int64_t)c->max_ulp;
-  for (int i = 0; i < ASSAY_ULP_SLOTS; i++) r.ulp[i] = (int64_t)(c->ulp[0][i] + c->ulp[1][i]);
+  for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
+    for (int turn = 0; turn < 4; turn++) r.ulp[i] += (int64_t)c->ulp[turn][i];
   *out = r;
   return NULL;
 }

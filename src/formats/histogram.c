@@ -1,3 +1,4 @@
+// Histograms of values, by sign, exponent and the first bits of the mantissa.
 #include "formats/histogram.h"
 
 #include <math.h>
@@ -35,8 +36,7 @@ void assay_histogram_merge(assay_histogram_t* h, const assay_histogram_t* from, 
     const assay_octave_t* f = &from->octaves[from->index[k]];
     assay_octave_t* o = assay_histogram_octave(h, k);
     if (!o) return;
-    for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++)
-      for (int half = 0; half < 2; half++) o->count[half][i] += f->count[half][i];
+    for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) o->count[i] += f->count[i];
     if (f->max_error > o->max_error) o->max_error = f->max_error;
     int64_t at = f->max_relative_at < 0 ? -1 : f->max_relative_at + offset;
     bool first = at >= 0 && (o->max_relative_at < 0 || at < o->max_relative_at);
@@ -51,8 +51,7 @@ void assay_histogram_merge(assay_histogram_t* h, const assay_histogram_t* from, 
 uint64_t assay_histogram_total(const assay_histogram_t* h) {
   uint64_t n = 0;
   for (size_t k = 1; k < h->len; k++)
-    for (int i = 0; i < 2 * ASSAY_HISTOGRAM_BINS; i++)
-      n += h->octaves[k].count[i / ASSAY_HISTOGRAM_BINS][i % ASSAY_HISTOGRAM_BINS];
+    for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) n += h->octaves[k].count[i];
   return n;
 }
 
@@ -74,7 +73,7 @@ bool assay_histogram_next(const assay_histogram_t* h, uint32_t* cursor, double* 
     ++*cursor;
     uint32_t bin = k % ASSAY_HISTOGRAM_BINS;
     const assay_octave_t* o = &h->octaves[place];
-    uint64_t n = o->count[0][bin] + o->count[1][bin];
+    uint64_t n = o->count[bin];
     if (!n) continue;
     double a = assay_of_bits((uint64_t)k << BIN_SHIFT);
     double b = assay_of_bits((uint64_t)(k + 1) << BIN_SHIFT);
@@ -100,18 +99,19 @@ double assay_histogram_rank(const assay_histogram_t* h, uint64_t rank, double mi
   return r < min ? min : r > max ? max : r;
 }
 
-double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* q) {
-  double np = (double)assay_histogram_total(p), nq = (double)assay_histogram_total(q);
+double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* change) {
+  double np = (double)assay_histogram_total(p);
+  double nq = (double)(assay_histogram_total(p) + assay_histogram_total(change));
   if (np == 0 || nq == 0) return 0;
   static const assay_octave_t empty;
   double bins = 0, sum = 0, correction = 0;
   for (int pass = 0; pass < 2; pass++) {
     for (unsigned k = 0; k < ASSAY_HISTOGRAM_OCTAVES; k++) {
-      if (!p->index[k] && !q->index[k]) continue;
+      if (!p->index[k] && !change->index[k]) continue;
       const assay_octave_t* a = p->index[k] ? &p->octaves[p->index[k]] : &empty;
-      const assay_octave_t* b = q->index[k] ? &q->octaves[q->index[k]] : &empty;
+      const assay_octave_t* b = change->index[k] ? &change->octaves[change->index[k]] : &empty;
       for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) {
-        uint64_t x = a->count[0][i] + a->count[1][i], y = b->count[0][i] + b->count[1][i];
+        uint64_t x = a->count[i], y = x + b->count[i];
         if (!x && !y) continue;
         if (!pass) {
           bins += 1;
@@ -125,4 +125,45 @@ double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* q
     }
   }
   return sum > 0 ? sum : 0;
+}
+
+void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more) {
+  uint64_t bits = assay_bits_of(x + 0.0);  // one zero of two
+  assay_octave_t* o = assay_histogram_octave(h, (unsigned)(bits >> 52));
+  if (o) o->count[bits >> BIN_SHIFT & (ASSAY_HISTOGRAM_BINS - 1)] += more;
+}
+
+// ---- windows --------------------------------------------------------------------------------
+
+bool assay_window_fit(assay_window_t* w, double max) {
+  enum { OCTAVES = ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS };
+  int32_t octave = (int32_t)(assay_bits_of(max) >> 52);
+  int32_t at = octave - w->base / ASSAY_HISTOGRAM_BINS;
+  if (w->is_open && at < OCTAVES && (at >= OCTAVES / 2 || w->base == 0)) return false;
+  assay_window_flush(w);
+  int32_t first = octave + 2 - OCTAVES;  // one octave of room above
+  w->base = first > 0 ? first * ASSAY_HISTOGRAM_BINS : 0;
+  w->is_open = true;
+  return true;
+}
+
+void assay_window_flush(assay_window_t* w) {
+  if (!w->is_open) return;
+  w->is_open = false;
+  for (int sign = 0; sign < 2; sign++) {
+    w->count[0][sign * ASSAY_WINDOW_SLOTS] = w->count[1][sign * ASSAY_WINDOW_SLOTS] = 0;
+    for (int k = ASSAY_HISTOGRAM_BINS; k < ASSAY_WINDOW_SLOTS; k += ASSAY_HISTOGRAM_BINS) {
+      uint32_t *even = &w->count[0][sign * ASSAY_WINDOW_SLOTS + k],
+               *odd = &w->count[1][sign * ASSAY_WINDOW_SLOTS + k];
+      uint32_t any = 0;
+      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) any |= even[i] | odd[i];
+      if (!any) continue;
+      unsigned octave = (unsigned)((w->base + k) / ASSAY_HISTOGRAM_BINS + sign * NEGATIVE);
+      assay_octave_t* o = assay_histogram_octave(w->histogram, octave);
+      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) {
+        if (o) o->count[i] += (uint64_t)even[i] + odd[i];
+        even[i] = odd[i] = 0;
+      }
+    }
+  }
 }

@@ -86,7 +86,6 @@ static void spread(const unsigned char* p, int64_t first, int64_t n, int bits, u
       y[4 * k + 3] = q[k] >> 6;
     }
   } else {
-#pragma omp simd
     for (int64_t k = 0; k < 2 * groups; k++) {
       unsigned v = q[3 * k] | (unsigned)q[3 * k + 1] << 8 | (unsigned)q[3 * k + 2] << 16;
       y[4 * k] = v & 63;
@@ -187,9 +186,9 @@ void assay_unpack(assay_type_t type, const void* packed, int64_t first, int64_t 
     }                                                                            \
   }
 NARROW(narrow_f32, double, float)
-NARROW(narrow_8, int64_t, uint8_t)
-NARROW(narrow_16, int64_t, uint16_t)
-NARROW(narrow_32, int64_t, uint32_t)
+NARROW(narrow_8, uint64_t, uint8_t)
+NARROW(narrow_16, uint64_t, uint16_t)
+NARROW(narrow_32, uint64_t, uint32_t)
 #undef NARROW
 
 ASSAY_WIDE static void narrow_bool(const int64_t* x, int64_t n, unsigned char* p) {
@@ -197,18 +196,26 @@ ASSAY_WIDE static void narrow_bool(const int64_t* x, int64_t n, unsigned char* p
   for (int64_t i = 0; i < n; i++) p[i] = x[i] != 0;
 }
 
-#define ENCODE(NAME, OUT)                                                                      \
-  ASSAY_WIDE static void NAME(const assay_codec_t* codec, const double* x, int64_t n,          \
-                              uint64_t over, unsigned char* p) {                               \
-    const assay_codec_t c = *codec;                                                            \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                      \
-      OUT v = (OUT)assay_codec_encode(&c, x[i], over);                                         \
-      memcpy(p + (size_t)i * sizeof v, &v, sizeof v);                                          \
-    }                                                                                          \
+ASSAY_WIDE static void encode(const assay_codec_t* codec, const double* x, int64_t n,
+                              uint64_t over, uint64_t* out) {
+  const assay_codec_t c = *codec;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) out[i] = assay_codec_encode(&c, x[i], over);
+}
+
+// In blocks, since narrowing and encoding together make for narrow vectors.
+static void pack_floats(const assay_codec_t* c, const double* x, int64_t n, int bits,
+                        assay_overflow_t overflow, unsigned char* p) {
+  uint64_t over = assay_codec_over_pattern(c, overflow), patterns[BLOCK];
+  for (int64_t i = 0; i < n; i += BLOCK) {
+    int64_t m = n - i < BLOCK ? n - i : BLOCK;
+    encode(c, x + i, m, over, patterns);
+    if (bits == 16)
+      narrow_16(patterns, m, p + 2 * i);
+    else
+      narrow_8(patterns, m, p + i);
   }
-ENCODE(encode_8, uint8_t)
-ENCODE(encode_16, uint16_t)
-#undef ENCODE
+}
 
 // n elements, a byte each, to a stream of elements of 2, 4 or 6 bits.
 static void gather(const uint8_t* codes, int64_t n, int bits, unsigned char* out) {
@@ -242,7 +249,7 @@ static void pack_small(assay_type_t type, const void* canonical, int64_t n, unsi
   for (int64_t i = 0; i < n; i += BLOCK) {
     int64_t m = n - i < BLOCK ? n - i : BLOCK;
     if (c)
-      encode_8(c, (const double*)canonical + i, m, assay_codec_over_pattern(c, overflow), codes);
+      pack_floats(c, (const double*)canonical + i, m, bits, overflow, codes);
     else
       narrow_8((const int64_t*)canonical + i, m, codes);
     gather(codes, m, bits, p + i / 8 * bits);
@@ -281,10 +288,8 @@ void assay_pack(assay_type_t type, const void* canonical, int64_t n, void* packe
   } else if (format == ASSAY_FORMAT_FP8E8M0) {
     for (int64_t i = 0; i < n; i++)
       p[i] = (unsigned char)assay_e8m0_encode(x[i], ASSAY_E8M0_NEAREST, overflow);
-  } else if (c && bits == 16) {
-    encode_16(c, x, n, assay_codec_over_pattern(c, overflow), p);
   } else if (c) {
-    encode_8(c, x, n, assay_codec_over_pattern(c, overflow), p);
+    pack_floats(c, x, n, bits, overflow, p);
   } else if (type == ASSAY_TYPE_BOOL) {
     narrow_bool(canonical, n, p);
   } else if (bits == 8) {

@@ -76,10 +76,9 @@ assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
                                          assay_error_summary_t* out) ASSAY_MUST_USE;
 // The |error| that the fraction p (0 to 1) of the elements does not exceed, to 1/128 of itself.
 double assay_error_stats_percentile(const assay_error_stats_t* s, double p);
-// Histograms: of |error|, of the reference's values, of the engine's.
+// Histograms: of |error|, and of the reference's values.
 const assay_histogram_t* assay_error_stats_errors(const assay_error_stats_t* s);
 const assay_histogram_t* assay_error_stats_references(const assay_error_stats_t* s);
-const assay_histogram_t* assay_error_stats_engines(const assay_error_stats_t* s);
 
 // ---- values of one tensor -----------------------------------------------------------------------
 

@@ -86,6 +86,7 @@ ASSAY_WIDE static void sum_plain(const double* x, int64_t n, double out[3]) {
   memcpy(rest, x + whole, (size_t)rest_n * sizeof *rest);
   assay_lanes_t s = {0}, q = {0}, d2 = {0};
   for (int64_t i = 0; i <= whole; i += 8) {
+    assay_prefetch(x + i);
     assay_lanes_t a = ASSAY_LANES_LOAD(i < whole ? x + i : rest);
     s += a;
     q += a * a;
@@ -115,14 +116,33 @@ static void sum_scaled(const double* x, int64_t n, int scale, double out[3]) {
   }
 }
 
-static void count_block(assay_histogram_t* h, const double* x, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t bits = assay_bits_of(x[i] + 0.0);
-    size_t place = h->index[bits >> 52];
-    assay_octave_t* o =
-        place ? &h->octaves[place] : assay_histogram_octave(h, (unsigned)(bits >> 52));
-    if (o) o->count[i & 1][bits >> 46 & 63]++;
+// Slots in the window, of the upper halves of the patterns; returns how many lie below it.
+ASSAY_WIDE static int64_t make_slots(const double* x, int32_t n, int32_t base, uint16_t* slots) {
+  int32_t low = 0;
+#pragma omp simd reduction(+ : low)
+  for (int32_t i = 0; i < n; i++) {
+    uint32_t high = (uint32_t)(assay_bits_of(x[i]) >> 32);
+    int32_t slot = (int32_t)((high & INT32_MAX) >> 14) - base;
+    slot = slot >= ASSAY_HISTOGRAM_BINS ? slot : 0;
+    low += slot == 0;
+    slots[i] = (uint16_t)((uint32_t)slot | high >> 31 << ASSAY_WINDOW_BITS);
   }
+  return low;
+}
+
+static void count_block(assay_window_t* w, const double* x, int64_t n, const moments_t* k) {
+  uint16_t slots[BLOCK + 1];
+  assay_window_fit(w, k->max > -k->min ? k->max : -k->min);
+  int64_t below = make_slots(x, (int32_t)n, w->base, slots) - k->zero;
+  slots[n] = 0;
+  for (int64_t i = 0; i < n; i += 2) {
+    w->count[0][slots[i]]++;
+    w->count[1][slots[i + 1]]++;
+  }
+  if (k->zero) assay_histogram_count(w->histogram, 0, (uint64_t)k->zero);
+  for (int64_t i = 0; below && i < n; i++)
+    if (!(slots[i] & (ASSAY_WINDOW_SLOTS - 1)) && x[i] != 0)
+      assay_histogram_count(w->histogram, x[i], 1);
 }
 
 // ---- chunks -----------------------------------------------------------------------------------
@@ -156,6 +176,7 @@ static void merge_moments(moments_t* m, const moments_t* from) {
 static void add_chunk(const assay_value_stats_t* s, moments_t* m, assay_histogram_t* h,
                       assay_type_t type, const void* data, int64_t first, int64_t n) {
   double buffer[BLOCK], finite[BLOCK];
+  assay_window_t window = {.histogram = h};
   *m = none;
   for (int64_t i = 0; i < n; i += BLOCK) {
     int64_t count = n - i < BLOCK ? n - i : BLOCK;
@@ -186,9 +207,10 @@ static void add_chunk(const assay_value_stats_t* s, moments_t* m, assay_histogra
     assay_sum_add(&k.sum, sums[0], scale);
     assay_sum_add(&k.squares, sums[1], 2 * scale);
     assay_sum_add(&k.spread, sums[2], 2 * scale);
-    count_block(h, x, count);
+    count_block(&window, x, count, &k);
     merge_moments(m, &k);
   }
+  assay_window_flush(&window);
 }
 
 void assay_value_stats_add(assay_value_stats_t* s, assay_type_t type, const void* data, int64_t n) {

@@ -3,12 +3,12 @@
 #define ASSAY_IO_JSON_H_
 
 #include <jansson.h>
-
 #include <stdbool.h>
 
 #include "base/status.h"
 
-// Parses a whole text (UTF-8; duplicate keys are refused). The caller owns the result (json_decref).
+// Parses a whole text (UTF-8; duplicate keys are refused). The caller owns the result
+// (json_decref).
 assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) ASSAY_MUST_USE;
 assay_status_t assay_json_read(const char* path, json_t** out) ASSAY_MUST_USE;
 
@@ -17,8 +17,8 @@ json_t* assay_json_number(double x);
 // Whether it is such a number, and which.
 bool assay_json_get_number(const json_t* j, double* out);
 
-// Writes it, indented by `indent` spaces (0: one line), with a line break at its end. Numbers have as
-// many digits as they need to be read back.
+// Writes it, indented by `indent` spaces (0: one line), with a line break at its end. Numbers have
+// as many digits as they need to be read back.
 assay_status_t assay_json_write(const char* path, const json_t* j, int indent) ASSAY_MUST_USE;
 
 #endif  // ASSAY_IO_JSON_H_

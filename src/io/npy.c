@@ -144,9 +144,9 @@ static assay_status_t parse_header(const uint8_t* data, size_t size, header_t* h
 
 typedef struct dtype {
   assay_type_t type;
-  size_t bytes;      // of an element; of strings of their fixed width
-  size_t swap;       // bytes to turn round together; 1: none
-  bool is_unicode;   // strings of 4-byte characters
+  size_t bytes;     // of an element; of strings of their fixed width
+  size_t swap;      // bytes to turn round together; 1: none
+  bool is_unicode;  // strings of 4-byte characters
 } dtype_t;
 
 static assay_status_t parse_descr(const char* descr, dtype_t* out) {
@@ -155,17 +155,18 @@ static assay_status_t parse_descr(const char* descr, dtype_t* out) {
     assay_type_t type;
     size_t bytes, swap;
   } types[] = {
-      {"f2", ASSAY_TYPE_FLOAT16, 2, 2},    {"f4", ASSAY_TYPE_FLOAT, 4, 4},
-      {"f8", ASSAY_TYPE_DOUBLE, 8, 8},     {"i1", ASSAY_TYPE_INT8, 1, 1},
-      {"i2", ASSAY_TYPE_INT16, 2, 2},      {"i4", ASSAY_TYPE_INT32, 4, 4},
-      {"i8", ASSAY_TYPE_INT64, 8, 8},      {"u1", ASSAY_TYPE_UINT8, 1, 1},
-      {"u2", ASSAY_TYPE_UINT16, 2, 2},     {"u4", ASSAY_TYPE_UINT32, 4, 4},
-      {"u8", ASSAY_TYPE_UINT64, 8, 8},     {"b1", ASSAY_TYPE_BOOL, 1, 1},
-      {"c8", ASSAY_TYPE_COMPLEX64, 8, 4},  {"c16", ASSAY_TYPE_COMPLEX128, 16, 8},
+      {"f2", ASSAY_TYPE_FLOAT16, 2, 2},   {"f4", ASSAY_TYPE_FLOAT, 4, 4},
+      {"f8", ASSAY_TYPE_DOUBLE, 8, 8},    {"i1", ASSAY_TYPE_INT8, 1, 1},
+      {"i2", ASSAY_TYPE_INT16, 2, 2},     {"i4", ASSAY_TYPE_INT32, 4, 4},
+      {"i8", ASSAY_TYPE_INT64, 8, 8},     {"u1", ASSAY_TYPE_UINT8, 1, 1},
+      {"u2", ASSAY_TYPE_UINT16, 2, 2},    {"u4", ASSAY_TYPE_UINT32, 4, 4},
+      {"u8", ASSAY_TYPE_UINT64, 8, 8},    {"b1", ASSAY_TYPE_BOOL, 1, 1},
+      {"c8", ASSAY_TYPE_COMPLEX64, 8, 4}, {"c16", ASSAY_TYPE_COMPLEX128, 16, 8},
       {"V2", ASSAY_TYPE_BFLOAT16, 2, 2},
   };
   *out = (dtype_t){0};
-  if (strcmp(descr, "bfloat16") == 0) return *out = (dtype_t){ASSAY_TYPE_BFLOAT16, 2, 1, false}, NULL;
+  if (strcmp(descr, "bfloat16") == 0)
+    return *out = (dtype_t){ASSAY_TYPE_BFLOAT16, 2, 1, false}, NULL;
   const char* name = descr;
   bool big = *name == '>';
   if (*name && strchr("<>=|", *name)) name++;
@@ -189,10 +190,11 @@ static assay_status_t parse_descr(const char* descr, dtype_t* out) {
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "npy: an array of pickled Python objects is never read; save numbers");
   if (strcmp(name, "V1") == 0)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "npy: type '%s' does not tell which 8-bit type it is; save it as uint8 or as "
-                       "float32",
-                       descr);
+    return ASSAY_ERROR(
+        ASSAY_UNSUPPORTED,
+        "npy: type '%s' does not tell which 8-bit type it is; save it as uint8 or as "
+        "float32",
+        descr);
   return ASSAY_ERROR(ASSAY_UNSUPPORTED, "npy: type '%s' cannot be read", descr);
 }
 
@@ -274,8 +276,9 @@ static assay_status_t read_string(const dtype_t* d, const uint8_t* from, assay_s
     memcpy(&c, b, 4);
     size_t len = put_utf8(c, text);
     if (!len)
-      return ASSAY_ERROR(ASSAY_CORRUPT, "npy: element %" PRId64 " holds 0x%x, which is no character",
-                         i, (unsigned)c);
+      return ASSAY_ERROR(ASSAY_CORRUPT,
+                         "npy: element %" PRId64 " holds 0x%x, which is no character", i,
+                         (unsigned)c);
     assay_str_append_n(scratch, text, len);
   }
   ASSAY_TRY(assay_str_status(scratch));
@@ -320,11 +323,13 @@ assay_status_t assay_npy_parse(const uint8_t* data, size_t size, void (*release)
   if (!st) st = parse_descr(h.descr, &d);
   if (!st && (!assay_dims_size(h.rank, h.dims, &n) || !assay_mul_i64(n, (int64_t)d.bytes, &bytes) ||
               (uint64_t)bytes != size - body))
-    st = ASSAY_ERROR(ASSAY_CORRUPT, "npy: shape %s of '%s' does not take the %zu bytes that there are",
+    st = ASSAY_ERROR(ASSAY_CORRUPT,
+                     "npy: shape %s of '%s' does not take the %zu bytes that there are",
                      assay_dims_text(h.rank, h.dims, (char[512]){0}, 512), h.descr, size - body);
   bool in_place = !st && d.type != ASSAY_TYPE_STRING && d.swap == 1 && (!h.fortran || h.rank < 2);
   if (in_place)
-    return assay_tensor_wrap_packed(d.type, h.rank, h.dims, data + body, bytes, release, owner, out);
+    return assay_tensor_wrap_packed(d.type, h.rank, h.dims, data + body, bytes, release, owner,
+                                    out);
   if (!st)
     st = d.type == ASSAY_TYPE_STRING ? read_strings(&h, &d, data + body, out)
                                      : read_moved(&h, &d, data + body, out);
@@ -337,8 +342,8 @@ static void release_mapping(void* m) { assay_mapping_release(m); }
 assay_status_t assay_npy_read(const char* path, assay_tensor_t** out) {
   assay_mapping_t* m = NULL;
   ASSAY_TRY(assay_mapping_open(path, &m));
-  assay_status_t st = assay_npy_parse(assay_mapping_data(m), assay_mapping_size(m), release_mapping,
-                                      m, out);
+  assay_status_t st =
+      assay_npy_parse(assay_mapping_data(m), assay_mapping_size(m), release_mapping, m, out);
   return assay_status_note(st, "'%s'", path);
 }
 

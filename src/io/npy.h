@@ -2,7 +2,8 @@
 //
 // Numbers become packed tensors that point into the file where its bytes are as ONNX has them.
 // Types that NumPy lacks: bfloat16 is read from '<V2' (what ml_dtypes writes) or 'bfloat16', and
-// written, like every float type of fewer bits, as float32; int4, int2 as int8, uint4, uint2 as uint8.
+// written, like every float type of fewer bits, as float32; int4, int2 as int8, uint4, uint2 as
+// uint8.
 #ifndef ASSAY_IO_NPY_H_
 #define ASSAY_IO_NPY_H_
 

@@ -1,5 +1,5 @@
-// Source: PKWARE APPNOTE.TXT 6.3.10: 4.3.7 local headers, 4.3.12 directory, 4.3.14 to 4.3.16 its end,
-// 4.5.3 zip64.
+// Source: PKWARE APPNOTE.TXT 6.3.10: 4.3.7 local headers, 4.3.12 directory, 4.3.14 to 4.3.16 its
+// end, 4.5.3 zip64.
 #include "io/zip.h"
 
 #include <limits.h>
@@ -39,8 +39,7 @@ typedef struct end {
 } end_t;
 
 static assay_status_t find_end(const uint8_t* data, size_t size, end_t* out) {
-  if (size < END_BYTES)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "no zip archive: it has %zu bytes", size);
+  if (size < END_BYTES) return ASSAY_ERROR(ASSAY_CORRUPT, "no zip archive: it has %zu bytes", size);
   // A comment of up to 64 KiB may follow.
   size_t at = size - END_BYTES, least = at > 0xffff ? at - 0xffff : 0;
   while (get(data + at, 4) != END || get(data + at + 20, 2) != size - at - END_BYTES)
@@ -53,7 +52,8 @@ static assay_status_t find_end(const uint8_t* data, size_t size, end_t* out) {
   if (!wide) return NULL;
   uint64_t end64 = get(data + at - LOCATOR64_BYTES + 8, 8);
   if (size < END64_BYTES || end64 > size - END64_BYTES || get(data + end64, 4) != END64)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "the zip archive's 64-bit directory end is not where it says");
+    return ASSAY_ERROR(ASSAY_CORRUPT,
+                       "the zip archive's 64-bit directory end is not where it says");
   *out = (end_t){get(data + end64 + 32, 8), get(data + end64 + 40, 8), get(data + end64 + 48, 8)};
   return NULL;
 }
@@ -90,21 +90,21 @@ static assay_status_t find_data(const uint8_t* data, size_t size, assay_zip_memb
   m->data = m->header + LOCAL_BYTES + get(data + m->header + 26, 2) + get(data + m->header + 28, 2);
   if (m->data > size || m->packed > size - m->data)
     return ASSAY_ERROR(ASSAY_CORRUPT, "member '%s' ends past the end of the archive", m->name);
-  if (m->flags & 1)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "member '%s' is encrypted", m->name);
+  if (m->flags & 1) return ASSAY_ERROR(ASSAY_UNSUPPORTED, "member '%s' is encrypted", m->name);
   if (m->method != STORED && m->method != DEFLATED)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "member '%s' is compressed by method %d; stored and deflated can be read",
                        m->name, m->method);
   bool fits = m->method == STORED ? m->size == m->packed : m->size / MOST_RATIO <= m->packed;
   if (!fits)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "member '%s' cannot have %llu bytes, from %llu in the archive",
-                       m->name, (unsigned long long)m->size, (unsigned long long)m->packed);
+    return ASSAY_ERROR(ASSAY_CORRUPT,
+                       "member '%s' cannot have %llu bytes, from %llu in the archive", m->name,
+                       (unsigned long long)m->size, (unsigned long long)m->packed);
   return NULL;
 }
 
 static int by_offset(const void* a, const void* b) {
-  const assay_zip_member_t* const *x = a, *const *y = b;
+  const assay_zip_member_t *const *x = a, *const *y = b;
   return (*x)->header < (*y)->header ? -1 : (*x)->header > (*y)->header;
 }
 
@@ -220,8 +220,9 @@ static assay_status_t inflate_all(const uint8_t* from, uint64_t packed, uint8_t*
   inflateEnd(&z);
   if (rc == Z_MEM_ERROR) return assay_status_no_memory();
   if (rc != Z_STREAM_END || out != size || in != packed)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "its compressed data are damaged, or not of the size that "
-                                      "the archive says");
+    return ASSAY_ERROR(ASSAY_CORRUPT,
+                       "its compressed data are damaged, or not of the size that "
+                       "the archive says");
   return NULL;
 }
 
@@ -312,7 +313,8 @@ static void put_directory(assay_str_t* s, const entry_t* e) {
 static assay_status_t deflate_all(const void* head, size_t head_len, const void* body,
                                   size_t body_len, assay_str_t* out) {
   z_stream z = {.zalloc = zip_alloc, .zfree = zip_free};
-  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) !=
+      Z_OK)
     return assay_status_no_memory();
   enum { CHUNK = 1 << 16 };
   uint8_t* chunk = assay_malloc(CHUNK);

@@ -6,6 +6,7 @@
 #ifndef ASSAY_IR_IR_H_
 #define ASSAY_IR_IR_H_
 
+#include <assay/model.h>
 #include <assay/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,6 @@
 #include "ir/dim.h"
 #include "tensor/tensor.h"
 
-typedef struct assay_model assay_model_t;
 typedef struct assay_graph assay_graph_t;
 typedef struct assay_node assay_node_t;
 typedef struct assay_value assay_value_t;
@@ -222,8 +222,6 @@ struct assay_model {
 // ---- making ----------------------------------------------------------------------------------
 
 assay_status_t assay_model_create(assay_model_t** out) ASSAY_MUST_USE;
-assay_model_t* assay_model_retain(assay_model_t* model);
-void assay_model_release(assay_model_t* model);  // NULL is allowed
 // The model takes over one reference to the tensor (also on failure).
 assay_status_t assay_model_take_tensor(assay_model_t* model, assay_tensor_t* take_tensor) ASSAY_MUST_USE;
 assay_status_t assay_model_take_mapping(assay_model_t* model, assay_mapping_t* take) ASSAY_MUST_USE;

@@ -70,7 +70,9 @@ void onnx_put_text(onnx_builder_t* b, uint32_t number, const char* text) {
   if (*text) onnx_put_name(b, number, text);
 }
 
-static void fail(onnx_builder_t* b, assay_status_t st) { b->status = assay_status_join(b->status, st); }
+static void fail(onnx_builder_t* b, assay_status_t st) {
+  b->status = assay_status_join(b->status, st);
+}
 
 // The tensor in packed form, one reference to the caller.
 static assay_status_t packed(assay_tensor_t* t, assay_tensor_t** out) {

@@ -7,7 +7,7 @@
 
 // Elements of a tensor that go into the message at a place of its text.
 typedef struct onnx_splice {
-  size_t at;           // in the builder's bytes
+  size_t at;               // in the builder's bytes
   assay_tensor_t* tensor;  // retained; numbers
   uint64_t len;
 } onnx_splice_t;
@@ -28,8 +28,8 @@ void onnx_put_bytes(onnx_builder_t* b, const void* data, size_t len);  // as the
 void onnx_put_int(onnx_builder_t* b, uint32_t number, int64_t v);
 void onnx_put_float(onnx_builder_t* b, uint32_t number, float v);
 void onnx_put_blob(onnx_builder_t* b, uint32_t number, const void* data, size_t len);
-void onnx_put_text(onnx_builder_t* b, uint32_t number, const char* text);      // none if ""
-void onnx_put_name(onnx_builder_t* b, uint32_t number, const char* text);      // "" too
+void onnx_put_text(onnx_builder_t* b, uint32_t number, const char* text);       // none if ""
+void onnx_put_name(onnx_builder_t* b, uint32_t number, const char* text);       // "" too
 void onnx_put_elements(onnx_builder_t* b, uint32_t number, assay_tensor_t* t);  // packed numbers
 
 // A message within the message.

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "onnx/onnx.h"
 #include "onnx/onnx-ml.pb-c.h"
+#include "onnx/onnx.h"
 #include "ops/op.h"
 
 // What an operator's name stands for under one set of imports; kept, since models use few operators
@@ -15,7 +15,7 @@ typedef struct found {
   int64_t version;  // of the domain; 0: not imported
   const assay_schema_t* schema;
   const assay_op_t* op;
-  bool known;       // in some version
+  bool known;  // in some version
 } found_t;
 
 typedef struct checker {
@@ -90,8 +90,9 @@ static assay_status_t check_version(const assay_node_t* n, const found_t* f) {
                             "domain '%s' is not imported; add it to the model's opset_import",
                             domain);
   if (f->version < 1)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "domain '%s' is imported as version %lld; versions "
-                                              "start at 1",
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "domain '%s' is imported as version %lld; versions "
+                            "start at 1",
                             domain, (long long)f->version);
   if (f->version > newest)
     return ASSAY_NODE_ERROR(n, ASSAY_UNSUPPORTED,
@@ -125,10 +126,10 @@ static assay_status_t check_operator(const assay_node_t* n, const found_t* f) {
 
 // ---- inputs, outputs, attributes --------------------------------------------------------------
 
-// Whether a node's count of inputs or outputs, and those that must be there, are as the schema says.
-static assay_status_t check_values(const assay_node_t* n, const assay_schema_t* s,
-                                   const char* what, assay_value_t* const* values, size_t count,
-                                   int min, int max,
+// Whether a node's count of inputs or outputs, and those that must be there, are as the schema
+// says.
+static assay_status_t check_values(const assay_node_t* n, const assay_schema_t* s, const char* what,
+                                   assay_value_t* const* values, size_t count, int min, int max,
                                    const assay_param_t* (*param)(const assay_schema_t*, size_t)) {
   while (count && !values[count - 1]) count--;  // those left out at the end
   if (count < (size_t)min || (max != INT_MAX && count > (size_t)max)) {
@@ -152,10 +153,10 @@ static assay_status_t check_values(const assay_node_t* n, const assay_schema_t* 
 }
 
 static const char* attr_type_name(assay_attr_type_t type) {
-  static const char* const names[] = {
-      "undefined", "float",   "int",    "string",        "tensor",         "graph",      "floats",
-      "ints",      "strings", "tensors", "graphs",       "sparse tensor",  "sparse tensors",
-      "type",      "types"};
+  static const char* const names[] = {"undefined",      "float",   "int",    "string",
+                                      "tensor",         "graph",   "floats", "ints",
+                                      "strings",        "tensors", "graphs", "sparse tensor",
+                                      "sparse tensors", "type",    "types"};
   return names[type];
 }
 
@@ -193,8 +194,8 @@ static assay_status_t check_attrs(const assay_node_t* n, const assay_schema_t* s
                               "name",
                               a->name, s->since);
     if (a->type != spec->type && !(*a->ref && a->type == ASSAY_ATTR_UNDEFINED))
-      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute '%s' is of type %s; expected %s", a->name,
-                              attr_type_name(a->type), attr_type_name(spec->type));
+      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute '%s' is of type %s; expected %s",
+                              a->name, attr_type_name(a->type), attr_type_name(spec->type));
   }
   for (int i = 0; i < s->n_attrs; i++)
     if (s->attrs[i].required && !assay_node_attr(n, s->attrs[i].name))
@@ -230,8 +231,8 @@ static assay_status_t check_node(checker_t* c, assay_node_t* n) {
     n->op = f->op;
     ASSAY_TRY(check_values(n, s, "input", n->inputs, n->n_inputs, s->min_inputs, s->max_inputs,
                            assay_schema_input));
-    ASSAY_TRY(check_values(n, s, "output", n->outputs, n->n_outputs, s->min_outputs,
-                           s->max_outputs, assay_schema_output));
+    ASSAY_TRY(check_values(n, s, "output", n->outputs, n->n_outputs, s->min_outputs, s->max_outputs,
+                           assay_schema_output));
     ASSAY_TRY(check_attrs(n, s));
   }
   for (size_t i = 0; i < n->n_attrs; i++) {

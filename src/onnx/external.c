@@ -52,8 +52,7 @@ static bool is_below(const char* path, const char* folder) {
   return strncmp(path, folder, n) == 0 && path[n] == '/';
 }
 
-static assay_status_t open_external(onnx_reader_t* r, const char* location,
-                                    assay_mapping_t** out) {
+static assay_status_t open_external(onnx_reader_t* r, const char* location, assay_mapping_t** out) {
   for (size_t i = 0; i < r->n_externals; i++) {
     if (strcmp(r->externals[i].location, location) != 0) continue;
     *out = r->externals[i].mapping;

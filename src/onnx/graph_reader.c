@@ -28,9 +28,10 @@ static assay_status_t defined_twice(const assay_value_t* v, const char* by) {
                        "value '%s' is defined twice: by node '%s' (%s) and by %s; names must be "
                        "unique in a graph",
                        v->name, v->producer->label, v->producer->op_type, by);
-  return ASSAY_ERROR(ASSAY_CORRUPT,
-                     "value '%s' is defined twice: as %s and by %s; names must be unique in a graph",
-                     v->name, v->is_input ? "a graph input" : "an initializer", by);
+  return ASSAY_ERROR(
+      ASSAY_CORRUPT,
+      "value '%s' is defined twice: as %s and by %s; names must be unique in a graph", v->name,
+      v->is_input ? "a graph input" : "an initializer", by);
 }
 
 // Type, documentation and metadata of a value, from its ValueInfoProto.
@@ -79,8 +80,8 @@ static assay_status_t add_initializer(onnx_reader_t* r, assay_graph_t* g, const 
   assay_value_t* v = assay_graph_find(g, name);
   if (v && v->constant) return defined_twice(v, "another initializer");
   if (!v) ASSAY_TRY(assay_graph_add_value(g, name, &v));
-  assay_status_t st = dense ? onnx_read_tensor(r, dense, &info, &t)
-                            : onnx_read_sparse(r, sparse, &info, &t);
+  assay_status_t st =
+      dense ? onnx_read_tensor(r, dense, &info, &t) : onnx_read_sparse(r, sparse, &info, &t);
   if (st) return assay_status_note(st, "initializer '%s'", name);
   ASSAY_TRY(assay_graph_set_initializer(v, t));
   v->tensor_extra = info.extra;
@@ -579,8 +580,8 @@ assay_status_t onnx_read_function(onnx_reader_t* r, const Onnx__FunctionProto* p
   ASSAY_TRY(read_names(r, p->n_output, p->output, &f->outputs, &f->n_outputs));
   ASSAY_TRY(read_names(r, p->n_attribute, p->attribute, &f->attr_names, &f->n_attr_names));
   f->n_attr_defaults = p->n_attribute_proto;
-  ASSAY_TRY(assay_arena_new(r->arena, f->n_attr_defaults, sizeof *f->attr_defaults,
-                            &f->attr_defaults));
+  ASSAY_TRY(
+      assay_arena_new(r->arena, f->n_attr_defaults, sizeof *f->attr_defaults, &f->attr_defaults));
   ASSAY_TRY(read_attrs(r, p->n_attribute_proto, p->attribute_proto, NULL, NULL, f->attr_defaults));
   f->n_opsets = p->n_opset_import;
   ASSAY_TRY(onnx_read_opsets(r, p->n_opset_import, p->opset_import, &f->opsets));

@@ -16,8 +16,8 @@ enum {
 
 typedef struct inliner {
   assay_model_t* model;
-  // By id of a value of a body: the value that stands for it in the call being expanded. No function
-  // is expanded within itself, so that one table does for all of them.
+  // By id of a value of a body: the value that stands for it in the call being expanded. No
+  // function is expanded within itself, so that one table does for all of them.
   assay_value_t** values;
   size_t added;
 } inliner_t;
@@ -89,9 +89,10 @@ static assay_status_t copy_attr(inliner_t* c, const call_t* call, const assay_at
   a->doc = from->doc;
   if (a->type == ASSAY_ATTR_GRAPH) {
     // A graph that the call brought belongs to where the call stands.
-    if (source != from) return ASSAY_NODE_ERROR(call->node, ASSAY_UNSUPPORTED,
-                                                "attribute '%s' hands a graph to function '%s'",
-                                                from->ref, call->function->name);
+    if (source != from)
+      return ASSAY_NODE_ERROR(call->node, ASSAY_UNSUPPORTED,
+                              "attribute '%s' hands a graph to function '%s'", from->ref,
+                              call->function->name);
     return copy_graph(c, call, source->u.g, owner, &a->u.g);
   }
   if (a->type == ASSAY_ATTR_GRAPHS) {

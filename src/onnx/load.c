@@ -48,11 +48,11 @@ assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
   return NULL;
 }
 
-assay_status_t assay_onnx_load(const char* path, size_t n_shapes,
-                               const assay_input_shape_t* shapes, assay_model_t** out) {
+assay_status_t assay_onnx_load(const char* path, size_t n_shapes, const assay_input_shape_t* shapes,
+                               assay_model_t** out) {
   assay_model_t* model = NULL;
-  assay_status_t st = assay_onnx_read(path, &model);
-  if (!st) st = assay_onnx_prepare(model, n_shapes, shapes, out);
+  ASSAY_TRY(assay_onnx_read(path, &model));  // names the file itself
+  assay_status_t st = assay_onnx_prepare(model, n_shapes, shapes, out);
   assay_model_release(model);
-  return st ? assay_status_note(st, "%s", path) : NULL;
+  return assay_status_note(st, "'%s'", path);
 }

@@ -13,8 +13,7 @@ typedef struct assay_input_shape {
 
 // Reads a model and makes it ready to be evaluated. Errors are those of reading, checking and
 // inference: NOT_FOUND, CORRUPT, INVALID_ARGUMENT, UNSUPPORTED.
-assay_status_t assay_onnx_load(const char* path, size_t n_shapes,
-                               const assay_input_shape_t* shapes,
+assay_status_t assay_onnx_load(const char* path, size_t n_shapes, const assay_input_shape_t* shapes,
                                assay_model_t** out) ASSAY_MUST_USE;
 // The second half: a model that was read already. The result is a model of its own.
 assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,

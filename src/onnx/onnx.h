@@ -13,14 +13,14 @@ assay_status_t assay_onnx_read(const char* path, assay_model_t** out) ASSAY_MUST
 assay_status_t assay_onnx_read_bytes(const void* data, size_t size, const char* folder,
                                      assay_model_t** out) ASSAY_MUST_USE;
 
-// Looks up what every node stands for (node->schema, node->op), by the operator sets that the model,
-// or within its functions the function, imports. Errors: CORRUPT against the standard; UNSUPPORTED
-// operators and operator sets that Assay does not know.
+// Looks up what every node stands for (node->schema, node->op), by the operator sets that the
+// model, or within its functions the function, imports. Errors: CORRUPT against the standard;
+// UNSUPPORTED operators and operator sets that Assay does not know.
 assay_status_t assay_onnx_check(assay_model_t* model) ASSAY_MUST_USE;
 
 // A copy of a checked model with the calls of its functions replaced by their bodies, and without
-// functions. Names of nodes and values within start with the call's label and a '/'. What the checker
-// found stays: a body may be of another operator set than the model.
+// functions. Names of nodes and values within start with the call's label and a '/'. What the
+// checker found stays: a body may be of another operator set than the model.
 assay_status_t assay_onnx_inline_functions(const assay_model_t* model,
                                            assay_model_t** out) ASSAY_MUST_USE;
 

@@ -18,10 +18,10 @@ typedef struct onnx_external {
 // A file being read. All text and bytes of results live in the arena or in the file.
 typedef struct onnx_reader {
   assay_arena_t* arena;
-  assay_model_t* model;     // NULL: a standalone value is read
-  assay_mapping_t* file;    // borrowed
-  const char* folder;       // of external data; NULL: there is none
-  char* real_folder;        // the same without symbolic links; NULL: not asked for yet
+  assay_model_t* model;   // NULL: a standalone value is read
+  assay_mapping_t* file;  // borrowed
+  const char* folder;     // of external data; NULL: there is none
+  char* real_folder;      // the same without symbolic links; NULL: not asked for yet
   onnx_external_t* externals;
   size_t n_externals, cap_externals;
 } onnx_reader_t;

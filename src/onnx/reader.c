@@ -130,8 +130,8 @@ static assay_status_t read_model(onnx_reader_t* r, const Onnx__ModelProto* p) {
 }
 
 // take_file: one reference, which the model gets. path: "" if the bytes did not come from a file.
-static assay_status_t read_mapping(assay_mapping_t* take_file, const char* path,
-                                   const char* folder, assay_model_t** out) {
+static assay_status_t read_mapping(assay_mapping_t* take_file, const char* path, const char* folder,
+                                   assay_model_t** out) {
   ProtobufCMessage* message = NULL;
   onnx_reader_t r = {.file = take_file};
   assay_status_t st = assay_model_create(&r.model);

@@ -15,7 +15,7 @@ typedef struct sorter {
   assay_graph_t* graph;
   assay_node_t** sorted;
   size_t n_sorted;
-  uint8_t* state;             // by the node's place in the graph
+  uint8_t* state;  // by the node's place in the graph
   visit_t* stack;
   size_t depth;
   // The captures of the node at place i: captures[starts[i] .. starts[i + 1]).
@@ -99,7 +99,8 @@ static void group(sorter_t* s, const onnx_capture_t* captures, size_t n) {
   for (size_t i = 0; i < n; i++) s->starts[place(captures[i].node) + 1]++;
   for (size_t i = 0; i < n_nodes; i++) s->starts[i + 1] += s->starts[i];
   // Each start moves to its end while its group is filled, and is moved back then.
-  for (size_t i = 0; i < n; i++) s->captures[s->starts[place(captures[i].node)]++] = captures[i].value;
+  for (size_t i = 0; i < n; i++)
+    s->captures[s->starts[place(captures[i].node)]++] = captures[i].value;
   memmove(s->starts + 1, s->starts, n_nodes * sizeof *s->starts);
   s->starts[0] = 0;
 }

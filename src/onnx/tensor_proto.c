@@ -20,8 +20,8 @@ enum {
 };
 
 static const char* const data_names[] = {
-    [FLOAT_DATA] = "float_data", [INT32_DATA] = "int32_data",   [STRING_DATA] = "string_data",
-    [INT64_DATA] = "int64_data", [RAW_DATA] = "raw_data",       [DOUBLE_DATA] = "double_data",
+    [FLOAT_DATA] = "float_data",  [INT32_DATA] = "int32_data", [STRING_DATA] = "string_data",
+    [INT64_DATA] = "int64_data",  [RAW_DATA] = "raw_data",     [DOUBLE_DATA] = "double_data",
     [UINT64_DATA] = "uint64_data"};
 
 static bool is_data_field(uint32_t number) {
@@ -37,8 +37,8 @@ assay_status_t onnx_check_elem_type(int32_t type) {
 assay_status_t onnx_check_dims(assay_type_t type, size_t n, const int64_t* dims,
                                int64_t* out_size) {
   if (n > ASSAY_MAX_RANK)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "a shape has %zu dimensions; at most %d can be handled", n,
-                       (int)ASSAY_MAX_RANK);
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "a shape has %zu dimensions; at most %d can be handled",
+                       n, (int)ASSAY_MAX_RANK);
   for (size_t i = 0; i < n; i++)
     if (dims[i] < 0)
       return ASSAY_ERROR(ASSAY_CORRUPT, "dims[%zu] is %lld; expected 0 or more", i,
@@ -171,9 +171,9 @@ static assay_status_t decode_number(decoder_t* d, uint64_t v) {
   int b = d->bits;
   if (type == ASSAY_TYPE_BOOL) {
     v = x != 0;
-  } else if (type == ASSAY_TYPE_UINT32 ? v > UINT32_MAX
-                                       : b < 64 && (x < -(INT64_C(1) << (b - 1)) ||
-                                                    x >= INT64_C(1) << b)) {
+  } else if (type == ASSAY_TYPE_UINT32
+                 ? v > UINT32_MAX
+                 : b < 64 && (x < -(INT64_C(1) << (b - 1)) || x >= INT64_C(1) << b)) {
     return ASSAY_ERROR(ASSAY_CORRUPT, "%s[%zu] is %lld; an element of %s has %d bits",
                        data_names[d->number], d->at, (long long)x, assay_type_name(type), b);
   }
@@ -268,7 +268,8 @@ static assay_status_t read_payload(onnx_reader_t* r, const Onnx__TensorProto* p,
   if (found->n != want)
     return ASSAY_ERROR(ASSAY_CORRUPT, "%s has %llu elements; %s%s needs %llu", data_names[number],
                        (unsigned long long)found->n, name, shape, (unsigned long long)want);
-  bool as_raw = (number == FLOAT_DATA || number == DOUBLE_DATA) && found->chunks == 1 && found->data;
+  bool as_raw =
+      (number == FLOAT_DATA || number == DOUBLE_DATA) && found->chunks == 1 && found->data;
   if (as_raw) return wrap(r, p, type, found->data, want * (number == FLOAT_DATA ? 4 : 8), out);
   return decode_typed(r, p, type, number, out);
 }
@@ -303,8 +304,8 @@ assay_status_t onnx_read_tensor(onnx_reader_t* r, const Onnx__TensorProto* p,
 // ---- sparse -----------------------------------------------------------------------------------
 
 // Linear index of entry i, from indices [NNZ] or [NNZ, rank]; -1: out of range.
-static int64_t linear_index(const assay_tensor_t* indices, int64_t i, int rank,
-                            const int64_t* dims, int64_t size) {
+static int64_t linear_index(const assay_tensor_t* indices, int64_t i, int rank, const int64_t* dims,
+                            int64_t size) {
   const int64_t* x = assay_i64(indices);
   if (indices->rank == 1) return x[i] >= 0 && x[i] < size ? x[i] : -1;
   int64_t at = 0;
@@ -350,8 +351,8 @@ static assay_status_t densify(const Onnx__SparseTensorProto* p, const assay_tens
     return ASSAY_ERROR(ASSAY_CORRUPT, "sparse values have shape %s; expected one dimension",
                        ASSAY_DIMS_TEXT(values));
   bool linear = indices->rank == 1 && indices->dims[0] == nnz;
-  bool table = indices->rank == 2 && indices->dims[0] == nnz &&
-               indices->dims[1] == (int64_t)p->n_dims;
+  bool table =
+      indices->rank == 2 && indices->dims[0] == nnz && indices->dims[1] == (int64_t)p->n_dims;
   if (indices->type != ASSAY_TYPE_INT64 || !(linear || table))
     return ASSAY_ERROR(ASSAY_CORRUPT,
                        "sparse indices are %s%s; expected int64 [%lld] or [%lld, %zu]",
@@ -373,8 +374,7 @@ assay_status_t onnx_read_sparse(onnx_reader_t* r, const Onnx__SparseTensorProto*
   assay_status_t st = onnx_read_tensor(r, p->values, &of_values, &values);
   // Without non-zero values there need not be indices.
   if (!st && p->indices) st = onnx_read_tensor(r, p->indices, &of_indices, &indices);
-  if (!st && !p->indices)
-    st = assay_tensor_create(ASSAY_TYPE_INT64, 1, (int64_t[]){0}, &indices);
+  if (!st && !p->indices) st = assay_tensor_create(ASSAY_TYPE_INT64, 1, (int64_t[]){0}, &indices);
   if (!st) st = assay_tensor_widen(values, &wide);
   if (!st) st = assay_tensor_widen(indices, &wide_indices);
   if (!st) st = densify(p, wide, wide_indices, out);
@@ -384,8 +384,8 @@ assay_status_t onnx_read_sparse(onnx_reader_t* r, const Onnx__SparseTensorProto*
   assay_tensor_release(indices);
   if (!st && info) {
     info->extra = (assay_bytes_t){0};
-    info->external_location = of_values.external_location ? of_values.external_location
-                                                          : of_indices.external_location;
+    info->external_location =
+        of_values.external_location ? of_values.external_location : of_indices.external_location;
   }
   return st;
 }

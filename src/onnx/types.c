@@ -73,8 +73,8 @@ assay_status_t onnx_read_type(onnx_reader_t* r, const Onnx__TypeProto* p, bool* 
       ASSAY_TRY(read_tensor_type(r, p->tensor_type->elem_type, p->tensor_type->shape, &t));
       break;
     case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
-      ASSAY_TRY(read_tensor_type(r, p->sparse_tensor_type->elem_type, p->sparse_tensor_type->shape,
-                                 &t));
+      ASSAY_TRY(
+          read_tensor_type(r, p->sparse_tensor_type->elem_type, p->sparse_tensor_type->shape, &t));
       ((assay_valtype_t*)t)->is_sparse = true;
       break;
     case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
@@ -87,8 +87,9 @@ assay_status_t onnx_read_type(onnx_reader_t* r, const Onnx__TypeProto* p, bool* 
       break;
     case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
       if (!is_key_type(p->map_type->key_type))
-        return ASSAY_ERROR(ASSAY_CORRUPT, "a map has keys of element type %d; expected integers or "
-                                          "strings",
+        return ASSAY_ERROR(ASSAY_CORRUPT,
+                           "a map has keys of element type %d; expected integers or "
+                           "strings",
                            (int)p->map_type->key_type);
       ASSAY_TRY(read_of(r, ASSAY_KIND_MAP, (assay_type_t)p->map_type->key_type,
                         p->map_type->value_type, out_opaque, &t));

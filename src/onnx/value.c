@@ -42,8 +42,12 @@ static assay_status_t read_item(onnx_reader_t* r, const Onnx__SequenceProto* p, 
 
 static assay_status_t read_sequence(onnx_reader_t* r, const Onnx__SequenceProto* p,
                                     const assay_valtype_t* type, assay_tensor_t** out) {
-  const size_t counts[] = {0, p->n_tensor_values, p->n_sparse_tensor_values, p->n_sequence_values,
-                           p->n_map_values, p->n_optional_values};
+  const size_t counts[] = {0,
+                           p->n_tensor_values,
+                           p->n_sparse_tensor_values,
+                           p->n_sequence_values,
+                           p->n_map_values,
+                           p->n_optional_values};
   if (p->elem_type < OF_NOTHING || p->elem_type > OF_OPTIONAL)
     return ASSAY_ERROR(ASSAY_CORRUPT, "a sequence is of type %d, which ONNX does not have",
                        (int)p->elem_type);
@@ -98,8 +102,8 @@ static assay_status_t read_keys(const Onnx__MapProto* p, assay_tensor_t** out) {
   assay_status_t st = NULL;
   for (int64_t i = 0; !st && i < n; i++) {
     if (text)
-      st = assay_tensor_set_string(t, i, (const char*)p->string_keys[i].data,
-                                   p->string_keys[i].len);
+      st =
+          assay_tensor_set_string(t, i, (const char*)p->string_keys[i].data, p->string_keys[i].len);
     else
       assay_i64(t)[i] = p->keys[i];
   }

@@ -241,8 +241,7 @@ static assay_status_t walk_field(walk_t* w) {
   uint32_t number = (uint32_t)tag >> 3;
   int type = (int)(tag & 7);
   if (!number) return WIRE_ERROR(start, "%s has a field with number 0", kind);
-  const ProtobufCFieldDescriptor* f =
-      protobuf_c_message_descriptor_get_field(at->kind, number);
+  const ProtobufCFieldDescriptor* f = protobuf_c_message_descriptor_get_field(at->kind, number);
   const char* name = f ? f->name : "an unknown field";
   size_t rest = at->end - w->pos;
   if (type == ASSAY_WIRE_VARINT) {
@@ -257,8 +256,8 @@ static assay_status_t walk_field(walk_t* w) {
     if (!assay_wire_varint(w->data, at->end, &w->pos, &len))
       return WIRE_ERROR(start, "'%s' of %s is cut off", name, kind);
     if (len > at->end - w->pos)
-      return WIRE_ERROR(start, "'%s' of %s says that it has %llu bytes; %zu are left", name,
-                        kind, (unsigned long long)len, at->end - w->pos);
+      return WIRE_ERROR(start, "'%s' of %s says that it has %llu bytes; %zu are left", name, kind,
+                        (unsigned long long)len, at->end - w->pos);
   } else {
     return WIRE_ERROR(start, "'%s' of %s has wire type %d, which ONNX does not use", name, kind,
                       type);
@@ -268,8 +267,8 @@ static assay_status_t walk_field(walk_t* w) {
   if (!f) return carry(w, at, start, end);
 
   int want = elem_wire_type(f);
-  bool packed = f->label == PROTOBUF_C_LABEL_REPEATED && type == ASSAY_WIRE_LEN &&
-                want != ASSAY_WIRE_LEN;
+  bool packed =
+      f->label == PROTOBUF_C_LABEL_REPEATED && type == ASSAY_WIRE_LEN && want != ASSAY_WIRE_LEN;
   if (type != want && !packed)
     return WIRE_ERROR(start, "'%s' of %s has wire type %d; expected %d", name, kind, type, want);
   bool carried = is_carried(at->kind, number);

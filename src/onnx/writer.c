@@ -21,7 +21,8 @@ typedef struct export {
   external_entry_t* entries;
   size_t n_entries, cap_entries;
   int64_t data_end;
-} export_t;
+}
+export_t;
 
 static void export_deinit(export_t* e) {
   onnx_builder_deinit(&e->b);
@@ -228,7 +229,8 @@ static void put_attr(export_t* e, uint32_t number, const assay_attr_t* a) {
 static void put_node(export_t* e, uint32_t number, const assay_node_t* n) {
   onnx_builder_t* b = &e->b;
   onnx_mark_t mark = onnx_begin(b, number);
-  for (size_t i = 0; i < n->n_inputs; i++) onnx_put_name(b, 1, n->inputs[i] ? n->inputs[i]->name : "");
+  for (size_t i = 0; i < n->n_inputs; i++)
+    onnx_put_name(b, 1, n->inputs[i] ? n->inputs[i]->name : "");
   for (size_t i = 0; i < n->n_outputs; i++)
     onnx_put_name(b, 2, n->outputs[i] ? n->outputs[i]->name : "");
   onnx_put_text(b, 3, n->name);
@@ -307,11 +309,10 @@ static void put_model(export_t* e, const assay_model_t* m) {
 // Builds the message; what protobuf cannot hold in one file is put outside if that is allowed.
 static assay_status_t build(export_t* e, const assay_model_t* m) {
   put_model(e, m);
-  if (!e->b.status && onnx_built_size(&e->b) > INT_MAX &&
-      e->external == ASSAY_ONNX_EXTERNAL_KEEP && e->data_name) {
-    export_t again = {.external = ASSAY_ONNX_EXTERNAL_ALL,
-                      .min_bytes = e->min_bytes,
-                      .data_name = e->data_name};
+  if (!e->b.status && onnx_built_size(&e->b) > INT_MAX && e->external == ASSAY_ONNX_EXTERNAL_KEEP &&
+      e->data_name) {
+    export_t again = {
+        .external = ASSAY_ONNX_EXTERNAL_ALL, .min_bytes = e->min_bytes, .data_name = e->data_name};
     export_deinit(e);
     *e = again;
     put_model(e, m);

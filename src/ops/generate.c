@@ -110,7 +110,7 @@ static assay_status_t window(assay_eval_t* c, double a0, double a1, double a2) {
   ASSAY_TRY(assay_eval_output(c, 0, type, 1, &n, &out));
   for (int64_t i = 0; i < n; i++) {
     double t = m > 0 ? 2 * pi * (double)i / m : pi;
-    set_number(out, i, a0 - a1 * cos(t) + a2 * cos(2 * t));
+    set_number(out, i, a2 * cos(2 * t) - a1 * cos(t) + a0);
   }
   return NULL;
 }

@@ -118,7 +118,13 @@ static const assay_dim_t* better_dim(const assay_dim_t* inferred, const assay_di
   return inferred;
 }
 
-// Joins what is inferred with what the file declares; error where they contradict.
+static bool fixed_differently(const assay_dim_t* a, const assay_dim_t* b) {
+  int64_t x, y;
+  return assay_dim_value(a, &x) && assay_dim_value(b, &y) && x != y;
+}
+
+// Joins what is inferred with what the file declares; error where they contradict. Shapes that a file lists for values
+// within the graph are hints that editing tools leave stale: there, what is inferred wins.
 static assay_status_t merge_types(assay_model_t* m, const assay_value_t* v,
                                   const assay_valtype_t* inferred,
                                   const assay_valtype_t* declared, const assay_valtype_t** out) {
@@ -129,12 +135,11 @@ static assay_status_t merge_types(assay_model_t* m, const assay_value_t* v,
   if (same && inferred->kind == ASSAY_KIND_TENSOR) {
     same = !declared->elem || !inferred->elem || inferred->elem == declared->elem;
     if (same && inferred->has_shape && declared->has_shape) {
-      same = inferred->rank == declared->rank;
-      for (int i = 0; same && i < inferred->rank; i++) {
-        int64_t a, b;
-        same = !(assay_dim_value(inferred->dims[i], &a) && assay_dim_value(declared->dims[i], &b) &&
-                 a != b);
-      }
+      bool shapes_agree = inferred->rank == declared->rank;
+      for (int i = 0; shapes_agree && i < inferred->rank; i++)
+        shapes_agree = !fixed_differently(inferred->dims[i], declared->dims[i]);
+      if (!shapes_agree && v->producer && !v->is_output) return NULL;
+      same = shapes_agree;
     }
   }
   if (!same)

@@ -28,18 +28,22 @@ static double rounded(assay_format_t format, double x) {
   return assay_format_round(format, x, ASSAY_OVERFLOW_IEEE);
 }
 
+// Rounds v, ties to even, and moves it into the range of an integer type. The constant puts the last bit
+// that is kept at the ones, so that adding it rounds; no range of a quantized type comes near the limit.
+static inline double to_integer(const assay_quantizer_t* q, double v, double zero) {
+  enum { LIMIT = 1 << 30 };
+  v = v < -LIMIT ? -LIMIT : v > LIMIT ? LIMIT : v;
+  v = (v + 0x1.8p52) - 0x1.8p52 + zero;
+  return v < q->min ? q->min : v > q->max ? q->max : v;
+}
+
 double assay_quantize(const assay_quantizer_t* q, double x, double scale, double zero) {
   assay_format_t f = q->quotient;
   double v = rounded(f, rounded(f, x) / rounded(f, scale));
   if (assay_type_is_float(q->type))
     return assay_format_round(assay_type_format(q->type), v + zero, q->overflow);
   if (v != v) return fmin(fmax(0, q->min), q->max);
-  // The constant moves the last bit that is kept to the ones: adding it rounds, ties to even. No
-  // range of a quantized type comes near the limit set first.
-  enum { LIMIT = 1 << 30 };
-  v = v < -LIMIT ? -LIMIT : v > LIMIT ? LIMIT : v;
-  v = (v + 0x1.8p52) - 0x1.8p52 + zero;
-  return v < q->min ? q->min : v > q->max ? q->max : v;
+  return to_integer(q, v, zero);
 }
 
 double assay_cast_e8m0(double x, assay_e8m0_mode_t mode, bool saturate) {
@@ -139,14 +143,33 @@ typedef struct scaled {
   int64_t x_first, s_first;    // where this part of the tensors starts
 } scaled_t;
 
+// One scale for the stretch, and a quotient in fp64 or fp32: what real networks have.
+static void quantize_row(const assay_quantizer_t* q, const double* x, double scale, double zero,
+                         int64_t* y, int64_t n) {
+  bool fp32 = q->quotient == ASSAY_FORMAT_FP32;
+  double of_nan = fmin(fmax(0, q->min), q->max);
+  if (fp32) scale = (double)(float)scale;
+  for (int64_t i = 0; i < n; i++) {
+    double v = fp32 ? (double)(float)((double)(float)x[i] / scale) : x[i] / scale;
+    y[i] = (int64_t)(v == v ? to_integer(q, v, zero) : of_nan);
+  }
+}
+
 // Operand 0 is the place in x and y, 1 that in scale and zero point.
 static void quantize_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const scaled_t* p = user;
+  const assay_quantizer_t* q = p->q;
   int64_t x = p->x_first + at[0], s = p->s_first + at[1];
   bool to_float = p->y->store == ASSAY_STORE_F64;
+  if (!to_float && p->x->store == ASSAY_STORE_F64 && step[0] == 1 && step[1] == 0 &&
+      (q->quotient == ASSAY_FORMAT_FP64 || q->quotient == ASSAY_FORMAT_FP32)) {
+    quantize_row(q, assay_f64(p->x) + x, assay_elem_f64(p->scale, s),
+                 p->zero ? assay_elem_f64(p->zero, s) : 0, assay_i64(p->y) + x, n);
+    return;
+  }
   for (int64_t i = 0; i < n; i++, x += step[0], s += step[1]) {
     double zero = p->zero ? assay_elem_f64(p->zero, s) : 0;
-    double v = assay_quantize(p->q, assay_elem_f64(p->x, x), assay_elem_f64(p->scale, s), zero);
+    double v = assay_quantize(q, assay_elem_f64(p->x, x), assay_elem_f64(p->scale, s), zero);
     if (to_float)
       assay_f64(p->y)[x] = v;
     else
@@ -158,6 +181,13 @@ static void dequantize_span(const void* user, int64_t n, const int64_t* at, cons
   const scaled_t* p = user;
   int64_t x = p->x_first + at[0], s = p->s_first + at[1];
   double* y = assay_f64(p->y);
+  if (p->x->store == ASSAY_STORE_I64 && p->x->type != ASSAY_TYPE_UINT64 && step[0] == 1 &&
+      step[1] == 0) {
+    double zero = p->zero ? assay_elem_f64(p->zero, s) : 0, scale = assay_elem_f64(p->scale, s);
+    const int64_t* from = assay_i64(p->x) + x;
+    for (int64_t i = 0; i < n; i++) y[x + i] = ((double)from[i] - zero) * scale;
+    return;
+  }
   for (int64_t i = 0; i < n; i++, x += step[0], s += step[1]) {
     double zero = p->zero ? assay_elem_f64(p->zero, s) : 0;
     y[x] = (assay_elem_f64(p->x, x) - zero) * assay_elem_f64(p->scale, s);

@@ -140,8 +140,8 @@ static assay_status_t dequantize_infer(assay_infer_t* c) {
 
 // ---- DynamicQuantizeLinear ------------------------------------------------------------------------------
 // Source: ONNX DynamicQuantizeLinear-11. Every step is rounded to fp32 in all modes but truth, since
-// the scale is itself an output that the rest is computed with. All zeros: the scale is 1/255, as in
-// the operator's reference implementation. 'unquantized': x, 1 and 0, so that what is made of y with
+// the scale is itself an output that the rest is computed with. All zeros: the scale is 1, as in
+// onnxruntime (ONNX does not say). 'unquantized': x, 1 and 0, so that what is made of y with
 // these is right.
 
 static assay_status_t dynamic_outputs(assay_eval_t* c, double scale, double zero) {
@@ -172,7 +172,7 @@ static assay_status_t dynamic_eval(assay_eval_t* c) {
     if (v < min) min = v;
     if (v > max) max = v;
   }
-  double range = max == min ? 1 : assay_qround(fp32, max - min);
+  double range = max == min ? 255 : assay_qround(fp32, max - min);
   double scale = assay_qround(fp32, range / 255);
   double zero = assay_qround(fp32, -assay_qround(fp32, min / scale));
   zero = nearbyint(fmin(fmax(zero, 0), 255));

@@ -13,6 +13,7 @@
 #ifndef ASSAY_TENSOR_TENSOR_H_
 #define ASSAY_TENSOR_TENSOR_H_
 
+#include <assay/tensor.h>
 #include <assay/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,13 +22,6 @@
 #include "base/status.h"
 
 enum { ASSAY_MAX_RANK = 32 };
-
-typedef enum assay_kind {
-  ASSAY_KIND_TENSOR = 0,
-  ASSAY_KIND_SEQUENCE,
-  ASSAY_KIND_OPTIONAL,
-  ASSAY_KIND_MAP,
-} assay_kind_t;
 
 typedef enum assay_store {
   ASSAY_STORE_F64 = 0,
@@ -44,7 +38,7 @@ typedef struct assay_string {
 
 // Counted and, once shared, not changed. Fields are read freely; only src/tensor writes them,
 // and a kernel writes the elements of the outputs that it creates.
-typedef struct assay_tensor {
+struct assay_tensor {
   _Atomic int refs;
   assay_kind_t kind;
   // TENSOR. For the other kinds `type` is the element type of the tensors within, or UNDEFINED.
@@ -60,7 +54,7 @@ typedef struct assay_tensor {
   // Who owns the bytes.
   void (*release)(void* owner);  // NULL: owner was allocated with assay_malloc, or is NULL
   void* owner;
-} assay_tensor_t;
+};
 
 // The store that holds a type canonically.
 assay_store_t assay_type_store(assay_type_t type);
@@ -95,9 +89,6 @@ assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) ASSAY
 assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 // A copy in the same store that may be written.
 assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
-
-assay_tensor_t* assay_tensor_retain(assay_tensor_t* t);  // NULL is allowed; returns t
-void assay_tensor_release(assay_tensor_t* t);            // NULL is allowed
 
 // Small tensors.
 assay_status_t assay_tensor_scalar_f64(assay_type_t type, double x,

@@ -4,12 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "formats/format.h"
@@ -190,8 +191,10 @@ static void json(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_type_comes_back), cmocka_unit_test(one_array),
-      cmocka_unit_test(names_are_unique),      cmocka_unit_test(without_memory),
+      cmocka_unit_test(every_type_comes_back),
+      cmocka_unit_test(one_array),
+      cmocka_unit_test(names_are_unique),
+      cmocka_unit_test(without_memory),
       cmocka_unit_test(json),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

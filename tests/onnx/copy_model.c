@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
     char* tab = strchr(line, '\t');
     if (!tab) return 2;
     *tab = 0;
-    assay_status_t st = strcmp(mode, "--value") == 0 ? copy_value(line, tab + 1)
-                                                     : copy_model(line, tab + 1, mode);
+    assay_status_t st =
+        strcmp(mode, "--value") == 0 ? copy_value(line, tab + 1) : copy_model(line, tab + 1, mode);
     printf("%s\n", st ? assay_status_message(st) : "ok");
     assay_status_free(st);
     if (assay_alloc_live()) {

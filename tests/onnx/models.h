@@ -69,8 +69,7 @@ static inline onnx_mark_t begin_tensor(onnx_builder_t* b, uint32_t field, const 
   return mark;
 }
 
-static inline void put_prop(onnx_builder_t* b, uint32_t field, const char* key,
-                            const char* value) {
+static inline void put_prop(onnx_builder_t* b, uint32_t field, const char* key, const char* value) {
   onnx_mark_t mark = onnx_begin(b, field);
   onnx_put_name(b, 1, key);
   onnx_put_name(b, 2, value);

@@ -4,14 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "onnx/models.h"
@@ -153,9 +154,7 @@ static void with_input(onnx_builder_t* b, int elem, int rank, const int64_t* dim
 }
 
 static void input_negative(onnx_builder_t* b) { with_input(b, 1, 2, (int64_t[]){2, -3}); }
-static void input_huge(onnx_builder_t* b) {
-  with_input(b, 1, 2, (int64_t[]){INT64_C(1) << 62, 4});
-}
+static void input_huge(onnx_builder_t* b) { with_input(b, 1, 2, (int64_t[]){INT64_C(1) << 62, 4}); }
 static void input_type(onnx_builder_t* b) { with_input(b, 99, 0, NULL); }
 static void input_rank(onnx_builder_t* b) { with_input(b, 1, 33, (int64_t[33]){0}); }
 static void input_untyped(onnx_builder_t* b) { with_input(b, 1, -2, NULL); }
@@ -434,7 +433,8 @@ static const row_t rows[] = {
     {"missing output", missing_output, "output 'y' of graph '' is a value that nothing defines"},
     {"a node writes an input", writes_input, "value 'x' is defined twice"},
     {"cycle of one", cycle_of_one, "cyclic: node 'r' reads from 'r'"},
-    {"cycle", cycle, "cyclic: node 'first' reads from 'third' reads from 'second' reads from 'first'"},
+    {"cycle", cycle,
+     "cyclic: node 'first' reads from 'third' reads from 'second' reads from 'first'"},
     {"cycle by capture", cycle_by_capture, "cyclic"},
     {"value made twice", made_twice, "by node 'one' (Relu) and by node 'two' (Relu)"},
     {"input twice", inputs_twice, "value 'x' is defined twice"},
@@ -495,7 +495,8 @@ static const row_t rows[] = {
     {"reference outside a function", attr_reference, "refers to 'outer'"},
     {"attribute missing", attr_missing, "attribute 'to' is missing"},
     {"unknown operator", op_unknown, "unknown operator"},
-    {"newer operator", op_newer, "came with version 20 of 'ai.onnx', and the model imports version 13"},
+    {"newer operator", op_newer,
+     "came with version 20 of 'ai.onnx', and the model imports version 13"},
     {"deprecated operator", op_deprecated, "deprecated since version 10"},
     {"unknown domain", op_domain, "domain 'my.ops'"},
     {"operator of another domain", op_other, "domain 'ai.onnx.ml' has"},

@@ -1,0 +1,12 @@
+// All of Assay's public API.
+#ifndef ASSAY_ASSAY_H_
+#define ASSAY_ASSAY_H_
+
+#include <assay/export.h>
+#include <assay/model.h>
+#include <assay/session.h>
+#include <assay/status.h>
+#include <assay/tensor.h>
+#include <assay/types.h>
+
+#endif  // ASSAY_ASSAY_H_

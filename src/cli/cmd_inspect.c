@@ -1,0 +1,333 @@
+// assay inspect: what is in a model, a file of arrays, or a plan.
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/inputs.h"
+#include "formats/error_sum.h"
+#include "formats/format.h"
+#include "io/json.h"
+#include "io/npz.h"
+#include "onnx/onnx.h"
+#include "ops/infer.h"
+#include "plan/plan.h"
+
+typedef struct args {
+  const char *what, *file, *json, *precision, *layer_precision;
+  opt_list_t shapes;
+} args_t;
+
+// ---- model --------------------------------------------------------------------------------------
+
+static json_t* type_json(const assay_value_t* v) {
+  const assay_valtype_t* t = v->type ? v->type : v->declared;
+  json_t* j = json_pack("{s:s, s:s}", "name", v->name, "type", ASSAY_VALTYPE_TEXT(t));
+  if (!t || t->kind != ASSAY_KIND_TENSOR) return j;
+  json_object_set_new(j, "elem", json_string(assay_type_name(t->elem)));
+  json_t* shape = t->has_shape ? json_array() : json_null();
+  for (int i = 0; t->has_shape && i < t->rank; i++) {
+    int64_t d;
+    json_array_append_new(shape, assay_dim_value(t->dims[i], &d)
+                                     ? json_integer(d)
+                                     : json_string(assay_dim_text(t->dims[i], (char[128]){0}, 128)));
+  }
+  json_object_set_new(j, "shape", shape);
+  return j;
+}
+
+static json_t* names_json(assay_value_t* const* values, size_t n) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < n; i++) json_array_append_new(list, json_string(values[i] ? values[i]->name : ""));
+  return list;
+}
+
+static json_t* model_json(const assay_model_t* m) {
+  json_t *inputs = json_array(), *outputs = json_array(), *nodes = json_array(), *opsets = json_object();
+  const assay_graph_t* g = m->graph;
+  for (size_t i = 0; i < g->n_inputs; i++) json_array_append_new(inputs, type_json(g->inputs[i]));
+  for (size_t i = 0; i < g->n_outputs; i++) json_array_append_new(outputs, type_json(g->outputs[i]));
+  for (size_t i = 0; i < m->n_opsets; i++)
+    json_object_set_new(opsets, *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
+                        json_integer(m->opsets[i].version));
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    json_array_append_new(
+        nodes, json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "name", n->label, "op", n->op_type, "domain",
+                         n->domain, "inputs", names_json(n->inputs, n->n_inputs), "outputs",
+                         names_json(n->outputs, n->n_outputs), "supported",
+                         n->function || (n->op && n->op->eval)));
+  }
+  return json_pack("{s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1", "graph",
+                   g->name, "ir_version", (json_int_t)m->ir_version, "producer", m->producer_name,
+                   "opsets", opsets, "inputs", inputs, "outputs", outputs, "nodes", nodes);
+}
+
+typedef struct op_count {
+  const char *domain, *name;
+  int since;
+  size_t n;
+  bool supported;
+} op_count_t;
+
+static int by_count(const void* a, const void* b) {
+  const op_count_t *x = a, *y = b;
+  if (x->n != y->n) return x->n < y->n ? 1 : -1;
+  return strcmp(x->name, y->name);
+}
+
+static void count_node(op_count_t* counts, size_t* n_counts, const assay_node_t* n) {
+  int since = n->schema ? n->schema->since : 0;
+  size_t k = 0;
+  while (k < *n_counts && (strcmp(counts[k].name, n->op_type) != 0 ||
+                           strcmp(counts[k].domain, n->domain) != 0 || counts[k].since != since))
+    k++;
+  if (k == *n_counts)
+    counts[(*n_counts)++] = (op_count_t){n->domain, n->op_type, since, 0,
+                                         n->function || (n->op && n->op->eval)};
+  counts[k].n++;
+}
+
+static assay_status_t print_operators(const assay_model_t* m) {
+  size_t total = 0, n = 0;
+  op_count_t* counts = NULL;
+  for (size_t g = 0; g < m->n_graphs; g++) total += m->graphs[g]->n_nodes;
+  ASSAY_TRY(assay_new_array(total, sizeof *counts, &counts));
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++)
+      count_node(counts, &n, m->graphs[g]->nodes[i]);
+  if (n) qsort(counts, n, sizeof *counts, by_count);
+  printf("operators  %zu nodes, %zu operators\n", total, n);
+  for (size_t i = 0; i < n; i++)
+    printf("  %6zu  %s%s%s-%d%s\n", counts[i].n, counts[i].domain, *counts[i].domain ? "." : "",
+           counts[i].name, counts[i].since, counts[i].supported ? "" : "   NOT SUPPORTED");
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* node = m->graphs[g]->nodes[i];
+      if (!node->function && !(node->op && node->op->eval))
+        printf("  not supported: node '%s' (%s%s%s)\n", node->label, node->domain,
+               *node->domain ? "." : "", node->op_type);
+    }
+  assay_free(counts);
+  return NULL;
+}
+
+static void print_parameters(const assay_model_t* m) {
+  double elements = 0, bytes = 0;
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_initializers; i++) {
+      const assay_tensor_t* t = m->graphs[g]->initializers[i]->constant;
+      if (!t) continue;
+      elements += (double)t->size;
+      bytes += (double)t->size * assay_type_bits(t->type) / 8;
+    }
+  printf("parameters %.0f in %.1f MB\n", elements, bytes / 1e6);
+}
+
+static assay_status_t print_model(const assay_model_t* m) {
+  const assay_graph_t* g = m->graph;
+  printf("model      '%s', IR %lld, made by %s %s; operator sets:", g->name, (long long)m->ir_version,
+         *m->producer_name ? m->producer_name : "?", m->producer_version);
+  for (size_t i = 0; i < m->n_opsets; i++)
+    printf(" %s %lld", *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
+           (long long)m->opsets[i].version);
+  putchar('\n');
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (!g->inputs[i]->constant)
+      printf("input      '%s' %s\n", g->inputs[i]->name,
+             ASSAY_VALTYPE_TEXT(g->inputs[i]->type ? g->inputs[i]->type : g->inputs[i]->declared));
+  for (size_t i = 0; i < g->n_outputs; i++)
+    printf("output     '%s' %s\n", g->outputs[i]->name,
+           ASSAY_VALTYPE_TEXT(g->outputs[i]->type ? g->outputs[i]->type : g->outputs[i]->declared));
+  print_parameters(m);
+  return print_operators(m);
+}
+
+static int emit_json(json_t* j, const char* path) {
+  assay_status_t st = NULL;
+  if (!j) st = assay_status_no_memory();
+  if (!st && strcmp(path, "-") == 0) {
+    if (json_dumpf(j, stdout, JSON_INDENT(1))) st = assay_status_no_memory();
+    putchar('\n');
+  } else if (!st) {
+    st = assay_json_write(path, j, 1);
+  }
+  json_decref(j);
+  return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
+}
+
+static int inspect_model(const args_t* a) {
+  cli_shapes_t shapes = {0};
+  assay_model_t *m = NULL, *ready = NULL;
+  assay_status_t st = cli_shapes_parse(&a->shapes, &shapes);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = assay_onnx_read(a->file, &m);
+  int code = ASSAY_EXIT_INPUT;
+  if (st) {
+    code = assay_cli_fail(st, code);
+  } else {
+    // What cannot be run can still be looked at: say why, and go on with what the file declares.
+    st = assay_onnx_prepare(m, shapes.n, shapes.shapes, &ready);
+    if (st) {
+      fprintf(stderr, "assay: %s: %s\n", a->file, assay_status_message(st));
+      assay_status_free(st);
+    }
+    const assay_model_t* shown = ready ? ready : m;
+    code = ready ? ASSAY_EXIT_OK : ASSAY_EXIT_INPUT;
+    if (a->json) {
+      int written = emit_json(model_json(shown), a->json);
+      if (written) code = written;
+    } else if ((st = print_model(shown))) {
+      code = assay_cli_fail(st, ASSAY_EXIT_FAILED);
+    }
+  }
+  assay_model_release(ready);
+  assay_model_release(m);
+  cli_shapes_free(&shapes);
+  return code;
+}
+
+// ---- data ---------------------------------------------------------------------------------------
+
+static json_t* array_json(const char* name, const assay_tensor_t* t, bool text) {
+  double min = (double)INFINITY, max = -(double)INFINITY;
+  int64_t nan = 0, inf = 0, zero = 0;
+  assay_error_sum_t s = ASSAY_ERROR_SUM_INIT;
+  double *values = t->store == ASSAY_STORE_F64 ? assay_f64(t) : NULL, sum = 0, sum2 = 0;
+  for (int64_t i = 0; i < t->size && t->store != ASSAY_STORE_STR; i++) {
+    double x = values ? values[i]
+               : t->store == ASSAY_STORE_C128
+                   ? hypot(assay_c128(t)[2 * i], assay_c128(t)[2 * i + 1])
+                   : t->type == ASSAY_TYPE_UINT64 ? (double)(uint64_t)assay_i64(t)[i]
+                                                  : (double)assay_i64(t)[i];
+    nan += x != x;
+    inf += isinf(x) != 0;
+    zero += x == 0;
+    if (!isfinite(x)) continue;
+    s.finite++;
+    min = fmin(min, x);
+    max = fmax(max, x);
+    sum += x;
+    sum2 += x * x;
+  }
+  double n = s.finite ? (double)s.finite : 1, mean = sum / n;
+  double deviation = sqrt(fmax(sum2 / n - mean * mean, 0));
+  if (text) {
+    printf("%s: %s%s", name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
+    if (s.finite)
+      printf("  min %.6g  max %.6g  mean %.6g  std %.6g  zeros %lld", min, max, mean, deviation,
+             (long long)zero);
+    if (nan || inf) printf("  NaN %lld  Inf %lld", (long long)nan, (long long)inf);
+    putchar('\n');
+    return NULL;
+  }
+  json_t* shape = json_array();
+  for (int i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer(t->dims[i]));
+  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", name, "elem",
+                   assay_type_name(t->type), "shape", shape, "min",
+                   s.finite ? assay_json_number(min) : json_null(), "max",
+                   s.finite ? assay_json_number(max) : json_null(), "mean",
+                   s.finite ? assay_json_number(mean) : json_null(), "std",
+                   s.finite ? assay_json_number(deviation) : json_null(), "zeros", (json_int_t)zero,
+                   "nan", (json_int_t)nan, "inf", (json_int_t)inf);
+}
+
+static int inspect_data(const args_t* a) {
+  assay_set_t set = {0};
+  json_t* list = json_array();
+  assay_status_t st = assay_npz_read(a->file, &set);
+  for (size_t i = 0; !st && i < set.n; i++) {
+    assay_tensor_t* wide = NULL;
+    st = assay_tensor_widen(set.tensors[i], &wide);
+    if (st) break;
+    json_t* j = array_json(set.names[i], wide, !a->json);
+    if (j) json_array_append_new(list, j);
+    assay_tensor_release(wide);
+  }
+  assay_set_deinit(&set);
+  if (st) return json_decref(list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  if (!a->json) return json_decref(list), ASSAY_EXIT_OK;
+  return emit_json(json_pack("{s:s, s:o}", "schema", "assay.inspect.data/1", "arrays", list), a->json);
+}
+
+// ---- plan ---------------------------------------------------------------------------------------
+
+static json_t* layer_json(const assay_layer_t* l) {
+  json_t* nodes = json_array();
+  for (size_t i = 0; i < l->n_nodes; i++) json_array_append_new(nodes, json_string(l->nodes[i]->label));
+  return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s}", "name", l->name, "op", l->nodes[0]->op_type, "nodes",
+                   nodes, "format", assay_format_name(l->format), "accumulator",
+                   assay_format_name(l->accumulator), "reason", l->reason);
+}
+
+static int inspect_plan(const args_t* a) {
+  cli_shapes_t shapes = {0};
+  assay_model_t* m = NULL;
+  assay_plan_t* plan = NULL;
+  assay_precision_t p = {.format = ASSAY_FORMAT_FP32};
+  int code = ASSAY_EXIT_OK;
+  if (a->precision) p.format = assay_format_parse(a->precision);
+  if (!assay_format_info(p.format)->is_float)
+    return assay_cli_usage("inspect", "unknown precision '%s'", a->precision);
+  assay_status_t st = cli_shapes_parse(&a->shapes, &shapes);
+  if (!st && a->layer_precision) st = assay_precision_parse(&p, a->layer_precision);
+  if (st) code = ASSAY_EXIT_USAGE;
+  if (!st && (st = assay_onnx_load(a->file, shapes.n, shapes.shapes, &m))) code = ASSAY_EXIT_INPUT;
+  if (!st && (st = assay_plan_create(m, &p, 0, &plan))) code = ASSAY_EXIT_USAGE;
+  if (st) {
+    code = assay_cli_fail(st, code);
+  } else {
+    const assay_layers_t* layers = assay_plan_layers(plan);
+    json_t* list = json_array();
+    if (!a->json) printf("plan       %zu layers on emu\n", layers->n_layers);
+    for (size_t i = 0; i < layers->n_layers; i++) {
+      const assay_layer_t* l = &layers->layers[i];
+      if (a->json)
+        json_array_append_new(list, layer_json(l));
+      else
+        printf("  %-8s %-20s %s%s%s   (%s)\n", assay_format_name(l->format), l->nodes[0]->op_type, l->name,
+               l->n_nodes > 1 ? " .. " : "", l->n_nodes > 1 ? l->nodes[l->n_nodes - 1]->label : "",
+               l->reason);
+    }
+    if (a->json)
+      code = emit_json(json_pack("{s:s, s:o}", "schema", "assay.inspect.plan/1", "layers", list), a->json);
+    else
+      json_decref(list);
+  }
+  assay_plan_destroy(plan);
+  assay_model_release(m);
+  assay_precision_deinit(&p);
+  cli_shapes_free(&shapes);
+  return code;
+}
+
+static int run(void* p) {
+  args_t* a = p;
+  if (strcmp(a->what, "model") == 0) return inspect_model(a);
+  if (strcmp(a->what, "data") == 0) return inspect_data(a);
+  if (strcmp(a->what, "plan") == 0) return inspect_plan(a);
+  return assay_cli_usage("inspect", "'%s' cannot be inspected: say model, data or plan", a->what);
+}
+
+static const opt_t options[] = {
+    {"WHAT", 0, OPT_STRING, offsetof(args_t, what), NULL, "model, data (.npz) or plan", true},
+    {"FILE", 0, OPT_STRING, offsetof(args_t, file), NULL, "the file to look into", true},
+    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "as JSON; - is stdout", false},
+    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS", "shape of an input", false},
+    {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT", "plan: of float32 values", false},
+    {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
+     "plan: 'PATTERN:FORMAT,...'", false},
+    {0}};
+
+const verb_t assay_verb_inspect = {
+    .name = "inspect",
+    .summary = "show what is in a model, a file of arrays, or a plan",
+    .usage = "model|data|plan FILE [options]",
+    .examples = "  assay inspect model model.onnx\n"
+                "  assay inspect model model.onnx --json -\n"
+                "  assay inspect data inputs.npz\n"
+                "  assay inspect plan model.onnx --precision fp16\n",
+    .options = options,
+    .args_bytes = sizeof(args_t),
+    .run = run,
+};

@@ -1,0 +1,117 @@
+// Sessions: include/assay/session.h over the evaluator and the backends.
+#include <assay/session.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+#include "ir/ir.h"
+#include "plan/plan.h"
+#include "truth/machine.h"
+
+struct assay_session {
+  assay_model_t* model;
+  assay_machine_t* machine;        // NATIVE and TRUTH
+  assay_plan_t* plan;              // PLAN
+  const assay_backend_t* backend;
+  void* state;
+};
+
+static assay_status_t open_machine(assay_session_t* s, const assay_session_options_t* o) {
+  assay_machine_config_t config = {
+      .mode = o->mode == ASSAY_RUN_TRUTH ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE,
+      .unquantized = o->unquantized,
+      .seed = o->seed};
+  return assay_machine_create(s->model, &config, &s->machine);
+}
+
+static assay_status_t open_plan(assay_session_t* s, const assay_session_options_t* o) {
+  assay_precision_t precision = {.format = o->precision ? o->precision : ASSAY_FORMAT_FP32,
+                                 .accumulator = o->accumulator};
+  if (precision.format < 0 || precision.format >= ASSAY_FORMAT_COUNT ||
+      !assay_format_info(precision.format)->is_float)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the precision must be a floating-point format");
+  assay_status_t st = NULL;
+  if (o->layer_precision) st = assay_precision_parse(&precision, o->layer_precision);
+  if (!st) st = assay_plan_create(s->model, &precision, o->seed, &s->plan);
+  assay_precision_deinit(&precision);
+  if (st) return st;
+  const assay_backend_t* emu = &assay_backend_emu;
+  ASSAY_TRY(emu->open(assay_plan_layers(s->plan), NULL, &s->state));
+  s->backend = emu;
+  return NULL;
+}
+
+assay_status_t assay_session_create(assay_model_t* model, const assay_session_options_t* options,
+                                    assay_session_t** out) {
+  assay_session_options_t o = ASSAY_SESSION_OPTIONS_INIT;
+  if (options)  // an older caller's struct may be shorter
+    memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+  assay_session_t* s = NULL;
+  ASSAY_TRY(ASSAY_NEW(&s));
+  s->model = assay_model_retain(model);
+  assay_status_t st = o.mode == ASSAY_RUN_PLAN ? open_plan(s, &o) : open_machine(s, &o);
+  if (st) return assay_session_destroy(s), st;
+  *out = s;
+  return NULL;
+}
+
+void assay_session_destroy(assay_session_t* s) {
+  if (!s) return;
+  if (s->backend) s->backend->close(s->state);
+  assay_plan_destroy(s->plan);
+  assay_machine_destroy(s->machine);
+  assay_model_release(s->model);
+  assay_free(s);
+}
+
+static void reset(assay_session_t* s) {
+  if (s->machine)
+    assay_machine_reset(s->machine);
+  else
+    s->backend->reset(s->state);
+}
+
+static assay_tensor_t* value_of(const assay_session_t* s, const assay_value_t* v) {
+  return s->machine ? assay_machine_get(s->machine, v) : s->backend->get(s->state, v);
+}
+
+static assay_status_t set_inputs(assay_session_t* s, size_t n, assay_tensor_t* const* inputs) {
+  const assay_graph_t* g = s->model->graph;
+  size_t k = 0;
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const assay_value_t* v = g->inputs[i];
+    if (v->constant) continue;
+    if (k == n)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%zu inputs were given; the model has %zu, the next is '%s'",
+                         n, assay_model_input_count(s->model), v->name);
+    if (s->machine)
+      assay_machine_set(s->machine, v, inputs[k++]);
+    else
+      ASSAY_TRY(s->backend->set(s->state, v, inputs[k++]));
+  }
+  if (k != n)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%zu inputs were given; the model has %zu", n, k);
+  return s->machine ? assay_machine_check_inputs(s->machine) : NULL;
+}
+
+static assay_status_t run_all(assay_session_t* s) {
+  const assay_graph_t* g = s->model->graph;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    ASSAY_TRY(s->machine ? assay_machine_step(s->machine, g->nodes[i]) : s->backend->step(s->state, i));
+  return NULL;
+}
+
+assay_status_t assay_session_run(assay_session_t* s, size_t n_inputs, assay_tensor_t* const* inputs,
+                                 size_t n_outputs, assay_tensor_t** outputs) {
+  const assay_graph_t* g = s->model->graph;
+  if (n_outputs != g->n_outputs)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "room for %zu outputs; the model has %zu", n_outputs,
+                       g->n_outputs);
+  reset(s);
+  assay_status_t st = set_inputs(s, n_inputs, inputs);
+  if (!st) st = run_all(s);
+  for (size_t i = 0; !st && i < n_outputs; i++)
+    outputs[i] = assay_tensor_retain(value_of(s, g->outputs[i]));
+  reset(s);
+  return st;
+}

@@ -1,0 +1,2 @@
+// The public headers in a C++ program.
+#include "test_headers.c"
