@@ -41,7 +41,8 @@ if(ASSAY_WERROR)
   target_compile_options(assay_flags INTERFACE -Werror)
 endif()
 if(ASSAY_SANITIZE)
-  target_compile_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
+  # With its checks in between, gcc no longer sees that a value fits: no warnings about that here.
+  target_compile_options(assay_flags INTERFACE -Wno-conversion -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
@@ -96,9 +97,11 @@ function(assay_libraries)
   endforeach()
   set_target_properties(assay_lib_static PROPERTIES OUTPUT_NAME assay_inside)
   set_target_properties(assay_lib_shared PROPERTIES OUTPUT_NAME assay VERSION ${PROJECT_VERSION}
-                        SOVERSION ${PROJECT_VERSION_MAJOR})
+                        SOVERSION ${PROJECT_VERSION_MAJOR}
+                        LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/libassay.map")
   if(NOT ASSAY_SANITIZE)  # a sanitizer's functions come with the program
-    target_link_options(assay_lib_shared PRIVATE -Wl,--no-undefined)
+    target_link_options(assay_lib_shared PRIVATE -Wl,--no-undefined
+                        "-Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/libassay.map")
   endif()
   add_library(assay::assay ALIAS assay_lib_shared)
 endfunction()

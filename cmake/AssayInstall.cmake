@@ -9,6 +9,9 @@
 # Libraries that do not come from the system: files that lie beside libassay in the installed tree.
 set(ASSAY_BUNDLED_LIBRARIES "" CACHE STRING "Library files to install beside libassay")
 
+# After the tree's own folder the one that OpenBLAS was linked from: of Debian's builds it has to be the
+# one with OpenMP, whatever the machine's default is.
+set_target_properties(assay_lib_shared assay_cli PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 set_target_properties(assay_lib_shared PROPERTIES INSTALL_RPATH "$ORIGIN" EXPORT_NAME assay)
 set_target_properties(assay_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
@@ -28,8 +31,9 @@ if(NOT ASSAY_SANITIZE)
   add_custom_command(
     OUTPUT "${ASSAY_STATIC}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f "${ASSAY_STATIC}"
-    COMMAND "${CMAKE_LINKER}" -r -o assay.whole.o --whole-archive $<TARGET_FILE:assay_lib_static>
-    COMMAND "${CMAKE_OBJCOPY}" --localize-hidden assay.whole.o
+    COMMAND "${CMAKE_LINKER}" -r -d -o assay.whole.o --whole-archive $<TARGET_FILE:assay_lib_static>
+    COMMAND "${CMAKE_OBJCOPY}" --localize-hidden --wildcard "--keep-global-symbol=assay_*"
+            assay.whole.o
     COMMAND "${CMAKE_AR}" qc "${ASSAY_STATIC}" assay.whole.o
     COMMAND "${CMAKE_RANLIB}" "${ASSAY_STATIC}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f assay.whole.o

@@ -19,11 +19,13 @@ die() {
   exit 1
 }
 
-# configure_and_build PRESET: compiles build/PRESET.
+# configure_and_build PRESET OPTION...: compiles build/PRESET.
 configure_and_build() {
-  cmake --preset "$1" -Wno-dev >"build/$1.configure.log" 2>&1 || {
-    cat "build/$1.configure.log"
+  local preset=$1
+  shift
+  cmake --preset "$preset" "$@" >"build/$preset.configure.log" 2>&1 || {
+    cat "build/$preset.configure.log"
     return 1
   }
-  cmake --build "build/$1" -j "$JOBS"
+  cmake --build "build/$preset" -j "$JOBS"
 }

@@ -375,12 +375,12 @@ static double at_ordinal(assay_format_t format, int64_t k) {
 double assay_format_next(assay_format_t format, double x, int direction) {
   const assay_format_info_t* f = assay_format_info(format);
   if (x != x || !direction || format == ASSAY_FORMAT_NONE) return x;
-  // Below: next value above x. The other direction mirrors it, where there are negative values.
   if (!f->is_float) {
     double low = f->is_signed ? -f->max - (f->bits < 64) : 0, high = f->max;
     double r = direction > 0 ? floor(x) + 1 : ceil(x) - 1;
     return r < low ? low : r > high ? high : r;
   }
+  if (!f->is_signed && x < f->min_subnormal) return f->min_subnormal;  // e8m0, which begins there
   double r = assay_format_round(format, x, ASSAY_OVERFLOW_SATURATE);
   if (isinf(x) && f->has_infinity) r = x;
   if (direction > 0 ? r > x : r < x) return r;  // x is not in the format, and rounded that way

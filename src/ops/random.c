@@ -296,6 +296,36 @@ static assay_status_t dropout12_eval(assay_eval_t* c) {
   return training ? dropout_some(c, ratio, ASSAY_TYPE_BOOL) : dropout_nothing(c, ASSAY_TYPE_BOOL);
 }
 
+// ---- com.microsoft BitmaskDropout ------------------------------------------------------------------
+
+// The mask as a row of uint32 words, element i in bit i % 32 of word i / 32.
+static assay_status_t bitmask_infer(assay_infer_t* c) {
+  assay_shape_t s = assay_infer_shape(c, 0), words = {.known = true, .rank = 1};
+  ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &s));
+  if (s.known)
+    words.dims[0] = assay_dim_ceildiv(c->dims, assay_shape_size(c->dims, &s, 0, s.rank),
+                                      assay_dim_const(c->dims, 32));
+  return assay_infer_set(c, 1, ASSAY_TYPE_UINT32, &words);
+}
+
+// Dropout-12 with its mask packed; where nothing is dropped all bits are set, unused ones too.
+static assay_status_t bitmask_eval(assay_eval_t* c) {
+  bool training = assay_eval_has(c, 2) && c->in[2]->size == 1 && assay_i64(c->in[2])[0];
+  ASSAY_TRY(dropout12_eval(c));
+  if (!assay_eval_wants(c, 1)) return NULL;
+  assay_tensor_t *bits = assay_tensor_retain(c->out[1]), *words = NULL;
+  int64_t n = bits->size / 32 + (bits->size % 32 != 0);
+  assay_status_t st = assay_eval_output(c, 1, ASSAY_TYPE_UINT32, 1, &n, &words);
+  for (int64_t w = 0; !st && w < n; w++) {
+    uint32_t word = training ? 0 : UINT32_MAX;
+    for (int64_t b = 0; b < 32 && 32 * w + b < bits->size; b++)
+      word |= (uint32_t)assay_i64(bits)[32 * w + b] << b;
+    assay_i64(words)[w] = (int64_t)word;
+  }
+  assay_tensor_release(bits);
+  return st;
+}
+
 // Drawing a number costs about 40 integer operations; a normal one some 30 of floats more.
 static void random_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = c->out[0] ? 2.0 * (double)c->out[0]->size : 0;
@@ -322,4 +352,8 @@ const assay_op_t assay_ops_random[] = {
      .infer = dropout10_infer, .eval = dropout10_eval},
     {.domain = "", .name = "Dropout", .since = 12, .flags = ASSAY_OP_RANDOM | ASSAY_OP_POINTWISE,
      .infer = dropout10_infer, .eval = dropout12_eval},
+    {.domain = "com.microsoft", .name = "BitmaskDropout", .since = 1, .flags = ASSAY_OP_RANDOM,
+     .schema = "data:T, ratio?:T1, training_mode?:T2 -> output:T, mask?:T3 | seed:i | T=FLOAT; T1=FLOAT; "
+               "T2=bool; T3=uint32",
+     .infer = bitmask_infer, .eval = bitmask_eval},
     {0}};

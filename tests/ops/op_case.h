@@ -195,6 +195,23 @@ static inline void op_case_numbers(assay_model_t* m, assay_attr_t* a, const char
   }
 }
 
+// "a,b,": the texts between commas; '' is empty.
+static inline void op_case_strings(assay_model_t* m, assay_attr_t* a, const char* text) {
+  size_t n = *text != 0;
+  for (const char* p = text; *p; p++) n += *p == ',';
+  assay_string_t* strings = assay_arena_alloc(m->arena, n + 1, sizeof *strings);
+  assert_non_null(strings);
+  for (size_t i = 0; i < n; i++) {
+    strings[i].len = strcspn(text, ",");
+    if (strings[i].len == 2 && strncmp(text, "''", 2) == 0) strings[i].len = 0;
+    op_case_ok(assay_arena_strndup(m->arena, text, strings[i].len, &strings[i].text));
+    text += strcspn(text, ",");
+    text += *text == ',';
+  }
+  a->n = n;
+  a->u.strings = strings;
+}
+
 static inline void op_case_attr(assay_model_t* m, const assay_schema_t* schema, const char* name,
                                 const char* value, assay_attr_t* a) {
   const assay_attr_spec_t* spec = assay_schema_attr(schema, name);
@@ -211,6 +228,8 @@ static inline void op_case_attr(assay_model_t* m, const assay_schema_t* schema, 
   } else if (spec->type == ASSAY_ATTR_STRING) {
     op_case_ok(assay_arena_strdup(m->arena, value, &a->u.s.text));
     a->u.s.len = strlen(value);
+  } else if (spec->type == ASSAY_ATTR_STRINGS) {
+    op_case_strings(m, a, value);
   } else {
     op_case_numbers(m, a, value);
   }

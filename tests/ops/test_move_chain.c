@@ -50,7 +50,7 @@ static void chain_input(assay_model_t* m, const char* text) {
 
 static void chain_step(assay_model_t* m, const step_t* s) {
   char words[256], *rest = NULL;
-  assay_value_t* in[4];
+  assay_value_t* in[8];
   assay_node_t* n = NULL;
   size_t n_in = 0, n_out = 0;
   snprintf(words, sizeof words, "%s", s->in);

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Installs a build into a folder, moves that folder, and uses what is in it as others would.
+
+    check_install.py BUILD CMAKE CC
+
+The program and the libraries run from the new place; libassay exports assay_* only; one OpenMP runtime
+is loaded; each project in examples/ is built against the tree with pkg-config (shared and static) and
+with CMake, and run.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(*command, **options):
+    """The output of a command, which has to succeed."""
+    command = [str(c) for c in command]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}\nexit code {done.returncode}")
+    return done.stdout
+
+
+def exported(*nm_options):
+    """Global symbols that a library defines."""
+    lines = run("nm", "--defined-only", *nm_options).splitlines()
+    return {m.group(1) for m in (re.match(r"[0-9a-f]* ?[A-Z] (\S+)$", line) for line in lines) if m}
+
+
+def check_symbols(lib):
+    shared = exported("-D", lib / "libassay.so")
+    static = exported("-g", lib / "libassay.a")
+    for name, symbols in (("libassay.so", shared), ("libassay.a", static)):
+        strange = sorted(s for s in symbols if not s.startswith("assay_"))
+        if strange or not symbols:
+            sys.exit(f"{name} exports {len(symbols)} symbols, among them {strange[:5]}")
+    declared = set()
+    for header in (PROJECT / "include/assay").glob("*.h"):
+        declared |= set(re.findall(r"^ASSAY_API[^;(]*?(assay_\w+)\(", header.read_text(), re.M))
+    for name, symbols in (("libassay.so", shared), ("libassay.a", static)):
+        if symbols != declared:
+            sys.exit(f"{name}: not declared {sorted(symbols - declared)}, not defined {sorted(declared - symbols)}")
+    print(f"libassay exports {len(shared)} functions, as declared")
+
+
+def check_loading(tree):
+    for file in (tree / "bin/assay", tree / "lib/libassay.so"):
+        loaded = run("ldd", file)
+        if "not found" in loaded:
+            sys.exit(f"{file.name} does not load:\n{loaded}")
+        runtimes = set(re.findall(r"lib(?:gomp|omp|iomp5)\.so\S*", loaded))
+        if len(runtimes) != 1:
+            sys.exit(f"{file.name} loads {len(runtimes)} OpenMP runtimes: {sorted(runtimes)}")
+        path = run("readelf", "-d", file)
+        if "$ORIGIN" not in path or str(PROJECT) in path:
+            sys.exit(f"{file.name}: run path is not relative:\n{path}")
+    run(tree / "bin/assay", "--version")
+    run(tree / "bin/assay", "--help")
+
+
+def build_examples(tree, work, cmake, cc):
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}
+
+    def pkg_config(*options):
+        return run("pkg-config", *options, "assay", env=environment).split()
+
+    for example in sorted(p for p in (PROJECT / "examples").iterdir() if (p / "CMakeLists.txt").exists()):
+        name = example.name
+        arguments = []
+        if (example / "arguments.txt").exists():
+            arguments = (example / "arguments.txt").read_text().replace("@MODELS@", str(PROJECT / "tests/models")).split()
+        strict = ["-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+        sources = sorted(example.glob("*.c"))
+        shared, static = work / f"{name}_shared", work / f"{name}_static"
+        run(cc, *strict, *sources, *pkg_config("--cflags", "--libs"), f"-Wl,-rpath,{tree}/lib", "-o", shared)
+        others = [w for w in pkg_config("--static", "--libs") if w != "-lassay"]
+        run(cc, *strict, *sources, *pkg_config("--cflags"), tree / "lib/libassay.a", *others, "-o", static)
+        if "libassay" in run("ldd", static):
+            sys.exit(f"{static} is not linked with the static library")
+        run(cmake, "-S", example, "-B", work / name, f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
+        run(cmake, "--build", work / name)
+        outputs = {run(program, *arguments) for program in (shared, static, work / name / name)}
+        if len(outputs) != 1:
+            sys.exit(f"example {name}: builds of it disagree:\n" + "\n".join(outputs))
+        print(f"example {name}: built with pkg-config, statically and with CMake; {len(outputs.pop().splitlines())} lines")
+
+
+def check_static_package(tree, work, cmake, cc):
+    source = work / "static_package"
+    source.mkdir()
+    (source / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(user C)\nfind_package(assay 0.1 REQUIRED COMPONENTS static)\n"
+        f"add_executable(user {PROJECT}/examples/types/types.c)\ntarget_link_libraries(user PRIVATE assay::static)\n")
+    run(cmake, "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
+    run(cmake, "--build", source / "build")
+    run(source / "build/user")
+
+
+def main(build, cmake, cc):
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        first, tree = work / "first", work / "moved/assay"
+        run(cmake, "--install", build, "--prefix", first)
+        tree.parent.mkdir()
+        first.rename(tree)
+        check_symbols(tree / "lib")
+        check_loading(tree)
+        build_examples(tree, work, cmake, cc)
+        check_static_package(tree, work, cmake, cc)
+        print("installed:", ", ".join(sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file())))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
