@@ -191,7 +191,7 @@ static void note_worst(assay_histogram_t* h, windows_t* w, double error, double 
 }
 
 static void fit_references(counts_t* c, windows_t* w, double max) {
-  if (!assay_window_fit(&w->references, max)) return;
+  if (!assay_histogram_fit(&w->references, max)) return;
   const assay_histogram_t* h = &c->references;
   unsigned first = (unsigned)(w->references.base / ASSAY_HISTOGRAM_BINS);
   w->limit[0] = (double)INFINITY;  // what lies below is left to count_below
@@ -274,7 +274,7 @@ static void count_moved(counts_t* c, const block_t* k, windows_t* w) {
 static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   const int low = ASSAY_WINDOW_SLOTS - 1;
   int64_t below[2];
-  assay_window_fit(&w->errors, k->max_error);
+  assay_histogram_fit(&w->errors, k->max_error);
   fit_references(c, w, fmax(k->max[0], k->max[1]));
   make_slots(k, w, below);
   const uint16_t *slot_e = w->error_slot, *slot_b = w->reference_slot;
@@ -590,7 +590,11 @@ assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
     r.cosine = aa > 0 || bb > 0 ? 0 : 1;
   }
   r.snr_db = decibels(&m->bb, &m->ee);
-  r.psnr_db = r.rms > 0 ? 20 * (log10(r.max_reference) - log10(r.rms)) : (double)INFINITY;
+  double ee = assay_sum_mantissa(&m->ee);
+  r.psnr_db = (double)INFINITY;
+  if (ee > 0)
+    r.psnr_db = 20 * log10(r.max_reference) -
+                10 * (log10(ee / (double)m->compared) + m->ee.exponent * log10(2));
   if (!s->options.no_kl) r.kl = assay_histogram_kl(&c->references, &c->change);
   r.max_ulp = (int64_t)c->max_ulp;
   for (int i = 0; i < ASSAY_ULP_SLOTS; i++)

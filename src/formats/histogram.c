@@ -93,7 +93,8 @@ double assay_histogram_rank(const assay_histogram_t* h, uint64_t rank, double mi
   while (assay_histogram_next(h, &cursor, &lo, &hi, &count)) {
     before += count;
     // The middle of the bin; the bin of zero, which is 2^-1028 wide, counts as zero.
-    r = lo == 0 || hi == 0 ? 0 : isinf(lo) || isinf(hi) ? (isinf(hi) ? lo : hi) : lo + (hi - lo) / 2;
+    uint64_t near_end = assay_bits_of(fabs(lo) < fabs(hi) ? lo : hi);
+    r = lo == 0 || hi == 0 ? 0 : assay_of_bits(near_end | UINT64_C(1) << (BIN_SHIFT - 1));
     if (before > rank) break;
   }
   return r < min ? min : r > max ? max : r;
@@ -135,7 +136,7 @@ void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more) {
 
 // ---- windows --------------------------------------------------------------------------------
 
-bool assay_window_fit(assay_window_t* w, double max) {
+bool assay_histogram_fit(assay_window_t* w, double max) {
   enum { OCTAVES = ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS };
   int32_t octave = (int32_t)(assay_bits_of(max) >> 52);
   int32_t at = octave - w->base / ASSAY_HISTOGRAM_BINS;

@@ -34,7 +34,8 @@ void assay_histogram_merge(assay_histogram_t* h, const assay_histogram_t* from, 
 uint64_t assay_histogram_total(const assay_histogram_t* h);
 
 // Goes through the bins that are not empty in ascending order of value. *cursor starts at 0; false at
-// the end. lo and hi are the bin's ends: its values are in [lo, hi) above zero, (lo, hi] below.
+// the end. lo and hi are the bin's ends: its values are in [lo, hi) above zero, (lo, hi] below; the last ends
+// are infinite.
 bool assay_histogram_next(const assay_histogram_t* h, uint32_t* cursor, double* lo, double* hi,
                           uint64_t* count);
 
@@ -62,7 +63,7 @@ typedef struct assay_window {
 } assay_window_t;
 
 // Makes room for magnitudes up to max; true if the window moved. Its counts went to the histogram then.
-bool assay_window_fit(assay_window_t* w, double max);
+bool assay_histogram_fit(assay_window_t* w, double max);
 void assay_window_flush(assay_window_t* w);
 
 #endif  // ASSAY_FORMATS_HISTOGRAM_H_

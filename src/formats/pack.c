@@ -110,9 +110,9 @@ static void unpack_small(assay_type_t type, const unsigned char* p, int64_t firs
       decode_8(c, codes, m, (double*)canonical + i);
       continue;
     }
-    uint8_t top = is_signed ? (uint8_t)(1u << (bits - 1)) : 0;
+    int top = is_signed ? 1 << (bits - 1) : 0;
     int64_t* y = (int64_t*)canonical + i;
-    for (int64_t k = 0; k < m; k++) y[k] = (int64_t)(codes[k] ^ top) - top;
+    for (int64_t k = 0; k < m; k++) y[k] = (codes[k] ^ top) - top;
   }
 }
 

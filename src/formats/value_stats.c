@@ -132,7 +132,7 @@ ASSAY_WIDE static int64_t make_slots(const double* x, int32_t n, int32_t base, u
 
 static void count_block(assay_window_t* w, const double* x, int64_t n, const moments_t* k) {
   uint16_t slots[BLOCK + 1];
-  assay_window_fit(w, k->max > -k->min ? k->max : -k->min);
+  assay_histogram_fit(w, k->max > -k->min ? k->max : -k->min);
   int64_t below = make_slots(x, (int32_t)n, w->base, slots) - k->zero;
   slots[n] = 0;
   for (int64_t i = 0; i < n; i += 2) {
