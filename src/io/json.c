@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/str.h"
 
 assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) {
   json_error_t error;
@@ -31,6 +32,43 @@ json_t* assay_json_number(double x) {
   return json_real(x);
 }
 
+// Bytes of the UTF-8 sequence at p; 0: not one. Source: Unicode 15, table 3-7.
+static size_t utf8_bytes(const unsigned char* p) {
+  size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+  for (size_t i = 1; i < n; i++)
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+      (p[0] == 0xf4 && p[1] > 0x8f))
+    return 0;
+  return n;
+}
+
+json_t* assay_json_text(const char* text) {
+  json_t* j = json_string(text);
+  assay_str_t s = {0};
+  if (j) return j;
+  for (const char* p = text; *p;) {
+    size_t n = utf8_bytes((const unsigned char*)p);
+    assay_str_append_n(&s, n ? p : "\xef\xbf\xbd", n ? n : 3);
+    p += n ? n : 1;
+  }
+  if (!s.failed) j = json_string(assay_str_get(&s));
+  assay_str_deinit(&s);
+  return j;
+}
+
+json_t* assay_json_push(json_t* list, json_t* take_item) {
+  if (!json_array_append_new(list, take_item)) return list;
+  json_decref(list);
+  return NULL;
+}
+
+json_t* assay_json_put(json_t* object, const char* key, json_t* take_item) {
+  if (!json_object_set_new(object, key, take_item)) return object;
+  json_decref(object);
+  return NULL;
+}
+
 bool assay_json_get_number(const json_t* j, double* out) {
   if (json_is_number(j)) return *out = json_number_value(j), true;
   const char* s = json_string_value(j);
@@ -54,6 +92,8 @@ assay_status_t assay_json_write(const char* path, const json_t* j, int indent) {
     w = NULL;
   }
   assay_writer_abandon(w);
-  free(text);
+  json_free_t json_free;
+  json_get_alloc_funcs(NULL, &json_free);
+  json_free(text);
   return st;
 }
