@@ -1,11 +1,9 @@
 #include "io/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
 
 assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) {
   json_error_t error;
@@ -44,15 +42,17 @@ static size_t utf8_bytes(const unsigned char* p) {
 }
 
 json_t* assay_json_text(const char* text) {
-  json_t* j = json_string(text);
+  const char* end = text;
+  for (size_t n; *end && (n = utf8_bytes((const unsigned char*)end)) > 0; end += n) {
+  }
+  if (!*end) return json_string(text);
   assay_str_t s = {0};
-  if (j) return j;
   for (const char* p = text; *p;) {
     size_t n = utf8_bytes((const unsigned char*)p);
     assay_str_append_n(&s, n ? p : "\xef\xbf\xbd", n ? n : 3);
     p += n ? n : 1;
   }
-  if (!s.failed) j = json_string(assay_str_get(&s));
+  json_t* j = s.failed ? NULL : json_string(assay_str_get(&s));
   assay_str_deinit(&s);
   return j;
 }
@@ -79,21 +79,30 @@ bool assay_json_get_number(const json_t* j, double* out) {
   return false;
 }
 
+static int append(const char* text, size_t n, void* user) {
+  assay_str_append_n(user, text, n);
+  return 0;
+}
+
+// Not json_dumps: without memory for a string's next piece (jansson 2.14) it leaves the piece out.
+void assay_json_print(const json_t* j, int indent, assay_str_t* out) {
+  size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | JSON_INDENT((size_t)indent);
+  if (json_dump_callback(j, append, out, flags)) out->failed = true;
+  assay_str_append(out, "\n");
+}
+
 assay_status_t assay_json_write(const char* path, const json_t* j, int indent) {
-  char* text = json_dumps(j, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) |
-                                 (indent > 0 ? JSON_INDENT((size_t)indent) : 0));
-  if (!text) return assay_status_no_memory();
+  assay_str_t text = {0};
   assay_writer_t* w = NULL;
-  assay_status_t st = assay_writer_open(path, &w);
-  if (!st) st = assay_writer_write(w, text, strlen(text));
-  if (!st) st = assay_writer_write(w, "\n", 1);
+  assay_json_print(j, indent, &text);
+  assay_status_t st = assay_str_status(&text);
+  if (!st) st = assay_writer_open(path, &w);
+  if (!st) st = assay_writer_write(w, assay_str_get(&text), text.len);
   if (!st) {
     st = assay_writer_commit(w);
     w = NULL;
   }
   assay_writer_abandon(w);
-  json_free_t json_free;
-  json_get_alloc_funcs(NULL, &json_free);
-  json_free(text);
+  assay_str_deinit(&text);
   return st;
 }

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/status.h"
+#include "base/str.h"
 
 // Parses a whole text (UTF-8; duplicate keys are refused). The caller owns the result
 // (json_decref).
@@ -24,8 +24,10 @@ json_t* assay_json_text(const char* text);
 json_t* assay_json_push(json_t* list, json_t* take_item);
 json_t* assay_json_put(json_t* object, const char* key, json_t* take_item);
 
-// Writes it, indented by `indent` spaces (0: one line), with a line break at its end. Numbers have
-// as many digits as they need to be read back.
+// Appends it as text, indented by `indent` spaces (0: one line), with a line break at its end. Numbers
+// have as many digits as they need to be read back.
+void assay_json_print(const json_t* j, int indent, assay_str_t* out);
+// Writes that to a file.
 assay_status_t assay_json_write(const char* path, const json_t* j, int indent) ASSAY_MUST_USE;
 
 #endif  // ASSAY_IO_JSON_H_
