@@ -185,7 +185,20 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
   return st;
 }
 
+// Finds what is wrong with the rules before anything is read or run.
+static assay_status_t try_rules(const job_t* j) {
+  assay_plan_t* plan = NULL;
+  assay_status_t st =
+      assay_plan_create(j->model, &j->options.precision, j->options.seed, &plan);
+  assay_plan_destroy(plan);
+  return st;
+}
+
 static int run_job(args_t* a, job_t* j) {
+  if (a->truth && strcmp(a->truth, "unquantized") != 0)
+    return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
+  if (!(a->min_cosine >= 0 && a->min_cosine <= 1))
+    return assay_cli_usage("check", "--min-cosine is between 0 and 1, not %g", a->min_cosine);
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
@@ -200,6 +213,7 @@ static int run_job(args_t* a, job_t* j) {
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
   st = parse_precision(a, j->model, &j->options);
+  if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
   if (!st) st = read_golden(a, j);
@@ -207,8 +221,8 @@ static int run_job(args_t* a, job_t* j) {
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
   assay_cli_progress("", 1);
   if (st) {
-    bool pattern = assay_status_code(st) == ASSAY_INVALID_ARGUMENT;
-    return assay_cli_fail(st, pattern ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
+    bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
+    return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
   st = hand_over_fix(a, j);
   if (!st) st = tell(a, j);
