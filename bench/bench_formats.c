@@ -1,8 +1,9 @@
 // Speed of src/formats against the machine's memory: bench_formats [MILLIONS] [FILTER].
 //
-// Every line is a job over arrays that do not fit into the caches: its GB/s (bytes read and written), the GB/s of
-// a plain loop that moves the same bytes (memcpy where the job writes, a sum where it only reads), and how many
-// times longer the job takes. Best of several runs; all of OpenMP's threads.
+// Every line is a job over arrays that do not fit into the caches: its GB/s (bytes read and
+// written), the GB/s of a plain loop that moves the same bytes (memcpy where the job writes, a sum
+// where it only reads), and how many times longer the job takes. Best of several runs; all of
+// OpenMP's threads.
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ enum { RUNS = 25 };  // the best counts: other programs run as well
 
 typedef struct bench {
   int64_t n;
-  double *x, *y, *z;       // ordinary values, the same with errors, room for results
+  double *x, *y, *z;  // ordinary values, the same with errors, room for results
   unsigned char *packed, *also_packed;
   assay_format_t format;
   assay_type_t type;

@@ -1,6 +1,6 @@
 // Private to src/formats: how a float format is rounded to, encoded and decoded, as numbers that
-// branch-free loops run on. One row a format; every step is exact or a single IEEE operation, so that
-// all widths of vectors give the same bits.
+// branch-free loops run on. One row a format; every step is exact or a single IEEE operation, so
+// that all widths of vectors give the same bits.
 #ifndef ASSAY_FORMATS_CODEC_H_
 #define ASSAY_FORMATS_CODEC_H_
 
@@ -27,17 +27,18 @@
 #define ASSAY_QUIET (UINT64_C(1) << 51)
 
 typedef struct assay_codec {
-  // Rounding. Adding 2^(53-p) times the leading power of two and subtracting it again leaves p bits.
+  // Rounding. Adding 2^(53-p) times the leading power of two and subtracting it again leaves p
+  // bits.
   double min_normal, magic;
-  double max, limit;       // limit: the power of two above max; larger values act as it does
+  double max, limit;            // limit: the power of two above max; larger values act as it does
   uint64_t nan_keep, nan_flip;  // the result of NaN is ((bits ^ flip) & keep): itself, or -0
-  uint64_t zero_sign;      // the sign bit that a zero may have
+  uint64_t zero_sign;           // the sign bit that a zero may have
   // Patterns. A magnitude's pattern is its ordinal: how many steps it lies above zero.
-  int shift;               // of a float64's mantissa to the pattern's
-  int pad;                 // zero bits below the mantissa in the stored pattern (tf32)
-  uint64_t half, odd;      // added before the shift, for ties to even
-  uint64_t offset;         // what the exponent's bias takes off, in pattern steps
-  double sub_magic;        // 2^52 smallest subnormals: adding it leaves the ordinal in the low bits
+  int shift;           // of a float64's mantissa to the pattern's
+  int pad;             // zero bits below the mantissa in the stored pattern (tf32)
+  uint64_t half, odd;  // added before the shift, for ties to even
+  uint64_t offset;     // what the exponent's bias takes off, in pattern steps
+  double sub_magic;    // 2^52 smallest subnormals: adding it leaves the ordinal in the low bits
   uint64_t max_ordinal, min_normal_ordinal;
   uint64_t nan_pattern;    // as stored, without sign
   uint64_t sign_pattern;   // the sign bit, as stored

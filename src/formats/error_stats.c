@@ -1,8 +1,8 @@
 // Error of one tensor against another.
 //
-// A chunk goes through in blocks that stay in the first-level cache: vector loops make errors, maxima, sums and
-// distances in ulps; a scalar loop counts into histograms. Pairs that are not finite on both sides
-// are counted and taken out first, so that the loops need not know of them.
+// A chunk goes through in blocks that stay in the first-level cache: vector loops make errors,
+// maxima, sums and distances in ulps; a scalar loop counts into histograms. Pairs that are not
+// finite on both sides are counted and taken out first, so that the loops need not know of them.
 #include <float.h>
 #include <math.h>
 #include <omp.h>
@@ -41,9 +41,9 @@ struct assay_error_stats {
 // ---- a block ------------------------------------------------------------------------------------
 
 typedef struct block {
-  const double *a, *b;   // engine, reference
-  int64_t n, first;      // first: place of the first element in the tensor
-  const uint16_t* place; // of the elements within the block; NULL: all are there
+  const double *a, *b;    // engine, reference
+  int64_t n, first;       // first: place of the first element in the tensor
+  const uint16_t* place;  // of the elements within the block; NULL: all are there
   double* error;
   double max_error, max[2];
   int64_t zero_errors, zero_references;
@@ -58,7 +58,8 @@ static int64_t place_of(const block_t* k, int64_t i) {
 ASSAY_WIDE static bool make_errors(block_t* k) {
   const double *a = k->a, *b = k->b;
   double* error = k->error;
-  // Of positive numbers the larger has the larger pattern; those of infinity and NaN are the largest.
+  // Of positive numbers the larger has the larger pattern; those of infinity and NaN are the
+  // largest.
   int64_t max_a = 0, max_b = 0, max_e = 0, max_z = 0, zero_e = 0, zero_b = 0;
 #pragma omp simd reduction(max : max_a, max_b, max_e, max_z) reduction(+ : zero_e, zero_b)
   for (int64_t i = 0; i < k->n; i++) {
@@ -164,7 +165,7 @@ typedef struct windows {
   // number times its worst relative error is no more than the error that comes next.
   double limit[ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS];
   uint16_t error_slot[BLOCK + 1], engine_slot[BLOCK], reference_slot[BLOCK + 1];
-  _Alignas(8) uint8_t moved[BLOCK + 8];  // the engine's value is in another bin than the reference's
+  uint8_t moved[BLOCK + 8];  // is the engine's value in another bin than the reference's?
 } windows_t;
 
 // Not 0, so that elements without error stay out of it.
@@ -201,8 +202,8 @@ static void fit_references(counts_t* c, windows_t* w, double max) {
   }
 }
 
-// Slots in the windows, of the upper halves of the patterns. below: how many errors and references other
-// than zero lie below them.
+// Slots in the windows, of the upper halves of the patterns. below: how many errors and references
+// other than zero lie below them.
 ASSAY_WIDE static void make_slots(const block_t* k, windows_t* w, int64_t below[2]) {
   const double *a = k->a, *b = k->b, *e = k->error;
   uint16_t *slot_a = w->engine_slot, *slot_b = w->reference_slot, *slot_e = w->error_slot;
@@ -372,7 +373,8 @@ typedef struct side {
   const void* data;
 } side_t;
 
-// Elements from `first` on, n of them, of which the first is number `at` of all that were ever added.
+// Elements from `first` on, n of them, of which the first is number `at` of all that were ever
+// added.
 static void add_chunk(const assay_error_options_t* options, moments_t* m, counts_t* c,
                       const side_t sides[2], int64_t first, int64_t n, int64_t at) {
   double buffer[2][BLOCK], finite[2][BLOCK], error[BLOCK];
@@ -535,8 +537,7 @@ static void summarize_relative(const assay_error_stats_t* s, assay_error_summary
     if (!h->index[k]) continue;
     const assay_octave_t* o = &h->octaves[h->index[k]];
     if (k % (ASSAY_HISTOGRAM_OCTAVES / 2) < below) {
-      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++)
-        r->n_near_zero += (int64_t)o->count[i];
+      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) r->n_near_zero += (int64_t)o->count[i];
       if (o->max_error > near_error) near_error = o->max_error;
       continue;
     }
@@ -558,18 +559,24 @@ static double decibels(const assay_sum_t* a, const assay_sum_t* b) {
   return 10 * (log10(x / y) + (a->exponent - b->exponent) * log10(2));
 }
 
-assay_status_t assay_error_stats_summary(const assay_error_stats_t* s,
-                                         assay_error_summary_t* out) {
+assay_status_t assay_error_stats_summary(const assay_error_stats_t* s, assay_error_summary_t* out) {
   const moments_t* m = &s->moments;
   const counts_t* c = &s->counts;
-  if (c->errors.failed || c->change.failed || c->references.failed)
-    return assay_status_no_memory();
-  assay_error_summary_t r = {
-      .n = m->n, .n_compared = m->compared, .engine_nan = m->nan[0], .engine_inf = m->inf[0],
-      .reference_nan = m->nan[1], .reference_inf = m->inf[1], .equal_nan = m->equal_nan,
-      .equal_inf = m->equal_inf, .mismatched = m->mismatched,
-      .first_mismatched_at = m->first_mismatched_at, .max_abs = m->max_error,
-      .max_abs_at = m->max_abs_at, .max_engine = m->max[0], .max_reference = m->max[1]};
+  if (c->errors.failed || c->change.failed || c->references.failed) return assay_status_no_memory();
+  assay_error_summary_t r = {.n = m->n,
+                             .n_compared = m->compared,
+                             .engine_nan = m->nan[0],
+                             .engine_inf = m->inf[0],
+                             .reference_nan = m->nan[1],
+                             .reference_inf = m->inf[1],
+                             .equal_nan = m->equal_nan,
+                             .equal_inf = m->equal_inf,
+                             .mismatched = m->mismatched,
+                             .first_mismatched_at = m->first_mismatched_at,
+                             .max_abs = m->max_error,
+                             .max_abs_at = m->max_abs_at,
+                             .max_engine = m->max[0],
+                             .max_reference = m->max[1]};
   r.worst_at = m->mismatched ? m->first_mismatched_at : m->max_abs_at;
   r.mean = assay_sum_mean(&m->e, m->compared);
   r.rms = assay_sum_rms(&m->ee, m->compared);

@@ -1,9 +1,11 @@
 // The table of formats, types, and what is done to one value at a time.
 //
 // Rounding scales nothing: around x a format with p significant bits has the quantum
-// 2^(max(floor(log2 |x|), e_min) - (p-1)), and adding 2^52 quanta to |x| in float64 and taking them off again
-// leaves the nearest multiple, ties to even, subnormals included. It happens once, from float64.
-// Source: Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., 2.1, 2.2 and 4.1; IEEE 754-2019, 4.3.1.
+// 2^(max(floor(log2 |x|), e_min) - (p-1)), and adding 2^52 quanta to |x| in float64 and taking them
+// off again leaves the nearest multiple, ties to even, subnormals included. It happens once, from
+// float64.
+// Source: Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., 2.1, 2.2 and 4.1; IEEE
+// 754-2019, 4.3.1.
 #include "formats/format.h"
 
 #include <limits.h>
@@ -14,26 +16,43 @@
 #include "formats/codec.h"
 
 #define INT_ROW(NAME, TYPE, BITS, SIGN, MAX) \
-  {.name = NAME, .type = TYPE, .bits = BITS, .is_signed = SIGN, .max = MAX}
+  { .name = NAME, .type = TYPE, .bits = BITS, .is_signed = SIGN, .max = MAX }
 
 static const assay_format_info_t rows[ASSAY_FORMAT_COUNT] = {
     [ASSAY_FORMAT_NONE] = {.name = "none"},
-    [ASSAY_FORMAT_FP64] = {.name = "fp64", .type = ASSAY_TYPE_DOUBLE, .bits = 64, .is_float = true,
-                           .is_signed = true, .precision = 53, .min_exponent = -1022,
-                           .max = 0x1.fffffffffffffp1023, .min_normal = 0x1p-1022,
-                           .min_subnormal = 0x1p-1074, .unit_roundoff = 0x1p-53,
-                           .has_infinity = true, .has_nan = true},
-#define R(ID, NAME, TYPE, BITS, SIGN, P, EMIN, MAX, SUB, INF, NANS)                             \
-  [ID] = {.name = NAME, .type = TYPE, .bits = BITS, .is_float = true, .is_signed = SIGN,        \
-          .precision = P, .min_exponent = EMIN, .max = MAX, .min_normal = (SUB) * (1 << (P - 1)),  \
-          .min_subnormal = SUB, .unit_roundoff = 1.0 / (1 << P), .has_infinity = INF,           \
+    [ASSAY_FORMAT_FP64] = {.name = "fp64",
+                           .type = ASSAY_TYPE_DOUBLE,
+                           .bits = 64,
+                           .is_float = true,
+                           .is_signed = true,
+                           .precision = 53,
+                           .min_exponent = -1022,
+                           .max = 0x1.fffffffffffffp1023,
+                           .min_normal = 0x1p-1022,
+                           .min_subnormal = 0x1p-1074,
+                           .unit_roundoff = 0x1p-53,
+                           .has_infinity = true,
+                           .has_nan = true},
+#define R(ID, NAME, TYPE, BITS, SIGN, P, EMIN, MAX, SUB, INF, NANS) \
+  [ID] = {.name = NAME,                                             \
+          .type = TYPE,                                             \
+          .bits = BITS,                                             \
+          .is_float = true,                                         \
+          .is_signed = SIGN,                                        \
+          .precision = P,                                           \
+          .min_exponent = EMIN,                                     \
+          .max = MAX,                                               \
+          .min_normal = (SUB) * (1 << (P - 1)),                     \
+          .min_subnormal = SUB,                                     \
+          .unit_roundoff = 1.0 / (1 << P),                          \
+          .has_infinity = INF,                                      \
           .has_nan = NANS}
     R(ASSAY_FORMAT_FP32, "fp32", ASSAY_TYPE_FLOAT, 32, true, 24, -126, 0x1.fffffep127, 0x1p-149,
       true, true),
     R(ASSAY_FORMAT_TF32, "tf32", ASSAY_TYPE_UNDEFINED, 32, true, 11, -126, 0x1.ffcp127, 0x1p-136,
       true, true),
-    R(ASSAY_FORMAT_BF16, "bf16", ASSAY_TYPE_BFLOAT16, 16, true, 8, -126, 0x1.fep127, 0x1p-133,
-      true, true),
+    R(ASSAY_FORMAT_BF16, "bf16", ASSAY_TYPE_BFLOAT16, 16, true, 8, -126, 0x1.fep127, 0x1p-133, true,
+      true),
     R(ASSAY_FORMAT_FP16, "fp16", ASSAY_TYPE_FLOAT16, 16, true, 11, -14, 65504, 0x1p-24, true, true),
     R(ASSAY_FORMAT_FP8E4M3, "fp8e4m3", ASSAY_TYPE_FLOAT8E4M3FN, 8, true, 4, -6, 448, 0x1p-9, false,
       true),
@@ -133,11 +152,11 @@ assay_format_t assay_format_parse(const char* name) {
   static const struct {
     const char* name;
     assay_format_t format;
-  } aliases[] = {{"half", ASSAY_FORMAT_FP16},        {"float", ASSAY_FORMAT_FP32},
-                 {"float32", ASSAY_FORMAT_FP32},     {"float64", ASSAY_FORMAT_FP64},
-                 {"fp8", ASSAY_FORMAT_FP8E4M3},      {"fp8e4m3fn", ASSAY_FORMAT_FP8E4M3},
-                 {"e4m3", ASSAY_FORMAT_FP8E4M3},     {"e5m2", ASSAY_FORMAT_FP8E5M2},
-                 {"e8m0", ASSAY_FORMAT_FP8E8M0},     {"fp4", ASSAY_FORMAT_FP4E2M1},
+  } aliases[] = {{"half", ASSAY_FORMAT_FP16},         {"float", ASSAY_FORMAT_FP32},
+                 {"float32", ASSAY_FORMAT_FP32},      {"float64", ASSAY_FORMAT_FP64},
+                 {"fp8", ASSAY_FORMAT_FP8E4M3},       {"fp8e4m3fn", ASSAY_FORMAT_FP8E4M3},
+                 {"e4m3", ASSAY_FORMAT_FP8E4M3},      {"e5m2", ASSAY_FORMAT_FP8E5M2},
+                 {"e8m0", ASSAY_FORMAT_FP8E8M0},      {"fp4", ASSAY_FORMAT_FP4E2M1},
                  {"tensorfloat32", ASSAY_FORMAT_TF32}};
   for (int i = 1; i < ASSAY_FORMAT_COUNT; i++)
     if (strcasecmp(rows[i].name, name) == 0) return (assay_format_t)i;
@@ -179,40 +198,52 @@ bool assay_type_packed_bytes(assay_type_t type, int64_t n, int64_t* out_bytes) {
 // ---- codecs -------------------------------------------------------------------------------------
 
 // Derived from the same parameters as the rows above; the tests hold them against each other.
-#define CODEC(ID, P, EMIN, MAX, LIMIT, SUB, TOP, PAD, NAN_PATTERN, SIGN, ZERO_SIGN, INF, NANS)    \
-  [ID] = {.min_normal = (SUB) * (double)(UINT64_C(1) << ((P)-1)),                                 \
-          .magic = (double)(UINT64_C(1) << (53 - (P))), .max = MAX, .limit = LIMIT,               \
-          .nan_keep = (NANS) ? UINT64_MAX : ASSAY_SIGN, .nan_flip = (NANS) ? 0 : ASSAY_SIGN,      \
-          .zero_sign = (ZERO_SIGN) ? ASSAY_SIGN : 0, .shift = 53 - (P), .pad = PAD,               \
-          .half = (UINT64_C(1) << (52 - (P))) - 1, .odd = 1,                                      \
-          .offset = (uint64_t)(1022 + (EMIN)) << ((P)-1), .sub_magic = (SUB)*0x1p52,              \
-          .max_ordinal = TOP, .min_normal_ordinal = UINT64_C(1) << ((P)-1),                       \
-          .nan_pattern = NAN_PATTERN, .sign_pattern = SIGN,                                       \
-          .sign_shift = (SIGN) == 0x80000000 ? 32 : (SIGN) == 0x8000 ? 48 : (SIGN) == 0x80 ? 56   \
-                        : (SIGN) == 0x20 ? 58 : 60,                                               \
-          .past = ASSAY_EXPONENT | ((INF) ? 0 : ASSAY_QUIET),                                     \
-          .negative_zero = (ZERO_SIGN) ? ASSAY_SIGN : ASSAY_EXPONENT | ASSAY_QUIET,               \
-          .none_sign = (NANS) ? 0 : (SIGN), .has_infinity = INF, .has_nan = NANS}
+#define CODEC(ID, P, EMIN, MAX, LIMIT, SUB, TOP, PAD, NAN_PATTERN, SIGN, SHIFT, ZERO_SIGN, INF, \
+              NANS)                                                                             \
+  [ID] = {.min_normal = (SUB) * (double)(UINT64_C(1) << ((P)-1)),                               \
+          .magic = (double)(UINT64_C(1) << (53 - (P))),                                         \
+          .max = MAX,                                                                           \
+          .limit = LIMIT,                                                                       \
+          .nan_keep = (NANS) ? UINT64_MAX : ASSAY_SIGN,                                         \
+          .nan_flip = (NANS) ? 0 : ASSAY_SIGN,                                                  \
+          .zero_sign = (ZERO_SIGN) ? ASSAY_SIGN : 0,                                            \
+          .shift = 53 - (P),                                                                    \
+          .pad = PAD,                                                                           \
+          .half = (UINT64_C(1) << (52 - (P))) - 1,                                              \
+          .odd = 1,                                                                             \
+          .offset = (uint64_t)(1022 + (EMIN)) << ((P)-1),                                       \
+          .sub_magic = (SUB)*0x1p52,                                                            \
+          .max_ordinal = TOP,                                                                   \
+          .min_normal_ordinal = UINT64_C(1) << ((P)-1),                                         \
+          .nan_pattern = NAN_PATTERN,                                                           \
+          .sign_pattern = SIGN,                                                                 \
+          .sign_shift = SHIFT,                                                                  \
+          .past = ASSAY_EXPONENT | ((INF) ? 0 : ASSAY_QUIET),                                   \
+          .negative_zero = (ZERO_SIGN) ? ASSAY_SIGN : ASSAY_EXPONENT | ASSAY_QUIET,             \
+          .none_sign = (NANS) ? 0 : (SIGN),                                                     \
+          .has_infinity = INF,                                                                  \
+          .has_nan = NANS}
 
 static const assay_codec_t codecs[ASSAY_FORMAT_COUNT] = {
     CODEC(ASSAY_FORMAT_FP32, 24, -126, 0x1.fffffep127, 0x1p128, 0x1p-149, 0x7f7fffff, 0, 0x7fc00000,
-          0x80000000, true, true, true),
+          0x80000000, 32, true, true, true),
     CODEC(ASSAY_FORMAT_TF32, 11, -126, 0x1.ffcp127, 0x1p128, 0x1p-136, 0x3fbff, 13, 0x7fc00000,
-          0x80000000, true, true, true),
-    CODEC(ASSAY_FORMAT_BF16, 8, -126, 0x1.fep127, 0x1p128, 0x1p-133, 0x7f7f, 0, 0x7fc0, 0x8000,
+          0x80000000, 32, true, true, true),
+    CODEC(ASSAY_FORMAT_BF16, 8, -126, 0x1.fep127, 0x1p128, 0x1p-133, 0x7f7f, 0, 0x7fc0, 0x8000, 48,
           true, true, true),
-    CODEC(ASSAY_FORMAT_FP16, 11, -14, 65504, 65536, 0x1p-24, 0x7bff, 0, 0x7e00, 0x8000, true, true,
+    CODEC(ASSAY_FORMAT_FP16, 11, -14, 65504, 65536, 0x1p-24, 0x7bff, 0, 0x7e00, 0x8000, 48, true,
+          true, true),
+    CODEC(ASSAY_FORMAT_FP8E4M3, 4, -6, 448, 512, 0x1p-9, 0x7e, 0, 0x7f, 0x80, 56, true, false,
           true),
-    CODEC(ASSAY_FORMAT_FP8E4M3, 4, -6, 448, 512, 0x1p-9, 0x7e, 0, 0x7f, 0x80, true, false, true),
-    CODEC(ASSAY_FORMAT_FP8E4M3FNUZ, 4, -7, 240, 256, 0x1p-10, 0x7f, 0, 0x80, 0x80, false, false,
+    CODEC(ASSAY_FORMAT_FP8E4M3FNUZ, 4, -7, 240, 256, 0x1p-10, 0x7f, 0, 0x80, 0x80, 56, false, false,
           true),
-    CODEC(ASSAY_FORMAT_FP8E5M2, 3, -14, 57344, 65536, 0x1p-16, 0x7b, 0, 0x7e, 0x80, true, true,
+    CODEC(ASSAY_FORMAT_FP8E5M2, 3, -14, 57344, 65536, 0x1p-16, 0x7b, 0, 0x7e, 0x80, 56, true, true,
           true),
-    CODEC(ASSAY_FORMAT_FP8E5M2FNUZ, 3, -15, 57344, 65536, 0x1p-17, 0x7f, 0, 0x80, 0x80, false,
+    CODEC(ASSAY_FORMAT_FP8E5M2FNUZ, 3, -15, 57344, 65536, 0x1p-17, 0x7f, 0, 0x80, 0x80, 56, false,
           false, true),
-    CODEC(ASSAY_FORMAT_FP6E2M3, 4, 0, 7.5, 8, 0.125, 0x1f, 0, 0, 0x20, true, false, false),
-    CODEC(ASSAY_FORMAT_FP6E3M2, 3, -2, 28, 32, 0.0625, 0x1f, 0, 0, 0x20, true, false, false),
-    CODEC(ASSAY_FORMAT_FP4E2M1, 2, 0, 6, 8, 0.5, 0x7, 0, 0, 0x8, true, false, false),
+    CODEC(ASSAY_FORMAT_FP6E2M3, 4, 0, 7.5, 8, 0.125, 0x1f, 0, 0, 0x20, 58, true, false, false),
+    CODEC(ASSAY_FORMAT_FP6E3M2, 3, -2, 28, 32, 0.0625, 0x1f, 0, 0, 0x20, 58, true, false, false),
+    CODEC(ASSAY_FORMAT_FP4E2M1, 2, 0, 6, 8, 0.5, 0x7, 0, 0, 0x8, 60, true, false, false),
 };
 #undef CODEC
 
@@ -235,7 +266,8 @@ double assay_format_round(assay_format_t format, double x, assay_overflow_t over
   const assay_codec_t* c = assay_codec(format);
   if (c) return assay_codec_round(c, x, assay_codec_over(c, overflow));
   const assay_format_info_t* f = assay_format_info(format);
-  if (format == ASSAY_FORMAT_FP8E8M0) return assay_format_round_e8m0(x, ASSAY_E8M0_NEAREST, overflow);
+  if (format == ASSAY_FORMAT_FP8E8M0)
+    return assay_format_round_e8m0(x, ASSAY_E8M0_NEAREST, overflow);
   if (f->is_float) return overflow == ASSAY_OVERFLOW_SATURATE && isinf(x) ? copysign(f->max, x) : x;
   return format == ASSAY_FORMAT_NONE ? x : integer_value(f->type, assay_type_saturate(f->type, x));
 }
@@ -348,13 +380,13 @@ int64_t assay_type_saturate(assay_type_t type, double x) {
 
 // ---- neighbours and distances -------------------------------------------------------------------
 
-// A monotone numbering of a format's values: 0 for zero (2^-127 in e8m0), +-k for the k-th value from it. What is
-// past the end counts as one step more, whether the format has an infinity or not.
+// A monotone numbering of a format's values: 0 for zero (2^-127 in e8m0), +-k for the k-th value
+// from it. What is past the end counts as one step more, whether the format has an infinity or not.
 static int64_t ordinal(assay_format_t format, double x) {
   const assay_codec_t* c = assay_codec(format);
   if (format == ASSAY_FORMAT_FP8E8M0)
-    return x > 0x1p127 ? 255 : (int64_t)assay_e8m0_encode(x, ASSAY_E8M0_NEAREST,
-                                                          ASSAY_OVERFLOW_SATURATE);
+    return x > 0x1p127 ? 255
+                       : (int64_t)assay_e8m0_encode(x, ASSAY_E8M0_NEAREST, ASSAY_OVERFLOW_SATURATE);
   int64_t k = (int64_t)(c ? assay_codec_ordinal(c, x) : assay_bits_of(x) & ~ASSAY_SIGN);
   return signbit(x) ? -k : k;
 }
@@ -362,7 +394,8 @@ static int64_t ordinal(assay_format_t format, double x) {
 static double at_ordinal(assay_format_t format, int64_t k) {
   const assay_codec_t* c = assay_codec(format);
   const assay_format_info_t* f = &rows[format];
-  if (format == ASSAY_FORMAT_FP8E8M0) return assay_e8m0_decode((uint64_t)(k < 0 ? 0 : k > 254 ? 254 : k));
+  if (format == ASSAY_FORMAT_FP8E8M0)
+    return assay_e8m0_decode((uint64_t)(k < 0 ? 0 : k > 254 ? 254 : k));
   uint64_t magnitude = (uint64_t)(k < 0 ? -k : k), top = c ? c->max_ordinal : assay_bits_of(f->max);
   double r;
   if (magnitude > top)
@@ -385,7 +418,7 @@ double assay_format_next(assay_format_t format, double x, int direction) {
   if (isinf(x) && f->has_infinity) r = x;
   if (direction > 0 ? r > x : r < x) return r;  // x is not in the format, and rounded that way
   if (isinf(r) && (direction > 0) == (r > 0)) return r;
-  if (isinf(x) && !f->has_infinity) return r;   // the end of the format is next to infinity
+  if (isinf(x) && !f->has_infinity) return r;  // the end of the format is next to infinity
   return at_ordinal(format, ordinal(format, r) + (direction > 0 ? 1 : -1));
 }
 

@@ -20,9 +20,9 @@ typedef enum assay_overflow {
 
 // A row of the table of formats.
 typedef struct assay_format_info {
-  const char* name;      // "fp16"
-  assay_type_t type;     // the ONNX element type stored in it; UNDEFINED for tf32
-  int bits;              // of one element as packed in ONNX's raw_data
+  const char* name;   // "fp16"
+  assay_type_t type;  // the ONNX element type stored in it; UNDEFINED for tf32
+  int bits;           // of one element as packed in ONNX's raw_data
   bool is_float, is_signed;
   int precision;         // significant bits, the hidden one included (p); floats only
   int min_exponent;      // of the smallest normal number: 2^min_exponent
@@ -53,8 +53,8 @@ int assay_type_bits(assay_type_t type);  // of one element as packed; 0 for stri
 bool assay_type_packed_bytes(assay_type_t type, int64_t n, int64_t* out_bytes);
 
 // Rounds to the nearest value of a format, ties to even; once, from float64. NaN stays NaN with its
-// sign (where the format has none: -0, and +0 for a negative NaN, as onnx.reference has it; 0 in integers);
-// tiny results are rounded to subnormals, never flushed. Integers saturate.
+// sign (where the format has none: -0, and +0 for a negative NaN, as onnx.reference has it; 0 in
+// integers); tiny results are rounded to subnormals, never flushed. Integers saturate.
 // Source: IEEE 754-2019, 4.3.1; ONNX 'Float stored in 8 bits', 'Float stored in 4 bits'.
 double assay_format_round(assay_format_t format, double x, assay_overflow_t overflow);
 // The same over n values; y may be x. Vectorized, and threaded where n is large.
@@ -62,10 +62,10 @@ void assay_format_round_n(assay_format_t format, const double* x, double* y, siz
                           assay_overflow_t overflow);
 
 // float8e8m0 as ONNX's Cast rounds to it: to the power of two above, below, or nearest (ties up).
-// NEAREST is what the other functions do. What is then not in 2^-127 .. 2^127, zero and infinity included,
-// becomes the end of the range (saturate) or NaN (ieee); negative numbers become NaN.
-// Source: ONNX Cast 24 to 28, round_mode and the table of special values; where onnx.reference differs
-// from that text (infinity saturated, small values not saturated), the text holds.
+// NEAREST is what the other functions do. What is then not in 2^-127 .. 2^127, zero and infinity
+// included, becomes the end of the range (saturate) or NaN (ieee); negative numbers become NaN.
+// Source: ONNX Cast 24 to 28, round_mode and the table of special values; where onnx.reference
+// differs from that text (infinity saturated, small values not saturated), the text holds.
 typedef enum assay_e8m0_mode {
   ASSAY_E8M0_NEAREST = 0,
   ASSAY_E8M0_UP,  // Cast's default
@@ -73,8 +73,8 @@ typedef enum assay_e8m0_mode {
 } assay_e8m0_mode_t;
 double assay_format_round_e8m0(double x, assay_e8m0_mode_t mode, assay_overflow_t overflow);
 
-// The bit pattern of the nearest value, and the value of a bit pattern. tf32 has fp32's patterns. fp64 and
-// fp32 keep NaN's payload, the others have one quiet NaN (with sign, if they have one).
+// The bit pattern of the nearest value, and the value of a bit pattern. tf32 has fp32's patterns.
+// fp64 and fp32 keep NaN's payload, the others have one quiet NaN (with sign, if they have one).
 uint64_t assay_format_encode(assay_format_t format, double x, assay_overflow_t overflow);
 double assay_format_decode(assay_format_t format, uint64_t bits);
 
@@ -84,20 +84,20 @@ int64_t assay_type_wrap(assay_type_t type, int64_t x);
 // The nearest integer of the type, saturating; ties to even. NaN gives 0. BOOL gives x != 0.
 int64_t assay_type_saturate(assay_type_t type, double x);
 
-// The neighbour of x in the format towards +infinity (direction > 0) or -infinity: the first value on
-// that side; at the end of a format without infinity, the end. x need not be in the format.
+// The neighbour of x in the format towards +infinity (direction > 0) or -infinity: the first value
+// on that side; at the end of a format without infinity, the end. x need not be in the format.
 double assay_format_next(assay_format_t format, double x, int direction);
 // The distance between consecutive values at x's magnitude (the one above |x|); past the end, that
 // at the end.
 double assay_format_ulp(assay_format_t format, double x);
-// How many steps of the format lie between two of its values (+0 and -0 are one value; all that is past
-// the end is one step after it); -1 if one of them is NaN and the other is not.
+// How many steps of the format lie between two of its values (+0 and -0 are one value; all that is
+// past the end is one step after it); -1 if one of them is NaN and the other is not.
 int64_t assay_format_ulp_distance(assay_format_t format, double a, double b);
 
-// Packed elements, as in ONNX's raw_data (little endian, any alignment; of 2, 4 and 6 bits: a stream of
-// bits, lowest first), to canonical values and back. Floats: double; integers and bool: int64_t; complex:
-// 2 doubles. `first` may be any element; packing starts at a byte and zeroes the bits left over at the end.
-// Integers are cut to their width, not saturated.
+// Packed elements, as in ONNX's raw_data (little endian, any alignment; of 2, 4 and 6 bits: a
+// stream of bits, lowest first), to canonical values and back. Floats: double; integers and bool:
+// int64_t; complex: 2 doubles. `first` may be any element; packing starts at a byte and zeroes the
+// bits left over at the end. Integers are cut to their width, not saturated.
 void assay_unpack(assay_type_t type, const void* packed, int64_t first, int64_t n, void* canonical);
 void assay_pack(assay_type_t type, const void* canonical, int64_t n, void* packed,
                 assay_overflow_t overflow);

@@ -40,8 +40,8 @@ void assay_histogram_merge(assay_histogram_t* h, const assay_histogram_t* from, 
     if (f->max_error > o->max_error) o->max_error = f->max_error;
     int64_t at = f->max_relative_at < 0 ? -1 : f->max_relative_at + offset;
     bool first = at >= 0 && (o->max_relative_at < 0 || at < o->max_relative_at);
-    if (at >= 0 && (f->max_relative > o->max_relative ||
-                    (f->max_relative >= o->max_relative && first))) {
+    if (at >= 0 &&
+        (f->max_relative > o->max_relative || (f->max_relative >= o->max_relative && first))) {
       o->max_relative = f->max_relative;
       o->max_relative_at = at;
     }

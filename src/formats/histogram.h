@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A bin holds what shares sign, exponent and the first 6 bits of the mantissa with it: its width is at
-// most 1/64 of its lower end. (Magnitudes below 2^-1022 have bins of 2^-1028, the first with zero.)
+// A bin holds what shares sign, exponent and the first 6 bits of the mantissa with it: its width is
+// at most 1/64 of its lower end. (Magnitudes below 2^-1022 have bins of 2^-1028, the first with
+// zero.)
 enum { ASSAY_HISTOGRAM_BINS = 64, ASSAY_HISTOGRAM_OCTAVES = 4096 };
 
 // An octave of one sign. Of reference values it also has the worst errors of its elements.
@@ -33,9 +34,9 @@ assay_octave_t* assay_histogram_octave(assay_histogram_t* h, unsigned octave);
 void assay_histogram_merge(assay_histogram_t* h, const assay_histogram_t* from, int64_t offset);
 uint64_t assay_histogram_total(const assay_histogram_t* h);
 
-// Goes through the bins that are not empty in ascending order of value. *cursor starts at 0; false at
-// the end. lo and hi are the bin's ends: its values are in [lo, hi) above zero, (lo, hi] below; the last ends
-// are infinite.
+// Goes through the bins that are not empty in ascending order of value. *cursor starts at 0; false
+// at the end. lo and hi are the bin's ends: its values are in [lo, hi) above zero, (lo, hi] below;
+// the last ends are infinite.
 bool assay_histogram_next(const assay_histogram_t* h, uint32_t* cursor, double* lo, double* hi,
                           uint64_t* count);
 
@@ -43,26 +44,28 @@ bool assay_histogram_next(const assay_histogram_t* h, uint32_t* cursor, double* 
 // smallest and largest values, if known, are not exceeded. 0 for an empty histogram.
 double assay_histogram_rank(const assay_histogram_t* h, uint64_t rank, double min, double max);
 
-// Kullback-Leibler divergence sum p log(p/q) of two histograms in nats, where q is p plus the counts in
-// `change` (which wrap below zero). 1/2 is added to each count in all bins that either has
-// (Krichevsky and Trofimov, 1981), so that it is finite. 0 if there are no counts.
+// Kullback-Leibler divergence sum p log(p/q) of two histograms in nats, where q is p plus the
+// counts in `change` (which wrap below zero). 1/2 is added to each count in all bins that either
+// has (Krichevsky and Trofimov, 1981), so that it is finite. 0 if there are no counts.
 double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* change);
 
 // Counts one value more (or, with ~0, less).
 void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more);
 
-// A window of 31 octaves in which counting is one addition: element by element there is no looking up.
-// Slots are of magnitudes, in the second half of count those of negative values. Slot 0 stands for
-// what lies below the window (zero always does), which is not counted here.
+// A window of 31 octaves in which counting is one addition: element by element there is no looking
+// up. Slots are of magnitudes, in the second half of count those of negative values. Slot 0 stands
+// for what lies below the window (zero always does), which is not counted here.
 enum { ASSAY_WINDOW_SLOTS = 2048, ASSAY_WINDOW_BITS = 11 };
 typedef struct assay_window {
   assay_histogram_t* histogram;
   int32_t base;  // bin that slot 0 would be: bin b has slot b - base, if that is 64 or more
   bool is_open;
-  uint32_t count[2][2 * ASSAY_WINDOW_SLOTS];  // of even and of odd elements: equal neighbours need not wait
+  uint32_t count[2][2 * ASSAY_WINDOW_SLOTS];  // of even and of odd elements: equal neighbours need
+                                              // not wait
 } assay_window_t;
 
-// Makes room for magnitudes up to max; true if the window moved. Its counts went to the histogram then.
+// Makes room for magnitudes up to max; true if the window moved. Its counts went to the histogram
+// then.
 bool assay_histogram_fit(assay_window_t* w, double max);
 void assay_window_flush(assay_window_t* w);
 

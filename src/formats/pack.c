@@ -1,7 +1,8 @@
 // Packed elements to canonical ones and back, in bulk.
 //
-// Packed data lies where the file has it, at any address: elements go through memcpy, which compilers
-// turn into plain loads. Elements of fewer than 8 bits are first spread to a byte each, in blocks.
+// Packed data lies where the file has it, at any address: elements go through memcpy, which
+// compilers turn into plain loads. Elements of fewer than 8 bits are first spread to a byte each,
+// in blocks.
 #include <math.h>
 #include <string.h>
 
@@ -11,16 +12,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packed data is little
 
 enum { BLOCK = 1024 };  // elements spread at a time; a multiple of 8
 
-// ---- packed to canonical --------------------------------------------------------------------------
+// ---- packed to canonical ------------------------------------------------------------------------
 
-#define WIDEN(NAME, IN, OUT)                                                     \
-  ASSAY_WIDE static void NAME(const unsigned char* p, int64_t n, void* y) {      \
-    OUT* out = y;                                                                \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                        \
-      IN v;                                                                      \
-      memcpy(&v, p + (size_t)i * sizeof v, sizeof v);                            \
-      out[i] = (OUT)v;                                                           \
-    }                                                                            \
+#define WIDEN(NAME, IN, OUT)                                                \
+  ASSAY_WIDE static void NAME(const unsigned char* p, int64_t n, void* y) { \
+    OUT* out = y;                                                           \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                   \
+      IN v;                                                                 \
+      memcpy(&v, p + (size_t)i * sizeof v, sizeof v);                       \
+      out[i] = (OUT)v;                                                      \
+    }                                                                       \
   }
 WIDEN(widen_f32, float, double)
 WIDEN(widen_i8, int8_t, int64_t)
@@ -175,15 +176,15 @@ void assay_unpack(assay_type_t type, const void* packed, int64_t first, int64_t 
     decode_8(c, p, n, canonical);
 }
 
-// ---- canonical to packed --------------------------------------------------------------------------
+// ---- canonical to packed ------------------------------------------------------------------------
 
-#define NARROW(NAME, IN, OUT)                                                    \
-  ASSAY_WIDE static void NAME(const void* x, int64_t n, unsigned char* p) {      \
-    const IN* in = x;                                                            \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                        \
-      OUT v = (OUT)in[i];                                                        \
-      memcpy(p + (size_t)i * sizeof v, &v, sizeof v);                            \
-    }                                                                            \
+#define NARROW(NAME, IN, OUT)                                               \
+  ASSAY_WIDE static void NAME(const void* x, int64_t n, unsigned char* p) { \
+    const IN* in = x;                                                       \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                   \
+      OUT v = (OUT)in[i];                                                   \
+      memcpy(p + (size_t)i * sizeof v, &v, sizeof v);                       \
+    }                                                                       \
   }
 NARROW(narrow_f32, double, float)
 NARROW(narrow_8, uint64_t, uint8_t)
@@ -196,8 +197,8 @@ ASSAY_WIDE static void narrow_bool(const int64_t* x, int64_t n, unsigned char* p
   for (int64_t i = 0; i < n; i++) p[i] = x[i] != 0;
 }
 
-ASSAY_WIDE static void encode(const assay_codec_t* codec, const double* x, int64_t n,
-                              uint64_t over, uint64_t* out) {
+ASSAY_WIDE static void encode(const assay_codec_t* codec, const double* x, int64_t n, uint64_t over,
+                              uint64_t* out) {
   const assay_codec_t c = *codec;
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) out[i] = assay_codec_encode(&c, x[i], over);

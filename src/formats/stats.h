@@ -1,8 +1,9 @@
-// Statistics of tensors, in one pass and without a copy: of the error of one against another, and of
-// the values of one.
+// Statistics of tensors, in one pass and without a copy: of the error of one against another, and
+// of the values of one.
 //
-// Results are the same bits for any number of threads and on every CPU: elements are taken in chunks of fixed
-// size, sums within a chunk in one order, and chunks are joined in order.
+// Results are the same bits for any number of threads and on every CPU: elements are taken in
+// chunks of fixed size, sums within a chunk in one order, and chunks are joined in order.
+// (Decibels and divergence also take libm's logarithms, whose last bit may depend on the CPU.)
 #ifndef ASSAY_FORMATS_STATS_H_
 #define ASSAY_FORMATS_STATS_H_
 
@@ -38,33 +39,33 @@ typedef struct assay_error_summary {
   int64_t max_rel_at;  // the first one; -1 if there is none
   double near_zero;    // |reference| below this is near zero
   int64_t n_near_zero;
-  double near_zero_error;  // largest |error| of those, divided by the scale
+  double near_zero_error;      // largest |error| of those, divided by the scale
   double p50, p90, p99, p999;  // percentiles of |error|, to 1/128 of themselves
-  double cosine;       // 1 if both are zero or there are no elements, 0 if one is zero
-  double snr_db;       // of the reference to the error; infinity without error
-  double psnr_db;      // of the scale to the error's rms; infinity without error
-  double kl;           // divergence of the engine's histogram of values from the reference's, nats
-  int64_t max_ulp;     // in the format given
+  double cosine;               // 1 if both are zero or there are no elements, 0 if one is zero
+  double snr_db;               // of the reference to the error; infinity without error
+  double psnr_db;              // of the scale to the error's rms; infinity without error
+  double kl;        // divergence of the engine's histogram of values from the reference's, nats
+  int64_t max_ulp;  // in the format given
   int64_t ulp[ASSAY_ULP_SLOTS];
 } assay_error_summary_t;
 
 typedef struct assay_error_options {
   size_t struct_size;
-  assay_format_t ulp_format;  // both sides are rounded to it and counted in its steps; NONE: no ulps
+  assay_format_t ulp_format;  // both sides are rounded to it and counted in its steps; NONE: none
   int near_zero_octaves;      // an element is near zero if its reference's magnitude is this many
                               // powers of two or more below the scale's
   bool no_kl;                 // leave the histogram of the engine's values out: faster
 } assay_error_options_t;
 #define ASSAY_ERROR_OPTIONS_INIT \
-  {.struct_size = sizeof(assay_error_options_t), .ulp_format = ASSAY_FORMAT_NONE, .near_zero_octaves = 10}
+  { .struct_size = sizeof(assay_error_options_t), .near_zero_octaves = 10 }
 
 assay_status_t assay_error_stats_create(const assay_error_options_t* options_or_null,
                                         assay_error_stats_t** out) ASSAY_MUST_USE;
 void assay_error_stats_destroy(assay_error_stats_t* s);  // NULL is allowed
 
-// Adds n elements of an engine's and of the reference's output. Each side is packed elements of its type,
-// or canonical ones: DOUBLE for store F64, INT64 or UINT64 for I64, COMPLEX128 for C128. Complex elements count as
-// two. Integers past 2^53 are compared as the nearest float64.
+// Adds n elements of an engine's and of the reference's output. Each side is packed elements of its
+// type, or canonical ones: DOUBLE for store F64, INT64 or UINT64 for I64, COMPLEX128 for C128.
+// Complex elements count as two. Integers past 2^53 are compared as the nearest float64.
 // Threads: one call per object at a time; a large n is split over OpenMP's threads.
 void assay_error_stats_add(assay_error_stats_t* s, assay_type_t engine_type, const void* engine,
                            assay_type_t reference_type, const void* reference, int64_t n);
@@ -103,7 +104,8 @@ void assay_value_stats_add(assay_value_stats_t* s, assay_type_t type, const void
 void assay_value_stats_merge(assay_value_stats_t* s, const assay_value_stats_t* from);
 assay_status_t assay_value_stats_summary(const assay_value_stats_t* s,
                                          assay_value_summary_t* out) ASSAY_MUST_USE;
-// The value that the fraction p (0 to 1) of the finite elements does not exceed, to 1/128 of itself.
+// The value that the fraction p (0 to 1) of the finite elements does not exceed, to 1/128 of
+// itself.
 double assay_value_stats_percentile(const assay_value_stats_t* s, double p);
 const assay_histogram_t* assay_value_stats_histogram(const assay_value_stats_t* s);
 
@@ -120,8 +122,9 @@ typedef struct assay_topk {
   double overlap;      // mean share of the reference's k largest among the engine's; 1 without rows
 } assay_topk_t;
 
-// Compares the k largest elements of each row of [rows, cols] logits. Of equal elements the first one is the
-// larger, as in ONNX's TopK; NaN is smaller than all. k is cut to cols. Types as above, not complex.
+// Compares the k largest elements of each row of [rows, cols] logits. Of equal elements the first
+// one is the larger, as in ONNX's TopK; NaN is smaller than all. k is cut to cols. Types as above,
+// not complex.
 // Errors: INVALID_ARGUMENT k not in 1 .. ASSAY_TOPK_MAX
 assay_status_t assay_topk_compare(assay_type_t engine_type, const void* engine,
                                   assay_type_t reference_type, const void* reference, int64_t rows,

@@ -46,8 +46,8 @@ static inline double assay_sum_rms(const assay_sum_t* s, int64_t n) {
   return n && m > 0 ? ldexp(sqrt(m / (double)n), s->exponent / 2) : 0;
 }
 
-// The scale of a block: 0 where its squares (magnitudes up to `max`) stay far inside float64's range, else the
-// power of two to divide by.
+// The scale of a block: 0 where its squares (magnitudes up to `max`) stay far inside float64's
+// range, else the power of two to divide by.
 static inline int assay_block_scale(double max) {
   return max == 0 || (max >= 0x1p-400 && max <= 0x1p400) ? 0 : ilogb(max);
 }
@@ -60,12 +60,14 @@ static inline double assay_lanes_sum(const double v[8]) {
   return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 
-// Has memory fetch the same place of the next block, if the tensor lies there, while this block is counted.
+// Has memory fetch the same place of the next block, if the tensor lies there, while this block is
+// counted.
 static inline void assay_prefetch(const double* p) {
   __builtin_prefetch((const void*)((uintptr_t)p + ASSAY_STATS_BLOCK * sizeof *p));
 }
 
-// n <= ASSAY_STATS_BLOCK elements from `first` as float64: where they lie, or converted into buffer.
+// n <= ASSAY_STATS_BLOCK elements from `first` as float64: where they lie, or converted into
+// buffer.
 const double* assay_block_read(assay_type_t type, const void* data, int64_t first, int64_t n,
                                double* buffer);
 // Complex tensors are twice as many real ones.

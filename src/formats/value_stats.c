@@ -43,8 +43,8 @@ struct assay_value_stats {
   assay_histogram_t histogram;
 };
 
-static const moments_t none = {.min = (double)INFINITY, .max = -(double)INFINITY,
-                               .abs_min = (double)INFINITY};
+static const moments_t none = {
+    .min = (double)INFINITY, .max = -(double)INFINITY, .abs_min = (double)INFINITY};
 
 // ---- a block ------------------------------------------------------------------------------------
 
@@ -151,7 +151,8 @@ static void count_block(assay_window_t* w, const double* x, int64_t n, const mom
 static void merge_moments(moments_t* m, const moments_t* from) {
   if (m->finite && from->finite) {
     // Halves, since the difference of two means may overflow.
-    double d = assay_sum_mean(&from->sum, from->finite) / 2 - assay_sum_mean(&m->sum, m->finite) / 2;
+    double d =
+        assay_sum_mean(&from->sum, from->finite) / 2 - assay_sum_mean(&m->sum, m->finite) / 2;
     int scale = assay_block_scale(fabs(d));
     d = ldexp(d, 1 - scale);
     double a = (double)m->finite, b = (double)from->finite;
@@ -281,9 +282,13 @@ double assay_value_stats_percentile(const assay_value_stats_t* s, double p) {
 assay_status_t assay_value_stats_summary(const assay_value_stats_t* s, assay_value_summary_t* out) {
   const moments_t* m = &s->moments;
   if (s->histogram.failed) return assay_status_no_memory();
-  assay_value_summary_t r = {.n = m->n, .n_nan = m->nan, .n_positive_inf = m->inf[0],
-                             .n_negative_inf = m->inf[1], .n_finite = m->finite,
-                             .n_zero = m->zero, .n_subnormal = m->subnormal,
+  assay_value_summary_t r = {.n = m->n,
+                             .n_nan = m->nan,
+                             .n_positive_inf = m->inf[0],
+                             .n_negative_inf = m->inf[1],
+                             .n_finite = m->finite,
+                             .n_zero = m->zero,
+                             .n_subnormal = m->subnormal,
                              .n_overflow = m->overflow};
   if (m->finite) {
     r.min = m->min;

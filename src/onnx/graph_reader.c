@@ -220,6 +220,7 @@ static assay_status_t read_attr_type(onnx_reader_t* r, const Onnx__TypeProto* p,
   bool opaque;
   ASSAY_TRY(onnx_read_type(r, p, &opaque, out));
   if (opaque) return ASSAY_ERROR(ASSAY_UNSUPPORTED, "opaque types cannot be handled");
+  if (!*out) return ASSAY_ERROR(ASSAY_CORRUPT, "holds a type that says nothing");
   return NULL;
 }
 

@@ -58,7 +58,8 @@ static double times_sigmoid(double x, dd_t t) {
   return x * e / (1 + e);
 }
 
-// ---- the functions --------------------------------------------------------------------------------
+// ---- the functions
+// --------------------------------------------------------------------------------
 
 double assay_sigmoid(double x) {
   if (x >= 0) return 1 / (1 + exp(-x));
@@ -107,7 +108,8 @@ double assay_gelu(double x) {
 }
 
 double assay_gelu_tanh(double x) {
-  // (1 + tanh(u)) / 2 = sigmoid(2u), and 2u = x * (a + b x^2) with a = 2 sqrt(2/pi), b = 0.044715 a.
+  // (1 + tanh(u)) / 2 = sigmoid(2u), and 2u = x * (a + b x^2) with a = 2 sqrt(2/pi), b = 0.044715
+  // a.
   static const dd_t a = {0x1.9884533d43651p+0, -0x1.cbc0d30ebfd15p-54};
   static const dd_t c = {0x1.6e4e26d4801f7p-5, 0x1.441355475a31ap-59};
   if (isnan(x)) return x;
@@ -126,7 +128,8 @@ double assay_swish(double x, double alpha) {
   return times_sigmoid(x, (dd_t){t, fma(alpha, x, -t)});
 }
 
-// With e = e^x and m = e^-x: tanh(ln(1 + e)) = e (e + 2) / (e (e + 2) + 2) = (1 + 2m) / (1 + 2m + 2m^2).
+// With e = e^x and m = e^-x: tanh(ln(1 + e)) = e (e + 2) / (e (e + 2) + 2) = (1 + 2m) / (1 + 2m +
+// 2m^2).
 double assay_mish(double x) {
   if (x > 0) {
     double m = exp(-x);
@@ -159,13 +162,14 @@ double assay_selu(double x, double alpha, double gamma) {
   return gamma * (x > 0 ? x : alpha * expm1(x));
 }
 
-// ---- the loop over elements -----------------------------------------------------------------------
+// ---- the loop over elements
+// -----------------------------------------------------------------------
 
 typedef struct activation {
   const assay_tensor_t *x, *b;  // b: second input of SwiGLU
   assay_tensor_t* y;
-  double p[2];                  // attributes
-  double (*f0)(double x);       // one of these
+  double p[2];             // attributes
+  double (*f0)(double x);  // one of these
   double (*f1)(double x, double p0);
   double (*f2)(double x, double p0, double p1);
 } activation_t;
@@ -266,13 +270,14 @@ static assay_status_t swiglu_infer(assay_infer_t* c) {
     if (!a.dims[i]) a.dims[i] = b.dims[i];
   }
   if (differ)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "A is %s and B is %s; their shapes must be the same",
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)),
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_CORRUPT, "A is %s and B is %s; their shapes must be the same",
+        ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)));
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, a.known ? &a : &b);
 }
 
-// ---- piecewise linear -----------------------------------------------------------------------------
+// ---- piecewise linear
+// -----------------------------------------------------------------------------
 
 typedef struct piecewise {
   const assay_tensor_t* x;
@@ -310,8 +315,8 @@ static void thresholded_relu_chunk(const void* user, int64_t first, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = x[i] > alpha ? x[i] : 0;
 }
 
-// x + bias truncated towards zero, for an integer of a type. Source: ONNX Shrink-9, whose attributes
-// are floats for integer tensors, too.
+// x + bias truncated towards zero, for an integer of a type. Source: ONNX Shrink-9, whose
+// attributes are floats for integer tensors, too.
 static int64_t add_truncated(assay_type_t type, int64_t x, double bias) {
   double whole = floor(bias);
   if (!(whole >= -0x1p62 && whole <= 0x1p62)) return assay_type_saturate(type, bias);
@@ -377,8 +382,8 @@ static assay_status_t shrink_eval(assay_eval_t* c) {
 
 // One row an operator: later versions widen types only (and -1 had an attribute for memory reuse;
 // Selu-1's other defaults come from its schema).
-#define ROW(NAME, SINCE, EVAL)                                                              \
-  .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE,                 \
+#define ROW(NAME, SINCE, EVAL)                                             \
+  .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, \
   .infer = assay_infer_same, .eval = EVAL, .cost = assay_pointwise_cost
 
 const assay_op_t assay_ops_activation[] = {
@@ -397,7 +402,12 @@ const assay_op_t assay_ops_activation[] = {
     {ROW("Mish", 18, mish_eval)},
     {ROW("Swish", 24, swish_eval)},
     {ROW("Shrink", 9, shrink_eval)},
-    {.domain = "", .name = "SwiGLU", .since = 28, .flags = ASSAY_OP_POINTWISE, .infer = swiglu_infer,
-     .eval = swiglu_eval, .cost = assay_pointwise_cost},
+    {.domain = "",
+     .name = "SwiGLU",
+     .since = 28,
+     .flags = ASSAY_OP_POINTWISE,
+     .infer = swiglu_infer,
+     .eval = swiglu_eval,
+     .cost = assay_pointwise_cost},
     {0},
 };

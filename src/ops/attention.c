@@ -50,8 +50,8 @@ static assay_status_t attention_infer(assay_infer_t* c) {
   ASSAY_TRY(infer_heads(c, Q, "q_num_heads", &q));
   ASSAY_TRY(infer_heads(c, K, "kv_num_heads", &k));
   ASSAY_TRY(infer_heads(c, V, "kv_num_heads", &v));
-  const assay_shape_t past = assay_infer_has(c, PAST_KEY) ? assay_infer_shape(c, PAST_KEY)
-                                                          : (assay_shape_t){0};
+  const assay_shape_t past =
+      assay_infer_has(c, PAST_KEY) ? assay_infer_shape(c, PAST_KEY) : (assay_shape_t){0};
   if (assay_infer_has(c, PAST_KEY)) ASSAY_TRY(assay_infer_want_rank(c, PAST_KEY, 4, 4));
   if (q.known && k.known) {
     ASSAY_TRY(want_same(c, "batch sizes of Q and K", q.dims[0], k.dims[0]));
@@ -102,8 +102,8 @@ typedef struct operand {
   assay_heads_t at;
 } operand_t;
 
-static assay_status_t read_operand(const assay_eval_t* c, const char* name,
-                                   const assay_tensor_t* t, const char* attr, operand_t* out) {
+static assay_status_t read_operand(const assay_eval_t* c, const char* name, const assay_tensor_t* t,
+                                   const char* attr, operand_t* out) {
   operand_t o = {.batch = t->rank > 0 ? t->dims[0] : 0, .at.data = assay_f64(t)};
   const int64_t heads = assay_attr_i64(c->node, attr, 0);
   if (t->rank == 4) {
@@ -117,10 +117,11 @@ static assay_status_t read_operand(const assay_eval_t* c, const char* name,
     o.at.head = o.channels;
     o.at.batch = o.rows * o.at.row;
   } else {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "%s has shape %s, %s is %lld; expected [batch, heads, length, size], or "
-                            "[batch, length, heads * size] and the number of heads",
-                            name, ASSAY_DIMS_TEXT(t), attr, (long long)heads);
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "%s has shape %s, %s is %lld; expected [batch, heads, length, size], or "
+        "[batch, length, heads * size] and the number of heads",
+        name, ASSAY_DIMS_TEXT(t), attr, (long long)heads);
   }
   *out = o;
   return NULL;
@@ -129,19 +130,19 @@ static assay_status_t read_operand(const assay_eval_t* c, const char* name,
 static assay_status_t check_operands(const assay_eval_t* c, const operand_t* q, const operand_t* k,
                                      const operand_t* v) {
   const bool fits = q->batch == k->batch && k->batch == v->batch && q->channels == k->channels &&
-                    k->heads == v->heads && k->rows == v->rows && c->in[Q]->rank == c->in[K]->rank &&
-                    c->in[K]->rank == c->in[V]->rank &&
+                    k->heads == v->heads && k->rows == v->rows &&
+                    c->in[Q]->rank == c->in[K]->rank && c->in[K]->rank == c->in[V]->rank &&
                     (k->heads > 0 ? q->heads % k->heads == 0 : q->heads == 0);
   if (fits) return NULL;
-  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                          "Q %s, K %s and V %s do not fit: expected the same batch, Q and K of one "
-                          "head size, K and V of one length, and query heads a multiple of key heads",
-                          ASSAY_DIMS_TEXT(c->in[Q]), ASSAY_DIMS_TEXT(c->in[K]),
-                          ASSAY_DIMS_TEXT(c->in[V]));
+  return ASSAY_NODE_ERROR(
+      c->node, ASSAY_INVALID_ARGUMENT,
+      "Q %s, K %s and V %s do not fit: expected the same batch, Q and K of one "
+      "head size, K and V of one length, and query heads a multiple of key heads",
+      ASSAY_DIMS_TEXT(c->in[Q]), ASSAY_DIMS_TEXT(c->in[K]), ASSAY_DIMS_TEXT(c->in[V]));
 }
 
-// Makes [batch, heads, past + rows, channels] from the past (may be NULL) and an operand, which then
-// points there.
+// Makes [batch, heads, past + rows, channels] from the past (may be NULL) and an operand, which
+// then points there.
 static assay_status_t append(const assay_eval_t* c, const char* name, const assay_tensor_t* past,
                              assay_type_t type, operand_t* x, assay_tensor_t** out) {
   if (past && (past->rank != 4 || past->dims[0] != x->batch || past->dims[1] != x->heads ||
@@ -184,8 +185,9 @@ static assay_status_t update_cache(assay_eval_t* c, operand_t* k, operand_t* v,
                             "only one of past_key and past_value is given; expected both or none");
   }
   if (has_past && assay_eval_has(c, KEY_COUNTS)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "nonpad_kv_seqlen is given together with past_key; expected one of them");
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "nonpad_kv_seqlen is given together with past_key; expected one of them");
   }
   operand_t* operands[2] = {k, v};
   for (size_t i = 0; i < 2; i++) {
@@ -254,7 +256,8 @@ static assay_status_t make_outputs(assay_eval_t* c, assay_attention_t* a) {
   const int64_t mode = assay_attr_i64(c->node, "qk_matmul_output_mode", 0);
   if (mode < ASSAY_SCORES_RAW || mode > ASSAY_SCORES_SOFTMAX) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "qk_matmul_output_mode is %lld; expected 0, 1, 2 or 3", (long long)mode);
+                            "qk_matmul_output_mode is %lld; expected 0, 1, 2 or 3",
+                            (long long)mode);
   }
   const int64_t dims[4] = {a->batch, a->q_heads, a->q_len, a->kv_len};
   ASSAY_TRY(assay_eval_output(c, SCORES, assay_eval_out_type(c, SCORES, type), 4, dims, &scores));
@@ -291,9 +294,16 @@ static assay_status_t attention_eval_with(assay_eval_t* c, bool may_be_short) {
   const int64_t new_rows = k.rows;
   assay_tensor_t *caches[2] = {NULL, NULL}, *offsets = NULL;
   assay_status_t st = update_cache(c, &k, &v, caches);
-  assay_attention_t a = {.batch = q.batch, .q_heads = q.heads, .kv_heads = k.heads,
-                         .q_len = q.rows, .kv_len = k.rows, .head_size = q.channels,
-                         .v_head_size = v.channels, .q = q.at, .k = k.at, .v = v.at};
+  assay_attention_t a = {.batch = q.batch,
+                         .q_heads = q.heads,
+                         .kv_heads = k.heads,
+                         .q_len = q.rows,
+                         .kv_len = k.rows,
+                         .head_size = q.channels,
+                         .v_head_size = v.channels,
+                         .q = q.at,
+                         .k = k.at,
+                         .v = v.at};
   if (!st) st = read_attributes(c, &a);
   if (!st) st = assay_tensor_create(ASSAY_TYPE_INT64, 1, &a.batch, &offsets);
   if (!st) st = read_masks(c, &a, k.rows - new_rows, may_be_short, assay_i64(offsets));
@@ -317,17 +327,23 @@ static void attention_cost(const assay_eval_t* c, assay_cost_t* out) {
     assay_status_free(st);
     return;
   }
-  const int64_t past = assay_eval_has(c, PAST_KEY) && c->in[PAST_KEY]->rank == 4
-                           ? c->in[PAST_KEY]->dims[2]
-                           : 0;
+  const int64_t past =
+      assay_eval_has(c, PAST_KEY) && c->in[PAST_KEY]->rank == 4 ? c->in[PAST_KEY]->dims[2] : 0;
   const double scores =
       (double)q.batch * (double)q.heads * (double)q.rows * (double)(k.rows + past);
   out->flops = scores * (2.0 * (double)q.channels + 2.0 * (double)v.channels + 10.0);
 }
 
-const assay_op_t assay_ops_attention[] = {
-    {.domain = "", .name = "Attention", .since = 23, .infer = attention_infer,
-     .eval = attention_eval_23, .cost = attention_cost},
-    {.domain = "", .name = "Attention", .since = 24, .infer = attention_infer,
-     .eval = attention_eval, .cost = attention_cost},
-    {0}};
+const assay_op_t assay_ops_attention[] = {{.domain = "",
+                                           .name = "Attention",
+                                           .since = 23,
+                                           .infer = attention_infer,
+                                           .eval = attention_eval_23,
+                                           .cost = attention_cost},
+                                          {.domain = "",
+                                           .name = "Attention",
+                                           .since = 24,
+                                           .infer = attention_infer,
+                                           .eval = attention_eval,
+                                           .cost = attention_cost},
+                                          {0}};

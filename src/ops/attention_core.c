@@ -93,7 +93,8 @@ static void round_row(assay_format_t format, int64_t n, double* s) {
   }
 }
 
-// Softmax as assay_softmax_row's, but a row of -infinity becomes zeros, and a sink may take a share.
+// Softmax as assay_softmax_row's, but a row of -infinity becomes zeros, and a sink may take a
+// share.
 static void softmax_row(const assay_eval_t* c, int64_t n, const double* sink, double* s) {
   double max = sink ? *sink : -INFINITY;
   for (int64_t j = 0; j < n; j++) {
@@ -189,15 +190,15 @@ assay_status_t assay_attention_run(const assay_eval_t* c, const assay_attention_
   rows = rows < 1 ? 1 : rows > BLOCK ? BLOCK : rows;
   const int64_t blocks = (a->q_len + rows - 1) / rows;
   const int64_t jobs = a->batch * a->q_heads * blocks;
-  const double work = (double)a->batch * (double)a->q_heads * (double)a->q_len *
-                      (double)a->kv_len * (double)(a->head_size + a->v_head_size + 8);
+  const double work = (double)a->batch * (double)a->q_heads * (double)a->q_len * (double)a->kv_len *
+                      (double)(a->head_size + a->v_head_size + 8);
   assay_status_t st = NULL;
 #pragma omp parallel for schedule(dynamic) if (jobs > 1 && work > 1e5)
   for (int64_t t = 0; t < jobs; t++) {
     const int64_t i0 = t % blocks * rows, head = t / blocks;
     const int64_t left = a->q_len - i0;
-    assay_status_t mine = run_block(c, a, head / a->q_heads, head % a->q_heads, i0,
-                                    left < rows ? left : rows);
+    assay_status_t mine =
+        run_block(c, a, head / a->q_heads, head % a->q_heads, i0, left < rows ? left : rows);
     if (mine) {
 #pragma omp critical(assay_attention)
       st = assay_status_join(st, mine);

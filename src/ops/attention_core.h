@@ -30,16 +30,17 @@ typedef struct assay_attention {
   int64_t q_len, kv_len, head_size, v_head_size;
   assay_heads_t q, k, v, y;
   double scale;
-  double softcap;                 // 0: none
+  double softcap;  // 0: none
   assay_mask_t masks[2];
-  const int64_t* key_counts;      // batch of them: keys from there on are masked; NULL: none
-  // Query i stands at position offset + i; with `offsets` (batch of them) instead of the one offset.
+  const int64_t* key_counts;  // batch of them: keys from there on are masked; NULL: none
+  // Query i stands at position offset + i; with `offsets` (batch of them) instead of the one
+  // offset.
   int64_t offset;
   const int64_t* offsets;
   int64_t left_window, right_window;  // keys further away are masked; -1: unbounded
-  assay_format_t softmax_format;  // scores and probabilities are rounded to it; NONE: not
-  const double* sink;             // q_heads of them: one more score in each row's sum; NULL: none
-  double* scores;                 // [batch, q_heads, q_len, kv_len] at this stage; NULL: not wanted
+  assay_format_t softmax_format;      // scores and probabilities are rounded to it; NONE: not
+  const double* sink;  // q_heads of them: one more score in each row's sum; NULL: none
+  double* scores;      // [batch, q_heads, q_len, kv_len] at this stage; NULL: not wanted
   assay_scores_t scores_stage;
 } assay_attention_t;
 
@@ -49,8 +50,8 @@ typedef struct assay_attention {
 assay_status_t assay_attention_run(const assay_eval_t* c,
                                    const assay_attention_t* a) ASSAY_MUST_USE;
 
-// A mask that broadcasts to [batch, heads, q_len, kv_len] from the right; its last dim may be shorter
-// than kv_len if `may_be_short`. An error otherwise.
+// A mask that broadcasts to [batch, heads, q_len, kv_len] from the right; its last dim may be
+// shorter than kv_len if `may_be_short`. An error otherwise.
 assay_status_t assay_mask_init(const assay_eval_t* c, const assay_tensor_t* t,
                                const assay_attention_t* a, bool may_be_short,
                                assay_mask_t* out) ASSAY_MUST_USE;

@@ -1,8 +1,9 @@
 // Arithmetic of two broadcast tensors: Add Sub Mul Div Pow Mod PRelu.
 //
-// Each function is written once, for one element, and inlined into the loop of its stretch, which has
-// no division by the shape in it. Integers: sums and products wrap (two's complement), quotients
-// truncate; x/0 and x mod 0, which ONNX leaves open, are 0; INT_MIN / -1 wraps to INT_MIN.
+// Each function is written once, for one element, and inlined into the loop of its stretch, which
+// has no division by the shape in it. Integers: sums and products wrap (two's complement),
+// quotients truncate; x/0 and x mod 0, which ONNX leaves open, are 0; INT_MIN / -1 wraps to
+// INT_MIN.
 #include <math.h>
 
 #include "ops/content.h"
@@ -16,7 +17,8 @@ typedef struct binary {
   assay_span_fn* i64;
 } binary_t;
 
-// ---- loops of a stretch: operand 0 is the result, 1 is a, 2 is b ---------------------------------
+// ---- loops of a stretch: operand 0 is the result, 1 is a, 2 is b
+// ---------------------------------
 
 __attribute__((always_inline)) static inline void span_f64(const binary_t* p, int64_t n,
                                                            const int64_t* at, const int64_t* step,
@@ -56,7 +58,8 @@ __attribute__((always_inline)) static inline void span_i64(const binary_t* p, in
   assay_wrap_n(p->z->type, z, n);
 }
 
-// ---- the functions --------------------------------------------------------------------------------
+// ---- the functions
+// --------------------------------------------------------------------------------
 
 static inline double add(double a, double b) { return a + b; }
 static inline double sub(double a, double b) { return a - b; }
@@ -129,7 +132,8 @@ SPAN(i64, prelu_int)
 SPAN(i64, prelu_uint)
 #undef SPAN
 
-// ---- evaluation -----------------------------------------------------------------------------------
+// ---- evaluation
+// -----------------------------------------------------------------------------------
 
 static assay_status_t want_same_numbers(const assay_eval_t* c) {
   const assay_tensor_t *a = c->in[0], *b = c->in[1];
@@ -208,7 +212,9 @@ static assay_status_t check_mod_10(const assay_node_t* node, bool is_float) {
 static assay_status_t mod_eval(assay_eval_t* c) {
   bool truncates = assay_attr_i64(c->node, "fmod", 0) != 0;
   binary_t p = {.f64 = truncates ? fmod_span : floor_mod_span,
-                .i64 = is_unsigned(c) ? mod_uint_span : truncates ? rem_int_span : mod_int_span};
+                .i64 = is_unsigned(c) ? mod_uint_span
+                       : truncates    ? rem_int_span
+                                      : mod_int_span};
   return run(c, p);
 }
 
@@ -217,7 +223,8 @@ static assay_status_t mod_10_eval(assay_eval_t* c) {
   return mod_eval(c);
 }
 
-// ---- PRelu ----------------------------------------------------------------------------------------
+// ---- PRelu
+// ----------------------------------------------------------------------------------------
 
 static binary_t prelu_fns(const assay_eval_t* c) {
   bool is_signed = assay_type_is_signed(c->in[0]->type);
@@ -264,14 +271,15 @@ static assay_status_t prelu_infer(assay_infer_t* c) {
     fits = one || !assay_dim_differ(slope.dims[i], x.dims[x.rank - slope.rank + i]);
   }
   if (!fits)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "slope is %s, which does not broadcast to X, %s",
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)),
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_CORRUPT, "slope is %s, which does not broadcast to X, %s",
+        ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &x);
 }
 
-// ---- Pow ------------------------------------------------------------------------------------------
-// The base decides the type of the result; the exponent may be of any number type since opset 12.
+// ---- Pow
+// ------------------------------------------------------------------------------------------ The
+// base decides the type of the result; the exponent may be of any number type since opset 12.
 
 // x^e in integers, wrapping. A negative exponent gives the truncated quotient 1 / x^|e|: 0 but for
 // the bases 1 and -1 (and 0, which would be infinite: 0 as for the division by 0).
@@ -339,7 +347,8 @@ static assay_status_t pow_1_eval(assay_eval_t* c) {
   return run_legacy(c, (binary_t){.f64 = power_span});
 }
 
-// ---- inference ------------------------------------------------------------------------------------
+// ---- inference
+// ------------------------------------------------------------------------------------
 
 static assay_status_t legacy_infer(assay_infer_t* c) {
   return assay_infer_legacy_broadcast(c, ASSAY_TYPE_UNDEFINED);
@@ -362,12 +371,14 @@ static assay_status_t mul_infer(assay_infer_t* c) {
 
 static assay_status_t div_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_broadcasts(c));
+  if (assay_type_is_float(assay_infer_elem(c, 0))) return NULL;
   return assay_content_binary(c, assay_content_div);
 }
 
 static assay_status_t mod_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_broadcasts(c));
-  if (assay_attr_i64(c->node, "fmod", 0)) return NULL;
+  if (assay_attr_i64(c->node, "fmod", 0) || assay_type_is_float(assay_infer_elem(c, 0)))
+    return NULL;
   return assay_content_binary(c, assay_content_mod);
 }
 
@@ -376,9 +387,11 @@ static assay_status_t mod_10_infer(assay_infer_t* c) {
   return mod_infer(c);
 }
 
-#define ROW(NAME, SINCE, INFER, EVAL)                                                             \
-  {.domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .infer = INFER,       \
-   .eval = EVAL, .cost = assay_pointwise_cost}
+#define ROW(NAME, SINCE, INFER, EVAL)                                                        \
+  {                                                                                          \
+    .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .infer = INFER, \
+    .eval = EVAL, .cost = assay_pointwise_cost                                               \
+  }
 
 const assay_op_t assay_ops_binary[] = {
     // -1 and -6: attributes axis and broadcast.

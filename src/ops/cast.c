@@ -16,16 +16,17 @@ typedef struct cast {
   const assay_node_t* node;
   const assay_tensor_t* x;
   assay_tensor_t* y;
-  bool saturate;           // to 8-bit floats: past the largest value, stay there
+  bool saturate;  // to 8-bit floats: past the largest value, stay there
   assay_e8m0_mode_t e8m0;
-  bool odd;                // integers to floats: so that a second rounding does no harm
-  bool as_is;              // small floats keep the unrounded value
+  bool odd;    // integers to floats: so that a second rounding does no harm
+  bool as_is;  // small floats keep the unrounded value
 } cast_t;
 
-// ---- float to float -------------------------------------------------------------------------------
+// ---- float to float
+// -------------------------------------------------------------------------------
 
-// Rounds n values to a float format of 8 bits or fewer. Those without NaN and infinity (6 and 4 bits)
-// saturate always: `saturate` is about 8-bit formats only (ONNX Cast-28).
+// Rounds n values to a float format of 8 bits or fewer. Those without NaN and infinity (6 and 4
+// bits) saturate always: `saturate` is about 8-bit formats only (ONNX Cast-28).
 static void round_small(const cast_t* p, const double* x, double* y, int64_t n) {
   assay_type_t type = p->y->type;
   if (type == ASSAY_TYPE_FLOAT8E8M0) {
@@ -47,7 +48,8 @@ static void float_chunk(const void* user, int64_t first, int64_t n) {
   round_small(p, assay_f64(p->x) + first, assay_f64(p->y) + first, n);
 }
 
-// ---- integers -------------------------------------------------------------------------------------
+// ---- integers
+// -------------------------------------------------------------------------------------
 
 static void to_int_chunk(const void* user, int64_t first, int64_t n) {
   const cast_t* p = user;
@@ -87,7 +89,8 @@ static void int_chunk(const void* user, int64_t first, int64_t n) {
   assay_wrap_n(p->y->type, y, n);
 }
 
-// ---- strings --------------------------------------------------------------------------------------
+// ---- strings
+// --------------------------------------------------------------------------------------
 
 static assay_status_t to_string(const cast_t* p, int64_t i) {
   char text[ASSAY_NUMBER_TEXT];
@@ -128,8 +131,8 @@ static assay_status_t from_string(const cast_t* p, int64_t i) {
     assay_wrap_n(type, assay_i64(p->y) + i, 1);
   } else if (!assay_number_parse(s, &x)) {
     return ASSAY_NODE_ERROR(p->node, ASSAY_INVALID_ARGUMENT,
-                            "element %lld of the input is '%.*s', which is no number",
-                            (long long)i, s.len < 100 ? (int)s.len : 100, s.len ? s.text : "");
+                            "element %lld of the input is '%.*s', which is no number", (long long)i,
+                            s.len < 100 ? (int)s.len : 100, s.len ? s.text : "");
   } else if (p->y->store == ASSAY_STORE_I64) {
     assay_i64(p->y)[i] = assay_f64_to_int(type, x);
   } else {
@@ -140,13 +143,15 @@ static assay_status_t from_string(const cast_t* p, int64_t i) {
   return NULL;
 }
 
-// ---- Cast -----------------------------------------------------------------------------------------
+// ---- Cast
+// -----------------------------------------------------------------------------------------
 
 // Whether every value of a canonical integer type is a canonical value of another, bits kept.
 static bool int_holds(assay_type_t to, assay_type_t from) {
   if (to == from || assay_type_bits(to) == 64) return true;
   if (to == ASSAY_TYPE_BOOL) return false;
-  int width_to = assay_type_bits(to), width_from = from == ASSAY_TYPE_BOOL ? 1 : assay_type_bits(from);
+  int width_to = assay_type_bits(to),
+      width_from = from == ASSAY_TYPE_BOOL ? 1 : assay_type_bits(from);
   if (assay_type_is_signed(from)) return assay_type_is_signed(to) && width_to >= width_from;
   return assay_type_is_signed(to) ? width_to > width_from : width_to >= width_from;
 }
@@ -198,7 +203,8 @@ static assay_status_t cast(assay_eval_t* c, assay_type_t to) {
   return NULL;
 }
 
-// The type that the attribute `to` names, by number, or as text in Cast-1; checked against the schema.
+// The type that the attribute `to` names, by number, or as text in Cast-1; checked against the
+// schema.
 static assay_status_t type_of_attr(const assay_node_t* node, assay_type_t* out) {
   const assay_attr_t* a = assay_node_attr(node, "to");
   char text[64] = "missing";
@@ -218,9 +224,8 @@ static assay_status_t type_of_attr(const assay_node_t* node, assay_type_t* out) 
   const assay_param_t* p = node->schema ? assay_schema_output(node->schema, 0) : NULL;
   bool allowed = type && (!p || p->types.tensor >> type & 1);
   if (!allowed)
-    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                            "attribute to is %s%s%s; it takes %s", text, type ? ", " : "",
-                            type ? assay_type_name(type) : "",
+    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "attribute to is %s%s%s; it takes %s",
+                            text, type ? ", " : "", type ? assay_type_name(type) : "",
                             p ? assay_typeset_text(&p->types, (char[512]){0}, 512) : "a type");
   *out = type;
   return NULL;
@@ -232,7 +237,8 @@ static assay_status_t cast_eval(assay_eval_t* c) {
   return cast(c, to);
 }
 
-// The type of the second input as it is declared: in truth 'unquantized' the tensor may have another.
+// The type of the second input as it is declared: in truth 'unquantized' the tensor may have
+// another.
 static assay_status_t cast_like_eval(assay_eval_t* c) {
   return cast(c, assay_eval_out_type(c, 0, c->in[1]->type));
 }
@@ -240,10 +246,11 @@ static assay_status_t cast_like_eval(assay_eval_t* c) {
 static assay_status_t infer_as(assay_infer_t* c, assay_type_t to) {
   assay_shape_t shape = assay_infer_shape(c, 0);
   ASSAY_TRY(assay_infer_set(c, 0, to, &shape));
-  // Contents are followed through integers wide enough that sizes do not wrap in them.
-  if (to == ASSAY_TYPE_INT64 || to == ASSAY_TYPE_INT32 || to == ASSAY_TYPE_UINT64)
-    return assay_content_same(c, 0);
-  return NULL;
+  // Whole numbers stay what they are in any type that holds them; content.c sees to the latter.
+  // bool and narrow integers would wrap sizes.
+  bool wide = to == ASSAY_TYPE_INT64 || to == ASSAY_TYPE_INT32 || to == ASSAY_TYPE_UINT64 ||
+              to == ASSAY_TYPE_FLOAT || to == ASSAY_TYPE_DOUBLE;
+  return wide ? assay_content_same(c, 0) : NULL;
 }
 
 static assay_status_t cast_infer(assay_infer_t* c) {
@@ -256,7 +263,8 @@ static assay_status_t cast_like_infer(assay_infer_t* c) {
   return infer_as(c, assay_infer_elem(c, 1));
 }
 
-// ---- BitCast --------------------------------------------------------------------------------------
+// ---- BitCast
+// --------------------------------------------------------------------------------------
 
 // The bits are those of the value rounded to its declared type, in truth as well.
 static void bit_cast_chunk(const void* user, int64_t first, int64_t n) {
@@ -274,7 +282,8 @@ static void bit_cast_chunk(const void* user, int64_t first, int64_t n) {
 }
 
 static assay_status_t check_bits(const assay_node_t* node, assay_type_t from, assay_type_t to) {
-  if (from && from != ASSAY_TYPE_STRING && assay_type_bits(from) == assay_type_bits(to)) return NULL;
+  if (from && from != ASSAY_TYPE_STRING && assay_type_bits(from) == assay_type_bits(to))
+    return NULL;
   return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
                           "the input is %s (%d bits) and attribute to is %s (%d bits); they must "
                           "have the same number of bits",
@@ -302,15 +311,29 @@ static assay_status_t bit_cast_infer(assay_infer_t* c) {
 
 enum { FLAGS = ASSAY_OP_POINTWISE | ASSAY_OP_KEEPS_TYPE };
 
-// Later versions add types and attributes (saturate in 19, round_mode in 24) whose defaults are what
-// earlier ones do. Output 0 is marked as discrete since it may be an integer; the account looks at
-// its type.
+// Later versions add types and attributes (saturate in 19, round_mode in 24) whose defaults are
+// what earlier ones do. Output 0 is marked as discrete since it may be an integer; the account
+// looks at its type.
 const assay_op_t assay_ops_cast[] = {
-    {.domain = "", .name = "Cast", .since = 1, .flags = FLAGS, .discrete = 1, .infer = cast_infer,
+    {.domain = "",
+     .name = "Cast",
+     .since = 1,
+     .flags = FLAGS,
+     .discrete = 1,
+     .infer = cast_infer,
      .eval = cast_eval},
-    {.domain = "", .name = "CastLike", .since = 15, .flags = FLAGS, .discrete = 1,
-     .infer = cast_like_infer, .eval = cast_like_eval},
-    {.domain = "", .name = "BitCast", .since = 26, .flags = FLAGS, .infer = bit_cast_infer,
+    {.domain = "",
+     .name = "CastLike",
+     .since = 15,
+     .flags = FLAGS,
+     .discrete = 1,
+     .infer = cast_like_infer,
+     .eval = cast_like_eval},
+    {.domain = "",
+     .name = "BitCast",
+     .since = 26,
+     .flags = FLAGS,
+     .infer = bit_cast_infer,
      .eval = bit_cast_eval},
     {0},
 };

@@ -13,8 +13,17 @@ bool assay_content_read_any(const assay_infer_t* c, size_t input, assay_content_
   return true;
 }
 
+// Floats count as far as they hold whole numbers exactly: exporters compute sizes in them, too
+// (Shape, Cast, Mul by a scale of 2.0, Floor, Cast).
 static bool type_has_content(assay_type_t type) {
-  return assay_type_is_integer(type) || type == ASSAY_TYPE_BOOL;
+  return assay_type_is_integer(type) || type == ASSAY_TYPE_BOOL || type == ASSAY_TYPE_FLOAT ||
+         type == ASSAY_TYPE_DOUBLE;
+}
+
+static bool type_holds(assay_type_t type, int64_t value) {
+  if (type == ASSAY_TYPE_FLOAT) return value >= -(1 << 24) && value <= 1 << 24;
+  if (type == ASSAY_TYPE_DOUBLE) return value >= -(INT64_C(1) << 53) && value <= INT64_C(1) << 53;
+  return assay_type_wrap(type, value) == value;
 }
 
 bool assay_content_read(const assay_infer_t* c, size_t input, assay_content_list_t* out) {
@@ -25,14 +34,15 @@ bool assay_content_read(const assay_infer_t* c, size_t input, assay_content_list
 assay_status_t assay_content_write(assay_infer_t* c, size_t output, size_t like,
                                    const assay_content_list_t* list) {
   if (!assay_infer_wants(c, output)) return NULL;
-  assay_type_t type = assay_infer_elem(c, like);
+  const assay_valtype_t* made = c->node->outputs[output]->type;
+  assay_type_t type = made && made->elem ? made->elem : assay_infer_elem(c, like);
   if (!type_has_content(type)) return NULL;
   const assay_dim_t* elems[ASSAY_CONTENT_MAX];
   bool any = false;
   for (int64_t i = 0; i < list->n; i++) {
     int64_t value;
     elems[i] = list->elems[i];
-    if (assay_dim_value(elems[i], &value) && assay_type_wrap(type, value) != value) elems[i] = NULL;
+    if (assay_dim_value(elems[i], &value) && !type_holds(type, value)) elems[i] = NULL;
     if (elems[i]) any = true;
   }
   if (!any && list->n > 0) return NULL;

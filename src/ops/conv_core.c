@@ -222,9 +222,11 @@ static assay_status_t product_shared(const product_t* p) {
 }
 
 // The sum of no terms, and the bias.
-static void product_of_nothing(const assay_conv_t* s, const double* bias, double* y) {
+static void product_of_nothing(const assay_eval_t* c, const assay_conv_t* s, const double* bias,
+                               double* y) {
   for (int64_t i = 0; i < s->n * s->m; i++) {
-    for (int64_t j = 0; j < s->out_size; j++) y[i * s->out_size + j] = bias ? bias[i % s->m] : 0;
+    const double all = bias ? assay_acc(c, bias[i % s->m]) : 0;
+    for (int64_t j = 0; j < s->out_size; j++) y[i * s->out_size + j] = all;
   }
 }
 
@@ -233,7 +235,7 @@ static assay_status_t product_run(const assay_eval_t* c, const assay_conv_t* s,
                                   const double* w, const double* bias, double* y) {
   const int64_t k = s->cg * s->kernel_size;
   if (s->n == 0 || s->m == 0 || s->out_size == 0) return NULL;
-  if (k == 0) return product_of_nothing(s, bias, y), NULL;
+  if (k == 0) return product_of_nothing(c, s, bias, y), NULL;
   if (s->out_size > INT32_MAX || s->in_size > INT32_MAX || k > INT32_MAX || s->mg > INT32_MAX) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
                             "a convolution over %lld positions, %lld terms and %lld channels is "

@@ -6,8 +6,8 @@
 #include "ops/families.h"
 #include "ops/matmul.h"
 
-// Letters are labels 0 to 51; the dims that an ellipsis stands for are labels after them, aligned at
-// the right, so that equal labels broadcast.
+// Letters are labels 0 to 51; the dims that an ellipsis stands for are labels after them, aligned
+// at the right, so that equal labels broadcast.
 enum { LETTERS = 52, LABELS = LETTERS + ASSAY_MAX_RANK };
 
 // ---- the equation -----------------------------------------------------------------------------
@@ -31,12 +31,14 @@ static assay_status_t read_term(const assay_node_t* node, const char** p, int ra
                                 int* out, int* out_n) {
   int letters = 0, n = 0;
   bool dots = false;
-  for (const char* q = *p; *q && *q != ',' && *q != '-'; q++) letters += isalpha((unsigned char)*q) != 0;
+  for (const char* q = *p; *q && *q != ',' && *q != '-'; q++)
+    letters += isalpha((unsigned char)*q) != 0;
   for (; **p && **p != ',' && **p != '-'; ++*p) {
     if (**p == ' ') continue;
     if (strncmp(*p, "...", 3) == 0 && !dots) {
       const int hidden = rank < 0 ? ellipsis : rank - letters;
-      if (hidden < 0 || n + hidden > LABELS) return bad_equation(node, "a term has too many labels");
+      if (hidden < 0 || n + hidden > LABELS)
+        return bad_equation(node, "a term has too many labels");
       for (int i = 0; i < hidden; i++) out[n++] = ellipsis_label(hidden, i);
       dots = true;
       *p += 2;
@@ -157,8 +159,8 @@ static assay_status_t einsum_infer(assay_infer_t* c) {
 typedef struct term {
   bool has[LABELS];
   int64_t stride[LABELS];
-  const void* data;        // doubles or int64_t
-  assay_tensor_t* owner;   // of intermediate results; NULL: an input's
+  const void* data;       // doubles or int64_t
+  assay_tensor_t* owner;  // of intermediate results; NULL: an input's
 } term_t;
 
 typedef struct einsum {
@@ -214,8 +216,8 @@ static bool walk_next(walk_t* w) {
   return false;
 }
 
-// Writes the term's elements in the order of `labels`, summed over its other labels (in the order of
-// label numbers). Labels that it lacks repeat.
+// Writes the term's elements in the order of `labels`, summed over its other labels (in the order
+// of label numbers). Labels that it lacks repeat.
 static void collect(const einsum_t* e, const term_t* t, int n, const int* labels, void* out) {
   bool kept[LABELS] = {false};
   walk_t outer = {0}, inner = {0};
@@ -285,8 +287,8 @@ static bool split_labels(const einsum_t* e, const term_t* a, const term_t* b, co
 }
 
 // The term as a contiguous tensor whose labels are those of two kinds behind the batch's.
-static assay_status_t collect_matrix(const einsum_t* e, const term_t* t, const split_t* s, int first,
-                                     int second, assay_tensor_t** out) {
+static assay_status_t collect_matrix(const einsum_t* e, const term_t* t, const split_t* s,
+                                     int first, int second, assay_tensor_t** out) {
   int n = 0, labels[LABELS];
   for (int k = 0; k < s->n[BATCH]; k++) labels[n++] = s->labels[BATCH][k];
   for (int k = 0; k < s->n[first]; k++) labels[n++] = s->labels[first][k];
@@ -431,7 +433,10 @@ static void einsum_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = terms * (double)(c->n_in > 1 ? 2 * (c->n_in - 1) : 1);
 }
 
-const assay_op_t assay_ops_einsum[] = {
-    {.domain = "", .name = "Einsum", .since = 12, .infer = einsum_infer, .eval = einsum_eval,
-     .cost = einsum_cost},
-    {0}};
+const assay_op_t assay_ops_einsum[] = {{.domain = "",
+                                        .name = "Einsum",
+                                        .since = 12,
+                                        .infer = einsum_infer,
+                                        .eval = einsum_eval,
+                                        .cost = einsum_cost},
+                                       {0}};

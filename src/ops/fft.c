@@ -6,8 +6,8 @@
 #include "base/alloc.h"
 
 // Lengths whose prime factors are small go through Cooley and Tukey's algorithm with a plain
-// transform for each factor; others become a convolution of a length that is a power of two (Bluestein
-// 1970).
+// transform for each factor; others become a convolution of a length that is a power of two
+// (Bluestein 1970).
 enum { LARGEST_FACTOR = 61, MAX_FACTORS = 64 };
 
 typedef struct cplx {
@@ -19,12 +19,12 @@ struct assay_fft {
   int64_t n;
   int n_factors;
   int64_t factors[MAX_FACTORS];
-  cplx_t* roots;        // exp(-+ 2 pi i j / n)
+  cplx_t* roots;  // exp(-+ 2 pi i j / n)
   // Bluestein's: NULL and 0 otherwise.
   assay_fft_t *forward, *backward;  // of length m
   int64_t m;
-  cplx_t* chirp;        // exp(-+ pi i j^2 / n)
-  cplx_t* filter;       // transform of the conjugate chirp, repeated, over m
+  cplx_t* chirp;   // exp(-+ pi i j^2 / n)
+  cplx_t* filter;  // transform of the conjugate chirp, repeated, over m
 };
 
 // ---- arithmetic -------------------------------------------------------------------------------
@@ -52,7 +52,8 @@ static cplx_t root(const assay_eval_t* c, int64_t j, int64_t n, double sign) {
 
 // ---- Cooley and Tukey -------------------------------------------------------------------------
 
-// y[0..n) = transform of x[0], x[stride], ... where n is the product of the factors from `level` on.
+// y[0..n) = transform of x[0], x[stride], ... where n is the product of the factors from `level`
+// on.
 static void transform(const assay_fft_t* f, int level, int64_t n, const cplx_t* x, int64_t stride,
                       cplx_t* y) {
   if (n == 1) {
@@ -102,8 +103,8 @@ static assay_status_t make_chirp(assay_fft_t* f, double sign) {
   if (!st) st = assay_fft_create(f->c, f->m, false, &f->forward);
   if (!st) st = assay_fft_create(f->c, f->m, true, &f->backward);
   for (int64_t j = 0; !st && j < f->n; j++) {
-    f->chirp[j] = root(f->c, (int64_t)((uint64_t)j * (uint64_t)j % (2 * (uint64_t)f->n)), 2 * f->n,
-                       sign);
+    f->chirp[j] =
+        root(f->c, (int64_t)((uint64_t)j * (uint64_t)j % (2 * (uint64_t)f->n)), 2 * f->n, sign);
     wave[j] = (cplx_t){f->chirp[j].re, -f->chirp[j].im};
     if (j > 0) wave[f->m - j] = wave[j];
   }
@@ -127,8 +128,7 @@ static void run_chirp(const assay_fft_t* f, const cplx_t* x, cplx_t* y, cplx_t* 
 
 // ---- interface --------------------------------------------------------------------------------
 
-assay_status_t assay_fft_create(const assay_eval_t* c, int64_t n, bool inverse,
-                                assay_fft_t** out) {
+assay_status_t assay_fft_create(const assay_eval_t* c, int64_t n, bool inverse, assay_fft_t** out) {
   assay_fft_t* f = NULL;
   ASSAY_TRY(ASSAY_NEW(&f));
   f->c = c;

@@ -44,12 +44,12 @@ static assay_status_t flex_infer(assay_infer_t* c) {
        (assay_dim_differ(q.dims[0], k.dims[0]) || assay_dim_differ(q.dims[3], k.dims[3]))) ||
       (k.known && v.known &&
        (assay_dim_differ(k.dims[1], v.dims[1]) || assay_dim_differ(k.dims[2], v.dims[2])))) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "Q %s, K %s and V %s do not fit: expected [B, Hq, L, E], [B, H, S, E] and "
-                            "[B, H, S, Ev]",
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)),
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)),
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 2)));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "Q %s, K %s and V %s do not fit: expected [B, Hq, L, E], [B, H, S, E] and "
+        "[B, H, S, Ev]",
+        ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)),
+        ASSAY_VALTYPE_TEXT(assay_infer_type(c, 2)));
   }
   assay_shape_t scores = q, y = q;
   scores.known = q.known && k.known;
@@ -71,8 +71,8 @@ static assay_status_t modify(assay_eval_t* c, const char* attr, assay_tensor_t**
   assay_status_t st = assay_tensor_widen(made, &wide);
   assay_tensor_release(made);
   if (st) return st;
-  bool same = wide->kind == ASSAY_KIND_TENSOR && wide->store == ASSAY_STORE_F64 &&
-              wide->rank == (*t)->rank;
+  bool same =
+      wide->kind == ASSAY_KIND_TENSOR && wide->store == ASSAY_STORE_F64 && wide->rank == (*t)->rank;
   for (int i = 0; same && i < wide->rank; i++) same = wide->dims[i] == (*t)->dims[i];
   if (!same) {
     st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -132,10 +132,11 @@ static assay_status_t flex_eval(assay_eval_t* c) {
       k->dims[0] != v->dims[0] || q->dims[3] != k->dims[3] || k->dims[1] != v->dims[1] ||
       k->dims[2] != v->dims[2] ||
       (k->dims[1] > 0 ? q->dims[1] % k->dims[1] != 0 : q->dims[1] != 0)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "Q %s, K %s and V %s do not fit: expected [B, Hq, L, E], [B, H, S, E] and "
-                            "[B, H, S, Ev] with Hq a multiple of H",
-                            ASSAY_DIMS_TEXT(q), ASSAY_DIMS_TEXT(k), ASSAY_DIMS_TEXT(v));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "Q %s, K %s and V %s do not fit: expected [B, Hq, L, E], [B, H, S, E] and "
+        "[B, H, S, Ev] with Hq a multiple of H",
+        ASSAY_DIMS_TEXT(q), ASSAY_DIMS_TEXT(k), ASSAY_DIMS_TEXT(v));
   }
   const int64_t size = q->dims[3], kv_len = k->dims[2], v_size = v->dims[3];
   const int64_t score_dims[4] = {q->dims[0], q->dims[1], q->dims[2], kv_len};
@@ -177,7 +178,11 @@ static void flex_cost(const assay_eval_t* c, assay_cost_t* out) {
                (2.0 * (double)q->dims[3] + 2.0 * (double)v->dims[3] + 6.0);
 }
 
-const assay_op_t assay_ops_flex_attention[] = {
-    {.domain = "ai.onnx.preview", .name = "FlexAttention", .since = 1, .flags = ASSAY_OP_CONTROL,
-     .infer = flex_infer, .eval = flex_eval, .cost = flex_cost},
-    {0}};
+const assay_op_t assay_ops_flex_attention[] = {{.domain = "ai.onnx.preview",
+                                                .name = "FlexAttention",
+                                                .since = 1,
+                                                .flags = ASSAY_OP_CONTROL,
+                                                .infer = flex_infer,
+                                                .eval = flex_eval,
+                                                .cost = flex_cost},
+                                               {0}};

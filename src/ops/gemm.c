@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "ops/gemm_fma.h"
 
-// An output is cut into tiles, a product's sum into panels of K_PANEL terms; both depend on m, n and
-// k alone, and so do the bits of the result. A job is one tile of one matrix of the batch.
+// An output is cut into tiles, a product's sum into panels of K_PANEL terms; both depend on m, n
+// and k alone, and so do the bits of the result. A job is one tile of one matrix of the batch.
 enum { TILE = 256, VECTOR_TILE = 1024, K_PANEL = 512 };
 
 typedef struct product {
@@ -20,7 +20,7 @@ typedef struct product {
   const assay_matrix_t *a, *b;
   const assay_gemm_batch_t* batch;  // NULL: one product
   double* out;
-  int64_t out_i, out_j;             // strides of the output
+  int64_t out_i, out_j;  // strides of the output
   bool add;
   int64_t tile_m, tile_n;
 } product_t;
@@ -221,8 +221,8 @@ static void pack_panels(const assay_matrix_t* x, int64_t across, int64_t n, int6
   }
 }
 
-// Runs one register block over a panel, its sums kept in the output between panels (they are floats,
-// so the doubles there hold them exactly).
+// Runs one register block over a panel, its sums kept in the output between panels (they are
+// floats, so the doubles there hold them exactly).
 static void block_f32(const job_t* job, const assay_fma_kernels_t* f, int64_t i0, int64_t j0,
                       int64_t k, bool fresh, const float* a, const float* b) {
   const product_t* p = job->p;
@@ -366,17 +366,17 @@ static assay_status_t run(product_t* p) {
   return failed ? assay_status_no_memory() : NULL;
 }
 
-// The emulated kernels are wide in n: a tall, narrow product runs as its transpose (a product of two
-// numbers does not mind their order).
+// The emulated kernels are wide in n: a tall, narrow product runs as its transpose (a product of
+// two numbers does not mind their order).
 static assay_status_t run_either_way(product_t* p) {
   if (p->c->arith == ASSAY_ARITH_F64) {
     assay_gemm_prepare();
     return run(p);
   }
   if (p->n >= p->m || p->n >= ASSAY_FMA_MAX_NR) return run(p);
-  const assay_matrix_t a = {p->b->data, p->b->store, p->b->type,
+  const assay_matrix_t a = {p->b->data,   p->b->store,      p->b->type,
                             p->b->offset, p->b->col_stride, p->b->row_stride};
-  const assay_matrix_t b = {p->a->data, p->a->store, p->a->type,
+  const assay_matrix_t b = {p->a->data,   p->a->store,      p->a->type,
                             p->a->offset, p->a->col_stride, p->a->row_stride};
   const assay_gemm_batch_t batch = {p->batch ? p->batch->n : 1,
                                     p->batch ? p->batch->b_offsets : NULL,
@@ -390,17 +390,33 @@ static assay_status_t run_either_way(product_t* p) {
 }
 
 assay_status_t assay_gemm(const assay_eval_t* c, int64_t m, int64_t n, int64_t k,
-                          const assay_matrix_t* a, const assay_matrix_t* b, double* out,
-                          int64_t ld, bool add) {
-  product_t p = {.c = c, .m = m, .n = n, .k = k, .a = a, .b = b, .out = out, .out_i = ld,
-                 .out_j = 1, .add = add};
+                          const assay_matrix_t* a, const assay_matrix_t* b, double* out, int64_t ld,
+                          bool add) {
+  product_t p = {.c = c,
+                 .m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a,
+                 .b = b,
+                 .out = out,
+                 .out_i = ld,
+                 .out_j = 1,
+                 .add = add};
   return run_either_way(&p);
 }
 
 assay_status_t assay_gemm_batched(const assay_eval_t* c, int64_t m, int64_t n, int64_t k,
                                   const assay_matrix_t* a, const assay_matrix_t* b,
                                   const assay_gemm_batch_t* batch, double* out) {
-  product_t p = {.c = c, .m = m, .n = n, .k = k, .a = a, .b = b, .batch = batch, .out = out,
-                 .out_i = n, .out_j = 1};
+  product_t p = {.c = c,
+                 .m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a,
+                 .b = b,
+                 .batch = batch,
+                 .out = out,
+                 .out_i = n,
+                 .out_j = 1};
   return run_either_way(&p);
 }

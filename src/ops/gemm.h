@@ -24,8 +24,8 @@ typedef struct assay_matrix {
 // parallel region (then it runs on the calling thread alone).
 // Errors: NO_MEMORY.
 assay_status_t assay_gemm(const assay_eval_t* c, int64_t m, int64_t n, int64_t k,
-                          const assay_matrix_t* a, const assay_matrix_t* b, double* out,
-                          int64_t ld, bool add) ASSAY_MUST_USE;
+                          const assay_matrix_t* a, const assay_matrix_t* b, double* out, int64_t ld,
+                          bool add) ASSAY_MUST_USE;
 
 // Whole tensors as stacks of matrices: out[batch, m, n] with a broadcast over the leading dims, as
 // MatMul does. batch offsets in elements are given by the caller.

@@ -25,9 +25,11 @@ static void row_portable(int64_t n, double a, const double* b, const double* s, 
   for (int64_t j = 0; j < n; j++) y[j] = fma(a, b[j], s[j]);
 }
 
-static const assay_fma_kernels_t portable = {
-    .name = "portable", .mr = PORTABLE_MR, .nr = PORTABLE_NR,
-    .block = block_portable, .row = row_portable};
+static const assay_fma_kernels_t portable = {.name = "portable",
+                                             .mr = PORTABLE_MR,
+                                             .nr = PORTABLE_NR,
+                                             .block = block_portable,
+                                             .row = row_portable};
 
 // ---- x86 --------------------------------------------------------------------------------------
 
@@ -108,14 +110,14 @@ TARGET_AVX512 static void row_avx512(int64_t n, double a, const double* b, const
   const __m512d x = _mm512_set1_pd(a);
   for (int64_t j = 0; j < n; j += 8) {
     const __mmask8 some = n - j < 8 ? (__mmask8)((1u << (n - j)) - 1) : (__mmask8)0xff;
-    const __m512d r = _mm512_fmadd_pd(x, _mm512_maskz_loadu_pd(some, b + j),
-                                      _mm512_maskz_loadu_pd(some, s + j));
+    const __m512d r =
+        _mm512_fmadd_pd(x, _mm512_maskz_loadu_pd(some, b + j), _mm512_maskz_loadu_pd(some, s + j));
     _mm512_mask_storeu_pd(y + j, some, r);
   }
 }
 
-static const assay_fma_kernels_t avx512 = {.name = "avx512", .mr = AVX512_MR, .nr = AVX512_NR,
-                                           .block = block_avx512, .row = row_avx512};
+static const assay_fma_kernels_t avx512 = {
+    .name = "avx512", .mr = AVX512_MR, .nr = AVX512_NR, .block = block_avx512, .row = row_avx512};
 #endif
 
 // ---- choice -----------------------------------------------------------------------------------

@@ -227,13 +227,12 @@ static assay_status_t cdist_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, 1, 2, 2));
   const assay_shape_t a = assay_infer_shape(c, 0), b = assay_infer_shape(c, 1);
   if (a.known && b.known && assay_dim_differ(a.dims[1], b.dims[1])) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "A is %s, B is %s; expected points of the same dimension",
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)),
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT, "A is %s, B is %s; expected points of the same dimension",
+        ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)));
   }
-  const assay_shape_t y = {.known = true, .rank = 2,
-                           .dims = {a.known ? a.dims[0] : NULL, b.known ? b.dims[0] : NULL}};
+  const assay_shape_t y = {
+      .known = true, .rank = 2, .dims = {a.known ? a.dims[0] : NULL, b.known ? b.dims[0] : NULL}};
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
 }
 
@@ -275,12 +274,24 @@ static void cdist_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_linear_algebra[] = {
-    {.domain = "", .name = "Det", .since = 11, .infer = det_infer, .eval = det_eval,
+    {.domain = "",
+     .name = "Det",
+     .since = 11,
+     .infer = det_infer,
+     .eval = det_eval,
      .cost = det_cost},
-    {.domain = "com.microsoft", .name = "Inverse", .since = 1, .infer = inverse_infer,
-     .eval = inverse_eval, .cost = inverse_cost,
+    {.domain = "com.microsoft",
+     .name = "Inverse",
+     .since = 1,
+     .infer = inverse_infer,
+     .eval = inverse_eval,
+     .cost = inverse_cost,
      .schema = "X:T -> Y:T | | T=float16 float double"},
-    {.domain = "com.microsoft", .name = "CDist", .since = 1, .infer = cdist_infer,
-     .eval = cdist_eval, .cost = cdist_cost,
+    {.domain = "com.microsoft",
+     .name = "CDist",
+     .since = 1,
+     .infer = cdist_infer,
+     .eval = cdist_eval,
+     .cost = cdist_cost,
      .schema = "A:T, B:T -> C:T | metric:s=sqeuclidean | T=float double"},
     {0}};

@@ -74,11 +74,10 @@ static assay_status_t check_gates(const assay_eval_t* c, linear_t* l) {
                             rule);
   }
   if (l->gated != assay_eval_has(c, DECAY) || l->delta != assay_eval_has(c, BETA)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "update_rule '%s' %s decay and %s beta; found %s and %s", rule,
-                            l->gated ? "needs" : "forbids", l->delta ? "needs" : "forbids",
-                            assay_eval_has(c, DECAY) ? "it" : "none",
-                            assay_eval_has(c, BETA) ? "it" : "none");
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT, "update_rule '%s' %s decay and %s beta; found %s and %s",
+        rule, l->gated ? "needs" : "forbids", l->delta ? "needs" : "forbids",
+        assay_eval_has(c, DECAY) ? "it" : "none", assay_eval_has(c, BETA) ? "it" : "none");
   }
   if (l->gated) {
     ASSAY_TRY(check_packed(c, "decay", DECAY, l->kv_heads, &l->decay_width));
@@ -101,8 +100,8 @@ static assay_status_t check_gates(const assay_eval_t* c, linear_t* l) {
   return NULL;
 }
 
-// One step of one head's state s [d_k, d_v]; `write` has room for d_v numbers. Sums run over the key
-// channels in order.
+// One step of one head's state s [d_k, d_v]; `write` has room for d_v numbers. Sums run over the
+// key channels in order.
 static void step(const assay_eval_t* c, const linear_t* l, int64_t b, int64_t h, int64_t t,
                  double* s, double* write) {
   const int64_t at = b * l->length + t, d_v = l->d_v;
@@ -209,7 +208,10 @@ static void linear_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8.0 * (double)c->in[QUERY]->size / (double)heads * (double)c->in[VALUE]->dims[2];
 }
 
-const assay_op_t assay_ops_linear_attention[] = {
-    {.domain = "", .name = "LinearAttention", .since = 27, .infer = linear_infer,
-     .eval = linear_eval, .cost = linear_cost},
-    {0}};
+const assay_op_t assay_ops_linear_attention[] = {{.domain = "",
+                                                  .name = "LinearAttention",
+                                                  .since = 27,
+                                                  .infer = linear_infer,
+                                                  .eval = linear_eval,
+                                                  .cost = linear_cost},
+                                                 {0}};

@@ -1,5 +1,5 @@
-// Comparisons, logic and bits of two broadcast tensors: Equal Less LessOrEqual Greater GreaterOrEqual
-// And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift.
+// Comparisons, logic and bits of two broadcast tensors: Equal Less LessOrEqual Greater
+// GreaterOrEqual And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift.
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
@@ -13,11 +13,12 @@ typedef struct logic {
   const assay_tensor_t *a, *b;
   assay_tensor_t* z;
   relation_t relation;
-  int bits;         // of BitShift's type
+  int bits;  // of BitShift's type
   bool to_the_left;
 } logic_t;
 
-// ---- comparisons ----------------------------------------------------------------------------------
+// ---- comparisons
+// ----------------------------------------------------------------------------------
 
 static void compare_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const logic_t* p = user;
@@ -53,7 +54,8 @@ static void equal_strings_span(const void* user, int64_t n, const int64_t* at,
   }
 }
 
-// ---- logic and bits -------------------------------------------------------------------------------
+// ---- logic and bits
+// -------------------------------------------------------------------------------
 
 __attribute__((always_inline)) static inline void span_bits(const logic_t* p, int64_t n,
                                                             const int64_t* at, const int64_t* step,
@@ -97,7 +99,8 @@ static void shift_span(const void* user, int64_t n, const int64_t* at, const int
   assay_wrap_n(p->z->type, z, n);
 }
 
-// ---- evaluation -----------------------------------------------------------------------------------
+// ---- evaluation
+// -----------------------------------------------------------------------------------
 
 static assay_status_t check_stores(const assay_eval_t* c, bool integers_only, bool strings_too) {
   const assay_tensor_t *a = c->in[0], *b = c->in[1];
@@ -105,10 +108,9 @@ static assay_status_t check_stores(const assay_eval_t* c, bool integers_only, bo
               (a->store == ASSAY_STORE_I64 || (a->store == ASSAY_STORE_F64 && !integers_only) ||
                (a->store == ASSAY_STORE_STR && strings_too));
   if (fits) return NULL;
-  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                          "inputs are %s and %s tensors; it takes two of one type%s",
-                          assay_type_name(a->type), assay_type_name(b->type),
-                          integers_only ? ", integer or bool" : "");
+  return ASSAY_NODE_ERROR(
+      c->node, ASSAY_INVALID_ARGUMENT, "inputs are %s and %s tensors; it takes two of one type%s",
+      assay_type_name(a->type), assay_type_name(b->type), integers_only ? ", integer or bool" : "");
 }
 
 static assay_status_t run(assay_eval_t* c, assay_span_fn* f, logic_t p, assay_type_t out) {
@@ -211,7 +213,8 @@ static assay_status_t shift_eval(assay_eval_t* c) {
   return run(c, shift_span, p, c->in[0]->type);
 }
 
-// ---- inference ------------------------------------------------------------------------------------
+// ---- inference
+// ------------------------------------------------------------------------------------
 
 static assay_status_t legacy_infer(assay_infer_t* c) {
   return assay_infer_legacy_broadcast(c, ASSAY_TYPE_BOOL);
@@ -241,9 +244,11 @@ static assay_status_t shift_infer(assay_infer_t* c) {
   return assay_infer_broadcasts(c);
 }
 
-#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL)                                                  \
-  {.domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .discrete = DISCRETE, \
-   .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost}
+#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL)                                                    \
+  {                                                                                                \
+    .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .discrete = DISCRETE, \
+    .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost                                     \
+  }
 
 const assay_op_t assay_ops_logic[] = {
     // -1: attributes axis and broadcast.

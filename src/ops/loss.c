@@ -6,8 +6,8 @@
 
 // ---- inference --------------------------------------------------------------------------------
 
-// Scores are [N, C, d...], targets [N, d...], weights [C]; the loss is like the targets, or a scalar
-// after a reduction.
+// Scores are [N, C, d...], targets [N, d...], weights [C]; the loss is like the targets, or a
+// scalar after a reduction.
 static assay_status_t loss_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, 0, 2, ASSAY_MAX_RANK));
   ASSAY_TRY(assay_infer_want_rank(c, 1, 1, ASSAY_MAX_RANK - 1));
@@ -112,15 +112,16 @@ static assay_status_t eval_loss(assay_eval_t* c, const loss_t* l, const double* 
   return NULL;
 }
 
-// Source: ONNX NegativeLogLikelihoodLoss 12, 13, 22. An ignored target has weight 0, also in the mean
-// without weights.
+// Source: ONNX NegativeLogLikelihoodLoss 12, 13, 22. An ignored target has weight 0, also in the
+// mean without weights.
 static assay_status_t nll_eval(assay_eval_t* c) {
   loss_t l;
   ASSAY_TRY(read_loss(c, &l));
   return eval_loss(c, &l, assay_f64(l.x));
 }
 
-// Source: ONNX SoftmaxCrossEntropyLoss 12, 13: the loss above of LogSoftmax(scores) over the classes.
+// Source: ONNX SoftmaxCrossEntropyLoss 12, 13: the loss above of LogSoftmax(scores) over the
+// classes.
 static assay_status_t cross_entropy_eval(assay_eval_t* c) {
   loss_t l;
   ASSAY_TRY(read_loss(c, &l));
@@ -142,9 +143,16 @@ static void loss_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (assay_eval_has(c, 0)) out->flops = 5.0 * (double)c->in[0]->size;
 }
 
-const assay_op_t assay_ops_loss[] = {
-    {.domain = "", .name = "NegativeLogLikelihoodLoss", .since = 12, .infer = loss_infer,
-     .eval = nll_eval, .cost = loss_cost},
-    {.domain = "", .name = "SoftmaxCrossEntropyLoss", .since = 12, .infer = loss_infer,
-     .eval = cross_entropy_eval, .cost = loss_cost},
-    {0}};
+const assay_op_t assay_ops_loss[] = {{.domain = "",
+                                      .name = "NegativeLogLikelihoodLoss",
+                                      .since = 12,
+                                      .infer = loss_infer,
+                                      .eval = nll_eval,
+                                      .cost = loss_cost},
+                                     {.domain = "",
+                                      .name = "SoftmaxCrossEntropyLoss",
+                                      .since = 12,
+                                      .infer = loss_infer,
+                                      .eval = cross_entropy_eval,
+                                      .cost = loss_cost},
+                                     {0}};

@@ -49,8 +49,8 @@ static assay_status_t gemm_infer_with(assay_infer_t* c, bool may_broadcast) {
   ASSAY_TRY(assay_infer_want_rank(c, 0, 2, 2));
   ASSAY_TRY(assay_infer_want_rank(c, 1, 2, 2));
   assay_shape_t y;
-  ASSAY_TRY(assay_matmul_shape(c, 0, gemm_form(c->node, "transA"), 1, gemm_form(c->node, "transB"),
-                               &y));
+  ASSAY_TRY(
+      assay_matmul_shape(c, 0, gemm_form(c->node, "transA"), 1, gemm_form(c->node, "transB"), &y));
   const assay_shape_t z = assay_infer_has(c, 2) ? assay_infer_shape(c, 2) : (assay_shape_t){0};
   for (int i = 0; y.known && z.known && i < z.rank; i++) {
     const int at = 2 - z.rank + i;
@@ -156,14 +156,29 @@ static assay_status_t gemm_eval_1(assay_eval_t* c) {
 
 static void gemm_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_matmul_cost(c, 0, gemm_form(c->node, "transA"), 1, gemm_form(c->node, "transB"), out);
-  if (assay_eval_has(c, 2) && c->n_out > 0 && c->out[0]) out->flops += 2.0 * (double)c->out[0]->size;
+  if (assay_eval_has(c, 2) && c->n_out > 0 && c->out[0])
+    out->flops += 2.0 * (double)c->out[0]->size;
 }
 
-const assay_op_t assay_ops_matmul[] = {
-    {.domain = "", .name = "MatMul", .since = 1, .flags = ASSAY_OP_PACKED, .infer = matmul_infer,
-     .eval = matmul_eval, .cost = matmul_cost},
-    {.domain = "", .name = "Gemm", .since = 1, .flags = ASSAY_OP_PACKED, .infer = gemm_infer_1,
-     .eval = gemm_eval_1, .cost = gemm_cost},
-    {.domain = "", .name = "Gemm", .since = 7, .flags = ASSAY_OP_PACKED, .infer = gemm_infer, .eval = gemm_eval,
-     .cost = gemm_cost},
-    {0}};
+const assay_op_t assay_ops_matmul[] = {{.domain = "",
+                                        .name = "MatMul",
+                                        .since = 1,
+                                        .flags = ASSAY_OP_PACKED,
+                                        .infer = matmul_infer,
+                                        .eval = matmul_eval,
+                                        .cost = matmul_cost},
+                                       {.domain = "",
+                                        .name = "Gemm",
+                                        .since = 1,
+                                        .flags = ASSAY_OP_PACKED,
+                                        .infer = gemm_infer_1,
+                                        .eval = gemm_eval_1,
+                                        .cost = gemm_cost},
+                                       {.domain = "",
+                                        .name = "Gemm",
+                                        .since = 7,
+                                        .flags = ASSAY_OP_PACKED,
+                                        .infer = gemm_infer,
+                                        .eval = gemm_eval,
+                                        .cost = gemm_cost},
+                                       {0}};

@@ -15,8 +15,8 @@ typedef struct assay_matmul {
   int64_t m, n, k, batch;
   int rank;  // of the output
   int64_t dims[ASSAY_MAX_RANK];
-  assay_matrix_t a, b;               // of the first element of the batch
-  int64_t *a_offsets, *b_offsets;    // `batch` of each; NULL where the output has no elements
+  assay_matrix_t a, b;             // of the first element of the batch
+  int64_t *a_offsets, *b_offsets;  // `batch` of each; NULL where the output has no elements
 } assay_matmul_t;
 
 // Shapes and strides of a x b; 1-D operands are a row (a) or a column (b) whose dimension is not in
@@ -26,8 +26,8 @@ assay_status_t assay_matmul_init(const assay_eval_t* c, const assay_tensor_t* a,
                                  assay_matmul_form_t b_form, assay_matmul_t* out) ASSAY_MUST_USE;
 void assay_matmul_deinit(assay_matmul_t* p);
 
-// The product of float operands (assay_gemm's arithmetic) and of canonical integers (modulo 2^64, to
-// be wrapped to a type by the caller).
+// The product of float operands (assay_gemm's arithmetic) and of canonical integers (modulo 2^64,
+// to be wrapped to a type by the caller).
 assay_status_t assay_matmul_f64(const assay_eval_t* c, const assay_matmul_t* p,
                                 double* out) ASSAY_MUST_USE;
 void assay_matmul_i64(const assay_matmul_t* p, int64_t* out);

@@ -15,7 +15,7 @@ typedef struct blocks blocks_t;
 struct blocks {
   const assay_eval_t* c;
   int64_t n, k;
-  const uint8_t* data;     // as the operator lays them out
+  const uint8_t* data;  // as the operator lays them out
   const double* scales;
   int64_t block, per_row;  // weights in a block, blocks in a row
   int bits;
@@ -23,8 +23,8 @@ struct blocks {
   const uint8_t* zero_bits;
   int64_t zero_row_bytes;
   const double* zeros;
-  const int64_t* groups;   // the block of each of k weights; NULL: in order
-  const double* table;     // values of 4-bit codes
+  const int64_t* groups;  // the block of each of k weights; NULL: in order
+  const double* table;    // values of 4-bit codes
   int64_t blob_bytes;
   // Makes the weights of row j: w[0..k).
   void (*make_row)(const blocks_t* b, int64_t j, double* w);
@@ -97,18 +97,16 @@ static assay_status_t infer_columns(assay_infer_t* c, const assay_dim_t* inner,
   if (!y.known) return assay_infer_set(c, 0, assay_infer_elem(c, 0), NULL);
   if (assay_dim_differ(y.dims[y.rank - 1], inner)) {
     char wanted[64];
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "A is %s; expected a last dimension of %s",
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)),
-                            assay_dim_text(inner, wanted, sizeof wanted));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT, "A is %s; expected a last dimension of %s",
+        ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)), assay_dim_text(inner, wanted, sizeof wanted));
   }
   y.dims[y.rank - 1] = columns;
   return assay_infer_set(c, 0, assay_infer_elem(c, 0), &y);
 }
 
 // N, K and block_size: sane and not so large that products of them overflow.
-static assay_status_t read_sizes(const assay_node_t* node, int64_t* n, int64_t* k,
-                                 int64_t* block) {
+static assay_status_t read_sizes(const assay_node_t* node, int64_t* n, int64_t* k, int64_t* block) {
   *n = assay_attr_i64(node, "N", 0);
   *k = assay_attr_i64(node, "K", 0);
   *block = assay_attr_i64(node, "block_size", 0);
@@ -117,10 +115,11 @@ static assay_status_t read_sizes(const assay_node_t* node, int64_t* n, int64_t* 
       (*block & (*block - 1)) == 0) {
     return NULL;
   }
-  return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                          "N is %lld, K %lld, block_size %lld; expected positive sizes and a power of "
-                          "two of at least 16",
-                          (long long)*n, (long long)*k, (long long)*block);
+  return ASSAY_NODE_ERROR(
+      node, ASSAY_INVALID_ARGUMENT,
+      "N is %lld, K %lld, block_size %lld; expected positive sizes and a power of "
+      "two of at least 16",
+      (long long)*n, (long long)*k, (long long)*block);
 }
 
 static assay_status_t wrong_size(const assay_eval_t* c, const char* name, const assay_tensor_t* t,
@@ -210,8 +209,7 @@ static assay_status_t add_bias(const assay_eval_t* c, int64_t n, assay_tensor_t*
 
 // Source: com.microsoft MatMulNBits 1. accuracy_level only permits less; it is not used.
 static assay_status_t nbits_eval(assay_eval_t* c) {
-  blocks_t b = {.c = c, .make_row = nbits_row,
-                .bits = (int)assay_attr_i64(c->node, "bits", 4)};
+  blocks_t b = {.c = c, .make_row = nbits_row, .bits = (int)assay_attr_i64(c->node, "bits", 4)};
   ASSAY_TRY(read_sizes(c->node, &b.n, &b.k, &b.block));
   if (assay_attr_i64(c->node, "bits", 4) < 1 || assay_attr_i64(c->node, "bits", 4) > 8 ||
       assay_attr_i64(c->node, "weight_prepacked", 0) != 0) {
@@ -243,11 +241,22 @@ static assay_status_t nbits_eval(assay_eval_t* c) {
 static const double fp4_values[16] = {
     0.0f,  5.208333333e-03f,  0.66666667f,  1.0f,  0.33333333f,  0.5f,  0.16666667f,  0.25f,
     -0.0f, -5.208333333e-03f, -0.66666667f, -1.0f, -0.33333333f, -0.5f, -0.16666667f, -0.25f};
-static const double nf4_values[16] = {
-    -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
-    -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
-    0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f,
-    0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f};
+static const double nf4_values[16] = {-1.0f,
+                                      -0.6961928009986877f,
+                                      -0.5250730514526367f,
+                                      -0.39491748809814453f,
+                                      -0.28444138169288635f,
+                                      -0.18477343022823334f,
+                                      -0.09105003625154495f,
+                                      0.0f,
+                                      0.07958029955625534f,
+                                      0.16093020141124725f,
+                                      0.24611230194568634f,
+                                      0.33791524171829224f,
+                                      0.44070982933044434f,
+                                      0.5626170039176941f,
+                                      0.7229568362236023f,
+                                      1.0f};
 
 // Blocks run over the flat [N, K] weights; the first of two codes is in a byte's high half.
 static void bnb4_row(const blocks_t* b, int64_t j, double* w) {

@@ -6,7 +6,8 @@
 #include "ops/families.h"
 #include "ops/matmul.h"
 
-static assay_matmul_form_t form_of(const assay_node_t* n, const char* swap, const char* rows_first) {
+static assay_matmul_form_t form_of(const assay_node_t* n, const char* swap,
+                                   const char* rows_first) {
   return (assay_matmul_form_t){.swap = assay_attr_i64(n, swap, 0) != 0,
                                .rows_first = assay_attr_i64(n, rows_first, 0) != 0};
 }
@@ -27,7 +28,8 @@ static assay_status_t read_activation(const assay_node_t* n, assay_activation_t*
   return NULL;
 }
 
-static void apply_activation(const assay_eval_t* c, const assay_activation_t* a, assay_tensor_t* y) {
+static void apply_activation(const assay_eval_t* c, const assay_activation_t* a,
+                             assay_tensor_t* y) {
   for (int64_t i = 0; i < y->size; i++) {
     assay_f64(y)[i] = assay_activate(c, a, assay_f64(y)[i]);
   }
@@ -49,8 +51,8 @@ static assay_status_t fused_product(assay_eval_t* c, assay_tensor_t** out) {
                               form_of(c->node, "transB", "transBatchB"), &p));
   assay_tensor_t* y = NULL;
   const double alpha = assay_attr_f64(c->node, "alpha", 1);
-  assay_status_t st = assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[1]->type), p.rank,
-                                        p.dims, &y);
+  assay_status_t st =
+      assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[1]->type), p.rank, p.dims, &y);
   if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
   for (int64_t i = 0; !st && alpha != 1 && i < y->size; i++) {
     assay_f64(y)[i] = assay_acc(c, alpha * assay_f64(y)[i]);
@@ -117,9 +119,7 @@ static assay_status_t gemm_shape(assay_infer_t* c, assay_type_t type) {
   return assay_infer_set(c, 0, type, y.known ? &y : NULL);
 }
 
-static assay_status_t gemm_infer(assay_infer_t* c) {
-  return gemm_shape(c, assay_infer_elem(c, 0));
-}
+static assay_status_t gemm_infer(assay_infer_t* c) { return gemm_shape(c, assay_infer_elem(c, 0)); }
 
 // y = factor * A' B' + beta * C.
 static assay_status_t gemm_product(assay_eval_t* c, assay_type_t type, double factor, double beta,
@@ -240,20 +240,18 @@ static void gemm_cost(const assay_eval_t* c, assay_cost_t* out) {
 #define ACTIVATION_ATTRS "activation_alpha:f, activation_beta:f, activation_gamma:f"
 
 const assay_op_t assay_ops_matmul_fused[] = {
-    {MS, .name = "FusedMatMul", .flags = ASSAY_OP_PACKED, .infer = fused_infer,
-     .eval = fused_eval, .cost = fused_cost,
-     .schema = "A:T, B:T -> Y:T | " BATCH_ATTRS " | T=FLOAT"},
+    {MS, .name = "FusedMatMul", .flags = ASSAY_OP_PACKED, .infer = fused_infer, .eval = fused_eval,
+     .cost = fused_cost, .schema = "A:T, B:T -> Y:T | " BATCH_ATTRS " | T=FLOAT"},
     {MS, .name = "TransposeMatMul", .flags = ASSAY_OP_PACKED, .infer = fused_infer,
      .eval = fused_eval, .cost = fused_cost,
      .schema = "A:T, B:T -> Y:T | " MATMUL_ATTRS " | T=FLOAT"},
     {MS, .name = "FusedMatMulActivation", .flags = ASSAY_OP_PACKED, .infer = fused_infer,
      .eval = fused_activation_eval, .cost = fused_cost,
-     .schema = "A:T, B:T -> Y:T | " BATCH_ATTRS ", activation:s!, activation_axis:i, "
-               ACTIVATION_ATTRS " | T=FLOAT"},
+     .schema = "A:T, B:T -> Y:T | " BATCH_ATTRS
+               ", activation:s!, activation_axis:i, " ACTIVATION_ATTRS " | T=FLOAT"},
     {MS, .name = "SparseToDenseMatMul", .infer = fused_infer, .eval = sparse_eval,
      .cost = fused_cost,
-     .schema = "A:T, B:T -> Y:T | " MATMUL_ATTRS
-               " | T=float double int64 int32 uint64 uint32"},
+     .schema = "A:T, B:T -> Y:T | " MATMUL_ATTRS " | T=float double int64 int32 uint64 uint32"},
     {MS, .name = "FusedGemm", .infer = gemm_infer, .eval = fused_gemm_eval, .cost = gemm_cost,
      .schema = "A:T, B:T, C?:T -> Y:T | " MATMUL_ATTRS ", beta:f=1, activation:s, " ACTIVATION_ATTRS
                " | T=float16 float double uint32 uint64 int32 int64"},

@@ -7,11 +7,11 @@
 
 // ---- exact products ---------------------------------------------------------------------------
 
-// Elements of 8 bits (9 after the zero point): sums of their products are exact in double as long as
-// there are fewer than 2^35 of them, so integers go through the same fast products as floats do.
+// Elements of 8 bits (9 after the zero point): sums of their products are exact in double as long
+// as there are fewer than 2^35 of them, so integers go through the same fast products as floats do.
 
-// The elements less their zero point, as doubles. The zero point is one number, or along the rows of
-// a first operand (or columns of a second) a vector, or a tensor that broadcasts.
+// The elements less their zero point, as doubles. The zero point is one number, or along the rows
+// of a first operand (or columns of a second) a vector, or a tensor that broadcasts.
 static assay_status_t subtract_zero(const assay_eval_t* c, const char* name,
                                     const assay_tensor_t* x, const assay_tensor_t* zero,
                                     bool by_row, assay_tensor_t** out) {
@@ -29,11 +29,11 @@ static assay_status_t subtract_zero(const assay_eval_t* c, const char* name,
       if (fits) assay_broadcast_strides(zero, x->rank, x->dims, strides);
     }
     if (!fits) {
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "zero point of %s has shape %s; expected one number, one for each %s, "
-                              "or a shape that broadcasts to %s",
-                              name, ASSAY_DIMS_TEXT(zero), by_row ? "row" : "column",
-                              ASSAY_DIMS_TEXT(x));
+      return ASSAY_NODE_ERROR(
+          c->node, ASSAY_INVALID_ARGUMENT,
+          "zero point of %s has shape %s; expected one number, one for each %s, "
+          "or a shape that broadcasts to %s",
+          name, ASSAY_DIMS_TEXT(zero), by_row ? "row" : "column", ASSAY_DIMS_TEXT(x));
     }
   }
   assay_tensor_t* y = NULL;
@@ -132,8 +132,8 @@ static assay_status_t integer16_eval(assay_eval_t* c) {
 static assay_status_t integer16_infer(assay_infer_t* c) {
   assay_shape_t y;
   ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
-  const bool is_unsigned = assay_infer_elem(c, 0) == ASSAY_TYPE_UINT16 &&
-                           assay_infer_elem(c, 1) == ASSAY_TYPE_UINT16;
+  const bool is_unsigned =
+      assay_infer_elem(c, 0) == ASSAY_TYPE_UINT16 && assay_infer_elem(c, 1) == ASSAY_TYPE_UINT16;
   return assay_infer_set(c, 0, is_unsigned ? ASSAY_TYPE_UINT32 : ASSAY_TYPE_INT32,
                          y.known ? &y : NULL);
 }
@@ -144,8 +144,8 @@ static void product_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 // ---- scales -----------------------------------------------------------------------------------
 
-// A scale of an operand as it meets the output: one number, one for each row (of a) or column (of b),
-// or a tensor that broadcasts.
+// A scale of an operand as it meets the output: one number, one for each row (of a) or column (of
+// b), or a tensor that broadcasts.
 typedef struct scale {
   const double* data;
   int rank;
@@ -199,7 +199,8 @@ static assay_status_t qlinear_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, assay_infer_elem(c, QY_ZERO), y.known ? &y : NULL);
 }
 
-// Rounds to the nearest, ties to even, then moves by the zero point and saturates, as QuantizeLinear.
+// Rounds to the nearest, ties to even, then moves by the zero point and saturates, as
+// QuantizeLinear.
 static void store_quantized(assay_tensor_t* y, int64_t i, double v, const assay_tensor_t* zero,
                             int64_t zero_at) {
   if (y->store == ASSAY_STORE_F64) {
@@ -218,8 +219,7 @@ static assay_status_t qlinear_eval(assay_eval_t* c) {
   assay_tensor_t *z = NULL, *y = NULL;
   scale_t sa = {0}, sb = {0}, sy = {0}, zy = {0};
   ASSAY_TRY(multiply(c, &a, &b, &z));
-  assay_status_t st =
-      read_scale(c, "a_scale", c->in[QA_SCALE], true, z->rank, z->dims, &sa);
+  assay_status_t st = read_scale(c, "a_scale", c->in[QA_SCALE], true, z->rank, z->dims, &sa);
   if (!st) st = read_scale(c, "b_scale", c->in[QB_SCALE], false, z->rank, z->dims, &sb);
   if (!st) st = read_scale(c, "y_scale", c->in[QY_SCALE], true, z->rank, z->dims, &sy);
   if (!st) st = read_scale(c, "y_zero_point", zero, true, z->rank, z->dims, &zy);
@@ -317,8 +317,8 @@ static assay_status_t qgemm_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, GA, 2, 2));
   ASSAY_TRY(assay_infer_want_rank(c, GB, 2, 2));
   assay_shape_t y;
-  ASSAY_TRY(assay_matmul_shape(c, GA, form_of(c->node, "transA"), GB, form_of(c->node, "transB"),
-                               &y));
+  ASSAY_TRY(
+      assay_matmul_shape(c, GA, form_of(c->node, "transA"), GB, form_of(c->node, "transB"), &y));
   const assay_type_t type =
       assay_infer_has(c, GY_ZERO) ? assay_infer_elem(c, GY_ZERO) : ASSAY_TYPE_FLOAT;
   return assay_infer_set(c, 0, type, y.known ? &y : NULL);
@@ -346,8 +346,8 @@ static assay_status_t add_integer_bias(const assay_eval_t* c, const assay_tensor
   return NULL;
 }
 
-// Source: com.microsoft QGemm 1: alpha * a_scale * b_scale * ((A - zero) (B - zero) + C), quantized if
-// there is a y_scale.
+// Source: com.microsoft QGemm 1: alpha * a_scale * b_scale * ((A - zero) (B - zero) + C), quantized
+// if there is a y_scale.
 static assay_status_t qgemm_eval(assay_eval_t* c) {
   if (c->in[GA]->rank != 2 || c->in[GB]->rank != 2) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -399,23 +399,50 @@ static void qgemm_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_matmul_quant[] = {
-    {.domain = "", .name = "MatMulInteger", .since = 10, .infer = integer_infer,
-     .eval = integer_eval, .cost = product_cost},
-    {.domain = "", .name = "QLinearMatMul", .since = 10, .flags = ASSAY_OP_KEEPS_TYPE,
-     .discrete = 1, .infer = qlinear_infer, .eval = qlinear_eval, .cost = qlinear_cost},
-    {.domain = "com.microsoft", .name = "MatMulInteger16", .since = 1, .infer = integer16_infer,
-     .eval = integer16_eval, .cost = product_cost,
+    {.domain = "",
+     .name = "MatMulInteger",
+     .since = 10,
+     .infer = integer_infer,
+     .eval = integer_eval,
+     .cost = product_cost},
+    {.domain = "",
+     .name = "QLinearMatMul",
+     .since = 10,
+     .flags = ASSAY_OP_KEEPS_TYPE,
+     .discrete = 1,
+     .infer = qlinear_infer,
+     .eval = qlinear_eval,
+     .cost = qlinear_cost},
+    {.domain = "com.microsoft",
+     .name = "MatMulInteger16",
+     .since = 1,
+     .infer = integer16_infer,
+     .eval = integer16_eval,
+     .cost = product_cost,
      .schema = "A:T1, B:T2 -> Y:T3 | | T1=int16 uint16; T2=int16 uint16; T3=int32 uint32"},
-    {.domain = "com.microsoft", .name = "MatMulIntegerToFloat", .since = 1,
-     .infer = to_float_infer, .eval = to_float_eval, .cost = product_cost,
+    {.domain = "com.microsoft",
+     .name = "MatMulIntegerToFloat",
+     .since = 1,
+     .infer = to_float_infer,
+     .eval = to_float_eval,
+     .cost = product_cost,
      .schema = "A:T1, B:T2, a_scale:T3, b_scale:T3, a_zero_point?:T1, b_zero_point?:T2, bias?:T3 "
                "-> Y:T3 | | T1=int8 uint8; T2=int8 uint8; T3=float float16"},
-    {.domain = "com.microsoft", .name = "DynamicQuantizeMatMul", .since = 1,
-     .infer = dynamic_infer, .eval = dynamic_eval, .cost = product_cost,
+    {.domain = "com.microsoft",
+     .name = "DynamicQuantizeMatMul",
+     .since = 1,
+     .infer = dynamic_infer,
+     .eval = dynamic_eval,
+     .cost = product_cost,
      .schema = "A:T1, B:T2, b_scale:T1, b_zero_point?:T2, bias?:T1 -> Y:T1 | | "
                "T1=float; T2=int8 uint8"},
-    {.domain = "com.microsoft", .name = "QGemm", .since = 1, .flags = ASSAY_OP_KEEPS_TYPE,
-     .infer = qgemm_infer, .eval = qgemm_eval, .cost = qgemm_cost,
+    {.domain = "com.microsoft",
+     .name = "QGemm",
+     .since = 1,
+     .flags = ASSAY_OP_KEEPS_TYPE,
+     .infer = qgemm_infer,
+     .eval = qgemm_eval,
+     .cost = qgemm_cost,
      .schema = "A:TA, a_scale:T, a_zero_point:TA, B:TB, b_scale:T, b_zero_point:TB, C?:TC, "
                "y_scale?:T, y_zero_point?:TYZ -> Y:TY | transA:i=0, transB:i=0, alpha:f=1 | "
                "T=float; TA=uint8 int8; TB=uint8 int8; TC=int32; TYZ=uint8 int8; "

@@ -119,8 +119,9 @@ assay_status_t assay_matmul_init(const assay_eval_t* c, const assay_tensor_t* a,
   if (b->rank > 1) p.dims[p.rank++] = p.n;
   int64_t size = 0;
   if (!assay_dims_size(p.rank, p.dims, &size)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "the product of %s and %s is too large",
-                            ASSAY_DIMS_TEXT(a), ASSAY_DIMS_TEXT(b));
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "the product of %s and %s is too large", ASSAY_DIMS_TEXT(a),
+                            ASSAY_DIMS_TEXT(b));
   }
   p.a = (assay_matrix_t){a->data, a->store, a->type, 0, x.row_stride, x.col_stride};
   p.b = (assay_matrix_t){b->data, b->store, b->type, 0, y.row_stride, y.col_stride};

@@ -8,7 +8,8 @@
 #include "ops/quant.h"
 #include "ops/window.h"
 
-// ---- layout -------------------------------------------------------------------------------------------
+// ---- layout
+// -------------------------------------------------------------------------------------------
 
 typedef struct layout {
   int rank;
@@ -54,7 +55,8 @@ static assay_shape_t channels_moved(const assay_shape_t* s, bool to_front) {
   return r;
 }
 
-// ---- QLinearAveragePool ---------------------------------------------------------------------------------
+// ---- QLinearAveragePool
+// ---------------------------------------------------------------------------------
 
 // How many elements window o of an axis counts: inside the input, or inside input and padding.
 static int64_t counted(const assay_window_axis_t* a, int64_t o, bool padding) {
@@ -97,7 +99,8 @@ static void average_row(const average_t* a, int64_t plane, int64_t row, double o
       }
     }
     double n = outer_count * (double)counted(ax, o, a->padding);
-    assay_qwriter_set(a->y, y0 + (row * ax->out + o) * y_step, assay_qround(a->y->to_fp32, sum / n));
+    assay_qwriter_set(a->y, y0 + (row * ax->out + o) * y_step,
+                      assay_qround(a->y->to_fp32, sum / n));
   }
 }
 
@@ -147,7 +150,8 @@ static assay_status_t average_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
 }
 
-// ---- QLinearGlobalAveragePool -----------------------------------------------------------------------------
+// ---- QLinearGlobalAveragePool
+// -----------------------------------------------------------------------------
 
 static assay_status_t global_eval(assay_eval_t* c) {
   layout_t l;
@@ -164,8 +168,7 @@ static assay_status_t global_eval(assay_eval_t* c) {
   for (int64_t plane = 0; plane < planes; plane++) {
     int64_t step, at = plane_start(&l, plane, size, &step);
     double sum = 0;
-    for (int64_t i = 0; i < size; i++)
-      sum = assay_acc(c, sum + assay_qreal_get(&x, at + i * step));
+    for (int64_t i = 0; i < size; i++) sum = assay_acc(c, sum + assay_qreal_get(&x, at + i * step));
     assay_qwriter_set(&y, plane, assay_qround(y.to_fp32, sum / (double)size));
   }
   return NULL;
@@ -184,10 +187,12 @@ static void pool_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = (double)c->in[0]->size;
 }
 
-#define ROW(NAME, INFER, EVAL, SCHEMA)                                                               \
-  {.domain = "com.microsoft", .name = NAME, .since = 1,                                              \
-   .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1, .schema = SCHEMA,               \
-   .infer = INFER, .eval = EVAL, .cost = pool_cost}
+#define ROW(NAME, INFER, EVAL, SCHEMA)                                                  \
+  {                                                                                     \
+    .domain = "com.microsoft", .name = NAME, .since = 1,                                \
+    .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1, .schema = SCHEMA, \
+    .infer = INFER, .eval = EVAL, .cost = pool_cost                                     \
+  }
 
 const assay_op_t assay_ops_ms_qpool[] = {
     ROW("QLinearAveragePool", average_infer, average_eval,

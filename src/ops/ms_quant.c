@@ -11,7 +11,8 @@
 #include "ops/pointwise.h"
 #include "ops/quant.h"
 
-// ---- two operands -------------------------------------------------------------------------------------
+// ---- two operands
+// -------------------------------------------------------------------------------------
 
 typedef struct qbinary {
   assay_qreal_t a, b;
@@ -104,7 +105,8 @@ static assay_status_t qwhere_infer(assay_infer_t* c) {
   return broadcast_infer(c, (const size_t[]){0, 1, 4}, 3);
 }
 
-// ---- one operand ----------------------------------------------------------------------------------------
+// ---- one operand
+// ----------------------------------------------------------------------------------------
 
 typedef struct qunary {
   assay_qreal_t x;
@@ -141,8 +143,9 @@ static assay_status_t qleaky_relu_eval(assay_eval_t* c) {
   return run_unary(c, leaky_relu, assay_attr_f64(c->node, "alpha", 0.01));
 }
 
-// ---- QLinearConcat --------------------------------------------------------------------------------------
-// Inputs: the output's scale and zero point, then tensor, scale, zero point of each operand.
+// ---- QLinearConcat
+// -------------------------------------------------------------------------------------- Inputs:
+// the output's scale and zero point, then tensor, scale, zero point of each operand.
 
 static assay_status_t check_triples(const assay_node_t* node) {
   if (node->n_inputs >= 5 && (node->n_inputs - 2) % 3 == 0) return NULL;
@@ -157,18 +160,19 @@ static assay_status_t qconcat_eval(assay_eval_t* c) {
   int axis;
   int64_t dims[ASSAY_MAX_RANK];
   if (!first) return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input 2 is left out");
-  ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), first->rank,
-                            &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), first->rank, &axis));
   for (int i = 0; i < first->rank; i++) dims[i] = first->dims[i];
   for (size_t k = 5; k < c->n_in; k += 3) {
     const assay_tensor_t* t = c->in[k];
     bool fits = t && t->rank == first->rank;
     for (int i = 0; fits && i < t->rank; i++) fits = i == axis || t->dims[i] == dims[i];
     if (!fits || !assay_add_i64(dims[axis], t->dims[axis], &dims[axis]))
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input %zu has shape %s, input 2 has %s; they must be the same but for "
-                              "axis %d",
-                              k, t ? ASSAY_DIMS_TEXT(t) : "none", ASSAY_DIMS_TEXT(first), axis);
+      return ASSAY_NODE_ERROR(
+          c->node, ASSAY_INVALID_ARGUMENT,
+          "input %zu has shape %s, input 2 has %s; they must be the same but for "
+          "axis %d",
+          k, t ? ASSAY_DIMS_TEXT(t) : "none", ASSAY_DIMS_TEXT(first), axis);
   }
   assay_qwriter_t y;
   assay_type_t type = assay_eval_has(c, 1) ? c->in[1]->type : first->type;
@@ -192,8 +196,8 @@ static assay_status_t qconcat_infer(assay_infer_t* c) {
   assay_shape_t s = assay_infer_shape(c, 2);
   int axis = 0;
   if (s.known)
-    ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), s.rank,
-                               &axis));
+    ASSAY_TRY(
+        assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), s.rank, &axis));
   for (size_t k = 5; s.known && k < c->node->n_inputs; k += 3) {
     assay_shape_t t = assay_infer_shape(c, k);
     bool differ = t.known && t.rank != s.rank;
@@ -203,16 +207,18 @@ static assay_status_t qconcat_infer(assay_infer_t* c) {
       if (!s.dims[i]) s.dims[i] = t.dims[i];
     }
     if (differ)
-      return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
-                              "input %zu is %s, input 2 is %s; they must be the same but for axis %d",
-                              k, ASSAY_VALTYPE_TEXT(assay_infer_type(c, k)),
-                              ASSAY_VALTYPE_TEXT(assay_infer_type(c, 2)), axis);
+      return ASSAY_NODE_ERROR(
+          c->node, ASSAY_CORRUPT,
+          "input %zu is %s, input 2 is %s; they must be the same but for axis %d", k,
+          ASSAY_VALTYPE_TEXT(assay_infer_type(c, k)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 2)),
+          axis);
     s.dims[axis] = t.known ? assay_dim_add(c->dims, s.dims[axis], t.dims[axis]) : NULL;
   }
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &s);
 }
 
-// ---- QLinearSoftmax -------------------------------------------------------------------------------------
+// ---- QLinearSoftmax
+// -------------------------------------------------------------------------------------
 
 // Below opset 13 the dimensions from the axis on are one. Source: ONNX Softmax-11 and -13.
 static assay_status_t qsoftmax_eval(assay_eval_t* c) {
@@ -238,7 +244,8 @@ static assay_status_t qsoftmax_eval(assay_eval_t* c) {
     double max = assay_qreal_get(&x, first), sum = 0;
     for (int64_t i = 1; i < n; i++) max = fmax(max, assay_qreal_get(&x, first + i * inner));
     for (int64_t i = 0; i < n; i++)
-      sum = assay_acc(c, sum + assay_qround(y.to_fp32, exp(assay_qreal_get(&x, first + i * inner) - max)));
+      sum = assay_acc(
+          c, sum + assay_qround(y.to_fp32, exp(assay_qreal_get(&x, first + i * inner) - max)));
     for (int64_t i = 0; i < n; i++) {
       double e = assay_qround(y.to_fp32, exp(assay_qreal_get(&x, first + i * inner) - max));
       assay_qwriter_set(&y, first + i * inner, assay_qround(y.to_fp32, e / sum));
@@ -247,7 +254,8 @@ static assay_status_t qsoftmax_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- QLinearReduceMean ----------------------------------------------------------------------------------
+// ---- QLinearReduceMean
+// ----------------------------------------------------------------------------------
 
 // Marks the axes to reduce: those of the attribute; all if it is not set or empty.
 static assay_status_t reduced_axes(const assay_node_t* node, int rank, bool* reduced) {
@@ -320,10 +328,12 @@ static assay_status_t qreduce_mean_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
 }
 
-#define ROW(NAME, POINTWISE, INFER, EVAL, SCHEMA)                                                     \
-  {.domain = "com.microsoft", .name = NAME, .since = 1,                                               \
-   .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE | (POINTWISE), .discrete = 1, .schema = SCHEMA,  \
-   .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost}
+#define ROW(NAME, POINTWISE, INFER, EVAL, SCHEMA)                                   \
+  {                                                                                 \
+    .domain = "com.microsoft", .name = NAME, .since = 1,                            \
+    .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE | (POINTWISE), .discrete = 1, \
+    .schema = SCHEMA, .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost    \
+  }
 
 static const char qbinary_schema[] =
     "A:T, A_scale:float, A_zero_point?:T, B:T, B_scale:float, B_zero_point?:T, C_scale:float, "
@@ -333,9 +343,11 @@ const assay_op_t assay_ops_ms_quant[] = {
     ROW("QLinearAdd", ASSAY_OP_POINTWISE, qbinary_infer, qadd_eval, qbinary_schema),
     ROW("QLinearMul", ASSAY_OP_POINTWISE, qbinary_infer, qmul_eval, qbinary_schema),
     ROW("QLinearSigmoid", ASSAY_OP_POINTWISE, assay_infer_same, qsigmoid_eval,
-        "X:T, X_scale:float, X_zero_point?:T, Y_scale:float, Y_zero_point?:T -> Y:T | | T=uint8 int8"),
+        "X:T, X_scale:float, X_zero_point?:T, Y_scale:float, Y_zero_point?:T -> Y:T | | T=uint8 "
+        "int8"),
     ROW("QLinearLeakyRelu", ASSAY_OP_POINTWISE, assay_infer_same, qleaky_relu_eval,
-        "X:T, X_scale:float, X_zero_point?:T, Y_scale:float, Y_zero_point?:T -> Y:T | alpha:f=0.01 | "
+        "X:T, X_scale:float, X_zero_point?:T, Y_scale:float, Y_zero_point?:T -> Y:T | alpha:f=0.01 "
+        "| "
         "T=uint8 int8"),
     ROW("QLinearWhere", ASSAY_OP_POINTWISE, qwhere_infer, qwhere_eval,
         "condition:bool, X:T, x_scale:float, x_zero_point:T, Y:T, y_scale:float, y_zero_point:T, "
@@ -346,7 +358,8 @@ const assay_op_t assay_ops_ms_quant[] = {
         "X:T, X_scale:float, x_zero_point?:T, y_scale:float, y_zero_point:T -> Y:T | "
         "axis:i=-1, opset:i! | T=uint8 int8"),
     ROW("QLinearReduceMean", 0, qreduce_mean_infer, qreduce_mean_eval,
-        "data:T, data_scale:float, data_zero_point?:T, reduced_scale:float, reduced_zero_point?:T -> "
+        "data:T, data_scale:float, data_zero_point?:T, reduced_scale:float, reduced_zero_point?:T "
+        "-> "
         "reduced:T | axes:is!, keepdims:i! | T=uint8 int8"),
     {0},
 };

@@ -15,7 +15,7 @@ static inline double assay_norm_round(const assay_eval_t* c, bool exact, double 
   return exact ? x : assay_acc(c, x);
 }
 
-// Sum of f(x[i]), f(v) = v or (v - shift)^2.
+// Sum of the elements, and of their squared distances to `shift`.
 static inline double assay_norm_sum(const assay_eval_t* c, bool exact, const double* x, int64_t n) {
   if (!exact) {
     double s = 0;

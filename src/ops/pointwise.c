@@ -149,8 +149,8 @@ int64_t assay_f64_to_int(assay_type_t type, double x) {
 }
 
 // ---- broadcasting below opset 7 ---------------------------------------------------------------
-// Source: ONNX Add-6: B is of one element, or its shape is a contiguous part of A's, from `axis` on or,
-// without `axis`, at the end; only with broadcast=1.
+// Source: ONNX Add-6: B is of one element, or its shape is a contiguous part of A's, from `axis` on
+// or, without `axis`, at the end; only with broadcast=1.
 
 // The dimension of A that B's first one belongs to.
 static assay_status_t legacy_axis(const assay_node_t* node, int rank_a, int rank_b, int* out) {
@@ -158,10 +158,11 @@ static assay_status_t legacy_axis(const assay_node_t* node, int rank_a, int rank
   if (assay_attr_has(node, "axis")) axis = assay_attr_i64(node, "axis", axis);
   if (axis < 0 && axis >= -rank_a) axis += rank_a;
   if (rank_b > rank_a || axis < 0 || axis > rank_a - rank_b)
-    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                            "B has rank %d, A has rank %d and axis is %lld: B's dimensions must lie "
-                            "within A's",
-                            rank_b, rank_a, (long long)axis);
+    return ASSAY_NODE_ERROR(
+        node, ASSAY_INVALID_ARGUMENT,
+        "B has rank %d, A has rank %d and axis is %lld: B's dimensions must lie "
+        "within A's",
+        rank_b, rank_a, (long long)axis);
   *out = (int)axis;
   return NULL;
 }
@@ -186,12 +187,10 @@ assay_status_t assay_infer_legacy_broadcast(assay_infer_t* c, assay_type_t elem)
       if (fits && !broadcast && !a.dims[i]) r.dims[i] = b.dims[i];
     }
     if (!fits)
-      return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
-                              "A is %s and B is %s; before opset 7 they must have %s",
-                              ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)),
-                              ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)),
-                              broadcast ? "the same dimensions from 'axis' on"
-                                        : "the same shape unless broadcast=1");
+      return ASSAY_NODE_ERROR(
+          c->node, ASSAY_CORRUPT, "A is %s and B is %s; before opset 7 they must have %s",
+          ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)),
+          broadcast ? "the same dimensions from 'axis' on" : "the same shape unless broadcast=1");
   }
   return assay_infer_set(c, 0, elem, &r);
 }
@@ -211,11 +210,11 @@ assay_status_t assay_eval_legacy_strides(const assay_eval_t* c, const assay_tens
     stride *= b->dims[i];
   }
   if (!fits)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "A has shape %s and B has shape %s; before opset 7 they must have %s",
-                            ASSAY_DIMS_TEXT(a), ASSAY_DIMS_TEXT(b),
-                            broadcast ? "the same dimensions from 'axis' on"
-                                      : "the same shape unless broadcast=1");
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "A has shape %s and B has shape %s; before opset 7 they must have %s", ASSAY_DIMS_TEXT(a),
+        ASSAY_DIMS_TEXT(b),
+        broadcast ? "the same dimensions from 'axis' on" : "the same shape unless broadcast=1");
   return NULL;
 }
 

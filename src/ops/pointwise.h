@@ -17,14 +17,16 @@ typedef struct assay_nest {
   int64_t strides[ASSAY_NEST_OPERANDS][ASSAY_MAX_RANK];
 } assay_nest_t;
 
-// A stretch of the innermost loop: n elements; operand k starts at element at[k] and goes by step[k].
+// A stretch of the innermost loop: n elements; operand k starts at element at[k] and goes by
+// step[k].
 typedef void assay_span_fn(const void* user, int64_t n, const int64_t* at, const int64_t* step);
 
 void assay_nest_init(assay_nest_t* nest, int rank, const int64_t* dims);
 void assay_nest_add(assay_nest_t* nest, const int64_t* strides);
 // Adds a tensor as it broadcasts to the nest's dims (which must fit).
 void assay_nest_add_tensor(assay_nest_t* nest, const assay_tensor_t* t);
-// Runs the nest. cost: operations per element, for the decision to use threads. The nest is changed.
+// Runs the nest. cost: operations per element, for the decision to use threads. The nest is
+// changed.
 void assay_nest_run(assay_nest_t* nest, double cost, assay_span_fn* f, const void* user);
 
 // Runs f(user, first, n) over [0, size) in chunks, in several threads if the work is worth it.

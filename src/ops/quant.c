@@ -8,7 +8,8 @@ bool assay_quant_is_real(const assay_eval_t* c, const assay_tensor_t* t) {
   return c->unquantized && assay_type_is_float(t->type) && assay_type_bits(t->type) >= 16;
 }
 
-// ---- one value --------------------------------------------------------------------------------------
+// ---- one value
+// --------------------------------------------------------------------------------------
 
 assay_quantizer_t assay_quantizer(assay_type_t type, assay_format_t quotient, bool saturate) {
   assay_quantizer_t q = {.type = type, .quotient = quotient};
@@ -28,8 +29,9 @@ static double rounded(assay_format_t format, double x) {
   return assay_format_round(format, x, ASSAY_OVERFLOW_IEEE);
 }
 
-// Rounds v, ties to even, and moves it into the range of an integer type. The constant puts the last bit
-// that is kept at the ones, so that adding it rounds; no range of a quantized type comes near the limit.
+// Rounds v, ties to even, and moves it into the range of an integer type. The constant puts the
+// last bit that is kept at the ones, so that adding it rounds; no range of a quantized type comes
+// near the limit.
 static inline double to_integer(const assay_quantizer_t* q, double v, double zero) {
   enum { LIMIT = 1 << 30 };
   v = v < -LIMIT ? -LIMIT : v > LIMIT ? LIMIT : v;
@@ -64,7 +66,8 @@ double assay_cast_e8m0(double x, assay_e8m0_mode_t mode, bool saturate) {
   return ldexp(1, exponent);
 }
 
-// ---- where scales lie ---------------------------------------------------------------------------------
+// ---- where scales lie
+// ---------------------------------------------------------------------------------
 
 // Axis 1 is the attribute's default and means nothing for vectors: they have one axis.
 static int64_t axis_for(int64_t axis, int rank) { return rank == 1 ? 0 : axis; }
@@ -88,21 +91,20 @@ assay_status_t assay_scales_find(const assay_eval_t* c, const assay_tensor_t* x,
   ASSAY_TRY(assay_eval_axis(c, "attribute axis", axis_for(axis, x->rank), x->rank, &out->axis));
   int64_t d = x->dims[out->axis];
   out->block_size = block_size;
-  bool fits = block_size > 0 ? scale->rank == x->rank
-                             : scale->rank == 1 && scale->dims[0] == d;
+  bool fits = block_size > 0 ? scale->rank == x->rank : scale->rank == 1 && scale->dims[0] == d;
   for (int i = 0; fits && block_size > 0 && i < x->rank; i++) {
     int64_t want = i == out->axis ? d / block_size + (d % block_size != 0) : x->dims[i];
     fits = scale->dims[i] == want;
   }
   if (fits) return NULL;
-  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                          "scale has shape %s for an input of shape %s; with axis %d and block_size "
-                          "%lld it must %s",
-                          ASSAY_DIMS_TEXT(scale), ASSAY_DIMS_TEXT(x), out->axis,
-                          (long long)block_size,
-                          block_size ? "have the input's shape, with that axis divided by block_size "
-                                       "(rounded up)"
-                                     : "be a scalar or have one element for each index of the axis");
+  return ASSAY_NODE_ERROR(
+      c->node, ASSAY_INVALID_ARGUMENT,
+      "scale has shape %s for an input of shape %s; with axis %d and block_size "
+      "%lld it must %s",
+      ASSAY_DIMS_TEXT(scale), ASSAY_DIMS_TEXT(x), out->axis, (long long)block_size,
+      block_size ? "have the input's shape, with that axis divided by block_size "
+                   "(rounded up)"
+                 : "be a scalar or have one element for each index of the axis");
 }
 
 assay_status_t assay_scales_check(const assay_infer_t* c, size_t x, size_t scale, int64_t axis,
@@ -134,13 +136,14 @@ assay_status_t assay_scales_check(const assay_infer_t* c, size_t x, size_t scale
                           ASSAY_VALTYPE_TEXT(assay_infer_type(c, x)), k, (long long)block_size);
 }
 
-// ---- whole tensors --------------------------------------------------------------------------------------
+// ---- whole tensors
+// --------------------------------------------------------------------------------------
 
 typedef struct scaled {
   const assay_quantizer_t* q;  // NULL: dequantize
   const assay_tensor_t *x, *scale, *zero;
   assay_tensor_t* y;
-  int64_t x_first, s_first;    // where this part of the tensors starts
+  int64_t x_first, s_first;  // where this part of the tensors starts
 } scaled_t;
 
 // One scale for the stretch, and a quotient in fp64 or fp32: what real networks have.
@@ -194,8 +197,8 @@ static void dequantize_span(const void* user, int64_t n, const int64_t* at, cons
   }
 }
 
-// Runs over a part of x: [outer, count, width, inner], where `count` groups of `width` indices of the
-// axis share a scale.
+// Runs over a part of x: [outer, count, width, inner], where `count` groups of `width` indices of
+// the axis share a scale.
 static void run_part(scaled_t* p, int64_t outer, int64_t count, int64_t width, int64_t inner,
                      int64_t x_stride, int64_t s_stride, bool blocks) {
   assay_nest_t nest;
@@ -241,11 +244,12 @@ void assay_dequantize_tensor(const assay_scales_t* where, const assay_tensor_t* 
   run_scaled(&(scaled_t){.x = x, .scale = scale, .zero = zero, .y = y}, where);
 }
 
-// ---- operands with one scale ------------------------------------------------------------------------------
+// ---- operands with one scale
+// ------------------------------------------------------------------------------
 
 // The scale and zero point of inputs; one element each.
-static assay_status_t read_scale(const assay_eval_t* c, size_t scale, size_t zero, double* out_scale,
-                                 double* out_zero) {
+static assay_status_t read_scale(const assay_eval_t* c, size_t scale, size_t zero,
+                                 double* out_scale, double* out_zero) {
   *out_scale = 1;
   *out_zero = 0;
   for (int k = 0; k < 2; k++) {

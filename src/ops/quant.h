@@ -1,10 +1,10 @@
 // Linear quantization: q = round(x / scale) + zero, x = (q - zero) * scale.
 //
-// In truth 'unquantized', a quantizer passes its input through: its output is a tensor of real numbers
-// with the input's float type, whatever the graph declares, and so is what pointwise and moving
-// operators make of it. Whoever takes quantized tensors takes such ones as the real numbers that
-// they are (assay_quant_is_real), and gives real numbers back. Constants stay quantized and are
-// dequantized by their scales as ever.
+// In truth 'unquantized', a quantizer passes its input through: its output is a tensor of real
+// numbers with the input's float type, whatever the graph declares, and so is what pointwise and
+// moving operators make of it. Whoever takes quantized tensors takes such ones as the real numbers
+// that they are (assay_quant_is_real), and gives real numbers back. Constants stay quantized and
+// are dequantized by their scales as ever.
 #ifndef ASSAY_OPS_QUANT_H_
 #define ASSAY_OPS_QUANT_H_
 
@@ -15,10 +15,10 @@ bool assay_quant_is_real(const assay_eval_t* c, const assay_tensor_t* t);
 
 // How to make quantized values. Fill by hand or with assay_quantizer().
 typedef struct assay_quantizer {
-  assay_type_t type;         // int8, uint4, float8e4m3fn, ...
-  double min, max;           // of an integer type
-  assay_format_t quotient;   // x, scale and x / scale are rounded to it; FP64: not
-  assay_overflow_t overflow; // of a float type
+  assay_type_t type;          // int8, uint4, float8e4m3fn, ...
+  double min, max;            // of an integer type
+  assay_format_t quotient;    // x, scale and x / scale are rounded to it; FP64: not
+  assay_overflow_t overflow;  // of a float type
 } assay_quantizer_t;
 
 // saturate: of 8-bit float types; smaller floats and integers saturate always.
@@ -30,8 +30,8 @@ double assay_quantize(const assay_quantizer_t* q, double x, double scale, double
 // block_size indices of an axis (its own dimension is ceil(d / block_size)).
 // Source: ONNX QuantizeLinear-21, 'three supported quantization granularities'.
 typedef struct assay_scales {
-  int axis;             // -1: one scale for all
-  int64_t block_size;   // 0: no blocks
+  int axis;            // -1: one scale for all
+  int64_t block_size;  // 0: no blocks
 } assay_scales_t;
 
 // axis is that of the attribute; it counts only where there are several scales.
@@ -52,12 +52,14 @@ void assay_dequantize_tensor(const assay_scales_t* where, const assay_tensor_t* 
                              const assay_tensor_t* scale, const assay_tensor_t* zero_or_null,
                              assay_tensor_t* y);
 
-// Cast's float8e8m0: as assay_format_round_e8m0, but ties go up, a sign is dropped (ONNX leaves negative
-// values open), and with `saturate` zero and what is smaller become the smallest power, infinity and
-// what is larger the largest (without: NaN). Source: ONNX Cast-24, round_mode and its table.
+// Cast's float8e8m0: as assay_format_round_e8m0, but ties go up, a sign is dropped (ONNX leaves
+// negative values open), and with `saturate` zero and what is smaller become the smallest power,
+// infinity and what is larger the largest (without: NaN). Source: ONNX Cast-24, round_mode and its
+// table.
 double assay_cast_e8m0(double x, assay_e8m0_mode_t mode, bool saturate);
 
-// ---- operands with one scale, for com.microsoft's QLinear operators ---------------------------------
+// ---- operands with one scale, for com.microsoft's QLinear operators
+// ---------------------------------
 
 // Reads elements as real numbers.
 typedef struct assay_qreal {
@@ -81,7 +83,8 @@ typedef struct assay_qwriter {
 
 // Makes output 0 with this shape; its type is `type` where it is quantized.
 assay_status_t assay_qwriter_init(assay_eval_t* c, size_t scale, size_t zero, assay_type_t type,
-                                  int rank, const int64_t* dims, assay_qwriter_t* out) ASSAY_MUST_USE;
+                                  int rank, const int64_t* dims,
+                                  assay_qwriter_t* out) ASSAY_MUST_USE;
 void assay_qwriter_set(const assay_qwriter_t* w, int64_t i, double x);
 // A number rounded as intermediate results of these operators are: to fp32 in all modes but truth.
 static inline double assay_qround(bool to_fp32, double x) { return to_fp32 ? (double)(float)x : x; }

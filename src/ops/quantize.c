@@ -1,14 +1,15 @@
 // QuantizeLinear DequantizeLinear DynamicQuantizeLinear, and com.microsoft's first two.
 //
-// In native mode (and in plans) the quotient x / scale is rounded to the type that the operator names
-// for it; in truth it is exact to float64, and so may fall on the other side of a tie.
+// In native mode (and in plans) the quotient x / scale is rounded to the type that the operator
+// names for it; in truth it is exact to float64, and so may fall on the other side of a tie.
 #include <math.h>
 
 #include "ops/families.h"
 #include "ops/pointwise.h"
 #include "ops/quant.h"
 
-// ---- QuantizeLinear -----------------------------------------------------------------------------------
+// ---- QuantizeLinear
+// -----------------------------------------------------------------------------------
 
 static bool is_quantized_type(assay_type_t type) {
   return assay_type_is_integer(type) || (assay_type_is_float(type) && assay_type_bits(type) <= 8);
@@ -23,10 +24,11 @@ static assay_status_t quantized_type(const assay_node_t* node, assay_type_t zero
                       : zero_type                           ? zero_type
                                                             : ASSAY_TYPE_UINT8;
   if ((asked != 0 && (int64_t)type != asked) || (asked != 0 && zero_type && zero_type != type))
-    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                            "attribute output_dtype is %lld (%s), the zero point is %s; they must be "
-                            "the same type",
-                            (long long)asked, assay_type_name(type), assay_type_name(zero_type));
+    return ASSAY_NODE_ERROR(
+        node, ASSAY_INVALID_ARGUMENT,
+        "attribute output_dtype is %lld (%s), the zero point is %s; they must be "
+        "the same type",
+        (long long)asked, assay_type_name(type), assay_type_name(zero_type));
   const assay_param_t* p = node->schema ? assay_schema_output(node->schema, 0) : NULL;
   if (!is_quantized_type(type) || (p && p->types.tensor && !(p->types.tensor >> type & 1)))
     return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "it cannot quantize to %s",
@@ -35,13 +37,13 @@ static assay_status_t quantized_type(const assay_node_t* node, assay_type_t zero
   return NULL;
 }
 
-// What the division is rounded to. Source: ONNX QuantizeLinear-23, precision; integers divide exactly,
-// and a float8e8m0 scale is a power of two.
+// What the division is rounded to. Source: ONNX QuantizeLinear-23, precision; integers divide
+// exactly, and a float8e8m0 scale is a power of two.
 static assay_format_t quotient_format(const assay_eval_t* c) {
   if (c->mode == ASSAY_MODE_TRUTH) return ASSAY_FORMAT_FP64;
   int64_t precision = assay_attr_i64(c->node, "precision", 0);
-  assay_type_t type = precision > 0 && precision < ASSAY_TYPE_COUNT ? (assay_type_t)precision
-                                                                    : c->in[1]->type;
+  assay_type_t type =
+      precision > 0 && precision < ASSAY_TYPE_COUNT ? (assay_type_t)precision : c->in[1]->type;
   bool rounds = assay_type_is_float(type) && type != ASSAY_TYPE_FLOAT8E8M0;
   return rounds ? assay_type_format(type) : ASSAY_FORMAT_FP64;
 }
@@ -49,8 +51,8 @@ static assay_format_t quotient_format(const assay_eval_t* c) {
 static assay_status_t want_numbers(const assay_eval_t* c) {
   for (size_t i = 0; i < c->n_in; i++)
     if (c->in[i] && c->in[i]->store > ASSAY_STORE_I64)
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is %s; it takes numbers", i,
-                              assay_type_name(c->in[i]->type));
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is %s; it takes numbers",
+                              i, assay_type_name(c->in[i]->type));
   return NULL;
 }
 
@@ -67,7 +69,8 @@ static assay_status_t pass_through(assay_eval_t* c, assay_tensor_t* x) {
 }
 
 static assay_status_t quantize_eval(assay_eval_t* c) {
-  assay_tensor_t *x = c->in[0], *scale = c->in[1], *zero = assay_eval_has(c, 2) ? c->in[2] : NULL, *y;
+  assay_tensor_t *x = c->in[0], *scale = c->in[1], *zero = assay_eval_has(c, 2) ? c->in[2] : NULL,
+                 *y;
   assay_type_t type;
   assay_scales_t where;
   ASSAY_TRY(want_numbers(c));
@@ -75,8 +78,8 @@ static assay_status_t quantize_eval(assay_eval_t* c) {
   ASSAY_TRY(assay_scales_find(c, x, scale, zero, assay_attr_i64(c->node, "axis", 1),
                               assay_attr_i64(c->node, "block_size", 0), &where));
   if (c->unquantized) return pass_through(c, x);
-  assay_quantizer_t q = assay_quantizer(type, quotient_format(c),
-                                        assay_attr_i64(c->node, "saturate", 1) != 0);
+  assay_quantizer_t q =
+      assay_quantizer(type, quotient_format(c), assay_attr_i64(c->node, "saturate", 1) != 0);
   ASSAY_TRY(assay_eval_output(c, 0, type, x->rank, x->dims, &y));
   assay_quantize_tensor(&q, &where, x, scale, zero, y);
   return NULL;
@@ -93,7 +96,8 @@ static assay_status_t quantize_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, type, &shape);
 }
 
-// ---- DequantizeLinear ---------------------------------------------------------------------------------
+// ---- DequantizeLinear
+// ---------------------------------------------------------------------------------
 
 // The type of the output: output_dtype, else the scale's.
 static assay_status_t real_type(const assay_node_t* node, assay_type_t scale, assay_type_t* out) {
@@ -101,16 +105,18 @@ static assay_status_t real_type(const assay_node_t* node, assay_type_t scale, as
   assay_type_t type = asked > 0 && asked < ASSAY_TYPE_COUNT ? (assay_type_t)asked : scale;
   bool fits = assay_type_is_float(type) && assay_type_bits(type) >= 16;
   if (!fits || (asked != 0 && (int64_t)type != asked))
-    return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
-                            "scale is %s and attribute output_dtype %lld: the output must be float, "
-                            "float16 or bfloat16",
-                            assay_type_name(scale), (long long)asked);
+    return ASSAY_NODE_ERROR(
+        node, ASSAY_INVALID_ARGUMENT,
+        "scale is %s and attribute output_dtype %lld: the output must be float, "
+        "float16 or bfloat16",
+        assay_type_name(scale), (long long)asked);
   *out = type;
   return NULL;
 }
 
 static assay_status_t dequantize_eval(assay_eval_t* c) {
-  assay_tensor_t *x = c->in[0], *scale = c->in[1], *zero = assay_eval_has(c, 2) ? c->in[2] : NULL, *y;
+  assay_tensor_t *x = c->in[0], *scale = c->in[1], *zero = assay_eval_has(c, 2) ? c->in[2] : NULL,
+                 *y;
   assay_type_t type;
   assay_scales_t where;
   ASSAY_TRY(want_numbers(c));
@@ -138,11 +144,11 @@ static assay_status_t dequantize_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, type, &shape);
 }
 
-// ---- DynamicQuantizeLinear ------------------------------------------------------------------------------
-// Source: ONNX DynamicQuantizeLinear-11. Every step is rounded to fp32 in all modes but truth, since
-// the scale is itself an output that the rest is computed with. All zeros: the scale is 1, as in
-// onnxruntime (ONNX does not say). 'unquantized': x, 1 and 0, so that what is made of y with
-// these is right.
+// ---- DynamicQuantizeLinear
+// ------------------------------------------------------------------------------ Source: ONNX
+// DynamicQuantizeLinear-11. Every step is rounded to fp32 in all modes but truth, since the scale
+// is itself an output that the rest is computed with. All zeros: the scale is 1, as in onnxruntime
+// (ONNX does not say). 'unquantized': x, 1 and 0, so that what is made of y with these is right.
 
 static assay_status_t dynamic_outputs(assay_eval_t* c, double scale, double zero) {
   if (assay_eval_wants(c, 1)) {
@@ -182,8 +188,8 @@ static assay_status_t dynamic_eval(assay_eval_t* c) {
   if (!st) st = assay_tensor_scalar_i64(ASSAY_TYPE_UINT8, (int64_t)zero, &parts[1]);
   if (!st) st = assay_eval_output(c, 0, ASSAY_TYPE_UINT8, x->rank, x->dims, &y);
   if (!st) {
-    assay_quantizer_t q = assay_quantizer(ASSAY_TYPE_UINT8,
-                                          fp32 ? ASSAY_FORMAT_FP32 : ASSAY_FORMAT_FP64, true);
+    assay_quantizer_t q =
+        assay_quantizer(ASSAY_TYPE_UINT8, fp32 ? ASSAY_FORMAT_FP32 : ASSAY_FORMAT_FP64, true);
     assay_quantize_tensor(&q, &(assay_scales_t){.axis = -1}, x, parts[0], parts[1], y);
     st = dynamic_outputs(c, scale, zero);
   }
@@ -206,24 +212,50 @@ static void quantize_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 enum { QUANTIZES = ASSAY_OP_POINTWISE | ASSAY_OP_QUANTIZES };
 
-// Later versions add types and attributes (axis in 13, saturate in 19, block_size and output_dtype in
-// 21, precision in 23) whose defaults are what earlier ones do.
+// Later versions add types and attributes (axis in 13, saturate in 19, block_size and output_dtype
+// in 21, precision in 23) whose defaults are what earlier ones do.
 const assay_op_t assay_ops_quantize[] = {
-    {.domain = "", .name = "QuantizeLinear", .since = 10, .flags = QUANTIZES | ASSAY_OP_KEEPS_TYPE,
-     .discrete = 1, .infer = quantize_infer, .eval = quantize_eval, .cost = quantize_cost},
-    {.domain = "", .name = "DequantizeLinear", .since = 10, .flags = QUANTIZES,
-     .infer = dequantize_infer, .eval = dequantize_eval, .cost = quantize_cost},
-    {.domain = "", .name = "DynamicQuantizeLinear", .since = 11,
-     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1 | 4, .infer = dynamic_infer,
-     .eval = dynamic_eval, .cost = quantize_cost},
-    {.domain = "com.microsoft", .name = "QuantizeLinear", .since = 1,
-     .flags = QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1,
+    {.domain = "",
+     .name = "QuantizeLinear",
+     .since = 10,
+     .flags = QUANTIZES | ASSAY_OP_KEEPS_TYPE,
+     .discrete = 1,
+     .infer = quantize_infer,
+     .eval = quantize_eval,
+     .cost = quantize_cost},
+    {.domain = "",
+     .name = "DequantizeLinear",
+     .since = 10,
+     .flags = QUANTIZES,
+     .infer = dequantize_infer,
+     .eval = dequantize_eval,
+     .cost = quantize_cost},
+    {.domain = "",
+     .name = "DynamicQuantizeLinear",
+     .since = 11,
+     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE,
+     .discrete = 1 | 4,
+     .infer = dynamic_infer,
+     .eval = dynamic_eval,
+     .cost = quantize_cost},
+    {.domain = "com.microsoft",
+     .name = "QuantizeLinear",
+     .since = 1,
+     .flags = QUANTIZES | ASSAY_OP_KEEPS_TYPE,
+     .discrete = 1,
      .schema = "x:T1, y_scale:T1, y_zero_point?:T2 -> y:T2 | axis:i | "
                "T1=float16 float; T2=int8 uint8 int16 uint16 int4 uint4",
-     .infer = quantize_infer, .eval = quantize_eval, .cost = quantize_cost},
-    {.domain = "com.microsoft", .name = "DequantizeLinear", .since = 1, .flags = QUANTIZES,
+     .infer = quantize_infer,
+     .eval = quantize_eval,
+     .cost = quantize_cost},
+    {.domain = "com.microsoft",
+     .name = "DequantizeLinear",
+     .since = 1,
+     .flags = QUANTIZES,
      .schema = "x:T1, x_scale:T2, x_zero_point?:T1 -> y:T2 | axis:i | "
                "T1=int8 uint8 int16 uint16 int32 int4 uint4; T2=float16 float",
-     .infer = dequantize_infer, .eval = dequantize_eval, .cost = quantize_cost},
+     .infer = dequantize_infer,
+     .eval = dequantize_eval,
+     .cost = quantize_cost},
     {0},
 };

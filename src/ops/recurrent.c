@@ -21,8 +21,8 @@ static assay_status_t eval_cell(assay_eval_t* c, assay_cell_t cell) {
       st = assay_tensor_widen(c->in[i], &wide[i]);
     }
   }
-  const assay_recurrent_inputs_t in = {wide[X],       wide[W],         wide[R],
-                                       wide[BIAS],    wide[LENGTHS],   wide[INITIAL_H],
+  const assay_recurrent_inputs_t in = {wide[X],         wide[W],        wide[R],
+                                       wide[BIAS],      wide[LENGTHS],  wide[INITIAL_H],
                                        wide[INITIAL_C], wide[PEEPHOLES]};
   assay_recurrent_t n;
   if (!st) st = assay_recurrent_read(c, cell, 1, &in, &n);
@@ -57,7 +57,8 @@ static void recurrent_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 enum { W_SCALE = 8, W_ZERO, R_SCALE, R_ZERO };
 
-// The weights [directions, rows, columns] as numbers: (q - zero) * scale, by direction or by column.
+// The weights [directions, rows, columns] as numbers: (q - zero) * scale, by direction or by
+// column.
 static assay_status_t dequantize(const assay_eval_t* c, const char* name, size_t weight,
                                  size_t scale_input, size_t zero_input, assay_tensor_t** out) {
   const assay_tensor_t *q = c->in[weight], *scale = c->in[scale_input], *zero = c->in[zero_input];
@@ -67,7 +68,8 @@ static assay_status_t dequantize(const assay_eval_t* c, const char* name, size_t
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "%s has shape %s, its scale %s and zero point %s; expected one of each "
                             "for each direction, or for each column",
-                            name, ASSAY_DIMS_TEXT(q), ASSAY_DIMS_TEXT(scale), ASSAY_DIMS_TEXT(zero));
+                            name, ASSAY_DIMS_TEXT(q), ASSAY_DIMS_TEXT(scale),
+                            ASSAY_DIMS_TEXT(zero));
   }
   assay_tensor_t* t = NULL;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 3, q->dims, &t));
@@ -81,8 +83,8 @@ static assay_status_t dequantize(const assay_eval_t* c, const char* name, size_t
   return NULL;
 }
 
-// Source: com.microsoft DynamicQuantizeLSTM 1; as onnxruntime does it, the whole input is quantized at
-// once, and the whole state at each step.
+// Source: com.microsoft DynamicQuantizeLSTM 1; as onnxruntime does it, the whole input is quantized
+// at once, and the whole state at each step.
 static assay_status_t dynamic_lstm_eval(assay_eval_t* c) {
   assay_tensor_t *w = NULL, *r = NULL;
   assay_status_t st = dequantize(c, "W", W, W_SCALE, W_ZERO, &w);
@@ -113,14 +115,33 @@ static assay_status_t dynamic_lstm_infer(assay_infer_t* c) {
 }
 
 const assay_op_t assay_ops_recurrent[] = {
-    {.domain = "", .name = "RNN", .since = 1, .flags = ASSAY_OP_PACKED, .infer = rnn_infer,
-     .eval = rnn_eval, .cost = recurrent_cost},
-    {.domain = "", .name = "GRU", .since = 1, .flags = ASSAY_OP_PACKED, .infer = gru_infer,
-     .eval = gru_eval, .cost = recurrent_cost},
-    {.domain = "", .name = "LSTM", .since = 1, .flags = ASSAY_OP_PACKED, .infer = lstm_infer,
-     .eval = lstm_eval, .cost = recurrent_cost},
-    {.domain = "com.microsoft", .name = "DynamicQuantizeLSTM", .since = 1,
-     .infer = dynamic_lstm_infer, .eval = dynamic_lstm_eval, .cost = recurrent_cost,
+    {.domain = "",
+     .name = "RNN",
+     .since = 1,
+     .flags = ASSAY_OP_PACKED,
+     .infer = rnn_infer,
+     .eval = rnn_eval,
+     .cost = recurrent_cost},
+    {.domain = "",
+     .name = "GRU",
+     .since = 1,
+     .flags = ASSAY_OP_PACKED,
+     .infer = gru_infer,
+     .eval = gru_eval,
+     .cost = recurrent_cost},
+    {.domain = "",
+     .name = "LSTM",
+     .since = 1,
+     .flags = ASSAY_OP_PACKED,
+     .infer = lstm_infer,
+     .eval = lstm_eval,
+     .cost = recurrent_cost},
+    {.domain = "com.microsoft",
+     .name = "DynamicQuantizeLSTM",
+     .since = 1,
+     .infer = dynamic_lstm_infer,
+     .eval = dynamic_lstm_eval,
+     .cost = recurrent_cost,
      .schema = "X:T, W:T2, R:T2, B?:T, sequence_lens?:T1, initial_h?:T, initial_c?:T, P?:T, "
                "W_scale:T, W_zero_point:T2, R_scale:T, R_zero_point:T2 -> Y?:T, Y_h?:T, Y_c?:T | "
                "activations:ss, activation_alpha:fs, activation_beta:fs, clip:f, "

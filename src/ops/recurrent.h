@@ -17,33 +17,34 @@ typedef struct assay_recurrent {
   bool reverse;      // of a single direction; the second of two is always reversed
   bool batch_first;  // layout 1
   int64_t gates, length, batch, inputs, hidden;
-  const double* x;             // [length, batch, inputs], or [batch, length, inputs]
-  assay_matrix_t w, r;         // [inputs or hidden, gates * hidden] of the first direction
-  int64_t w_step, r_step;      // elements to the second
-  const double* bias;          // [directions, 2 * gates * hidden]; NULL: zeros
-  const int64_t* lengths;      // [batch], each 0 to length; NULL: all full
+  const double* x;                      // [length, batch, inputs], or [batch, length, inputs]
+  assay_matrix_t w, r;                  // [inputs or hidden, gates * hidden] of the first direction
+  int64_t w_step, r_step;               // elements to the second
+  const double* bias;                   // [directions, 2 * gates * hidden]; NULL: zeros
+  const int64_t* lengths;               // [batch], each 0 to length; NULL: all full
   const double *initial_h, *initial_c;  // as the states below; NULL: zeros
-  const double* peepholes;     // [directions, 3 * hidden]; NULL: zeros
-  assay_activation_t activations[6];  // three of each direction
+  const double* peepholes;              // [directions, 3 * hidden]; NULL: zeros
+  assay_activation_t activations[6];    // three of each direction
   bool clips;
   double clip;
-  bool couples_forget;         // LSTM: f = 1 - i
-  bool linear_before_reset;    // GRU
-  // Called on the whole input and on each state before it is multiplied (dynamic quantization): makes
-  // y of n elements of x. NULL: they are multiplied as they are.
+  bool couples_forget;       // LSTM: f = 1 - i
+  bool linear_before_reset;  // GRU
+  // Called on the whole input and on each state before it is multiplied (dynamic quantization):
+  // makes y of n elements of x. NULL: they are multiplied as they are.
   void (*prepare)(const assay_eval_t* c, int64_t n, const double* x, double* y);
-  double* y;                   // [length, directions, batch, hidden], or [batch, length, directions,
-                               // hidden]; zeroed; NULL: not wanted
-  double *y_h, *y_c;           // [directions, batch, hidden], or [batch, directions, hidden]; or NULL
+  double* y;          // [length, directions, batch, hidden], or [batch, length, directions,
+                      // hidden]; zeroed; NULL: not wanted
+  double *y_h, *y_c;  // [directions, batch, hidden], or [batch, directions, hidden]; or NULL
 } assay_recurrent_t;
 
-// Source: the equations of ONNX RNN, GRU, LSTM. Each product is one chain of sums (the input's terms,
-// then the state's), then come peepholes, the W bias and the R bias, each rounded (assay_acc).
+// Source: the equations of ONNX RNN, GRU, LSTM. Each product is one chain of sums (the input's
+// terms, then the state's), then come peepholes, the W bias and the R bias, each rounded
+// (assay_acc).
 assay_status_t assay_recurrent_run(const assay_eval_t* c,
                                    const assay_recurrent_t* n) ASSAY_MUST_USE;
 
-// What the three operators and their relatives read alike. w_axis is the axis of W and R that the gates
-// are on: 1 for [directions, gates, inputs], 2 for [directions, inputs, gates].
+// What the three operators and their relatives read alike. w_axis is the axis of W and R that the
+// gates are on: 1 for [directions, gates, inputs], 2 for [directions, inputs, gates].
 typedef struct assay_recurrent_inputs {
   const assay_tensor_t *x, *w, *r, *bias, *lengths, *initial_h, *initial_c, *peepholes;
 } assay_recurrent_inputs_t;

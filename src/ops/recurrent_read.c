@@ -70,7 +70,8 @@ static assay_status_t want_shape(const assay_eval_t* c, const char* name, const 
   if (fits) return NULL;
   char expected[256];
   return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "%s has shape %s; expected %s", name,
-                          ASSAY_DIMS_TEXT(t), assay_dims_text(rank, dims, expected, sizeof expected));
+                          ASSAY_DIMS_TEXT(t),
+                          assay_dims_text(rank, dims, expected, sizeof expected));
 }
 
 // The activations by name, or the cell's own. Each takes the next alpha and beta of the lists if it
@@ -177,10 +178,10 @@ assay_status_t assay_recurrent_read(const assay_eval_t* c, assay_cell_t cell, in
   const int64_t all = n.gates * n.hidden;
   const bool gates_first = w_axis == 1;
   n.x = assay_f64(in->x);
-  n.w = (assay_matrix_t){in->w->data, in->w->store, in->w->type, 0, gates_first ? 1 : all,
-                         gates_first ? n.inputs : 1};
-  n.r = (assay_matrix_t){in->r->data, in->r->store, in->r->type, 0, gates_first ? 1 : all,
-                         gates_first ? n.hidden : 1};
+  n.w = (assay_matrix_t){in->w->data, in->w->store,          in->w->type,
+                         0,           gates_first ? 1 : all, gates_first ? n.inputs : 1};
+  n.r = (assay_matrix_t){in->r->data, in->r->store,          in->r->type,
+                         0,           gates_first ? 1 : all, gates_first ? n.hidden : 1};
   n.w_step = all * n.inputs;
   n.r_step = all * n.hidden;
   n.bias = in->bias ? assay_f64(in->bias) : NULL;

@@ -48,8 +48,7 @@ static double with_bias(const pass_t* p, int64_t g, int64_t j, double sum) {
 static void rnn_row(const pass_t* p, int64_t b) {
   const int64_t hidden = p->n->hidden;
   for (int64_t j = 0; j < hidden; j++) {
-    p->states[b * hidden + j] =
-        activate(p, 0, with_bias(p, 0, j, p->gates[b * hidden + j]));
+    p->states[b * hidden + j] = activate(p, 0, with_bias(p, 0, j, p->gates[b * hidden + j]));
   }
 }
 
@@ -99,8 +98,7 @@ static void gru_row(const pass_t* p, int64_t b) {
   for (int64_t j = 0; j < hidden; j++) {
     double sum = g[2 * hidden + j];
     if (n->linear_before_reset) {
-      const double* bias =
-          n->bias ? n->bias + 6 * hidden * p->direction + 2 * hidden + j : NULL;
+      const double* bias = n->bias ? n->bias + 6 * hidden * p->direction + 2 * hidden + j : NULL;
       double inner = p->work[b * hidden + j];
       if (bias) inner = assay_acc(c, inner + bias[3 * hidden]);
       sum = assay_acc(c, sum + assay_acc(c, g[hidden + j] * inner));
@@ -201,8 +199,7 @@ static void copy_states(const assay_recurrent_t* n, int direction, const double*
                         bool out) {
   for (int64_t b = 0; b < n->batch; b++) {
     const int64_t there = state_row(n, direction, b), here = b * n->hidden;
-    memcpy(to + (out ? there : here), from + (out ? here : there),
-           (size_t)n->hidden * sizeof *to);
+    memcpy(to + (out ? there : here), from + (out ? here : there), (size_t)n->hidden * sizeof *to);
   }
 }
 
@@ -220,8 +217,7 @@ static assay_status_t multiply_input(const pass_t* p) {
     x = assay_f64(made);
   }
   const assay_matrix_t a = rows_of(x, n->inputs);
-  assay_status_t st =
-      assay_gemm(p->c, rows, all, n->inputs, &a, &b, p->from_x, all, false);
+  assay_status_t st = assay_gemm(p->c, rows, all, n->inputs, &a, &b, p->from_x, all, false);
   assay_tensor_release(made);
   return st;
 }
@@ -229,8 +225,13 @@ static assay_status_t multiply_input(const pass_t* p) {
 static assay_status_t run_direction(const assay_eval_t* c, const assay_recurrent_t* n,
                                     int direction, double* from_x, double* room) {
   const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
-  pass_t p = {.c = c, .n = n, .direction = direction, .reverse = n->reverse || direction == 1,
-              .r = n->r, .from_x = from_x, .gates = room};
+  pass_t p = {.c = c,
+              .n = n,
+              .direction = direction,
+              .reverse = n->reverse || direction == 1,
+              .r = n->r,
+              .from_x = from_x,
+              .gates = room};
   p.states = room + n->batch * all;
   p.cells = p.states + state;
   p.work = p.cells + state;

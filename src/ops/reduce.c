@@ -111,13 +111,20 @@ static int64_t offset_of(int n, const int64_t* dims, const int64_t* strides, int
 // One step of a fold. SUM stands for MEAN and LOG_SUM, SUM_SQUARE for L2.
 ALWAYS_INLINE double fold(kind_t kind, double s, double x, double shift) {
   switch (kind) {
-    case KIND_PROD: return s * x;
-    case KIND_MAX: return x > s || isnan(x) ? x : s;
-    case KIND_MIN: return x < s || isnan(x) ? x : s;
-    case KIND_L1: return s + fabs(x);
-    case KIND_SUM_SQUARE: return s + x * x;
-    case KIND_LOG_SUM_EXP: return s + exp(x - shift);
-    default: return s + x;
+    case KIND_PROD:
+      return s * x;
+    case KIND_MAX:
+      return x > s || isnan(x) ? x : s;
+    case KIND_MIN:
+      return x < s || isnan(x) ? x : s;
+    case KIND_L1:
+      return s + fabs(x);
+    case KIND_SUM_SQUARE:
+      return s + x * x;
+    case KIND_LOG_SUM_EXP:
+      return s + exp(x - shift);
+    default:
+      return s + x;
   }
 }
 
@@ -132,10 +139,14 @@ static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double 
 
 static double fold_start(kind_t kind) {
   switch (kind) {
-    case KIND_PROD: return 1;
-    case KIND_MAX: return -INFINITY;
-    case KIND_MIN: return INFINITY;
-    default: return 0;
+    case KIND_PROD:
+      return 1;
+    case KIND_MAX:
+      return -INFINITY;
+    case KIND_MIN:
+      return INFINITY;
+    default:
+      return 0;
   }
 }
 
@@ -166,15 +177,29 @@ ALWAYS_INLINE void block_of(kind_t kind, int64_t n, const double* x, const doubl
 }
 
 // Constant kinds let the compiler make a loop for each.
-#define FOR_EACH_KIND(DO)                         \
-  switch (kind) {                                 \
-    case KIND_PROD: DO(KIND_PROD); break;         \
-    case KIND_MAX: DO(KIND_MAX); break;           \
-    case KIND_MIN: DO(KIND_MIN); break;           \
-    case KIND_L1: DO(KIND_L1); break;             \
-    case KIND_SUM_SQUARE: DO(KIND_SUM_SQUARE); break; \
-    case KIND_LOG_SUM_EXP: DO(KIND_LOG_SUM_EXP); break; \
-    default: DO(KIND_SUM); break;                 \
+#define FOR_EACH_KIND(DO)   \
+  switch (kind) {           \
+    case KIND_PROD:         \
+      DO(KIND_PROD);        \
+      break;                \
+    case KIND_MAX:          \
+      DO(KIND_MAX);         \
+      break;                \
+    case KIND_MIN:          \
+      DO(KIND_MIN);         \
+      break;                \
+    case KIND_L1:           \
+      DO(KIND_L1);          \
+      break;                \
+    case KIND_SUM_SQUARE:   \
+      DO(KIND_SUM_SQUARE);  \
+      break;                \
+    case KIND_LOG_SUM_EXP:  \
+      DO(KIND_LOG_SUM_EXP); \
+      break;                \
+    default:                \
+      DO(KIND_SUM);         \
+      break;                \
   }
 
 static double fold_run(const assay_eval_t* c, kind_t kind, double s, int64_t n, const double* x,
@@ -230,11 +255,16 @@ static void fold_terms(const assay_eval_t* c, const groups_t* g, kind_t kind, in
 
 static double finish(const assay_eval_t* c, kind_t kind, int64_t n_terms, double shift, double s) {
   switch (kind) {
-    case KIND_MEAN: return assay_acc(c, s / (double)n_terms);
-    case KIND_L2: return assay_acc(c, sqrt(s));
-    case KIND_LOG_SUM: return assay_acc(c, log(s));
-    case KIND_LOG_SUM_EXP: return assay_acc(c, assay_acc(c, log(s)) + shift);
-    default: return s;
+    case KIND_MEAN:
+      return assay_acc(c, s / (double)n_terms);
+    case KIND_L2:
+      return assay_acc(c, sqrt(s));
+    case KIND_LOG_SUM:
+      return assay_acc(c, log(s));
+    case KIND_LOG_SUM_EXP:
+      return assay_acc(c, assay_acc(c, log(s)) + shift);
+    default:
+      return s;
   }
 }
 
@@ -274,23 +304,36 @@ typedef struct integer_sum {
   double f;
 } integer_sum_t;
 
-static void fold_integer(kind_t kind, bool is_unsigned, int64_t x, double shift,
-                         integer_sum_t* s) {
+static void fold_integer(kind_t kind, bool is_unsigned, int64_t x, double shift, integer_sum_t* s) {
   const double v = is_unsigned ? (double)(uint64_t)x : (double)x;
   switch (kind) {
-    case KIND_PROD: s->i *= (uint64_t)x; break;
-    case KIND_L1: s->i += !is_unsigned && x < 0 ? 0 - (uint64_t)x : (uint64_t)x; break;
-    case KIND_SUM_SQUARE: s->i += (uint64_t)x * (uint64_t)x; break;
-    case KIND_L2: s->f += v * v; break;
-    case KIND_LOG_SUM: s->f += v; break;
-    case KIND_LOG_SUM_EXP: s->f += exp(v - shift); break;
+    case KIND_PROD:
+      s->i *= (uint64_t)x;
+      break;
+    case KIND_L1:
+      s->i += !is_unsigned && x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+      break;
+    case KIND_SUM_SQUARE:
+      s->i += (uint64_t)x * (uint64_t)x;
+      break;
+    case KIND_L2:
+      s->f += v * v;
+      break;
+    case KIND_LOG_SUM:
+      s->f += v;
+      break;
+    case KIND_LOG_SUM_EXP:
+      s->f += exp(v - shift);
+      break;
     case KIND_MAX:
       if (is_unsigned ? (uint64_t)x > s->i : x > (int64_t)s->i) s->i = (uint64_t)x;
       break;
     case KIND_MIN:
       if (is_unsigned ? (uint64_t)x < s->i : x < (int64_t)s->i) s->i = (uint64_t)x;
       break;
-    default: s->i += (uint64_t)x; break;
+    default:
+      s->i += (uint64_t)x;
+      break;
   }
 }
 
@@ -301,10 +344,14 @@ static int64_t finish_integer(kind_t kind, assay_type_t type, int64_t n_terms, d
       if (n_terms == 0) return 0;
       if (type == ASSAY_TYPE_UINT64) return (int64_t)(s.i / (uint64_t)n_terms);
       return assay_type_wrap(type, (int64_t)s.i / n_terms);
-    case KIND_L2: return assay_type_saturate(type, trunc(sqrt(s.f)));
-    case KIND_LOG_SUM: return assay_type_saturate(type, trunc(log(s.f)));
-    case KIND_LOG_SUM_EXP: return assay_type_saturate(type, trunc(log(s.f) + shift));
-    default: return assay_type_wrap(type, (int64_t)s.i);
+    case KIND_L2:
+      return assay_type_saturate(type, trunc(sqrt(s.f)));
+    case KIND_LOG_SUM:
+      return assay_type_saturate(type, trunc(log(s.f)));
+    case KIND_LOG_SUM_EXP:
+      return assay_type_saturate(type, trunc(log(s.f) + shift));
+    default:
+      return assay_type_wrap(type, (int64_t)s.i);
   }
 }
 
@@ -324,8 +371,7 @@ static void reduce_integers(const groups_t* g, kind_t kind, assay_type_t type, c
   for (int64_t o = 0; o < g->n_out; o++) {
     integer_sum_t s = start;
     double shift = 0;
-    const int64_t* from =
-        g->n_terms ? x + offset_of(g->n_kept, g->kept, g->kept_stride, o) : x;
+    const int64_t* from = g->n_terms ? x + offset_of(g->n_kept, g->kept, g->kept_stride, o) : x;
     for (int pass = kind == KIND_LOG_SUM_EXP ? 0 : 1; pass < 2; pass++) {
       double max = -INFINITY;
       for (int64_t t = 0; t < g->n_terms; t++) {
@@ -456,10 +502,10 @@ static void reduce_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 // The functions of each kind, for rows: name_infer_1 and _eval_1 with axes as attribute.
-#define REDUCE(name, kind)                                                                      \
+#define REDUCE(name, kind)                                                                        \
   static assay_status_t name##_infer_1(assay_infer_t* c) { return reduce_infer(c, kind, false); } \
-  static assay_status_t name##_infer(assay_infer_t* c) { return reduce_infer(c, kind, true); }  \
-  static assay_status_t name##_eval_1(assay_eval_t* c) { return reduce_eval(c, kind, false); }  \
+  static assay_status_t name##_infer(assay_infer_t* c) { return reduce_infer(c, kind, true); }    \
+  static assay_status_t name##_eval_1(assay_eval_t* c) { return reduce_eval(c, kind, false); }    \
   static assay_status_t name##_eval(assay_eval_t* c) { return reduce_eval(c, kind, true); }
 REDUCE(sum, KIND_SUM)
 REDUCE(mean, KIND_MEAN)
@@ -538,25 +584,40 @@ static assay_status_t arg_eval(assay_eval_t* c, bool smallest) {
 static assay_status_t arg_max_eval(assay_eval_t* c) { return arg_eval(c, false); }
 static assay_status_t arg_min_eval(assay_eval_t* c) { return arg_eval(c, true); }
 
-#define ROWS(op, version, function)                                             \
-  {.domain = "", .name = op, .since = 1, .infer = function##_infer_1, .eval = function##_eval_1, \
-   .cost = reduce_cost},                                                        \
-  {.domain = "", .name = op, .since = version, .infer = function##_infer, .eval = function##_eval, \
-   .cost = reduce_cost}
+#define ROWS(op, version, function)                                        \
+  {.domain = "",                                                           \
+   .name = op,                                                             \
+   .since = 1,                                                             \
+   .infer = function##_infer_1,                                            \
+   .eval = function##_eval_1,                                              \
+   .cost = reduce_cost},                                                   \
+  {                                                                        \
+    .domain = "", .name = op, .since = version, .infer = function##_infer, \
+    .eval = function##_eval, .cost = reduce_cost                           \
+  }
 
-const assay_op_t assay_ops_reduce[] = {
-    ROWS("ReduceSum", 13, sum),
-    ROWS("ReduceMean", 18, mean),
-    ROWS("ReduceProd", 18, prod),
-    ROWS("ReduceMax", 18, max),
-    ROWS("ReduceMin", 18, min),
-    ROWS("ReduceL1", 18, l1),
-    ROWS("ReduceL2", 18, l2),
-    ROWS("ReduceSumSquare", 18, sum_square),
-    ROWS("ReduceLogSum", 18, log_sum),
-    ROWS("ReduceLogSumExp", 18, log_sum_exp),
-    {.domain = "", .name = "ArgMax", .since = 1, .discrete = 1, .infer = arg_infer, .eval = arg_max_eval,
-     .cost = reduce_cost},
-    {.domain = "", .name = "ArgMin", .since = 1, .discrete = 1, .infer = arg_infer, .eval = arg_min_eval,
-     .cost = reduce_cost},
-    {0}};
+const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),
+                                       ROWS("ReduceMean", 18, mean),
+                                       ROWS("ReduceProd", 18, prod),
+                                       ROWS("ReduceMax", 18, max),
+                                       ROWS("ReduceMin", 18, min),
+                                       ROWS("ReduceL1", 18, l1),
+                                       ROWS("ReduceL2", 18, l2),
+                                       ROWS("ReduceSumSquare", 18, sum_square),
+                                       ROWS("ReduceLogSum", 18, log_sum),
+                                       ROWS("ReduceLogSumExp", 18, log_sum_exp),
+                                       {.domain = "",
+                                        .name = "ArgMax",
+                                        .since = 1,
+                                        .discrete = 1,
+                                        .infer = arg_infer,
+                                        .eval = arg_max_eval,
+                                        .cost = reduce_cost},
+                                       {.domain = "",
+                                        .name = "ArgMin",
+                                        .since = 1,
+                                        .discrete = 1,
+                                        .infer = arg_infer,
+                                        .eval = arg_min_eval,
+                                        .cost = reduce_cost},
+                                       {0}};

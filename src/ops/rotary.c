@@ -23,16 +23,23 @@ static assay_status_t read_tokens(const assay_eval_t* c, tokens_t* out) {
   const int64_t heads = assay_attr_i64(c->node, "num_heads", 0);
   tokens_t t = {0};
   if (x->rank == 4) {
-    t = (tokens_t){x->dims[0], x->dims[1], x->dims[2], x->dims[3],
-                   x->dims[1] * x->dims[2] * x->dims[3], x->dims[2] * x->dims[3], x->dims[3]};
+    t = (tokens_t){x->dims[0],
+                   x->dims[1],
+                   x->dims[2],
+                   x->dims[3],
+                   x->dims[1] * x->dims[2] * x->dims[3],
+                   x->dims[2] * x->dims[3],
+                   x->dims[3]};
   } else if (x->rank == 3 && heads > 0 && x->dims[2] % heads == 0) {
-    t = (tokens_t){x->dims[0], heads, x->dims[1], x->dims[2] / heads,
-                   x->dims[1] * x->dims[2], x->dims[2] / heads, x->dims[2]};
+    t = (tokens_t){
+        x->dims[0],         heads,     x->dims[1], x->dims[2] / heads, x->dims[1] * x->dims[2],
+        x->dims[2] / heads, x->dims[2]};
   } else {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "input has shape %s, num_heads is %lld; expected [batch, heads, length, "
-                            "size], or [batch, length, heads * size] and the number of heads",
-                            ASSAY_DIMS_TEXT(x), (long long)heads);
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "input has shape %s, num_heads is %lld; expected [batch, heads, length, "
+        "size], or [batch, length, heads * size] and the number of heads",
+        ASSAY_DIMS_TEXT(x), (long long)heads);
   }
   *out = t;
   return NULL;
@@ -60,8 +67,8 @@ static assay_status_t check_caches(const assay_eval_t* c, const tokens_t* t, int
   if (!ids) return NULL;
   if (ids->rank != 2 || ids->dims[0] != t->batch || ids->dims[1] != t->length) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "position_ids has shape %s; expected [%lld, %lld]", ASSAY_DIMS_TEXT(ids),
-                            (long long)t->batch, (long long)t->length);
+                            "position_ids has shape %s; expected [%lld, %lld]",
+                            ASSAY_DIMS_TEXT(ids), (long long)t->batch, (long long)t->length);
   }
   for (int64_t i = 0; i < ids->size; i++) {
     const int64_t p = assay_i64(ids)[i];
@@ -82,10 +89,11 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
   int64_t rotated = assay_attr_i64(c->node, "rotary_embedding_dim", 0);
   if (rotated == 0) rotated = t.size;
   if (rotated < 0 || rotated > t.size || rotated % 2 != 0) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "%lld channels of heads of size %lld are to be rotated; expected an even "
-                            "number, at most the size",
-                            (long long)rotated, (long long)t.size);
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "%lld channels of heads of size %lld are to be rotated; expected an even "
+        "number, at most the size",
+        (long long)rotated, (long long)t.size);
   }
   const int64_t half = rotated / 2;
   ASSAY_TRY(check_caches(c, &t, half));
@@ -114,7 +122,10 @@ static void rotary_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (assay_eval_has(c, 0)) out->flops = 3.0 * (double)c->in[0]->size;
 }
 
-const assay_op_t assay_ops_rotary[] = {
-    {.domain = "", .name = "RotaryEmbedding", .since = 23, .infer = rotary_infer,
-     .eval = rotary_eval, .cost = rotary_cost},
-    {0}};
+const assay_op_t assay_ops_rotary[] = {{.domain = "",
+                                        .name = "RotaryEmbedding",
+                                        .since = 23,
+                                        .infer = rotary_infer,
+                                        .eval = rotary_eval,
+                                        .cost = rotary_cost},
+                                       {0}};

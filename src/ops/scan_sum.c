@@ -54,8 +54,8 @@ static void scan_integers(const scan_t* s, assay_type_t type, int64_t at, const 
 static assay_status_t scan_eval(assay_eval_t* c, bool product) {
   const assay_tensor_t *x = c->in[0], *given = c->in[1];
   if (given->size != 1) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "axis has shape %s; expected one number",
-                            ASSAY_DIMS_TEXT(given));
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "axis has shape %s; expected one number", ASSAY_DIMS_TEXT(given));
   }
   int axis = 0;
   ASSAY_TRY(assay_eval_axis(c, "axis", assay_i64(given)[0], x->rank, &axis));
@@ -86,9 +86,16 @@ static void scan_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (assay_eval_has(c, 0)) out->flops = (double)c->in[0]->size;
 }
 
-const assay_op_t assay_ops_scan_sum[] = {
-    {.domain = "", .name = "CumSum", .since = 11, .infer = scan_infer, .eval = cumsum_eval,
-     .cost = scan_cost},
-    {.domain = "", .name = "CumProd", .since = 26, .infer = scan_infer, .eval = cumprod_eval,
-     .cost = scan_cost},
-    {0}};
+const assay_op_t assay_ops_scan_sum[] = {{.domain = "",
+                                          .name = "CumSum",
+                                          .since = 11,
+                                          .infer = scan_infer,
+                                          .eval = cumsum_eval,
+                                          .cost = scan_cost},
+                                         {.domain = "",
+                                          .name = "CumProd",
+                                          .since = 26,
+                                          .infer = scan_infer,
+                                          .eval = cumprod_eval,
+                                          .cost = scan_cost},
+                                         {0}};

@@ -10,10 +10,10 @@
 // How rows are read and written. Elements of a row are `inner` apart (in numbers of `parts` parts).
 typedef struct transform {
   int64_t outer, inner;
-  int64_t n;                   // length of the transform
-  int64_t n_in, n_out;         // elements along the axis
-  int in_parts, out_parts;     // 1 real, 2 complex
-  bool inverse, mirrors;       // mirrors: the input is one half of a conjugate symmetric spectrum
+  int64_t n;                // length of the transform
+  int64_t n_in, n_out;      // elements along the axis
+  int in_parts, out_parts;  // 1 real, 2 complex
+  bool inverse, mirrors;    // mirrors: the input is one half of a conjugate symmetric spectrum
 } transform_t;
 
 // Row (o, i) into x[n]: cut or padded with zeros, or completed by symmetry.
@@ -145,8 +145,8 @@ static assay_status_t dft_infer(assay_infer_t* c) {
   int64_t value = -2;
   bool known = true;
   if (assay_infer_has(c, 2)) {
-    known = assay_infer_content(c, 2, &axis) && axis.n == 1 &&
-            assay_dim_value(axis.elems[0], &value);
+    known =
+        assay_infer_content(c, 2, &axis) && axis.n == 1 && assay_dim_value(axis.elems[0], &value);
   }
   return dft_infer_with(c, value, known);
 }
@@ -225,8 +225,8 @@ static assay_status_t stft_infer(assay_infer_t* c) {
       c->dims, assay_dim_floordiv(c->dims, assay_dim_sub(c->dims, length, n), step), 1);
   y.dims[2] = n;
   if (half) {
-    y.dims[2] = assay_dim_add_i(
-        c->dims, assay_dim_floordiv(c->dims, n, assay_dim_const(c->dims, 2)), 1);
+    y.dims[2] =
+        assay_dim_add_i(c->dims, assay_dim_floordiv(c->dims, n, assay_dim_const(c->dims, 2)), 1);
   }
   y.dims[3] = assay_dim_const(c->dims, 2);
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
@@ -260,11 +260,12 @@ static assay_status_t stft_eval(assay_eval_t* c) {
   ASSAY_TRY(read_scalar(c, "frame_step", 1, &step));
   ASSAY_TRY(read_scalar(c, "frame_length", 3, &n));
   if (step < 1 || n < 1 || n > x->dims[1] || (window && window->dims[0] != n)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "frame_step is %lld, frame_length %lld, window %s for signal %s; expected "
-                            "a positive step and frames as long as the window that fit the signal",
-                            (long long)step, (long long)n,
-                            window ? ASSAY_DIMS_TEXT(window) : "not given", ASSAY_DIMS_TEXT(x));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "frame_step is %lld, frame_length %lld, window %s for signal %s; expected "
+        "a positive step and frames as long as the window that fit the signal",
+        (long long)step, (long long)n, window ? ASSAY_DIMS_TEXT(window) : "not given",
+        ASSAY_DIMS_TEXT(x));
   }
   const int64_t frames = (x->dims[1] - n) / step + 1, bins = half ? n / 2 + 1 : n;
   const int64_t dims[4] = {x->dims[0], frames, bins, 2};
@@ -274,8 +275,13 @@ static assay_status_t stft_eval(assay_eval_t* c) {
   if (y->size == 0) return NULL;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 4, cut_dims, &cut));
   cut_frames(c, x, frames, step, n, window ? assay_f64(window) : NULL, assay_f64(cut));
-  const transform_t t = {.outer = x->dims[0] * frames, .inner = 1, .n = n, .n_in = n,
-                         .n_out = bins, .in_parts = (int)x->dims[2], .out_parts = 2};
+  const transform_t t = {.outer = x->dims[0] * frames,
+                         .inner = 1,
+                         .n = n,
+                         .n_in = n,
+                         .n_out = bins,
+                         .in_parts = (int)x->dims[2],
+                         .out_parts = 2};
   assay_status_t st = run_rows(c, &t, assay_f64(cut), assay_f64(y));
   assay_tensor_release(cut);
   return st;
@@ -340,11 +346,16 @@ static assay_status_t ms_fft_eval(assay_eval_t* c, bool inverse) {
   const int signal = inverse ? x->rank - 2 : x->rank - 1;
   if (signal < 0 || (!inverse && x->rank == ASSAY_MAX_RANK) ||
       (inverse && x->dims[x->rank - 1] != 2)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has shape %s; expected [..., n%s]",
-                            ASSAY_DIMS_TEXT(x), inverse ? ", 2" : "");
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input has shape %s; expected [..., n%s]", ASSAY_DIMS_TEXT(x),
+                            inverse ? ", 2" : "");
   }
-  transform_t t = {.inner = 1, .inverse = inverse, .mirrors = inverse, .n_in = x->dims[signal],
-                   .in_parts = inverse ? 2 : 1, .out_parts = inverse ? 1 : 2};
+  transform_t t = {.inner = 1,
+                   .inverse = inverse,
+                   .mirrors = inverse,
+                   .n_in = x->dims[signal],
+                   .in_parts = inverse ? 2 : 1,
+                   .out_parts = inverse ? 1 : 2};
   t.n = inverse ? 2 * (t.n_in - 1) : t.n_in;
   t.n_out = inverse ? t.n : t.n / 2 + 1;
   t.outer = assay_dims_product(x->dims, 0, signal);
@@ -366,8 +377,8 @@ static assay_status_t ms_fft_eval(assay_eval_t* c, bool inverse) {
 static assay_status_t rfft_eval(assay_eval_t* c) { return ms_fft_eval(c, false); }
 static assay_status_t irfft_eval(assay_eval_t* c) { return ms_fft_eval(c, true); }
 
-// Products of pairs along the last dimension. Source: com.microsoft ComplexMul 1 and ComplexMulConj 1
-// (the second factor conjugated).
+// Products of pairs along the last dimension. Source: com.microsoft ComplexMul 1 and ComplexMulConj
+// 1 (the second factor conjugated).
 static assay_status_t complex_mul(assay_eval_t* c, double sign) {
   const assay_tensor_t *a = c->in[0], *b = c->in[1];
   int rank = 0;
@@ -408,11 +419,23 @@ static void complex_mul_cost(const assay_eval_t* c, assay_cost_t* out) {
 #define FFT_ATTRS "normalized:i=0, onesided:i=1, signal_ndim:i"
 
 const assay_op_t assay_ops_signal[] = {
-    {.domain = "", .name = "DFT", .since = 17, .infer = dft_infer_17, .eval = dft_eval_17,
+    {.domain = "",
+     .name = "DFT",
+     .since = 17,
+     .infer = dft_infer_17,
+     .eval = dft_eval_17,
      .cost = transform_cost},
-    {.domain = "", .name = "DFT", .since = 20, .infer = dft_infer, .eval = dft_eval,
+    {.domain = "",
+     .name = "DFT",
+     .since = 20,
+     .infer = dft_infer,
+     .eval = dft_eval,
      .cost = transform_cost},
-    {.domain = "", .name = "STFT", .since = 17, .infer = stft_infer, .eval = stft_eval,
+    {.domain = "",
+     .name = "STFT",
+     .since = 17,
+     .infer = stft_infer,
+     .eval = stft_eval,
      .cost = transform_cost},
     {MS, .name = "Rfft", .infer = rfft_infer, .eval = rfft_eval, .cost = transform_cost,
      .schema = "X:T -> Y:T | " FFT_ATTRS "=1 | T=float double float16"},
@@ -420,7 +443,6 @@ const assay_op_t assay_ops_signal[] = {
      .schema = "X:T -> Y:T | " FFT_ATTRS "! | T=float double float16"},
     {MS, .name = "ComplexMul", .infer = assay_infer_broadcasts, .eval = complex_mul_eval,
      .cost = complex_mul_cost, .schema = "A:T, B:T -> C:T | | T=float double float16"},
-    {MS, .name = "ComplexMulConj", .infer = assay_infer_broadcasts,
-     .eval = complex_mul_conj_eval, .cost = complex_mul_cost,
-     .schema = "A:T, B:T -> C:T | | T=float double float16"},
+    {MS, .name = "ComplexMulConj", .infer = assay_infer_broadcasts, .eval = complex_mul_conj_eval,
+     .cost = complex_mul_cost, .schema = "A:T, B:T -> C:T | | T=float double float16"},
     {0}};

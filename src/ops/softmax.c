@@ -72,8 +72,8 @@ static assay_status_t infer_with(assay_infer_t* c, int64_t default_axis) {
   const assay_shape_t x = assay_infer_shape(c, 0);
   if (x.known) {
     int axis = 0;
-    ASSAY_TRY(assay_infer_axis(c, "axis", assay_attr_i64(c->node, "axis", default_axis), x.rank,
-                               &axis));
+    ASSAY_TRY(
+        assay_infer_axis(c, "axis", assay_attr_i64(c->node, "axis", default_axis), x.rank, &axis));
   }
   return assay_infer_same(c);
 }
@@ -151,18 +151,50 @@ static assay_status_t bias_softmax_eval(assay_eval_t* c) {
 }
 
 const assay_op_t assay_ops_softmax[] = {
-    {.domain = "", .name = "Softmax", .since = 1, .infer = infer_1, .eval = softmax_eval_1, .cost = softmax_cost},
-    {.domain = "", .name = "Softmax", .since = 13, .infer = infer_13, .eval = softmax_eval, .cost = softmax_cost},
-    {.domain = "", .name = "LogSoftmax", .since = 1, .infer = infer_1, .eval = log_softmax_eval_1,
+    {.domain = "",
+     .name = "Softmax",
+     .since = 1,
+     .infer = infer_1,
+     .eval = softmax_eval_1,
      .cost = softmax_cost},
-    {.domain = "", .name = "LogSoftmax", .since = 13, .infer = infer_13, .eval = log_softmax_eval,
+    {.domain = "",
+     .name = "Softmax",
+     .since = 13,
+     .infer = infer_13,
+     .eval = softmax_eval,
      .cost = softmax_cost},
-    {.domain = "", .name = "Hardmax", .since = 1, .discrete = 1, .infer = infer_1, .eval = hardmax_eval_1,
+    {.domain = "",
+     .name = "LogSoftmax",
+     .since = 1,
+     .infer = infer_1,
+     .eval = log_softmax_eval_1,
      .cost = softmax_cost},
-    {.domain = "", .name = "Hardmax", .since = 13, .discrete = 1, .infer = infer_13, .eval = hardmax_eval,
+    {.domain = "",
+     .name = "LogSoftmax",
+     .since = 13,
+     .infer = infer_13,
+     .eval = log_softmax_eval,
      .cost = softmax_cost},
-    {.domain = "com.microsoft", .name = "BiasSoftmax", .since = 1, .infer = infer_1,
-     .eval = bias_softmax_eval, .cost = softmax_cost,
+    {.domain = "",
+     .name = "Hardmax",
+     .since = 1,
+     .discrete = 1,
+     .infer = infer_1,
+     .eval = hardmax_eval_1,
+     .cost = softmax_cost},
+    {.domain = "",
+     .name = "Hardmax",
+     .since = 13,
+     .discrete = 1,
+     .infer = infer_13,
+     .eval = hardmax_eval,
+     .cost = softmax_cost},
+    {.domain = "com.microsoft",
+     .name = "BiasSoftmax",
+     .since = 1,
+     .infer = infer_1,
+     .eval = bias_softmax_eval,
+     .cost = softmax_cost,
      .schema = "data:T, bias:T -> output:T | axis:i=1, is_inner_broadcast:i! | "
                "T=float16 float double"},
     {0}};

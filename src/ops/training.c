@@ -54,8 +54,7 @@ static void adam(const step_t* s, double g, double* x, double* v, double* h) {
   const assay_eval_t* c = s->c;
   g = assay_acc(c, assay_acc(c, s->norm * *x) + g);
   *v = assay_acc(c, assay_acc(c, s->alpha * *v) + assay_acc(c, (1 - s->alpha) * g));
-  *h = assay_acc(c, assay_acc(c, s->beta * *h) +
-                        assay_acc(c, (1 - s->beta) * assay_acc(c, g * g)));
+  *h = assay_acc(c, assay_acc(c, s->beta * *h) + assay_acc(c, (1 - s->beta) * assay_acc(c, g * g)));
   const double adaptive = assay_acc(c, assay_acc(c, sqrt(*h)) + s->epsilon);
   *x = assay_acc(c, *x - assay_acc(c, s->rate * assay_acc(c, *v / adaptive)));
   *x = assay_acc(c, (1 - s->norm_post) * *x);
@@ -81,7 +80,8 @@ static assay_status_t want_like(const assay_eval_t* c, size_t input, const assay
                           ASSAY_DIMS_TEXT(t), ASSAY_DIMS_TEXT(x));
 }
 
-// A copy of an input as an output; *out is the output's elements, or the copy's if it is not wanted.
+// A copy of an input as an output; *out is the output's elements, or the copy's if it is not
+// wanted.
 static assay_status_t copy_to_output(assay_eval_t* c, size_t input, size_t output,
                                      assay_tensor_t** out) {
   ASSAY_TRY(assay_tensor_copy(c->in[input], out));

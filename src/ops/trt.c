@@ -1,6 +1,7 @@
-// The quantizers that TensorRT's exporters write (ModelOpt, Transformer Engine, Edge-LLM), in domain
-// "trt" or in none: QuantizeLinear and DequantizeLinear of one type, and two that find the scales of
-// blocks while running. Attention operators of that domain belong to the attention families.
+// The quantizers that TensorRT's exporters write (ModelOpt, Transformer Engine, Edge-LLM), in
+// domain "trt" or in none: QuantizeLinear and DequantizeLinear of one type, and two that find the
+// scales of blocks while running. Attention operators of that domain belong to the attention
+// families.
 //
 // Some exporters declare float8 tensors as uint8, which then hold the bits: read and written so.
 // Source: onnx-tensorrt 10 (importers of these names), TensorRT documentation of IQuantizeLayer and
@@ -13,9 +14,9 @@
 
 // What an operator of this file does.
 typedef struct trt_kind {
-  assay_type_t type;        // of the quantized tensor; UNDEFINED: as its inputs say
-  assay_type_t scale_bits;  // what a uint8 scale holds the bits of; UNDEFINED: a number
-  int64_t axis, block_size; // defaults
+  assay_type_t type;         // of the quantized tensor; UNDEFINED: as its inputs say
+  assay_type_t scale_bits;   // what a uint8 scale holds the bits of; UNDEFINED: a number
+  int64_t axis, block_size;  // defaults
 } trt_kind_t;
 
 static const trt_kind_t FP8 = {ASSAY_TYPE_FLOAT8E4M3FN, ASSAY_TYPE_UNDEFINED, 1, 0};
@@ -23,7 +24,9 @@ static const trt_kind_t INT4 = {ASSAY_TYPE_INT4, ASSAY_TYPE_UNDEFINED, 1, 0};
 static const trt_kind_t MXFP8 = {ASSAY_TYPE_FLOAT8E4M3FN, ASSAY_TYPE_FLOAT8E8M0, -1, 32};
 static const trt_kind_t PLAIN = {ASSAY_TYPE_UNDEFINED, ASSAY_TYPE_UNDEFINED, 1, 0};
 
-static bool is_bits(assay_type_t type) { return type == ASSAY_TYPE_UINT8 || type == ASSAY_TYPE_INT8; }
+static bool is_bits(assay_type_t type) {
+  return type == ASSAY_TYPE_UINT8 || type == ASSAY_TYPE_INT8;
+}
 
 static assay_status_t find_scales(const assay_eval_t* c, const trt_kind_t* kind,
                                   const assay_tensor_t* x, const assay_tensor_t* scale,
@@ -42,7 +45,8 @@ static assay_status_t from_bits(assay_tensor_t* t, assay_type_t type, assay_tens
   ASSAY_TRY(assay_tensor_create(type, t->rank, t->dims, &r));
   double values[256];
   for (uint64_t i = 0; i < 256; i++) values[i] = assay_format_decode(assay_type_format(type), i);
-  for (int64_t i = 0; i < t->size; i++) assay_f64(r)[i] = values[assay_as_u64(assay_i64(t)[i]) & 255];
+  for (int64_t i = 0; i < t->size; i++)
+    assay_f64(r)[i] = values[assay_as_u64(assay_i64(t)[i]) & 255];
   *out = r;
   return NULL;
 }
@@ -59,14 +63,16 @@ static assay_status_t set_output(assay_eval_t* c, size_t i, assay_tensor_t* t) {
   assay_format_t format = assay_type_format(t->type);
   ASSAY_TRY(assay_eval_output(c, i, declared, t->rank, t->dims, &bits));
   for (int64_t k = 0; k < t->size; k++)
-    assay_i64(bits)[k] = (int64_t)assay_format_encode(format, assay_f64(t)[k], ASSAY_OVERFLOW_SATURATE);
+    assay_i64(bits)[k] =
+        (int64_t)assay_format_encode(format, assay_f64(t)[k], ASSAY_OVERFLOW_SATURATE);
   assay_wrap_n(declared, assay_i64(bits), t->size);
   return NULL;
 }
 
 static assay_status_t want_float(const assay_eval_t* c, size_t i) {
   if (c->in[i]->store == ASSAY_STORE_F64) return NULL;
-  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is %s; it must be a float type", i,
+  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                          "input %zu is %s; it must be a float type", i,
                           assay_type_name(c->in[i]->type));
 }
 
@@ -75,7 +81,8 @@ static assay_format_t quotient(const assay_eval_t* c, const assay_tensor_t* scal
   return exact ? ASSAY_FORMAT_FP64 : assay_type_format(scale->type);
 }
 
-// ---- quantizers with given scales -----------------------------------------------------------------------
+// ---- quantizers with given scales
+// -----------------------------------------------------------------------
 
 static assay_status_t quantize(assay_eval_t* c, const trt_kind_t* kind) {
   assay_tensor_t *x = c->in[0], *zero = assay_eval_has(c, 2) ? c->in[2] : NULL;
@@ -89,7 +96,8 @@ static assay_status_t quantize(assay_eval_t* c, const trt_kind_t* kind) {
   if (!st) st = assay_tensor_create(type, x->rank, x->dims, &y);
   if (!st) {
     // A zero point is there for its type; where it is of the bits of floats, it is zero.
-    const assay_tensor_t* shift = zero && is_bits(zero->type) && assay_type_is_float(type) ? NULL : zero;
+    const assay_tensor_t* shift =
+        zero && is_bits(zero->type) && assay_type_is_float(type) ? NULL : zero;
     assay_quantizer_t q = assay_quantizer(type, quotient(c, scale), true);
     assay_quantize_tensor(&q, &where, x, scale, shift, y);
     st = set_output(c, 0, y);
@@ -104,7 +112,8 @@ static assay_status_t dequantize(assay_eval_t* c, const trt_kind_t* kind) {
   assay_scales_t where;
   for (size_t i = 0; i < c->n_in; i++)
     if (c->in[i] && c->in[i]->store > ASSAY_STORE_I64) return want_float(c, i);
-  ASSAY_TRY(find_scales(c, kind, c->in[0], c->in[1], assay_eval_has(c, 2) ? c->in[2] : NULL, &where));
+  ASSAY_TRY(
+      find_scales(c, kind, c->in[0], c->in[1], assay_eval_has(c, 2) ? c->in[2] : NULL, &where));
   assay_type_t type = assay_eval_out_type(c, 0, ASSAY_TYPE_FLOAT);
   if (assay_quant_is_real(c, c->in[0])) return assay_eval_set(c, 0, c->in[0]), NULL;
   assay_status_t st = from_bits(c->in[0], kind->type, &x);
@@ -126,7 +135,8 @@ static assay_status_t mxfp8_dequantize_eval(assay_eval_t* c) { return dequantize
 static assay_status_t plain_quantize_eval(assay_eval_t* c) { return quantize(c, &PLAIN); }
 static assay_status_t plain_dequantize_eval(assay_eval_t* c) { return dequantize(c, &PLAIN); }
 
-// ---- quantizers that find scales ------------------------------------------------------------------------
+// ---- quantizers that find scales
+// ------------------------------------------------------------------------
 
 // The largest magnitude of each block of an axis; scale has the shape of the blocks.
 static void block_maxima(const assay_tensor_t* x, int axis, int64_t block, assay_tensor_t* scale) {
@@ -149,15 +159,16 @@ static void block_maxima(const assay_tensor_t* x, int axis, int64_t block, assay
 }
 
 // y = x in blocks of float type `type`, with a scale for each block; output 0 and output 1.
-//   global   FP4: the second scale, by which the blocks' are divided before they become float8e4m3fn
-//   MXFP8    scales are the next powers of two, float8e8m0
+//   global   FP4: the second scale, by which the blocks' are divided before they become
+//   float8e4m3fn MXFP8    scales are the next powers of two, float8e8m0
 static assay_status_t dynamic_quantize(assay_eval_t* c, assay_type_t type, assay_type_t scale_type,
                                        double global, int64_t default_block) {
   assay_tensor_t *x = c->in[0], *scale = NULL, *full = NULL, *y = NULL;
   int axis;
   int64_t block = assay_attr_i64(c->node, "block_size", default_block), dims[ASSAY_MAX_RANK];
   ASSAY_TRY(want_float(c, 0));
-  ASSAY_TRY(assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
+  ASSAY_TRY(
+      assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
   if (block <= 0)
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "attribute block_size is %lld; it must be positive", (long long)block);
@@ -223,7 +234,8 @@ static assay_status_t mxfp8_quantize_eval(assay_eval_t* c) {
   return assay_eval_has(c, 1) ? quantize(c, &MXFP8) : mxfp8_dynamic_eval(c);
 }
 
-// ---- inference ------------------------------------------------------------------------------------------
+// ---- inference
+// ------------------------------------------------------------------------------------------
 
 // The type of an output of 8-bit floats: an integer type where the file declares one for the bits.
 static assay_type_t declared_bits(const assay_infer_t* c, size_t output, assay_type_t type) {
@@ -267,9 +279,9 @@ static assay_status_t dynamic_infer(assay_infer_t* c, assay_type_t type, assay_t
     int axis;
     ASSAY_TRY(assay_infer_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", -1), shape.rank,
                                &axis));
-    blocks.dims[axis] = block > 0 ? assay_dim_ceildiv(c->dims, shape.dims[axis],
-                                                      assay_dim_const(c->dims, block))
-                                  : NULL;
+    blocks.dims[axis] =
+        block > 0 ? assay_dim_ceildiv(c->dims, shape.dims[axis], assay_dim_const(c->dims, block))
+                  : NULL;
   }
   ASSAY_TRY(assay_infer_set(c, 0, declared_bits(c, 0, type), &shape));
   return assay_infer_set(c, 1, declared_bits(c, 1, scale_type), &blocks);
@@ -307,21 +319,25 @@ static const char dynamic_schema[] =
     "x:T, scale?:U -> y:Z, y_scale:S | axis:i, block_size:i, scale_type:i, output_dtype:i | T=" REAL
     "; U=" REAL "; S=" SMALL "; Z=" SMALL;
 
-#define Q(DOMAIN, NAME, SCHEMA, INFER, EVAL)                                                        \
-  {.domain = DOMAIN, .name = NAME, .since = 1, .schema = SCHEMA, .infer = INFER, .eval = EVAL,      \
-   .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1, .cost = quantize_cost}
-#define DQ(DOMAIN, NAME, EVAL)                                                                      \
-  {.domain = DOMAIN, .name = NAME, .since = 1, .schema = dequantize_schema,                         \
-   .infer = dequantize_infer, .eval = EVAL, .flags = ASSAY_OP_QUANTIZES, .cost = quantize_cost}
-#define OF_DOMAIN(D)                                                                                \
-  Q(D, "TRT_FP8QuantizeLinear", quantize_schema, fp8_quantize_infer, fp8_quantize_eval),            \
-      DQ(D, "TRT_FP8DequantizeLinear", fp8_dequantize_eval),                                        \
-      Q(D, "TRT_INT4QuantizeLinear", quantize_schema, int4_quantize_infer, int4_quantize_eval),     \
-      DQ(D, "TRT_INT4DequantizeLinear", int4_dequantize_eval),                                      \
-      Q(D, "TRT_MXFP8QuantizeLinear", mxfp8_quantize_schema, mxfp8_quantize_infer,                  \
-        mxfp8_quantize_eval),                                                                       \
-      DQ(D, "TRT_MXFP8DequantizeLinear", mxfp8_dequantize_eval),                                    \
-      Q(D, "TRT_MXFP8DynamicQuantize", dynamic_schema, mxfp8_dynamic_infer, mxfp8_dynamic_eval),    \
+#define Q(DOMAIN, NAME, SCHEMA, INFER, EVAL)                                                    \
+  {                                                                                             \
+    .domain = DOMAIN, .name = NAME, .since = 1, .schema = SCHEMA, .infer = INFER, .eval = EVAL, \
+    .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1, .cost = quantize_cost     \
+  }
+#define DQ(DOMAIN, NAME, EVAL)                                                                  \
+  {                                                                                             \
+    .domain = DOMAIN, .name = NAME, .since = 1, .schema = dequantize_schema,                    \
+    .infer = dequantize_infer, .eval = EVAL, .flags = ASSAY_OP_QUANTIZES, .cost = quantize_cost \
+  }
+#define OF_DOMAIN(D)                                                                             \
+  Q(D, "TRT_FP8QuantizeLinear", quantize_schema, fp8_quantize_infer, fp8_quantize_eval),         \
+      DQ(D, "TRT_FP8DequantizeLinear", fp8_dequantize_eval),                                     \
+      Q(D, "TRT_INT4QuantizeLinear", quantize_schema, int4_quantize_infer, int4_quantize_eval),  \
+      DQ(D, "TRT_INT4DequantizeLinear", int4_dequantize_eval),                                   \
+      Q(D, "TRT_MXFP8QuantizeLinear", mxfp8_quantize_schema, mxfp8_quantize_infer,               \
+        mxfp8_quantize_eval),                                                                    \
+      DQ(D, "TRT_MXFP8DequantizeLinear", mxfp8_dequantize_eval),                                 \
+      Q(D, "TRT_MXFP8DynamicQuantize", dynamic_schema, mxfp8_dynamic_infer, mxfp8_dynamic_eval), \
       Q(D, "TRT_FP4DynamicQuantize", dynamic_schema, fp4_dynamic_infer, fp4_dynamic_eval)
 
 const assay_op_t assay_ops_trt[] = {

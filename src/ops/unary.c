@@ -1,7 +1,8 @@
 // Functions of one element: y[i] = f(x[i]), without parameters.
 //
-// A loop is a function of its own wherever f is cheap, so that it can be vectorized; the others call
-// the C library's function, which is within 1 or 2 ulp (glibc manual, 'Errors in Math Functions').
+// A loop is a function of its own wherever f is cheap, so that it can be vectorized; the others
+// call the C library's function, which is within 1 or 2 ulp (glibc manual, 'Errors in Math
+// Functions').
 #include <math.h>
 
 #include "ops/content.h"
@@ -15,10 +16,10 @@ typedef void test_loop_t(const double* x, int64_t* y, int64_t n);
 typedef struct unary {
   const assay_tensor_t* x;
   assay_tensor_t* y;
-  double (*f)(double);   // floats: either a function of one element,
-  f64_loop_t* f64;       // or a loop
-  i64_loop_t* i64;       // integers; the result is wrapped to the type
-  test_loop_t* test;     // floats to bool
+  double (*f)(double);  // floats: either a function of one element,
+  f64_loop_t* f64;      // or a loop
+  i64_loop_t* i64;      // integers; the result is wrapped to the type
+  test_loop_t* test;    // floats to bool
 } unary_t;
 
 static void run_chunk(const void* user, int64_t first, int64_t n) {
@@ -206,13 +207,19 @@ static assay_status_t not_infer(assay_infer_t* c) {
   return assay_content_unary(c, assay_content_not);
 }
 
+// What is known of an input are whole numbers.
+static assay_status_t whole_infer(assay_infer_t* c) {
+  ASSAY_TRY(assay_infer_same(c));
+  return assay_content_same(c, 0);
+}
+
 static assay_status_t test_infer(assay_infer_t* c) {
   assay_shape_t shape = assay_infer_shape(c, 0);
   return assay_infer_set(c, 0, ASSAY_TYPE_BOOL, &shape);
 }
 
 // One row an operator: later versions widen types only (and -1 had an attribute for memory reuse).
-#define ROW(NAME, SINCE, INFER, EVAL) \
+#define ROW(NAME, SINCE, INFER, EVAL)                                                      \
   .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .infer = INFER, \
   .eval = EVAL, .cost = assay_pointwise_cost
 
@@ -220,9 +227,9 @@ const assay_op_t assay_ops_unary[] = {
     {ROW("Abs", 1, abs_infer, abs_eval)},
     {ROW("Neg", 1, neg_infer, neg_eval)},
     {ROW("Sign", 9, assay_infer_same, sign_eval), .discrete = 1},
-    {ROW("Ceil", 1, assay_infer_same, ceil_eval), .discrete = 1},
-    {ROW("Floor", 1, assay_infer_same, floor_eval), .discrete = 1},
-    {ROW("Round", 11, assay_infer_same, round_eval), .discrete = 1},
+    {ROW("Ceil", 1, whole_infer, ceil_eval), .discrete = 1},
+    {ROW("Floor", 1, whole_infer, floor_eval), .discrete = 1},
+    {ROW("Round", 11, whole_infer, round_eval), .discrete = 1},
     {ROW("Reciprocal", 1, assay_infer_same, reciprocal_eval)},
     {ROW("Sqrt", 1, assay_infer_same, sqrt_eval)},
     {ROW("Exp", 1, assay_infer_same, exp_eval)},

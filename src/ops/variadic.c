@@ -18,7 +18,8 @@ typedef struct fold {
 // Doubles and integers have one size, so that they can be moved alike.
 enum { NUMBER_BYTES = 8 };
 
-// ---- stretches: operand 0 is y, 1 is the next input -----------------------------------------------
+// ---- stretches: operand 0 is y, 1 is the next input
+// -----------------------------------------------
 
 static void copy_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const fold_t* p = user;
@@ -74,7 +75,8 @@ static void max_int_span(const void* user, int64_t n, const int64_t* at, const i
   const int64_t* x = assay_i64(p->x) + at[1];
   int64_t* y = assay_i64(p->y) + at[0];
   uint64_t shift = order_shift(p->y->type);
-  for (int64_t i = 0; i < n; i++) y[i] = int_less(y[i], x[i * step[1]], shift) ? x[i * step[1]] : y[i];
+  for (int64_t i = 0; i < n; i++)
+    y[i] = int_less(y[i], x[i * step[1]], shift) ? x[i * step[1]] : y[i];
 }
 
 static void min_int_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
@@ -82,10 +84,12 @@ static void min_int_span(const void* user, int64_t n, const int64_t* at, const i
   const int64_t* x = assay_i64(p->x) + at[1];
   int64_t* y = assay_i64(p->y) + at[0];
   uint64_t shift = order_shift(p->y->type);
-  for (int64_t i = 0; i < n; i++) y[i] = int_less(x[i * step[1]], y[i], shift) ? x[i * step[1]] : y[i];
+  for (int64_t i = 0; i < n; i++)
+    y[i] = int_less(x[i * step[1]], y[i], shift) ? x[i * step[1]] : y[i];
 }
 
-// ---- variadic operators -----------------------------------------------------------------------------
+// ---- variadic operators
+// -----------------------------------------------------------------------------
 
 static void over_input(fold_t* p, const assay_tensor_t* x, assay_span_fn* f) {
   p->x = x;
@@ -101,13 +105,13 @@ static assay_status_t check_inputs(const assay_eval_t* c, bool integers_too) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "it needs at least one input");
   for (size_t i = 0; i < c->n_in; i++) {
     const assay_tensor_t* t = c->in[i];
-    if (!t)
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is left out", i);
+    if (!t) return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is left out", i);
     bool number = t->store == ASSAY_STORE_F64 || (integers_too && t->store == ASSAY_STORE_I64);
     if (!number || t->store != c->in[0]->store)
-      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input %zu is a %s tensor, input 0 is %s; it takes numbers of one type",
-                              i, assay_type_name(t->type), assay_type_name(c->in[0]->type));
+      return ASSAY_NODE_ERROR(
+          c->node, ASSAY_INVALID_ARGUMENT,
+          "input %zu is a %s tensor, input 0 is %s; it takes numbers of one type", i,
+          assay_type_name(t->type), assay_type_name(c->in[0]->type));
   }
   return NULL;
 }
@@ -179,10 +183,11 @@ static assay_status_t mean_1_eval(assay_eval_t* c) {
   return mean_eval(c);
 }
 
-// ---- Clip -----------------------------------------------------------------------------------------
-// A bound that is not given does not bound: -inf and inf stay themselves (ONNX names the type's
-// lowest and largest value as defaults; its function body, Clip-13, leaves infinities alone).
-// min above max: everything becomes max. Source: ONNX Clip-13: Min(max, Max(input, min)).
+// ---- Clip
+// ----------------------------------------------------------------------------------------- A bound
+// that is not given does not bound: -inf and inf stay themselves (ONNX names the type's lowest and
+// largest value as defaults; its function body, Clip-13, leaves infinities alone). min above max:
+// everything becomes max. Source: ONNX Clip-13: Min(max, Max(input, min)).
 
 typedef struct clip {
   const assay_tensor_t* x;
@@ -268,14 +273,14 @@ static assay_status_t clip_infer(assay_infer_t* c) {
       int64_t d;
       if (assay_dim_value(s.dims[k], &d) && d != 1)
         return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "%s is %s; it must be a scalar",
-                                i == 1 ? "min" : "max",
-                                ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)));
+                                i == 1 ? "min" : "max", ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)));
     }
   }
   return assay_infer_same(c);
 }
 
-// ---- Where ----------------------------------------------------------------------------------------
+// ---- Where
+// ----------------------------------------------------------------------------------------
 
 typedef struct where {
   const assay_tensor_t *condition, *x, *y;
@@ -289,8 +294,8 @@ static void where_span(const void* user, int64_t n, const int64_t* at, const int
   const char* y = (const char*)p->y->data + at[3] * NUMBER_BYTES;
   char* z = (char*)p->z->data + at[0] * NUMBER_BYTES;
   for (int64_t i = 0; i < n; i++) {
-    const char* from = condition[i * step[1]] ? x + i * step[2] * NUMBER_BYTES
-                                              : y + i * step[3] * NUMBER_BYTES;
+    const char* from =
+        condition[i * step[1]] ? x + i * step[2] * NUMBER_BYTES : y + i * step[3] * NUMBER_BYTES;
     memcpy(z + i * NUMBER_BYTES, from, NUMBER_BYTES);
   }
 }
@@ -327,10 +332,10 @@ static void where_strings_span(const void* user, int64_t n, const int64_t* at,
 static assay_status_t where_eval(assay_eval_t* c) {
   where_t p = {.condition = c->in[0], .x = c->in[1], .y = c->in[2]};
   if (p.condition->store != ASSAY_STORE_I64 || p.x->store != p.y->store)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "condition is %s, X is %s and Y is %s; it takes bool and two of one type",
-                            assay_type_name(p.condition->type), assay_type_name(p.x->type),
-                            assay_type_name(p.y->type));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "condition is %s, X is %s and Y is %s; it takes bool and two of one type",
+        assay_type_name(p.condition->type), assay_type_name(p.x->type), assay_type_name(p.y->type));
   int rank;
   int64_t dims[ASSAY_MAX_RANK];
   ASSAY_TRY(assay_eval_broadcast(c, 3, c->in, &rank, dims));
@@ -355,7 +360,8 @@ static assay_status_t where_infer(assay_infer_t* c) {
   return assay_content_where(c);
 }
 
-// ---- inference ------------------------------------------------------------------------------------
+// ---- inference
+// ------------------------------------------------------------------------------------
 
 static assay_status_t max_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_broadcasts(c));
@@ -379,11 +385,12 @@ static assay_status_t same_shape_infer(assay_infer_t* c) {
       if (!s.dims[k]) s.dims[k] = t.dims[k];
     }
     if (differ)
-      return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
-                              "input %zu is %s and input 0 is %s; before opset 8 shapes must be the "
-                              "same",
-                              i, ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)),
-                              ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
+      return ASSAY_NODE_ERROR(
+          c->node, ASSAY_CORRUPT,
+          "input %zu is %s and input 0 is %s; before opset 8 shapes must be the "
+          "same",
+          i, ASSAY_VALTYPE_TEXT(assay_infer_type(c, i)),
+          ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
     if (!s.known) s = t;
   }
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &s);
@@ -394,9 +401,11 @@ static void variadic_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops *= c->n_in > 1 ? (double)(c->n_in - 1) : 0;
 }
 
-#define ROW(NAME, SINCE, FLAGS, INFER, EVAL, COST)                                           \
-  {.domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE | (FLAGS),        \
-   .infer = INFER, .eval = EVAL, .cost = COST}
+#define ROW(NAME, SINCE, FLAGS, INFER, EVAL, COST)                                     \
+  {                                                                                    \
+    .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE | (FLAGS), \
+    .infer = INFER, .eval = EVAL, .cost = COST                                         \
+  }
 
 const assay_op_t assay_ops_variadic[] = {
     ROW("Max", 1, ASSAY_OP_MOVES, same_shape_infer, max_1_eval, variadic_cost),

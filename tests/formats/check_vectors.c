@@ -36,9 +36,7 @@ static void complain(const char* what, const char* where, double x, uint64_t got
 }
 
 // Same number; NaN against NaN whatever their bits, since the oracles' differ.
-static bool same(double a, double b) {
-  return bits_of(a) == bits_of(b) || (a != a && b != b);
-}
+static bool same(double a, double b) { return bits_of(a) == bits_of(b) || (a != a && b != b); }
 
 static void check_decode(const char* folder, const char* name, const char* file) {
   assay_format_t format = assay_format_parse(name);
@@ -107,7 +105,8 @@ static void check_encode(const char* folder, const char* name, const char* overf
       double r = assay_format_round(format, x[i], overflow);
       double value = assay_format_decode(format, expected);
       bool no_nan = x[i] != x[i] && !info->has_nan && info->is_float;
-      if (!same(r, value) && !(no_nan && r == 0)) complain("round", file, x[i], bits_of(r), expected);
+      if (!same(r, value) && !(no_nan && r == 0))
+        complain("round", file, x[i], bits_of(r), expected);
       if (bits_of(r) != bits_of(rounded[i]))
         complain("round_n", file, x[i], bits_of(rounded[i]), bits_of(r));
       if (!packs) continue;
@@ -136,7 +135,8 @@ int main(int argc, char** argv) {
     lines++;
     if (sscanf(line, "decode %63s %255s", a, file) == 2) {
       check_decode(argv[1], a, file);
-    } else if (sscanf(line, "%15s %63s %63s %255s %255s %zu", verb, a, b, inputs, file, &width) == 6) {
+    } else if (sscanf(line, "%15s %63s %63s %255s %255s %zu", verb, a, b, inputs, file, &width) ==
+               6) {
       bool e8m0 = strcmp(verb, "e8m0") == 0;
       int mode = !e8m0 || !strcmp(a, "nearest") ? (int)ASSAY_E8M0_NEAREST
                  : !strcmp(a, "up")             ? (int)ASSAY_E8M0_UP

@@ -1,11 +1,12 @@
 // Number formats: rounding against MPFR, everything else against brute force over all values. The
 // comparison with ml_dtypes and onnx is check_vectors.c.
+// clang-format off: cmocka.h needs what is before it
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
+// clang-format on
 #include <inttypes.h>
 #include <math.h>
 #include <mpfr.h>
@@ -38,12 +39,12 @@ static uint64_t random_bits(uint64_t* state) {  // splitmix64
   return z ^ z >> 31;
 }
 
-#define CHECK(condition, ...)          \
-  do {                                 \
-    if (!(condition)) {                \
-      print_error(__VA_ARGS__);        \
-      fail_msg("%s", #condition);      \
-    }                                  \
+#define CHECK(condition, ...)     \
+  do {                            \
+    if (!(condition)) {           \
+      print_error(__VA_ARGS__);   \
+      fail_msg("%s", #condition); \
+    }                             \
   } while (0)
 
 // ---- the table against the definitions --------------------------------------------------------
@@ -78,8 +79,8 @@ static double defined_value(const struct definition* d, uint32_t pattern) {
   if (d->top == ONE_NAN && exponent == top && mantissa == (1u << d->mantissa_bits) - 1) return nan_;
   if (d->top == UNSIGNED_ZERO && negative && !exponent && !mantissa) return nan_;
   if (!exponent) return sign * ldexp(mantissa, 1 - d->bias - d->mantissa_bits);
-  return sign * ldexp(mantissa + (1u << d->mantissa_bits),
-                      (int)exponent - d->bias - d->mantissa_bits);
+  return sign *
+         ldexp(mantissa + (1u << d->mantissa_bits), (int)exponent - d->bias - d->mantissa_bits);
 }
 
 static void test_table(void** state) {
@@ -133,15 +134,15 @@ static void test_names(void** state) {
   static const struct {
     const char* name;
     assay_format_t format;
-  } rows[] = {{"fp16", ASSAY_FORMAT_FP16},       {"FP16", ASSAY_FORMAT_FP16},
-              {"float16", ASSAY_FORMAT_FP16},    {"half", ASSAY_FORMAT_FP16},
-              {"bf16", ASSAY_FORMAT_BF16},       {"bfloat16", ASSAY_FORMAT_BF16},
-              {"float32", ASSAY_FORMAT_FP32},    {"double", ASSAY_FORMAT_FP64},
-              {"tf32", ASSAY_FORMAT_TF32},       {"fp8", ASSAY_FORMAT_FP8E4M3},
-              {"e5m2", ASSAY_FORMAT_FP8E5M2},    {"float8e8m0", ASSAY_FORMAT_FP8E8M0},
-              {"int4", ASSAY_FORMAT_INT4},       {"bool", ASSAY_FORMAT_BOOL},
-              {"", ASSAY_FORMAT_NONE},           {"fp17", ASSAY_FORMAT_NONE},
-              {"string", ASSAY_FORMAT_NONE},     {"complex64", ASSAY_FORMAT_FP32}};
+  } rows[] = {{"fp16", ASSAY_FORMAT_FP16},    {"FP16", ASSAY_FORMAT_FP16},
+              {"float16", ASSAY_FORMAT_FP16}, {"half", ASSAY_FORMAT_FP16},
+              {"bf16", ASSAY_FORMAT_BF16},    {"bfloat16", ASSAY_FORMAT_BF16},
+              {"float32", ASSAY_FORMAT_FP32}, {"double", ASSAY_FORMAT_FP64},
+              {"tf32", ASSAY_FORMAT_TF32},    {"fp8", ASSAY_FORMAT_FP8E4M3},
+              {"e5m2", ASSAY_FORMAT_FP8E5M2}, {"float8e8m0", ASSAY_FORMAT_FP8E8M0},
+              {"int4", ASSAY_FORMAT_INT4},    {"bool", ASSAY_FORMAT_BOOL},
+              {"", ASSAY_FORMAT_NONE},        {"fp17", ASSAY_FORMAT_NONE},
+              {"string", ASSAY_FORMAT_NONE},  {"complex64", ASSAY_FORMAT_FP32}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     CHECK(assay_format_parse(rows[i].name) == rows[i].format, "'%s'", rows[i].name);
   assert_string_equal(assay_type_name((assay_type_t)99), "undefined");
@@ -202,25 +203,34 @@ static void check_around(mpfr_t y, assay_format_t format, double v) {
 static void test_rounding(void** state) {
   (void)state;
   static const assay_format_t formats[] = {
-      ASSAY_FORMAT_FP32,       ASSAY_FORMAT_TF32,   ASSAY_FORMAT_BF16,       ASSAY_FORMAT_FP16,
-      ASSAY_FORMAT_FP8E4M3,    ASSAY_FORMAT_FP8E5M2, ASSAY_FORMAT_FP8E4M3FNUZ,
-      ASSAY_FORMAT_FP8E5M2FNUZ, ASSAY_FORMAT_FP6E2M3, ASSAY_FORMAT_FP6E3M2, ASSAY_FORMAT_FP4E2M1};
+      ASSAY_FORMAT_FP32,        ASSAY_FORMAT_TF32,        ASSAY_FORMAT_BF16,
+      ASSAY_FORMAT_FP16,        ASSAY_FORMAT_FP8E4M3,     ASSAY_FORMAT_FP8E5M2,
+      ASSAY_FORMAT_FP8E4M3FNUZ, ASSAY_FORMAT_FP8E5M2FNUZ, ASSAY_FORMAT_FP6E2M3,
+      ASSAY_FORMAT_FP6E3M2,     ASSAY_FORMAT_FP4E2M1};
   mpfr_t y;
   mpfr_init2(y, 53);
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
     assay_format_t format = formats[f];
     const assay_format_info_t* info = assay_format_info(format);
-    const double special[] = {0,           info->max,           info->max * (1 + 0x1p-30),
-                              inf,         info->min_subnormal, info->min_subnormal / 2,
-                              0x1p-1074, 0x1p-1022,         1e308,
+    const double special[] = {0,
+                              info->max,
+                              info->max * (1 + 0x1p-30),
+                              inf,
+                              info->min_subnormal,
+                              info->min_subnormal / 2,
+                              0x1p-1074,
+                              0x1p-1022,
+                              1e308,
                               info->min_normal};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
       check_around(y, format, special[i]);
     uint64_t random = seed + f;
     for (int i = 0; i < 60000; i++) {
-      // A value of the format, a middle, something between, at a random exponent in and around its range.
+      // A value of the format, a middle, something between, at a random exponent in and around its
+      // range.
       int span = ilogb(info->max) - info->min_exponent + info->precision + 6;
-      int e = info->min_exponent - info->precision - 2 + (int)(random_bits(&random) % (uint64_t)span);
+      int e =
+          info->min_exponent - info->precision - 2 + (int)(random_bits(&random) % (uint64_t)span);
       int digits = info->precision + (int)(random_bits(&random) % 4) - 1;
       double m = (double)(random_bits(&random) >> (63 - digits));
       check_around(y, format, ldexp(m, e - digits));
@@ -230,7 +240,8 @@ static void test_rounding(void** state) {
   mpfr_clear(y);
 }
 
-// Rounding to fp16 by way of fp32 is wrong for these: just past a middle, by less than fp32 can see.
+// Rounding to fp16 by way of fp32 is wrong for these: just past a middle, by less than fp32 can
+// see.
 static void test_once(void** state) {
   (void)state;
   static const struct {
@@ -292,12 +303,18 @@ static void test_nan(void** state) {
   static const struct {
     assay_format_t format;
     uint64_t positive, negative;
-  } rows[] = {{ASSAY_FORMAT_FP32, 0x7fc00000, 0xffc00000}, {ASSAY_FORMAT_BF16, 0x7fc0, 0xffc0},
-              {ASSAY_FORMAT_TF32, 0x7fc00000, 0xffc00000}, {ASSAY_FORMAT_FP16, 0x7e00, 0xfe00},
-              {ASSAY_FORMAT_FP8E4M3, 0x7f, 0xff},          {ASSAY_FORMAT_FP8E5M2, 0x7e, 0xfe},
-              {ASSAY_FORMAT_FP8E4M3FNUZ, 0x80, 0x80},      {ASSAY_FORMAT_FP8E5M2FNUZ, 0x80, 0x80},
-              {ASSAY_FORMAT_FP8E8M0, 0xff, 0xff},          {ASSAY_FORMAT_FP4E2M1, 8, 0},
-              {ASSAY_FORMAT_FP6E2M3, 0x20, 0},             {ASSAY_FORMAT_INT8, 0, 0}};
+  } rows[] = {{ASSAY_FORMAT_FP32, 0x7fc00000, 0xffc00000},
+              {ASSAY_FORMAT_BF16, 0x7fc0, 0xffc0},
+              {ASSAY_FORMAT_TF32, 0x7fc00000, 0xffc00000},
+              {ASSAY_FORMAT_FP16, 0x7e00, 0xfe00},
+              {ASSAY_FORMAT_FP8E4M3, 0x7f, 0xff},
+              {ASSAY_FORMAT_FP8E5M2, 0x7e, 0xfe},
+              {ASSAY_FORMAT_FP8E4M3FNUZ, 0x80, 0x80},
+              {ASSAY_FORMAT_FP8E5M2FNUZ, 0x80, 0x80},
+              {ASSAY_FORMAT_FP8E8M0, 0xff, 0xff},
+              {ASSAY_FORMAT_FP4E2M1, 8, 0},
+              {ASSAY_FORMAT_FP6E2M3, 0x20, 0},
+              {ASSAY_FORMAT_INT8, 0, 0}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const char* name = assay_format_name(rows[i].format);
     CHECK(assay_format_encode(rows[i].format, nan_, ASSAY_OVERFLOW_IEEE) == rows[i].positive, "%s",
@@ -451,7 +468,8 @@ static void test_wide_neighbours(void** state) {
   uint64_t random = seed;
   for (int i = 0; i < 200000; i++) {
     double x = of_bits(random_bits(&random));
-    float y = (float)ldexp((double)(int64_t)random_bits(&random), (int)(random_bits(&random) % 250) - 200);
+    float y = (float)ldexp((double)(int64_t)random_bits(&random),
+                           (int)(random_bits(&random) % 250) - 200);
     if (x == x) {
       double up = nextafter(x, inf), down = nextafter(x, -inf);
       CHECK(assay_format_next(ASSAY_FORMAT_FP64, x, 1) == up, "%a", x);
@@ -503,16 +521,26 @@ static void test_integers(void** state) {
     assay_type_t type;
     double x;
     int64_t saturated;
-  } rows[] = {{ASSAY_TYPE_INT8, 127.5, 127},      {ASSAY_TYPE_INT8, 126.5, 126},
-              {ASSAY_TYPE_INT8, -1e300, -128},    {ASSAY_TYPE_UINT8, 255.4, 255},
-              {ASSAY_TYPE_UINT8, -0.6, 0},        {ASSAY_TYPE_INT4, 7.6, 7},
-              {ASSAY_TYPE_INT2, 5, 1},            {ASSAY_TYPE_UINT2, 2.5, 2},
-              {ASSAY_TYPE_INT64, 1e19, INT64_MAX}, {ASSAY_TYPE_INT64, -1e19, INT64_MIN},
-              {ASSAY_TYPE_INT64, 0x1p63, INT64_MAX}, {ASSAY_TYPE_INT64, -0x1p63, INT64_MIN},
-              {ASSAY_TYPE_UINT64, 1e20, -1},      {ASSAY_TYPE_UINT64, -5, 0},
-              {ASSAY_TYPE_UINT64, 0x1p63, INT64_MIN}, {ASSAY_TYPE_UINT32, 5e9, UINT32_MAX},
-              {ASSAY_TYPE_BOOL, -2, 1},           {ASSAY_TYPE_BOOL, 0, 0},
-              {ASSAY_TYPE_INT32, (double)NAN, 0}, {ASSAY_TYPE_INT32, (double)INFINITY, INT32_MAX}};
+  } rows[] = {{ASSAY_TYPE_INT8, 127.5, 127},
+              {ASSAY_TYPE_INT8, 126.5, 126},
+              {ASSAY_TYPE_INT8, -1e300, -128},
+              {ASSAY_TYPE_UINT8, 255.4, 255},
+              {ASSAY_TYPE_UINT8, -0.6, 0},
+              {ASSAY_TYPE_INT4, 7.6, 7},
+              {ASSAY_TYPE_INT2, 5, 1},
+              {ASSAY_TYPE_UINT2, 2.5, 2},
+              {ASSAY_TYPE_INT64, 1e19, INT64_MAX},
+              {ASSAY_TYPE_INT64, -1e19, INT64_MIN},
+              {ASSAY_TYPE_INT64, 0x1p63, INT64_MAX},
+              {ASSAY_TYPE_INT64, -0x1p63, INT64_MIN},
+              {ASSAY_TYPE_UINT64, 1e20, -1},
+              {ASSAY_TYPE_UINT64, -5, 0},
+              {ASSAY_TYPE_UINT64, 0x1p63, INT64_MIN},
+              {ASSAY_TYPE_UINT32, 5e9, UINT32_MAX},
+              {ASSAY_TYPE_BOOL, -2, 1},
+              {ASSAY_TYPE_BOOL, 0, 0},
+              {ASSAY_TYPE_INT32, (double)NAN, 0},
+              {ASSAY_TYPE_INT32, (double)INFINITY, INT32_MAX}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     int64_t got = assay_type_saturate(rows[i].type, rows[i].x);
     CHECK(got == rows[i].saturated, "%s(%g) is %" PRId64, assay_type_name(rows[i].type), rows[i].x,
@@ -544,13 +572,20 @@ static void test_packed_bytes(void** state) {
   static const struct {
     assay_type_t type;
     int64_t n, bytes;  // -1: refused
-  } rows[] = {{ASSAY_TYPE_INT4, 0, 0},       {ASSAY_TYPE_INT4, 1, 1},
-              {ASSAY_TYPE_INT4, 3, 2},       {ASSAY_TYPE_UINT2, 5, 2},
-              {ASSAY_TYPE_FLOAT6E2M3, 1, 1}, {ASSAY_TYPE_FLOAT6E3M2, 4, 3},
-              {ASSAY_TYPE_FLOAT6E3M2, 5, 4}, {ASSAY_TYPE_FLOAT6E3M2, 9, 7},
-              {ASSAY_TYPE_BOOL, 9, 9},       {ASSAY_TYPE_COMPLEX128, 3, 48},
-              {ASSAY_TYPE_FLOAT, -1, -1},    {ASSAY_TYPE_STRING, 1, -1},
-              {ASSAY_TYPE_DOUBLE, INT64_MAX, -1}, {ASSAY_TYPE_INT8, INT64_MAX, INT64_MAX},
+  } rows[] = {{ASSAY_TYPE_INT4, 0, 0},
+              {ASSAY_TYPE_INT4, 1, 1},
+              {ASSAY_TYPE_INT4, 3, 2},
+              {ASSAY_TYPE_UINT2, 5, 2},
+              {ASSAY_TYPE_FLOAT6E2M3, 1, 1},
+              {ASSAY_TYPE_FLOAT6E3M2, 4, 3},
+              {ASSAY_TYPE_FLOAT6E3M2, 5, 4},
+              {ASSAY_TYPE_FLOAT6E3M2, 9, 7},
+              {ASSAY_TYPE_BOOL, 9, 9},
+              {ASSAY_TYPE_COMPLEX128, 3, 48},
+              {ASSAY_TYPE_FLOAT, -1, -1},
+              {ASSAY_TYPE_STRING, 1, -1},
+              {ASSAY_TYPE_DOUBLE, INT64_MAX, -1},
+              {ASSAY_TYPE_INT8, INT64_MAX, INT64_MAX},
               {ASSAY_TYPE_INT4, INT64_MAX, INT64_MAX / 2 + 1}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     int64_t bytes = -1;
@@ -562,8 +597,7 @@ static void test_packed_bytes(void** state) {
 
 static uint64_t get_bits(const unsigned char* p, int64_t first, int bits) {
   uint64_t v = 0;
-  for (int b = 0; b < bits; b++)
-    v |= (uint64_t)(p[(first + b) / 8] >> ((first + b) % 8) & 1) << b;
+  for (int b = 0; b < bits; b++) v |= (uint64_t)(p[(first + b) / 8] >> ((first + b) % 8) & 1) << b;
   return v;
 }
 
@@ -606,8 +640,10 @@ static void test_packing(void** state) {
           uint64_t p = get_bits(to, (int64_t)i * bits, bits), want = words[i];
           double value;
           memcpy(&value, &words[i], sizeof value);
-          if (floats) want = assay_format_encode(format, value, (assay_overflow_t)o);
-          else if (bits < 64) want &= (UINT64_C(1) << bits) - 1;
+          if (floats)
+            want = assay_format_encode(format, value, (assay_overflow_t)o);
+          else if (bits < 64)
+            want &= (UINT64_C(1) << bits) - 1;
           CHECK(p == want, "%s: pack[%d] of %a gives %" PRIx64 ", expected %" PRIx64, name, i,
                 value, p, want);
         }
@@ -646,13 +682,18 @@ static void test_pack_overflow(void** state) {
 int main(void) {
   const char* text = getenv("ASSAY_TEST_SEED");
   seed = text ? strtoull(text, NULL, 10) : 20250101;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_table),       cmocka_unit_test(test_names),
-      cmocka_unit_test(test_rounding),    cmocka_unit_test(test_once),
-      cmocka_unit_test(test_nan),         cmocka_unit_test(test_e8m0),
-      cmocka_unit_test(test_round_n),     cmocka_unit_test(test_neighbours),
-      cmocka_unit_test(test_wide_neighbours), cmocka_unit_test(test_integers),
-      cmocka_unit_test(test_packed_bytes), cmocka_unit_test(test_packing),
-      cmocka_unit_test(test_pack_overflow)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_table),
+                                     cmocka_unit_test(test_names),
+                                     cmocka_unit_test(test_rounding),
+                                     cmocka_unit_test(test_once),
+                                     cmocka_unit_test(test_nan),
+                                     cmocka_unit_test(test_e8m0),
+                                     cmocka_unit_test(test_round_n),
+                                     cmocka_unit_test(test_neighbours),
+                                     cmocka_unit_test(test_wide_neighbours),
+                                     cmocka_unit_test(test_integers),
+                                     cmocka_unit_test(test_packed_bytes),
+                                     cmocka_unit_test(test_packing),
+                                     cmocka_unit_test(test_pack_overflow)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 // Error and value statistics against plain loops in long double, sorting and counting.
+// clang-format off: cmocka.h needs what is before it
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <cmocka.h>
+// clang-format on
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,17 +21,17 @@
 static const double inf = (double)INFINITY;
 static uint64_t seed;
 
-#define CHECK(condition, ...)          \
-  do {                                 \
-    if (!(condition)) {                \
-      print_error(__VA_ARGS__);        \
-      fail_msg("%s", #condition);      \
-    }                                  \
+#define CHECK(condition, ...)     \
+  do {                            \
+    if (!(condition)) {           \
+      print_error(__VA_ARGS__);   \
+      fail_msg("%s", #condition); \
+    }                             \
   } while (0)
-#define OK(expression)                                                \
-  do {                                                                \
-    assay_status_t ok_status = (expression);                          \
-    if (ok_status) fail_msg("%s", assay_status_message(ok_status));   \
+#define OK(expression)                                              \
+  do {                                                              \
+    assay_status_t ok_status = (expression);                        \
+    if (ok_status) fail_msg("%s", assay_status_message(ok_status)); \
   } while (0)
 
 static double uniform(uint64_t* state) {  // splitmix64
@@ -59,12 +60,12 @@ typedef enum kind {
   SPECIALS,   // NaN and infinities among them
   ONE_SIGN,   // large mean, small spread
   ZEROS,
-  GROWING,    // each stretch far larger than the one before
+  GROWING,  // each stretch far larger than the one before
   KINDS,
 } kind_t;
-static const char* const kind_names[KINDS] = {"ordinary", "exact",    "relu",     "wide",
-                                              "gemm",     "huge",     "tiny",     "mixed",
-                                              "specials", "one sign", "zeros",    "growing"};
+static const char* const kind_names[KINDS] = {"ordinary", "exact",    "relu",  "wide",
+                                              "gemm",     "huge",     "tiny",  "mixed",
+                                              "specials", "one sign", "zeros", "growing"};
 
 static void fill(kind_t kind, int64_t n, double* engine, double* reference) {
   uint64_t state = seed + (uint64_t)kind;
@@ -183,9 +184,12 @@ static void check_error_stats(const char* what, const assay_error_stats_t* s, co
     infs[0] += isinf(x) != 0;
     infs[1] += isinf(y) != 0;
     if (!isfinite(x) || !isfinite(y)) {
-      if (x != x && y != y) equal_nan++;
-      else if (x == y) equal_inf++;
-      else if (!mismatched++) first_mismatched = i;
+      if (x != x && y != y)
+        equal_nan++;
+      else if (x == y)
+        equal_inf++;
+      else if (!mismatched++)
+        first_mismatched = i;
       continue;
     }
     double d = fabs(x - y);
@@ -198,12 +202,14 @@ static void check_error_stats(const char* what, const assay_error_stats_t* s, co
     if (fabs(y) > scale) scale = fabs(y);
     errors[m] = d, a[m] = x, b[m] = y, place[m++] = i;
     if (format == ASSAY_FORMAT_NONE) continue;
-    int64_t u = assay_format_ulp_distance(format, assay_format_round(format, x, ASSAY_OVERFLOW_IEEE),
-                                          assay_format_round(format, y, ASSAY_OVERFLOW_IEEE));
+    int64_t u =
+        assay_format_ulp_distance(format, assay_format_round(format, x, ASSAY_OVERFLOW_IEEE),
+                                  assay_format_round(format, y, ASSAY_OVERFLOW_IEEE));
     if (u > max_ulp) max_ulp = u;
     int slot = 0;
     if (u)
-      for (slot = 1; slot < 64 && (INT64_C(1) << (slot - 1)) < u; slot++) {}
+      for (slot = 1; slot < 64 && (INT64_C(1) << (slot - 1)) < u; slot++) {
+      }
     ulp[slot]++;
   }
   CHECK(r.n == n && r.n_compared == m, "%s: n %" PRId64 ", compared %" PRId64, what, r.n,
@@ -213,8 +219,9 @@ static void check_error_stats(const char* what, const assay_error_stats_t* s, co
   CHECK(r.equal_nan == equal_nan && r.equal_inf == equal_inf, "%s: equal", what);
   CHECK(r.mismatched == mismatched && r.first_mismatched_at == first_mismatched, "%s: mismatched",
         what);
-  CHECK(r.max_abs == max_abs && r.max_abs_at == max_at, "%s: max_abs %g at %" PRId64
-        ", expected %g at %" PRId64, what, r.max_abs, r.max_abs_at, max_abs, max_at);
+  CHECK(r.max_abs == max_abs && r.max_abs_at == max_at,
+        "%s: max_abs %g at %" PRId64 ", expected %g at %" PRId64, what, r.max_abs, r.max_abs_at,
+        max_abs, max_at);
   CHECK(r.worst_at == (mismatched ? first_mismatched : max_at), "%s: worst_at", what);
   CHECK(r.max_reference == scale, "%s: scale", what);
   long double count = m ? m : 1;
@@ -228,8 +235,11 @@ static void check_error_stats(const char* what, const assay_error_stats_t* s, co
         r.rms_reference);
   CHECK(near(r.rms_engine, (double)sqrtl(a2 / count), 1e-12), "%s: rms_engine %g", what,
         r.rms_engine);
-  double cosine = a2 > 0 && b2 > 0 ? (double)(ab / (sqrtl(a2) * sqrtl(b2))) : a2 > 0 || b2 > 0 ? 0 : 1;
-  CHECK(fabs(r.cosine - cosine) < 1e-12, "%s: cosine %.17g, expected %.17g", what, r.cosine, cosine);
+  double cosine = a2 > 0 && b2 > 0   ? (double)(ab / (sqrtl(a2) * sqrtl(b2)))
+                  : a2 > 0 || b2 > 0 ? 0
+                                     : 1;
+  CHECK(fabs(r.cosine - cosine) < 1e-12, "%s: cosine %.17g, expected %.17g", what, r.cosine,
+        cosine);
   double snr = e2 > 0 ? (double)(10 * log10l(b2 / e2)) : inf;
   CHECK(near(r.snr_db, snr, 1e-11) || fabs(r.snr_db - snr) < 1e-9, "%s: snr %g, expected %g", what,
         r.snr_db, snr);
@@ -249,20 +259,22 @@ static void check_error_stats(const char* what, const assay_error_stats_t* s, co
     }
   }
   if (scale == 0 || near_zero >= 0x1p-1022) {
-    CHECK(r.near_zero == near_zero && r.n_near_zero == near_count, "%s: near zero: %" PRId64
-          " below %g, expected %" PRId64 " below %g", what, r.n_near_zero, r.near_zero, near_count,
-          near_zero);
+    CHECK(r.near_zero == near_zero && r.n_near_zero == near_count,
+          "%s: near zero: %" PRId64 " below %g, expected %" PRId64 " below %g", what, r.n_near_zero,
+          r.near_zero, near_count, near_zero);
     CHECK(near(r.near_zero_error, near_error > 0 ? near_error / scale : 0, 1e-15),
           "%s: near zero error %g", what, r.near_zero_error);
-    CHECK(r.max_rel == max_rel && r.max_rel_at == rel_at, "%s: max_rel %g at %" PRId64
-          ", expected %g at %" PRId64, what, r.max_rel, r.max_rel_at, max_rel, rel_at);
+    CHECK(r.max_rel == max_rel && r.max_rel_at == rel_at,
+          "%s: max_rel %g at %" PRId64 ", expected %g at %" PRId64, what, r.max_rel, r.max_rel_at,
+          max_rel, rel_at);
   }
   // Ulps.
   if (format != ASSAY_FORMAT_NONE) {
-    CHECK(r.max_ulp == max_ulp, "%s: max_ulp %" PRId64 ", expected %" PRId64, what, r.max_ulp, max_ulp);
+    CHECK(r.max_ulp == max_ulp, "%s: max_ulp %" PRId64 ", expected %" PRId64, what, r.max_ulp,
+          max_ulp);
     for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
-      CHECK(r.ulp[i] == ulp[i], "%s: ulp slot %d: %" PRId64 ", expected %" PRId64, what, i, r.ulp[i],
-            ulp[i]);
+      CHECK(r.ulp[i] == ulp[i], "%s: ulp slot %d: %" PRId64 ", expected %" PRId64, what, i,
+            r.ulp[i], ulp[i]);
   }
   // Divergence, percentiles, the histogram itself.
   double kl = kl_by_sorting(b, a, m);
@@ -271,8 +283,8 @@ static void check_error_stats(const char* what, const assay_error_stats_t* s, co
   for (double p = 0; m && p <= 1; p += 0.01171875) {
     double rank = ceil(p * (double)m) - 1;
     double want = errors[rank > 0 ? (int64_t)rank : 0], got = assay_error_stats_percentile(s, p);
-    CHECK(near(got, want, 1.0 / 128) || want < 0x1p-1020, "%s: percentile %g: %g, expected %g", what,
-          p, got, want);
+    CHECK(near(got, want, 1.0 / 128) || want < 0x1p-1020, "%s: percentile %g: %g, expected %g",
+          what, p, got, want);
   }
   uint32_t cursor = 0;
   double lo, hi, last = -1;
@@ -280,10 +292,12 @@ static void check_error_stats(const char* what, const assay_error_stats_t* s, co
   int64_t at = 0;
   while (assay_histogram_next(assay_error_stats_errors(s), &cursor, &lo, &hi, &bin_count)) {
     CHECK(lo > last || (lo == 0 && last < 0), "%s: bins out of order at %g", what, lo);
-    CHECK(lo == 0 || lo < 0x1p-1022 || isinf(hi) || hi / lo - 1 <= 1.0 / 64, "%s: wide bin at %g", what, lo);
+    CHECK(lo == 0 || lo < 0x1p-1022 || isinf(hi) || hi / lo - 1 <= 1.0 / 64, "%s: wide bin at %g",
+          what, lo);
     last = lo;
     for (uint64_t i = 0; i < bin_count; i++, at++)
-      CHECK(at < m && errors[at] >= lo && errors[at] < hi, "%s: bin [%g, %g) is wrong", what, lo, hi);
+      CHECK(at < m && errors[at] >= lo && errors[at] < hi, "%s: bin [%g, %g) is wrong", what, lo,
+            hi);
   }
   CHECK(at == m, "%s: histogram has %" PRId64 " of %" PRId64, what, at, m);
   free(errors);
@@ -306,10 +320,9 @@ static double engine[MAX_N], reference[MAX_N];
 static void test_errors(void** state) {
   (void)state;
   static const int64_t sizes[] = {0, 1, 2, 7, 8, 9, 1000, 1024, 1025, 20000, 65536, 65537, MAX_N};
-  static const assay_format_t formats[] = {ASSAY_FORMAT_NONE,    ASSAY_FORMAT_FP16,
-                                           ASSAY_FORMAT_FP32,    ASSAY_FORMAT_FP64,
-                                           ASSAY_FORMAT_FP8E4M3, ASSAY_FORMAT_BF16, ASSAY_FORMAT_TF32,
-                                           ASSAY_FORMAT_INT8};
+  static const assay_format_t formats[] = {
+      ASSAY_FORMAT_NONE,    ASSAY_FORMAT_FP16, ASSAY_FORMAT_FP32, ASSAY_FORMAT_FP64,
+      ASSAY_FORMAT_FP8E4M3, ASSAY_FORMAT_BF16, ASSAY_FORMAT_TF32, ASSAY_FORMAT_INT8};
   for (int kind = 0; kind < KINDS; kind++) {
     fill((kind_t)kind, MAX_N, engine, reference);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -360,7 +373,8 @@ static void test_threads(void** state) {
         continue;
       }
       CHECK(same_summary(one, s), "%s: %d threads", kind_names[kind], threads[t]);
-      CHECK(memcmp(&v1, &v2, sizeof v1) == 0, "%s: values, %d threads", kind_names[kind], threads[t]);
+      CHECK(memcmp(&v1, &v2, sizeof v1) == 0, "%s: values, %d threads", kind_names[kind],
+            threads[t]);
       assay_error_stats_destroy(s);
     }
     assay_error_stats_destroy(one);
@@ -374,8 +388,10 @@ static void test_merge(void** state) {
   enum { N = 200000, CUT = 70001 };
   for (int kind = 0; kind < KINDS; kind++) {
     fill((kind_t)kind, N, engine, reference);
-    assay_error_stats_t *calls = new_stats(ASSAY_FORMAT_BF16), *first = new_stats(ASSAY_FORMAT_BF16),
-                        *second = new_stats(ASSAY_FORMAT_BF16), *empty = new_stats(ASSAY_FORMAT_BF16);
+    assay_error_stats_t *calls = new_stats(ASSAY_FORMAT_BF16),
+                        *first = new_stats(ASSAY_FORMAT_BF16),
+                        *second = new_stats(ASSAY_FORMAT_BF16),
+                        *empty = new_stats(ASSAY_FORMAT_BF16);
     for (int64_t i = 0; i < N; i += CUT)
       assay_error_stats_add(calls, ASSAY_TYPE_DOUBLE, engine + i, ASSAY_TYPE_DOUBLE, reference + i,
                             N - i < CUT ? N - i : CUT);
@@ -410,8 +426,10 @@ static void test_types(void** state) {
     for (int64_t i = 0; i < N * parts; i++) {
       values[i] = floats ? normal(&random) : floor(uniform(&random) * 4);
       int64_t integer = (int64_t)values[i];
-      if (floats) words[i] = values[i];
-      else memcpy(&words[i], &integer, sizeof integer);
+      if (floats)
+        words[i] = values[i];
+      else
+        memcpy(&words[i], &integer, sizeof integer);
       other[i] = values[i] + (i % 10 == 0 ? 0.25 : 0);
     }
     assay_pack(type, words, N, packed + 1, ASSAY_OVERFLOW_IEEE);
@@ -422,8 +440,8 @@ static void test_types(void** state) {
       values[i] = floats ? words[i] : (double)integer;
     }
     assay_error_stats_t* s = new_stats(ASSAY_FORMAT_FP32);
-    assay_error_stats_add(s, type, packed + 1, is_complex ? ASSAY_TYPE_COMPLEX128 : ASSAY_TYPE_DOUBLE,
-                          other, N);
+    assay_error_stats_add(s, type, packed + 1,
+                          is_complex ? ASSAY_TYPE_COMPLEX128 : ASSAY_TYPE_DOUBLE, other, N);
     check_error_stats(assay_type_name(type), s, values, other, N * parts, ASSAY_FORMAT_FP32);
     assay_error_stats_destroy(s);
   }
@@ -444,18 +462,58 @@ static void test_by_hand(void** state) {
       {"zeros of both signs", 2, {0.0, -0.0}, {-0.0, 0.0}, 0, 0, 0, 0, 1, (double)INFINITY, -1, 0},
       {"opposite", 1, {-2}, {2}, 4, 2, -4, 4, -1, -6.0205999132796239, 0, 0},
       {"engine all zero", 2, {0, 0}, {3, 4}, 4, 1, -3.5, 3.5355339059327378, 0, 0, 1, 0},
-      {"equal infinities and NaN", 3, {(double)INFINITY, (double)NAN, 1},
-       {(double)INFINITY, (double)NAN, 1}, 0, 0, 0, 0, 1, (double)INFINITY, -1, 0},
-      {"overflow", 3, {1, (double)INFINITY, 2.5}, {1, 65520, 2}, 0.5, 0.25, 0.25,
-       0.35355339059327379, 0.99654575824487955, 13.010299956639813, 1, 1},
-      {"infinity against minus infinity", 1, {(double)INFINITY}, {-(double)INFINITY}, 0, 0, 0, 0, 1,
-       (double)INFINITY, 0, 1},
-      {"NaN against infinity", 1, {(double)NAN}, {(double)INFINITY}, 0, 0, 0, 0, 1,
-       (double)INFINITY, 0, 1}};
+      {"equal infinities and NaN",
+       3,
+       {(double)INFINITY, (double)NAN, 1},
+       {(double)INFINITY, (double)NAN, 1},
+       0,
+       0,
+       0,
+       0,
+       1,
+       (double)INFINITY,
+       -1,
+       0},
+      {"overflow",
+       3,
+       {1, (double)INFINITY, 2.5},
+       {1, 65520, 2},
+       0.5,
+       0.25,
+       0.25,
+       0.35355339059327379,
+       0.99654575824487955,
+       13.010299956639813,
+       1,
+       1},
+      {"infinity against minus infinity",
+       1,
+       {(double)INFINITY},
+       {-(double)INFINITY},
+       0,
+       0,
+       0,
+       0,
+       1,
+       (double)INFINITY,
+       0,
+       1},
+      {"NaN against infinity",
+       1,
+       {(double)NAN},
+       {(double)INFINITY},
+       0,
+       0,
+       0,
+       0,
+       1,
+       (double)INFINITY,
+       0,
+       1}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assay_error_stats_t* s = new_stats(ASSAY_FORMAT_NONE);
-    assay_error_stats_add(s, ASSAY_TYPE_DOUBLE, rows[i].engine, ASSAY_TYPE_DOUBLE, rows[i].reference,
-                          rows[i].n);
+    assay_error_stats_add(s, ASSAY_TYPE_DOUBLE, rows[i].engine, ASSAY_TYPE_DOUBLE,
+                          rows[i].reference, rows[i].n);
     assay_error_summary_t r;
     OK(assay_error_stats_summary(s, &r));
     CHECK(r.max_abs == rows[i].max_abs && r.max_rel == rows[i].max_rel && r.mean == rows[i].mean &&
@@ -463,8 +521,9 @@ static void test_by_hand(void** state) {
               (near(r.snr_db, rows[i].snr_db, 1e-14) || fabs(r.snr_db - rows[i].snr_db) < 1e-14) &&
               r.worst_at == rows[i].worst_at && r.mismatched == rows[i].mismatched,
           "%s: max_abs %g max_rel %g mean %g rms %.17g cosine %.17g snr %.17g worst %" PRId64
-          " mismatched %" PRId64, rows[i].what, r.max_abs, r.max_rel, r.mean, r.rms, r.cosine,
-          r.snr_db, r.worst_at, r.mismatched);
+          " mismatched %" PRId64,
+          rows[i].what, r.max_abs, r.max_rel, r.mean, r.rms, r.cosine, r.snr_db, r.worst_at,
+          r.mismatched);
     assay_error_stats_destroy(s);
   }
 }
@@ -490,8 +549,10 @@ static void test_scale(void** state) {
     OK(assay_error_stats_summary(s, &scaled));
     assay_error_stats_destroy(s);
     int e = exponents[k];
-    CHECK(near(ldexp(scaled.rms, -e), plain.rms, 1e-12) && near(scaled.cosine, plain.cosine, 1e-13) &&
-              near(scaled.snr_db, plain.snr_db, 1e-12) && near(scaled.psnr_db, plain.psnr_db, 1e-12) &&
+    CHECK(near(ldexp(scaled.rms, -e), plain.rms, 1e-12) &&
+              near(scaled.cosine, plain.cosine, 1e-13) &&
+              near(scaled.snr_db, plain.snr_db, 1e-12) &&
+              near(scaled.psnr_db, plain.psnr_db, 1e-12) &&
               near(ldexp(scaled.mean, -e), plain.mean, 1e-9) && scaled.max_rel == plain.max_rel &&
               near(ldexp(scaled.p99, -e), plain.p99, 1e-12),
           "2^%d: rms %g cosine %.17g snr %g psnr %g mean %g", e, scaled.rms, scaled.cosine,
@@ -524,8 +585,7 @@ static void check_values(const char* what, const double* x, int64_t n, assay_for
     if (a > 0 && a < want.abs_min) want.abs_min = a;
     sum += x[i], squares += (long double)a * a, abs_sum += a;
   }
-  for (int64_t i = 0; i < m; i++)
-    spread += (finite[i] - sum / m) * (finite[i] - sum / m);
+  for (int64_t i = 0; i < m; i++) spread += (finite[i] - sum / m) * (finite[i] - sum / m);
   qsort(finite, (size_t)m, sizeof *finite, ascending);
   if (isinf(want.abs_min)) want.abs_min = 0;
   CHECK(r.n == n && r.n_finite == m && r.n_nan == want.n_nan, "%s: counts", what);
@@ -550,8 +610,8 @@ static void check_values(const char* what, const double* x, int64_t n, assay_for
   for (double p = 0; m && p <= 1; p += 0.0546875) {
     double rank = ceil(p * (double)m) - 1, wanted = finite[rank > 0 ? (int64_t)rank : 0];
     double got = assay_value_stats_percentile(s, p);
-    CHECK(near(got, wanted, 1.0 / 128) || fabs(wanted) < 0x1p-1020, "%s: percentile %g: %g, expected %g",
-          what, p, got, wanted);
+    CHECK(near(got, wanted, 1.0 / 128) || fabs(wanted) < 0x1p-1020,
+          "%s: percentile %g: %g, expected %g", what, p, got, wanted);
   }
   uint32_t cursor = 0;
   double lo, hi;
@@ -577,7 +637,8 @@ static void test_values(void** state) {
       OK(assay_value_stats_create(format, &s));
       OK(assay_value_stats_create(format, &rest));
       assay_value_stats_add(s, ASSAY_TYPE_DOUBLE, engine, sizes[i] / 3);
-      assay_value_stats_add(rest, ASSAY_TYPE_DOUBLE, engine + sizes[i] / 3, sizes[i] - sizes[i] / 3);
+      assay_value_stats_add(rest, ASSAY_TYPE_DOUBLE, engine + sizes[i] / 3,
+                            sizes[i] - sizes[i] / 3);
       assay_value_stats_merge(s, rest);
       char what[99];
       snprintf(what, sizeof what, "%s, n %" PRId64, kind_names[kind], sizes[i]);
@@ -599,18 +660,17 @@ static void test_topk(void** state) {
     int k;
     int64_t first, set, order;
     double overlap;
-  } rows[] = {
-      {"the same", {1, 5, 3}, {1, 5, 3}, 1, 3, 2, 1, 1, 1, 1},
-      {"swapped", {4, 5, 3}, {5, 4, 3}, 1, 3, 2, 0, 1, 0, 1},
-      {"half", {9, 1, 8}, {9, 8, 1}, 1, 3, 2, 1, 0, 0, 0.5},
-      {"ties go to the first", {2, 2, 1}, {3, 2, 1}, 1, 3, 1, 1, 1, 1, 1},
-      {"k is cut", {1, 2}, {1, 2}, 1, 2, 64, 1, 1, 1, 1},
-      {"NaN is last", {(double)NAN, 1, 2}, {0, 1, 2}, 1, 3, 3, 1, 1, 1, 1},
-      {"NaN is not the largest", {(double)NAN, 1, 2}, {9, 1, 2}, 1, 3, 1, 0, 0, 0, 0},
-      {"infinities", {-(double)INFINITY, (double)INFINITY}, {0, 1}, 1, 2, 1, 1, 1, 1, 1},
-      {"two rows", {1, 2, 2, 1}, {1, 2, 1, 2}, 2, 2, 1, 1, 1, 1, 0.5},
-      {"no rows", {0}, {0}, 0, 5, 1, 0, 0, 0, 1},
-      {"no columns", {0}, {0}, 5, 0, 1, 0, 0, 0, 1}};
+  } rows[] = {{"the same", {1, 5, 3}, {1, 5, 3}, 1, 3, 2, 1, 1, 1, 1},
+              {"swapped", {4, 5, 3}, {5, 4, 3}, 1, 3, 2, 0, 1, 0, 1},
+              {"half", {9, 1, 8}, {9, 8, 1}, 1, 3, 2, 1, 0, 0, 0.5},
+              {"ties go to the first", {2, 2, 1}, {3, 2, 1}, 1, 3, 1, 1, 1, 1, 1},
+              {"k is cut", {1, 2}, {1, 2}, 1, 2, 64, 1, 1, 1, 1},
+              {"NaN is last", {(double)NAN, 1, 2}, {0, 1, 2}, 1, 3, 3, 1, 1, 1, 1},
+              {"NaN is not the largest", {(double)NAN, 1, 2}, {9, 1, 2}, 1, 3, 1, 0, 0, 0, 0},
+              {"infinities", {-(double)INFINITY, (double)INFINITY}, {0, 1}, 1, 2, 1, 1, 1, 1, 1},
+              {"two rows", {1, 2, 2, 1}, {1, 2, 1, 2}, 2, 2, 1, 1, 1, 1, 0.5},
+              {"no rows", {0}, {0}, 0, 5, 1, 0, 0, 0, 1},
+              {"no columns", {0}, {0}, 5, 0, 1, 0, 0, 0, 1}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assay_topk_t r;
     OK(assay_topk_compare(ASSAY_TYPE_DOUBLE, rows[i].engine, ASSAY_TYPE_DOUBLE, rows[i].reference,
@@ -622,7 +682,8 @@ static void test_topk(void** state) {
   }
   assay_topk_t r;
   for (int k = 0; k <= ASSAY_TOPK_MAX + 1; k += ASSAY_TOPK_MAX + 1) {
-    assay_status_t st = assay_topk_compare(ASSAY_TYPE_DOUBLE, engine, ASSAY_TYPE_DOUBLE, engine, 1, 1, k, &r);
+    assay_status_t st =
+        assay_topk_compare(ASSAY_TYPE_DOUBLE, engine, ASSAY_TYPE_DOUBLE, engine, 1, 1, k, &r);
     assert_non_null(st);
     assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
     assay_status_free(st);
@@ -649,7 +710,8 @@ static void test_topk(void** state) {
     for (int i = 0; i < COLS; i++) shared += taken[0][i] && taken[1][i];
   }
   OK(assay_topk_compare(ASSAY_TYPE_DOUBLE, engine, ASSAY_TYPE_DOUBLE, reference, 2, COLS, 20, &r));
-  CHECK(r.overlap == (double)shared / 40, "overlap %g, expected %g", r.overlap, (double)shared / 40);
+  CHECK(r.overlap == (double)shared / 40, "overlap %g, expected %g", r.overlap,
+        (double)shared / 40);
 }
 
 // ---- memory ---------------------------------------------------------------------------------
@@ -701,11 +763,10 @@ static void test_no_memory(void** state) {
 int main(void) {
   const char* text = getenv("ASSAY_TEST_SEED");
   seed = text ? strtoull(text, NULL, 10) : 20250101;
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_by_hand), cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_merge),
-      cmocka_unit_test(test_types),   cmocka_unit_test(test_scale),
-      cmocka_unit_test(test_values),  cmocka_unit_test(test_topk),
-      cmocka_unit_test(test_no_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand),  cmocka_unit_test(test_errors),
+                                     cmocka_unit_test(test_threads),  cmocka_unit_test(test_merge),
+                                     cmocka_unit_test(test_types),    cmocka_unit_test(test_scale),
+                                     cmocka_unit_test(test_values),   cmocka_unit_test(test_topk),
+                                     cmocka_unit_test(test_no_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

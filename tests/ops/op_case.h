@@ -328,10 +328,11 @@ static inline bool op_case_inferred(const assay_value_t* v, const assay_tensor_t
       return false;
   const assay_content_t* c = v->content;
   if (!c) return true;
-  if (c->rank != t->rank || c->n != t->size || t->store != ASSAY_STORE_I64) return false;
-  for (int64_t i = 0; i < c->n; i++)
-    if (c->elems[i] && assay_dim_eval(c->elems[i], op_case_size, NULL, &x) && x != assay_i64(t)[i])
-      return false;
+  if (c->rank != t->rank || c->n != t->size || t->store > ASSAY_STORE_I64) return false;
+  for (int64_t i = 0; i < c->n; i++) {
+    if (!c->elems[i] || !assay_dim_eval(c->elems[i], op_case_size, NULL, &x)) continue;
+    if (t->store == ASSAY_STORE_I64 ? x != assay_i64(t)[i] : (double)x != assay_f64(t)[i]) return false;
+  }
   return true;
 }
 

@@ -1,4 +1,5 @@
-// Activations in float64 against values made with mpmath (700 digits), tails and subnormals included.
+// Activations in float64 against values made with mpmath (700 digits), tails and subnormals
+// included.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +110,8 @@ static void test_values(void** state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     double y = rows[i].f(rows[i].x), want = rows[i].y;
     double ulp = fmax(nextafter(fabs(want), INFINITY) - fabs(want), 0x1p-1074);
-    if (!(fabs(y - want) <= 4 * ulp)) fail_msg("row %zu: f(%a) = %a, expected %a", i, rows[i].x, y, want);
+    if (!(fabs(y - want) <= 4 * ulp))
+      fail_msg("row %zu: f(%a) = %a, expected %a", i, rows[i].x, y, want);
   }
 }
 

@@ -1,7 +1,5 @@
-// Matrix products: every arithmetic against a plain loop, and the same bits whatever the threads, the
-// kernel, and the way operands are stored.
-#include "ops/gemm.h"
-
+// Matrix products: every arithmetic against a plain loop, and the same bits whatever the threads,
+// the kernel, and the way operands are stored.
 #include <math.h>
 #include <omp.h>
 #include <setjmp.h>
@@ -10,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/gemm.h"
 #include "ops/gemm_fma.h"
 // cmocka.h needs the above.
 #include <cmocka.h>
@@ -68,7 +67,7 @@ typedef struct shape {
 } shape_t;
 
 static const shape_t shapes[] = {
-    {1, 1, 1},    {1, 1, 0},   {3, 2, 0},     {1, 7, 1000}, {7, 1, 1000},  {2, 3, 5},
+    {1, 1, 1},    {1, 1, 0},   {3, 2, 0},      {1, 7, 1000}, {7, 1, 1000},   {2, 3, 5},
     {65, 3, 130}, {3, 65, 70}, {100, 90, 513}, {300, 2, 3},  {130, 260, 31}, {1, 2000, 40},
 };
 
@@ -251,9 +250,9 @@ static void test_batched(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_double),  cmocka_unit_test(test_fp32),    cmocka_unit_test(test_narrow),
-      cmocka_unit_test(test_strides), cmocka_unit_test(test_threads), cmocka_unit_test(test_kernels),
-      cmocka_unit_test(test_batched)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_double),  cmocka_unit_test(test_fp32),
+                                     cmocka_unit_test(test_narrow),  cmocka_unit_test(test_strides),
+                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_kernels),
+                                     cmocka_unit_test(test_batched)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
