@@ -54,8 +54,8 @@ bool assay_type_packed_bytes(assay_type_t type, int64_t n, int64_t* out_bytes);
 
 // Rounds to the nearest value of a format, ties to even; once, from float64. NaN stays NaN with its
 // sign (where the format has none: -0, and +0 for a negative NaN, as onnx.reference has it; 0 in
-// integers); tiny results are rounded to subnormals, never flushed. Integers saturate. Source: IEEE
-// 754-2019, 4.3.1; ONNX 'Float stored in 8 bits', 'Float stored in 4 bits'.
+// integers); tiny results are rounded to subnormals, never flushed. Integers saturate.
+// Source: IEEE 754-2019, 4.3.1; ONNX 'Float stored in 8 bits', 'Float stored in 4 bits'.
 double assay_format_round(assay_format_t format, double x, assay_overflow_t overflow);
 // The same over n values; y may be x. Vectorized, and threaded where n is large.
 void assay_format_round_n(assay_format_t format, const double* x, double* y, size_t n,

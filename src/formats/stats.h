@@ -2,8 +2,8 @@
 // of the values of one.
 //
 // Results are the same bits for any number of threads and on every CPU: elements are taken in
-// chunks of fixed size, sums within a chunk in one order, and chunks are joined in order. (Decibels and
-// divergence also take libm's logarithms, which may differ in the last bit between CPUs.)
+// chunks of fixed size, sums within a chunk in one order, and chunks are joined in order.
+// (Decibels and divergence also take libm's logarithms, whose last bit may depend on the CPU.)
 #ifndef ASSAY_FORMATS_STATS_H_
 #define ASSAY_FORMATS_STATS_H_
 

@@ -1,13 +1,15 @@
 // Number formats: rounding against MPFR, everything else against brute force over all values. The
 // comparison with ml_dtypes and onnx is check_vectors.c.
-#include <cmocka.h>
-#include <inttypes.h>
-#include <math.h>
-#include <mpfr.h>
+// clang-format off: cmocka.h needs what is before it
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <inttypes.h>
+#include <math.h>
+#include <mpfr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,15 @@
 // Error and value statistics against plain loops in long double, sorting and counting.
-#include <cmocka.h>
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
-#include <omp.h>
+// clang-format off: cmocka.h needs what is before it
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
