@@ -341,7 +341,7 @@ typedef uint8_t bytes_t __attribute__((vector_size(64)));
 // Distances fall into few slots: each is counted by comparing all, 64 at a time.
 ASSAY_WIDE static void count_slots(const uint64_t* slots, int64_t n, unsigned last, uint64_t* out) {
   _Alignas(64) uint8_t narrow[BLOCK + 64];
-  memset(narrow + n, 0xff, 64);
+  memset(narrow, 0xff, sizeof narrow);
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) narrow[i] = (uint8_t)slots[i];
   for (unsigned slot = 0; slot <= last; slot++) {
