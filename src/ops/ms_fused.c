@@ -43,7 +43,7 @@ static void fused_span(const void* user, int64_t n, const int64_t* at, const int
 static assay_status_t check_bias(const assay_eval_t* c, const assay_tensor_t* bias, int rank,
                                  const int64_t* dims) {
   const int64_t last = rank > 0 ? dims[rank - 1] : 1;
-  if (bias->rank == 1 && (bias->dims[0] == last || (bias->dims[0] == 1 && rank > 0))) return NULL;
+  if (rank > 0 && bias->rank == 1 && (bias->dims[0] == last || bias->dims[0] == 1)) return NULL;
   char text[512];
   return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                           "bias has shape %s beside %s; expected [%lld], the last dimension",
