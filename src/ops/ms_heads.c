@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/norm.h"
+
 // ---- tensors of an evaluation -----------------------------------------------------------------
 
 assay_status_t assay_kept_create(assay_kept_t* kept, int rank, const int64_t* dims,
@@ -61,6 +63,58 @@ assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, cons
   }
   *x = assay_operand_whole(t);
   return NULL;
+}
+
+assay_status_t assay_rotary_check(const assay_eval_t* c, const assay_tensor_t* cosines,
+                                  const assay_tensor_t* sines, int64_t head_size) {
+  if (cosines->rank == 2 && sines->rank == 2 && cosines->dims[0] == sines->dims[0] &&
+      cosines->dims[1] == sines->dims[1] && cosines->dims[1] <= head_size / 2) {
+    return NULL;
+  }
+  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                          "cos_cache has shape %s, sin_cache %s; expected [positions, n] with n at "
+                          "most %lld, half the head",
+                          ASSAY_DIMS_TEXT(cosines), ASSAY_DIMS_TEXT(sines),
+                          (long long)(head_size / 2));
+}
+
+assay_status_t assay_operand_rotate(const assay_eval_t* c, const assay_tensor_t* cosines,
+                                    const assay_tensor_t* sines, const int64_t* positions,
+                                    bool interleaved, assay_operand_t* x) {
+  const int64_t n = x->batch * x->rows, half = cosines->dims[1];
+  for (int64_t i = 0; i < n; i++) {
+    if (positions[i] >= 0 && positions[i] < cosines->dims[0]) continue;
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "position of token %lld of batch element %lld is %lld; the caches have "
+                            "positions [0, %lld)",
+                            (long long)(i % x->rows), (long long)(i / x->rows),
+                            (long long)positions[i], (long long)cosines->dims[0]);
+  }
+#pragma omp parallel for schedule(static) if (n > 1 && n * x->heads * x->channels > 100000)
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t at = positions[i] * half;
+    for (int64_t h = 0; h < x->heads; h++) {
+      double* v = x->at.data + i / x->rows * x->at.batch + h * x->at.head + i % x->rows * x->at.row;
+      assay_rotate(c, half, interleaved, assay_f64(cosines) + at, assay_f64(sines) + at, v, v);
+    }
+  }
+  return NULL;
+}
+
+void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsilon,
+                       assay_operand_t* x) {
+  const bool exact = c->arith == ASSAY_ARITH_F64;
+  const int64_t n = x->channels, jobs = x->batch * x->heads * x->rows;
+#pragma omp parallel for schedule(static) if (jobs > 1 && jobs * n > 100000)
+  for (int64_t i = 0; i < jobs; i++) {
+    double* v = x->at.data + i * n;  // contiguous, as assay_operand_own makes it
+    const double mean =
+        assay_norm_round(c, exact, assay_norm_square_sum(c, exact, v, n, 0) / (double)n);
+    const double inverse = assay_norm_inverse(c, exact, mean, epsilon);
+    for (int64_t j = 0; j < n; j++) {
+      v[j] = assay_acc(c, assay_acc(c, v[j] * inverse) * weight[j]);
+    }
+  }
 }
 
 // ---- caches -----------------------------------------------------------------------------------

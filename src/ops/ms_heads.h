@@ -32,6 +32,18 @@ assay_operand_t assay_operand_whole(const assay_tensor_t* t);
 assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, const double* bias,
                                  assay_operand_t* x) ASSAY_MUST_USE;
 
+// Checks the caches of a rotary embedding, [positions, n] of cosines and sines, 2 n <= head_size.
+assay_status_t assay_rotary_check(const assay_eval_t* c, const assay_tensor_t* cosines,
+                                  const assay_tensor_t* sines, int64_t head_size) ASSAY_MUST_USE;
+// Rotates an operand that assay_operand_own gave: row r of batch element b stands at
+// positions[b * rows + r].
+assay_status_t assay_operand_rotate(const assay_eval_t* c, const assay_tensor_t* cosines,
+                                    const assay_tensor_t* sines, const int64_t* positions,
+                                    bool interleaved, assay_operand_t* x) ASSAY_MUST_USE;
+// Normalizes each row of such an operand by its root mean square, times weight[channels].
+void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsilon,
+                       assay_operand_t* x);
+
 // A cache [batch, heads, capacity, channels] of which the first old[b] rows are in use.
 typedef struct assay_cache {
   const double* past;  // NULL: none
