@@ -184,6 +184,15 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
          !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
+// Whether two sequences or optionals hold as many items, of the same shapes.
+static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
+  if (a->kind != b->kind || a->n_items != b->n_items) return false;
+  if (a->kind == ASSAY_KIND_TENSOR) return same_shape(a, b);
+  for (int64_t i = 0; i < a->n_items; i++)
+    if (!same_structure(a->items[i], b->items[i])) return false;
+  return true;
+}
+
 static void replace(assay_tensor_t** slot, assay_tensor_t* by) {
   assay_tensor_retain(by);
   assay_tensor_release(*slot);
@@ -220,6 +229,8 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
   bool floats = holds_floats(t) && holds_floats(e);
+  // Truth keeps its own items; what differs in them shows in the layers that read them.
+  if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;
   if (!same_shape(t, e)) {
     // An empty or longer result: the choice was made by what came in. Truth goes on from here.
     acc->flipped += e->kind == ASSAY_KIND_TENSOR ? e->size : 1;
@@ -229,7 +240,7 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
   if (!floats) {
     int64_t n = differing(t, e);
     acc->flipped += n;
-    if (n && !differing(l, e)) replace(truth, e);
+    if (n && same_shape(l, e) && !differing(l, e)) replace(truth, e);
     return NULL;
   }
   if (same_shape(l, t)) {

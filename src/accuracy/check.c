@@ -23,7 +23,8 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
 
 static assay_status_t compare_golden(assay_output_check_t* o, const assay_tensor_t* engine,
                                      const assay_tensor_t* truth, assay_tensor_t* golden) {
-  if (golden->kind != ASSAY_KIND_TENSOR || !o->is_float) return NULL;
+  if (golden->kind != ASSAY_KIND_TENSOR || truth->kind != ASSAY_KIND_TENSOR ||
+      truth->store != ASSAY_STORE_F64) return NULL;
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen(golden, &wide));
   assay_status_t st = NULL;
@@ -41,6 +42,43 @@ static assay_status_t compare_golden(assay_output_check_t* o, const assay_tensor
   return st;
 }
 
+static bool same_string(const assay_string_t* a, const assay_string_t* b) {
+  return a->len == b->len && (!a->len || !memcmp(a->text, b->text, a->len));
+}
+
+// Adds what differs between one output of the engine and of truth; containers item by item.
+static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assay_tensor_t* t) {
+  if (t->kind != ASSAY_KIND_TENSOR) {
+    bool alike = e->kind == t->kind && e->n_items == t->n_items;
+    o->differing += !alike;
+    for (int64_t i = 0; alike && i < t->n_items; i++) compare(o, e->items[i], t->items[i]);
+    return;
+  }
+  o->is_float |= t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_C128;
+  if (!same_shape(e, t)) {
+    o->differing += t->size ? t->size : 1;
+    return;
+  }
+  switch (t->store) {
+    case ASSAY_STORE_F64:
+    case ASSAY_STORE_C128: {  // a complex number is two
+      size_t n = (size_t)t->size * (t->store == ASSAY_STORE_C128 ? 2 : 1);
+      assay_error_sum_add(&o->error, t->store == ASSAY_STORE_F64 ? assay_f64(e) : assay_c128(e),
+                          t->store == ASSAY_STORE_F64 ? assay_f64(t) : assay_c128(t), n);
+      return;
+    }
+    case ASSAY_STORE_I64:
+      for (int64_t k = 0; k < t->size; k++) o->differing += assay_i64(e)[k] != assay_i64(t)[k];
+      return;
+    case ASSAY_STORE_STR:
+      for (int64_t k = 0; k < t->size; k++)
+        o->differing += !same_string(&assay_strings(e)[k], &assay_strings(t)[k]);
+      return;
+    case ASSAY_STORE_PACKED:  // outputs are canonical
+      return;
+  }
+}
+
 // Adds the outputs of one sample.
 static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t* g,
                                   assay_tensor_t* const* golden, assay_output_check_t* outputs) {
@@ -48,15 +86,8 @@ static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t*
     assay_output_check_t* o = &outputs[i];
     assay_tensor_t* e = assay_account_engine_output(account, i);
     assay_tensor_t* t = assay_account_truth_output(account, i);
-    if (!e || !t || e->kind != ASSAY_KIND_TENSOR || t->kind != ASSAY_KIND_TENSOR) continue;
-    o->is_float = t->store == ASSAY_STORE_F64;
-    if (!same_shape(e, t)) {
-      o->differing += t->size;
-    } else if (o->is_float) {
-      assay_error_sum_add(&o->error, assay_f64(e), assay_f64(t), (size_t)t->size);
-    } else if (t->store == ASSAY_STORE_I64) {
-      for (int64_t k = 0; k < t->size; k++) o->differing += assay_i64(e)[k] != assay_i64(t)[k];
-    }
+    if (!e || !t) continue;
+    compare(o, e, t);
     if (golden && golden[i]) ASSAY_TRY(compare_golden(o, e, t, golden[i]));
   }
   return NULL;
@@ -192,7 +223,7 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   return lowered ? ASSAY_BLAME_PRECISION : ASSAY_BLAME_ENGINE;
 }
 
-static void audit_constants(assay_check_t* c) {
+static assay_status_t audit_constants(assay_check_t* c) {
   double max = assay_format_info(c->options.precision.format)->max;
   for (size_t g = 0; g < c->model->n_graphs; g++) {
     const assay_graph_t* graph = c->model->graphs[g];
@@ -202,9 +233,7 @@ static void audit_constants(assay_check_t* c) {
       if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR ||
           v->constant->type != ASSAY_TYPE_FLOAT)
         continue;
-      assay_status_t st = assay_tensor_widen(v->constant, &wide);
-      assay_status_free(st);  // a constant too large to widen was too large to run
-      if (!wide) continue;
+      ASSAY_TRY(assay_tensor_widen(v->constant, &wide));
       bool past = false;
       for (int64_t k = 0; k < wide->size; k++) {
         double x = fabs(assay_f64(wide)[k]);
@@ -215,6 +244,7 @@ static void audit_constants(assay_check_t* c) {
       if (!c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
     }
   }
+  return NULL;
 }
 
 static void count_absorbed(assay_check_t* c) {
@@ -245,7 +275,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   c->n_samples = inputs->n;
   ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.min_cosine,
                               c->outputs, &c->faithful));
-  audit_constants(c);
+  ASSAY_TRY(audit_constants(c));
   count_absorbed(c);
   bool numbers_hold = c->faithful;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));

@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "cli/inputs.h"
 #include "formats/format.h"
-#include "io/json.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
@@ -181,12 +180,7 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
   if (st || !a->json) return st;
   json_t* json = NULL;
   ASSAY_TRY(assay_report_json(j->check, &names, &json));
-  if (json_to_stdout) {
-    if (json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17))) st = assay_status_no_memory();
-    fputc('\n', stdout);
-  } else {
-    st = assay_json_write(a->json, json, 1);
-  }
+  st = assay_cli_write_json(a->json, json);
   json_decref(json);
   return st;
 }

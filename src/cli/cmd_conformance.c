@@ -1,6 +1,5 @@
 // assay conformance: the ONNX operator tests, each in a process of its own.
 #include <errno.h>
-#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -109,9 +108,10 @@ static void record(totals_t* t, const char* name, const job_t* job, bool verbose
   else if (verbose)
     printf("ok   %s\n", name);
   if (t->cases)
-    json_object_set_new(t->cases, name,
-                        ok ? json_pack("{s:s}", "status", "passed")
-                           : json_pack("{s:s, s:s}", "status", "failed", "why", why));
+    t->cases = assay_json_put(t->cases, name,
+                              ok ? json_pack("{s:s}", "status", "passed")
+                                 : json_pack("{s:s, s:o}", "status", "failed", "why",
+                                             assay_json_text(why)));
 }
 
 // Runs the cases, `jobs` at a time.
@@ -193,10 +193,8 @@ static int run(void* p) {
     json_t* all = json_pack("{s:s, s:I, s:I, s:o}", "schema", "assay.conformance/1", "passed",
                             (json_int_t)totals.passed, "failed", (json_int_t)totals.failed, "cases",
                             totals.cases);
-    if (!all || json_dump_file(all, a->json, JSON_INDENT(1))) {
-      fprintf(stderr, "assay: cannot write '%s'\n", a->json);
-      code = ASSAY_EXIT_FAILED;
-    }
+    st = all ? assay_cli_write_json(a->json, all) : assay_status_no_memory();
+    if (st) code = assay_cli_fail(st, ASSAY_EXIT_FAILED);
     json_decref(all);
   }
   if (ran) printf("%zu passed, %zu failed\n", totals.passed, totals.failed);
