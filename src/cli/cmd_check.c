@@ -194,6 +194,32 @@ static assay_status_t try_rules(const job_t* j) {
   return st;
 }
 
+// A model that cannot take a whole batch may still be right row by row: says so, and runs it that way.
+static assay_status_t run_rows(job_t* j, assay_status_t why) {
+  const assay_graph_t* g = j->model->graph;
+  assay_samples_t inputs = {0}, golden = {0};
+  bool cut = false, golden_cut = false;
+  assay_status_t st = assay_samples_cut_batch(&j->inputs, g->inputs, &inputs, &cut);
+  if (!st && cut && j->golden.n)
+    st = assay_samples_cut_batch(&j->golden, g->outputs, &golden, &golden_cut);
+  if (st || !cut || golden_cut != (j->golden.n > 0)) {
+    assay_samples_deinit(&inputs);
+    assay_samples_deinit(&golden);
+    assay_status_free(st);
+    return why;
+  }
+  fprintf(stderr, "assay: a batch of %zu does not run: %s; each row is checked by itself\n", inputs.n,
+          assay_status_message(why));
+  assay_samples_deinit(&j->inputs);
+  assay_samples_deinit(&j->golden);
+  j->inputs = inputs;
+  j->golden = golden;
+  st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
+  if (st) return assay_status_free(st), why;
+  assay_status_free(why);
+  return NULL;
+}
+
 static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
@@ -219,6 +245,11 @@ static int run_job(args_t* a, job_t* j) {
   if (!st) st = read_golden(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
+  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
+    // The options' precision went with the failed check.
+    assay_status_t again = parse_precision(a, j->model, &j->options);
+    st = again ? assay_status_join(st, again) : run_rows(j, st);
+  }
   assay_cli_progress("", 1);
   if (st) {
     bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
