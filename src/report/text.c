@@ -46,6 +46,8 @@ static void output_line(const assay_output_check_t* o, assay_str_t* out) {
   } else if (e->mismatched) {
     assay_str_printf(out, " has other NaN and Inf than truth in %s of %s places",
                      GROUPED(e->mismatched), GROUPED(e->n));
+  } else if (!e->finite) {
+    assay_str_append(out, " is not finite, as truth has it");
   } else {
     decibels(out, ": SNR", assay_error_sum_snr_db(e));
     assay_str_printf(out, ", max abs %.3g, cosine %.6f", e->max_abs, assay_error_sum_cosine(e));
