@@ -231,7 +231,8 @@ static assay_status_t paged_operands(const assay_eval_t* c, paged_t* p) {
     fits = k->rank == 2 && v->rank == 2 && k->dims[0] == q->dims[0] && v->dims[0] == q->dims[0] &&
            k->dims[1] == kv_heads * n && v->dims[1] == kv_heads * n;
   }
-  fits = fits && cache->dims[1] > 0 && cache->dims[2] == kv_heads && cache->dims[3] == n;
+  fits = fits && cache->dims[1] > 0 && cache->dims[0] <= INT32_MAX &&
+         cache->dims[1] <= INT32_MAX && cache->dims[2] == kv_heads && cache->dims[3] == n;
   for (int i = 0; fits && i < 4; i++) fits = c->in[G_VALUE_CACHE]->dims[i] == cache->dims[i];
   if (!fits) {
     return ASSAY_NODE_ERROR(
