@@ -127,6 +127,7 @@ static void parse_attrs(parse_t* p) {
     const char* kind = word(&p->s, "");
     for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++)
       if (strcmp(kind, kinds[i].kind) == 0) a->type = kinds[i].type;
+    free((void*)(uintptr_t)kind);
     if (!a->type) p->s.error = "unknown kind of attribute";
     a->required = take(&p->s, "!");
     if (take(&p->s, "=")) {
@@ -152,11 +153,13 @@ static void parse_variables(parse_t* p) {
       if (!*p->s.p || *p->s.p == ';') break;
       const char* name = word(&p->s, "()");
       if (!name || !add_type(&set, name)) p->s.error = "unknown type";
+      free((void*)(uintptr_t)name);
     }
     for (int side = 0; variable && side < 2; side++)
       for (int i = 0; i < p->n_params[side]; i++)
         if (p->params[side][i].type && strcmp(p->params[side][i].type, variable) == 0)
           p->params[side][i].types = set;
+    free((void*)(uintptr_t)variable);
   } while (!p->s.error && take(&p->s, ";"));
 }
 
@@ -168,6 +171,7 @@ static void finish_params(parse_t* p) {
       const assay_typeset_t* t = &q->types;
       if (!q->type || t->tensor || t->seq) continue;
       if (!add_type(&q->types, q->type)) p->s.error = "a parameter has an unknown type";
+      free((void*)(uintptr_t)q->type);
       q->type = "";
     }
   }

@@ -30,8 +30,7 @@ void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_for
 typedef struct assay_plan assay_plan_t;
 
 // Cuts a prepared model into layers, one a node. The plan holds a reference to the model.
-// Errors: INVALID_ARGUMENT for a rule that matches nothing (with the nearest name), or a format that a layer
-// cannot be in.
+// Errors: NOT_FOUND for a rule that matches nothing (with the nearest name).
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
                                  uint64_t seed, assay_plan_t** out) ASSAY_MUST_USE;
 void assay_plan_destroy(assay_plan_t* plan);  // NULL is allowed

@@ -1,12 +1,12 @@
 // Number formats: rounding against MPFR, everything else against brute force over all values. The
 // comparison with ml_dtypes and onnx is check_vectors.c.
-// clang-format off: cmocka.h needs what is before it
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// cmocka needs the four above before it
 #include <cmocka.h>
-// clang-format on
 #include <inttypes.h>
 #include <math.h>
 #include <mpfr.h>

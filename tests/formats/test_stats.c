@@ -1,11 +1,11 @@
 // Error and value statistics against plain loops in long double, sorting and counting.
-// clang-format off: cmocka.h needs what is before it
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// cmocka needs the four above before it
 #include <cmocka.h>
-// clang-format on
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
