@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/inputs.h"
+#include "cli/plan_options.h"
 #include "formats/format.h"
 #include "io/json.h"
 #include "io/npz.h"
@@ -16,10 +17,10 @@
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
   const char* output_folder;
-  opt_list_t inputs, shapes;
+  opt_list_t inputs, shapes, no_pass;
   double min_cosine;
   int64_t seed;
-  bool no_fix;
+  bool no_fix, fused;
 } args_t;
 
 // Everything that a check holds on to, freed together.
@@ -120,14 +121,10 @@ static assay_status_t beside(const args_t* a, const char* end, char** out) {
 
 static assay_status_t write_mixed(const job_t* j, const char* path) {
   const assay_model_t* m = j->check->model;
-  const assay_layers_t* layers = assay_plan_layers(j->check->plan);
   assay_format_t* formats = NULL;
   assay_model_t* mixed = NULL;
   ASSAY_TRY(assay_new_array((size_t)m->n_node_ids, sizeof *formats, &formats));
-  for (int i = 0; i < m->n_node_ids; i++) {
-    int l = layers->layer_of_node[i];
-    formats[i] = l < 0 ? ASSAY_FORMAT_FP32 : layers->layers[l].format;
-  }
+  assay_plan_node_formats(j->check->plan, formats);
   for (size_t i = 0; i < j->check->fix.n_nodes; i++)
     formats[j->check->fix.nodes[i]->id] = j->check->fix.format;
   assay_status_t st = assay_mixed_create(m, formats, &mixed);
@@ -202,6 +199,7 @@ static int run_job(args_t* a, job_t* j) {
       .no_fix = a->no_fix,
       .min_cosine = a->min_cosine != 0 ? a->min_cosine : 0.999,
       .seed = (uint64_t)a->seed,
+      .plan = cli_plan_options(a->fused, &a->no_pass),
       .progress = show_progress};
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
@@ -213,7 +211,7 @@ static int run_job(args_t* a, job_t* j) {
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
   assay_cli_progress("", 1);
   if (st) {
-    bool pattern = assay_status_code(st) == ASSAY_INVALID_ARGUMENT;
+    bool pattern = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_NOT_FOUND;
     return assay_cli_fail(st, pattern ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
   }
   st = hand_over_fix(a, j);
@@ -248,6 +246,7 @@ static const opt_t options[] = {
      "unquantized: quantization counts as error, not as the model", false},
     {"--min-cosine", 0, OPT_FLOAT, offsetof(args_t, min_cosine), "X",
      "each output's cosine with truth must reach it (default: 0.999)", false},
+    CLI_FUSED_OPTIONS,
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "where the fix's files go (default: here)", false},
