@@ -63,7 +63,7 @@ static assay_status_t read_positions(const assay_eval_t* c, const assay_operand_
   return NULL;
 }
 
-// Source: com.microsoft RotaryEmbedding 1.
+// Source: com.microsoft RotaryEmbedding 1. `scale` has no say: onnxruntime's kernels do not use it.
 static assay_status_t rotary_eval(assay_eval_t* c) {
   const assay_tensor_t* x = c->in[X];
   assay_operand_t heads;
@@ -75,11 +75,6 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
                             "rotary_embedding_dim is %lld, the caches have %lld columns; expected "
                             "half as many",
                             (long long)rotated, (long long)c->in[COSINES]->dims[1]);
-  }
-  if (0) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
-                            "scale is %g; what it scales is specified nowhere: only 1 is evaluated",
-                            assay_attr_f64(c->node, "scale", 1));
   }
   assay_tensor_t *y = NULL, *positions = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
