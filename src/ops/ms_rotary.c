@@ -81,9 +81,8 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
   memcpy(assay_f64(y), assay_f64(x), (size_t)x->size * sizeof(double));
   heads.at.data = assay_f64(y);
   ASSAY_TRY(read_positions(c, &heads, &positions));
-  assay_status_t st =
-      assay_operand_rotate(c, c->in[COSINES], c->in[SINES], assay_i64(positions),
-                           assay_attr_i64(c->node, "interleaved", 0) != 0, &heads);
+  assay_status_t st = assay_operand_rotate(c, c->in[COSINES], c->in[SINES], assay_i64(positions),
+                                           assay_attr_i64(c->node, "interleaved", 0) != 0, &heads);
   assay_tensor_release(positions);
   return st;
 }
@@ -93,8 +92,12 @@ static void rotary_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_ms_rotary[] = {
-    {.domain = "com.microsoft", .name = "RotaryEmbedding", .since = 1, .infer = rotary_infer,
-     .eval = rotary_eval, .cost = rotary_cost,
+    {.domain = "com.microsoft",
+     .name = "RotaryEmbedding",
+     .since = 1,
+     .infer = rotary_infer,
+     .eval = rotary_eval,
+     .cost = rotary_cost,
      .schema = "input:T, position_ids:M, cos_cache:T, sin_cache:T -> output:T | scale:f=1, "
                "interleaved:i=0, num_heads:i=0, rotary_embedding_dim:i=0, is_packed_batching:i=0 "
                "| T=float float16 bfloat16; M=int64"},
