@@ -137,9 +137,85 @@ static void classify(assay_layer_account_t* a, const assay_tensor_t* engine,
   a->elements += n;
 }
 
-static assay_status_t local_truth(assay_account_t* a, const assay_node_t* node, size_t n_in,
+// Float64 values between the nodes of one layer.
+typedef struct hidden {
+  const assay_value_t** values;
+  assay_tensor_t** tensors;
+  size_t n;
+} hidden_t;
+
+static assay_tensor_t* hidden_find(const hidden_t* h, const assay_value_t* v) {
+  for (size_t i = 0; i < h->n; i++)
+    if (h->values[i] == v) return h->tensors[i];
+  return NULL;
+}
+
+static void hidden_deinit(hidden_t* h) {
+  for (size_t i = 0; i < h->n; i++) assay_tensor_release(h->tensors[i]);
+  assay_free(h->values);
+  assay_free(h->tensors);
+}
+
+// Finite elements of a hidden value that the layer's format could not hold.
+static void note_risk(assay_layer_account_t* acc, const assay_layer_t* layer, const assay_value_t* v,
+                      const assay_tensor_t* t) {
+  if (!holds_floats(t) || t->type != ASSAY_TYPE_FLOAT) return;
+  double range = assay_format_info(layer->format)->max, max = 0;
+  const double* x = assay_f64(t);
+  int64_t n = 0;
+#pragma omp parallel for schedule(static) reduction(+ : n) reduction(max : max) if (t->size > 100000)
+  for (int64_t i = 0; i < t->size; i++) {
+    double m = fabs(x[i]);
+    bool past = m > range && m <= 0x1.fffffffffffffp1023;
+    n += past;
+    if (past && m > max) max = m;
+  }
+  acc->at_risk += n;
+  if (max <= acc->at_risk_max) return;
+  acc->at_risk_max = max;
+  acc->at_risk_value = v;
+}
+
+// Runs one node of a layer; `in` are its entering inputs, NULL where it reads what the layer hides.
+static assay_status_t chain_node(assay_account_t* a, const assay_node_t* node, const hidden_t* h,
+                                 assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
+  assay_tensor_t** all = NULL;
+  ASSAY_TRY(assay_new_array(node->n_inputs, sizeof *all, &all));
+  for (size_t i = 0; i < node->n_inputs; i++)
+    all[i] = in[i] ? in[i] : node->inputs[i] ? hidden_find(h, node->inputs[i]) : NULL;
+  assay_status_t st = assay_machine_node(a->local, node, node->n_inputs, all, n_out, out);
+  assay_free(all);
+  return st;
+}
+
+// Truth of a layer of several nodes on what entered it.
+static assay_status_t local_chain(assay_account_t* a, assay_layer_account_t* acc,
+                                  const assay_layer_t* layer, assay_tensor_t* const* in, record_t* r) {
+  hidden_t h = {0};
+  size_t room = 0;
+  for (size_t k = 0; k < layer->n_nodes; k++) room += layer->nodes[k]->n_outputs;
+  assay_status_t st = assay_new_array(room, sizeof *h.values, &h.values);
+  if (!st) st = assay_new_array(room, sizeof *h.tensors, &h.tensors);
+  for (size_t k = 0; !st && k + 1 < layer->n_nodes; k++) {
+    const assay_node_t* n = layer->nodes[k];
+    for (size_t o = 0; o < n->n_outputs; o++) h.values[h.n + o] = n->outputs[o];
+    st = chain_node(a, n, &h, in, n->n_outputs, &h.tensors[h.n]);
+    if (st) break;
+    for (size_t o = 0; o < n->n_outputs; o++)
+      if (n->outputs[o]) note_risk(acc, layer, n->outputs[o], h.tensors[h.n + o]);
+    h.n += n->n_outputs;
+    in += n->n_inputs;
+  }
+  if (!st) st = chain_node(a, layer->nodes[layer->n_nodes - 1], &h, in, r->n_out, r->local);
+  hidden_deinit(&h);
+  return st;
+}
+
+static assay_status_t local_truth(assay_account_t* a, assay_layer_account_t* acc,
+                                  const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
                                   assay_tensor_t* const* in, record_t* r) {
   bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
+  if (layer && layer->n_nodes > 1) return local_chain(a, acc, layer, in, r);
   if (!control) return assay_machine_node(a->local, node, n_in, in, r->n_out, r->local);
   // What a body does is judged node by node, run by run.
   for (size_t i = 0; i < r->n_out; i++) r->local[i] = assay_tensor_retain(r->engine[i]);
@@ -153,7 +229,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   assay_layer_account_t* acc = &a->accounts[node->id];
   record_t* r = NULL;
   ASSAY_TRY(record_create(n_out, out, &r));
-  assay_status_t st = local_truth(a, node, n_in, in, r);
+  assay_status_t st = local_truth(a, acc, layer, node, n_in, in, r);
   if (st) return record_free(r), st;
   if (!acc->node) {
     acc->node = node;
@@ -269,17 +345,21 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
 static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   assay_account_t* a = user;
-  assay_layer_account_t* acc = &a->accounts[node->id];
-  record_t* r = pop(&a->queues[node->id]);
-  if (!r) return NULL;  // a body that the engine did not enter is not judged
+  int l = a->layers->layer_of_node[node->id];
+  const assay_layer_t* layer = l < 0 ? NULL : &a->layers->layers[l];
+  const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
+  assay_layer_account_t* acc = &a->accounts[last->id];
+  if (!a->queues[last->id].first) return NULL;  // a body that the engine did not enter is not judged
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
+    if (node->inputs[i] && a->layers->hidden_value[node->inputs[i]->id]) continue;
     assay_tensor_t* wide = NULL;
-    assay_status_t st = assay_tensor_widen(in[i], &wide);
-    if (st) return record_free(r), st;
+    ASSAY_TRY(assay_tensor_widen(in[i], &wide));
     acc->truth_max_in = fmax(acc->truth_max_in, largest(wide));
     assay_tensor_release(wide);
   }
+  if (node != last) return NULL;
+  record_t* r = pop(&a->queues[last->id]);
   assay_status_t st = NULL;
   int64_t before = acc->flipped;
   for (size_t i = 0; !st && i < n_out; i++)

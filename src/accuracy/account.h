@@ -3,6 +3,9 @@
 //   own error        engine's output minus float64 truth of the layer on the engine's own inputs
 //   inherited error  that truth minus the truth on true inputs
 //
+// Of a layer of several nodes the values that it hides count for neither: what leaves it is judged. The truth meant here is
+// that of the plan's model; passes keep truth.
+//
 // The engine runs layer by layer with taps; truth follows one layer behind. Where a discrete choice of the engine's (an
 // index, a comparison, a shape) differs from truth's because of what came in, the layer is flipped and truth
 // goes on with the engine's choice.
@@ -24,7 +27,7 @@ const char* assay_verdict_name(assay_verdict_t v);
 
 typedef struct assay_layer_account {
   const assay_layer_t* layer;
-  const assay_node_t* node;
+  const assay_node_t* node;    // of a layer of several: the last
   assay_verdict_t verdict;
   int64_t runs;                // 1 a sample; more inside loops
   assay_error_sum_t own, inherited;
@@ -39,6 +42,11 @@ typedef struct assay_layer_account {
   double local_max;            // largest finite |output| of the layer's truth on the engine's inputs
   double own_worst_rms;        // largest RMS of a single run, for loops
   bool stores_float;           // has an output that --precision changes
+  // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its format's range. This engine
+  // keeps them wider; another one may not.
+  int64_t at_risk;
+  double at_risk_max;
+  const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
 } assay_layer_account_t;
 
 typedef struct assay_account assay_account_t;

@@ -267,28 +267,81 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   return lowered ? ASSAY_BLAME_PRECISION : ASSAY_BLAME_ENGINE;
 }
 
-static assay_status_t audit_constants(assay_check_t* c) {
+// Whether a float32 constant has finite elements past a format's range.
+static bool passes_range(const assay_value_t* v, double max) {
+  assay_tensor_t* wide = NULL;
+  if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR || v->constant->type != ASSAY_TYPE_FLOAT)
+    return false;
+  assay_status_t st = assay_tensor_widen(v->constant, &wide);
+  assay_status_free(st);  // a constant too large to widen was too large to run
+  if (!wide) return false;
+  bool past = false;
+  for (int64_t k = 0; k < wide->size; k++) {
+    double x = fabs(assay_f64(wide)[k]);
+    past |= x > max && x <= 0x1.fffffep127;
+  }
+  assay_tensor_release(wide);
+  return past;
+}
+
+static void audit_constants(assay_check_t* c) {
   double max = assay_format_info(c->options.precision.format)->max;
   for (size_t g = 0; g < c->model->n_graphs; g++) {
     const assay_graph_t* graph = c->model->graphs[g];
     for (size_t i = 0; i < graph->n_initializers; i++) {
       const assay_value_t* v = graph->initializers[i];
-      assay_tensor_t* wide = NULL;
-      if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR ||
-          v->constant->type != ASSAY_TYPE_FLOAT)
-        continue;
-      ASSAY_TRY(assay_tensor_widen(v->constant, &wide));
-      bool past = false;
-      for (int64_t k = 0; k < wide->size; k++) {
-        double x = fabs(assay_f64(wide)[k]);
-        past |= x > max && x <= 0x1.fffffep127;
-      }
-      assay_tensor_release(wide);
-      if (!past) continue;
-      if (!c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
+      if (passes_range(v, max) && !c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
     }
   }
-  return NULL;
+  const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
+  for (size_t i = 0; r && i < r->n_made; i++)
+    if (passes_range(r->made[i].value, max) && !c->folded_out_of_range++)
+      c->first_folded_out_of_range = &r->made[i];
+}
+
+// ---- what the passes did to truth -------------------------------------------------------------------
+
+static assay_status_t run_truth(const assay_model_t* m, const assay_check_options_t* o,
+                                assay_tensor_t* const* inputs, assay_machine_t** out) {
+  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized,
+                                        .seed = o->seed};
+  ASSAY_TRY(assay_machine_create(m, &truth, out));
+  for (size_t i = 0; i < m->graph->n_inputs; i++)
+    if (inputs[i]) assay_machine_set(*out, m->graph->inputs[i], inputs[i]);
+  return assay_machine_run(*out);
+}
+
+static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was, const assay_tensor_t* is) {
+  if (!same_shape(was, is)) {
+    c->rewriting_mismatched += was && was->kind == ASSAY_KIND_TENSOR ? was->size : 0;
+  } else if (was->store == ASSAY_STORE_F64) {
+    assay_error_sum_t e = ASSAY_ERROR_SUM_INIT;
+    assay_error_sum_add(&e, assay_f64(is), assay_f64(was), (size_t)was->size);
+    c->rewriting_mismatched += e.mismatched;
+    if (e.max_abs > 0) c->rewriting = fmax(c->rewriting, e.max_abs / fmax(e.ref_max, 1e-300));
+  } else if (was->store == ASSAY_STORE_I64) {
+    for (int64_t k = 0; k < was->size; k++)
+      c->rewriting_mismatched += assay_i64(was)[k] != assay_i64(is)[k];
+  }
+}
+
+static assay_status_t check_rewriting(assay_check_t* c, const assay_samples_t* inputs) {
+  const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
+  assay_machine_t *was = NULL, *is = NULL;
+  if (!r || !inputs->n) return NULL;
+  assay_status_t st = run_truth(r->original, &c->options, assay_samples_get(inputs, 0), &was);
+  if (!st) st = run_truth(r->model, &c->options, assay_samples_get(inputs, 0), &is);
+  for (size_t i = 0; !st && i < r->original->graph->n_outputs; i++) {
+    assay_tensor_t *a = NULL, *b = NULL;
+    st = assay_tensor_widen(assay_machine_get(was, r->original->graph->outputs[i]), &a);
+    if (!st) st = assay_tensor_widen(assay_machine_get(is, r->model->graph->outputs[i]), &b);
+    if (!st) compare_rewritten(c, a, b);
+    assay_tensor_release(a);
+    assay_tensor_release(b);
+  }
+  assay_machine_destroy(was);
+  assay_machine_destroy(is);
+  return st;
 }
 
 static void count_absorbed(assay_check_t* c) {
@@ -312,14 +365,16 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   assay_account_options_t account = {.unquantized = c->options.unquantized,
                                      .progress = report_progress,
                                      .user = &c->options};
-  ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, c->options.seed, &c->plan));
+  ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
+                              &c->plan));
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &account, &c->account));
   ASSAY_TRY(assay_outputs_create(c->model->graph, &c->outputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
   ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.min_cosine,
                               c->outputs, &c->faithful));
-  ASSAY_TRY(audit_constants(c));
+  ASSAY_TRY(check_rewriting(c, inputs));
+  audit_constants(c);
   count_absorbed(c);
   bool numbers_hold = c->faithful;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));

@@ -44,6 +44,7 @@ typedef struct assay_fix {
 
 typedef struct assay_check_options {
   assay_precision_t precision;
+  assay_plan_options_t plan;
   const char* precision_name;       // as the user wrote it, for the report
   const assay_backend_t* backend;
   bool unquantized, no_fix;
@@ -71,6 +72,11 @@ typedef struct assay_check {
   assay_fix_t fix;
   size_t constants_out_of_range;    // initializers with finite elements past the format's range
   const char* first_constant_out_of_range;
+  size_t folded_out_of_range;       // the same of constants that passes computed
+  const assay_made_constant_t* first_folded_out_of_range;
+  // Fused: truth of the rewritten model against truth of the model as it was given, on the first sample.
+  double rewriting;                 // largest difference of an output, as a part of its largest magnitude
+  int64_t rewriting_mismatched;     // elements that are finite in one of them only, or integers that differ
 } assay_check_t;
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is no error.

@@ -18,15 +18,28 @@ static bool in_range(const assay_layer_account_t* a, double x) {
   return !a->layer || x <= assay_format_info(a->layer->format)->max;
 }
 
-static void choose(search_t* s, const assay_node_t* n) {
-  if (s->chosen[n->id]) return;
-  s->chosen[n->id] = true;
-  s->n_chosen++;
+// A layer is chosen by the nodes of the model that it stands for: `plan` is the one that it is of.
+static void choose(search_t* s, const assay_plan_t* plan, const assay_layer_account_t* a) {
+  const assay_node_t* const* nodes = a->layer ? a->layer->nodes : &a->node;
+  size_t n = a->layer ? a->layer->n_nodes : 1;
+  for (size_t k = 0; k < n; k++) {
+    assay_origins_t o = assay_plan_origins(plan, &nodes[k]);
+    for (size_t i = 0; i < o.n; i++) {
+      s->n_chosen += !s->chosen[o.nodes[i]->id];
+      s->chosen[o.nodes[i]->id] = true;
+    }
+  }
+}
+
+// All nodes of a layer are chosen together.
+static bool is_chosen(const search_t* s, const assay_plan_t* plan, const assay_layer_account_t* a) {
+  assay_origins_t o = assay_plan_origins(plan, &a->node);
+  return o.n && s->chosen[o.nodes[0]->id];
 }
 
 // Every layer whose own values leave the range, and those that read such values: a reader in the low format would
 // round them to infinity on their way in.
-static void choose_by_range(search_t* s, const assay_account_t* account) {
+static void choose_by_range(search_t* s, const assay_plan_t* plan, const assay_account_t* account) {
   for (size_t i = 0; i < assay_account_layer_count(account); i++) {
     const assay_layer_account_t* a = assay_account_layer(account, i);
     bool low = a->layer && a->layer->format != ASSAY_FORMAT_FP32;
@@ -34,24 +47,25 @@ static void choose_by_range(search_t* s, const assay_account_t* account) {
     bool out = a->stores_float && !in_range(a, a->truth_max);
     bool in = a->stores_float && !in_range(a, a->truth_max_in);
     bool failed = a->verdict == ASSAY_VERDICT_OVERFLOW || a->verdict == ASSAY_VERDICT_INVALID;
-    if (out || in || failed) choose(s, a->node);
+    if (out || in || failed) choose(s, plan, a);
   }
 }
 
 // The `n` layers with the largest own error against what they hold that are not chosen yet.
-static void choose_by_error(search_t* s, const assay_account_t* account, size_t n) {
+static void choose_by_error(search_t* s, const assay_plan_t* plan, const assay_account_t* account,
+                            size_t n) {
   for (; n; n--) {
-    const assay_node_t* worst = NULL;
+    const assay_layer_account_t* worst = NULL;
     double worst_ratio = 0;
     for (size_t i = 0; i < assay_account_layer_count(account); i++) {
       const assay_layer_account_t* a = assay_account_layer(account, i);
       double ratio = a->own.sum_ref2 > 0 ? a->own.sum_err2 / a->own.sum_ref2 : 0;
-      if (s->chosen[a->node->id] || ratio <= worst_ratio) continue;
-      worst = a->node;
+      if (ratio <= worst_ratio || is_chosen(s, plan, a)) continue;
+      worst = a;
       worst_ratio = ratio;
     }
     if (!worst) return;
-    choose(s, worst);
+    choose(s, plan, worst);
   }
 }
 
@@ -86,7 +100,7 @@ static assay_status_t verify(search_t* s, const assay_samples_t* inputs,
   assay_precision_t precision = {0};
   assay_account_options_t options = {.unquantized = c->options.unquantized};
   assay_status_t st = precision_of(s, &precision);
-  if (!st) st = assay_plan_create(c->model, &precision, c->options.seed, out_plan);
+  if (!st) st = assay_plan_create(c->model, &precision, &c->options.plan, c->options.seed, out_plan);
   assay_precision_deinit(&precision);
   if (!st) st = assay_account_create(*out_plan, c->options.backend, &options, out_account);
   assay_free(c->fix.outputs);
@@ -123,10 +137,11 @@ static assay_status_t search(search_t* s, const assay_samples_t* inputs,
   size_t step = 1;
   for (int run = 0; !st && run < MAX_RUNS; run++) {
     const assay_account_t* seen = account ? account : c->account;
+    const assay_plan_t* seen_plan = account ? plan : c->plan;
     size_t before = s->n_chosen;
-    choose_by_range(s, seen);
+    choose_by_range(s, seen_plan, seen);
     if (s->n_chosen == before) {
-      choose_by_error(s, seen, step);
+      choose_by_error(s, seen_plan, seen, step);
       step *= 4;
     }
     if (s->n_chosen == before) break;

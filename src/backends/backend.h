@@ -5,7 +5,8 @@
 #include "ops/op.h"
 
 // One step of a plan. A layer computes one or more nodes; values that pass between its own nodes only
-// are hidden: they are not stored in the layer's format, and no tap sees them.
+// are hidden: they are not stored in the layer's format, and no tap sees them. Only its last node's outputs are not
+// hidden.
 typedef struct assay_layer {
   const char* name;                 // the label of its node, or of its first and last one
   const assay_node_t** nodes;       // in order; borrowed from the model
@@ -19,14 +20,16 @@ typedef struct assay_layer {
 typedef struct assay_layers {
   const assay_model_t* model;
   const assay_layer_t* layers;
-  size_t n_layers;
+  size_t n_layers;            // of the top graph; those of bodies follow
+  size_t n_all_layers;
   const int* layer_of_node;   // by node id; -1: in no layer. Nodes of bodies have layers of their own.
   const bool* hidden_value;   // by value id
   uint64_t seed;
 } assay_layers_t;
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For a node
-// inside a body (If, Loop, Scan) it is called for each run of the body. Tensors are borrowed.
+// inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of several nodes, `node` is the last one,
+// and `in` holds the inputs of all of them, one behind the other, with NULL for hidden ones. Tensors are borrowed.
 typedef struct assay_tap {
   assay_status_t (*layer)(void* user, const assay_layer_t* layer, const assay_node_t* node,
                           size_t n_in, assay_tensor_t* const* in, size_t n_out,

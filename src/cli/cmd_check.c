@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/inputs.h"
+#include "cli/plan_options.h"
 #include "formats/format.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
@@ -15,10 +16,10 @@
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
   const char* output_folder;
-  opt_list_t inputs, shapes;
+  opt_list_t inputs, shapes, no_pass;
   double min_cosine;
   int64_t seed;
-  bool no_fix;
+  bool no_fix, fused;
 } args_t;
 
 // Everything that a check holds on to, freed together.
@@ -119,14 +120,10 @@ static assay_status_t beside(const args_t* a, const char* end, char** out) {
 
 static assay_status_t write_mixed(const job_t* j, const char* path) {
   const assay_model_t* m = j->check->model;
-  const assay_layers_t* layers = assay_plan_layers(j->check->plan);
   assay_format_t* formats = NULL;
   assay_model_t* mixed = NULL;
   ASSAY_TRY(assay_new_array((size_t)m->n_node_ids, sizeof *formats, &formats));
-  for (int i = 0; i < m->n_node_ids; i++) {
-    int l = layers->layer_of_node[i];
-    formats[i] = l < 0 ? ASSAY_FORMAT_FP32 : layers->layers[l].format;
-  }
+  assay_plan_node_formats(j->check->plan, formats);
   for (size_t i = 0; i < j->check->fix.n_nodes; i++)
     formats[j->check->fix.nodes[i]->id] = j->check->fix.format;
   assay_status_t st = assay_mixed_create(m, formats, &mixed);
@@ -189,7 +186,7 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
 static assay_status_t try_rules(const job_t* j) {
   assay_plan_t* plan = NULL;
   assay_status_t st =
-      assay_plan_create(j->model, &j->options.precision, j->options.seed, &plan);
+      assay_plan_create(j->model, &j->options.precision, &j->options.plan, j->options.seed, &plan);
   assay_plan_destroy(plan);
   return st;
 }
@@ -235,6 +232,7 @@ static int run_job(args_t* a, job_t* j) {
       .no_fix = a->no_fix,
       .min_cosine = a->min_cosine != 0 ? a->min_cosine : 0.999,
       .seed = (uint64_t)a->seed,
+      .plan = cli_plan_options(a->fused, &a->no_pass),
       .progress = show_progress};
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
@@ -287,6 +285,7 @@ static const opt_t options[] = {
      "unquantized: quantization counts as error, not as the model", false},
     {"--min-cosine", 0, OPT_FLOAT, offsetof(args_t, min_cosine), "X",
      "each output's cosine with truth must reach it (default: 0.999)", false},
+    CLI_FUSED_OPTIONS,
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "where the fix's files go (default: here)", false},

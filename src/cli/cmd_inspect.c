@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "cli/inputs.h"
+#include "cli/plan_options.h"
 #include "formats/error_sum.h"
 #include "formats/format.h"
 #include "io/npz.h"
@@ -14,7 +15,8 @@
 
 typedef struct args {
   const char *what, *file, *json, *precision, *layer_precision;
-  opt_list_t shapes;
+  opt_list_t shapes, no_pass;
+  bool fused;
 } args_t;
 
 // ---- model --------------------------------------------------------------------------------------
@@ -247,14 +249,76 @@ static int inspect_data(const args_t* a) {
 
 // ---- plan ---------------------------------------------------------------------------------------
 
-static json_t* layer_json(const assay_layer_t* l) {
-  json_t* nodes = json_array();
-  for (size_t i = 0; i < l->n_nodes; i++)
-    nodes = assay_json_push(nodes, assay_json_text(l->nodes[i]->label));
-  return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name), "op",
-                   assay_json_text(l->nodes[0]->op_type), "nodes", nodes, "format",
-                   assay_format_name(l->format), "accumulator", assay_format_name(l->accumulator),
-                   "reason", assay_json_text(l->reason));
+static json_t* origins_json(const assay_plan_t* plan, const assay_layer_t* l) {
+  json_t* list = json_array();
+  for (size_t k = 0; k < l->n_nodes; k++) {
+    assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
+    for (size_t i = 0; i < o.n; i++) list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
+  }
+  return list;
+}
+
+// "Conv+Relu".
+static void layer_op(const assay_layer_t* l, assay_str_t* out) {
+  for (size_t k = 0; k < l->n_nodes; k++)
+    assay_str_printf(out, "%s%s", k ? "+" : "", l->nodes[k]->op_type);
+}
+
+static json_t* layer_json(const assay_plan_t* plan, const assay_layer_t* l) {
+  json_t* hidden = json_array();
+  for (size_t k = 0; k + 1 < l->n_nodes; k++)
+    for (size_t i = 0; i < l->nodes[k]->n_outputs; i++)
+      if (l->nodes[k]->outputs[i])
+        hidden = assay_json_push(hidden, assay_json_text(l->nodes[k]->outputs[i]->name));
+  assay_str_t op = {0};
+  layer_op(l, &op);
+  json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name), "op",
+                        assay_json_text(assay_str_get(&op)),
+                        "nodes", origins_json(plan, l), "hidden", hidden, "format",
+                        assay_format_name(l->format), "accumulator", assay_format_name(l->accumulator),
+                        "reason", assay_json_text(l->reason));
+  assay_str_deinit(&op);
+  return j;
+}
+
+static json_t* log_json(const assay_rewrite_t* r) {
+  json_t* list = json_array();
+  for (size_t i = 0; r && i < r->n_log; i++) {
+    const assay_pass_entry_t* e = &r->log[i];
+    json_t* nodes = json_array();
+    for (size_t k = 0; k < e->n_nodes; k++) nodes = assay_json_push(nodes, assay_json_text(e->nodes[k]->label));
+    list = assay_json_push(list, json_pack("{s:s, s:s, s:o, s:s}", "pass", e->pass, "action",
+                                          assay_pass_action_name(e->action), "nodes", nodes, "why", e->why));
+  }
+  return list;
+}
+
+// One line a layer, and one for each node of the model in it where there are several.
+static void print_layer(const assay_plan_t* plan, const assay_layer_t* l) {
+  assay_str_t op = {0};
+  layer_op(l, &op);
+  printf("  %-8s %-20s %s   (%s)\n", assay_format_name(l->format), assay_str_get(&op), l->name, l->reason);
+  assay_str_deinit(&op);
+  for (size_t k = 0; k < l->n_nodes; k++) {
+    assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
+    for (size_t i = 0; (l->n_nodes > 1 || o.n > 1) && i < o.n; i++)
+      printf("           %-20s %s\n", o.nodes[i]->op_type, o.nodes[i]->label);
+  }
+}
+
+// What each pass did, counted.
+static void print_passes(const assay_rewrite_t* r) {
+  for (size_t p = 0; r && p < assay_pass_count(); p++) {
+    size_t n = 0, nodes = 0;
+    for (size_t i = 0; i < r->n_log; i++) {
+      if (strcmp(r->log[i].pass, assay_pass_at(p)->name) != 0) continue;
+      n++;
+      nodes += r->log[i].n_nodes;
+    }
+    if (n)
+      printf("pass       %-20s %zu %s, %zu %s\n", assay_pass_at(p)->name, n, n == 1 ? "time" : "times",
+             nodes, nodes == 1 ? "node" : "nodes");
+  }
 }
 
 static int inspect_plan(const args_t* a) {
@@ -262,6 +326,7 @@ static int inspect_plan(const args_t* a) {
   assay_model_t* m = NULL;
   assay_plan_t* plan = NULL;
   assay_precision_t p = {.format = ASSAY_FORMAT_FP32};
+  assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
   int code = ASSAY_EXIT_OK;
   if (a->precision) p.format = assay_format_parse(a->precision);
   if (!assay_format_info(p.format)->is_float)
@@ -270,24 +335,24 @@ static int inspect_plan(const args_t* a) {
   if (!st && a->layer_precision) st = assay_precision_parse(&p, a->layer_precision);
   if (st) code = ASSAY_EXIT_USAGE;
   if (!st && (st = assay_onnx_load(a->file, shapes.n, shapes.shapes, &m))) code = ASSAY_EXIT_INPUT;
-  if (!st && (st = assay_plan_create(m, &p, 0, &plan))) code = ASSAY_EXIT_USAGE;
+  if (!st && (st = assay_plan_create(m, &p, &plan_options, 0, &plan))) code = ASSAY_EXIT_USAGE;
   if (st) {
     code = assay_cli_fail(st, code);
   } else {
     const assay_layers_t* layers = assay_plan_layers(plan);
     json_t* list = json_array();
     if (!a->json) printf("plan       %zu layers on emu\n", layers->n_layers);
+    if (!a->json) print_passes(assay_plan_rewrite(plan));
     for (size_t i = 0; i < layers->n_layers; i++) {
-      const assay_layer_t* l = &layers->layers[i];
       if (a->json)
-        list = assay_json_push(list, layer_json(l));
+        list = assay_json_push(list, layer_json(plan, &layers->layers[i]));
       else
-        printf("  %-8s %-20s %s%s%s   (%s)\n", assay_format_name(l->format), l->nodes[0]->op_type, l->name,
-               l->n_nodes > 1 ? " .. " : "", l->n_nodes > 1 ? l->nodes[l->n_nodes - 1]->label : "",
-               l->reason);
+        print_layer(plan, &layers->layers[i]);
     }
     if (a->json)
-      code = emit_json(json_pack("{s:s, s:o}", "schema", "assay.inspect.plan/1", "layers", list), a->json);
+      code = emit_json(json_pack("{s:s, s:b, s:o, s:o}", "schema", "assay.inspect.plan/1", "fused", a->fused,
+                                 "layers", list, "passes", log_json(assay_plan_rewrite(plan))),
+                       a->json);
     else
       json_decref(list);
   }
@@ -314,6 +379,7 @@ static const opt_t options[] = {
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT", "plan: of float32 values", false},
     {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
      "plan: 'PATTERN:FORMAT,...'", false},
+    CLI_FUSED_OPTIONS,
     {0}};
 
 const verb_t assay_verb_inspect = {
@@ -323,7 +389,7 @@ const verb_t assay_verb_inspect = {
     .examples = "  assay inspect model model.onnx\n"
                 "  assay inspect model model.onnx --json -\n"
                 "  assay inspect data inputs.npz\n"
-                "  assay inspect plan model.onnx --precision fp16\n",
+                "  assay inspect plan model.onnx --precision fp16 --fused\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "cli/inputs.h"
+#include "cli/plan_options.h"
 #include "formats/format.h"
 #include "io/npz.h"
 #include "plan/plan.h"
@@ -12,9 +13,9 @@
 
 typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth;
-  opt_list_t inputs, shapes, outputs;
+  opt_list_t inputs, shapes, outputs, no_pass;
   int64_t seed;
-  bool time;
+  bool time, fused;
 } args_t;
 
 // Everything a run holds on to, freed together.
@@ -57,7 +58,8 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
   if (a->accumulate && !assay_format_info(j->precision.accumulator)->is_float)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'", a->accumulate);
   if (a->layer_precision) ASSAY_TRY(assay_precision_parse(&j->precision, a->layer_precision));
-  ASSAY_TRY(assay_plan_create(j->model, &j->precision, (uint64_t)a->seed, &j->plan));
+  assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
+  ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
   const assay_backend_t* emu = assay_backend_find("emu");
   ASSAY_TRY(emu->open(assay_plan_layers(j->plan), NULL, &j->state));
   j->backend = emu;
@@ -72,9 +74,15 @@ static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode)
   return assay_machine_create(j->model, &config, &j->machine);
 }
 
+// The graph that is run: the model's, or what the passes have made of it.
+static const assay_graph_t* graph_of(const job_t* j) {
+  return j->plan ? assay_plan_layers(j->plan)->model->graph : j->model->graph;
+}
+
 // Runs one sample; graph outputs can be read afterwards.
 static assay_status_t run_sample(job_t* j, assay_tensor_t* const* inputs) {
-  const assay_graph_t* g = j->model->graph;
+  const assay_graph_t* g = graph_of(j);
+  size_t n_steps = j->plan ? assay_plan_layers(j->plan)->n_layers : g->n_nodes;
   if (j->machine)
     assay_machine_reset(j->machine);
   else
@@ -87,10 +95,10 @@ static assay_status_t run_sample(job_t* j, assay_tensor_t* const* inputs) {
       ASSAY_TRY(j->backend->set(j->state, g->inputs[i], inputs[i]));
   }
   if (j->machine) ASSAY_TRY(assay_machine_check_inputs(j->machine));
-  for (size_t i = 0; i < g->n_nodes; i++) {
+  for (size_t i = 0; i < n_steps; i++) {
     ASSAY_TRY(j->machine ? assay_machine_step(j->machine, g->nodes[i])
                          : j->backend->step(j->state, i));
-    assay_cli_progress("running", (double)i / (double)g->n_nodes);
+    assay_cli_progress("running", (double)i / (double)n_steps);
   }
   assay_cli_progress("", 1);
   return NULL;
@@ -130,7 +138,7 @@ static bool wanted(const args_t* a, const char* name) {
 
 // Keeps the outputs of a sample; truth is saved in float64.
 static assay_status_t collect(const args_t* a, job_t* j, size_t sample, bool truth) {
-  const assay_graph_t* g = j->model->graph;
+  const assay_graph_t* g = graph_of(j);
   for (size_t i = 0; i < g->n_outputs; i++) {
     assay_tensor_t* t = j->machine ? assay_machine_get(j->machine, g->outputs[i])
                                    : j->backend->get(j->state, g->outputs[i]);
@@ -192,7 +200,7 @@ static assay_status_t save(const args_t* a, const job_t* j) {
 
 static int run_job(args_t* a, job_t* j) {
   const char* mode = a->mode                                                  ? a->mode
-                     : a->precision || a->layer_precision || a->accumulate ? "plan"
+                     : a->precision || a->layer_precision || a->accumulate || a->fused ? "plan"
                                                                            : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -261,6 +269,7 @@ static const opt_t options[] = {
      "mode plan: 'PATTERN:FORMAT,...'", false},
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "mode plan: what sums are kept in", false},
+    CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantization is the identity in truth", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},

@@ -369,6 +369,18 @@ static assay_status_t check_inputs(const assay_infer_t* c) {
 
 // ---- constants ------------------------------------------------------------------------------
 
+// Rounds floats to their declared type, in memory of their own: a Cast or Reshape shares its input's.
+static assay_status_t round_folded(assay_tensor_t** t) {
+  assay_tensor_t* r = NULL;
+  if ((*t)->store != ASSAY_STORE_F64) return NULL;
+  ASSAY_TRY(assay_tensor_create((*t)->type, (*t)->rank, (*t)->dims, &r));
+  assay_format_round_n(assay_type_format((*t)->type), assay_f64(*t), assay_f64(r), (size_t)r->size,
+                       ASSAY_OVERFLOW_IEEE);
+  assay_tensor_release(*t);
+  *t = r;
+  return NULL;
+}
+
 // Evaluates a node whose inputs are all small constants, so that what follows knows its outputs.
 static assay_status_t fold(driver_t* d, assay_infer_t* c) {
   const assay_node_t* n = c->node;
@@ -398,9 +410,11 @@ static assay_status_t fold(driver_t* d, assay_infer_t* c) {
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!st && v && out[i] && (size_t)v->id < d->n_folded && out[i]->kind == ASSAY_KIND_TENSOR) {
-      if (out[i]->store == ASSAY_STORE_F64)
-        assay_format_round_n(assay_type_format(out[i]->type), assay_f64(out[i]), assay_f64(out[i]),
-                             (size_t)out[i]->size, ASSAY_OVERFLOW_IEEE);
+      st = round_folded(&out[i]);
+      if (st) {
+        assay_tensor_release(out[i]);
+        continue;
+      }
       assay_tensor_release(d->folded[v->id]);
       d->folded[v->id] = out[i];
     } else {

@@ -7,9 +7,20 @@
 
 struct assay_plan {
   assay_arena_t* arena;
-  assay_model_t* model;
+  assay_model_t* model;      // as it was given
+  assay_rewrite_t* rewrite;  // NULL: not fused
   assay_layers_t layers;
 };
+
+// The rules while layers are made.
+typedef struct rules {
+  const assay_precision_t* precision;
+  bool* used;  // by rule
+} rules_t;
+
+assay_origins_t assay_plan_origins(const assay_plan_t* plan, const assay_node_t* const* node) {
+  return plan->rewrite ? assay_rewrite_origins(plan->rewrite, *node) : (assay_origins_t){node, 1};
+}
 
 static bool rule_matches(const assay_precision_rule_t* rule, const assay_node_t* n) {
   if (assay_glob_match(rule->pattern, n->label)) return true;
@@ -40,24 +51,84 @@ static assay_format_t default_accumulator(assay_format_t format) {
   return format == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
 }
 
-// One layer for one node, in the format that the last matching rule says.
-static void make_layer(const assay_precision_t* p, const assay_node_t** node, bool* used,
-                       assay_layer_t* layer) {
-  const assay_node_t* n = *node;
-  *layer = (assay_layer_t){.name = n->label, .nodes = node, .n_nodes = 1, .format = p->format,
-                           .reason = p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision"};
-  for (size_t r = 0; r < p->n_rules; r++) {
-    if (!rule_matches(&p->rules[r], n)) continue;
-    used[r] = true;
-    layer->format = p->rules[r].format;
-    layer->reason = p->rules[r].pattern;
+// The last rule that matches one of the nodes that a node stands for; -1: none.
+static int rule_of(const assay_plan_t* plan, const rules_t* rules, const assay_node_t* const* node) {
+  int found = -1;
+  assay_origins_t o = assay_plan_origins(plan, node);
+  for (size_t r = 0; r < rules->precision->n_rules; r++) {
+    for (size_t i = 0; i < o.n; i++) {
+      if (!rule_matches(&rules->precision->rules[r], o.nodes[i])) continue;
+      rules->used[r] = true;
+      found = (int)r;
+    }
   }
-  bool own = p->accumulator && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
-  layer->accumulator = own ? p->accumulator : default_accumulator(layer->format);
+  return found;
 }
 
-static assay_status_t make_layers(assay_plan_t* plan, const assay_precision_t* p, bool* used) {
-  const assay_model_t* m = plan->model;
+static assay_format_t format_of(const assay_precision_t* p, int rule) {
+  return rule < 0 ? p->format : p->rules[rule].format;
+}
+
+// A layer of neighbouring nodes, in the format that the last matching rule says.
+static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision_t* p, int rule,
+                                 const assay_node_t** nodes, size_t n, assay_layer_t* layer) {
+  *layer = (assay_layer_t){.name = nodes[0]->label, .nodes = nodes, .n_nodes = n};
+  if (n > 1)
+    ASSAY_TRY(assay_arena_printf(plan->arena, &layer->name, "%s .. %s", nodes[0]->label,
+                                 nodes[n - 1]->label));
+  layer->format = format_of(p, rule);
+  layer->reason = rule >= 0 ? p->rules[rule].pattern
+                  : p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";
+  bool own = p->accumulator && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
+  layer->accumulator = own ? p->accumulator : default_accumulator(layer->format);
+  return NULL;
+}
+
+static int group_of(const assay_plan_t* plan, const assay_node_t* n) {
+  return plan->rewrite && n->graph == plan->layers.model->graph ? plan->rewrite->group_of_node[n->id] : -1;
+}
+
+// How many nodes from here on are one layer: those of one group, if the rules give them one format.
+static size_t layer_length(const assay_plan_t* plan, const rules_t* rules, const assay_node_t** nodes,
+                           size_t left) {
+  int group = group_of(plan, nodes[0]);
+  size_t n = 1;
+  if (group < 0) return 1;
+  while (n < left && group_of(plan, nodes[n]) == group) n++;
+  assay_format_t format = format_of(rules->precision, rule_of(plan, rules, &nodes[0]));
+  for (size_t i = 1; i < n; i++)
+    if (format_of(rules->precision, rule_of(plan, rules, &nodes[i])) != format) return 1;
+  return n;
+}
+
+// Later nodes of a group that fell apart must not start a layer of the rest of it.
+static bool starts_group(const assay_plan_t* plan, const assay_graph_t* g, size_t i) {
+  int group = group_of(plan, g->nodes[i]);
+  return group >= 0 && (!i || group_of(plan, g->nodes[i - 1]) != group);
+}
+
+// The layers of a graph, from layer *count on.
+static assay_status_t cut_graph(assay_plan_t* plan, const rules_t* rules, const assay_graph_t* g,
+                                const assay_node_t** nodes, assay_layer_t* layers, size_t* count,
+                                int* of_node, bool* hidden) {
+  for (size_t i = 0; i < g->n_nodes; i++) nodes[i] = g->nodes[i];
+  for (size_t i = 0, n; i < g->n_nodes; i += n) {
+    n = starts_group(plan, g, i) ? layer_length(plan, rules, &nodes[i], g->n_nodes - i) : 1;
+    int rule = -1;
+    for (size_t k = 0; k < n; k++) {
+      int other = rule_of(plan, rules, &nodes[i + k]);
+      if (other > rule) rule = other;
+      of_node[nodes[i + k]->id] = (int)*count;
+      for (size_t o = 0; k + 1 < n && o < nodes[i + k]->n_outputs; o++)
+        if (nodes[i + k]->outputs[o]) hidden[nodes[i + k]->outputs[o]->id] = true;
+    }
+    ASSAY_TRY(make_layer(plan, rules->precision, rule, &nodes[i], n, &layers[(*count)++]));
+  }
+  return NULL;
+}
+
+static assay_status_t make_layers(assay_plan_t* plan, const rules_t* rules) {
+  const assay_model_t* m = plan->layers.model;
   size_t n = 0;
   for (size_t g = 0; g < m->n_graphs; g++) n += m->graphs[g]->n_nodes;
   assay_layer_t* layers = NULL;
@@ -70,24 +141,29 @@ static assay_status_t make_layers(assay_plan_t* plan, const assay_precision_t* p
   ASSAY_TRY(assay_arena_new(plan->arena, (size_t)m->n_values, sizeof *hidden, &hidden));
   for (int i = 0; i < m->n_node_ids; i++) of_node[i] = -1;
   // The top graph's layers first: step(i) runs layer i. Layers of bodies follow.
-  size_t k = 0;
-  for (int pass = 0; pass < 2; pass++) {
-    for (size_t g = 0; g < m->n_graphs; g++) {
-      const assay_graph_t* graph = m->graphs[g];
-      if ((graph == m->graph) != (pass == 0)) continue;
-      for (size_t i = 0; i < graph->n_nodes; i++, k++) {
-        nodes[k] = graph->nodes[i];
-        of_node[nodes[k]->id] = (int)k;
-        make_layer(p, &nodes[k], used, &layers[k]);
-      }
-    }
+  size_t count = 0;
+  ASSAY_TRY(cut_graph(plan, rules, m->graph, nodes, layers, &count, of_node, hidden));
+  plan->layers.n_layers = count;
+  nodes += m->graph->n_nodes;
+  for (size_t g = 0; g < m->n_graphs; g++) {
+    if (m->graphs[g] == m->graph) continue;
+    ASSAY_TRY(cut_graph(plan, rules, m->graphs[g], nodes, layers, &count, of_node, hidden));
+    nodes += m->graphs[g]->n_nodes;
   }
-  plan->layers.model = m;
   plan->layers.layers = layers;
-  plan->layers.n_layers = m->graph->n_nodes;
+  plan->layers.n_all_layers = count;
   plan->layers.layer_of_node = of_node;
   plan->layers.hidden_value = hidden;
   return NULL;
+}
+
+// Rules for nodes that the passes took away are met: there is nothing to be in another format.
+static void mark_rules_of_removed(const assay_plan_t* plan, const rules_t* rules) {
+  const assay_model_t* m = plan->model;
+  for (size_t r = 0; plan->rewrite && r < rules->precision->n_rules; r++)
+    for (size_t g = 0; !rules->used[r] && g < m->n_graphs; g++)
+      for (size_t i = 0; !rules->used[r] && i < m->graphs[g]->n_nodes; i++)
+        rules->used[r] = rule_matches(&rules->precision->rules[r], m->graphs[g]->nodes[i]);
 }
 
 static assay_status_t check_rules(const assay_plan_t* plan, const assay_precision_t* p,
@@ -104,17 +180,22 @@ static assay_status_t check_rules(const assay_plan_t* plan, const assay_precisio
 }
 
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
-                                 uint64_t seed, assay_plan_t** out) {
+                                 const assay_plan_options_t* options, uint64_t seed,
+                                 assay_plan_t** out) {
   assay_plan_t* plan = NULL;
-  bool* used = NULL;
+  rules_t rules = {.precision = precision};
   ASSAY_TRY(ASSAY_NEW(&plan));
   plan->model = assay_model_retain(model);
   plan->layers.seed = seed;
   assay_status_t st = assay_arena_create(&plan->arena);
-  if (!st) st = assay_new_array(precision->n_rules, sizeof *used, &used);
-  if (!st) st = make_layers(plan, precision, used);
-  if (!st) st = check_rules(plan, precision, used);
-  assay_free(used);
+  if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);
+  if (!st && options && options->fused)
+    st = assay_passes_run(model, &options->passes, &plan->rewrite);
+  plan->layers.model = plan->rewrite ? plan->rewrite->model : model;
+  if (!st) st = make_layers(plan, &rules);
+  if (!st) mark_rules_of_removed(plan, &rules);
+  if (!st) st = check_rules(plan, precision, rules.used);
+  assay_free(rules.used);
   if (st) return assay_plan_destroy(plan), st;
   *out = plan;
   return NULL;
@@ -123,8 +204,21 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
 void assay_plan_destroy(assay_plan_t* plan) {
   if (!plan) return;
   assay_arena_destroy(plan->arena);
+  assay_rewrite_destroy(plan->rewrite);
   assay_model_release(plan->model);
   assay_free(plan);
 }
 
 const assay_layers_t* assay_plan_layers(const assay_plan_t* plan) { return &plan->layers; }
+const assay_rewrite_t* assay_plan_rewrite(const assay_plan_t* plan) { return plan->rewrite; }
+
+void assay_plan_node_formats(const assay_plan_t* plan, assay_format_t* formats) {
+  for (int i = 0; i < plan->model->n_node_ids; i++) formats[i] = ASSAY_FORMAT_FP32;
+  for (size_t l = 0; l < plan->layers.n_all_layers; l++) {
+    const assay_layer_t* layer = &plan->layers.layers[l];
+    for (size_t k = 0; k < layer->n_nodes; k++) {
+      assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
+      for (size_t i = 0; i < o.n; i++) formats[o.nodes[i]->id] = layer->format;
+    }
+  }
+}

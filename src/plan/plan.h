@@ -4,6 +4,7 @@
 
 #include "backends/backend.h"
 #include "base/str.h"
+#include "passes/pass.h"
 
 // "Which layers in which format": the default and rules, later ones winning.
 typedef struct assay_precision_rule {
@@ -29,12 +30,26 @@ void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_for
 
 typedef struct assay_plan assay_plan_t;
 
-// Cuts a prepared model into layers, one a node. The plan holds a reference to the model.
-// Errors: NOT_FOUND for a rule that matches nothing (with the nearest name).
+typedef struct assay_plan_options {
+  bool fused;                  // run the passes; else every node is a layer and the model stays as it is
+  assay_pass_options_t passes;
+} assay_plan_options_t;
+
+// Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The plan holds a
+// reference to the model. Rules know nodes and outputs by their names in this model, also where the passes have made others of
+// them; where the rules ask for several formats within a layer, it falls apart into its nodes. options NULL: not fused.
+// Errors: NOT_FOUND for a rule that matches nothing (with the nearest name), or a pass that there is not.
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
-                                 uint64_t seed, assay_plan_t** out) ASSAY_MUST_USE;
+                                 const assay_plan_options_t* options, uint64_t seed,
+                                 assay_plan_t** out) ASSAY_MUST_USE;
 void assay_plan_destroy(assay_plan_t* plan);  // NULL is allowed
 
 const assay_layers_t* assay_plan_layers(const assay_plan_t* plan);
+// What the passes did; NULL if not fused.
+const assay_rewrite_t* assay_plan_rewrite(const assay_plan_t* plan);
+// The nodes of the model as it was given that a node of a layer stands for.
+assay_origins_t assay_plan_origins(const assay_plan_t* plan, const assay_node_t* const* node);
+// Writes the format of every node of that model, by its id; FP32 for those that no layer computes.
+void assay_plan_node_formats(const assay_plan_t* plan, assay_format_t* formats);
 
 #endif  // ASSAY_PLAN_PLAN_H_

@@ -83,6 +83,41 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
   }
 }
 
+static const char* layer_name(const assay_layer_account_t* a) {
+  return a->layer ? a->layer->name : a->node->label;
+}
+
+static void risk_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_layer_account_t* worst = NULL;
+  size_t n = 0;
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (!a->at_risk_value) continue;
+    n++;
+    if (!worst || a->at_risk_max > worst->at_risk_max) worst = a;
+  }
+  if (!worst) return;
+  assay_str_printf(out, "  risk    %zu fused %s values past the range of %s, up to %.3g ('%s' in %s);\n"
+                        "          %s keeps them wider, another engine may not\n",
+                   n, n == 1 ? "layer hides" : "layers hide", assay_format_name(worst->layer->format),
+                   worst->at_risk_max, worst->at_risk_value->name, layer_name(worst),
+                   c->options.backend->name);
+}
+
+static void rewriting_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
+  if (c->folded_out_of_range)
+    assay_str_printf(out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n",
+                     c->folded_out_of_range, c->folded_out_of_range == 1 ? "constant" : "constants",
+                     c->folded_out_of_range == 1 ? "is" : "are", n->precision,
+                     c->first_folded_out_of_range->value->name, c->first_folded_out_of_range->pass);
+  if (c->rewriting_mismatched)
+    assay_str_printf(out, "  note    rewriting changed truth in %s places\n",
+                     GROUPED(c->rewriting_mismatched));
+  else if (c->rewriting > 0)
+    assay_str_printf(out, "  note    rewriting moved truth by %.2g of an output's largest value\n",
+                     c->rewriting);
+}
+
 static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
   enum { SHOWN = 4 };
   size_t shown = 0, later = 0;
@@ -92,7 +127,7 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
       later++;
       continue;
     }
-    assay_str_printf(out, "  %-6s  %s   %s\n", i ? "also" : "born", u->account->node->label, u->why);
+    assay_str_printf(out, "  %-6s  %s   %s\n", i ? "also" : "born", layer_name(u->account), u->why);
     shown++;
   }
   if (later || c->n_behind) {
@@ -163,6 +198,8 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
     assay_str_printf(out, "  note    %zu %s past the range of %s, such as '%s'\n",
                      c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
                      n->precision, c->first_constant_out_of_range);
+  risk_lines(c, out);
+  rewriting_lines(c, n, out);
   fix_lines(c, n, out);
   return assay_str_status(out);
 }

@@ -32,7 +32,7 @@ static assay_status_t open_plan(assay_session_t* s, const assay_session_options_
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the precision must be a floating-point format");
   assay_status_t st = NULL;
   if (o->layer_precision) st = assay_precision_parse(&precision, o->layer_precision);
-  if (!st) st = assay_plan_create(s->model, &precision, o->seed, &s->plan);
+  if (!st) st = assay_plan_create(s->model, &precision, NULL, o->seed, &s->plan);
   assay_precision_deinit(&precision);
   if (st) return st;
   const assay_backend_t* emu = &assay_backend_emu;

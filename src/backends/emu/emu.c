@@ -12,7 +12,7 @@ typedef struct emu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   assay_machine_t* machine;
-  assay_tensor_t** entering;  // inputs of the node being run, as stored, for the tap
+  assay_tensor_t** entering;  // inputs of the layer being run, as stored, for the tap
   size_t n_entering, cap_entering;
 } emu_t;
 
@@ -46,17 +46,26 @@ static bool follows_format(const assay_node_t* node, size_t i) {
   return !p || p->types.tensor >> ASSAY_TYPE_FLOAT16 & 1;
 }
 
+// Keeps what enters a layer: the inputs of its nodes, one behind the other.
+static assay_status_t note_entering(emu_t* e, const assay_layer_t* layer, const assay_node_t* node,
+                                    size_t n_in, assay_tensor_t* const* in) {
+  if (!layer || layer->nodes[0] == node) {
+    for (size_t i = 0; i < e->n_entering; i++) assay_tensor_release(e->entering[i]);
+    e->n_entering = 0;
+  }
+  ASSAY_TRY(assay_grow(&e->entering, &e->cap_entering, e->n_entering + n_in, sizeof *e->entering));
+  for (size_t i = 0; i < n_in; i++) {
+    bool hidden = in[i] && node->inputs[i] && e->layers->hidden_value[node->inputs[i]->id];
+    e->entering[e->n_entering++] = hidden ? NULL : assay_tensor_retain(in[i]);
+  }
+  return NULL;
+}
+
 static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
                              assay_tensor_t** in) {
   emu_t* e = user;
   const assay_layer_t* layer = layer_of(e, node);
-  if (e->tap) {
-    for (size_t i = 0; i < e->n_entering; i++) assay_tensor_release(e->entering[i]);
-    e->n_entering = 0;
-    ASSAY_TRY(assay_grow(&e->entering, &e->cap_entering, n_in, sizeof *e->entering));
-    for (size_t i = 0; i < n_in; i++) e->entering[i] = assay_tensor_retain(in[i]);
-    e->n_entering = n_in;
-  }
+  if (e->tap) ASSAY_TRY(note_entering(e, layer, node, n_in, in));
   if (!layer || !node->op || node->op->flags & (ASSAY_OP_MOVES | ASSAY_OP_CONTROL)) return NULL;
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || in[i]->type != ASSAY_TYPE_FLOAT) continue;
@@ -98,10 +107,11 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
     const assay_value_t* v = node->outputs[i];
     if (v && out[i]) ASSAY_TRY(store(e, layer, e->layers->hidden_value[v->id], &out[i]));
   }
-  if (!e->tap) return NULL;
+  if (!e->tap || (layer && layer->nodes[layer->n_nodes - 1] != node)) return NULL;
   // A control node's body has overwritten `entering`: its own inputs are those that it holds.
   bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
-  return e->tap->layer(e->tap->user, layer, node, n_in, control ? in : e->entering, n_out, out);
+  return e->tap->layer(e->tap->user, layer, node, control ? n_in : e->n_entering,
+                       control ? in : e->entering, n_out, out);
 }
 
 static void emu_close(void* state) {

@@ -1,0 +1,21 @@
+// The options of verbs that make plans: --fused and --no-pass.
+#ifndef ASSAY_CLI_PLAN_OPTIONS_H_
+#define ASSAY_CLI_PLAN_OPTIONS_H_
+
+#include "cli/cli.h"
+#include "plan/plan.h"
+
+// Rows for the options of a verb whose args_t has `bool fused` and `opt_list_t no_pass`.
+#define CLI_FUSED_OPTIONS                                                                          \
+  {"--fused", 0, OPT_FLAG, offsetof(args_t, fused), NULL,                                          \
+   "the fused plan: run the graph passes, several nodes in a layer", false},                       \
+  {                                                                                                \
+    "--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",                                   \
+        "with --fused: leave out a pass (constant_folding,\nbatchnorm_into_conv ...)", false          \
+  }
+
+static inline assay_plan_options_t cli_plan_options(bool fused, const opt_list_t* no_pass) {
+  return (assay_plan_options_t){.fused = fused, .passes = {.off = no_pass->items, .n_off = no_pass->n}};
+}
+
+#endif  // ASSAY_CLI_PLAN_OPTIONS_H_

@@ -1,0 +1,103 @@
+// Conv, ConvTranspose, Gemm and MatMul become one layer with what is done to each element of their output: bias, scale,
+// activation.
+//
+// The region behind the contraction grows over pointwise nodes that read nothing but the region and constants; that takes in
+// activations of one node (Relu, Clip, HardSwish, Gelu ...) and of several (Sigmoid and Mul for SiLU; Softplus, Tanh and Mul for
+// Mish; Erf or Tanh forms of GELU) without knowing them by name. A layer ends where one value is all that leaves the region.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "passes/pass.h"
+
+enum { MAX_NODES = 16 };
+
+typedef struct region {
+  const assay_uses_t* uses;
+  assay_node_t* nodes[MAX_NODES];
+  size_t n;
+} region_t;
+
+static bool contains(const region_t* r, const assay_node_t* n) {
+  for (size_t i = 0; i < r->n; i++)
+    if (r->nodes[i] == n) return true;
+  return false;
+}
+
+static bool is_anchor(const assay_node_t* n) {
+  static const char* const names[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
+  if (*n->domain || !n->op || n->n_outputs != 1 || !n->outputs[0]) return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(n->op_type, names[i]) == 0) return true;
+  return false;
+}
+
+static size_t reads_inside(const region_t* r, const assay_value_t* v) {
+  size_t n = 0;
+  for (size_t i = 0; i < r->n; i++)
+    for (size_t k = 0; k < r->nodes[i]->n_inputs; k++) n += r->nodes[i]->inputs[k] == v;
+  return n;
+}
+
+// Whether only the last node's output is read outside.
+static bool is_closed(const region_t* r) {
+  for (size_t i = 0; i + 1 < r->n; i++) {
+    const assay_value_t* v = r->nodes[i]->outputs[0];
+    if (reads_inside(r, v) != (size_t)r->uses->n_reads[v->id]) return false;
+  }
+  return true;
+}
+
+static bool may_join(const assay_pass_context_t* c, const region_t* r, const assay_node_t* n) {
+  if (n->graph != r->nodes[0]->graph || assay_pass_is_grouped(c, n) || !assay_pass_is_fusible(n) ||
+      !assay_same_static_shape(n->outputs[0], r->nodes[0]->outputs[0]))
+    return false;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_value_t* v = n->inputs[i];
+    if (v && !assay_pass_constant(v) && !(v->producer && contains(r, v->producer))) return false;
+  }
+  return true;
+}
+
+// The first node in graph order that reads the region and is not in it; NULL if none.
+static assay_node_t* next_reader(const region_t* r) {
+  assay_node_t* next = NULL;
+  for (size_t i = 0; i < r->n; i++) {
+    int id = r->nodes[i]->outputs[0]->id;
+    for (int k = r->uses->first[id]; k < r->uses->first[id + 1]; k++) {
+      assay_node_t* n = r->uses->readers[k];
+      if (n->graph != r->nodes[0]->graph || contains(r, n)) continue;
+      if (!next || r->uses->position[n->id] < r->uses->position[next->id]) next = n;
+    }
+  }
+  return next;
+}
+
+static assay_status_t fuse(assay_pass_context_t* c, const assay_uses_t* uses, assay_node_t* anchor) {
+  region_t r = {.uses = uses, .nodes = {anchor}, .n = 1};
+  size_t closed = 1;
+  while (r.n < MAX_NODES) {
+    assay_node_t* n = next_reader(&r);
+    if (!n || !may_join(c, &r, n)) break;
+    r.nodes[r.n++] = n;
+    if (is_closed(&r)) closed = r.n;
+  }
+  if (closed < 2) return NULL;
+  return assay_pass_group(c, r.nodes, closed, "a contraction and what is done to each of its elements");
+}
+
+static assay_status_t run(assay_pass_context_t* c) {
+  assay_graph_t* g = c->model->graph;
+  assay_uses_t uses = {0};
+  ASSAY_TRY(assay_uses_create(c->model, &uses));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < g->n_nodes; i++)
+    if (is_anchor(g->nodes[i])) st = fuse(c, &uses, g->nodes[i]);
+  assay_uses_deinit(&uses);
+  return st;
+}
+
+const assay_pass_t assay_pass_epilogue_fusion = {
+    .name = "epilogue_fusion",
+    .summary = "convolutions and matrix products take in bias and activation",
+    .run = run,
+};

@@ -1,0 +1,118 @@
+// Runs the passes of the table, one behind the other, on a copy of a model.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/infer.h"
+#include "passes/pass.h"
+
+static const assay_pass_t* const passes[] = {
+#define ASSAY_PASS(name) &assay_pass_##name,
+#include "passes/passes.inc"
+#undef ASSAY_PASS
+};
+
+size_t assay_pass_count(void) { return sizeof passes / sizeof *passes; }
+const assay_pass_t* assay_pass_at(size_t i) { return passes[i]; }
+
+const assay_pass_t* assay_pass_find(const char* name) {
+  for (size_t i = 0; i < assay_pass_count(); i++)
+    if (strcmp(passes[i]->name, name) == 0) return passes[i];
+  return NULL;
+}
+
+static assay_status_t check_name(const char* name) {
+  if (assay_pass_find(name)) return NULL;
+  assay_str_t names = {0};
+  for (size_t i = 0; i < assay_pass_count(); i++)
+    assay_str_printf(&names, "%s%s", i ? ", " : "", passes[i]->name);
+  assay_status_t st = ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no pass '%s'; there are %s", name,
+                                  assay_str_get(&names));
+  assay_str_deinit(&names);
+  return st;
+}
+
+static bool wanted(const assay_pass_options_t* o, const assay_pass_t* p) {
+  if (!o) return true;
+  if (o->only && strcmp(o->only, p->name) != 0) return false;
+  for (size_t i = 0; i < o->n_off; i++)
+    if (strcmp(o->off[i], p->name) == 0) return false;
+  return true;
+}
+
+// Every node stands for itself at first, and is in no group.
+static assay_status_t start(assay_rewrite_t* r) {
+  const assay_model_t* m = r->original;
+  r->n_origins = (size_t)m->n_node_ids;
+  ASSAY_TRY(assay_arena_new(r->arena, r->n_origins, sizeof *r->origins, &r->origins));
+  ASSAY_TRY(assay_arena_new(r->arena, r->n_origins, sizeof *r->group_of_node, &r->group_of_node));
+  for (size_t i = 0; i < r->n_origins; i++) r->group_of_node[i] = -1;
+  for (size_t g = 0; g < m->n_graphs; g++) {
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      const assay_node_t** self = NULL;
+      ASSAY_TRY(assay_arena_new(r->arena, 1, sizeof *self, &self));
+      *self = n;
+      r->origins[n->id] = (assay_origins_t){self, 1};
+    }
+  }
+  return NULL;
+}
+
+// Puts the members of each group where the last of them stands: what they read is there by then, and nobody else reads
+// what they make before.
+static assay_status_t gather_groups(assay_rewrite_t* r) {
+  assay_graph_t* g = r->model->graph;
+  if (!r->n_groups) return NULL;
+  assay_node_t** order = NULL;
+  size_t *left = NULL, n = 0;
+  assay_status_t st = assay_new_array(g->n_nodes, sizeof *order, &order);
+  if (!st) st = assay_new_array((size_t)r->n_groups, sizeof *left, &left);
+  if (st) return assay_free(order), st;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    int group = r->group_of_node[g->nodes[i]->id];
+    if (group >= 0) left[group]++;
+  }
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    int group = r->group_of_node[g->nodes[i]->id];
+    if (group < 0) order[n++] = g->nodes[i];
+    if (group < 0 || --left[group]) continue;
+    for (size_t k = 0; k <= i; k++)
+      if (r->group_of_node[g->nodes[k]->id] == group) order[n++] = g->nodes[k];
+  }
+  memcpy(g->nodes, order, n * sizeof *order);
+  assay_free(order);
+  assay_free(left);
+  return NULL;
+}
+
+static assay_status_t run_pass(assay_rewrite_t* r, const assay_pass_t* p, bool verify) {
+  assay_pass_context_t c = {.name = p->name, .model = r->model, .rewrite = r};
+  assay_status_t st = p->run(&c);
+  if (!st && c.changed) st = assay_infer_model(r->model);
+  if (!st && verify) st = assay_model_verify(r->model);
+  return assay_status_note(st, "pass %s", p->name);
+}
+
+assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t* options,
+                                assay_rewrite_t** out) {
+  assay_rewrite_t* r = NULL;
+  for (size_t i = 0; options && i < options->n_off; i++) ASSAY_TRY(check_name(options->off[i]));
+  if (options && options->only) ASSAY_TRY(check_name(options->only));
+#ifdef NDEBUG
+  bool verify = options && options->verify;
+#else
+  bool verify = true;
+#endif
+  ASSAY_TRY(ASSAY_NEW(&r));
+  r->original = assay_model_retain(model);
+  assay_status_t st = assay_arena_create(&r->arena);
+  if (!st) st = assay_model_clone(model, &r->model);
+  if (!st) st = start(r);
+  for (size_t i = 0; !st && i < assay_pass_count(); i++)
+    if (wanted(options, passes[i])) st = run_pass(r, passes[i], verify);
+  if (!st) st = gather_groups(r);
+  if (!st && verify) st = assay_model_verify(r->model);
+  if (st) return assay_rewrite_destroy(r), st;
+  *out = r;
+  return NULL;
+}

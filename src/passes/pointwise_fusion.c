@@ -1,0 +1,79 @@
+// Pointwise nodes of one shape become one layer, as long as one value is all that leaves it.
+//
+// A layer grows from its last node upwards: a node whose readers are all in the layer may join it.
+#include "base/alloc.h"
+#include "passes/pass.h"
+
+enum { MAX_NODES = 16 };
+
+typedef struct chain {
+  const assay_uses_t* uses;
+  assay_node_t* nodes[MAX_NODES];  // the last one of the layer first
+  size_t n;
+} chain_t;
+
+static bool contains(const chain_t* l, const assay_node_t* n) {
+  for (size_t i = 0; i < l->n; i++)
+    if (l->nodes[i] == n) return true;
+  return false;
+}
+
+static bool may_join(const assay_pass_context_t* c, const chain_t* l, const assay_node_t* n) {
+  if (!n || n->graph != l->nodes[0]->graph || contains(l, n) || assay_pass_is_grouped(c, n) ||
+      !assay_pass_is_fusible(n) ||
+      !assay_same_static_shape(n->outputs[0], l->nodes[0]->outputs[0]))
+    return false;
+  const assay_value_t* v = n->outputs[0];
+  int inside = 0;
+  for (size_t i = 0; i < l->n; i++)
+    for (size_t k = 0; k < l->nodes[i]->n_inputs; k++) inside += l->nodes[i]->inputs[k] == v;
+  return inside == l->uses->n_reads[v->id];
+}
+
+// Adds one node that may join; false if there is none.
+static bool grow(const assay_pass_context_t* c, chain_t* l) {
+  for (size_t i = 0; i < l->n && l->n < MAX_NODES; i++) {
+    for (size_t k = 0; k < l->nodes[i]->n_inputs; k++) {
+      const assay_value_t* v = l->nodes[i]->inputs[k];
+      if (!v || !may_join(c, l, v->producer)) continue;
+      l->nodes[l->n++] = v->producer;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Into the graph's order: layers are short.
+static void sort(chain_t* l) {
+  for (size_t i = 1; i < l->n; i++)
+    for (size_t k = i; k && l->uses->position[l->nodes[k]->id] < l->uses->position[l->nodes[k - 1]->id];
+         k--) {
+      assay_node_t* t = l->nodes[k];
+      l->nodes[k] = l->nodes[k - 1];
+      l->nodes[k - 1] = t;
+    }
+}
+
+static assay_status_t run(assay_pass_context_t* c) {
+  assay_graph_t* g = c->model->graph;
+  assay_uses_t uses = {0};
+  ASSAY_TRY(assay_uses_create(c->model, &uses));
+  assay_status_t st = NULL;
+  for (size_t i = g->n_nodes; !st && i-- > 0;) {
+    assay_node_t* last = g->nodes[i];
+    if (assay_pass_is_grouped(c, last) || !assay_pass_is_fusible(last)) continue;
+    chain_t l = {.uses = &uses, .nodes = {last}, .n = 1};
+    while (grow(c, &l)) continue;
+    if (l.n < 2) continue;
+    sort(&l);
+    st = assay_pass_group(c, l.nodes, l.n, "pointwise nodes of one shape");
+  }
+  assay_uses_deinit(&uses);
+  return st;
+}
+
+const assay_pass_t assay_pass_pointwise_fusion = {
+    .name = "pointwise_fusion",
+    .summary = "chains of pointwise nodes become one layer",
+    .run = run,
+};
