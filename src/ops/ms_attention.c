@@ -36,9 +36,9 @@ static assay_status_t fill_lengths(assay_tensor_t** out, int64_t batch, int64_t 
 // What is in the caches before and after. capacity 0: no cache takes part.
 typedef struct caches {
   int64_t old, capacity, past_capacity;
-  bool shared;                             // the past's buffer is the present's
-  const double *past_key, *past_value;     // NULL: none
-  double *present_key, *present_value;     // NULL: none wanted
+  bool shared;                          // the past's buffer is the present's
+  const double *past_key, *past_value;  // NULL: none
+  double *present_key, *present_value;  // NULL: none wanted
 } caches_t;
 
 // Appends k and v to what was, where there is something or where the whole is wanted.
@@ -60,9 +60,12 @@ static assay_status_t append_both(assay_kept_t* kept, const caches_t* s, assay_o
       ASSAY_TRY(assay_kept_create(kept, 4, dims, &t));
       presents[i] = assay_f64(t);
     }
-    const assay_cache_t cache = {.past = pasts[i], .past_capacity = s->past_capacity,
-                                 .old = assay_i64(old), .keep_rest = s->shared,
-                                 .present = presents[i], .capacity = s->capacity};
+    const assay_cache_t cache = {.past = pasts[i],
+                                 .past_capacity = s->past_capacity,
+                                 .old = assay_i64(old),
+                                 .keep_rest = s->shared,
+                                 .present = presents[i],
+                                 .capacity = s->capacity};
     assay_cache_append(&cache, x);
     x->rows = total;
   }
@@ -72,13 +75,21 @@ static assay_status_t append_both(assay_kept_t* kept, const caches_t* s, assay_o
 static assay_attention_t attention_of(const assay_eval_t* c, const assay_operand_t* q,
                                       const assay_operand_t* k, const assay_operand_t* v,
                                       int64_t old) {
-  return (assay_attention_t){.batch = q->batch, .q_heads = q->heads, .kv_heads = k->heads,
-                             .q_len = q->rows, .kv_len = k->rows, .head_size = q->channels,
-                             .v_head_size = v->channels, .q = q->at, .k = k->at, .v = v->at,
-                             .scale = assay_head_scale(c->node, q->channels), .offset = old,
-                             .left_window = -1,
-                             .right_window =
-                                 assay_attr_i64(c->node, "unidirectional", 0) != 0 ? 0 : -1};
+  return (assay_attention_t){
+      .batch = q->batch,
+      .q_heads = q->heads,
+      .kv_heads = k->heads,
+      .q_len = q->rows,
+      .kv_len = k->rows,
+      .head_size = q->channels,
+      .v_head_size = v->channels,
+      .q = q->at,
+      .k = k->at,
+      .v = v->at,
+      .scale = assay_head_scale(c->node, q->channels),
+      .offset = old,
+      .left_window = -1,
+      .right_window = assay_attr_i64(c->node, "unidirectional", 0) != 0 ? 0 : -1};
 }
 
 // y [batch, q_len, heads * v_head_size] as output 0.
@@ -292,8 +303,7 @@ static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kep
   assay_eval_t exact = *c;
   if (x_real == 0 && w_real == 0) exact.arith = ASSAY_ARITH_F64;
   if (y->size > 0) {
-    ASSAY_TRY(
-        assay_gemm(&exact, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, false));
+    ASSAY_TRY(assay_gemm(&exact, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, false));
   }
   const double sx = x_real != 0 ? 1 : assay_f64(c->in[Q_SCALE])[0];
   const double* bias = assay_f64(c->in[Q_BIAS]);
@@ -343,15 +353,13 @@ static assay_status_t merged_infer(assay_infer_t* c, const form_t* f, assay_type
                     : assay_dim_floordiv(c->dims, w.dims[1], assay_dim_const(c->dims, 3));
   }
   if (present.known) {
-    const assay_dim_t* heads =
-        assay_dim_const(c->dims, assay_attr_i64(c->node, "num_heads", 1));
+    const assay_dim_t* heads = assay_dim_const(c->dims, assay_attr_i64(c->node, "num_heads", 1));
     const assay_shape_t past = has_past ? assay_infer_shape(c, f->past) : (assay_shape_t){0};
-    const bool shared =
-        has_past && assay_attr_i64(c->node, "past_present_share_buffer", 0) != 0;
+    const bool shared = has_past && assay_attr_i64(c->node, "past_present_share_buffer", 0) != 0;
     present.dims[0] = assay_dim_const(c->dims, 2);
     present.dims[1] = x.dims[0];
     present.dims[2] = heads;
-    present.dims[3] = !has_past    ? x.dims[1]
+    present.dims[3] = !has_past     ? x.dims[1]
                       : !past.known ? NULL
                       : shared      ? past.dims[3]
                                     : assay_dim_add(c->dims, past.dims[3], x.dims[1]);
@@ -441,8 +449,7 @@ static bool read_packed(const assay_tensor_t* q, const inputs_t* in, int64_t hea
   return false;
 }
 
-static bool read_keys(const assay_tensor_t* k, const assay_tensor_t* v, int64_t heads,
-                      qkv_t* out) {
+static bool read_keys(const assay_tensor_t* k, const assay_tensor_t* v, int64_t heads, qkv_t* out) {
   if (k->rank == 5 && !v && k->dims[2] == heads && k->dims[3] == 2) {
     const int64_t n = k->dims[4];
     out->k = assay_operand_slice(k, 0, heads, 2 * n, n);
@@ -524,8 +531,8 @@ static assay_status_t separate_caches(assay_eval_t* c, const inputs_t* in, const
     ASSAY_TRY(check_past(c, in->past_value, &x->v));
     if (k->dims[2] != v->dims[2]) {
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "past_key %s and past_value %s differ in length",
-                              ASSAY_DIMS_TEXT(k), ASSAY_DIMS_TEXT(v));
+                              "past_key %s and past_value %s differ in length", ASSAY_DIMS_TEXT(k),
+                              ASSAY_DIMS_TEXT(v));
     }
     s.past_key = assay_f64(k), s.past_value = assay_f64(v);
     s.old = s.past_capacity = k->dims[2];
@@ -606,10 +613,9 @@ static mha_dims_t mha_shapes(const assay_infer_t* c, const inputs_t* in, const a
   if (!q.known) return d;
   d.batch = q.dims[0], d.q_len = q.dims[1];
   if (!assay_infer_has(c, M_KEY)) {
-    d.hidden = q.rank == 5 ? assay_dim_mul(c->dims, q.dims[2], q.dims[4])
-               : in->thirds
-                   ? assay_dim_floordiv(c->dims, q.dims[2], assay_dim_const(c->dims, 3))
-                   : NULL;
+    d.hidden = q.rank == 5  ? assay_dim_mul(c->dims, q.dims[2], q.dims[4])
+               : in->thirds ? assay_dim_floordiv(c->dims, q.dims[2], assay_dim_const(c->dims, 3))
+                            : NULL;
     d.v_hidden = d.hidden;
     d.kv_len = d.q_len;
     return d;
@@ -679,7 +685,7 @@ static void dmmha_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 // ---- table ------------------------------------------------------------------------------------
 
-#define MS(NAME, INFER, EVAL, COST)                                                            \
+#define MS(NAME, INFER, EVAL, COST)                                                                \
   .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER, .eval = EVAL, .cost = COST, \
   .flags = ASSAY_OP_CONTRACTS
 

@@ -111,19 +111,19 @@ static assay_status_t read_gated(const assay_eval_t* c, gated_t* g) {
     g->batch = q->dims[0], g->length = q->dims[1], g->size = q->dims[2] / g->heads;
     g->wide = w->dims[1];
     g->token = assay_f64(q);
-    fits = b->rank == 1 && b->dims[0] == q->dims[2] && w->dims[0] == g->size &&
-           g->wide > 0 && g->wide % 2 == 0 && wb->rank == 1 && wb->dims[0] == g->wide &&
-           rel->rank == 4 && rel->dims[0] == 1 && rel->dims[1] == g->heads &&
-           rel->dims[2] == g->length && rel->dims[3] == g->length && eco->size == g->heads;
+    fits = b->rank == 1 && b->dims[0] == q->dims[2] && w->dims[0] == g->size && g->wide > 0 &&
+           g->wide % 2 == 0 && wb->rank == 1 && wb->dims[0] == g->wide && rel->rank == 4 &&
+           rel->dims[0] == 1 && rel->dims[1] == g->heads && rel->dims[2] == g->length &&
+           rel->dims[3] == g->length && eco->size == g->heads;
   }
   if (fits) return NULL;
-  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                          "query_layer has shape %s, query_bias %s, rel_pos %s, weight %s, bias %s, "
-                          "eco_a %s with %lld heads; expected [batch, length, heads * size], [heads "
-                          "* size], [1, heads, length, length], [size, D], [D], [1, heads, 1, 1]",
-                          ASSAY_DIMS_TEXT(q), ASSAY_DIMS_TEXT(b), ASSAY_DIMS_TEXT(rel),
-                          ASSAY_DIMS_TEXT(w), ASSAY_DIMS_TEXT(wb), ASSAY_DIMS_TEXT(eco),
-                          (long long)g->heads);
+  return ASSAY_NODE_ERROR(
+      c->node, ASSAY_INVALID_ARGUMENT,
+      "query_layer has shape %s, query_bias %s, rel_pos %s, weight %s, bias %s, "
+      "eco_a %s with %lld heads; expected [batch, length, heads * size], [heads "
+      "* size], [1, heads, length, length], [size, D], [D], [1, heads, 1, 1]",
+      ASSAY_DIMS_TEXT(q), ASSAY_DIMS_TEXT(b), ASSAY_DIMS_TEXT(rel), ASSAY_DIMS_TEXT(w),
+      ASSAY_DIMS_TEXT(wb), ASSAY_DIMS_TEXT(eco), (long long)g->heads);
 }
 
 // The gate of one token and head: u (r eco - 1) + 2, where u and r are the sigmoids of the sums of
@@ -183,12 +183,21 @@ static void gated_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_ms_bias[] = {
-    {.domain = "com.microsoft", .name = "RelativePositionBias", .since = 1,
-     .flags = ASSAY_OP_MOVES, .infer = relative_infer, .eval = relative_eval,
+    {.domain = "com.microsoft",
+     .name = "RelativePositionBias",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = relative_infer,
+     .eval = relative_eval,
      .schema = "bias_table:T, query_length:U, key_length:U -> output:T "
                "| is_bidirectional:i=0, max_distance:i! | T=float float16; U=int64"},
-    {.domain = "com.microsoft", .name = "GatedRelativePositionBias", .since = 1,
-     .flags = ASSAY_OP_CONTRACTS, .infer = gated_infer, .eval = gated_eval, .cost = gated_cost,
+    {.domain = "com.microsoft",
+     .name = "GatedRelativePositionBias",
+     .since = 1,
+     .flags = ASSAY_OP_CONTRACTS,
+     .infer = gated_infer,
+     .eval = gated_eval,
+     .cost = gated_cost,
      .schema = "query_layer:T, query_bias:T, rel_pos:T, weight:T, bias:T, eco_a:T, "
                "token_offset?:M -> output:T | num_heads:i! | T=float float16; M=int32"},
     {0}};

@@ -6,8 +6,23 @@
 #include "ops/norm.h"
 
 enum {
-  IDS, SEGMENT_IDS, WORDS, POSITIONS, SEGMENTS, GAMMA, BETA, MASK, WORD_SCALE, POSITION_SCALE,
-  SEGMENT_SCALE, GAMMA_SCALE, BETA_SCALE, WORD_ZERO, POSITION_ZERO, SEGMENT_ZERO, GAMMA_ZERO,
+  IDS,
+  SEGMENT_IDS,
+  WORDS,
+  POSITIONS,
+  SEGMENTS,
+  GAMMA,
+  BETA,
+  MASK,
+  WORD_SCALE,
+  POSITION_SCALE,
+  SEGMENT_SCALE,
+  GAMMA_SCALE,
+  BETA_SCALE,
+  WORD_ZERO,
+  POSITION_ZERO,
+  SEGMENT_ZERO,
+  GAMMA_ZERO,
   BETA_ZERO
 };
 
@@ -57,7 +72,8 @@ static assay_status_t read_embed(const assay_eval_t* c, embed_t* e) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "input_ids has shape %s, segment_ids %s, mask %s; expected [batch, "
                             "length] each, and all or none of the segment inputs",
-                            ASSAY_DIMS_TEXT(ids), segment_ids ? ASSAY_DIMS_TEXT(segment_ids) : "none",
+                            ASSAY_DIMS_TEXT(ids),
+                            segment_ids ? ASSAY_DIMS_TEXT(segment_ids) : "none",
                             mask ? ASSAY_DIMS_TEXT(mask) : "none");
   }
   e->rows = ids->size, e->length = ids->dims[1], e->size = words->dims[1];
@@ -73,8 +89,9 @@ static assay_status_t read_embed(const assay_eval_t* c, embed_t* e) {
 static assay_status_t add_row(const assay_eval_t* c, const char* what, const table_t* t,
                               int64_t row, int64_t size, double* sum) {
   if (row < 0 || row >= t->t->dims[0]) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "%s is %lld; expected one of [0, %lld)",
-                            what, (long long)row, (long long)t->t->dims[0]);
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "%s is %lld; expected one of [0, %lld)", what, (long long)row,
+                            (long long)t->t->dims[0]);
   }
   for (int64_t j = 0; j < size; j++) {
     sum[j] = assay_acc(c, sum[j] + dequantize(c, t, row * size + j));
@@ -89,8 +106,7 @@ static void normalize(const assay_eval_t* c, const embed_t* e, double epsilon, d
   const double inverse = assay_norm_inverse(c, exact, variance, epsilon);
   for (int64_t j = 0; j < e->size; j++) {
     const double x = assay_acc(c, assay_acc(c, y[j] - mean) * inverse);
-    y[j] = assay_acc(c, assay_acc(c, x * dequantize(c, &e->gamma, j)) +
-                            dequantize(c, &e->beta, j));
+    y[j] = assay_acc(c, assay_acc(c, x * dequantize(c, &e->gamma, j)) + dequantize(c, &e->beta, j));
   }
 }
 
@@ -168,8 +184,12 @@ static assay_status_t ordered_infer(assay_infer_t* c) {
 // The last two rows have no eval: their texts leave open what the kernels do (the layout of
 // cublasLt's matrix orders, which bias is scaled; the order of pads among padding rules).
 const assay_op_t assay_ops_ms_embed[] = {
-    {.domain = "com.microsoft", .name = "QEmbedLayerNormalization", .since = 1,
-     .infer = embed_infer, .eval = embed_eval, .cost = embed_cost,
+    {.domain = "com.microsoft",
+     .name = "QEmbedLayerNormalization",
+     .since = 1,
+     .infer = embed_infer,
+     .eval = embed_eval,
+     .cost = embed_cost,
      .schema = "input_ids:T1, segment_ids?:T1, word_embedding_quant:T2, "
                "position_embedding_quant:T2, segment_embedding?:T2, gamma_quant:T2, beta_quant:T2, "
                "mask?:T1, word_embedding_scale:T, position_embedding_scale:T, "
@@ -178,11 +198,16 @@ const assay_op_t assay_ops_ms_embed[] = {
                "segment_embedding_zero_point?:T2, gamma_zero_point:T2, beta_zero_point:T2 "
                "-> layernorm_out:T, mask_index_out:T1 | epsilon:f=1e-12 "
                "| T1=int32; T2=int8 uint8; T=float"},
-    {.domain = "com.microsoft", .name = "ConvTransposeWithDynamicPads", .since = 1,
+    {.domain = "com.microsoft",
+     .name = "ConvTransposeWithDynamicPads",
+     .since = 1,
      .infer = conv_infer,
      .schema = "X:T, W:T, Pads?:int64, B?:T -> Y:T | kernel_shape:is, output_padding:is, "
                "dilations:is, strides:is, auto_pad:s=NOTSET, group:i=1 | T=float16 float double"},
-    {.domain = "com.microsoft", .name = "QOrderedMatMul", .since = 1, .infer = ordered_infer,
+    {.domain = "com.microsoft",
+     .name = "QOrderedMatMul",
+     .since = 1,
+     .infer = ordered_infer,
      .schema = "A:Q, scale_A:S, B:Q, scale_B:S, scale_Y:S, bias?:S, C?:Q, scale_C?:S -> Y:Q "
                "| order_A:i!, order_B:i!, order_Y:i! | Q=int8; S=float"},
     {0}};

@@ -58,8 +58,12 @@ static assay_status_t run_fused(assay_eval_t* c, size_t bias, double (*f)(double
   if (b) ASSAY_TRY(check_bias(c, b, x->rank, x->dims));
   assay_tensor_t* y = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
-  const fused_t p = {.c = c, .x = assay_f64(x), .bias = b ? assay_f64(b) : NULL,
-                     .y = assay_f64(y), .alpha = alpha, .f = f};
+  const fused_t p = {.c = c,
+                     .x = assay_f64(x),
+                     .bias = b ? assay_f64(b) : NULL,
+                     .y = assay_f64(y),
+                     .alpha = alpha,
+                     .f = f};
   assay_nest_t nest;
   assay_nest_init(&nest, x->rank, x->dims);
   assay_nest_add_tensor(&nest, y);
@@ -89,8 +93,11 @@ static assay_status_t bias_add_eval(assay_eval_t* c) {
   }
   assay_tensor_t* y = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
-  const fused_t p = {.c = c, .x = assay_f64(x), .bias = assay_f64(c->in[1]),
-                     .skip = assay_f64(skip), .y = assay_f64(y)};
+  const fused_t p = {.c = c,
+                     .x = assay_f64(x),
+                     .bias = assay_f64(c->in[1]),
+                     .skip = assay_f64(skip),
+                     .y = assay_f64(y)};
   assay_nest_t nest;
   assay_nest_init(&nest, x->rank, x->dims);
   assay_nest_add_tensor(&nest, y);
@@ -183,8 +190,11 @@ static assay_status_t gemm_gelu_eval(assay_eval_t* c) {
   if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
   assay_matmul_deinit(&p);
   if (st) return st;
-  const fused_t f = {.c = c, .x = assay_f64(y), .bias = b ? assay_f64(b) : NULL,
-                     .y = assay_f64(y), .f = gelu_tanh};
+  const fused_t f = {.c = c,
+                     .x = assay_f64(y),
+                     .bias = b ? assay_f64(b) : NULL,
+                     .y = assay_f64(y),
+                     .f = gelu_tanh};
   assay_nest_t nest;
   assay_nest_init(&nest, y->rank, y->dims);
   assay_nest_add_tensor(&nest, y);
@@ -211,9 +221,9 @@ static void gemm_gelu_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 // The products are in half precision: sine and cosine are cast to it in all modes but truth.
 static double gemma_cast(const assay_eval_t* c, double x) {
-  return c->mode == ASSAY_MODE_TRUTH ? x
-                                     : assay_format_round(assay_type_format(ASSAY_TYPE_FLOAT16), x,
-                                                          ASSAY_OVERFLOW_IEEE);
+  return c->mode == ASSAY_MODE_TRUTH
+             ? x
+             : assay_format_round(assay_type_format(ASSAY_TYPE_FLOAT16), x, ASSAY_OVERFLOW_IEEE);
 }
 
 // Source: com.microsoft GemmaRotaryEmbedding 1: q cos(emb) + q_rot sin(emb), the same for k; emb
@@ -261,7 +271,7 @@ static assay_status_t gemma_infer(assay_infer_t* c) {
 
 // ---- table ------------------------------------------------------------------------------------
 
-#define MS(NAME, INFER, EVAL)                                                    \
+#define MS(NAME, INFER, EVAL) \
   .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER, .eval = EVAL
 
 const assay_op_t assay_ops_ms_fused[] = {
@@ -274,8 +284,7 @@ const assay_op_t assay_ops_ms_fused[] = {
     {MS("QuickGelu", assay_infer_same, quick_gelu_eval), .flags = ASSAY_OP_POINTWISE,
      .cost = assay_pointwise_cost, .schema = "X:T -> Y:T | alpha:f=1.702 | T=FLOAT"},
     {MS("BiasAdd", biased_infer, bias_add_eval), .flags = ASSAY_OP_POINTWISE,
-     .cost = assay_pointwise_cost,
-     .schema = "X:T, bias:T, skip:T -> Y:T | | T=float16 float"},
+     .cost = assay_pointwise_cost, .schema = "X:T, bias:T, skip:T -> Y:T | | T=float16 float"},
     {MS("BiasSplitGelu", split_gelu_infer, split_gelu_eval), .cost = assay_pointwise_cost,
      .schema = "X:T, bias:T -> Y:T | | T=float16 float"},
     {MS("GemmFastGelu", gemm_gelu_infer, gemm_gelu_eval), .flags = ASSAY_OP_CONTRACTS,

@@ -76,8 +76,7 @@ static assay_status_t gather_infer(assay_infer_t* c) {
       for (int j = 0; j < indices.rank; j++) y.dims[y.rank++] = indices.dims[j];
     } else {
       const bool packed = i == data.rank - 1 && t.per_elem > 1;
-      y.dims[y.rank++] =
-          packed ? assay_dim_mul_i(c->dims, data.dims[i], t.per_elem) : data.dims[i];
+      y.dims[y.rank++] = packed ? assay_dim_mul_i(c->dims, data.dims[i], t.per_elem) : data.dims[i];
     }
   }
   return assay_infer_set(c, 0, type, &y);
@@ -164,8 +163,8 @@ static assay_status_t gather_eval(assay_eval_t* c) {
   ASSAY_TRY(read_form(c->node, data->type, data->rank, &t));
   memcpy(t.dims, data->dims, (size_t)t.rank * sizeof *t.dims);
   if (!assay_mul_i64(t.dims[t.rank - 1], t.per_elem, &t.dims[t.rank - 1])) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "data has shape %s, which is too large",
-                            ASSAY_DIMS_TEXT(data));
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "data has shape %s, which is too large", ASSAY_DIMS_TEXT(data));
   }
   ASSAY_TRY(check_scales(c, &t, strides));
   int rank = 0;
@@ -174,7 +173,8 @@ static assay_status_t gather_eval(assay_eval_t* c) {
     for (int j = 0; i == t.gather_axis && j < indices->rank; j++) dims[rank++] = indices->dims[j];
   }
   assay_tensor_t* y = NULL;
-  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[SCALES]->type), rank, dims, &y));
+  ASSAY_TRY(
+      assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[SCALES]->type), rank, dims, &y));
   const int64_t inner = assay_dims_product(t.dims, t.gather_axis + 1, t.rank);
   const int64_t rows = inner > 0 ? y->size / inner : 0, size = t.dims[t.gather_axis];
 #pragma omp parallel for schedule(static) if (rows > 1 && y->size > 10000)
@@ -203,8 +203,12 @@ static void gather_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_ms_gather[] = {
-    {.domain = "com.microsoft", .name = "GatherBlockQuantized", .since = 1, .infer = gather_infer,
-     .eval = gather_eval, .cost = gather_cost,
+    {.domain = "com.microsoft",
+     .name = "GatherBlockQuantized",
+     .since = 1,
+     .infer = gather_infer,
+     .eval = gather_eval,
+     .cost = gather_cost,
      .schema = "data:T1, indices:Tind, scales:T2, zero_points?:T1 -> output:T2 | gather_axis:i=0, "
                "quantize_axis:i=1, block_size:i=128, bits:i=4 | T1=int4 uint4 uint8 float8e4m3fn "
                "float8e4m3fnuz float8e5m2 float8e5m2fnuz float4e2m1; T2=float float16 bfloat16; "

@@ -7,17 +7,31 @@
 #include "ops/ms_heads.h"
 
 enum {
-  QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, SEQLENS, TOTAL, COSINES, SINES, POSITIONS, SCORE_BIAS,
-  SINK, K_SCALE, V_SCALE, Q_NORM, K_NORM
+  QUERY,
+  KEY,
+  VALUE,
+  PAST_KEY,
+  PAST_VALUE,
+  SEQLENS,
+  TOTAL,
+  COSINES,
+  SINES,
+  POSITIONS,
+  SCORE_BIAS,
+  SINK,
+  K_SCALE,
+  V_SCALE,
+  Q_NORM,
+  K_NORM
 };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
 
 typedef struct group {
   assay_operand_t q, k, v;
-  int64_t total;                     // the longest of the batch
-  int64_t capacity, past_capacity;   // of the caches
-  const int64_t *old, *ends;         // [batch] keys before and after
-  const int64_t* positions;          // [batch, rows]
+  int64_t total;                    // the longest of the batch
+  int64_t capacity, past_capacity;  // of the caches
+  const int64_t *old, *ends;        // [batch] keys before and after
+  const int64_t* positions;         // [batch, rows]
 } group_t;
 
 // ---- operands ---------------------------------------------------------------------------------
@@ -98,8 +112,7 @@ static assay_status_t check_caches(const assay_eval_t* c, const group_t* g) {
                             "past_key has shape %s, past_value %s; expected [%lld, %lld, length, "
                             "%lld]",
                             ASSAY_DIMS_TEXT(c->in[PAST_KEY]), ASSAY_DIMS_TEXT(c->in[PAST_VALUE]),
-                            (long long)g->k.batch, (long long)g->k.heads,
-                            (long long)g->k.channels);
+                            (long long)g->k.batch, (long long)g->k.heads, (long long)g->k.channels);
   }
   return NULL;
 }
@@ -213,8 +226,8 @@ static assay_status_t prepare(const assay_eval_t* c, assay_kept_t* kept, group_t
   const bool interleaved = assay_attr_i64(c->node, "rotary_interleaved", 0) != 0;
   ASSAY_TRY(assay_rotary_check(c, c->in[COSINES], c->in[SINES], g->q.channels));
   ASSAY_TRY(read_positions(c, kept, g));
-  ASSAY_TRY(assay_operand_rotate(c, c->in[COSINES], c->in[SINES], g->positions, interleaved,
-                                 &g->q));
+  ASSAY_TRY(
+      assay_operand_rotate(c, c->in[COSINES], c->in[SINES], g->positions, interleaved, &g->q));
   return assay_operand_rotate(c, c->in[COSINES], c->in[SINES], g->positions, interleaved, &g->k);
 }
 
@@ -236,7 +249,9 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, group_t* g) {
     }
     const assay_cache_t cache = {
         .past = assay_eval_has(c, PAST_KEY) ? assay_f64(c->in[PAST_KEY + i]) : NULL,
-        .past_capacity = g->past_capacity, .old = g->old, .present = assay_f64(t),
+        .past_capacity = g->past_capacity,
+        .old = g->old,
+        .present = assay_f64(t),
         .capacity = g->capacity};
     assay_cache_append(&cache, x);
   }
@@ -296,12 +311,20 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
   ASSAY_TRY(read_lengths(c, kept, &g));
   ASSAY_TRY(prepare(c, kept, &g));
   ASSAY_TRY(append(c, kept, &g));
-  assay_attention_t a = {.batch = g.q.batch, .q_heads = g.q.heads, .kv_heads = g.k.heads,
-                         .q_len = g.q.rows, .kv_len = g.total, .head_size = g.q.channels,
-                         .v_head_size = g.v.channels, .q = g.q.at, .k = g.k.at, .v = g.v.at,
+  assay_attention_t a = {.batch = g.q.batch,
+                         .q_heads = g.q.heads,
+                         .kv_heads = g.k.heads,
+                         .q_len = g.q.rows,
+                         .kv_len = g.total,
+                         .head_size = g.q.channels,
+                         .v_head_size = g.v.channels,
+                         .q = g.q.at,
+                         .k = g.k.at,
+                         .v = g.v.at,
                          .scale = assay_head_scale(c->node, g.q.channels),
                          .softcap = fmax(assay_attr_f64(c->node, "softcap", 0), 0),
-                         .key_counts = g.ends, .offsets = g.old};
+                         .key_counts = g.ends,
+                         .offsets = g.old};
   ASSAY_TRY(read_sink(c, kept, &a));
   ASSAY_TRY(read_masks(c, &a));
   const int64_t width = a.q_heads * a.head_size, dims[3] = {a.batch, a.q_len, width};
@@ -352,8 +375,8 @@ static assay_status_t group_infer(assay_infer_t* c) {
     present.dims[0] = q.dims[0];
     present.dims[1] = assay_dim_const(c->dims, kv_heads);
     present.dims[2] = !assay_infer_has(c, PAST_KEY) ? total
-                      : past.known ? assay_dim_max(c->dims, past.dims[2], total)
-                                   : NULL;
+                      : past.known                  ? assay_dim_max(c->dims, past.dims[2], total)
+                                                    : NULL;
     present.dims[3] = size;
     scores.dims[0] = q.dims[0];
     scores.dims[1] = assay_dim_const(c->dims, heads);
@@ -377,13 +400,18 @@ static void group_cost(const assay_eval_t* c, assay_cost_t* out) {
   }
   const assay_tensor_t* past = assay_eval_has(c, PAST_KEY) ? c->in[PAST_KEY] : NULL;
   const int64_t old = past && past->rank == 4 ? past->dims[2] : 0;
-  out->flops = assay_attention_flops(g.q.batch, g.q.heads, g.q.rows, g.q.rows + old,
-                                     g.q.channels, g.v.channels);
+  out->flops = assay_attention_flops(g.q.batch, g.q.heads, g.q.rows, g.q.rows + old, g.q.channels,
+                                     g.v.channels);
 }
 
 const assay_op_t assay_ops_ms_group[] = {
-    {.domain = "com.microsoft", .name = "GroupQueryAttention", .since = 1,
-     .flags = ASSAY_OP_CONTRACTS, .infer = group_infer, .eval = group_eval, .cost = group_cost,
+    {.domain = "com.microsoft",
+     .name = "GroupQueryAttention",
+     .since = 1,
+     .flags = ASSAY_OP_CONTRACTS,
+     .infer = group_infer,
+     .eval = group_eval,
+     .cost = group_cost,
      .schema =
          "query:T, key?:T, value?:T, past_key?:C, past_value?:C, seqlens_k:M, "
          "total_sequence_length:M, cos_cache?:T, sin_cache?:T, position_ids?:int64, "

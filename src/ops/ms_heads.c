@@ -132,8 +132,7 @@ void assay_cache_append(const assay_cache_t* cache, assay_operand_t* x) {
       copied = cache->keep_rest && cache->past_capacity < cache->capacity ? cache->past_capacity
                : cache->keep_rest                                         ? cache->capacity
                                                                           : old;
-      memcpy(to, cache->past + i * cache->past_capacity * n,
-             (size_t)(copied * n) * sizeof *to);
+      memcpy(to, cache->past + i * cache->past_capacity * n, (size_t)(copied * n) * sizeof *to);
     }
     const int64_t rest = copied > end ? copied : end;
     memset(to + rest * n, 0, (size_t)((cache->capacity - rest) * n) * sizeof *to);
@@ -177,8 +176,8 @@ assay_status_t assay_padding_mask(const assay_eval_t* c, assay_kept_t* kept, siz
   const assay_tensor_t* t = c->in[input];
   const int64_t b = a->batch, keys = a->kv_len, fresh = keys - a->offset;
   const int64_t d1 = t->rank > 1 ? t->dims[1] : 0, d2 = t->rank > 2 ? t->dims[2] : 0;
-  const bool lengths = t->rank == 1 && (t->dims[0] == b || t->dims[0] == 2 * b ||
-                                        t->dims[0] == 3 * b + 2);
+  const bool lengths =
+      t->rank == 1 && (t->dims[0] == b || t->dims[0] == 2 * b || t->dims[0] == 3 * b + 2);
   const bool flat = t->rank == 2 && t->dims[0] == b && (d1 == keys || d1 == fresh);
   const bool full = t->rank == 3 && t->dims[0] == b && d1 == a->q_len && d2 == keys;
   const bool square = t->rank == 4 && t->dims[0] == b && d1 == 1 && d2 == t->dims[3] &&
@@ -235,7 +234,6 @@ assay_status_t assay_want_heads(const assay_node_t* n, const char* attr, int64_t
     return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT, "%s is %lld; expected 1 or more", attr,
                             (long long)heads);
   }
-  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
-                          "%lld channels are not a multiple of %s, %lld", (long long)channels,
-                          attr, (long long)heads);
+  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT, "%lld channels are not a multiple of %s, %lld",
+                          (long long)channels, attr, (long long)heads);
 }

@@ -34,7 +34,7 @@ typedef struct moe {
   int64_t tokens, hidden, inter, experts, top, fusion;
   activation_t activation;
   double alpha, beta, limit;
-  layer_t fc[3];  // the third one has no weights where there is none
+  layer_t fc[3];    // the third one has no weights where there is none
   int64_t* chosen;  // [tokens, top] experts
   double* weights;  // [tokens, top]
 } moe_t;
@@ -142,10 +142,11 @@ static assay_status_t read_moe(const assay_eval_t* c, const form_t* f, moe_t* m)
   if ((x->rank != 2 && x->rank != 3) || router->rank != 2 || router->dims[0] != m->tokens ||
       m->top < 1 || m->top > m->experts || w2->rank != 3 ||
       (own && !has_shape(own, m->tokens, m->experts, 1))) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "input has shape %s, router_probs %s, k is %lld; expected [..., hidden] "
-                            "and [tokens, experts] with at least k experts",
-                            ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(router), (long long)m->top);
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "input has shape %s, router_probs %s, k is %lld; expected [..., hidden] "
+        "and [tokens, experts] with at least k experts",
+        ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(router), (long long)m->top);
   }
   int64_t inter_bits = 8;
   if (f == &qmoe_form) {
@@ -157,10 +158,11 @@ static assay_status_t read_moe(const assay_eval_t* c, const form_t* f, moe_t* m)
   const bool fused = m->activation == SWIGLU && m->fusion != 0;
   const bool third = input(c, f->weights[2]) != NULL;
   if ((m->activation == SWIGLU && !fused && !third) || (fused && third)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "swiglu_fusion is %lld %s fc3_experts_weights; swiglu needs both halves "
-                            "in fc1, or the second one in fc3",
-                            (long long)m->fusion, third ? "with" : "without");
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "swiglu_fusion is %lld %s fc3_experts_weights; swiglu needs both halves "
+        "in fc1, or the second one in fc3",
+        (long long)m->fusion, third ? "with" : "without");
   }
   m->fc[0].n = fused ? 2 * m->inter : m->inter, m->fc[0].k = m->hidden;
   m->fc[1].n = m->hidden, m->fc[1].k = m->inter;
@@ -258,10 +260,14 @@ static double swiglu(const moe_t* m, double g, double l) {
 
 static double activate(const moe_t* m, double x) {
   switch (m->activation) {
-    case RELU: return x > 0 || isnan(x) ? x : 0;
-    case GELU: return assay_acc(m->c, assay_gelu(x));
-    case SILU: return assay_acc(m->c, assay_swish(x, 1));
-    default: return x;
+    case RELU:
+      return x > 0 || isnan(x) ? x : 0;
+    case GELU:
+      return assay_acc(m->c, assay_gelu(x));
+    case SILU:
+      return assay_acc(m->c, assay_swish(x, 1));
+    default:
+      return x;
   }
 }
 
@@ -392,8 +398,8 @@ static void qmoe_cost(const assay_eval_t* c, assay_cost_t* out) {
   moe_cost_with(c, &qmoe_form, bits > 0 ? 8.0 / (double)bits : 1, out);
 }
 
-#define MS(NAME, EVAL, COST)                                                                  \
-  .domain = "com.microsoft", .name = NAME, .since = 1, .flags = ASSAY_OP_CONTRACTS,     \
+#define MS(NAME, EVAL, COST)                                                        \
+  .domain = "com.microsoft", .name = NAME, .since = 1, .flags = ASSAY_OP_CONTRACTS, \
   .infer = moe_infer, .eval = EVAL, .cost = COST
 
 const assay_op_t assay_ops_ms_moe[] = {

@@ -10,8 +10,8 @@
 static assay_status_t check_starts(const assay_eval_t* c, size_t input, int64_t tokens,
                                    int64_t* out_batch) {
   const assay_tensor_t* t = c->in[input];
-  bool fits = t->rank == 1 && t->dims[0] > 0 && assay_i64(t)[0] == 0 &&
-              assay_i64(t)[t->size - 1] == tokens;
+  bool fits =
+      t->rank == 1 && t->dims[0] > 0 && assay_i64(t)[0] == 0 && assay_i64(t)[t->size - 1] == tokens;
   for (int64_t i = 1; fits && i < t->size; i++) fits = assay_i64(t)[i] >= assay_i64(t)[i - 1];
   if (!fits) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -68,8 +68,7 @@ static assay_status_t packed_operands(const assay_eval_t* c, assay_operand_t x[3
                           v ? ASSAY_DIMS_TEXT(v) : "none", (long long)heads);
 }
 
-static assay_status_t packed_bias(const assay_eval_t* c, assay_kept_t* kept,
-                                  assay_operand_t x[3]) {
+static assay_status_t packed_bias(const assay_eval_t* c, assay_kept_t* kept, assay_operand_t x[3]) {
   if (!assay_eval_has(c, P_BIAS)) return NULL;
   const assay_tensor_t* t = c->in[P_BIAS];
   int64_t width = 0;
@@ -130,12 +129,19 @@ static assay_status_t packed_attend(assay_eval_t* c, assay_kept_t* kept) {
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[0]->type), 2, dims, &y));
   for (int64_t b = 0; b < batch; b++) {
     const int64_t row = starts[b], rows = starts[b + 1] - row;
-    assay_attention_t a = {.batch = 1, .q_heads = heads, .kv_heads = heads, .q_len = rows,
-                           .kv_len = rows, .head_size = x[0].channels, .v_head_size = n,
-                           .q = from_row(x[0].at, row), .k = from_row(x[1].at, row),
+    assay_attention_t a = {.batch = 1,
+                           .q_heads = heads,
+                           .kv_heads = heads,
+                           .q_len = rows,
+                           .kv_len = rows,
+                           .head_size = x[0].channels,
+                           .v_head_size = n,
+                           .q = from_row(x[0].at, row),
+                           .k = from_row(x[1].at, row),
                            .v = from_row(x[2].at, row),
                            .y = {assay_f64(y) + row * width, 0, n, width},
-                           .scale = assay_head_scale(c->node, x[0].channels), .left_window = -1,
+                           .scale = assay_head_scale(c->node, x[0].channels),
+                           .left_window = -1,
                            .right_window = -1};
     assay_tensor_t* bias = NULL;
     assay_status_t st = NULL;
@@ -150,8 +156,8 @@ static assay_status_t packed_attend(assay_eval_t* c, assay_kept_t* kept) {
   return NULL;
 }
 
-// Source: com.microsoft PackedMultiHeadAttention 1. token_offset says where tokens stood before they
-// were packed; nothing here depends on it.
+// Source: com.microsoft PackedMultiHeadAttention 1. token_offset says where tokens stood before
+// they were packed; nothing here depends on it.
 static assay_status_t packed_eval(assay_eval_t* c) {
   assay_kept_t kept = {0};
   assay_status_t st = packed_attend(c, &kept);
@@ -180,9 +186,9 @@ static void packed_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_status_t st = packed_operands(c, x);
   const int64_t batch = c->in[P_STARTS]->size - 1;
   if (!st && batch > 0) {
-    out->flops = assay_attention_flops(1, x[0].heads, x[0].rows, x[0].rows, x[0].channels,
-                                       x[2].channels) /
-                 (double)batch;
+    out->flops =
+        assay_attention_flops(1, x[0].heads, x[0].rows, x[0].rows, x[0].channels, x[2].channels) /
+        (double)batch;
   }
   assay_status_free(st);
 }
@@ -190,8 +196,20 @@ static void packed_cost(const assay_eval_t* c, assay_cost_t* out) {
 // ---- PagedAttention ---------------------------------------------------------------------------
 
 enum {
-  G_QUERY, G_KEY, G_VALUE, G_KEY_CACHE, G_VALUE_CACHE, G_STARTS, G_PAST, G_TABLE, G_COSINES,
-  G_SINES, G_SLOTS, G_SINK, G_Q_NORM, G_K_NORM
+  G_QUERY,
+  G_KEY,
+  G_VALUE,
+  G_KEY_CACHE,
+  G_VALUE_CACHE,
+  G_STARTS,
+  G_PAST,
+  G_TABLE,
+  G_COSINES,
+  G_SINES,
+  G_SLOTS,
+  G_SINK,
+  G_Q_NORM,
+  G_K_NORM
 };
 
 typedef struct paged {
@@ -231,8 +249,8 @@ static assay_status_t paged_operands(const assay_eval_t* c, paged_t* p) {
     fits = k->rank == 2 && v->rank == 2 && k->dims[0] == q->dims[0] && v->dims[0] == q->dims[0] &&
            k->dims[1] == kv_heads * n && v->dims[1] == kv_heads * n;
   }
-  fits = fits && cache->dims[1] > 0 && cache->dims[0] <= INT32_MAX &&
-         cache->dims[1] <= INT32_MAX && cache->dims[2] == kv_heads && cache->dims[3] == n;
+  fits = fits && cache->dims[1] > 0 && cache->dims[0] <= INT32_MAX && cache->dims[1] <= INT32_MAX &&
+         cache->dims[2] == kv_heads && cache->dims[3] == n;
   for (int i = 0; fits && i < 4; i++) fits = c->in[G_VALUE_CACHE]->dims[i] == cache->dims[i];
   if (!fits) {
     return ASSAY_NODE_ERROR(
@@ -355,13 +373,11 @@ static assay_status_t write_caches(assay_eval_t* c, assay_kept_t* kept, paged_t*
         if (slot < -1 || slot >= p->blocks * p->block) {
           return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                                   "slot_mapping[%lld] is %lld; expected one of [-1, %lld)",
-                                  (long long)t, (long long)slot,
-                                  (long long)(p->blocks * p->block));
+                                  (long long)t, (long long)slot, (long long)(p->blocks * p->block));
         }
         for (int64_t h = 0; slot >= 0 && h < x->heads; h++) {
           memcpy(to + (slot * x->heads + h) * x->channels,
-                 x->at.data + h * x->at.head + t * x->at.row,
-                 (size_t)x->channels * sizeof *to);
+                 x->at.data + h * x->at.head + t * x->at.row, (size_t)x->channels * sizeof *to);
         }
       }
     }
@@ -393,11 +409,20 @@ static assay_status_t paged_sequence(const assay_eval_t* c, const paged_t* p, in
   if (!st) st = gather_rows(c, p, b, old + rows, p->caches[1], &kv[1]);
   if (!st) {
     const assay_attention_t a = {
-        .batch = 1, .q_heads = heads, .kv_heads = kv_heads, .q_len = rows, .kv_len = old + rows,
-        .head_size = n, .v_head_size = n, .q = from_row(p->x[0].at, row),
-        .k = {assay_f64(kv[0]), 0, n, kv_heads * n}, .v = {assay_f64(kv[1]), 0, n, kv_heads * n},
-        .y = {assay_f64(y) + row * width, 0, n, width}, .scale = assay_head_scale(c->node, n),
-        .softcap = fmax(assay_attr_f64(c->node, "softcap", 0), 0), .offset = old,
+        .batch = 1,
+        .q_heads = heads,
+        .kv_heads = kv_heads,
+        .q_len = rows,
+        .kv_len = old + rows,
+        .head_size = n,
+        .v_head_size = n,
+        .q = from_row(p->x[0].at, row),
+        .k = {assay_f64(kv[0]), 0, n, kv_heads * n},
+        .v = {assay_f64(kv[1]), 0, n, kv_heads * n},
+        .y = {assay_f64(y) + row * width, 0, n, width},
+        .scale = assay_head_scale(c->node, n),
+        .softcap = fmax(assay_attr_f64(c->node, "softcap", 0), 0),
+        .offset = old,
         .left_window = window > 0 ? window - 1 : -1,
         .right_window = assay_attr_i64(c->node, "is_causal", 1) != 0 ? 0 : -1,
         .sink = assay_eval_has(c, G_SINK) ? assay_f64(c->in[G_SINK]) : NULL};
@@ -463,13 +488,23 @@ static void paged_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_ms_packed[] = {
-    {.domain = "com.microsoft", .name = "PackedMultiHeadAttention", .since = 1,
-     .flags = ASSAY_OP_CONTRACTS, .infer = packed_infer, .eval = packed_eval, .cost = packed_cost,
+    {.domain = "com.microsoft",
+     .name = "PackedMultiHeadAttention",
+     .since = 1,
+     .flags = ASSAY_OP_CONTRACTS,
+     .infer = packed_infer,
+     .eval = packed_eval,
+     .cost = packed_cost,
      .schema = "query:T, key?:T, value?:T, bias?:T, token_offset:M, cumulative_sequence_length:M, "
                "attention_bias?:T -> output:T | num_heads:i!, mask_filter_value:f=-10000, "
                "scale:f=0 | T=float float16; M=int32"},
-    {.domain = "com.microsoft", .name = "PagedAttention", .since = 1,
-     .flags = ASSAY_OP_CONTRACTS, .infer = paged_infer, .eval = paged_eval, .cost = paged_cost,
+    {.domain = "com.microsoft",
+     .name = "PagedAttention",
+     .since = 1,
+     .flags = ASSAY_OP_CONTRACTS,
+     .infer = paged_infer,
+     .eval = paged_eval,
+     .cost = paged_cost,
      .schema = "query:T, key?:T, value?:T, key_cache:C, value_cache?:C, "
                "cumulative_sequence_length:M, past_seqlens:M, block_table:M, cos_cache?:T, "
                "sin_cache?:T, slot_mapping?:M, head_sink?:T, q_norm_weight?:T, k_norm_weight?:T, "

@@ -63,7 +63,7 @@ static assay_status_t read_positions(const assay_eval_t* c, const assay_operand_
   return NULL;
 }
 
-// Source: com.microsoft RotaryEmbedding 1.
+// Source: com.microsoft RotaryEmbedding 1. `scale` has no say: onnxruntime's kernels do not use it.
 static assay_status_t rotary_eval(assay_eval_t* c) {
   const assay_tensor_t* x = c->in[X];
   assay_operand_t heads;
@@ -76,19 +76,13 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
                             "half as many",
                             (long long)rotated, (long long)c->in[COSINES]->dims[1]);
   }
-  if (0) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
-                            "scale is %g; what it scales is specified nowhere: only 1 is evaluated",
-                            assay_attr_f64(c->node, "scale", 1));
-  }
   assay_tensor_t *y = NULL, *positions = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
   memcpy(assay_f64(y), assay_f64(x), (size_t)x->size * sizeof(double));
   heads.at.data = assay_f64(y);
   ASSAY_TRY(read_positions(c, &heads, &positions));
-  assay_status_t st =
-      assay_operand_rotate(c, c->in[COSINES], c->in[SINES], assay_i64(positions),
-                           assay_attr_i64(c->node, "interleaved", 0) != 0, &heads);
+  assay_status_t st = assay_operand_rotate(c, c->in[COSINES], c->in[SINES], assay_i64(positions),
+                                           assay_attr_i64(c->node, "interleaved", 0) != 0, &heads);
   assay_tensor_release(positions);
   return st;
 }
@@ -98,8 +92,12 @@ static void rotary_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_ms_rotary[] = {
-    {.domain = "com.microsoft", .name = "RotaryEmbedding", .since = 1, .infer = rotary_infer,
-     .eval = rotary_eval, .cost = rotary_cost,
+    {.domain = "com.microsoft",
+     .name = "RotaryEmbedding",
+     .since = 1,
+     .infer = rotary_infer,
+     .eval = rotary_eval,
+     .cost = rotary_cost,
      .schema = "input:T, position_ids:M, cos_cache:T, sin_cache:T -> output:T | scale:f=1, "
                "interleaved:i=0, num_heads:i=0, rotary_embedding_dim:i=0, is_packed_batching:i=0 "
                "| T=float float16 bfloat16; M=int64"},

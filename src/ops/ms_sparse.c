@@ -4,9 +4,7 @@
 #include "ops/families.h"
 #include "ops/ms_heads.h"
 
-enum {
-  QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, ROWS, COLS, TOTAL, KEY_TOTALS, COSINES, SINES
-};
+enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, ROWS, COLS, TOTAL, KEY_TOTALS, COSINES, SINES };
 
 typedef struct sparse {
   assay_operand_t q, k, v;
@@ -21,10 +19,11 @@ static assay_status_t check_heads(const assay_node_t* n, int64_t* heads, int64_t
   if (*kv_heads > 0 && *heads > 0 && *heads % *kv_heads == 0 && *heads <= INT32_MAX && block > 0) {
     return NULL;
   }
-  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
-                          "num_heads is %lld, kv_num_heads %lld, sparse_block_size %lld; expected a "
-                          "positive multiple and a positive size",
-                          (long long)*heads, (long long)*kv_heads, (long long)block);
+  return ASSAY_NODE_ERROR(
+      n, ASSAY_INVALID_ARGUMENT,
+      "num_heads is %lld, kv_num_heads %lld, sparse_block_size %lld; expected a "
+      "positive multiple and a positive size",
+      (long long)*heads, (long long)*kv_heads, (long long)block);
 }
 
 static assay_status_t read_operands(const assay_eval_t* c, sparse_t* s) {
@@ -47,7 +46,8 @@ static assay_status_t read_operands(const assay_eval_t* c, sparse_t* s) {
   if (!fits) {
     return ASSAY_NODE_ERROR(
         c->node, ASSAY_INVALID_ARGUMENT,
-        "query has shape %s, key %s, value %s, past_key %s, past_value %s with %lld and %lld heads; "
+        "query has shape %s, key %s, value %s, past_key %s, past_value %s with %lld and %lld "
+        "heads; "
         "expected [batch, length, heads * size] each, or all packed in query, and [batch, heads, "
         "max, size]",
         ASSAY_DIMS_TEXT(q), k ? ASSAY_DIMS_TEXT(k) : "none", v ? ASSAY_DIMS_TEXT(v) : "none",
@@ -168,9 +168,12 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
     } else {
       ASSAY_TRY(assay_kept_create(kept, 4, past->dims, &t));
     }
-    const assay_cache_t cache = {.past = assay_f64(past), .past_capacity = s->capacity,
-                                 .old = assay_i64(s->old), .keep_rest = true,
-                                 .present = assay_f64(t), .capacity = s->capacity};
+    const assay_cache_t cache = {.past = assay_f64(past),
+                                 .past_capacity = s->capacity,
+                                 .old = assay_i64(s->old),
+                                 .keep_rest = true,
+                                 .present = assay_f64(t),
+                                 .capacity = s->capacity};
     assay_cache_append(&cache, operands[i]);
   }
   return NULL;
@@ -184,12 +187,21 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
   ASSAY_TRY(make_mask(c, kept, &s, &mask));
   ASSAY_TRY(rotate(c, kept, &s));
   ASSAY_TRY(append(c, kept, &s));
-  assay_attention_t a = {.batch = s.q.batch, .q_heads = s.q.heads, .kv_heads = s.k.heads,
-                         .q_len = s.q.rows, .kv_len = s.total, .head_size = s.q.channels,
-                         .v_head_size = s.v.channels, .q = s.q.at, .k = s.k.at, .v = s.v.at,
+  assay_attention_t a = {.batch = s.q.batch,
+                         .q_heads = s.q.heads,
+                         .kv_heads = s.k.heads,
+                         .q_len = s.q.rows,
+                         .kv_len = s.total,
+                         .head_size = s.q.channels,
+                         .v_head_size = s.v.channels,
+                         .q = s.q.at,
+                         .k = s.k.at,
+                         .v = s.v.at,
                          .scale = assay_head_scale(c->node, s.q.channels),
-                         .key_counts = assay_i64(s.ends), .offsets = assay_i64(s.old),
-                         .left_window = -1, .right_window = 0};
+                         .key_counts = assay_i64(s.ends),
+                         .offsets = assay_i64(s.old),
+                         .left_window = -1,
+                         .right_window = 0};
   ASSAY_TRY(assay_mask_init(c, mask, &a, false, &a.masks[0]));
   const int64_t width = a.q_heads * a.head_size, dims[3] = {a.batch, a.q_len, width};
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[QUERY]->type), 3, dims, &y));
@@ -234,8 +246,13 @@ static void sparse_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_ms_sparse[] = {
-    {.domain = "com.microsoft", .name = "SparseAttention", .since = 1,
-     .flags = ASSAY_OP_CONTRACTS, .infer = sparse_infer, .eval = sparse_eval, .cost = sparse_cost,
+    {.domain = "com.microsoft",
+     .name = "SparseAttention",
+     .since = 1,
+     .flags = ASSAY_OP_CONTRACTS,
+     .infer = sparse_infer,
+     .eval = sparse_eval,
+     .cost = sparse_cost,
      .schema = "query:T, key?:T, value?:T, past_key:T, past_value:T, block_row_indices:M, "
                "block_col_indices:M, total_sequence_length:M, key_total_sequence_lengths:M, "
                "cos_cache?:T, sin_cache?:T -> output:T, present_key:T, present_value:T "
