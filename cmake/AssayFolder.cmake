@@ -44,8 +44,8 @@ if(ASSAY_SANITIZE)
   # With its checks in between, gcc no longer sees that a value fits, and clang cannot vectorize what is
   # asked to be: no warnings about that here.
   target_compile_options(assay_flags INTERFACE -Wno-conversion
-                         $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed> -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
+                         $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed> -fsanitize=${ASSAY_SANITIZE}
+                         -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()
 target_include_directories(assay_flags INTERFACE "${PROJECT_SOURCE_DIR}/src"
