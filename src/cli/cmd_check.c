@@ -185,6 +185,15 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
   return st;
 }
 
+// Finds what is wrong with the rules before anything is read or run.
+static assay_status_t try_rules(const job_t* j) {
+  assay_plan_t* plan = NULL;
+  assay_status_t st =
+      assay_plan_create(j->model, &j->options.precision, j->options.seed, &plan);
+  assay_plan_destroy(plan);
+  return st;
+}
+
 // A model that cannot take a whole batch may still be right row by row: says so, and runs it that way.
 static assay_status_t run_rows(job_t* j, assay_status_t why) {
   const assay_graph_t* g = j->model->graph;
@@ -212,6 +221,10 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
 }
 
 static int run_job(args_t* a, job_t* j) {
+  if (a->truth && strcmp(a->truth, "unquantized") != 0)
+    return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
+  if (!(a->min_cosine >= 0 && a->min_cosine <= 1))
+    return assay_cli_usage("check", "--min-cosine is between 0 and 1, not %g", a->min_cosine);
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
@@ -226,6 +239,7 @@ static int run_job(args_t* a, job_t* j) {
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
   st = parse_precision(a, j->model, &j->options);
+  if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
   if (!st) st = read_golden(a, j);
@@ -238,8 +252,8 @@ static int run_job(args_t* a, job_t* j) {
   }
   assay_cli_progress("", 1);
   if (st) {
-    bool pattern = assay_status_code(st) == ASSAY_NOT_FOUND;
-    return assay_cli_fail(st, pattern ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
+    bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
+    return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
   st = hand_over_fix(a, j);
   if (!st) st = tell(a, j);

@@ -17,10 +17,9 @@ static json_t* number_or_null(bool applies, const assay_error_sum_t* e, double x
 
 static json_t* sums(const assay_error_sum_t* e, bool applies) {
   if (!applies || !e->n) return json_null();
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs",
-                   number(e, e->max_abs), "max_rel", number(e, e->max_rel), "rms",
-                   number(e, assay_error_sum_rms(e)), "cosine",
-                   number(e, assay_error_sum_cosine(e)), "snr_db",
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs", number(e, e->max_abs),
+                   "max_rel", number(e, e->max_rel), "rms", number(e, assay_error_sum_rms(e)),
+                   "cosine", number(e, assay_error_sum_cosine(e)), "snr_db",
                    number(e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
                    (json_int_t)e->inf, "mismatched", (json_int_t)e->mismatched);
 }
@@ -30,10 +29,10 @@ static json_t* output(const assay_output_check_t* o) {
   bool f = o->is_float && e->n;
   const char* verdict = o->faithful ? "faithful" : "unfaithful";
   json_t* j = json_pack(
-      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name), "verdict", verdict,
-      "max_abs", number_or_null(f, e, e->max_abs), "max_rel", number_or_null(f, e, e->max_rel), "rms",
-      number_or_null(f, e, assay_error_sum_rms(e)), "cosine",
-      number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
+      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name),
+      "verdict", verdict, "max_abs", number_or_null(f, e, e->max_abs), "max_rel",
+      number_or_null(f, e, e->max_rel), "rms", number_or_null(f, e, assay_error_sum_rms(e)),
+      "cosine", number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
       number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
       (json_int_t)e->inf);
   j = assay_json_put(j, "differing", json_integer((json_int_t)o->differing));
@@ -56,12 +55,12 @@ static json_t* labels(const assay_node_t* const* nodes, size_t n) {
 
 static json_t* culprit(const assay_culprit_t* u) {
   const assay_node_t* n = u->account->node;
-  double value = u->account->truth_max > u->account->local_max ? u->account->truth_max
-                                                               : u->account->local_max;
+  double value =
+      u->account->truth_max > u->account->local_max ? u->account->truth_max : u->account->local_max;
   return json_pack("{s:o, s:o, s:o, s:s, s:o, s:n, s:b}", "nodes", labels(&n, 1), "op",
-                   assay_json_text(n->op_type),
-                   "value", assay_json_number(value), "verdict", assay_verdict_name(u->verdict),
-                   "why", assay_json_text(u->why), "share", "born", u->born);
+                   assay_json_text(n->op_type), "value", assay_json_number(value), "verdict",
+                   assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share", "born",
+                   u->born);
 }
 
 static json_t* text(const assay_str_t* s) {
@@ -75,12 +74,13 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   assay_report_layer_precision(f, &precision);
   assay_report_trtexec(f, &trtexec);
   json_t* files = json_array();
-  for (size_t i = 0; i < n->n_files; i++) files = assay_json_push(files, assay_json_text(n->files[i]));
-  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
-                        labels(f->nodes, f->n_nodes), "layer_precision", text(&precision),
-                        "trtexec", text(&trtexec), "verified", "verdict",
-                        f->verified ? "faithful" : "unfaithful", "outputs",
-                        outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
+  for (size_t i = 0; i < n->n_files; i++)
+    files = assay_json_push(files, assay_json_text(n->files[i]));
+  json_t* j =
+      json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
+                labels(f->nodes, f->n_nodes), "layer_precision", text(&precision), "trtexec",
+                text(&trtexec), "verified", "verdict", f->verified ? "faithful" : "unfaithful",
+                "outputs", outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
   return j;
@@ -88,10 +88,10 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
 
 static json_t* layer(const assay_layer_account_t* a) {
   const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
-  json_t* j = json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name", assay_json_text(a->node->label), "nodes",
-                        labels(&a->node, 1), "format", format, "own", sums(&a->own, true),
-                        "inherited", sums(&a->inherited, true), "verdict",
-                        assay_verdict_name(a->verdict));
+  json_t* j =
+      json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name", assay_json_text(a->node->label), "nodes",
+                labels(&a->node, 1), "format", format, "own", sums(&a->own, true), "inherited",
+                sums(&a->inherited, true), "verdict", assay_verdict_name(a->verdict));
   j = assay_json_put(j, "op", assay_json_text(a->node->op_type));
   j = assay_json_put(j, "runs", json_integer((json_int_t)a->runs));
   j = assay_json_put(j, "truth_max", assay_json_number(a->truth_max));
@@ -111,8 +111,8 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
     layers = assay_json_push(layers, layer(assay_account_layer(c->account, i)));
   json_t* j = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
                         "assay.check/1", "model", assay_json_text(n->model), "precision",
-                        assay_json_text(n->precision), "target",
-                        n->target, "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
+                        assay_json_text(n->precision), "target", n->target, "verdict",
+                        c->faithful ? "faithful" : "unfaithful", "blame",
                         assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);

@@ -125,7 +125,7 @@ static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
 static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   const assay_fix_t* f = &c->fix;
   if (!c->has_fix || !f->n_nodes) {
-    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION)
+    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix)
       assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
     return;
   }
