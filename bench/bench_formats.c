@@ -14,6 +14,10 @@
 #include "formats/format.h"
 #include "formats/stats.h"
 
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed"  // it does not vectorize plain_sum()
+#endif
+
 enum { RUNS = 25 };  // the best counts: other programs run as well
 
 typedef struct bench {

@@ -31,7 +31,7 @@ typedef struct assay_session_options {
 typedef struct assay_session assay_session_t;
 
 // options may be NULL. The session holds a reference to the model.
-// Errors: INVALID_ARGUMENT a pattern that matches nothing, a format that is not a float
+// Errors: NOT_FOUND a pattern that matches nothing; INVALID_ARGUMENT a format that is not a float
 ASSAY_API assay_status_t assay_session_create(assay_model_t* model,
                                               const assay_session_options_t* options,
                                               assay_session_t** out);

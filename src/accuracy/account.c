@@ -25,6 +25,9 @@ struct assay_account {
   void* engine;
   assay_account_options_t options;
   assay_machine_t *truth, *local;
+  assay_machine_t* plain;          // truth that follows no flip; made when the first one is seen
+  int64_t flipped;                 // in this sample
+  bool has_plain;                  // `plain` has this sample's outputs
   assay_tap_t tap;
   queue_t* queues;                 // by node id
   assay_layer_account_t* accounts; // by node id
@@ -260,6 +263,15 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
          !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
+// Whether two sequences or optionals hold as many items, of the same shapes.
+static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
+  if (a->kind != b->kind || a->n_items != b->n_items) return false;
+  if (a->kind == ASSAY_KIND_TENSOR) return same_shape(a, b);
+  for (int64_t i = 0; i < a->n_items; i++)
+    if (!same_structure(a->items[i], b->items[i])) return false;
+  return true;
+}
+
 static void replace(assay_tensor_t** slot, assay_tensor_t* by) {
   assay_tensor_retain(by);
   assay_tensor_release(*slot);
@@ -291,11 +303,20 @@ static assay_status_t adopt_elements(assay_tensor_t** truth, const assay_tensor_
   return NULL;
 }
 
+// Whether a float output is a discrete choice. An operator whose output type the model names (Cast) rounds like
+// any store to a float of 16 bits or more; to fewer bits it quantizes.
+static bool is_discrete(const assay_node_t* node, size_t i, const assay_tensor_t* t) {
+  if (!node->op || !(node->op->discrete >> i & 1)) return false;
+  return !(node->op->flags & ASSAY_OP_KEEPS_TYPE) || assay_type_bits(t->type) < 16;
+}
+
 static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* node, size_t i,
                              const record_t* r, assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
   bool floats = holds_floats(t) && holds_floats(e);
+  // Truth keeps its own items; what differs in them shows in the layers that read them.
+  if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;
   if (!same_shape(t, e)) {
     // An empty or longer result: the choice was made by what came in. Truth goes on from here.
     acc->flipped += e->kind == ASSAY_KIND_TENSOR ? e->size : 1;
@@ -305,11 +326,11 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
   if (!floats) {
     int64_t n = differing(t, e);
     acc->flipped += n;
-    if (n && !differing(l, e)) replace(truth, e);
+    if (n && same_shape(l, e) && !differing(l, e)) replace(truth, e);
     return NULL;
   }
   if (same_shape(l, t)) {
-    if (node->op && node->op->discrete >> i & 1) {
+    if (is_discrete(node, i, t)) {
       int64_t n = differing(l, t);
       acc->flipped += n;
       if (n) ASSAY_TRY(adopt_elements(truth, l, e));
@@ -340,8 +361,10 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   if (node != last) return NULL;
   record_t* r = pop(&a->queues[last->id]);
   assay_status_t st = NULL;
+  int64_t before = acc->flipped;
   for (size_t i = 0; !st && i < n_out; i++)
     if (node->outputs[i]) st = follow(acc, node, i, r, &out[i]);
+  a->flipped += acc->flipped - before;
   record_free(r);
   return st;
 }
@@ -388,6 +411,7 @@ void assay_account_destroy(assay_account_t* a) {
   a->backend->close(a->engine);
   assay_machine_destroy(a->truth);
   assay_machine_destroy(a->local);
+  assay_machine_destroy(a->plain);
   assay_free(a->queues);
   assay_free(a->accounts);
   assay_free(a->order);
@@ -421,10 +445,26 @@ static void judge(assay_layer_account_t* acc) {
                                                                    : ASSAY_VERDICT_EXACT;
 }
 
+// Runs truth by itself, following nothing.
+static assay_status_t run_plain(assay_account_t* a, assay_tensor_t* const* inputs) {
+  const assay_graph_t* g = a->layers->model->graph;
+  assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .unquantized = a->options.unquantized,
+                                   .seed = a->layers->seed};
+  if (!a->plain) ASSAY_TRY(assay_machine_create(a->layers->model, &config, &a->plain));
+  assay_machine_reset(a->plain);
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (inputs[i]) assay_machine_set(a->plain, g->inputs[i], inputs[i]);
+  ASSAY_TRY(assay_machine_run(a->plain));
+  a->has_plain = true;
+  return NULL;
+}
+
 assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inputs) {
   const assay_layers_t* l = a->layers;
   const assay_graph_t* g = l->model->graph;
   ASSAY_TRY(set_inputs(a, inputs));
+  a->flipped = 0;
+  a->has_plain = false;
   for (size_t i = 0; i < l->n_layers; i++) {
     ASSAY_TRY(a->backend->step(a->engine, i));
     for (size_t k = 0; k < l->layers[i].n_nodes; k++)
@@ -432,6 +472,8 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
     if (a->options.progress)
       a->options.progress(a->options.user, (double)(i + 1) / (double)l->n_layers);
   }
+  // Outputs are judged by truth itself, not by truth that went on with the engine's choices.
+  if (a->flipped) ASSAY_TRY(run_plain(a, inputs));
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_tensor_t* e = assay_account_engine_output(a, i);
     const assay_tensor_t* t = assay_account_truth_output(a, i);
@@ -447,7 +489,8 @@ assay_tensor_t* assay_account_engine_output(const assay_account_t* a, size_t i) 
 }
 
 assay_tensor_t* assay_account_truth_output(const assay_account_t* a, size_t i) {
-  return assay_machine_get(a->truth, a->layers->model->graph->outputs[i]);
+  return assay_machine_get(a->has_plain ? a->plain : a->truth,
+                           a->layers->model->graph->outputs[i]);
 }
 
 size_t assay_account_layer_count(const assay_account_t* a) { return a->n_order; }

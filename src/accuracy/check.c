@@ -24,7 +24,8 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
 
 static assay_status_t compare_golden(assay_output_check_t* o, const assay_tensor_t* engine,
                                      const assay_tensor_t* truth, assay_tensor_t* golden) {
-  if (golden->kind != ASSAY_KIND_TENSOR || !o->is_float) return NULL;
+  if (golden->kind != ASSAY_KIND_TENSOR || truth->kind != ASSAY_KIND_TENSOR ||
+      truth->store != ASSAY_STORE_F64) return NULL;
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen(golden, &wide));
   assay_status_t st = NULL;
@@ -42,23 +43,76 @@ static assay_status_t compare_golden(assay_output_check_t* o, const assay_tensor
   return st;
 }
 
-// Adds the outputs of one sample.
+static bool same_string(const assay_string_t* a, const assay_string_t* b) {
+  return a->len == b->len && (!a->len || !memcmp(a->text, b->text, a->len));
+}
+
+// Adds what differs between one output of the engine and of truth; containers item by item.
+static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assay_tensor_t* t) {
+  if (t->kind != ASSAY_KIND_TENSOR) {
+    bool alike = e->kind == t->kind && e->n_items == t->n_items;
+    o->differing += !alike;
+    for (int64_t i = 0; alike && i < t->n_items; i++) compare(o, e->items[i], t->items[i]);
+    return;
+  }
+  o->is_float |= t->store == ASSAY_STORE_F64 || t->store == ASSAY_STORE_C128;
+  if (!same_shape(e, t)) {
+    o->differing += t->size ? t->size : 1;
+    return;
+  }
+  switch (t->store) {
+    case ASSAY_STORE_F64:
+    case ASSAY_STORE_C128: {  // a complex number is two
+      size_t n = (size_t)t->size * (t->store == ASSAY_STORE_C128 ? 2 : 1);
+      assay_error_sum_add(&o->error, t->store == ASSAY_STORE_F64 ? assay_f64(e) : assay_c128(e),
+                          t->store == ASSAY_STORE_F64 ? assay_f64(t) : assay_c128(t), n);
+      return;
+    }
+    case ASSAY_STORE_I64:
+      for (int64_t k = 0; k < t->size; k++) o->differing += assay_i64(e)[k] != assay_i64(t)[k];
+      return;
+    case ASSAY_STORE_STR:
+      for (int64_t k = 0; k < t->size; k++)
+        o->differing += !same_string(&assay_strings(e)[k], &assay_strings(t)[k]);
+      return;
+    case ASSAY_STORE_PACKED:  // outputs are canonical
+      return;
+  }
+}
+
+static bool quantizes(const assay_model_t* m) {
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_op_t* op = m->graphs[g]->nodes[i]->op;
+      if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
+    }
+  return false;
+}
+
+// Golden of a quantized model is that of the network before: it is held against truth without quantization, so that
+// the quantization's error is not taken for the export's.
+static assay_status_t unquantized_outputs(const assay_model_t* m, assay_tensor_t* const* inputs,
+                                          assay_machine_t** out) {
+  const assay_graph_t* g = m->graph;
+  assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .unquantized = true};
+  ASSAY_TRY(assay_machine_create(m, &config, out));
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (inputs[i]) assay_machine_set(*out, g->inputs[i], inputs[i]);
+  return assay_machine_run(*out);
+}
+
+// Adds the outputs of one sample. plain: holds truth for the comparison with golden; NULL: the account's.
 static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t* g,
-                                  assay_tensor_t* const* golden, assay_output_check_t* outputs) {
+                                  const assay_machine_t* plain, assay_tensor_t* const* golden,
+                                  assay_output_check_t* outputs) {
   for (size_t i = 0; i < g->n_outputs; i++) {
     assay_output_check_t* o = &outputs[i];
     assay_tensor_t* e = assay_account_engine_output(account, i);
     assay_tensor_t* t = assay_account_truth_output(account, i);
-    if (!e || !t || e->kind != ASSAY_KIND_TENSOR || t->kind != ASSAY_KIND_TENSOR) continue;
-    o->is_float = t->store == ASSAY_STORE_F64;
-    if (!same_shape(e, t)) {
-      o->differing += t->size;
-    } else if (o->is_float) {
-      assay_error_sum_add(&o->error, assay_f64(e), assay_f64(t), (size_t)t->size);
-    } else if (t->store == ASSAY_STORE_I64) {
-      for (int64_t k = 0; k < t->size; k++) o->differing += assay_i64(e)[k] != assay_i64(t)[k];
-    }
-    if (golden && golden[i]) ASSAY_TRY(compare_golden(o, e, t, golden[i]));
+    if (!e || !t) continue;
+    compare(o, e, t);
+    const assay_tensor_t* exported = plain ? assay_machine_get(plain, g->outputs[i]) : t;
+    if (golden && golden[i]) ASSAY_TRY(compare_golden(o, e, exported, golden[i]));
   }
   return NULL;
 }
@@ -80,7 +134,13 @@ assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* 
     ASSAY_TRY(assay_account_run(account, assay_samples_get(inputs, k)));
     assay_tensor_t* const* want =
         golden && golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL;
-    ASSAY_TRY(add_outputs(account, model->graph, want, outputs));
+    assay_machine_t* plain = NULL;
+    assay_status_t st = NULL;
+    if (want && quantizes(model))
+      st = unquantized_outputs(model, assay_samples_get(inputs, k), &plain);
+    if (!st) st = add_outputs(account, model->graph, plain, want, outputs);
+    assay_machine_destroy(plain);
+    if (st) return st;
   }
   *out_faithful = true;
   for (size_t i = 0; i < model->graph->n_outputs; i++) {
@@ -177,16 +237,30 @@ static assay_status_t rank_by_error(assay_check_t* c) {
 
 // ---- blame --------------------------------------------------------------------------------------
 
+// The coarsest rounding that the model's stored constants went through: the unit roundoff of their types.
+static double constant_roundoff(const assay_model_t* m) {
+  double u = 0x1p-24;
+  for (size_t g = 0; g < m->n_graphs; g++) {
+    const assay_graph_t* graph = m->graphs[g];
+    for (size_t i = 0; i < graph->n_initializers; i++) {
+      const assay_tensor_t* t = graph->initializers[i]->constant;
+      if (!t || t->kind != ASSAY_KIND_TENSOR || t->size < 2 || assay_type_bits(t->type) < 16) continue;
+      u = fmax(u, assay_format_info(assay_type_format(t->type))->unit_roundoff);
+    }
+  }
+  return u;
+}
+
 // Golden's own rounding and that of the stored constants: exporters fold and round to fp32, which was seen to
-// move outputs by up to 1e-7 of the largest value. Ten times that, and more, is the export's.
-static bool differs_from_golden(const assay_output_check_t* o) {
-  return o->has_golden &&
-         (o->golden.mismatched || o->golden.max_abs > 1e-6 * fmax(o->golden.ref_max, 1e-300));
+// move outputs by up to 1.5 unit roundoffs of the largest value. Ten times that, and more, is the export's.
+static bool differs_from_golden(const assay_output_check_t* o, double roundoff) {
+  return o->has_golden && (o->golden.mismatched ||
+                           o->golden.max_abs > 16 * roundoff * fmax(o->golden.ref_max, 1e-300));
 }
 
 static assay_blame_t find_blame(const assay_check_t* c) {
   for (size_t i = 0; i < c->n_outputs; i++)
-    if (differs_from_golden(&c->outputs[i])) return ASSAY_BLAME_EXPORT;
+    if (differs_from_golden(&c->outputs[i], constant_roundoff(c->model))) return ASSAY_BLAME_EXPORT;
   if (c->faithful) return ASSAY_BLAME_NONE;
   bool lowered = c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules;
   if (c->n_culprits && !lowered) return ASSAY_BLAME_MODEL;
@@ -194,35 +268,38 @@ static assay_blame_t find_blame(const assay_check_t* c) {
 }
 
 // Whether a float32 constant has finite elements past a format's range.
-static bool passes_range(const assay_value_t* v, double max) {
+static assay_status_t passes_range(const assay_value_t* v, double max, bool* out) {
   assay_tensor_t* wide = NULL;
+  bool past = *out = false;
   if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR || v->constant->type != ASSAY_TYPE_FLOAT)
-    return false;
-  assay_status_t st = assay_tensor_widen(v->constant, &wide);
-  assay_status_free(st);  // a constant too large to widen was too large to run
-  if (!wide) return false;
-  bool past = false;
+    return NULL;
+  ASSAY_TRY(assay_tensor_widen(v->constant, &wide));
   for (int64_t k = 0; k < wide->size; k++) {
     double x = fabs(assay_f64(wide)[k]);
     past |= x > max && x <= 0x1.fffffep127;
   }
   assay_tensor_release(wide);
-  return past;
+  *out = past;
+  return NULL;
 }
 
-static void audit_constants(assay_check_t* c) {
+static assay_status_t audit_constants(assay_check_t* c) {
+  bool past = false;
   double max = assay_format_info(c->options.precision.format)->max;
   for (size_t g = 0; g < c->model->n_graphs; g++) {
     const assay_graph_t* graph = c->model->graphs[g];
     for (size_t i = 0; i < graph->n_initializers; i++) {
       const assay_value_t* v = graph->initializers[i];
-      if (passes_range(v, max) && !c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
+      ASSAY_TRY(passes_range(v, max, &past));
+      if (past && !c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
     }
   }
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
-  for (size_t i = 0; r && i < r->n_made; i++)
-    if (passes_range(r->made[i].value, max) && !c->folded_out_of_range++)
-      c->first_folded_out_of_range = &r->made[i];
+  for (size_t i = 0; r && i < r->n_made; i++) {
+    ASSAY_TRY(passes_range(r->made[i].value, max, &past));
+    if (past && !c->folded_out_of_range++) c->first_folded_out_of_range = &r->made[i];
+  }
+  return NULL;
 }
 
 // ---- what the passes did to truth -------------------------------------------------------------------
@@ -300,7 +377,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.min_cosine,
                               c->outputs, &c->faithful));
   ASSAY_TRY(check_rewriting(c, inputs));
-  audit_constants(c);
+  ASSAY_TRY(audit_constants(c));
   count_absorbed(c);
   bool numbers_hold = c->faithful;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));

@@ -183,6 +183,38 @@ assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* con
   return st;
 }
 
+static bool open_batch(const assay_value_t* v, const assay_tensor_t* t) {
+  const assay_valtype_t* want = v->type ? v->type : v->declared;
+  int64_t fixed;
+  return t && t->kind == ASSAY_KIND_TENSOR && t->rank && t->dims[0] > 1 && want && want->has_shape &&
+         want->rank == t->rank && !assay_dim_value(want->dims[0], &fixed);
+}
+
+assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value_t* const* values,
+                                       assay_samples_t* out, bool* out_cut) {
+  int64_t n = 1;
+  *out_cut = false;
+  if (batch->n != 1) return NULL;
+  for (size_t i = 0; i < batch->n_values; i++) {
+    if (!open_batch(values[i], batch->at[i])) continue;
+    if (n != 1 && batch->at[i]->dims[0] != n) return NULL;
+    n = batch->at[i]->dims[0];
+  }
+  if (n == 1) return NULL;
+  assay_samples_t cut_up = {0};
+  assay_status_t st = allocate(&cut_up, (size_t)n, batch->n_values);
+  for (size_t i = 0; !st && i < batch->n_values; i++) {
+    assay_tensor_t* t = batch->at[i];
+    cut_t cut = {open_batch(values[i], t) ? n : 1, false};
+    for (int64_t k = 0; !st && t && k < n; k++)
+      st = slice(t, &cut, k, &cut_up.at[(size_t)k * batch->n_values + i]);
+  }
+  if (st) return assay_samples_deinit(&cut_up), st;
+  *out = cut_up;
+  *out_cut = true;
+  return NULL;
+}
+
 // ---- generating ---------------------------------------------------------------------------------
 
 // The number of rows that an integer input picks from, as far as Gathers that read it directly tell.

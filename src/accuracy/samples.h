@@ -26,6 +26,12 @@ assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* con
                                       size_t n_values, bool required,
                                       assay_samples_t* out) ASSAY_MUST_USE;
 
+// Cuts one sample of a batch into a sample for each of its rows: every tensor whose leading dimension the model
+// leaves open and that holds n > 1 rows is cut, the others stand in all samples. n is that of the tensors,
+// which must agree. False in *out_cut if there is nothing to cut; then *out is untouched.
+assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value_t* const* values,
+                                       assay_samples_t* out, bool* out_cut) ASSAY_MUST_USE;
+
 // One sample drawn from `seed`: normal floats, integers within the range of what they index. Dimensions
 // without a number are 1.
 assay_status_t assay_samples_generate(const assay_model_t* model, uint64_t seed,

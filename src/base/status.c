@@ -29,6 +29,9 @@ static struct assay_status* make(const char* file, int line, assay_code_t code, 
     s->line = line;
     s->message = (char*)(s + 1);
     vsnprintf(s->message, (size_t)n + 1, format, again);
+    // Names come from files: one with a line break in it does not make two lines of the message.
+    for (char* c = s->message; c < s->message + n; c++)
+      if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
     if (head) memcpy(s->message + n, prefix, head + 1);
   }
   va_end(again);

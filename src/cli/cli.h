@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/status.h"
+#include "io/json.h"
 
 // Exit codes: scripts rely on them.
 enum {
@@ -62,6 +62,9 @@ void assay_cli_help(const verb_t* verb, FILE* out);
 int assay_cli_fail(assay_status_t status, int code);
 // A usage error: prints it with a hint at -h and returns ASSAY_EXIT_USAGE.
 int assay_cli_usage(const char* verb, const char* format, ...) ASSAY_PRINTF(2, 3);
+
+// Writes JSON to a file; "-" is the standard output.
+assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUST_USE;
 
 // Progress of long work on stderr, on a terminal only. fraction in [0, 1]; clears itself at 1.
 void assay_cli_progress(const char* what, double fraction);

@@ -8,7 +8,6 @@
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "formats/format.h"
-#include "io/json.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
@@ -178,17 +177,51 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
   if (st || !a->json) return st;
   json_t* json = NULL;
   ASSAY_TRY(assay_report_json(j->check, &names, &json));
-  if (json_to_stdout) {
-    if (json_dumpf(json, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(17))) st = assay_status_no_memory();
-    fputc('\n', stdout);
-  } else {
-    st = assay_json_write(a->json, json, 1);
-  }
+  st = assay_cli_write_json(a->json, json);
   json_decref(json);
   return st;
 }
 
+// Finds what is wrong with the rules before anything is read or run.
+static assay_status_t try_rules(const job_t* j) {
+  assay_plan_t* plan = NULL;
+  assay_status_t st = assay_plan_create(j->model, &j->options.precision, &j->options.plan,
+                                        j->options.seed, &plan);
+  assay_plan_destroy(plan);
+  return st;
+}
+
+// A model that cannot take a whole batch may still be right row by row: says so, and runs it that way.
+static assay_status_t run_rows(job_t* j, assay_status_t why) {
+  const assay_graph_t* g = j->model->graph;
+  assay_samples_t inputs = {0}, golden = {0};
+  bool cut = false, golden_cut = false;
+  assay_status_t st = assay_samples_cut_batch(&j->inputs, g->inputs, &inputs, &cut);
+  if (!st && cut && j->golden.n)
+    st = assay_samples_cut_batch(&j->golden, g->outputs, &golden, &golden_cut);
+  if (st || !cut || golden_cut != (j->golden.n > 0)) {
+    assay_samples_deinit(&inputs);
+    assay_samples_deinit(&golden);
+    assay_status_free(st);
+    return why;
+  }
+  fprintf(stderr, "assay: a batch of %zu does not run: %s; each row is checked by itself\n", inputs.n,
+          assay_status_message(why));
+  assay_samples_deinit(&j->inputs);
+  assay_samples_deinit(&j->golden);
+  j->inputs = inputs;
+  j->golden = golden;
+  st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
+  if (st) return assay_status_free(st), why;
+  assay_status_free(why);
+  return NULL;
+}
+
 static int run_job(args_t* a, job_t* j) {
+  if (a->truth && strcmp(a->truth, "unquantized") != 0)
+    return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
+  if (!(a->min_cosine >= 0 && a->min_cosine <= 1))
+    return assay_cli_usage("check", "--min-cosine is between 0 and 1, not %g", a->min_cosine);
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
@@ -204,15 +237,21 @@ static int run_job(args_t* a, job_t* j) {
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
   st = parse_precision(a, j->model, &j->options);
+  if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
   if (!st) st = read_golden(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
+  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
+    // The options' precision went with the failed check.
+    assay_status_t again = parse_precision(a, j->model, &j->options);
+    st = again ? assay_status_join(st, again) : run_rows(j, st);
+  }
   assay_cli_progress("", 1);
   if (st) {
-    bool pattern = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_NOT_FOUND;
-    return assay_cli_fail(st, pattern ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
+    bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
+    return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
   st = hand_over_fix(a, j);
   if (!st) st = tell(a, j);

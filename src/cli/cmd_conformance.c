@@ -1,6 +1,5 @@
 // assay conformance: the ONNX operator tests, each in a process of its own.
 #include <errno.h>
-#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -95,6 +94,7 @@ static void finish(job_t* job, bool timed_out, double timeout_s) {
 typedef struct totals {
   size_t passed, failed;
   json_t* cases;  // NULL: not asked for
+  FILE* text;     // the lines for people
 } totals_t;
 
 static void record(totals_t* t, const char* name, const job_t* job, bool verbose) {
@@ -105,13 +105,14 @@ static void record(totals_t* t, const char* name, const job_t* job, bool verbose
   else
     t->failed++;
   if (!ok)
-    printf("FAIL %s: %s\n", name, why);
+    fprintf(t->text, "FAIL %s: %s\n", name, why);
   else if (verbose)
-    printf("ok   %s\n", name);
+    fprintf(t->text, "ok   %s\n", name);
   if (t->cases)
-    json_object_set_new(t->cases, name,
-                        ok ? json_pack("{s:s}", "status", "passed")
-                           : json_pack("{s:s, s:s}", "status", "failed", "why", why));
+    t->cases = assay_json_put(t->cases, name,
+                              ok ? json_pack("{s:s}", "status", "passed")
+                                 : json_pack("{s:s, s:o}", "status", "failed", "why",
+                                             assay_json_text(why)));
 }
 
 // Runs the cases, `jobs` at a time.
@@ -180,7 +181,8 @@ static int run(void* p) {
                      "and test_data_set_0", a->match ? " matching " : "", a->match ? a->match : "",
                      a->folder);
   if (st) return assay_case_list_deinit(&list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  totals_t totals = {.cases = a->json ? json_object() : NULL};
+  bool to_stdout = a->json && strcmp(a->json, "-") == 0;
+  totals_t totals = {.cases = a->json ? json_object() : NULL, .text = to_stdout ? stderr : stdout};
   bool ran = run_all(a, &list, backend, &totals);
   assay_cli_progress("", 1);
   assay_case_list_deinit(&list);
@@ -193,13 +195,11 @@ static int run(void* p) {
     json_t* all = json_pack("{s:s, s:I, s:I, s:o}", "schema", "assay.conformance/1", "passed",
                             (json_int_t)totals.passed, "failed", (json_int_t)totals.failed, "cases",
                             totals.cases);
-    if (!all || json_dump_file(all, a->json, JSON_INDENT(1))) {
-      fprintf(stderr, "assay: cannot write '%s'\n", a->json);
-      code = ASSAY_EXIT_FAILED;
-    }
+    st = all ? assay_cli_write_json(a->json, all) : assay_status_no_memory();
+    if (st) code = assay_cli_fail(st, ASSAY_EXIT_FAILED);
     json_decref(all);
   }
-  if (ran) printf("%zu passed, %zu failed\n", totals.passed, totals.failed);
+  if (ran) fprintf(totals.text, "%zu passed, %zu failed\n", totals.passed, totals.failed);
   return code;
 }
 
@@ -210,7 +210,8 @@ static const opt_t options[] = {
      "native (default): the evaluator, rounding to each declared type;\nemu: sums in fp32", false},
     {"--match", 0, OPT_STRING, offsetof(args_t, match), "PATTERN",
      "only cases whose name matches (shell wildcards)", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "write every case's result", false},
+    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE",
+     "every case's result as JSON; - is stdout", false},
     {"--jobs", 'j', OPT_INT, offsetof(args_t, jobs), "N", "cases at a time (default: cores)", false},
     {"--timeout", 0, OPT_INT, offsetof(args_t, timeout_s), "S",
      "seconds until a case counts as hung (default: 60)", false},

@@ -8,7 +8,6 @@
 #include "cli/plan_options.h"
 #include "formats/error_sum.h"
 #include "formats/format.h"
-#include "io/json.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
 #include "ops/infer.h"
@@ -24,45 +23,48 @@ typedef struct args {
 
 static json_t* type_json(const assay_value_t* v) {
   const assay_valtype_t* t = v->type ? v->type : v->declared;
-  json_t* j = json_pack("{s:s, s:s}", "name", v->name, "type", ASSAY_VALTYPE_TEXT(t));
+  json_t* j = json_pack("{s:o, s:o}", "name", assay_json_text(v->name), "type",
+                        assay_json_text(ASSAY_VALTYPE_TEXT(t)));
   if (!t || t->kind != ASSAY_KIND_TENSOR) return j;
-  json_object_set_new(j, "elem", json_string(assay_type_name(t->elem)));
+  j = assay_json_put(j, "elem", json_string(assay_type_name(t->elem)));
   json_t* shape = t->has_shape ? json_array() : json_null();
   for (int i = 0; t->has_shape && i < t->rank; i++) {
     int64_t d;
-    json_array_append_new(shape, assay_dim_value(t->dims[i], &d)
-                                     ? json_integer(d)
-                                     : json_string(assay_dim_text(t->dims[i], (char[128]){0}, 128)));
+    shape = assay_json_push(
+        shape, assay_dim_value(t->dims[i], &d)
+                   ? json_integer(d)
+                   : assay_json_text(assay_dim_text(t->dims[i], (char[128]){0}, 128)));
   }
-  json_object_set_new(j, "shape", shape);
-  return j;
+  return assay_json_put(j, "shape", shape);
 }
 
 static json_t* names_json(assay_value_t* const* values, size_t n) {
   json_t* list = json_array();
-  for (size_t i = 0; i < n; i++) json_array_append_new(list, json_string(values[i] ? values[i]->name : ""));
+  for (size_t i = 0; i < n; i++)
+    list = assay_json_push(list, assay_json_text(values[i] ? values[i]->name : ""));
   return list;
 }
 
 static json_t* model_json(const assay_model_t* m) {
   json_t *inputs = json_array(), *outputs = json_array(), *nodes = json_array(), *opsets = json_object();
   const assay_graph_t* g = m->graph;
-  for (size_t i = 0; i < g->n_inputs; i++) json_array_append_new(inputs, type_json(g->inputs[i]));
-  for (size_t i = 0; i < g->n_outputs; i++) json_array_append_new(outputs, type_json(g->outputs[i]));
+  for (size_t i = 0; i < g->n_inputs; i++) inputs = assay_json_push(inputs, type_json(g->inputs[i]));
+  for (size_t i = 0; i < g->n_outputs; i++) outputs = assay_json_push(outputs, type_json(g->outputs[i]));
   for (size_t i = 0; i < m->n_opsets; i++)
-    json_object_set_new(opsets, *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
-                        json_integer(m->opsets[i].version));
+    opsets = assay_json_put(opsets, *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
+                            json_integer(m->opsets[i].version));
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
-    json_array_append_new(
-        nodes, json_pack("{s:s, s:s, s:s, s:o, s:o, s:b}", "name", n->label, "op", n->op_type, "domain",
-                         n->domain, "inputs", names_json(n->inputs, n->n_inputs), "outputs",
+    nodes = assay_json_push(
+        nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "name", assay_json_text(n->label), "op",
+                         assay_json_text(n->op_type), "domain", assay_json_text(n->domain), "inputs",
+                         names_json(n->inputs, n->n_inputs), "outputs",
                          names_json(n->outputs, n->n_outputs), "supported",
                          n->function || (n->op && n->op->eval)));
   }
-  return json_pack("{s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1", "graph",
-                   g->name, "ir_version", (json_int_t)m->ir_version, "producer", m->producer_name,
-                   "opsets", opsets, "inputs", inputs, "outputs", outputs, "nodes", nodes);
+  return json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1", "graph",
+                   assay_json_text(g->name), "ir_version", (json_int_t)m->ir_version, "producer",
+                   assay_json_text(m->producer_name), "opsets", opsets, "inputs", inputs, "outputs", outputs, "nodes", nodes);
 }
 
 typedef struct op_count {
@@ -146,14 +148,7 @@ static assay_status_t print_model(const assay_model_t* m) {
 }
 
 static int emit_json(json_t* j, const char* path) {
-  assay_status_t st = NULL;
-  if (!j) st = assay_status_no_memory();
-  if (!st && strcmp(path, "-") == 0) {
-    if (json_dumpf(j, stdout, JSON_INDENT(1))) st = assay_status_no_memory();
-    putchar('\n');
-  } else if (!st) {
-    st = assay_json_write(path, j, 1);
-  }
+  assay_status_t st = j ? assay_cli_write_json(path, j) : assay_status_no_memory();
   json_decref(j);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
@@ -224,8 +219,8 @@ static json_t* array_json(const char* name, const assay_tensor_t* t, bool text) 
     return NULL;
   }
   json_t* shape = json_array();
-  for (int i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer(t->dims[i]));
-  return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", name, "elem",
+  for (int i = 0; i < t->rank; i++) shape = assay_json_push(shape, json_integer(t->dims[i]));
+  return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", assay_json_text(name), "elem",
                    assay_type_name(t->type), "shape", shape, "min",
                    s.finite ? assay_json_number(min) : json_null(), "max",
                    s.finite ? assay_json_number(max) : json_null(), "mean",
@@ -243,7 +238,7 @@ static int inspect_data(const args_t* a) {
     st = assay_tensor_widen(set.tensors[i], &wide);
     if (st) break;
     json_t* j = array_json(set.names[i], wide, !a->json);
-    if (j) json_array_append_new(list, j);
+    if (a->json) list = assay_json_push(list, j);
     assay_tensor_release(wide);
   }
   assay_set_deinit(&set);
@@ -258,7 +253,7 @@ static json_t* origins_json(const assay_plan_t* plan, const assay_layer_t* l) {
   json_t* list = json_array();
   for (size_t k = 0; k < l->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
-    for (size_t i = 0; i < o.n; i++) json_array_append_new(list, json_string(o.nodes[i]->label));
+    for (size_t i = 0; i < o.n; i++) list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
   }
   return list;
 }
@@ -274,13 +269,13 @@ static json_t* layer_json(const assay_plan_t* plan, const assay_layer_t* l) {
   for (size_t k = 0; k + 1 < l->n_nodes; k++)
     for (size_t i = 0; i < l->nodes[k]->n_outputs; i++)
       if (l->nodes[k]->outputs[i])
-        json_array_append_new(hidden, json_string(l->nodes[k]->outputs[i]->name));
+        hidden = assay_json_push(hidden, assay_json_text(l->nodes[k]->outputs[i]->name));
   assay_str_t op = {0};
   layer_op(l, &op);
-  json_t* j = json_pack("{s:s, s:s, s:o, s:o, s:s, s:s, s:s}", "name", l->name, "op", assay_str_get(&op),
-                        "nodes", origins_json(plan, l), "hidden", hidden, "format",
+  json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name), "op",
+                        assay_json_text(assay_str_get(&op)), "nodes", origins_json(plan, l), "hidden", hidden, "format",
                         assay_format_name(l->format), "accumulator", assay_format_name(l->accumulator),
-                        "reason", l->reason);
+                        "reason", assay_json_text(l->reason));
   assay_str_deinit(&op);
   return j;
 }
@@ -290,9 +285,10 @@ static json_t* log_json(const assay_rewrite_t* r) {
   for (size_t i = 0; r && i < r->n_log; i++) {
     const assay_pass_entry_t* e = &r->log[i];
     json_t* nodes = json_array();
-    for (size_t k = 0; k < e->n_nodes; k++) json_array_append_new(nodes, json_string(e->nodes[k]->label));
-    json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s}", "pass", e->pass, "action",
-                                          assay_pass_action_name(e->action), "nodes", nodes, "why", e->why));
+    for (size_t k = 0; k < e->n_nodes; k++) nodes = assay_json_push(nodes, assay_json_text(e->nodes[k]->label));
+    list = assay_json_push(list, json_pack("{s:s, s:s, s:o, s:o}", "pass", e->pass, "action",
+                                           assay_pass_action_name(e->action), "nodes", nodes, "why",
+                                           assay_json_text(e->why)));
   }
   return list;
 }
@@ -349,7 +345,7 @@ static int inspect_plan(const args_t* a) {
     if (!a->json) print_passes(assay_plan_rewrite(plan));
     for (size_t i = 0; i < layers->n_layers; i++) {
       if (a->json)
-        json_array_append_new(list, layer_json(plan, &layers->layers[i]));
+        list = assay_json_push(list, layer_json(plan, &layers->layers[i]));
       else
         print_layer(plan, &layers->layers[i]);
     }

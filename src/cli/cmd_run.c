@@ -199,19 +199,37 @@ static assay_status_t save(const args_t* a, const job_t* j) {
 }
 
 static int run_job(args_t* a, job_t* j) {
-  const char* mode = a->mode ? a->mode : a->precision || a->fused ? "plan" : "native";
+  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused;
+  const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
     return assay_cli_usage("run", "--mode is truth, native or plan, not '%s'", mode);
+  if (a->truth && strcmp(a->truth, "unquantized") != 0)
+    return assay_cli_usage("run", "--truth is unquantized, not '%s'", a->truth);
+  bool plan = strcmp(mode, "plan") == 0;
+  if (!plan && asks_plan)
+    return assay_cli_usage("run", "%s is for --mode plan, not %s",
+                           a->precision         ? "--precision"
+                           : a->layer_precision ? "--layer-precision"
+                           : a->accumulate      ? "--accumulate"
+                                                : "--fused",
+                           mode);
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   double start = now();
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
-  if (!st) st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->samples);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = strcmp(mode, "plan") == 0 ? open_plan(a, j)
-                                 : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
+  bool any = false;
+  for (size_t i = 0; i < j->model->graph->n_outputs; i++)
+    any |= wanted(a, j->model->graph->outputs[i]->name);
+  if (!any && a->outputs.n)
+    return assay_cli_usage("run", "no output matches '%s'; the model has '%s'%s", a->outputs.items[0],
+                           j->model->graph->n_outputs ? j->model->graph->outputs[0]->name : "",
+                           j->model->graph->n_outputs > 1 ? " and others" : "");
+  st = plan ? open_plan(a, j) : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->samples);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = assay_new_array(j->samples.n, sizeof *j->results, &j->results);
   double loaded = now();
   for (size_t k = 0; !st && k < j->samples.n; k++) {

@@ -26,6 +26,16 @@ int assay_cli_usage(const char* verb, const char* format, ...) {
   return ASSAY_EXIT_USAGE;
 }
 
+assay_status_t assay_cli_write_json(const char* path, const json_t* j) {
+  if (strcmp(path, "-") != 0) return assay_json_write(path, j, 1);
+  assay_str_t text = {0};
+  assay_json_print(j, 1, &text);
+  assay_status_t st = assay_str_status(&text);
+  if (!st) fputs(assay_str_get(&text), stdout);
+  assay_str_deinit(&text);
+  return st;
+}
+
 void assay_cli_progress(const char* what, double fraction) {
   enum { WIDTH = 30 };
   if (!isatty(STDERR_FILENO)) return;

@@ -29,7 +29,7 @@ typedef struct moments {
 typedef struct counts {
   assay_histogram_t errors, references;
   assay_histogram_t change;  // the histogram of the engine's values is references + change
-  uint64_t ulp[4][ASSAY_ULP_SLOTS], max_ulp;  // turn about: equal neighbours need not wait
+  uint64_t ulp[ASSAY_ULP_SLOTS], max_ulp;
 } counts_t;
 
 struct assay_error_stats {
@@ -300,9 +300,10 @@ static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   if (below[0] || below[1]) count_below(c, k, w, kl);
 }
 
-// Distances in steps of an IEEE-like format.
+// Slots of the distances in steps of an IEEE-like format (they are below 2^33); returns the
+// largest.
 ASSAY_WIDE static uint64_t make_ulps(const assay_codec_t* codec, const double* a, const double* b,
-                                     int64_t n, int64_t* out) {
+                                     int64_t n, uint64_t* slots) {
   const assay_codec_t c = *codec;
   int64_t max = 0;
 #pragma omp simd reduction(max : max)
@@ -311,33 +312,59 @@ ASSAY_WIDE static uint64_t make_ulps(const assay_codec_t* codec, const double* a
     x = assay_bits_of(a[i]) & ASSAY_SIGN ? -x : x;
     y = assay_bits_of(b[i]) & ASSAY_SIGN ? -y : y;
     int64_t d = x > y ? x - y : y - x;
-    out[i] = d;
     max = d > max ? d : max;
+    // The exponent of 2d - 1 as float64, which is made by putting it below 2^52.
+    double v = assay_of_bits(assay_bits_of(0x1p52) + (uint64_t)(2 * d - 1)) - 0x1p52;
+    uint64_t slot = (assay_bits_of(v) >> 52) - 1022;
+    slots[i] = d ? slot : 0;
   }
   return (uint64_t)max;
 }
 
-static void count_ulps(counts_t* c, const block_t* k, assay_format_t format) {
-  int64_t ulps[BLOCK];
+// The same for formats of other kinds.
+static uint64_t make_other_ulps(assay_format_t format, const block_t* k, uint64_t* slots) {
   uint64_t max = 0;
-  const assay_codec_t* codec = assay_codec(format);
-  if (codec) {
-    max = make_ulps(codec, k->a, k->b, k->n, ulps);
-  } else {
-    for (int64_t i = 0; i < k->n; i++) {
-      double a = assay_format_round(format, k->a[i], ASSAY_OVERFLOW_IEEE);
-      double b = assay_format_round(format, k->b[i], ASSAY_OVERFLOW_IEEE);
-      int64_t d = assay_format_ulp_distance(format, a, b);
-      ulps[i] = d < 0 ? INT64_MAX : d;  // a number against what the format has no number for
-      if ((uint64_t)ulps[i] > max) max = (uint64_t)ulps[i];
-    }
-  }
-  if (max > c->max_ulp) c->max_ulp = max;
   for (int64_t i = 0; i < k->n; i++) {
-    uint64_t d = (uint64_t)ulps[i];
-    unsigned slot = 64 - (unsigned)__builtin_clzll(2 * d - 1);
-    c->ulp[i & 3][slot & -(unsigned)(d != 0)]++;
+    double a = assay_format_round(format, k->a[i], ASSAY_OVERFLOW_IEEE);
+    double b = assay_format_round(format, k->b[i], ASSAY_OVERFLOW_IEEE);
+    int64_t distance = assay_format_ulp_distance(format, a, b);
+    // -1: a number against what the format has no number for.
+    uint64_t d = distance < 0 ? INT64_MAX : (uint64_t)distance;
+    slots[i] = d ? 64 - (unsigned)__builtin_clzll(2 * d - 1) : 0;
+    if (d > max) max = d;
   }
+  return max;
+}
+
+typedef uint8_t bytes_t __attribute__((vector_size(64)));
+
+// Distances fall into few slots: each is counted by comparing all, 64 at a time.
+ASSAY_WIDE static void count_slots(const uint64_t* slots, int64_t n, unsigned last, uint64_t* out) {
+  _Alignas(64) uint8_t narrow[BLOCK + 64];
+  memset(narrow, 0xff, sizeof narrow);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) narrow[i] = (uint8_t)slots[i];
+  for (unsigned slot = 0; slot <= last; slot++) {
+    bytes_t all = {0}, one, wanted = all + (uint8_t)slot;
+    for (int64_t i = 0; i < n; i += 64) {  // at most 16 times: lanes do not overflow
+      memcpy(&one, narrow + i, sizeof one);
+      all -= (bytes_t)(one == wanted);
+    }
+    uint8_t lanes[64];
+    memcpy(lanes, &all, sizeof lanes);
+    uint64_t sum = 0;
+    for (int i = 0; i < 64; i++) sum += lanes[i];
+    out[slot] += sum;
+  }
+}
+
+static void count_ulps(counts_t* c, const block_t* k, assay_format_t format) {
+  uint64_t slots[BLOCK];
+  const assay_codec_t* codec = assay_codec(format);
+  uint64_t max =
+      codec ? make_ulps(codec, k->a, k->b, k->n, slots) : make_other_ulps(format, k, slots);
+  if (max > c->max_ulp) c->max_ulp = max;
+  count_slots(slots, k->n, max ? 64 - (unsigned)__builtin_clzll(2 * max - 1) : 0, c->ulp);
 }
 
 // ---- chunks ---------------------------------------------------------------------------------
@@ -432,8 +459,7 @@ static void merge_counts(counts_t* c, const counts_t* from, int64_t offset) {
   assay_histogram_merge(&c->errors, &from->errors, offset);
   assay_histogram_merge(&c->change, &from->change, offset);
   assay_histogram_merge(&c->references, &from->references, offset);
-  for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
-    for (int turn = 0; turn < 4; turn++) c->ulp[turn][i] += from->ulp[turn][i];
+  for (int i = 0; i < ASSAY_ULP_SLOTS; i++) c->ulp[i] += from->ulp[i];
   if (from->max_ulp > c->max_ulp) c->max_ulp = from->max_ulp;
 }
 
@@ -604,8 +630,7 @@ assay_status_t assay_error_stats_summary(const assay_error_stats_t* s, assay_err
                 10 * (log10(ee / (double)m->compared) + m->ee.exponent * log10(2));
   if (!s->options.no_kl) r.kl = assay_histogram_kl(&c->references, &c->change);
   r.max_ulp = (int64_t)c->max_ulp;
-  for (int i = 0; i < ASSAY_ULP_SLOTS; i++)
-    for (int turn = 0; turn < 4; turn++) r.ulp[i] += (int64_t)c->ulp[turn][i];
+  for (int i = 0; i < ASSAY_ULP_SLOTS; i++) r.ulp[i] = (int64_t)c->ulp[i];
   *out = r;
   return NULL;
 }

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct assay_error_stats {
+typedef struct assay_error_sum {
   int64_t n;            // pairs seen
   int64_t finite;       // of them, both finite: what the sums are over
   int64_t nan, inf;     // of `got`

@@ -1,7 +1,6 @@
 #include "io/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -31,6 +30,45 @@ json_t* assay_json_number(double x) {
   return json_real(x);
 }
 
+// Bytes of the UTF-8 sequence at p; 0: not one. Source: Unicode 15, table 3-7.
+static size_t utf8_bytes(const unsigned char* p) {
+  size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+  for (size_t i = 1; i < n; i++)
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+      (p[0] == 0xf4 && p[1] > 0x8f))
+    return 0;
+  return n;
+}
+
+json_t* assay_json_text(const char* text) {
+  const char* end = text;
+  for (size_t n; *end && (n = utf8_bytes((const unsigned char*)end)) > 0; end += n) {
+  }
+  if (!*end) return json_string(text);
+  assay_str_t s = {0};
+  for (const char* p = text; *p;) {
+    size_t n = utf8_bytes((const unsigned char*)p);
+    assay_str_append_n(&s, n ? p : "\xef\xbf\xbd", n ? n : 3);
+    p += n ? n : 1;
+  }
+  json_t* j = s.failed ? NULL : json_string(assay_str_get(&s));
+  assay_str_deinit(&s);
+  return j;
+}
+
+json_t* assay_json_push(json_t* list, json_t* take_item) {
+  if (!json_array_append_new(list, take_item)) return list;
+  json_decref(list);
+  return NULL;
+}
+
+json_t* assay_json_put(json_t* object, const char* key, json_t* take_item) {
+  if (!json_object_set_new(object, key, take_item)) return object;
+  json_decref(object);
+  return NULL;
+}
+
 bool assay_json_get_number(const json_t* j, double* out) {
   if (json_is_number(j)) return *out = json_number_value(j), true;
   const char* s = json_string_value(j);
@@ -41,19 +79,30 @@ bool assay_json_get_number(const json_t* j, double* out) {
   return false;
 }
 
+static int append(const char* text, size_t n, void* user) {
+  assay_str_append_n(user, text, n);
+  return 0;
+}
+
+// Not json_dumps: without memory for a string's next piece (jansson 2.14) it leaves the piece out.
+void assay_json_print(const json_t* j, int indent, assay_str_t* out) {
+  size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | JSON_INDENT((size_t)indent);
+  if (json_dump_callback(j, append, out, flags)) out->failed = true;
+  assay_str_append(out, "\n");
+}
+
 assay_status_t assay_json_write(const char* path, const json_t* j, int indent) {
-  char* text = json_dumps(j, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) |
-                                 (indent > 0 ? JSON_INDENT((size_t)indent) : 0));
-  if (!text) return assay_status_no_memory();
+  assay_str_t text = {0};
   assay_writer_t* w = NULL;
-  assay_status_t st = assay_writer_open(path, &w);
-  if (!st) st = assay_writer_write(w, text, strlen(text));
-  if (!st) st = assay_writer_write(w, "\n", 1);
+  assay_json_print(j, indent, &text);
+  assay_status_t st = assay_str_status(&text);
+  if (!st) st = assay_writer_open(path, &w);
+  if (!st) st = assay_writer_write(w, assay_str_get(&text), text.len);
   if (!st) {
     st = assay_writer_commit(w);
     w = NULL;
   }
   assay_writer_abandon(w);
-  free(text);
+  assay_str_deinit(&text);
   return st;
 }

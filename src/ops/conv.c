@@ -310,6 +310,30 @@ static assay_status_t causal_eval(assay_eval_t* c) {
   return st;
 }
 
+// Source: com.microsoft CausalConvWithState 1, which is ai.onnx's and more.
+static bool causal_is_plain(const assay_node_t* n) {
+  return assay_attr_i64(n, "ndim", 1) == 1 && assay_attr_i64(n, "dilation", 1) == 1 &&
+         assay_attr_i64(n, "channels_last", 0) == 0 && assay_attr_i64(n, "state_window", 0) == 0;
+}
+
+static assay_status_t causal_ms_infer(assay_infer_t* c) {
+  if (causal_is_plain(c->node)) return causal_infer(c);
+  const assay_shape_t x = assay_infer_shape(c, 0);
+  ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &x));
+  return assay_infer_set(c, 1, ASSAY_TYPE_UNDEFINED, NULL);
+}
+
+static assay_status_t causal_ms_eval(assay_eval_t* c) {
+  if (causal_is_plain(c->node)) return causal_eval(c);
+  return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                          "ndim %lld, dilation %lld, channels_last %lld, state_window %lld: only 1, "
+                          "1, 0 and 0 are evaluated",
+                          (long long)assay_attr_i64(c->node, "ndim", 1),
+                          (long long)assay_attr_i64(c->node, "dilation", 1),
+                          (long long)assay_attr_i64(c->node, "channels_last", 0),
+                          (long long)assay_attr_i64(c->node, "state_window", 0));
+}
+
 static void causal_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (c->in[1]->rank == 3) out->flops = 2 * (double)c->in[0]->size * (double)c->in[1]->dims[2];
 }
@@ -317,6 +341,11 @@ static void causal_cost(const assay_eval_t* c, assay_cost_t* out) {
 const assay_op_t assay_ops_conv[] = {
     {.name = "Conv", .domain = "", .since = 1, .flags = ASSAY_OP_PACKED, .infer = conv_infer,
      .eval = conv_eval, .cost = conv_cost},
+    {.name = "CausalConvWithState", .domain = "com.microsoft", .since = 1,
+     .infer = causal_ms_infer, .eval = causal_ms_eval, .cost = causal_cost,
+     .schema = "input:T, weight:T, bias?:T, past_state?:T -> output:T, present_state:T "
+               "| activation:s=none, ndim:i=1, dilation:i=1, channels_last:i=0, state_window:i=0 "
+               "| T=float float16 bfloat16"},
     {.name = "CausalConvWithState", .domain = "", .since = 27, .infer = causal_infer,
      .eval = causal_eval, .cost = causal_cost},
     {.name = "FusedConv", .domain = "com.microsoft", .since = 1, .flags = ASSAY_OP_PACKED,

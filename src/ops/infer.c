@@ -462,6 +462,21 @@ static assay_status_t type_input(assay_model_t* m, assay_value_t* v) {
   return open ? assay_valtype_tensor(m, t->elem, t->rank, dims, &v->type) : NULL;
 }
 
+// A shape that is known and cannot be: nothing needs to run to see that.
+static assay_status_t check_size(const assay_node_t* n, const assay_value_t* v) {
+  const assay_valtype_t* t = v->type;
+  int64_t size = 1, bytes;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return NULL;
+  int64_t dims[ASSAY_MAX_RANK];
+  for (int i = 0; i < t->rank; i++)
+    if (!assay_dim_value(t->dims[i], &dims[i])) return NULL;
+  if (assay_dims_size(t->rank, dims, &size) &&
+      (t->elem == ASSAY_TYPE_STRING || assay_type_packed_bytes(t->elem, size, &bytes)))
+    return NULL;
+  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT, "output '%s' is %s: more elements than any machine holds",
+                          v->name, ASSAY_VALTYPE_TEXT(t));
+}
+
 static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n) {
   assay_infer_t c = {.model = d->model, .graph = g, .node = n, .dims = d->model->dims,
                      .infer_graph = infer_subgraph, .driver = d};
@@ -480,6 +495,8 @@ static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n)
   ASSAY_TRY(n->op && n->op->infer ? n->op->infer(&c) : infer_types_only(&c));
   for (size_t i = 0; i < n->n_outputs; i++)
     if (n->outputs[i] && !n->outputs[i]->type) n->outputs[i]->type = n->outputs[i]->declared;
+  for (size_t i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i]) ASSAY_TRY(check_size(n, n->outputs[i]));
   ASSAY_TRY(fold(d, &c));
   return assay_dims_status(d->model->dims);
 }

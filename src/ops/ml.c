@@ -299,14 +299,18 @@ static assay_status_t zip_eval(assay_eval_t* c) {
   return st;
 }
 
-static assay_status_t want_map(const assay_eval_t* c, const assay_tensor_t** keys,
-                               const assay_tensor_t** values) {
+// A map's keys and values, canonical; one reference to each goes to the caller.
+static assay_status_t take_map(const assay_eval_t* c, assay_tensor_t** keys, assay_tensor_t** values) {
   const assay_tensor_t* m = c->in[0];
   if (m->kind != ASSAY_KIND_MAP || m->n_items != 2 || m->items[0]->size != m->items[1]->size ||
-      m->items[1]->store == ASSAY_STORE_PACKED || m->items[0]->store == ASSAY_STORE_PACKED)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input 0 is not a map");
-  *keys = m->items[0];
-  *values = m->items[1];
+      m->items[0]->kind != ASSAY_KIND_TENSOR || m->items[1]->kind != ASSAY_KIND_TENSOR)
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input 0 is not a map of keys to scalars");
+  assay_tensor_t* k = NULL;
+  ASSAY_TRY(assay_tensor_widen(m->items[0], &k));
+  assay_status_t st = assay_tensor_widen(m->items[1], values);
+  if (st) return assay_tensor_release(k), st;
+  *keys = k;
   return NULL;
 }
 
@@ -390,14 +394,12 @@ static int compare_keys(const void* a, const void* b, void* keys) {
   return x < y ? -1 : x > y;
 }
 
-// ai.onnx.ml CastMap-1.
-static assay_status_t cast_map_eval(assay_eval_t* c) {
-  const assay_tensor_t *keys = NULL, *values = NULL;
+static assay_status_t cast_map(assay_eval_t* c, const assay_tensor_t* keys,
+                               const assay_tensor_t* values) {
   assay_type_t type = ASSAY_TYPE_UNDEFINED;
   bool sparse = false;
   int64_t length = 0, *order = NULL;
   assay_tensor_t* y = NULL;
-  ASSAY_TRY(want_map(c, &keys, &values));
   ASSAY_TRY(cast_to(c->node, &type));
   ASSAY_TRY(cast_form(c->node, &sparse, &length));
   if (keys->store != ASSAY_STORE_I64)
@@ -421,6 +423,16 @@ static assay_status_t cast_map_eval(assay_eval_t* c) {
   return st;
 }
 
+// ai.onnx.ml CastMap-1.
+static assay_status_t cast_map_eval(assay_eval_t* c) {
+  assay_tensor_t *keys = NULL, *values = NULL;
+  ASSAY_TRY(take_map(c, &keys, &values));
+  assay_status_t st = cast_map(c, keys, values);
+  assay_tensor_release(keys);
+  assay_tensor_release(values);
+  return st;
+}
+
 static assay_status_t dict_infer(assay_infer_t* c) {
   assay_ml_labels_t vocabulary;
   assay_shape_t y = {.known = true, .rank = 1};
@@ -435,12 +447,10 @@ static bool same_string(assay_string_t a, assay_string_t b) {
   return a.len == b.len && (!a.len || memcmp(a.text, b.text, a.len) == 0);
 }
 
-// ai.onnx.ml DictVectorizer-1.
-static assay_status_t dict_eval(assay_eval_t* c) {
-  const assay_tensor_t *keys = NULL, *values = NULL;
+static assay_status_t vectorize(assay_eval_t* c, const assay_tensor_t* keys,
+                                const assay_tensor_t* values) {
   assay_ml_labels_t v;
   assay_tensor_t* y = NULL;
-  ASSAY_TRY(want_map(c, &keys, &values));
   ASSAY_TRY(assay_ml_labels(c->node, "int64_vocabulary", "string_vocabulary", &v));
   if ((keys->store == ASSAY_STORE_STR) != (v.strings != NULL))
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "the map's keys are %s, the vocabulary's are not",
@@ -458,6 +468,16 @@ static assay_status_t dict_eval(assay_eval_t* c) {
     ASSAY_TRY(assay_copy_elems(values, k, y, at, 1));
   }
   return NULL;
+}
+
+// ai.onnx.ml DictVectorizer-1.
+static assay_status_t dict_eval(assay_eval_t* c) {
+  assay_tensor_t *keys = NULL, *values = NULL;
+  ASSAY_TRY(take_map(c, &keys, &values));
+  assay_status_t st = vectorize(c, keys, values);
+  assay_tensor_release(keys);
+  assay_tensor_release(values);
+  return st;
 }
 
 #define ML(operator) .domain = "ai.onnx.ml", .name = operator, .since = 1

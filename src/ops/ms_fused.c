@@ -1,3 +1,286 @@
-#include "ops/families.h"
+// com.microsoft's activations with what is fused to them: Gelu FastGelu BiasGelu QuickGelu
+// BiasSplitGelu BiasAdd GemmFastGelu, and GemmaRotaryEmbedding.
+// Source: schemas of onnxruntime 1.31 (com.microsoft, version 1).
+#include <math.h>
 
-const assay_op_t assay_ops_ms_fused[] = {{0}};
+#include "ops/activation.h"
+#include "ops/families.h"
+#include "ops/matmul.h"
+#include "ops/pointwise.h"
+
+// ---- an activation of x + bias ----------------------------------------------------------------
+
+typedef struct fused {
+  const assay_eval_t* c;
+  const double *x, *bias, *skip;  // bias and skip: NULL if there is none
+  double* y;
+  double alpha;
+  double (*f)(double x, double alpha);  // NULL: the sum itself
+} fused_t;
+
+static double gelu(double x, double alpha) {
+  (void)alpha;
+  return assay_gelu(x);
+}
+// 0.797885 and 0.035677 are sqrt(2/pi) and 0.044715 sqrt(2/pi), rounded for the text.
+static double gelu_tanh(double x, double alpha) {
+  (void)alpha;
+  return assay_gelu_tanh(x);
+}
+
+// Operands: 0 the result, 1 x, 2 the bias, 3 the skip.
+static void fused_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
+  const fused_t* p = user;
+  for (int64_t i = 0; i < n; i++) {
+    double v = p->x[at[1] + i * step[1]];
+    if (p->bias) v = assay_acc(p->c, v + p->bias[at[2] + i * step[2]]);
+    if (p->skip) v = assay_acc(p->c, v + p->skip[at[3] + i * step[3]]);
+    p->y[at[0] + i] = p->f ? assay_acc(p->c, p->f(v, p->alpha)) : v;
+  }
+}
+
+// The bias is one number for each index of the last dimension, or one for all.
+static assay_status_t check_bias(const assay_eval_t* c, const assay_tensor_t* bias, int rank,
+                                 const int64_t* dims) {
+  const int64_t last = rank > 0 ? dims[rank - 1] : 1;
+  if (rank > 0 && bias->rank == 1 && (bias->dims[0] == last || bias->dims[0] == 1)) return NULL;
+  char text[512];
+  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                          "bias has shape %s beside %s; expected [%lld], the last dimension",
+                          ASSAY_DIMS_TEXT(bias), assay_dims_text(rank, dims, text, sizeof text),
+                          (long long)last);
+}
+
+static assay_status_t run_fused(assay_eval_t* c, size_t bias, double (*f)(double, double),
+                                double alpha) {
+  const assay_tensor_t* x = c->in[0];
+  const assay_tensor_t* b = assay_eval_has(c, bias) ? c->in[bias] : NULL;
+  if (b) ASSAY_TRY(check_bias(c, b, x->rank, x->dims));
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
+  const fused_t p = {.c = c, .x = assay_f64(x), .bias = b ? assay_f64(b) : NULL,
+                     .y = assay_f64(y), .alpha = alpha, .f = f};
+  assay_nest_t nest;
+  assay_nest_init(&nest, x->rank, x->dims);
+  assay_nest_add_tensor(&nest, y);
+  assay_nest_add_tensor(&nest, x);
+  if (b) assay_nest_add_tensor(&nest, b);
+  assay_nest_run(&nest, 20, fused_span, &p);
+  return NULL;
+}
+
+enum { NO_BIAS = 99 };
+
+static assay_status_t gelu_eval(assay_eval_t* c) { return run_fused(c, NO_BIAS, gelu, 0); }
+static assay_status_t fast_gelu_eval(assay_eval_t* c) { return run_fused(c, 1, gelu_tanh, 0); }
+static assay_status_t bias_gelu_eval(assay_eval_t* c) { return run_fused(c, 1, gelu, 0); }
+static assay_status_t quick_gelu_eval(assay_eval_t* c) {
+  return run_fused(c, NO_BIAS, assay_swish, assay_attr_f64(c->node, "alpha", 1.702));
+}
+
+static assay_status_t bias_add_eval(assay_eval_t* c) {
+  const assay_tensor_t *x = c->in[0], *skip = c->in[2];
+  ASSAY_TRY(check_bias(c, c->in[1], x->rank, x->dims));
+  if (skip->rank != x->rank ||
+      memcmp(skip->dims, x->dims, (size_t)x->rank * sizeof *x->dims) != 0) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "skip has shape %s; expected that of X, %s", ASSAY_DIMS_TEXT(skip),
+                            ASSAY_DIMS_TEXT(x));
+  }
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
+  const fused_t p = {.c = c, .x = assay_f64(x), .bias = assay_f64(c->in[1]),
+                     .skip = assay_f64(skip), .y = assay_f64(y)};
+  assay_nest_t nest;
+  assay_nest_init(&nest, x->rank, x->dims);
+  assay_nest_add_tensor(&nest, y);
+  assay_nest_add_tensor(&nest, x);
+  assay_nest_add_tensor(&nest, c->in[1]);
+  assay_nest_add_tensor(&nest, skip);
+  assay_nest_run(&nest, 2, fused_span, &p);
+  return NULL;
+}
+
+// Fails where the bias is known not to fit the last dimension of x.
+static assay_status_t bias_check(const assay_infer_t* c, const assay_shape_t* x, size_t bias) {
+  if (!assay_infer_has(c, bias)) return NULL;
+  ASSAY_TRY(assay_infer_want_rank(c, bias, 1, 1));
+  const assay_shape_t b = assay_infer_shape(c, bias);
+  int64_t n = 0;
+  if (!x->known || !b.known || x->rank == 0) return NULL;
+  if (assay_dim_value(b.dims[0], &n) && n == 1) return NULL;
+  if (!assay_dim_differ(b.dims[0], x->dims[x->rank - 1])) return NULL;
+  char tb[128], tx[128];
+  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                          "bias has %s elements, the last dimension is %s; expected the same",
+                          assay_dim_text(b.dims[0], tb, sizeof tb),
+                          assay_dim_text(x->dims[x->rank - 1], tx, sizeof tx));
+}
+
+static assay_status_t biased_infer(assay_infer_t* c) {
+  const assay_shape_t x = assay_infer_shape(c, 0);
+  ASSAY_TRY(bias_check(c, &x, 1));
+  return assay_infer_same(c);
+}
+
+// ---- BiasSplitGelu ----------------------------------------------------------------------------
+
+// Source: com.microsoft BiasSplitGelu 1: left * gelu(right) of the halves of x + bias.
+static assay_status_t split_gelu_eval(assay_eval_t* c) {
+  const assay_tensor_t *x = c->in[0], *b = c->in[1];
+  if (x->rank < 1 || x->dims[x->rank - 1] % 2 != 0 || b->rank != 1 ||
+      b->dims[0] != x->dims[x->rank - 1]) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "X has shape %s, bias %s; expected [N, S, D] with an even D, and [D]",
+                            ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(b));
+  }
+  int64_t dims[ASSAY_MAX_RANK];
+  memcpy(dims, x->dims, sizeof dims);
+  const int64_t half = dims[x->rank - 1] /= 2;
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, dims, &y));
+  const int64_t rows = half > 0 ? y->size / half : 0;
+#pragma omp parallel for schedule(static) if (rows > 1 && y->size > 5000)
+  for (int64_t i = 0; i < rows; i++) {
+    const double *from = assay_f64(x) + i * 2 * half, *bias = assay_f64(b);
+    double* to = assay_f64(y) + i * half;
+    for (int64_t j = 0; j < half; j++) {
+      const double left = assay_acc(c, from[j] + bias[j]);
+      const double right = assay_acc(c, from[j + half] + bias[j + half]);
+      to[j] = assay_acc(c, left * assay_acc(c, assay_gelu(right)));
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t split_gelu_infer(assay_infer_t* c) {
+  assay_shape_t x = assay_infer_shape(c, 0);
+  if (x.known && x.rank == 0) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "X is a scalar; expected [N, S, D]");
+  }
+  ASSAY_TRY(bias_check(c, &x, 1));
+  if (x.known) {
+    x.dims[x.rank - 1] =
+        assay_dim_floordiv(c->dims, x.dims[x.rank - 1], assay_dim_const(c->dims, 2));
+  }
+  return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &x);
+}
+
+// ---- GemmFastGelu -----------------------------------------------------------------------------
+
+// Source: com.microsoft GemmFastGelu 1: FastGelu(X W, bias).
+static assay_status_t gemm_gelu_eval(assay_eval_t* c) {
+  const assay_tensor_t* b = assay_eval_has(c, 2) ? c->in[2] : NULL;
+  const assay_matmul_form_t plain = {0};
+  assay_matmul_t p;
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_matmul_init(c, c->in[0], plain, c->in[1], plain, &p));
+  assay_status_t st = NULL;
+  if (b) st = check_bias(c, b, p.rank, p.dims);
+  if (!st) {
+    st = assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[0]->type), p.rank, p.dims, &y);
+  }
+  if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
+  assay_matmul_deinit(&p);
+  if (st) return st;
+  const fused_t f = {.c = c, .x = assay_f64(y), .bias = b ? assay_f64(b) : NULL,
+                     .y = assay_f64(y), .f = gelu_tanh};
+  assay_nest_t nest;
+  assay_nest_init(&nest, y->rank, y->dims);
+  assay_nest_add_tensor(&nest, y);
+  assay_nest_add_tensor(&nest, y);
+  if (b) assay_nest_add_tensor(&nest, b);
+  assay_nest_run(&nest, 20, fused_span, &f);
+  return NULL;
+}
+
+static assay_status_t gemm_gelu_infer(assay_infer_t* c) {
+  const assay_matmul_form_t plain = {0};
+  assay_shape_t y = {0};
+  ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
+  ASSAY_TRY(bias_check(c, &y, 2));
+  return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
+}
+
+static void gemm_gelu_cost(const assay_eval_t* c, assay_cost_t* out) {
+  const assay_matmul_form_t plain = {0};
+  assay_matmul_cost(c, 0, plain, 1, plain, out);
+}
+
+// ---- GemmaRotaryEmbedding ---------------------------------------------------------------------
+
+// The products are in half precision: sine and cosine are cast to it in all modes but truth.
+static double gemma_cast(const assay_eval_t* c, double x) {
+  return c->mode == ASSAY_MODE_TRUTH ? x
+                                     : assay_format_round(assay_type_format(ASSAY_TYPE_FLOAT16), x,
+                                                          ASSAY_OVERFLOW_IEEE);
+}
+
+// Source: com.microsoft GemmaRotaryEmbedding 1: q cos(emb) + q_rot sin(emb), the same for k; emb
+// is repeated for each head.
+static assay_status_t gemma_eval(assay_eval_t* c) {
+  const assay_tensor_t* emb = c->in[0];
+  for (size_t i = 1; i < 5; i++) {
+    const assay_tensor_t* t = c->in[i];
+    if (emb->rank == 3 && t->rank == 4 && t->dims[0] == emb->dims[0] &&
+        t->dims[2] == emb->dims[1] && t->dims[3] == emb->dims[2] &&
+        t->dims[1] == c->in[i < 3 ? 1 : 3]->dims[1]) {
+      continue;
+    }
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input %zu has shape %s, emb %s; expected [batch, heads, length, size] "
+                            "and [batch, length, size]",
+                            i, ASSAY_DIMS_TEXT(t), ASSAY_DIMS_TEXT(emb));
+  }
+  const int64_t plane = emb->dims[1] * emb->dims[2];
+  for (size_t o = 0; o < 2; o++) {
+    const assay_tensor_t *x = c->in[1 + 2 * o], *r = c->in[2 + 2 * o];
+    assay_tensor_t* y = NULL;
+    ASSAY_TRY(assay_eval_output(c, o, x->type, 4, x->dims, &y));
+    const int64_t heads = x->dims[1], jobs = x->dims[0] * heads;
+#pragma omp parallel for schedule(static) if (jobs > 1 && y->size > 5000)
+    for (int64_t i = 0; i < jobs; i++) {
+      const double* e = assay_f64(emb) + i / heads * plane;
+      for (int64_t j = 0, at = i * plane; j < plane; j++, at++) {
+        const double a = assay_acc(c, assay_f64(x)[at] * gemma_cast(c, cos(e[j])));
+        const double b = assay_acc(c, assay_f64(r)[at] * gemma_cast(c, sin(e[j])));
+        assay_f64(y)[at] = assay_acc(c, a + b);
+      }
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t gemma_infer(assay_infer_t* c) {
+  ASSAY_TRY(assay_infer_want_rank(c, 0, 3, 3));
+  for (size_t i = 1; i < 5; i++) ASSAY_TRY(assay_infer_want_rank(c, i, 4, 4));
+  const assay_shape_t q = assay_infer_shape(c, 1), k = assay_infer_shape(c, 3);
+  ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &q));
+  return assay_infer_set(c, 1, ASSAY_TYPE_UNDEFINED, &k);
+}
+
+// ---- table ------------------------------------------------------------------------------------
+
+#define MS(NAME, INFER, EVAL)                                                    \
+  .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER, .eval = EVAL
+
+const assay_op_t assay_ops_ms_fused[] = {
+    {MS("Gelu", assay_infer_same, gelu_eval), .flags = ASSAY_OP_POINTWISE,
+     .cost = assay_pointwise_cost, .schema = "X:T -> Y:T | | T=FLOAT"},
+    {MS("FastGelu", biased_infer, fast_gelu_eval), .flags = ASSAY_OP_POINTWISE,
+     .cost = assay_pointwise_cost, .schema = "X:T, bias?:T -> Y:T | | T=FLOAT"},
+    {MS("BiasGelu", biased_infer, bias_gelu_eval), .flags = ASSAY_OP_POINTWISE,
+     .cost = assay_pointwise_cost, .schema = "A:T, B:T -> C:T | | T=FLOAT"},
+    {MS("QuickGelu", assay_infer_same, quick_gelu_eval), .flags = ASSAY_OP_POINTWISE,
+     .cost = assay_pointwise_cost, .schema = "X:T -> Y:T | alpha:f=1.702 | T=FLOAT"},
+    {MS("BiasAdd", biased_infer, bias_add_eval), .flags = ASSAY_OP_POINTWISE,
+     .cost = assay_pointwise_cost,
+     .schema = "X:T, bias:T, skip:T -> Y:T | | T=float16 float"},
+    {MS("BiasSplitGelu", split_gelu_infer, split_gelu_eval), .cost = assay_pointwise_cost,
+     .schema = "X:T, bias:T -> Y:T | | T=float16 float"},
+    {MS("GemmFastGelu", gemm_gelu_infer, gemm_gelu_eval), .flags = ASSAY_OP_CONTRACTS,
+     .cost = gemm_gelu_cost, .schema = "X:T, W:T, bias?:T -> Y:T | | T=float float16 bfloat16"},
+    {MS("GemmaRotaryEmbedding", gemma_infer, gemma_eval), .cost = assay_pointwise_cost,
+     .schema = "emb:U, q:T, q_rot:T, k:T, k_rot:T -> output1:T, output2:T | | T=float16; U=float"},
+    {0},
+};

@@ -245,7 +245,7 @@ static assay_status_t concat_shape(assay_eval_t* c, const assay_tensor_t* s, boo
   return NULL;
 }
 
-// ai.onnx ConcatFromSequence-11.
+// ai.onnx ConcatFromSequence-11. Items of a sequence from a file may still be packed.
 static assay_status_t concat_eval(assay_eval_t* c) {
   const assay_tensor_t* s = NULL;
   assay_tensor_t* y = NULL;
@@ -261,9 +261,14 @@ static assay_status_t concat_eval(assay_eval_t* c) {
   int64_t outer = assay_dims_product(dims, 0, axis);
   int64_t row = assay_dims_product(dims, axis, rank), at = 0;
   for (int64_t k = 0; k < s->n_items && y->size; k++) {
-    int64_t part = s->items[k]->size / outer;
-    for (int64_t o = 0; o < outer; o++)
-      ASSAY_TRY(assay_copy_elems(s->items[k], o * part, y, o * row + at, part));
+    assay_tensor_t* item = NULL;
+    ASSAY_TRY(assay_tensor_widen(s->items[k], &item));
+    int64_t part = item->size / outer;
+    assay_status_t st = NULL;
+    for (int64_t o = 0; !st && o < outer; o++)
+      st = assay_copy_elems(item, o * part, y, o * row + at, part);
+    assay_tensor_release(item);
+    if (st) return st;
     at += part;
   }
   return NULL;

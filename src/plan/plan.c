@@ -171,7 +171,7 @@ static assay_status_t check_rules(const assay_plan_t* plan, const assay_precisio
   for (size_t r = 0; r < p->n_rules; r++) {
     if (used[r]) continue;
     const char* near = nearest_label(plan->model, p->rules[r].pattern);
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+    return ASSAY_ERROR(ASSAY_NOT_FOUND,
                        "the pattern '%s' matches no node and no output of a node%s%s%s",
                        p->rules[r].pattern, near ? "; the nearest name is '" : "",
                        near ? near : "", near ? "'" : "");

@@ -38,8 +38,7 @@ typedef struct assay_plan_options {
 // Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The plan holds a
 // reference to the model. Rules know nodes and outputs by their names in this model, also where the passes have made others of
 // them; where the rules ask for several formats within a layer, it falls apart into its nodes. options NULL: not fused.
-// Errors: INVALID_ARGUMENT for a rule that matches nothing (with the nearest name), or a format that a layer
-// cannot be in; NOT_FOUND for a pass that there is not.
+// Errors: NOT_FOUND for a rule that matches nothing (with the nearest name), or a pass that there is not.
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
                                  const assay_plan_options_t* options, uint64_t seed,
                                  assay_plan_t** out) ASSAY_MUST_USE;

@@ -30,28 +30,27 @@ static json_t* output(const assay_output_check_t* o) {
   bool f = o->is_float && e->n;
   const char* verdict = o->faithful ? "faithful" : "unfaithful";
   json_t* j = json_pack(
-      "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", o->value->name, "verdict", verdict,
+      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name), "verdict", verdict,
       "max_abs", number_or_null(f, e, e->max_abs), "max_rel", number_or_null(f, e, e->max_rel), "rms",
       number_or_null(f, e, assay_error_sum_rms(e)), "cosine",
       number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
       number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
       (json_int_t)e->inf);
-  if (!j) return NULL;
-  json_object_set_new(j, "differing", json_integer((json_int_t)o->differing));
-  json_object_set_new(j, "truth_against_golden", sums(&o->golden, o->has_golden));
-  json_object_set_new(j, "engine_against_golden", sums(&o->engine_golden, o->has_golden));
+  j = assay_json_put(j, "differing", json_integer((json_int_t)o->differing));
+  j = assay_json_put(j, "truth_against_golden", sums(&o->golden, o->has_golden));
+  j = assay_json_put(j, "engine_against_golden", sums(&o->engine_golden, o->has_golden));
   return j;
 }
 
 static json_t* outputs(const assay_output_check_t* o, size_t n) {
   json_t* list = json_array();
-  for (size_t i = 0; o && i < n; i++) json_array_append_new(list, output(&o[i]));
+  for (size_t i = 0; o && i < n; i++) list = assay_json_push(list, output(&o[i]));
   return list;
 }
 
 static json_t* labels(const assay_node_t* const* nodes, size_t n) {
   json_t* list = json_array();
-  for (size_t i = 0; i < n; i++) json_array_append_new(list, json_string(nodes[i]->label));
+  for (size_t i = 0; i < n; i++) list = assay_json_push(list, assay_json_text(nodes[i]->label));
   return list;
 }
 
@@ -61,34 +60,38 @@ static json_t* layer_nodes(const assay_plan_t* plan, const assay_layer_account_t
   const assay_node_t* const* nodes = a->layer ? a->layer->nodes : &a->node;
   for (size_t k = 0; k < (a->layer ? a->layer->n_nodes : 1); k++) {
     assay_origins_t o = assay_plan_origins(plan, &nodes[k]);
-    for (size_t i = 0; i < o.n; i++) json_array_append_new(list, json_string(o.nodes[i]->label));
+    for (size_t i = 0; i < o.n; i++) list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
   }
   return list;
 }
 
 // "Conv", or "Conv+Add+Relu".
 static json_t* layer_op(const assay_layer_account_t* a) {
-  if (!a->layer || a->layer->n_nodes == 1) return json_string(a->node->op_type);
+  if (!a->layer || a->layer->n_nodes == 1) return assay_json_text(a->node->op_type);
   assay_str_t s = {0};
   for (size_t k = 0; k < a->layer->n_nodes; k++)
     assay_str_printf(&s, "%s%s", k ? "+" : "", a->layer->nodes[k]->op_type);
-  json_t* j = json_string(assay_str_get(&s));
+  json_t* j = s.failed ? NULL : assay_json_text(assay_str_get(&s));
   assay_str_deinit(&s);
   return j;
 }
 
 static json_t* at_risk(const assay_layer_account_t* a) {
   if (!a->at_risk_value) return json_null();
-  return json_pack("{s:I, s:o, s:s}", "count", (json_int_t)a->at_risk, "max",
-                   assay_json_number(a->at_risk_max), "value", a->at_risk_value->name);
+  return json_pack("{s:I, s:o, s:o}", "count", (json_int_t)a->at_risk, "max",
+                   assay_json_number(a->at_risk_max), "value", assay_json_text(a->at_risk_value->name));
 }
 
 static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
   double value = u->account->truth_max > u->account->local_max ? u->account->truth_max
                                                                : u->account->local_max;
-  return json_pack("{s:o, s:o, s:o, s:s, s:s, s:n, s:b}", "nodes", layer_nodes(plan, u->account), "op",
-                   layer_op(u->account), "value", assay_json_number(value), "verdict", assay_verdict_name(u->verdict),
-                   "why", u->why, "share", "born", u->born);
+  return json_pack("{s:o, s:o, s:o, s:s, s:o, s:n, s:b}", "nodes", layer_nodes(plan, u->account), "op",
+                   layer_op(u->account), "value", assay_json_number(value), "verdict",
+                   assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share", "born", u->born);
+}
+
+static json_t* text(const assay_str_t* s) {
+  return s->failed ? NULL : assay_json_text(assay_str_get(s));
 }
 
 static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
@@ -98,10 +101,10 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   assay_report_layer_precision(f, &precision);
   assay_report_trtexec(f, &trtexec);
   json_t* files = json_array();
-  for (size_t i = 0; i < n->n_files; i++) json_array_append_new(files, json_string(n->files[i]));
-  json_t* j = json_pack("{s:s, s:o, s:s, s:s, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
-                        labels(f->nodes, f->n_nodes), "layer_precision", assay_str_get(&precision),
-                        "trtexec", assay_str_get(&trtexec), "verified", "verdict",
+  for (size_t i = 0; i < n->n_files; i++) files = assay_json_push(files, assay_json_text(n->files[i]));
+  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
+                        labels(f->nodes, f->n_nodes), "layer_precision", text(&precision),
+                        "trtexec", text(&trtexec), "verified", "verdict",
                         f->verified ? "faithful" : "unfaithful", "outputs",
                         outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
   assay_str_deinit(&precision);
@@ -111,48 +114,50 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
 
 static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
-  json_t* j = json_pack("{s:s, s:o, s:s?, s:o, s:o, s:s}", "name",
-                        a->layer ? a->layer->name : a->node->label, "nodes", layer_nodes(plan, a), "format", format, "own", sums(&a->own, true),
+  json_t* j = json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name",
+                        assay_json_text(a->layer ? a->layer->name : a->node->label), "nodes",
+                        layer_nodes(plan, a), "format", format, "own", sums(&a->own, true),
                         "inherited", sums(&a->inherited, true), "verdict",
                         assay_verdict_name(a->verdict));
-  if (!j) return NULL;
-  json_object_set_new(j, "op", layer_op(a));
-  json_object_set_new(j, "runs", json_integer((json_int_t)a->runs));
-  json_object_set_new(j, "truth_max", assay_json_number(a->truth_max));
-  json_object_set_new(j, "overflowed", json_integer((json_int_t)a->overflowed));
-  json_object_set_new(j, "underflowed", json_integer((json_int_t)a->underflowed));
-  json_object_set_new(j, "born_nan", json_integer((json_int_t)a->born_nan));
-  json_object_set_new(j, "flipped", json_integer((json_int_t)a->flipped));
-  json_object_set_new(j, "at_risk", at_risk(a));
+  j = assay_json_put(j, "op", layer_op(a));
+  j = assay_json_put(j, "runs", json_integer((json_int_t)a->runs));
+  j = assay_json_put(j, "truth_max", assay_json_number(a->truth_max));
+  j = assay_json_put(j, "overflowed", json_integer((json_int_t)a->overflowed));
+  j = assay_json_put(j, "underflowed", json_integer((json_int_t)a->underflowed));
+  j = assay_json_put(j, "born_nan", json_integer((json_int_t)a->born_nan));
+  j = assay_json_put(j, "flipped", json_integer((json_int_t)a->flipped));
+  j = assay_json_put(j, "at_risk", at_risk(a));
   return j;
 }
 
 // What the passes did to truth, and what they made that the format cannot hold.
 static json_t* rewriting(const assay_check_t* c) {
   const assay_made_constant_t* first = c->first_folded_out_of_range;
-  return json_pack("{s:o, s:I, s:i, s:i, s:s?}", "truth_moved", assay_json_number(c->rewriting),
+  return json_pack("{s:o, s:I, s:i, s:i, s:o}", "truth_moved", assay_json_number(c->rewriting),
                    "mismatched", (json_int_t)c->rewriting_mismatched, "constants_made",
                    (int)assay_plan_rewrite(c->plan)->n_made, "constants_out_of_range",
-                   (int)c->folded_out_of_range, "first_out_of_range", first ? first->value->name : NULL);
+                   (int)c->folded_out_of_range, "first_out_of_range",
+                   first ? assay_json_text(first->value->name) : json_null());
 }
 
 assay_status_t assay_report_json(const assay_check_t* c, const assay_report_names_t* n,
                                  json_t** out) {
   json_t *culprits = json_array(), *layers = json_array();
   for (size_t i = 0; i < c->n_culprits; i++)
-    json_array_append_new(culprits, culprit(c->plan, &c->culprits[i]));
+    culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
-    json_array_append_new(layers, layer(c->plan, assay_account_layer(c->account, i)));
-  json_t* j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
-                        "assay.check/1", "model", n->model, "precision", n->precision, "target",
+    layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
+  json_t* j = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
+                        "assay.check/1", "model", assay_json_text(n->model), "precision",
+                        assay_json_text(n->precision), "target",
                         n->target, "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
                         assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);
-  if (!j) return assay_status_no_memory();
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
-  json_object_set_new(j, "fused", json_boolean(r != NULL));
-  json_object_set_new(j, "rewriting", r ? rewriting(c) : json_null());
+  j = assay_json_put(j, "fused", json_boolean(r != NULL));
+  j = assay_json_put(j, "rewriting", r ? rewriting(c) : json_null());
+  if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;
 }

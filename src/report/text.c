@@ -46,6 +46,8 @@ static void output_line(const assay_output_check_t* o, assay_str_t* out) {
   } else if (e->mismatched) {
     assay_str_printf(out, " has other NaN and Inf than truth in %s of %s places",
                      GROUPED(e->mismatched), GROUPED(e->n));
+  } else if (!e->finite) {
+    assay_str_append(out, " is not finite, as truth has it");
   } else {
     decibels(out, ": SNR", assay_error_sum_snr_db(e));
     assay_str_printf(out, ", max abs %.3g, cosine %.6f", e->max_abs, assay_error_sum_cosine(e));
@@ -158,7 +160,7 @@ static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
 static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   const assay_fix_t* f = &c->fix;
   if (!c->has_fix || !f->n_nodes) {
-    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION)
+    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix)
       assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
     return;
   }

@@ -111,12 +111,17 @@ static assay_status_t create(assay_type_t type, int rank, const int64_t* dims, b
   t->store = assay_type_store(type);
   size_t elem = assay_store_elem_bytes(t->store);
   int64_t bytes = 0;
-  if (assay_mul_i64(t->size, (int64_t)elem, &bytes))
-    t->data = zero || t->store == ASSAY_STORE_STR ? assay_calloc((size_t)t->size, elem)
-                                                  : assay_malloc((size_t)bytes);
+  if (!assay_mul_i64(t->size, (int64_t)elem, &bytes)) {
+    assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                                    "shape %s has more elements than any machine holds", ASSAY_DIMS_TEXT(t));
+    assay_free(t);
+    return st;
+  }
+  t->data = zero || t->store == ASSAY_STORE_STR ? assay_calloc((size_t)t->size, elem)
+                                                : assay_malloc((size_t)bytes);
   if (!t->data) {
     assay_status_t st = ASSAY_ERROR(
-        ASSAY_NO_MEMORY, "no memory for a tensor %s[%s] of %lld elements", assay_type_name(type),
+        ASSAY_NO_MEMORY, "no memory for a tensor %s%s of %lld elements", assay_type_name(type),
         ASSAY_DIMS_TEXT(t), (long long)t->size);
     assay_free(t);
     return st;

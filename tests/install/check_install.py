@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs a build into a folder, moves that folder, and uses what is in it as others would.
 
-    check_install.py BUILD CMAKE CC
+    check_install.py BUILD CMAKE CC MODELS
 
 The program and the libraries run from the new place; libassay exports assay_* only; one OpenMP runtime
 is loaded; each project in examples/ is built against the tree with pkg-config (shared and static) and
@@ -63,7 +63,7 @@ def check_loading(tree):
     run(tree / "bin/assay", "--help")
 
 
-def build_examples(tree, work, cmake, cc):
+def build_examples(tree, work, cmake, cc, models):
     environment = {**os.environ, "PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}
 
     def pkg_config(*options):
@@ -73,11 +73,11 @@ def build_examples(tree, work, cmake, cc):
         name = example.name
         arguments = []
         if (example / "arguments.txt").exists():
-            arguments = (example / "arguments.txt").read_text().replace("@MODELS@", str(PROJECT / "tests/models")).split()
+            arguments = (example / "arguments.txt").read_text().replace("@MODELS@", models).split()
         strict = ["-std=c17", "-Wall", "-Wextra", "-pedantic", "-Werror"]
         sources = sorted(example.glob("*.c"))
         shared, static = work / f"{name}_shared", work / f"{name}_static"
-        run(cc, *strict, *sources, *pkg_config("--cflags", "--libs"), f"-Wl,-rpath,{tree}/lib", "-o", shared)
+        run(cc, *strict, *sources, *pkg_config("--cflags", "--libs"), "-lm", f"-Wl,-rpath,{tree}/lib", "-o", shared)
         others = [w for w in pkg_config("--static", "--libs") if w != "-lassay"]
         run(cc, *strict, *sources, *pkg_config("--cflags"), tree / "lib/libassay.a", *others, "-o", static)
         if "libassay" in run("ldd", static):
@@ -95,13 +95,13 @@ def check_static_package(tree, work, cmake, cc):
     source.mkdir()
     (source / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(user C)\nfind_package(assay 0.1 REQUIRED COMPONENTS static)\n"
-        f"add_executable(user {PROJECT}/examples/types/types.c)\ntarget_link_libraries(user PRIVATE assay::static)\n")
+        f"add_executable(user {PROJECT}/tests/test_headers.c)\ntarget_link_libraries(user PRIVATE assay::static)\n")
     run(cmake, "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
     run(cmake, "--build", source / "build")
     run(source / "build/user")
 
 
-def main(build, cmake, cc):
+def main(build, cmake, cc, models):
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         first, tree = work / "first", work / "moved/assay"
@@ -110,7 +110,7 @@ def main(build, cmake, cc):
         first.rename(tree)
         check_symbols(tree / "lib")
         check_loading(tree)
-        build_examples(tree, work, cmake, cc)
+        build_examples(tree, work, cmake, cc, models)
         check_static_package(tree, work, cmake, cc)
         print("installed:", ", ".join(sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file())))
 

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Writes the small models that the tests use, with inputs: make_models.py OUT.
+
+    OUT/NAME/model.onnx, OUT/NAME/inputs.npz
+
+classifier    convolutions, BatchNormalization, Gemm, Softmax; batch open
+transformer   embedding, attention, LayerNormalization, Gelu; batch and length open, by Shape and Reshape
+loop          Loop with If inside, values captured from outside, a model-local function
+external      weights in a file of their own
+quantized     QuantizeLinear and DequantizeLinear around a convolution and a MatMul
+detector      Resize, TopK, NonMaxSuppression: discrete outputs
+"""
+import os
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Builder:
+    """Nodes and weights of one graph."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.nodes, self.weights = [], []
+
+    def const(self, value):
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def weight(self, *shape, scale=None):
+        fan_in = int(np.prod(shape[1:])) or 1
+        return self.const((self.rng.standard_normal(shape) * (scale or fan_in**-0.5)).astype(np.float32))
+
+    def op(self, kind, *inputs, out=None, n_out=1, **attributes):
+        number = len(self.nodes)
+        outs = [out or f"{kind.lower()}{number}"] if n_out == 1 else [f"{kind.lower()}{number}_{i}" for i in range(n_out)]
+        self.nodes.append(helper.make_node(kind, list(inputs), outs, name=f"/{kind}_{number}", **attributes))
+        return outs[0] if n_out == 1 else outs
+
+    def model(self, inputs, outputs, opset=17, functions=(), domains=()):
+        graph = helper.make_graph(self.nodes, "g", [value(*i) for i in inputs], [value(*o) for o in outputs], self.weights)
+        opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+        model = helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=9)
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+
+def value(name, kind, shape):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+def classifier():
+    b = Builder(1)
+    x = "image"
+    for channels, of in ((8, 3), (16, 8)):
+        x = b.op("Conv", x, b.weight(channels, of, 3, 3), pads=[1, 1, 1, 1], strides=[2, 2])
+        x = b.op("BatchNormalization", x, b.const(1 + 0.1 * b.rng.standard_normal(channels).astype(np.float32)),
+                 b.weight(channels, scale=0.1), b.weight(channels, scale=0.1),
+                 b.const(np.linspace(0.5, 2, channels, dtype=np.float32)))
+        x = b.op("Relu", x)
+    x = b.op("Flatten", b.op("GlobalAveragePool", x))
+    b.op("Softmax", b.op("Gemm", x, b.weight(10, 16), b.weight(10, scale=0.1), transB=1), out="probabilities", axis=-1)
+    model = b.model([("image", FLOAT, ["N", 3, 16, 16])], [("probabilities", FLOAT, ["N", 10])])
+    return model, {"image": b.rng.standard_normal((2, 3, 16, 16)).astype(np.float32)}
+
+
+def transformer():
+    b = Builder(2)
+    width, heads = 16, 2
+    x = b.op("Gather", b.weight(50, width, scale=1.0), "tokens")
+    # [N, L, width] -> [N, heads, L, width / heads], through the shape as exporters write it.
+    n, length = (b.op("Unsqueeze", b.op("Gather", b.op("Shape", "tokens"), b.const(np.int64(i))), b.const(np.array([0])))
+                 for i in (0, 1))
+    split = b.op("Concat", n, length, b.const(np.array([heads, width // heads])), axis=0)
+    joined = b.op("Concat", n, length, b.const(np.array([width])), axis=0)
+    q, k, v = (b.op("Reshape", b.op("MatMul", x, b.weight(width, width)), split) for _ in range(3))
+    q, v = (b.op("Transpose", t, perm=[0, 2, 1, 3]) for t in (q, v))
+    scores = b.op("Mul", b.op("MatMul", q, b.op("Transpose", k, perm=[0, 2, 3, 1])), b.const(np.float32(8**-0.5)))
+    y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
+    y = b.op("MatMul", b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 1, 3]), joined), b.weight(width, width))
+    x = b.op("LayerNormalization", b.op("Add", x, y), b.const(np.ones(width, np.float32)), b.weight(width, scale=0.1), axis=-1)
+    y = b.op("MatMul", x, b.weight(width, 4 * width))
+    y = b.op("Mul", b.op("Mul", y, b.const(np.float32(0.5))),
+             b.op("Add", b.op("Erf", b.op("Div", y, b.const(np.float32(2**0.5)))), b.const(np.float32(1))))
+    b.op("Add", x, b.op("MatMul", y, b.weight(4 * width, width)), out="features")
+    model = b.model([("tokens", INT64, ["N", "L"])], [("features", FLOAT, ["N", "L", width])])
+    return model, {"tokens": b.rng.integers(0, 50, (2, 7))}
+
+
+def loop():
+    """v is halved and moved while its sum is large, else grows; "steps" times, through a function."""
+    b = Builder(3)
+    step = helper.make_function("local", "Step", ["v", "w"], ["r"], [
+        helper.make_node("MatMul", ["v", "w"], ["m"]), helper.make_node("Tanh", ["m"], ["t"]),
+        helper.make_node("Add", ["v", "t"], ["r"])], [helper.make_opsetid("", 17)])
+    weight = b.weight(4, 4)
+    shrink = helper.make_graph([helper.make_node("Mul", ["stepped", "half"], ["small"])], "shrink", [],
+                               [value("small", FLOAT, ["N", 4])])
+    keep = helper.make_graph([helper.make_node("Identity", ["stepped"], ["same"])], "keep", [],
+                             [value("same", FLOAT, ["N", 4])])
+    body = helper.make_graph([
+        helper.make_node("Step", ["v_in", weight], ["stepped"], domain="local"),
+        helper.make_node("ReduceSum", ["stepped"], ["total"], keepdims=0),
+        helper.make_node("Greater", ["total", "limit"], ["large"]),
+        helper.make_node("If", ["large"], ["v_out"], name="choose", then_branch=shrink, else_branch=keep),
+        helper.make_node("Identity", ["go"], ["go_out"]), helper.make_node("Identity", ["total"], ["seen"]),
+    ], "body", [value("i", INT64, []), value("go", BOOL, []), value("v_in", FLOAT, ["N", 4])],
+        [value("go_out", BOOL, []), value("v_out", FLOAT, ["N", 4]), value("seen", FLOAT, [])])
+    b.nodes.append(helper.make_node("Constant", [], ["half"], value_float=0.5))
+    b.nodes.append(helper.make_node("Constant", [], ["limit"], value_float=1.0))
+    b.nodes.append(helper.make_node("Loop", ["steps", "", "start"], ["end", "totals"], name="repeat", body=body))
+    model = b.model([("steps", INT64, []), ("start", FLOAT, ["N", 4])],
+                    [("end", FLOAT, ["N", 4]), ("totals", FLOAT, ["steps"])], functions=[step], domains=["local"])
+    return model, {"steps": np.int64(5), "start": b.rng.standard_normal((3, 4)).astype(np.float32)}
+
+
+def external():
+    b = Builder(4)
+    x = b.op("Relu", b.op("Gemm", "x", b.weight(32, 8), b.weight(32), transB=1))
+    b.op("Gemm", x, b.weight(5, 32), b.weight(5), transB=1, out="y")
+    model = b.model([("x", FLOAT, ["N", 8])], [("y", FLOAT, ["N", 5])])
+    return model, {"x": b.rng.standard_normal((4, 8)).astype(np.float32)}
+
+
+def quantized():
+    b = Builder(5)
+
+    def through(x, scale, zero, **attributes):
+        parameters = b.const(np.asarray(scale, np.float32)), b.const(np.asarray(zero, np.int8))
+        return b.op("DequantizeLinear", b.op("QuantizeLinear", x, *parameters, **attributes), *parameters, **attributes)
+
+    def weights(*shape):
+        w = b.rng.standard_normal(shape).astype(np.float32)
+        scale = np.abs(w).reshape(shape[0], -1).max(1) / 127
+        q = np.rint(w / scale.reshape(-1, *[1] * (len(shape) - 1))).astype(np.int8)
+        return b.op("DequantizeLinear", b.const(q), b.const(scale), b.const(np.zeros(shape[0], np.int8)), axis=0)
+
+    x = b.op("Relu", b.op("Conv", through("x", 0.03, 3), weights(6, 2, 3, 3), pads=[1, 1, 1, 1]))
+    x = b.op("Flatten", b.op("GlobalAveragePool", through(x, 0.05, -128)))
+    x = b.op("MatMul", through(x, 0.02, -100), b.op("Transpose", weights(4, 6), perm=[1, 0]))
+    b.op("Identity", through(x, 0.05, 0), out="y")
+    model = b.model([("x", FLOAT, [1, 2, 6, 6])], [("y", FLOAT, [1, 4])])
+    return model, {"x": b.rng.standard_normal((1, 2, 6, 6)).astype(np.float32)}
+
+
+def detector():
+    b = Builder(6)
+    x = b.op("Resize", "image", "", b.const(np.array([1, 1, 2, 2], np.float32)), mode="linear")
+    x = b.op("Conv", x, b.weight(6, 1, 3, 3, scale=0.5), strides=[2, 2], pads=[1, 1, 1, 1])
+    x = b.op("Reshape", b.op("Transpose", x, perm=[0, 2, 3, 1]), b.const(np.array([1, -1, 6])))
+    corner, size, score = b.op("Split", x, b.const(np.array([2, 2, 2])), axis=2, n_out=3)
+    boxes = b.op("Concat", corner, b.op("Add", corner, b.op("Exp", size)), axis=2)
+    scores = b.op("Transpose", b.op("Sigmoid", score), perm=[0, 2, 1])
+    b.op("NonMaxSuppression", boxes, scores, b.const(np.array([4])), b.const(np.array([0.4], np.float32)),
+         b.const(np.array([0.3], np.float32)), out="selected")
+    b.nodes.append(helper.make_node("TopK", [scores, b.const(np.array([3]))], ["best", "where"], name="/TopK", axis=-1))
+    model = b.model([("image", FLOAT, [1, 1, 6, 6])],
+                    [("selected", INT64, ["S", 3]), ("best", FLOAT, [1, 2, 3]), ("where", INT64, [1, 2, 3])])
+    return model, {"image": b.rng.standard_normal((1, 1, 6, 6)).astype(np.float32)}
+
+
+def main(out):
+    for make in (classifier, transformer, loop, external, quantized, detector):
+        model, inputs = make()
+        folder = os.path.join(out, make.__name__)
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "model.onnx")
+        if make is external:
+            data = os.path.join(folder, "weights.bin")
+            if os.path.exists(data):
+                os.remove(data)
+            onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+        else:
+            onnx.save(model, path)
+        np.savez(os.path.join(folder, "inputs.npz"), **inputs)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

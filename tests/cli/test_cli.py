@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""The command line: exit codes, messages of one line, help, and JSON that any reader takes.
+
+    test_cli.py ASSAY MODELS
+
+MODELS is tests/models/small. A row says what is run, the exit code, and patterns of what is printed.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import helper
+
+FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
+RANDOM = "assay: no inputs given: random ones are used"
+VERBS = ("check", "run", "inspect", "conformance")
+
+# Arguments ({m}: the models), exit code, pattern of the output, pattern of the error: what is left of it
+# when the line about random inputs is gone. Errors are one line.
+ROWS = [
+    ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*inspect.*conformance"),
+    ("-h", 0, "Usage: assay VERB", ""),
+    ("help", 0, "Usage: assay VERB", ""),
+    ("--version", 0, r"^assay \d+\.\d+\.\d+\n$", ""),
+    ("frobnicate", USAGE, "", "unknown verb 'frobnicate'; 'assay -h' lists them"),
+    # check
+    ("check", USAGE, "", "MODEL is missing; see 'assay check -h'"),
+    ("check {m}/external.onnx", FAITHFUL, "^FAITHFUL  .*external.onnx as declared on emu: 'y': SNR ", ""),
+    ("check {m}/external.onnx --precision fp16", FAITHFUL, "^FAITHFUL  .*in fp16 on emu", ""),
+    ("check {m}/external.onnx --precision=bf16 --shape x=4x16", FAITHFUL, "^FAITHFUL  .*in bf16", ""),
+    ("check {m}/cnn.onnx --precision bf16", FAITHFUL, "^FAITHFUL", ""),
+    ("check {m}/cnn.onnx --precision fp16", UNFAITHFUL,
+     r"(?s)^UNFAITHFUL  .*cnn.onnx in fp16 on emu: 'scores'.*born +norm/square +overflow: .* fp16 ends at 65504.*"
+     r"fix +\d nodes .*in fp32 +verified: .*cnn.fixed.onnx", ""),
+    ("check {m}/cnn.onnx --precision fp16 --no-fix", UNFAITHFUL, "^UNFAITHFUL(?!(.|\n)*  fix)", ""),
+    ("check {m}/cnn.onnx --precision fp16 --layer-precision norm/*:fp32", FAITHFUL, "^FAITHFUL", ""),
+    ("check {m}/loop.onnx --precision fp16", FAITHFUL, "'y': SNR .*'steps': SNR", ""),
+    ("check {m}/quantized.onnx --precision fp16", FAITHFUL, "'y'", ""),
+    ("check {m}/if_sequence.onnx --precision fp16", FAITHFUL, r"'y': SNR \d.*'parts': SNR \d.*'count' is equal", ""),
+    ("check {m}/cnn.onnx --nonsense", USAGE, "", "unknown option '--nonsense'; see 'assay check -h'"),
+    ("check {m}/cnn.onnx --precisio fp16", USAGE, "", "did you mean --precision?"),
+    ("check {m}/cnn.onnx -x", USAGE, "", "unknown option '-x'"),
+    ("check {m}/cnn.onnx --precision", USAGE, "", "--precision needs a value"),
+    ("check {m}/cnn.onnx --precision fp17", USAGE, "", "unknown precision 'fp17'; use fp32"),
+    ("check {m}/cnn.onnx --precision int8", USAGE, "", "needs a model with QuantizeLinear"),
+    ("check {m}/cnn.onnx --accumulate huge", USAGE, "", "unknown accumulator 'huge'"),
+    ("check {m}/cnn.onnx --layer-precision nothing:fp16", USAGE, "", "'nothing' matches no node and no output"),
+    ("check {m}/cnn.onnx --layer-precision nothing", USAGE, "", "'nothing' is not PATTERN:FORMAT"),
+    ("check {m}/cnn.onnx --target abacus", USAGE, "", "unknown target 'abacus'"),
+    ("check {m}/cnn.onnx --truth some", USAGE, "", "--truth is unquantized, not 'some'"),
+    ("check {m}/cnn.onnx --min-cosine much", USAGE, "", "'much' is not a number, as --min-cosine needs"),
+    ("check {m}/cnn.onnx --min-cosine 2", USAGE, "", "--min-cosine is between 0 and 1"),
+    ("check {m}/cnn.onnx --seed 99999999999999999999", USAGE, "", "is not a number, as --seed needs"),
+    ("check {m}/cnn.onnx --no-fix=1", USAGE, "", "--no-fix takes no value"),
+    ("check {m}/cnn.onnx more", USAGE, "", "unexpected argument 'more'"),
+    ("check {m}/cnn.onnx --shape image", USAGE, "", "'image' is not NAME=DIMS"),
+    ("check {m}/cnn.onnx --shape image=1xtwo", USAGE, "", "'1xtwo' is not a list of sizes"),
+    ("check {m}/cnn.onnx --shape image=1x3x9x9", INPUT, "", "dimension 2 is fixed and cannot be 9"),
+    ("check {m}/cnn.onnx --shape picture=1", INPUT, "", "no input 'picture'"),
+    ("check {m}/nothing.onnx", INPUT, "", "nothing.onnx': No such file"),
+    ("check {m}", INPUT, "", "is a folder; give a file"),
+    ("check {m}/external.onnx.data", INPUT, "", "external.onnx.data': byte "),
+    ("check {m}/cnn.onnx -i nothing.npz", INPUT, "", "'nothing.npz': No such file"),
+    ("check {m}/cnn.onnx -i nothing.txt", INPUT, "", "inputs are read from .npz, .npy and .pb files"),
+    ("check {m}/cnn.onnx -i small.npz", INPUT, "", r"array 'image' has shape \[1, 3, 4, 4\]; the model wants"),
+    ("check {m}/cnn.onnx -i other.npz", INPUT, "", "there is no array for input 'image'"),
+    ("check {m}/cnn.onnx -i image.npz -g other.npz", INPUT, "", "no array with the name of an output"),
+    ("check {m}/cnn.onnx -i image.npz -g wrong.npz", INPUT, "", "(shape|wants)"),
+    ("check {m}/cnn.onnx -i image.npz -g golden.npz", FAITHFUL, "^FAITHFUL", ""),
+    ("check {m}/cnn.onnx --precision fp16 -o nowhere/at/all", FAILED, "", "cannot write 'nowhere/at/all/cnn.fixed.onnx'"),
+    ("check {m}/external.onnx --json nowhere/x.json", FAILED, "^FAITHFUL", "cannot write 'nowhere/x.json'"),
+    ("check gather.onnx -i far.npz", INPUT, "", "Gather"),
+    # run
+    ("run {m}/cnn.onnx", 0, r"^scores: float\[1, 5\]  min ", ""),
+    ("run {m}/cnn.onnx --mode truth", 0, r"^scores: double\[1, 5\]", ""),
+    ("run {m}/cnn.onnx --mode plan --precision fp16", 0, "^scores", ""),
+    ("run {m}/cnn.onnx --precision fp16", 0, "^scores", ""),
+    ("run {m}/cnn.onnx --mode other", USAGE, "", "--mode is truth, native or plan, not 'other'"),
+    ("run {m}/cnn.onnx --mode truth --precision fp16", USAGE, "", "--precision is for --mode plan, not truth"),
+    ("run {m}/cnn.onnx --precision fp17", USAGE, "", "unknown precision 'fp17'"),
+    ("run {m}/cnn.onnx --truth some", USAGE, "", "--truth is unquantized, not 'some'"),
+    ("run {m}/cnn.onnx --output nothing*", USAGE, "", r"no output matches 'nothing\*'; the model has 'scores'"),
+    ("run {m}/if_sequence.onnx", 0, r"(?s)y: float.*parts: 3 items.*count: int64", ""),
+    ("run {m}/if_sequence.onnx -o out.npz", FAILED, "", "array 'parts': npy holds tensors"),
+    ("run {m}/if_sequence.onnx -o out.npz --output y --output count", 0, "", ""),
+    ("run {m}/cnn.onnx -o nowhere/out.npz", FAILED, "", "cannot write 'nowhere/out.npz'"),
+    ("run {m}/nothing.onnx", INPUT, "", "No such file"),
+    ("run gather.onnx -i far.npz", INPUT, "", "Gather"),
+    # inspect
+    ("inspect", USAGE, "", "WHAT is missing"),
+    ("inspect model", USAGE, "", "FILE is missing"),
+    ("inspect weather {m}/cnn.onnx", USAGE, "", "'weather' cannot be inspected: say model, data or plan"),
+    ("inspect model {m}/cnn.onnx", 0, r"(?s)input +'image' float\[1, 3, 8, 8\].*output +'scores' float\[1, 5\].*Conv-", ""),
+    ("inspect model {m}/loop.onnx", 0, "Loop", ""),
+    ("inspect model {m}/nothing.onnx", INPUT, "", "No such file"),
+    ("inspect data image.npz", 0, r"image: float\[1, 3, 8, 8\]  min", ""),
+    ("inspect data {m}/cnn.onnx", INPUT, "", "no zip archive"),
+    ("inspect plan {m}/cnn.onnx --precision fp16", 0, "(?s)plan +13 layers.*fp16 +Conv", ""),
+    ("inspect plan {m}/cnn.onnx --layer-precision nothing:fp16", USAGE, "", "matches no node"),
+    # conformance
+    ("conformance", USAGE, "", "FOLDER is missing"),
+    ("conformance nothing", INPUT, "", "'nothing' is not a folder that can be read"),
+    ("conformance {m}", INPUT, "", "no case below"),
+    ("conformance cases --backend abacus", USAGE, "", "--backend is native or emu, not 'abacus'"),
+    ("conformance cases --match right", 0, "^1 passed, 0 failed\n$", ""),
+    ("conformance cases", UNFAITHFUL, r"(?s)FAIL broken: .*FAIL wrong: .*\n1 passed, 2 failed\n$", ""),
+    ("conformance cases --json cases.json", UNFAITHFUL, "1 passed, 2 failed", ""),
+]
+
+
+class Failures(list):
+    def check(self, ok, what):
+        if not ok:
+            self.append(what)
+            print("FAIL", what)
+
+
+def assay(program, *arguments, **options):
+    done = subprocess.run([program, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=120, **options)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def strict(text):
+    """JSON without NaN and Infinity, which Python reads otherwise."""
+    def refuse(name):
+        raise ValueError(name)
+    return json.loads(text, parse_constant=refuse)
+
+
+def write_case(folder, name, output):
+    os.makedirs(f"{folder}/{name}/test_data_set_0")
+    info = lambda n: helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2])
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "g", [info("x")], [info("y")])
+    if name == "broken":
+        graph.node[0].input[0] = "nothing"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{folder}/{name}/model.onnx")
+    for kind, value in (("input", [1, 2]), ("output", output)):
+        with open(f"{folder}/{name}/test_data_set_0/{kind}_0.pb", "wb") as f:
+            f.write(onnx.numpy_helper.from_array(np.array(value, np.float32)).SerializeToString())
+
+
+def write_files(models):
+    image = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32)
+    np.savez("image.npz", image=image)
+    np.savez("small.npz", image=image[:, :, :4, :4])
+    np.savez("other.npz", picture=image)
+    np.savez("wrong.npz", scores=np.zeros((1, 7), np.float32))
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "at"], ["y"])], "g",
+        [helper.make_tensor_value_info("table", onnx.TensorProto.FLOAT, [3]),
+         helper.make_tensor_value_info("at", onnx.TensorProto.INT64, [1])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "gather.onnx")
+    np.savez("far.npz", table=np.zeros(3, np.float32), at=np.array([7]))
+    for name, output in (("right", [-1, -2]), ("wrong", [1, 2]), ("broken", [-1, -2])):
+        write_case("cases", name, output)
+
+
+def test_rows(program, models, failures):
+    for line, code, out, err in ROWS:
+        got, stdout, stderr = assay(program, *line.format(m=models).split())
+        rest = "".join(l for l in stderr.splitlines(True) if not l.startswith(RANDOM))
+        where = f"assay {line}: exit code {got}, output {stdout!r}, error {rest!r}"
+        failures.check(got == code, f"{where}: exit code {code} expected")
+        failures.check(re.search(out, stdout) if out else not stdout, f"{where}: output {out!r} expected")
+        failures.check(re.search(err, rest) if err else not rest, f"{where}: error {err!r} expected")
+        if line and code >= USAGE:
+            failures.check(re.fullmatch(r"assay: [^\n]+\n", rest), f"{where}: one line expected")
+
+
+def test_help(program, failures):
+    for verb in VERBS:
+        for option in ("-h", "--help"):
+            code, out, err = assay(program, verb, option)
+            failures.check(code == 0 and not err, f"assay {verb} {option}: exit code {code}, error {err!r}")
+            for part in (f"Usage: assay {verb} ", "Options:", "-h, --help", "Examples:\n  assay " + verb):
+                failures.check(part in out, f"assay {verb} -h has no {part!r}")
+            failures.check(max(map(len, out.splitlines())) <= 100, f"assay {verb} -h has lines past 100 columns")
+
+
+OUTPUT = {"name", "verdict", "max_abs", "max_rel", "rms", "cosine", "snr_db", "nan", "inf"}
+FORM = {
+    "": {"schema", "model", "precision", "target", "verdict", "blame", "outputs", "culprits", "fix", "layers"},
+    "outputs": OUTPUT,
+    "culprits": {"nodes", "op", "value", "verdict", "why", "share"},
+    "layers": {"name", "nodes", "format", "own", "inherited", "verdict"},
+}
+
+
+def is_number(x):
+    return isinstance(x, (int, float)) or x in ("nan", "inf", "-inf", None)
+
+
+def test_check_json(program, models, failures):
+    for model, precision, code in (("cnn", "fp16", 1), ("cnn", "bf16", 0), ("loop", "fp16", 0), ("quantized", "fp16", 0),
+                                   ("if_sequence", "fp16", 0), ("external", "fp8e4m3", None)):
+        where = f"assay check {model}.onnx --precision {precision} --json -"
+        got, out, _ = assay(program, "check", f"{models}/{model}.onnx", "--precision", precision, "--json", "-")
+        failures.check(got == code or (code is None and got in (0, 1)), f"{where}: exit code {got}")
+        try:
+            j = strict(out)
+        except ValueError as e:
+            failures.check(False, f"{where}: not strict JSON: {e}")
+            continue
+        for part, fields in FORM.items():
+            for item in [j] if not part else j[part]:
+                failures.check(fields <= set(item), f"{where}: {part or 'root'} lacks {sorted(fields - set(item))}")
+        failures.check(j["schema"] == "assay.check/1" and j["target"] == "emu" and j["precision"] == precision, f"{where}: head")
+        failures.check(j["model"] == f"{models}/{model}.onnx", f"{where}: model {j['model']}")
+        failures.check(j["verdict"] == ("unfaithful" if got else "faithful"), f"{where}: verdict {j['verdict']}")
+        failures.check(j["blame"] in ("none", "precision", "engine", "export", "model", "input"), f"{where}: {j['blame']}")
+        failures.check((j["blame"] == "none") == (got == 0), f"{where}: blame {j['blame']}")
+        for o in j["outputs"]:
+            failures.check(all(is_number(o[k]) for k in OUTPUT - {"name", "verdict"}), f"{where}: {o}")
+        if got == 0:
+            failures.check(j["fix"] is None and j["culprits"] == [], f"{where}: a fix or culprits")
+        if model == "cnn" and got:
+            fix = j["fix"]
+            failures.check({"kind", "nodes", "layer_precision", "trtexec", "verified", "files"} <= set(fix), f"{where}: fix")
+            failures.check(fix["verified"]["verdict"] == "faithful" and
+                           OUTPUT <= set(fix["verified"]["outputs"][0]), f"{where}: verified")
+            failures.check(j["culprits"][0]["nodes"] == ["norm/square"] and j["culprits"][0]["verdict"] == "overflow",
+                           f"{where}: culprits {j['culprits']}")
+            failures.check(j["culprits"][0]["value"] > 65504, f"{where}: value {j['culprits'][0]['value']}")
+            failures.check(all(os.path.exists(f) for f in fix["files"]), f"{where}: files {fix['files']}")
+            again, text, _ = assay(program, "check", f"{models}/{model}.onnx", "--precision", precision, "--layer-precision",
+                                   fix["layer_precision"])
+            failures.check(again == 0, f"{where}: its --layer-precision gives {text}")
+            fixed, text, err = assay(program, "check", fix["files"][0])
+            failures.check(fixed == 0, f"{where}: its mixed model gives {text}{err}")
+            names = [l["name"] for l in j["layers"]]
+            failures.check(names[:3] == ["conv", "bn", "relu"], f"{where}: layers {names}")
+
+
+def test_other_json(program, models, failures):
+    for arguments, fields in (
+            (("inspect", "model", f"{models}/if_sequence.onnx"), {"schema", "inputs", "outputs", "nodes", "opsets"}),
+            (("inspect", "plan", f"{models}/cnn.onnx"), {"schema", "layers"}),
+            (("inspect", "data", "odd.npz"), {"schema", "arrays"}),
+            (("conformance", "cases"), {"schema", "passed", "failed", "cases"})):
+        where = "assay " + " ".join(arguments) + " --json -"
+        np.savez("odd.npz", a=np.array([np.nan, np.inf, 1]), b=np.array([], np.float32), c=np.array(["x"]))
+        _, out, err = assay(program, *arguments, "--json", "-")
+        try:
+            j = strict(out)
+            failures.check(fields <= set(j), f"{where}: {sorted(j)}")
+        except ValueError as e:
+            failures.check(False, f"{where}: not strict JSON: {e}: {out[:200]!r} {err!r}")
+    j = strict(assay(program, "inspect", "model", f"{models}/cnn.onnx", "--json", "-")[1])
+    failures.check(j["nodes"][0]["name"] == "conv" and j["nodes"][0]["inputs"] == ["image", "w"], f"nodes: {j['nodes'][0]}")
+    failures.check(j["inputs"][0] == {"name": "image", "type": "float[1, 3, 8, 8]", "elem": "float", "shape": [1, 3, 8, 8]},
+                   f"inputs: {j['inputs']}")
+
+
+def test_odd_names(program, failures):
+    """Names with line breaks and bytes that are not UTF-8: still one line, still JSON."""
+    info = lambda n: helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2])
+    for op, code in (("Neg", 0), ("Frobnicate", INPUT)):
+        graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], name="two\nlines XX")], "g", [info("x")], [info("y")])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+        with open("odd.onnx", "wb") as f:
+            f.write(data.replace(b"XX", b"\xff\xe4"))
+        for arguments in (("check", "odd.onnx"), ("inspect", "model", "odd.onnx")):
+            got, out, err = assay(program, *arguments, "--json", "-")
+            rest = "".join(l for l in err.splitlines(True) if not l.startswith(RANDOM))
+            failures.check(got == code, f"{arguments} on odd names: exit code {got}, {err!r}")
+            if code:
+                failures.check(re.fullmatch(r"assay: [^\n]+\n", rest), f"{arguments} on odd names: {rest!r}")
+            else:
+                strict(out)
+
+
+def test_closed_output(program, models, failures):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([program, "inspect", "model", f"{models}/cnn.onnx"], stdout=full, stderr=subprocess.PIPE)
+    failures.check(done.returncode == FAILED, f"writing to a full disk: exit code {done.returncode}")
+
+
+def golden_of(program, models, failures):
+    code, _, err = assay(program, "run", f"{models}/cnn.onnx", "-i", "image.npz", "-o", "golden.npz")
+    failures.check(code == 0 and np.load("golden.npz")["scores"].shape == (1, 5), f"run -o: {err}")
+
+
+def main(program, models):
+    program, models = os.path.abspath(program), os.path.abspath(models)
+    failures = Failures()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        write_files(models)
+        golden_of(program, models, failures)
+        test_rows(program, models, failures)
+        test_help(program, failures)
+        test_check_json(program, models, failures)
+        test_other_json(program, models, failures)
+        test_odd_names(program, failures)
+        test_closed_output(program, models, failures)
+        os.chdir("/")
+    print(f"{len(ROWS)} command lines, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

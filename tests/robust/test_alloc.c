@@ -1,0 +1,209 @@
+// Every allocation fails once: in reading, checking, running and writing of small models. Each run
+// ends with a status and frees what it took.
+//
+// The first 2,000 allocations of each model fail one by one, those behind them by samples whose
+// seed is printed. ASSAY_FULL=1: all. ASSAY_ALLOC=MODEL:N: only the Nth of a model, for a debugger.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
+
+#include "accuracy/check.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "io/json.h"
+#include "onnx/load.h"
+#include "onnx/onnx.h"
+#include "passes/mixed.h"
+#include "report/report.h"
+#include "truth/machine.h"
+
+enum { ONE_BY_ONE = 2000, SAMPLES = 500 };
+
+// What the last sequence made: its reports and its mixed model (FNV-1a).
+static uint64_t digest;
+
+static void digest_add(const void* data, size_t n) {
+  const unsigned char* p = data;
+  for (size_t i = 0; i < n; i++) digest = (digest ^ p[i]) * 0x100000001b3u;
+}
+
+// ---- the sequence -----------------------------------------------------------------------------
+
+static assay_status_t run_machine(const assay_model_t* m, assay_mode_t mode,
+                                  const assay_samples_t* samples) {
+  assay_machine_t* machine = NULL;
+  ASSAY_TRY(assay_machine_create(m, &(assay_machine_config_t){.mode = mode}, &machine));
+  for (size_t i = 0; i < m->graph->n_inputs; i++) {
+    assay_tensor_t* t = assay_samples_get(samples, 0)[i];
+    if (t) assay_machine_set(machine, m->graph->inputs[i], t);
+  }
+  assay_status_t st = assay_machine_run(machine);
+  for (size_t i = 0; !st && i < m->graph->n_outputs; i++)
+    assert_non_null(assay_machine_get(machine, m->graph->outputs[i]));
+  assay_machine_destroy(machine);
+  return st;
+}
+
+static assay_status_t report(const assay_check_t* check) {
+  static const char* const files[] = {"model.fixed.onnx", "model.fix.txt"};
+  assay_report_names_t names = {
+      .model = "model.onnx", .target = "emu", .precision = "fp16", .files = files, .n_files = 2};
+  assay_str_t text = {0};
+  json_t* json = NULL;
+  assay_status_t st = assay_report_text(check, &names, &text);
+  if (!st) st = assay_report_json(check, &names, &json);
+  if (!st) {
+    assay_json_print(json, 1, &text);
+    st = assay_str_status(&text);
+    digest_add(assay_str_get(&text), text.len);
+  }
+  json_decref(json);
+  assay_str_deinit(&text);
+  return st;
+}
+
+static assay_status_t run_check(assay_model_t* m, const assay_samples_t* samples) {
+  assay_check_options_t options = {.precision.format = ASSAY_FORMAT_FP16,
+                                   .precision_name = "fp16",
+                                   .backend = assay_backend_find("emu"),
+                                   .min_cosine = 0.999};
+  assay_check_t* check = NULL;
+  assay_status_t st = assay_precision_parse(&options.precision, "*:fp16");
+  if (!st) st = assay_check_run(m, &options, samples, NULL, &check);
+  if (!st) st = report(check);
+  assay_check_destroy(check);
+  assay_precision_deinit(&options.precision);
+  return st;
+}
+
+// All but the first node in fp16, written into memory and read from there.
+static assay_status_t export_mixed(const assay_model_t* m) {
+  assay_format_t* formats = NULL;
+  assay_model_t *mixed = NULL, *again = NULL;
+  uint8_t* bytes = NULL;
+  size_t size = 0;
+  ASSAY_TRY(assay_new_array((size_t)m->n_node_ids, sizeof *formats, &formats));
+  for (int i = 0; i < m->n_node_ids; i++) formats[i] = i ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_FP32;
+  assay_status_t st = assay_mixed_create(m, formats, &mixed);
+  if (!st) st = assay_onnx_write_bytes(mixed, &bytes, &size);
+  if (!st) st = assay_onnx_read_bytes(bytes, size, NULL, &again);
+  if (!st) st = assay_onnx_check(again);
+  if (!st) digest_add(bytes, size);
+  assay_model_release(again);
+  assay_model_release(mixed);
+  assay_free(bytes);
+  assay_free(formats);
+  return st;
+}
+
+static assay_status_t sequence(const char* path) {
+  assay_model_t* m = NULL;
+  assay_samples_t samples = {0};
+  digest = 0xcbf29ce484222325u;
+  assay_status_t st = assay_onnx_load(path, 0, NULL, &m);
+  if (!st) st = assay_samples_generate(m, 1, &samples);
+  if (!st) st = run_machine(m, ASSAY_MODE_TRUTH, &samples);
+  if (!st) st = run_machine(m, ASSAY_MODE_NATIVE, &samples);
+  if (!st) st = run_check(m, &samples);
+  if (!st) st = export_mixed(m);
+  assay_samples_deinit(&samples);
+  assay_model_release(m);
+  return st;
+}
+
+// ---- the failures -----------------------------------------------------------------------------
+
+typedef struct tally {
+  size_t runs, reached, recovered, wrong;
+  uint64_t digest;  // of a run without failures
+} tally_t;
+
+// Lets allocation n fail, alone or with all behind it. False: the sequence made fewer.
+static bool fail_at(const char* name, const char* path, uint64_t n, bool sticky, tally_t* tally) {
+  enum { MAX_PRINTED = 20 };
+  int64_t live = assay_alloc_live();
+  assay_alloc_fail_after(n, sticky);
+  assay_status_t st = sequence(path);
+  bool reached = assay_alloc_fail_after(0, false) >= n;
+  char message[512] = "no error";
+  assay_code_t code = assay_status_code(st);
+  if (st) snprintf(message, sizeof message, "%s", assay_status_message(st));
+  assay_status_free(st);
+  int64_t leaked = assay_alloc_live() - live;
+  tally->runs++;
+  tally->reached += reached;
+  tally->recovered += reached && code == ASSAY_OK;
+  // Doing without the memory is fine if nothing is missing afterwards.
+  if (code == ASSAY_OK && digest != tally->digest) {
+    code = ASSAY_INTERNAL;
+    snprintf(message, sizeof message, "no error, but another result");
+  }
+  if (leaked || (code != ASSAY_OK && !(reached && code == ASSAY_NO_MEMORY))) {
+    if (tally->wrong++ < MAX_PRINTED)
+      print_error("%s: allocation %llu%s fails: %lld not freed, code %d, %s\n", name,
+                  (unsigned long long)n, sticky ? " and all behind it" : "", (long long)leaked,
+                  (int)code, message);
+  }
+  return reached;
+}
+
+static void fail_each(const char* name) {
+  char path[256], only[256];
+  snprintf(path, sizeof path, "models/small/%s.onnx", name);
+  tally_t tally = {0};
+  const char* chosen = getenv("ASSAY_ALLOC");
+  size_t k = strlen(name);
+  assert_null(sequence(path));  // what is made once and kept, such as a library's tables
+  tally.digest = digest;
+  if (chosen) {
+    snprintf(only, sizeof only, "%s", chosen);
+    if (strncmp(only, name, k) != 0 || only[k] != ':') return;
+    fail_at(name, path, strtoull(only + k + 1, NULL, 10), false, &tally);
+    assert_int_equal(tally.wrong, 0);
+    return;
+  }
+  assay_alloc_fail_after(0, false);
+  assert_null(sequence(path));
+  uint64_t total = assay_alloc_fail_after(0, false);
+  bool full = getenv("ASSAY_FULL") != NULL;
+  uint64_t seed = (uint64_t)time(NULL), n = 1;
+  for (; (full || n <= ONE_BY_ONE) && fail_at(name, path, n, false, &tally); n++) {
+  }
+  if (n <= total) {
+    print_message("%s: seed %llu\n", name, (unsigned long long)seed);
+    assay_random_t random = assay_random_make(seed, name);
+    for (uint64_t i = 0; i < SAMPLES; i++) {
+      double place = assay_random_uniform(&random, i);
+      fail_at(name, path, n + (uint64_t)(place * (double)(total + 1 - n)), false, &tally);
+    }
+  }
+  for (n = 1; n <= total; n += full ? 1 + total / 2000 : 1 + total / 200)
+    fail_at(name, path, n, true, &tally);
+  print_message("%s: %llu allocations, %zu runs, %zu with a failure, %zu of them did without\n", name,
+                (unsigned long long)total, tally.runs, tally.reached, tally.recovered);
+  assert_int_equal(tally.wrong, 0);
+}
+
+static void loop(void** state) { (void)state; fail_each("loop"); }
+static void external_data(void** state) { (void)state; fail_each("external"); }
+static void quantized(void** state) { (void)state; fail_each("quantized"); }
+static void if_and_sequences(void** state) { (void)state; fail_each("if_sequence"); }
+static void cnn(void** state) { (void)state; fail_each("cnn"); }
+
+int main(void) {
+  json_set_alloc_funcs(assay_malloc, assay_free);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(loop),      cmocka_unit_test(external_data),
+      cmocka_unit_test(quantized), cmocka_unit_test(if_and_sequences),
+      cmocka_unit_test(cnn),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
