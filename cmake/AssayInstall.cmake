@@ -43,10 +43,13 @@ if(NOT ASSAY_SANITIZE)
   install(FILES "${ASSAY_STATIC}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 
-# What a program linked with the static library needs: the same pkg-config modules for both ways.
-set(ASSAY_STATIC_MODULES
-    "libxxhash jansson zlib openblas libpcre2-8 libjpeg libpng libwebp libtiff-4 libopenjp2 libprotobuf-c")
-set(ASSAY_STATIC_FLAGS "${OpenMP_C_FLAGS} -lm")
+# What a program needs that is linked with the static library: the shared libraries that it uses, not
+# what those in turn would need if they were static.
+set(ASSAY_STATIC_LIBS
+    ${XXHASH_LDFLAGS} ${JANSSON_LDFLAGS} ${OPENBLAS_LDFLAGS} ${PCRE2_LDFLAGS} ${WEBP_LDFLAGS}
+    ${OPENJPEG_LDFLAGS} ${PROTOBUF_C_LDFLAGS} -ljpeg -lpng16 -ltiff -lz ${OpenMP_C_FLAGS} -lm)
+list(REMOVE_DUPLICATES ASSAY_STATIC_LIBS)
+list(JOIN ASSAY_STATIC_LIBS " " ASSAY_STATIC_FLAGS)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/assay")
 file(RELATIVE_PATH ASSAY_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

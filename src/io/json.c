@@ -8,7 +8,9 @@
 assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) {
   json_error_t error;
   json_t* j = json_loadb(data ? data : "", size, JSON_REJECT_DUPLICATES, &error);
-  if (!j && json_error_code(&error) == json_error_out_of_memory) return assay_status_no_memory();
+  // Without memory jansson 2.14 mostly gives no error at all.
+  if (!j && (!*error.text || json_error_code(&error) == json_error_out_of_memory))
+    return assay_status_no_memory();
   if (!j)
     return ASSAY_ERROR(ASSAY_CORRUPT, "JSON: line %d, column %d: %s", error.line, error.column,
                        error.text);
@@ -32,11 +34,16 @@ json_t* assay_json_number(double x) {
 
 // Bytes of the UTF-8 sequence at p; 0: not one. Source: Unicode 15, table 3-7.
 static size_t utf8_bytes(const unsigned char* p) {
-  size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+  size_t n = p[0] < 0x80   ? 1
+             : p[0] < 0xc2 ? 0
+             : p[0] < 0xe0 ? 2
+             : p[0] < 0xf0 ? 3
+             : p[0] < 0xf5 ? 4
+                           : 0;
   for (size_t i = 1; i < n; i++)
     if ((p[i] & 0xc0) != 0x80) return 0;
-  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-      (p[0] == 0xf4 && p[1] > 0x8f))
+  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+      (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
     return 0;
   return n;
 }

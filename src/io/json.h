@@ -19,13 +19,14 @@ bool assay_json_get_number(const json_t* j, double* out);
 
 // Text of any bytes: what is not UTF-8 becomes U+FFFD, a byte at a time. NULL: no memory.
 json_t* assay_json_text(const char* text);
-// Adds to a list or an object, which is returned: NULL, and all freed, if either is NULL or there is no
-// memory. So a tree can be built without a check at every step; what is missing shows at its root.
+// Adds to a list or an object, which is returned: NULL, and all freed, if either is NULL or there
+// is no memory. So a tree can be built without a check at every step; what is missing shows at its
+// root.
 json_t* assay_json_push(json_t* list, json_t* take_item);
 json_t* assay_json_put(json_t* object, const char* key, json_t* take_item);
 
-// Appends it as text, indented by `indent` spaces (0: one line), with a line break at its end. Numbers
-// have as many digits as they need to be read back.
+// Appends it as text, indented by `indent` spaces (0: one line), with a line break at its end.
+// Numbers have as many digits as they need to be read back.
 void assay_json_print(const json_t* j, int indent, assay_str_t* out);
 // Writes that to a file.
 assay_status_t assay_json_write(const char* path, const json_t* j, int indent) ASSAY_MUST_USE;

@@ -153,8 +153,7 @@ static assay_status_t read_lengths(const assay_eval_t* c, assay_kept_t* kept, gr
   return NULL;
 }
 
-// position_ids, or the places in the cache. Padding behind a prompt stands at position 1, as
-// onnxruntime has it.
+// position_ids, or the places in the cache.
 static assay_status_t read_positions(const assay_eval_t* c, assay_kept_t* kept, group_t* g) {
   const int64_t rows = g->q.rows;
   const assay_tensor_t* ids = assay_eval_has(c, POSITIONS) ? c->in[POSITIONS] : NULL;
@@ -167,8 +166,7 @@ static assay_status_t read_positions(const assay_eval_t* c, assay_kept_t* kept, 
   assay_tensor_t* t = NULL;
   ASSAY_TRY(new_lengths(kept, g->q.batch * rows, &t));
   for (int64_t i = 0; i < t->size; i++) {
-    const int64_t b = i / rows, place = g->old[b] + i % rows;
-    int64_t p = place < g->ends[b] ? place : 1;
+    int64_t p = g->old[i / rows] + i % rows;
     if (ids) {
       p = assay_i64(ids)[each ? i : 0];
       if (!each) p = p < 0 || p > INT32_MAX ? -1 : p + i % rows;

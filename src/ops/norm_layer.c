@@ -454,13 +454,13 @@ static void embed_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_norm_layer[] = {
-    {.name = "LayerNormalization", .domain = "", .since = 17, .infer = layer_infer,
-     .eval = layer_eval, .cost = layer_cost},
     // Before it was ai.onnx's, ONNX Runtime and PyTorch wrote it there, with the same meaning.
     {.name = "LayerNormalization", .domain = "", .since = 1,
      .schema = "X:T, Scale:V, B?:V -> Y:V, Mean?:U, InvStdDev?:U | axis:i=-1, epsilon:f=1e-5, "
                "stash_type:i=1 | T=FLOAT; V=FLOAT; U=float bfloat16 double",
      .infer = layer_infer, .eval = layer_eval, .cost = layer_cost},
+    {.name = "LayerNormalization", .domain = "", .since = 17, .infer = layer_infer,
+     .eval = layer_eval, .cost = layer_cost},
     {.name = "RMSNormalization", .domain = "", .since = 23, .infer = layer_infer,
      .eval = rms_eval, .cost = layer_cost},
     {.name = "SimplifiedLayerNormalization", .domain = "", .since = 1,

@@ -44,9 +44,9 @@ const assay_schema_t* assay_schema_find(const char* domain, const char* name, in
     known = true;
     if (s->since <= version) found = s;
   }
-  if (!known) {
+  if (!found) {  // also where a text holds before the first generated version (LayerNormalization)
     found = assay_schema_text_find(domain, name, version);
-    known = found != NULL;
+    known = known || found;
   }
   if (out_known) *out_known = known;
   return found;

@@ -60,9 +60,11 @@ static void rows_are_in_order(void** state) {
 static void check_schema(const assay_op_t* family, const assay_op_t* op) {
   (void)family;
   if (!op->schema) {
-    if (!assay_schema_find(op->domain, op->name, op->since, NULL)) {
-      fail_row(op->domain, op->name, op->since, "no schema, generated or as text");
-    }
+    // A row may hold before the first version that the onnx package knows: then models of that age
+    // are refused by the checker, not by the table.
+    bool known = false;
+    (void)assay_schema_find(op->domain, op->name, op->since, &known);
+    if (!known) fail_row(op->domain, op->name, op->since, "no schema, generated or as text");
     return;
   }
   const char* error = NULL;
@@ -107,11 +109,17 @@ typedef struct exception {
 
 // Operators that the onnx package has and Assay does not evaluate.
 static const exception_t not_evaluated[] = {
+    {"ai.onnx.preview.training", "Gradient", "it asks for the derivative of a graph"},
     {NULL, NULL, NULL},
 };
 
 // Rows that no model is evaluated with: they refuse the operator by name.
 static const exception_t refused[] = {
+    {"com.microsoft", "GreedySearch", "a generation loop around two subgraphs"},
+    {"com.microsoft", "Sampling", "a generation loop around two subgraphs"},
+    {"com.microsoft", "BeamSearch", "a generation loop around two subgraphs"},
+    {"com.microsoft", "ConvTransposeWithDynamicPads", "its text does not say what Pads hold"},
+    {"com.microsoft", "QOrderedMatMul", "its text leaves cublasLt's matrix orders open"},
     {NULL, NULL, NULL},
 };
 
@@ -162,6 +170,11 @@ static const exception_t not_inferred[] = {
 // Rows that do arithmetic on every element and do not say how much: those whose cost is that of
 // reading and writing their tensors are not pointwise and sum no products.
 static const exception_t not_counted[] = {
+    {"", "Cast", "conversion only"},
+    {"", "CastLike", "conversion only"},
+    {"", "BitCast", "conversion only"},
+    {"", "Dropout", "the identity when not training"},
+    {"ai.onnx.ml", "Binarizer", "one comparison an element"},
     {NULL, NULL, NULL},
 };
 

@@ -3,6 +3,7 @@
 //
 // The first 2,000 allocations of each model fail one by one, those behind them by samples whose
 // seed is printed. ASSAY_FULL=1: all. ASSAY_ALLOC=MODEL:N: only the Nth of a model, for a debugger.
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 // cmocka needs these before it
 #include <cmocka.h>
@@ -19,13 +21,16 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "io/json.h"
+#include "io/npz.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
 #include "report/report.h"
 #include "truth/machine.h"
 
-enum { ONE_BY_ONE = 2000, SAMPLES = 500 };
+enum { ONE_BY_ONE = 2000, SAMPLES = 200 };
+
+static char folder[] = "/tmp/assay_alloc_XXXXXX";
 
 // What the last sequence made: its reports and its mixed model (FNV-1a).
 static uint64_t digest;
@@ -104,6 +109,45 @@ static assay_status_t export_mixed(const assay_model_t* m) {
   return st;
 }
 
+// The model with all weights beside it, the report and the inputs, through files.
+static assay_status_t through_files(const assay_model_t* m, const assay_samples_t* samples) {
+  char path[64], data[64];
+  snprintf(path, sizeof path, "%s/model.onnx", folder);
+  snprintf(data, sizeof data, "%s/inputs.npz", folder);
+  const assay_onnx_write_options_t all = {.external = ASSAY_ONNX_EXTERNAL_ALL, .min_bytes = 1};
+  const assay_graph_t* g = m->graph;
+  assay_model_t* again = NULL;
+  assay_set_t set = {0}, found = {0};
+  assay_samples_t back = {0};
+  json_t* json = NULL;
+  assay_status_t st = assay_onnx_write(m, path, &all);
+  if (!st) st = assay_onnx_load(path, 0, NULL, &again);
+  for (size_t i = 0; !st && i < g->n_inputs; i++)
+    st = assay_set_add(&set, g->inputs[i]->name,
+                       assay_tensor_retain(assay_samples_get(samples, 0)[i]));
+  if (!st) st = assay_npz_write(data, &set, true);
+  if (!st) st = assay_npz_read(data, &found);
+  if (!st) st = assay_samples_from_set(&found, g->inputs, g->n_inputs, true, &back);
+  snprintf(path, sizeof path, "%s/some.json", folder);
+  if (!st && !(json = assay_json_push(json_array(), assay_json_text("caf\xe9"))))
+    st = assay_status_no_memory();
+  if (!st) st = assay_json_write(path, json, 1);
+  json_decref(json);
+  json = NULL;
+  if (!st) st = assay_json_read(path, &json);
+  if (assay_status_code(st) == ASSAY_CORRUPT) {  // what jansson calls a string without memory
+    assay_status_free(st);
+    st = assay_status_no_memory();
+  }
+  if (!st) assert_string_equal(json_string_value(json_array_get(json, 0)), "caf\xef\xbf\xbd");
+  json_decref(json);
+  assay_samples_deinit(&back);
+  assay_set_deinit(&found);
+  assay_set_deinit(&set);
+  assay_model_release(again);
+  return st;
+}
+
 static assay_status_t sequence(const char* path) {
   assay_model_t* m = NULL;
   assay_samples_t samples = {0};
@@ -114,6 +158,7 @@ static assay_status_t sequence(const char* path) {
   if (!st) st = run_machine(m, ASSAY_MODE_NATIVE, &samples);
   if (!st) st = run_check(m, &samples);
   if (!st) st = export_mixed(m);
+  if (!st) st = through_files(m, &samples);
   assay_samples_deinit(&samples);
   assay_model_release(m);
   return st;
@@ -187,23 +232,60 @@ static void fail_each(const char* name) {
   }
   for (n = 1; n <= total; n += full ? 1 + total / 2000 : 1 + total / 200)
     fail_at(name, path, n, true, &tally);
-  print_message("%s: %llu allocations, %zu runs, %zu with a failure, %zu of them did without\n", name,
-                (unsigned long long)total, tally.runs, tally.reached, tally.recovered);
+  print_message("%s: %llu allocations, %zu runs, %zu with a failure, %zu of them did without\n",
+                name, (unsigned long long)total, tally.runs, tally.reached, tally.recovered);
   assert_int_equal(tally.wrong, 0);
 }
 
-static void loop(void** state) { (void)state; fail_each("loop"); }
-static void external_data(void** state) { (void)state; fail_each("external"); }
-static void quantized(void** state) { (void)state; fail_each("quantized"); }
-static void if_and_sequences(void** state) { (void)state; fail_each("if_sequence"); }
-static void cnn(void** state) { (void)state; fail_each("cnn"); }
+static void loop(void** state) {
+  (void)state;
+  fail_each("loop");
+}
+static void external_data(void** state) {
+  (void)state;
+  fail_each("external");
+}
+static void quantized(void** state) {
+  (void)state;
+  fail_each("quantized");
+}
+static void if_and_sequences(void** state) {
+  (void)state;
+  fail_each("if_sequence");
+}
+static void cnn(void** state) {
+  (void)state;
+  fail_each("cnn");
+}
+
+// Files that were begun and not finished are taken away.
+static int remove_folder(void** state) {
+  (void)state;
+  int strange = 0;
+  DIR* d = opendir(folder);
+  if (!d) return -1;
+  for (struct dirent* e; (e = readdir(d));) {
+    static const char* const ours[] = {"model.onnx", "model.onnx.data", "inputs.npz", "some.json"};
+    bool known = e->d_name[0] == '.' && (!e->d_name[1] || e->d_name[1] == '.');
+    for (int i = 0; i < 4; i++) known |= strcmp(e->d_name, ours[i]) == 0;
+    if (!known) print_error("left behind: %s/%s\n", folder, e->d_name);
+    strange += !known;
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    unlink(path);
+  }
+  closedir(d);
+  rmdir(folder);
+  return strange ? -1 : 0;
+}
 
 int main(void) {
+  if (!mkdtemp(folder)) return 1;
   json_set_alloc_funcs(assay_malloc, assay_free);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(loop),      cmocka_unit_test(external_data),
       cmocka_unit_test(quantized), cmocka_unit_test(if_and_sequences),
       cmocka_unit_test(cnn),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, NULL, remove_folder);
 }
