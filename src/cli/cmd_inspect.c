@@ -350,7 +350,8 @@ static int inspect_plan(const args_t* a) {
         print_layer(plan, &layers->layers[i]);
     }
     if (a->json)
-      code = emit_json(json_pack("{s:s, s:b, s:o, s:o}", "schema", "assay.inspect.plan/1", "fused", a->fused,
+      code = emit_json(json_pack("{s:s, s:b, s:o, s:o}", "schema", "assay.inspect.plan/1", "fused",
+                                 plan_options.fused,
                                  "layers", list, "passes", log_json(assay_plan_rewrite(plan))),
                        a->json);
     else

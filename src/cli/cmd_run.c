@@ -199,7 +199,7 @@ static assay_status_t save(const args_t* a, const job_t* j) {
 }
 
 static int run_job(args_t* a, job_t* j) {
-  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused;
+  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
