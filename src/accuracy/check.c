@@ -268,35 +268,38 @@ static assay_blame_t find_blame(const assay_check_t* c) {
 }
 
 // Whether a float32 constant has finite elements past a format's range.
-static bool passes_range(const assay_value_t* v, double max) {
+static assay_status_t passes_range(const assay_value_t* v, double max, bool* out) {
   assay_tensor_t* wide = NULL;
+  bool past = *out = false;
   if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR || v->constant->type != ASSAY_TYPE_FLOAT)
-    return false;
-  assay_status_t st = assay_tensor_widen(v->constant, &wide);
-  assay_status_free(st);  // a constant too large to widen was too large to run
-  if (!wide) return false;
-  bool past = false;
+    return NULL;
+  ASSAY_TRY(assay_tensor_widen(v->constant, &wide));
   for (int64_t k = 0; k < wide->size; k++) {
     double x = fabs(assay_f64(wide)[k]);
     past |= x > max && x <= 0x1.fffffep127;
   }
   assay_tensor_release(wide);
-  return past;
+  *out = past;
+  return NULL;
 }
 
-static void audit_constants(assay_check_t* c) {
+static assay_status_t audit_constants(assay_check_t* c) {
+  bool past = false;
   double max = assay_format_info(c->options.precision.format)->max;
   for (size_t g = 0; g < c->model->n_graphs; g++) {
     const assay_graph_t* graph = c->model->graphs[g];
     for (size_t i = 0; i < graph->n_initializers; i++) {
       const assay_value_t* v = graph->initializers[i];
-      if (passes_range(v, max) && !c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
+      ASSAY_TRY(passes_range(v, max, &past));
+      if (past && !c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
     }
   }
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
-  for (size_t i = 0; r && i < r->n_made; i++)
-    if (passes_range(r->made[i].value, max) && !c->folded_out_of_range++)
-      c->first_folded_out_of_range = &r->made[i];
+  for (size_t i = 0; r && i < r->n_made; i++) {
+    ASSAY_TRY(passes_range(r->made[i].value, max, &past));
+    if (past && !c->folded_out_of_range++) c->first_folded_out_of_range = &r->made[i];
+  }
+  return NULL;
 }
 
 // ---- what the passes did to truth -------------------------------------------------------------------
@@ -374,7 +377,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.min_cosine,
                               c->outputs, &c->faithful));
   ASSAY_TRY(check_rewriting(c, inputs));
-  audit_constants(c);
+  ASSAY_TRY(audit_constants(c));
   count_absorbed(c);
   bool numbers_hold = c->faithful;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));

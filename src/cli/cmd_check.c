@@ -185,8 +185,8 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
 // Finds what is wrong with the rules before anything is read or run.
 static assay_status_t try_rules(const job_t* j) {
   assay_plan_t* plan = NULL;
-  assay_status_t st =
-      assay_plan_create(j->model, &j->options.precision, &j->options.plan, j->options.seed, &plan);
+  assay_status_t st = assay_plan_create(j->model, &j->options.precision, &j->options.plan,
+                                        j->options.seed, &plan);
   assay_plan_destroy(plan);
   return st;
 }

@@ -273,8 +273,7 @@ static json_t* layer_json(const assay_plan_t* plan, const assay_layer_t* l) {
   assay_str_t op = {0};
   layer_op(l, &op);
   json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name), "op",
-                        assay_json_text(assay_str_get(&op)),
-                        "nodes", origins_json(plan, l), "hidden", hidden, "format",
+                        assay_json_text(assay_str_get(&op)), "nodes", origins_json(plan, l), "hidden", hidden, "format",
                         assay_format_name(l->format), "accumulator", assay_format_name(l->accumulator),
                         "reason", assay_json_text(l->reason));
   assay_str_deinit(&op);
@@ -287,8 +286,9 @@ static json_t* log_json(const assay_rewrite_t* r) {
     const assay_pass_entry_t* e = &r->log[i];
     json_t* nodes = json_array();
     for (size_t k = 0; k < e->n_nodes; k++) nodes = assay_json_push(nodes, assay_json_text(e->nodes[k]->label));
-    list = assay_json_push(list, json_pack("{s:s, s:s, s:o, s:s}", "pass", e->pass, "action",
-                                          assay_pass_action_name(e->action), "nodes", nodes, "why", e->why));
+    list = assay_json_push(list, json_pack("{s:s, s:s, s:o, s:o}", "pass", e->pass, "action",
+                                           assay_pass_action_name(e->action), "nodes", nodes, "why",
+                                           assay_json_text(e->why)));
   }
   return list;
 }
@@ -350,7 +350,8 @@ static int inspect_plan(const args_t* a) {
         print_layer(plan, &layers->layers[i]);
     }
     if (a->json)
-      code = emit_json(json_pack("{s:s, s:b, s:o, s:o}", "schema", "assay.inspect.plan/1", "fused", a->fused,
+      code = emit_json(json_pack("{s:s, s:b, s:o, s:o}", "schema", "assay.inspect.plan/1", "fused",
+                                 plan_options.fused,
                                  "layers", list, "passes", log_json(assay_plan_rewrite(plan))),
                        a->json);
     else

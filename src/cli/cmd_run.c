@@ -199,18 +199,20 @@ static assay_status_t save(const args_t* a, const job_t* j) {
 }
 
 static int run_job(args_t* a, job_t* j) {
-  const char* mode = a->mode                                                  ? a->mode
-                     : a->precision || a->layer_precision || a->accumulate || a->fused ? "plan"
-                                                                           : "native";
+  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n;
+  const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
     return assay_cli_usage("run", "--mode is truth, native or plan, not '%s'", mode);
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("run", "--truth is unquantized, not '%s'", a->truth);
   bool plan = strcmp(mode, "plan") == 0;
-  if (!plan && (a->precision || a->layer_precision || a->accumulate))
+  if (!plan && asks_plan)
     return assay_cli_usage("run", "%s is for --mode plan, not %s",
-                           a->precision ? "--precision" : a->layer_precision ? "--layer-precision" : "--accumulate",
+                           a->precision         ? "--precision"
+                           : a->layer_precision ? "--layer-precision"
+                           : a->accumulate      ? "--accumulate"
+                                                : "--fused",
                            mode);
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);

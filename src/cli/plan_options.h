@@ -11,11 +11,12 @@
    "the fused plan: run the graph passes, several nodes in a layer", false},                       \
   {                                                                                                \
     "--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",                                   \
-        "with --fused: leave out a pass (constant_folding,\nbatchnorm_into_conv ...)", false          \
+        "the fused plan without this pass (constant_folding,\nbatchnorm_into_conv ...)", false          \
   }
 
 static inline assay_plan_options_t cli_plan_options(bool fused, const opt_list_t* no_pass) {
-  return (assay_plan_options_t){.fused = fused, .passes = {.off = no_pass->items, .n_off = no_pass->n}};
+  return (assay_plan_options_t){.fused = fused || no_pass->n,
+                                .passes = {.off = no_pass->items, .n_off = no_pass->n}};
 }
 
 #endif  // ASSAY_CLI_PLAN_OPTIONS_H_

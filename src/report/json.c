@@ -17,9 +17,10 @@ static json_t* number_or_null(bool applies, const assay_error_sum_t* e, double x
 
 static json_t* sums(const assay_error_sum_t* e, bool applies) {
   if (!applies || !e->n) return json_null();
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs", number(e, e->max_abs),
-                   "max_rel", number(e, e->max_rel), "rms", number(e, assay_error_sum_rms(e)),
-                   "cosine", number(e, assay_error_sum_cosine(e)), "snr_db",
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs",
+                   number(e, e->max_abs), "max_rel", number(e, e->max_rel), "rms",
+                   number(e, assay_error_sum_rms(e)), "cosine",
+                   number(e, assay_error_sum_cosine(e)), "snr_db",
                    number(e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
                    (json_int_t)e->inf, "mismatched", (json_int_t)e->mismatched);
 }
@@ -29,10 +30,10 @@ static json_t* output(const assay_output_check_t* o) {
   bool f = o->is_float && e->n;
   const char* verdict = o->faithful ? "faithful" : "unfaithful";
   json_t* j = json_pack(
-      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name),
-      "verdict", verdict, "max_abs", number_or_null(f, e, e->max_abs), "max_rel",
-      number_or_null(f, e, e->max_rel), "rms", number_or_null(f, e, assay_error_sum_rms(e)),
-      "cosine", number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
+      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name), "verdict", verdict,
+      "max_abs", number_or_null(f, e, e->max_abs), "max_rel", number_or_null(f, e, e->max_rel), "rms",
+      number_or_null(f, e, assay_error_sum_rms(e)), "cosine",
+      number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
       number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
       (json_int_t)e->inf);
   j = assay_json_put(j, "differing", json_integer((json_int_t)o->differing));
@@ -85,8 +86,8 @@ static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
   double value = u->account->truth_max > u->account->local_max ? u->account->truth_max
                                                                : u->account->local_max;
   return json_pack("{s:o, s:o, s:o, s:s, s:o, s:n, s:b}", "nodes", layer_nodes(plan, u->account), "op",
-                   layer_op(u->account), "value", assay_json_number(value), "verdict", assay_verdict_name(u->verdict),
-                   "why", assay_json_text(u->why), "share", "born", u->born);
+                   layer_op(u->account), "value", assay_json_number(value), "verdict",
+                   assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share", "born", u->born);
 }
 
 static json_t* text(const assay_str_t* s) {
@@ -100,13 +101,12 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   assay_report_layer_precision(f, &precision);
   assay_report_trtexec(f, &trtexec);
   json_t* files = json_array();
-  for (size_t i = 0; i < n->n_files; i++)
-    files = assay_json_push(files, assay_json_text(n->files[i]));
-  json_t* j =
-      json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
-                labels(f->nodes, f->n_nodes), "layer_precision", text(&precision), "trtexec",
-                text(&trtexec), "verified", "verdict", f->verified ? "faithful" : "unfaithful",
-                "outputs", outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
+  for (size_t i = 0; i < n->n_files; i++) files = assay_json_push(files, assay_json_text(n->files[i]));
+  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
+                        labels(f->nodes, f->n_nodes), "layer_precision", text(&precision),
+                        "trtexec", text(&trtexec), "verified", "verdict",
+                        f->verified ? "faithful" : "unfaithful", "outputs",
+                        outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
   return j;
@@ -114,11 +114,11 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
 
 static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
-  json_t* j =
-      json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name", 
-                assay_json_text(a->layer ? a->layer->name : a->node->label), "nodes",
-                layer_nodes(plan, a), "format", format, "own", sums(&a->own, true), "inherited",
-                sums(&a->inherited, true), "verdict", assay_verdict_name(a->verdict));
+  json_t* j = json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name",
+                        assay_json_text(a->layer ? a->layer->name : a->node->label), "nodes",
+                        layer_nodes(plan, a), "format", format, "own", sums(&a->own, true),
+                        "inherited", sums(&a->inherited, true), "verdict",
+                        assay_verdict_name(a->verdict));
   j = assay_json_put(j, "op", layer_op(a));
   j = assay_json_put(j, "runs", json_integer((json_int_t)a->runs));
   j = assay_json_put(j, "truth_max", assay_json_number(a->truth_max));
@@ -133,10 +133,11 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
 // What the passes did to truth, and what they made that the format cannot hold.
 static json_t* rewriting(const assay_check_t* c) {
   const assay_made_constant_t* first = c->first_folded_out_of_range;
-  return json_pack("{s:o, s:I, s:i, s:i, s:s?}", "truth_moved", assay_json_number(c->rewriting),
+  return json_pack("{s:o, s:I, s:i, s:i, s:o}", "truth_moved", assay_json_number(c->rewriting),
                    "mismatched", (json_int_t)c->rewriting_mismatched, "constants_made",
                    (int)assay_plan_rewrite(c->plan)->n_made, "constants_out_of_range",
-                   (int)c->folded_out_of_range, "first_out_of_range", first ? first->value->name : NULL);
+                   (int)c->folded_out_of_range, "first_out_of_range",
+                   first ? assay_json_text(first->value->name) : json_null());
 }
 
 assay_status_t assay_report_json(const assay_check_t* c, const assay_report_names_t* n,
@@ -148,12 +149,11 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
     layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
   json_t* j = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
                         "assay.check/1", "model", assay_json_text(n->model), "precision",
-                        assay_json_text(n->precision), "target", n->target, "verdict",
-                        c->faithful ? "faithful" : "unfaithful", "blame",
+                        assay_json_text(n->precision), "target",
+                        n->target, "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
                         assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);
-  if (!j) return assay_status_no_memory();
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
   j = assay_json_put(j, "fused", json_boolean(r != NULL));
   j = assay_json_put(j, "rewriting", r ? rewriting(c) : json_null());

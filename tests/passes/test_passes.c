@@ -270,6 +270,34 @@ static void unknown_passes_are_errors(void** state) {
   graph_case_release(in);
 }
 
+// Allocation N fails, for all N: nothing is lost, and the model stays as it was.
+static void failing_allocations(void** state) {
+  (void)state;
+  for (size_t i = 0; i < N_CASES; i++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&cases[i].graph, in);
+    const assay_precision_t p = {.format = ASSAY_FORMAT_FP16};
+    int64_t live = assay_alloc_live();
+    bool failed = false;
+    uint64_t n = 0;
+    do {
+      assay_plan_t* plan = NULL;
+      assay_alloc_fail_after(++n, false);
+      assay_status_t st = assay_plan_create(m, &p, &(assay_plan_options_t){.fused = true}, 0, &plan);
+      assay_alloc_fail_after(0, false);
+      failed = st != NULL;
+      if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+      assay_status_free(st);
+      assay_plan_destroy(plan);
+      assert_int_equal(assay_alloc_live(), live);
+    } while (failed);
+    assert_true(n > 20);
+    op_case_ok(assay_model_verify(m));
+    assay_model_release(m);
+    graph_case_release(in);
+  }
+}
+
 // ---- bodies --------------------------------------------------------------------------------------
 
 static assay_graph_t* add_body(assay_node_t* owner, size_t attr, const char* name, const char* row,
@@ -328,7 +356,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_models),      cmocka_unit_test(stored_models),
       cmocka_unit_test(passes_find),       cmocka_unit_test(unknown_passes_are_errors),
-      cmocka_unit_test(bodies_read_and_go),
+      cmocka_unit_test(bodies_read_and_go), cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
 }
