@@ -81,7 +81,7 @@ static void test_reshape(void** state) {
        NULL,
        {"float[0]", "int64[2] 9223372036854775807 9223372036854775807"},
        {NULL},
-       "0 elements"},
+       "elements"},
   };
   OP_CASE_RUN(rows);
 }

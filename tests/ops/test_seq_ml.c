@@ -33,7 +33,7 @@ static void test_features(void** state) {
        {"float[2,4] 0 0 1 0 2 2 3 0"}, NULL},
       {ML("FeatureVectorizer"), 1, NULL, {"float[2] 1 2", "float[3,1] iota"}, {NULL}, "3 rows"},
       {ML("FeatureVectorizer"), 1, "inputdimensions=9223372036854775807", {"float[2] 1 2"}, {NULL},
-       "no memory"},
+       "more elements"},
       {ML("OneHotEncoder"), 1, "cats_int64s=1,-1,3", {"float[2,2] 1.7 -1 3 9"},
        {"float[2,2,3] 1 0 0 0 1 0 0 0 1 0 0 0"}, NULL},
       {ML("OneHotEncoder"), 1, "cats_strings=b,a", {"string[2] a b"}, {"float[2,2] 0 1 1 0"}, NULL},
