@@ -6,6 +6,8 @@ set -euo pipefail
 export PATH="${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin"
 export HOME="${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}"
 export LC_ALL=C.UTF-8
+# Threads that wait sleep: on a machine that does other work, too, spinning ones are in the way.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=${ASSAY_JOBS:-$(nproc)}
