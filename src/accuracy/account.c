@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "accuracy/local.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 #include "truth/machine.h"
@@ -12,7 +13,8 @@ typedef struct record {
   struct record* next;
   size_t n_out;
   assay_tensor_t** engine;  // outputs as stored
-  assay_tensor_t** local;   // truth of the node on the engine's inputs; the engine's own for control nodes
+  assay_tensor_t**
+      local;  // truth of the node on the engine's inputs; the engine's own for control nodes
 } record_t;
 
 typedef struct queue {
@@ -24,21 +26,28 @@ struct assay_account {
   const assay_backend_t* backend;
   void* engine;
   assay_account_options_t options;
-  assay_machine_t *truth, *local;
-  assay_machine_t* plain;          // truth that follows no flip; made when the first one is seen
-  int64_t flipped;                 // in this sample
-  bool has_plain;                  // `plain` has this sample's outputs
+  assay_machine_t* truth;
+  assay_locals_t* locals;
+  assay_machine_t* plain;  // truth that follows no flip; made when the first one is seen
+  int64_t flipped;         // in this sample
+  bool has_plain;          // `plain` has this sample's outputs
   assay_tap_t tap;
-  queue_t* queues;                 // by node id
-  assay_layer_account_t* accounts; // by node id
-  const assay_node_t** order;      // nodes as they first ended
+  queue_t* queues;                  // by node id
+  assay_layer_account_t* accounts;  // by node id
+  const assay_node_t** order;       // nodes as they first ended
   size_t n_order, cap_order;
-  assay_error_sum_t* outputs;    // by graph output
+  assay_error_sum_t* outputs;  // by graph output
+  double* value_error;         // by value id: RMS of engine's minus truth's over RMS of truth's
 };
 
+// A layer is ill-conditioned where an error leaves so many times larger, relative to the values,
+// than it came in; told only where it then stands out from the storage format's rounding.
+static const double CONDITION_LIMIT = 100, STANDS_OUT = 16;
+
 const char* assay_verdict_name(assay_verdict_t v) {
-  static const char* const names[] = {"exact",     "unclassified", "flipped",
-                                      "underflow", "overflow",     "invalid"};
+  static const char* const names[] = {"exact",     "rounding", "unclassified",
+                                      "amplified", "flipped",  "underflow",
+                                      "overflow",  "invalid",  "defect"};
   return names[v];
 }
 
@@ -56,11 +65,16 @@ static double largest(const assay_tensor_t* t) {
   return m;
 }
 
-static bool has_nan(const assay_tensor_t* t) {
+static bool has_unfinite(const assay_tensor_t* t) {
   if (!holds_floats(t)) return false;
   int64_t n = 0;
-  for (int64_t i = 0; i < t->size; i++) n += assay_f64(t)[i] != assay_f64(t)[i];
+  for (int64_t i = 0; i < t->size; i++) n += !isfinite(assay_f64(t)[i]);
   return n > 0;
+}
+
+static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return a->kind == b->kind && a->kind == ASSAY_KIND_TENSOR && a->rank == b->rank &&
+         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
 // ---- records ------------------------------------------------------------------------------------
@@ -99,73 +113,21 @@ static record_t* pop(queue_t* q) {
   return r;
 }
 
-// ---- own error: in the engine's tap -----------------------------------------------------------------
+// ---- own error: in the engine's tap
+// -----------------------------------------------------------------
 
-static assay_format_t stored_format(const assay_layer_t* layer, assay_type_t type) {
-  if (type != ASSAY_TYPE_FLOAT || !layer) return assay_type_format(type);
-  return layer->format == ASSAY_FORMAT_TF32 ? ASSAY_FORMAT_FP32 : layer->format;
-}
-
-// Counts the element classes of one output.
-static void classify(assay_layer_account_t* a, const assay_tensor_t* engine,
-                     const assay_tensor_t* local, bool nan_came_in) {
-  assay_format_t format = stored_format(a->layer, engine->type);
-  const double *e = assay_f64(engine), *l = assay_f64(local);
-  int64_t n = engine->size, exact = 0, over = 0, under = 0, born = 0;
-  double max = a->local_max;
-#pragma omp parallel for schedule(static) reduction(+ : exact, over, under, born) reduction(max : max) if (n > 100000)
-  for (int64_t i = 0; i < n; i++) {
-    double x = e[i], y = l[i], m = fabs(y);
-    bool finite = m <= 0x1.fffffffffffffp1023;
-    if (finite && m > max) max = m;
-    double once = assay_format_round(format, y, ASSAY_OVERFLOW_IEEE);
-    exact += x == once || (x != x && once != once);
-    if (x != x) {
-      born += !nan_came_in;
-      over += nan_came_in && finite;
-    } else if (isinf(x)) {
-      over += finite;
-    } else {
-      under += x == 0 && y != 0;
-    }
-  }
-  a->rounded_exactly += exact;
-  a->overflowed += over;
-  a->underflowed += under;
-  a->born_nan += born;
-  a->local_max = max;
-  a->elements += n;
-}
-
-// Float64 values between the nodes of one layer.
-typedef struct hidden {
-  const assay_value_t** values;
-  assay_tensor_t** tensors;
-  size_t n;
-} hidden_t;
-
-static assay_tensor_t* hidden_find(const hidden_t* h, const assay_value_t* v) {
-  for (size_t i = 0; i < h->n; i++)
-    if (h->values[i] == v) return h->tensors[i];
-  return NULL;
-}
-
-static void hidden_deinit(hidden_t* h) {
-  for (size_t i = 0; i < h->n; i++) assay_tensor_release(h->tensors[i]);
-  assay_free(h->values);
-  assay_free(h->tensors);
-}
-
-// Finite elements of a hidden value that the layer's format could not hold.
-static void note_risk(assay_layer_account_t* acc, const assay_layer_t* layer, const assay_value_t* v,
-                      const assay_tensor_t* t) {
+// Finite elements of a hidden value that the layer's format could not hold, with what rounding may
+// add.
+static void note_risk(void* user, const assay_layer_t* layer, const assay_value_t* v,
+                      const assay_tensor_t* t, const assay_limits_t* limits) {
+  assay_layer_account_t* acc = user;
   if (!holds_floats(t) || t->type != ASSAY_TYPE_FLOAT) return;
   double range = assay_format_info(layer->format)->max, max = 0;
-  const double* x = assay_f64(t);
+  const double *x = assay_f64(t), *e = limits->guaranteed ? assay_f64(limits->guaranteed) : NULL;
   int64_t n = 0;
 #pragma omp parallel for schedule(static) reduction(+ : n) reduction(max : max) if (t->size > 100000)
   for (int64_t i = 0; i < t->size; i++) {
-    double m = fabs(x[i]);
+    double m = fabs(x[i]) + (e && isfinite(e[i]) ? e[i] : 0);
     bool past = m > range && m <= 0x1.fffffffffffffp1023;
     n += past;
     if (past && m > max) max = m;
@@ -176,49 +138,117 @@ static void note_risk(assay_layer_account_t* acc, const assay_layer_t* layer, co
   acc->at_risk_value = v;
 }
 
-// Runs one node of a layer; `in` are its entering inputs, NULL where it reads what the layer hides.
-static assay_status_t chain_node(assay_account_t* a, const assay_node_t* node, const hidden_t* h,
-                                 assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
-  assay_tensor_t** all = NULL;
-  ASSAY_TRY(assay_new_array(node->n_inputs, sizeof *all, &all));
-  for (size_t i = 0; i < node->n_inputs; i++)
-    all[i] = in[i] ? in[i] : node->inputs[i] ? hidden_find(h, node->inputs[i]) : NULL;
-  assay_status_t st = assay_machine_node(a->local, node, node->n_inputs, all, n_out, out);
-  assay_free(all);
-  return st;
+static bool is_control(const assay_node_t* node) {
+  return node->op && node->op->flags & ASSAY_OP_CONTROL;
 }
 
-// Truth of a layer of several nodes on what entered it.
-static assay_status_t local_chain(assay_account_t* a, assay_layer_account_t* acc,
-                                  const assay_layer_t* layer, assay_tensor_t* const* in, record_t* r) {
-  hidden_t h = {0};
-  size_t room = 0;
-  for (size_t k = 0; k < layer->n_nodes; k++) room += layer->nodes[k]->n_outputs;
-  assay_status_t st = assay_new_array(room, sizeof *h.values, &h.values);
-  if (!st) st = assay_new_array(room, sizeof *h.tensors, &h.tensors);
-  for (size_t k = 0; !st && k + 1 < layer->n_nodes; k++) {
-    const assay_node_t* n = layer->nodes[k];
-    for (size_t o = 0; o < n->n_outputs; o++) h.values[h.n + o] = n->outputs[o];
-    st = chain_node(a, n, &h, in, n->n_outputs, &h.tensors[h.n]);
-    if (st) break;
-    for (size_t o = 0; o < n->n_outputs; o++)
-      if (n->outputs[o]) note_risk(acc, layer, n->outputs[o], h.tensors[h.n + o]);
-    h.n += n->n_outputs;
-    in += n->n_inputs;
+// Judges all outputs of one run. `got` is the engine's, or a rerun's.
+static assay_status_t judge_run(const assay_local_t* local, assay_tensor_t* const* got,
+                                const assay_layer_t* layer, const assay_rounding_t* rounding,
+                                bool unfinite_in, assay_judgement_t* out) {
+  for (size_t i = 0; i < local->n_out; i++) {
+    const assay_tensor_t *e = got[i], *t = local->converted[i];
+    if (!e || !t || e->kind != ASSAY_KIND_TENSOR || e->store > ASSAY_STORE_I64) continue;
+    if (!same_shape(e, t) || e->store != t->store) continue;
+    const assay_judge_input_t in = {.engine = e,
+                                    .truth = t,
+                                    .limits = local->bounded ? &local->limits[i] : NULL,
+                                    .storage = assay_layer_storage(layer, e->type),
+                                    .compute = rounding->compute,
+                                    .unfinite_in = unfinite_in};
+    ASSAY_TRY(assay_judge(&in, out));
   }
-  if (!st) st = chain_node(a, layer->nodes[layer->n_nodes - 1], &h, in, r->n_out, r->local);
-  hidden_deinit(&h);
-  return st;
+  return NULL;
 }
 
-static assay_status_t local_truth(assay_account_t* a, assay_layer_account_t* acc,
-                                  const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
-                                  assay_tensor_t* const* in, record_t* r) {
-  bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
-  if (layer && layer->n_nodes > 1) return local_chain(a, acc, layer, in, r);
-  if (!control) return assay_machine_node(a->local, node, n_in, in, r->n_out, r->local);
-  // What a body does is judged node by node, run by run.
-  for (size_t i = 0; i < r->n_out; i++) r->local[i] = assay_tensor_retain(r->engine[i]);
+// Whether a run's error is larger than errors of independent sign use to be: then reruns decide.
+static bool is_suspect(const assay_judgement_t* j, const assay_rounding_t* r) {
+  if (j->beyond) return false;  // no need to ask
+  if (j->between) return true;
+  const double u = assay_bound_unit(r->compute), n = (double)j->n_ratio;
+  if (n == 0 || j->sum_error2 <= 16 * u * u * j->sum_truth2) return false;
+  return assay_judgement_ratio(j) > fmin(1, 1.0 / 16 + 1 / sqrt(n));
+}
+
+// Runs the layer again in several orders and with stochastic rounding. The engine's error is
+// outlying if it is several times what these show: an error along truth (a wrong factor), its RMS,
+// or the number of elements past the probable limit.
+static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
+                                 const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
+                                 assay_tensor_t* const* in, const assay_local_t* local,
+                                 const assay_rounding_t* rounding,
+                                 const assay_judgement_t* engine) {
+  enum { RERUNS = 5 };
+  double ratio = 0, slope = 0;
+  int64_t between = 0;
+  assay_tensor_t** out = NULL;
+  ASSAY_TRY(assay_new_array(local->n_out, sizeof *out, &out));
+  assay_status_t st = NULL;
+  for (int variant = 0; !st && variant < RERUNS; variant++) {
+    assay_judgement_t j = {0};
+    st = assay_locals_rerun(a->locals, layer, node, n_in, in, variant, local->n_out, out);
+    if (!st) st = judge_run(local, out, layer, rounding, false, &j);
+    ratio = fmax(ratio, assay_judgement_ratio(&j));
+    slope = fmax(slope, fabs(assay_judgement_slope(&j)));
+    if (j.between + j.beyond > between) between = j.between + j.beyond;
+    for (size_t i = 0; i < local->n_out; i++) {
+      assay_tensor_release(out[i]);
+      out[i] = NULL;
+    }
+  }
+  assay_free(out);
+  if (st) return st;
+  const double factor = rounding->documented ? 4 : 16;
+  const double floor = fmin(1, 1.0 / 16 + 1 / sqrt((double)engine->n_ratio + 1));
+  const double u = assay_bound_unit(rounding->compute);
+  const double by = assay_judgement_ratio(engine) / fmax(ratio, floor / factor);
+  const bool often =
+      (double)engine->between > factor * (double)between + 3 + 1e-4 * (double)engine->elements;
+  const bool along = fabs(assay_judgement_slope(engine)) > factor * fmax(slope, 2 * u) &&
+                     assay_judgement_ratio(engine) > floor;
+  acc->suspected++;
+  if (by > factor || often || along) {
+    acc->outlying++;
+    acc->outlying_by = fmax(acc->outlying_by, by);
+  }
+  return NULL;
+}
+
+// Sums for the report, and the judgement of one run.
+static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
+                              const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
+                              assay_tensor_t* const* in, const record_t* r,
+                              const assay_local_t* local, const assay_rounding_t* rounding) {
+  acc->runs++;
+  assay_error_sum_t run = ASSAY_ERROR_SUM_INIT;
+  for (size_t i = 0; i < r->n_out; i++) {
+    const assay_tensor_t *e = r->engine[i], *l = r->local[i];
+    if (!holds_floats(e) || !holds_floats(l) || e->size != l->size) continue;
+    acc->stores_float |= e->type == ASSAY_TYPE_FLOAT;
+    acc->local_max = fmax(acc->local_max, largest(l));
+    assay_error_sum_add(&run, assay_f64(e), assay_f64(l), (size_t)e->size);
+  }
+  acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&run));
+  assay_error_sum_join(&acc->own, &run);
+  if (is_control(node)) return NULL;
+  bool unfinite_in = false;
+  for (size_t i = 0; i < n_in; i++) unfinite_in |= has_unfinite(in[i]);
+  assay_judgement_t j = {0};
+  ASSAY_TRY(judge_run(local, r->engine, layer, rounding, unfinite_in, &j));
+  acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
+  assay_judgement_join(&acc->judged, &j);
+  if (!local->bounded || unfinite_in || !is_suspect(&j, rounding)) return NULL;
+  return ask_reruns(a, acc, layer, node, n_in, in, local, rounding, &j);
+}
+
+static assay_status_t note_first(assay_account_t* a, assay_layer_account_t* acc,
+                                 const assay_layer_t* layer, const assay_node_t* node) {
+  if (acc->node) return NULL;
+  ASSAY_TRY(assay_grow(&a->order, &a->cap_order, a->n_order + 1, sizeof *a->order));
+  a->order[a->n_order++] = node;
+  acc->node = node;
+  acc->layer = layer;
+  acc->own = acc->inherited = ASSAY_ERROR_SUM_INIT;
   return NULL;
 }
 
@@ -227,41 +257,29 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
                                assay_tensor_t* const* out) {
   assay_account_t* a = user;
   assay_layer_account_t* acc = &a->accounts[node->id];
+  assay_rounding_t rounding = {0};
+  assay_local_t local = {0};
   record_t* r = NULL;
+  ASSAY_TRY(note_first(a, acc, layer, node));
   ASSAY_TRY(record_create(n_out, out, &r));
-  assay_status_t st = local_truth(a, acc, layer, node, n_in, in, r);
+  a->backend->rounding(a->engine, layer, n_in, in, &rounding);
+  assay_status_t st = NULL;
+  if (!is_control(node)) {
+    const assay_hidden_tap_t tap = {.value = note_risk, .user = acc};
+    st = assay_locals_run(a->locals, layer, node, n_in, in, &rounding, &tap, &local);
+  }
+  // What a body does is judged node by node, run by run.
+  for (size_t i = 0; !st && i < n_out; i++)
+    r->local[i] = assay_tensor_retain(is_control(node) ? r->engine[i] : local.truth[i]);
+  if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
+  assay_local_deinit(&local);
   if (st) return record_free(r), st;
-  if (!acc->node) {
-    acc->node = node;
-    acc->layer = layer;
-    acc->own = acc->inherited = ASSAY_ERROR_SUM_INIT;
-    st = assay_grow(&a->order, &a->cap_order, a->n_order + 1, sizeof *a->order);
-    if (st) return record_free(r), st;
-    a->order[a->n_order++] = node;
-  }
-  acc->runs++;
-  bool nan_came_in = false;
-  for (size_t i = 0; i < n_in; i++) nan_came_in |= has_nan(in[i]);
-  assay_error_sum_t before = ASSAY_ERROR_SUM_INIT;
-  for (size_t i = 0; i < n_out; i++) {
-    assay_tensor_t *e = r->engine[i], *l = r->local[i];
-    if (!holds_floats(e) || !holds_floats(l) || e->size != l->size) continue;
-    acc->stores_float |= e->type == ASSAY_TYPE_FLOAT;
-    assay_error_sum_add(&before, assay_f64(e), assay_f64(l), (size_t)e->size);
-    classify(acc, e, l, nan_came_in);
-  }
-  acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&before));
-  assay_error_sum_join(&acc->own, &before);
   push(&a->queues[node->id], r);
   return NULL;
 }
 
-// ---- inherited error and flips: in truth's hook ------------------------------------------------------
-
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->kind == b->kind && a->kind == ASSAY_KIND_TENSOR && a->rank == b->rank &&
-         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
+// ---- inherited error and flips: in truth's hook
+// ------------------------------------------------------
 
 // Whether two sequences or optionals hold as many items, of the same shapes.
 static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
@@ -278,7 +296,8 @@ static void replace(assay_tensor_t** slot, assay_tensor_t* by) {
   *slot = by;
 }
 
-// How many elements of two outputs of one shape differ; those of strings and containers are not looked into.
+// How many elements of two outputs of one shape differ; those of strings and containers are not
+// looked into.
 static int64_t differing(const assay_tensor_t* a, const assay_tensor_t* b) {
   int64_t n = 0;
   if (a->store == ASSAY_STORE_I64)
@@ -303,15 +322,41 @@ static assay_status_t adopt_elements(assay_tensor_t** truth, const assay_tensor_
   return NULL;
 }
 
-// Whether a float output is a discrete choice. An operator whose output type the model names (Cast) rounds like
-// any store to a float of 16 bits or more; to fewer bits it quantizes.
+// Whether a float output is a discrete choice. An operator whose output type the model names (Cast)
+// rounds like any store to a float of 16 bits or more; to fewer bits it quantizes.
 static bool is_discrete(const assay_node_t* node, size_t i, const assay_tensor_t* t) {
   if (!node->op || !(node->op->discrete >> i & 1)) return false;
   return !(node->op->flags & ASSAY_OP_KEEPS_TYPE) || assay_type_bits(t->type) < 16;
 }
 
-static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* node, size_t i,
-                             const record_t* r, assay_tensor_t** truth) {
+static double relative(const assay_error_sum_t* e) {
+  return e->sum_ref2 > 0 && !e->mismatched ? sqrt(e->sum_err2 / e->sum_ref2) : 0;
+}
+
+// How the layer's condition shows in one output: what came in over what it became.
+static void note_condition(assay_account_t* a, assay_layer_account_t* acc, const assay_value_t* v,
+                           const assay_error_sum_t* inherited, const assay_tensor_t* engine,
+                           const assay_tensor_t* truth) {
+  assay_error_sum_t total = ASSAY_ERROR_SUM_INIT;
+  if (same_shape(engine, truth))
+    assay_error_sum_add(&total, assay_f64(engine), assay_f64(truth), (size_t)truth->size);
+  a->value_error[v->id] = relative(&total);
+  const double left = relative(inherited);
+  const double u = assay_bound_unit(assay_layer_storage(acc->layer, truth->type));
+  if (acc->perturbation <= 0 || left <= STANDS_OUT * u) return;
+  acc->condition = fmax(acc->condition, left / acc->perturbation);
+}
+
+static void note_perturbation(assay_account_t* a, assay_layer_account_t* acc,
+                              const assay_value_t* v) {
+  if (!v || a->value_error[v->id] <= acc->perturbation) return;
+  acc->perturbation = a->value_error[v->id];
+  acc->perturbed = v;
+}
+
+static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
+                             const assay_node_t* node, size_t i, const record_t* r,
+                             assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
   bool floats = holds_floats(t) && holds_floats(e);
@@ -336,7 +381,10 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
       if (n) ASSAY_TRY(adopt_elements(truth, l, e));
       t = *truth;
     }
-    assay_error_sum_add(&acc->inherited, assay_f64(l), assay_f64(t), (size_t)t->size);
+    assay_error_sum_t inherited = ASSAY_ERROR_SUM_INIT;
+    assay_error_sum_add(&inherited, assay_f64(l), assay_f64(t), (size_t)t->size);
+    assay_error_sum_join(&acc->inherited, &inherited);
+    note_condition(a, acc, node->outputs[i], &inherited, e, t);
   }
   acc->truth_max = fmax(acc->truth_max, largest(t));
   return NULL;
@@ -349,10 +397,12 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   const assay_layer_t* layer = l < 0 ? NULL : &a->layers->layers[l];
   const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
   assay_layer_account_t* acc = &a->accounts[last->id];
-  if (!a->queues[last->id].first) return NULL;  // a body that the engine did not enter is not judged
+  if (!a->queues[last->id].first)
+    return NULL;  // a body that the engine did not enter is not judged
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
     if (node->inputs[i] && a->layers->hidden_value[node->inputs[i]->id]) continue;
+    note_perturbation(a, acc, node->inputs[i]);
     assay_tensor_t* wide = NULL;
     ASSAY_TRY(assay_tensor_widen(in[i], &wide));
     acc->truth_max_in = fmax(acc->truth_max_in, largest(wide));
@@ -363,7 +413,7 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   assay_status_t st = NULL;
   int64_t before = acc->flipped;
   for (size_t i = 0; !st && i < n_out; i++)
-    if (node->outputs[i]) st = follow(acc, node, i, r, &out[i]);
+    if (node->outputs[i]) st = follow(a, acc, node, i, r, &out[i]);
   a->flipped += acc->flipped - before;
   record_free(r);
   return st;
@@ -372,8 +422,7 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
 // ---- running ------------------------------------------------------------------------------------
 
 assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backend_t* backend,
-                                    const assay_account_options_t* options,
-                                    assay_account_t** out) {
+                                    const assay_account_options_t* options, assay_account_t** out) {
   assay_account_t* a = NULL;
   ASSAY_TRY(ASSAY_NEW(&a));
   a->layers = assay_plan_layers(plan);
@@ -381,19 +430,18 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   a->options = *options;
   const assay_model_t* m = a->layers->model;
   a->tap = (assay_tap_t){.layer = on_layer, .user = a};
-  assay_machine_config_t local = {.mode = ASSAY_MODE_TRUTH, .unquantized = options->unquantized,
-                                  .seed = a->layers->seed};
-  assay_machine_config_t truth = local;
+  assay_machine_config_t truth = {
+      .mode = ASSAY_MODE_TRUTH, .unquantized = options->unquantized, .seed = a->layers->seed};
   if (!options->outputs_only)
     truth.hooks = (assay_machine_hooks_t){.after = after_truth, .user = a};
   assay_status_t st = assay_machine_create(m, &truth, &a->truth);
-  if (!st) st = assay_machine_create(m, &local, &a->local);
+  if (!st) st = assay_locals_create(a->layers, options->unquantized, &a->locals);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->accounts, &a->accounts);
+  if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_error, &a->value_error);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
-  if (!st)
-    st = backend->open(a->layers, options->outputs_only ? NULL : &a->tap, &a->engine);
+  if (!st) st = backend->open(a->layers, options->outputs_only ? NULL : &a->tap, &a->engine);
   if (st) return assay_account_destroy(a), st;
   *out = a;
   return NULL;
@@ -410,12 +458,13 @@ void assay_account_destroy(assay_account_t* a) {
   empty_queues(a);
   a->backend->close(a->engine);
   assay_machine_destroy(a->truth);
-  assay_machine_destroy(a->local);
+  assay_locals_destroy(a->locals);
   assay_machine_destroy(a->plain);
   assay_free(a->queues);
   assay_free(a->accounts);
   assay_free(a->order);
   assay_free(a->outputs);
+  assay_free(a->value_error);
   assay_free(a);
 }
 
@@ -437,19 +486,23 @@ static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inpu
 }
 
 static void judge(assay_layer_account_t* acc) {
-  acc->verdict = acc->born_nan                                     ? ASSAY_VERDICT_INVALID
-                 : acc->overflowed                                 ? ASSAY_VERDICT_OVERFLOW
-                 : acc->underflowed                                ? ASSAY_VERDICT_UNDERFLOW
-                 : acc->flipped                                    ? ASSAY_VERDICT_FLIPPED
-                 : acc->rounded_exactly < acc->elements            ? ASSAY_VERDICT_UNCLASSIFIED
-                                                                   : ASSAY_VERDICT_EXACT;
+  const assay_judgement_t* j = &acc->judged;
+  acc->verdict = j->beyond || acc->outlying                ? ASSAY_VERDICT_DEFECT
+                 : j->born_nan                             ? ASSAY_VERDICT_INVALID
+                 : j->overflowed                           ? ASSAY_VERDICT_OVERFLOW
+                 : j->underflowed                          ? ASSAY_VERDICT_UNDERFLOW
+                 : acc->flipped                            ? ASSAY_VERDICT_FLIPPED
+                 : acc->condition > CONDITION_LIMIT        ? ASSAY_VERDICT_AMPLIFIED
+                 : j->exact + j->not_judged == j->elements ? ASSAY_VERDICT_EXACT
+                 : j->unbounded                            ? ASSAY_VERDICT_UNCLASSIFIED
+                                                           : ASSAY_VERDICT_ROUNDING;
 }
 
 // Runs truth by itself, following nothing.
 static assay_status_t run_plain(assay_account_t* a, assay_tensor_t* const* inputs) {
   const assay_graph_t* g = a->layers->model->graph;
-  assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .unquantized = a->options.unquantized,
-                                   .seed = a->layers->seed};
+  assay_machine_config_t config = {
+      .mode = ASSAY_MODE_TRUTH, .unquantized = a->options.unquantized, .seed = a->layers->seed};
   if (!a->plain) ASSAY_TRY(assay_machine_create(a->layers->model, &config, &a->plain));
   assay_machine_reset(a->plain);
   for (size_t i = 0; i < g->n_inputs; i++)
@@ -489,8 +542,7 @@ assay_tensor_t* assay_account_engine_output(const assay_account_t* a, size_t i) 
 }
 
 assay_tensor_t* assay_account_truth_output(const assay_account_t* a, size_t i) {
-  return assay_machine_get(a->has_plain ? a->plain : a->truth,
-                           a->layers->model->graph->outputs[i]);
+  return assay_machine_get(a->has_plain ? a->plain : a->truth, a->layers->model->graph->outputs[i]);
 }
 
 size_t assay_account_layer_count(const assay_account_t* a) { return a->n_order; }

@@ -3,47 +3,55 @@
 //   own error        engine's output minus float64 truth of the layer on the engine's own inputs
 //   inherited error  that truth minus the truth on true inputs
 //
-// Of a layer of several nodes the values that it hides count for neither: what leaves it is judged. The truth meant here is
-// that of the plan's model; passes keep truth.
+// Of a layer of several nodes the values that it hides count for neither: what leaves it is judged.
+// The truth meant here is that of the plan's model; passes keep truth.
 //
-// The engine runs layer by layer with taps; truth follows one layer behind. Where a discrete choice of the engine's (an
-// index, a comparison, a shape) differs from truth's because of what came in, the layer is flipped and truth
-// goes on with the engine's choice.
+// The engine runs layer by layer with taps; truth follows one layer behind. Where a discrete choice
+// of the engine's (an index, a comparison, a shape) differs from truth's because of what came in,
+// the layer is flipped and truth goes on with the engine's choice.
 #ifndef ASSAY_ACCURACY_ACCOUNT_H_
 #define ASSAY_ACCURACY_ACCOUNT_H_
 
+#include "accuracy/judge.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
 
 typedef enum assay_verdict {  // from harmless to worst
   ASSAY_VERDICT_EXACT = 0,
-  ASSAY_VERDICT_UNCLASSIFIED,  // finite differences: rounding or defect, not yet told apart
+  ASSAY_VERDICT_ROUNDING,      // what rounding in the layer's formats explains
+  ASSAY_VERDICT_UNCLASSIFIED,  // an operator without a bound
+  ASSAY_VERDICT_AMPLIFIED,     // ill-conditioned: a small error that came in left as a large one
   ASSAY_VERDICT_FLIPPED,
   ASSAY_VERDICT_UNDERFLOW,
   ASSAY_VERDICT_OVERFLOW,
   ASSAY_VERDICT_INVALID,
+  ASSAY_VERDICT_DEFECT,  // more than rounding can do
 } assay_verdict_t;
 const char* assay_verdict_name(assay_verdict_t v);
 
 typedef struct assay_layer_account {
   const assay_layer_t* layer;
-  const assay_node_t* node;    // of a layer of several: the last
+  const assay_node_t* node;  // of a layer of several: the last
   assay_verdict_t verdict;
-  int64_t runs;                // 1 a sample; more inside loops
+  int64_t runs;  // 1 a sample; more inside loops
   assay_error_sum_t own, inherited;
-  int64_t overflowed;          // elements that are not finite where the layer's truth is
-  int64_t underflowed;         // elements that are 0 where the layer's truth is not
-  int64_t born_nan;            // NaN without NaN in the inputs
-  int64_t flipped;             // discrete elements
-  int64_t rounded_exactly;     // elements equal to truth rounded once
-  int64_t elements;
-  double truth_max;            // largest |output| in truth
-  double truth_max_in;         // largest |float input| in truth, constants included
-  double local_max;            // largest finite |output| of the layer's truth on the engine's inputs
-  double own_worst_rms;        // largest RMS of a single run, for loops
-  bool stores_float;           // has an output that --precision changes
-  // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its format's range. This engine
-  // keeps them wider; another one may not.
+  assay_judgement_t judged;  // own error element by element, against the bounds
+  bool bounded;              // every operator of the layer has a bound
+  int64_t suspected;         // runs whose error was held against reruns of the emulated layer
+  int64_t outlying;          // of them: those whose error lies outside what the reruns show
+  double outlying_by;        // the largest ratio of an error's RMS to that of the reruns
+  int64_t flipped;           // discrete elements
+  double truth_max;          // largest |output| in truth
+  double truth_max_in;       // largest |float input| in truth, constants included
+  double local_max;          // largest finite |output| of the layer's truth on the engine's inputs
+  double own_worst_rms;      // largest RMS of a single run, for loops
+  // How much larger, relative to the values, an error left than it came in; 0 where none came in.
+  double condition;
+  const assay_value_t* perturbed;  // the input by which the largest error came in
+  double perturbation;             // its relative RMS error
+  bool stores_float;               // has an output that --precision changes
+  // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its
+  // format's range. This engine keeps them wider; another one may not.
   int64_t at_risk;
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
@@ -66,7 +74,8 @@ void assay_account_destroy(assay_account_t* a);  // NULL is allowed
 
 // Runs one sample: inputs in the order of the graph's inputs, NULL for those with an initializer.
 assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inputs) ASSAY_MUST_USE;
-// Of the last sample: graph output i of the engine and of truth, canonical; borrowed until the next run.
+// Of the last sample: graph output i of the engine and of truth, canonical; borrowed until the next
+// run.
 assay_tensor_t* assay_account_engine_output(const assay_account_t* a, size_t i);
 assay_tensor_t* assay_account_truth_output(const assay_account_t* a, size_t i);
 

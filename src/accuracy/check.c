@@ -161,6 +161,19 @@ static double range_of(const assay_layer_account_t* a) {
   return a->layer && a->stores_float ? assay_format_info(a->layer->format)->max : (double)INFINITY;
 }
 
+static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
+  const assay_judgement_t* j = &a->judged;
+  if (j->beyond)
+    snprintf(why, room,
+             "defect: %lld of %lld elements off by more than rounding can do; %.9g where truth is "
+             "%.9g and rounding explains %.2g",
+             (long long)j->beyond, (long long)j->elements, j->worst_engine, j->worst_truth,
+             j->worst_limit);
+  else
+    snprintf(why, room, "defect: RMS error %.3g, %.1f times what rounding in other orders shows",
+             assay_error_sum_rms(&a->own), a->outlying_by);
+}
+
 static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t* a,
                                   assay_verdict_t verdict, bool born) {
   ASSAY_TRY(assay_grow(&c->culprits, &c->cap_culprits, c->n_culprits + 1, sizeof *c->culprits));
@@ -175,12 +188,15 @@ static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t*
       break;
     case ASSAY_VERDICT_INVALID:
       snprintf(u->why, sizeof u->why, "invalid: NaN is born here in %lld elements",
-               (long long)a->born_nan);
+               (long long)a->judged.born_nan);
       break;
     case ASSAY_VERDICT_UNDERFLOW:
       snprintf(u->why, sizeof u->why, "underflow: %lld elements vanish below %.3g",
-               (long long)a->underflowed,
+               (long long)a->judged.underflowed,
                a->layer ? assay_format_info(a->layer->format)->min_subnormal : 0);
+      break;
+    case ASSAY_VERDICT_DEFECT:
+      why_defect(a, u->why, sizeof u->why);
       break;
     default:
       snprintf(u->why, sizeof u->why, "error: RMS %.3g of values up to %.3g",
@@ -193,6 +209,11 @@ static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t*
 // within it; what lies behind them is counted.
 static assay_status_t find_culprits(assay_check_t* c) {
   size_t n = assay_account_layer_count(c->account);
+  for (size_t i = 0; i < n; i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (a->verdict == ASSAY_VERDICT_DEFECT)
+      ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_DEFECT, true));
+  }
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
     if (a->verdict == ASSAY_VERDICT_OVERFLOW)
@@ -262,6 +283,7 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   for (size_t i = 0; i < c->n_outputs; i++)
     if (differs_from_golden(&c->outputs[i], constant_roundoff(c->model))) return ASSAY_BLAME_EXPORT;
   if (c->faithful) return ASSAY_BLAME_NONE;
+  if (c->n_defects) return ASSAY_BLAME_ENGINE;
   bool lowered = c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules;
   if (c->n_culprits && !lowered) return ASSAY_BLAME_MODEL;
   return lowered ? ASSAY_BLAME_PRECISION : ASSAY_BLAME_ENGINE;
@@ -347,6 +369,12 @@ static assay_status_t check_rewriting(assay_check_t* c, const assay_samples_t* i
   return st;
 }
 
+// Counts the defects: one is enough to make the engine unfaithful, though no output shows it.
+static void count_defects(assay_check_t* c) {
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
+    c->n_defects += assay_account_layer(c->account, i)->verdict == ASSAY_VERDICT_DEFECT;
+}
+
 static void count_absorbed(assay_check_t* c) {
   if (!c->faithful) return;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
@@ -379,12 +407,15 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
   count_absorbed(c);
+  count_defects(c);
+  if (c->n_defects) c->faithful = false;
   bool numbers_hold = c->faithful;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));
   if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_error(c));
   c->blame = find_blame(c);
   if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
-  if (!numbers_hold && c->blame != ASSAY_BLAME_MODEL && !c->options.no_fix)
+  if (!numbers_hold && c->blame != ASSAY_BLAME_MODEL && c->blame != ASSAY_BLAME_ENGINE &&
+      !c->options.no_fix)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
   return NULL;
 }

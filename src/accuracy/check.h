@@ -67,6 +67,7 @@ typedef struct assay_check {
   assay_culprit_t* culprits;        // most to blame first
   size_t n_culprits, cap_culprits;
   size_t n_behind;                  // further layers whose values pass the range behind the culprits
+  size_t n_defects;                 // layers with more error than rounding explains
   size_t n_absorbed;                // layers with overflow, underflow or flips that no output shows
   bool has_fix;
   assay_fix_t fix;

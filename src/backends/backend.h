@@ -2,34 +2,37 @@
 #ifndef ASSAY_BACKENDS_BACKEND_H_
 #define ASSAY_BACKENDS_BACKEND_H_
 
+#include "ops/bound.h"
 #include "ops/op.h"
 
-// One step of a plan. A layer computes one or more nodes; values that pass between its own nodes only
-// are hidden: they are not stored in the layer's format, and no tap sees them. Only its last node's outputs are not
-// hidden.
+// One step of a plan. A layer computes one or more nodes; values that pass between its own nodes
+// only are hidden: they are not stored in the layer's format, and no tap sees them. Only its last
+// node's outputs are not hidden.
 typedef struct assay_layer {
-  const char* name;                 // the label of its node, or of its first and last one
-  const assay_node_t** nodes;       // in order; borrowed from the model
+  const char* name;            // the label of its node, or of its first and last one
+  const assay_node_t** nodes;  // in order; borrowed from the model
   size_t n_nodes;
-  assay_format_t format;            // what its float32 values are stored in
-  assay_format_t accumulator;       // what sums are kept in: FP32 unless asked otherwise; FP64 for fp64
-  const char* reason;               // why this format: "--precision", the pattern, "as declared"
+  assay_format_t format;       // what its float32 values are stored in
+  assay_format_t accumulator;  // what sums are kept in: FP32 unless asked otherwise; FP64 for fp64
+  const char* reason;          // why this format: "--precision", the pattern, "as declared"
 } assay_layer_t;
 
 // What a backend is given to run. All of it outlives the backend's state.
 typedef struct assay_layers {
   const assay_model_t* model;
   const assay_layer_t* layers;
-  size_t n_layers;            // of the top graph; those of bodies follow
+  size_t n_layers;  // of the top graph; those of bodies follow
   size_t n_all_layers;
-  const int* layer_of_node;   // by node id; -1: in no layer. Nodes of bodies have layers of their own.
-  const bool* hidden_value;   // by value id
+  const int*
+      layer_of_node;  // by node id; -1: in no layer. Nodes of bodies have layers of their own.
+  const bool* hidden_value;  // by value id
   uint64_t seed;
 } assay_layers_t;
 
-// Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For a node
-// inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of several nodes, `node` is the last one,
-// and `in` holds the inputs of all of them, one behind the other, with NULL for hidden ones. Tensors are borrowed.
+// Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For
+// a node inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of
+// several nodes, `node` is the last one, and `in` holds the inputs of all of them, one behind the
+// other, with NULL for hidden ones. Tensors are borrowed.
 typedef struct assay_tap {
   assay_status_t (*layer)(void* user, const assay_layer_t* layer, const assay_node_t* node,
                           size_t n_in, assay_tensor_t* const* in, size_t n_out,
@@ -49,7 +52,23 @@ typedef struct assay_backend {
   // Runs layer i of the top graph.
   assay_status_t (*step)(void* state, size_t i);
   void (*reset)(void* state);
+  // How it rounds inside a node of a layer that is given these inputs.
+  void (*rounding)(void* state, const assay_layer_t* layer, size_t n_in, assay_tensor_t* const* in,
+                   assay_rounding_t* out);
 } assay_backend_t;
+
+// ---- what the formats of a plan mean, for every backend (layers.c)
+// -----------------------------------
+
+// The format in which a layer stores a tensor of a declared type: its own for float32 (tf32 is
+// stored as fp32), the type's else. layer NULL: the type's.
+assay_format_t assay_layer_storage(const assay_layer_t* layer, assay_type_t type);
+// The format to which input i of a node is rounded as it enters the layer; NONE: it is taken as it
+// is (hidden values, other types than float32, moved elements, inputs that are float32 only).
+assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_layer_t* layer,
+                                   const assay_node_t* node, size_t i, const assay_tensor_t* in);
+// Whether a node's arithmetic is float64 whatever its layer's format: an input is declared so.
+bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in);
 
 extern const assay_backend_t assay_backend_emu;
 // The backend of a name; NULL if there is none.

@@ -306,6 +306,15 @@ static void round_some(assay_format_t format, const double* x, double* y, size_t
   }
 }
 
+double assay_format_round_stochastic(assay_format_t format, double x, double random) {
+  const double near = assay_format_round(format, x, ASSAY_OVERFLOW_IEEE);
+  if (near == x || !isfinite(near) || !isfinite(x)) return near;
+  const double other = assay_format_next(format, near, x > near ? 1 : -1);
+  const double low = near < other ? near : other, high = near < other ? other : near;
+  if (!isfinite(other)) return near;
+  return random < (x - low) / (high - low) ? high : low;
+}
+
 void assay_format_round_n(assay_format_t format, const double* x, double* y, size_t n,
                           assay_overflow_t overflow) {
   enum { CHUNK = 1 << 15 };

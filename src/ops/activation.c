@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "ops/bound.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
 
@@ -380,34 +381,79 @@ static assay_status_t shrink_eval(assay_eval_t* c) {
                        (piecewise_t){.p = {attr(c, "lambd", 0.5), attr(c, "bias", 0)}});
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+// Engines that compute by the textbook formula, x / (1 + e^-x) and the like, have an error of some
+// u of the largest intermediate value. Extrema and largest slopes are the functions' own.
+
+static double bound_attr(const assay_bound_t* c, const char* name, double otherwise) {
+  return assay_attr_f64(c->node, name, otherwise);
+}
+
+#define CURVE(NAME, ...)                                 \
+  static assay_status_t NAME##_bound(assay_bound_t* c) { \
+    const assay_curve_t curve = {__VA_ARGS__};           \
+    return assay_bound_curve(c, &curve);                 \
+  }
+
+CURVE(sigmoid, .definition = 2)
+CURVE(softplus, .definition = 2, .definition_x = 1)
+CURVE(softsign, .ops = 3)
+CURVE(gelu, .definition_x = 4, .extremum = -0.7517916243494656, .slope = 1.1290)
+CURVE(mish, .definition_x = 4, .extremum = -1.1924312145154, .slope = 1.0885)
+CURVE(hard_swish, .ops = 4, .floor_x = 2, .extremum = -1.5, .slope = 1.5)
+CURVE(linear, .ops = 1)
+CURVE(elu, .definition = 2 * fabs(bound_attr(c, "alpha", 1)), .extremum = 0,
+      .slope = fmax(1, fabs(bound_attr(c, "alpha", 1))))
+CURVE(celu, .definition = 2 * fabs(bound_attr(c, "alpha", 1)), .extremum = 0, .slope = 1)
+CURVE(selu, .definition = 4 * fabs(bound_attr(c, "alpha", 1.6733) * bound_attr(c, "gamma", 1.0508)),
+      .extremum = 0,
+      .slope = fabs(bound_attr(c, "gamma", 1.0508)) * fmax(1, fabs(bound_attr(c, "alpha", 1.6733))))
+CURVE(hard_sigmoid, .ops = 2, .floor = fabs(bound_attr(c, "beta", 0.5)),
+      .floor_x = fabs(bound_attr(c, "alpha", 0.2)))
+
+static assay_status_t swish_bound(assay_bound_t* c) {
+  const double alpha = bound_attr(c, "alpha", 1);
+  const assay_curve_t curve = {
+      .definition_x = 3, .extremum = alpha != 0 ? -1.2784645427610738 / alpha : 0, .slope = 1.0999};
+  return assay_bound_curve(c, &curve);
+}
+
+static assay_status_t swiglu_bound(assay_bound_t* c) {
+  if (!assay_bound_inputs_exact(c))
+    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "it has no bound behind rounded inputs");
+  return assay_bound_monotone(
+      c, assay_factor_add(assay_bound_function(c->rounding), assay_bound_ops(c->rounding, 3)));
+}
+
 // One row an operator: later versions widen types only (and -1 had an attribute for memory reuse;
 // Selu-1's other defaults come from its schema).
-#define ROW(NAME, SINCE, EVAL)                                             \
+#define ROW(NAME, SINCE, EVAL, BOUND)                                      \
   .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, \
-  .infer = assay_infer_same, .eval = EVAL, .cost = assay_pointwise_cost
+  .infer = assay_infer_same, .eval = EVAL, .bound = BOUND, .cost = assay_pointwise_cost
 
 const assay_op_t assay_ops_activation[] = {
-    {ROW("Relu", 1, relu_eval)},
-    {ROW("LeakyRelu", 1, leaky_relu_eval)},
-    {ROW("ThresholdedRelu", 1, thresholded_relu_eval)},
-    {ROW("Elu", 1, elu_eval)},
-    {ROW("Celu", 12, celu_eval)},
-    {ROW("Selu", 1, selu_eval)},
-    {ROW("Sigmoid", 1, sigmoid_eval)},
-    {ROW("HardSigmoid", 1, hard_sigmoid_eval)},
-    {ROW("HardSwish", 14, hard_swish_eval)},
-    {ROW("Softplus", 1, softplus_eval)},
-    {ROW("Softsign", 1, softsign_eval)},
-    {ROW("Gelu", 20, gelu_eval)},
-    {ROW("Mish", 18, mish_eval)},
-    {ROW("Swish", 24, swish_eval)},
-    {ROW("Shrink", 9, shrink_eval)},
+    {ROW("Relu", 1, relu_eval, assay_bound_exact)},
+    {ROW("LeakyRelu", 1, leaky_relu_eval, linear_bound)},
+    {ROW("ThresholdedRelu", 1, thresholded_relu_eval, assay_bound_exact)},
+    {ROW("Elu", 1, elu_eval, elu_bound)},
+    {ROW("Celu", 12, celu_eval, celu_bound)},
+    {ROW("Selu", 1, selu_eval, selu_bound)},
+    {ROW("Sigmoid", 1, sigmoid_eval, sigmoid_bound)},
+    {ROW("HardSigmoid", 1, hard_sigmoid_eval, hard_sigmoid_bound)},
+    {ROW("HardSwish", 14, hard_swish_eval, hard_swish_bound)},
+    {ROW("Softplus", 1, softplus_eval, softplus_bound)},
+    {ROW("Softsign", 1, softsign_eval, softsign_bound)},
+    {ROW("Gelu", 20, gelu_eval, gelu_bound)},
+    {ROW("Mish", 18, mish_eval, mish_bound)},
+    {ROW("Swish", 24, swish_eval, swish_bound)},
+    {ROW("Shrink", 9, shrink_eval, linear_bound)},
     {.domain = "",
      .name = "SwiGLU",
      .since = 28,
      .flags = ASSAY_OP_POINTWISE,
      .infer = swiglu_infer,
      .eval = swiglu_eval,
+     .bound = swiglu_bound,
      .cost = assay_pointwise_cost},
     {0},
 };

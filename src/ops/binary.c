@@ -6,6 +6,7 @@
 // INT_MIN.
 #include <math.h>
 
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
@@ -387,27 +388,67 @@ static assay_status_t mod_10_infer(assay_infer_t* c) {
   return mod_infer(c);
 }
 
-#define ROW(NAME, SINCE, INFER, EVAL)                                                        \
+// ---- bounds -----------------------------------------------------------------------------------
+
+static bool is_limited(const assay_bound_t* c, size_t i) {
+  return c->in_error && c->in_error[i].guaranteed;
+}
+
+// Where the divisor may be 0 the quotient may be anything.
+static void beyond_zero(const assay_tensor_t* b, const assay_tensor_t* e, const int64_t* strides,
+                        const assay_tensor_t* y, assay_tensor_t* limit) {
+  int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
+  for (int64_t i = 0; i < y->size; i++) {
+    if (fabs(assay_f64(b)[from]) <= assay_f64(e)[from]) assay_f64(limit)[i] = (double)INFINITY;
+    for (int k = y->rank - 1; k >= 0; k--) {
+      from += strides[k];
+      if (++at[k] < y->dims[k]) break;
+      from -= at[k] * strides[k];
+      at[k] = 0;
+    }
+  }
+}
+
+static assay_status_t div_bound(assay_bound_t* c) {
+  if (c->out[0]->store != ASSAY_STORE_F64) return NULL;
+  ASSAY_TRY(assay_bound_one_rounding(c));
+  if (!is_limited(c, 1)) return NULL;
+  int64_t strides[ASSAY_MAX_RANK];
+  assay_broadcast_strides(c->in[1], c->out[0]->rank, c->out[0]->dims, strides);
+  beyond_zero(c->in[1], c->in_error[1].guaranteed, strides, c->out[0], c->out_error[0].guaranteed);
+  beyond_zero(c->in[1], c->in_error[1].guaranteed, strides, c->out[0], c->out_error[0].probable);
+  return NULL;
+}
+
+// fmod is exact; the remainder of the divisor's sign takes one addition more. Neither can be told
+// where the dividend is not exact: they jump.
+static assay_status_t mod_bound(assay_bound_t* c) {
+  if (assay_bound_inputs_exact(c)) return assay_bound_one_rounding(c);
+  return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                          "a remainder of inexact numbers has no bound");
+}
+
+#define ROW(NAME, SINCE, INFER, EVAL, BOUND)                                                 \
   {                                                                                          \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .infer = INFER, \
-    .eval = EVAL, .cost = assay_pointwise_cost                                               \
+    .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND                               \
   }
 
 const assay_op_t assay_ops_binary[] = {
     // -1 and -6: attributes axis and broadcast.
-    ROW("Add", 1, legacy_infer, add_1_eval),
-    ROW("Sub", 1, legacy_infer, sub_1_eval),
-    ROW("Mul", 1, legacy_infer, mul_1_eval),
-    ROW("Div", 1, legacy_infer, div_1_eval),
-    ROW("Pow", 1, legacy_infer, pow_1_eval),
-    ROW("Add", 7, add_infer, add_eval),
-    ROW("Sub", 7, sub_infer, sub_eval),
-    ROW("Mul", 7, mul_infer, mul_eval),
-    ROW("Div", 7, div_infer, div_eval),
-    ROW("Pow", 7, assay_infer_broadcasts, pow_eval),
-    ROW("Mod", 10, mod_10_infer, mod_10_eval),
-    ROW("Mod", 28, mod_infer, mod_eval),
-    ROW("PRelu", 1, assay_infer_same, prelu_1_eval),
-    ROW("PRelu", 7, prelu_infer, prelu_eval),
+    ROW("Add", 1, legacy_infer, add_1_eval, assay_bound_one_rounding),
+    ROW("Sub", 1, legacy_infer, sub_1_eval, assay_bound_one_rounding),
+    ROW("Mul", 1, legacy_infer, mul_1_eval, assay_bound_one_rounding),
+    ROW("Div", 1, legacy_infer, div_1_eval, div_bound),
+    ROW("Pow", 1, legacy_infer, pow_1_eval, assay_bound_one_function),
+    ROW("Add", 7, add_infer, add_eval, assay_bound_one_rounding),
+    ROW("Sub", 7, sub_infer, sub_eval, assay_bound_one_rounding),
+    ROW("Mul", 7, mul_infer, mul_eval, assay_bound_one_rounding),
+    ROW("Div", 7, div_infer, div_eval, div_bound),
+    ROW("Pow", 7, assay_infer_broadcasts, pow_eval, assay_bound_one_function),
+    ROW("Mod", 10, mod_10_infer, mod_10_eval, mod_bound),
+    ROW("Mod", 28, mod_infer, mod_eval, mod_bound),
+    ROW("PRelu", 1, assay_infer_same, prelu_1_eval, assay_bound_one_rounding),
+    ROW("PRelu", 7, prelu_infer, prelu_eval, assay_bound_one_rounding),
     {0},
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/number_text.h"
@@ -309,6 +310,14 @@ static assay_status_t bit_cast_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, to, &shape);
 }
 
+// Storing rounds; before that only an integer that does not fit the arithmetic is rounded.
+static assay_status_t cast_bound(assay_bound_t* c) {
+  const assay_type_t to = c->out[0]->type;
+  if (!assay_type_is_float(to) || assay_type_bits(to) < 16 || c->out[0]->store != ASSAY_STORE_F64)
+    return NULL;
+  return c->in[0]->store == ASSAY_STORE_I64 ? assay_bound_one_rounding(c) : assay_bound_exact(c);
+}
+
 enum { FLAGS = ASSAY_OP_POINTWISE | ASSAY_OP_KEEPS_TYPE };
 
 // Later versions add types and attributes (saturate in 19, round_mode in 24) whose defaults are
@@ -321,19 +330,22 @@ const assay_op_t assay_ops_cast[] = {
      .flags = FLAGS,
      .discrete = 1,
      .infer = cast_infer,
-     .eval = cast_eval},
+     .eval = cast_eval,
+     .bound = cast_bound},
     {.domain = "",
      .name = "CastLike",
      .since = 15,
      .flags = FLAGS,
      .discrete = 1,
      .infer = cast_like_infer,
-     .eval = cast_like_eval},
+     .eval = cast_like_eval,
+     .bound = cast_bound},
     {.domain = "",
      .name = "BitCast",
      .since = 26,
      .flags = FLAGS,
      .infer = bit_cast_infer,
-     .eval = bit_cast_eval},
+     .eval = bit_cast_eval,
+     .bound = assay_bound_exact},
     {0},
 };

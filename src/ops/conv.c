@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound.h"
 #include "ops/families.h"
 
 // ---- Conv ------------------------------------------------------------------------------------
@@ -338,9 +339,17 @@ static void causal_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (c->in[1]->rank == 3) out->flops = 2 * (double)c->in[0]->size * (double)c->in[1]->dims[2];
 }
 
+// A term for each kernel position of each channel in the group, and the bias.
+static assay_status_t conv_bound(assay_bound_t* c) {
+  const assay_tensor_t* w = c->in[1];
+  const assay_products_t p = {.factors = {0, 1}, .n_factors = 2,
+                              .terms = (double)assay_dims_product(w->dims, 1, w->rank) + 1};
+  return assay_bound_products(c, &p);
+}
+
 const assay_op_t assay_ops_conv[] = {
     {.name = "Conv", .domain = "", .since = 1, .flags = ASSAY_OP_PACKED, .infer = conv_infer,
-     .eval = conv_eval, .cost = conv_cost},
+     .eval = conv_eval, .bound = conv_bound, .cost = conv_cost},
     {.name = "CausalConvWithState", .domain = "com.microsoft", .since = 1,
      .infer = causal_ms_infer, .eval = causal_ms_eval, .cost = causal_cost,
      .schema = "input:T, weight:T, bias?:T, past_state?:T -> output:T, present_state:T "
@@ -356,5 +365,5 @@ const assay_op_t assay_ops_conv[] = {
     {.name = "NhwcConv", .domain = "com.microsoft", .since = 1, .flags = ASSAY_OP_PACKED,
      .schema = "X:T, W:T, B?:T -> Y:T | auto_pad:s=NOTSET, dilations:is, group:i=1, "
                "kernel_shape:is, pads:is, strides:is | T=float16 float double",
-     .infer = nhwc_infer, .eval = nhwc_eval, .cost = nhwc_cost},
+     .infer = nhwc_infer, .eval = nhwc_eval, .bound = conv_bound, .cost = nhwc_cost},
     {0}};

@@ -113,7 +113,7 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
   const assay_conv_t* s = p->s;
   const int64_t ch = g * s->mg + m0;
   double* y = p->y + (n * s->m + ch) * s->out_size + t0;
-  if (p->c->arith == ASSAY_ARITH_F64) {
+  if (p->c->arith == ASSAY_ARITH_F64 && !p->c->coarse) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(m1 - m0), (int)(t1 - t0),
                 (int)(k1 - k0), 1.0, p->w + ch * p->k + k0, (int)p->k, b, (int)ldb,
                 k0 == 0 ? 0.0 : 1.0, y, (int)s->out_size);

@@ -196,6 +196,46 @@ static void tile_f64(const job_t* job) {
   }
 }
 
+// ---- float32 by BLAS, for bounds
+// ------------------------------------------------------------------
+
+// The block as floats, always copied, in the direction in which its elements are neighbours.
+static bool get_block_f32(const assay_matrix_t* x, int64_t rows, int64_t cols, float* room) {
+  double run[K_PANEL];
+  const bool transposed = x->row_stride == 1 && x->col_stride != 1;
+  const int64_t n = transposed ? cols : rows, along = transposed ? rows : cols;
+  const int64_t across = transposed ? x->col_stride : x->row_stride;
+  const int64_t step = transposed ? 1 : x->col_stride;
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t j = 0; j < along; j += K_PANEL) {
+      const int64_t some = along - j < K_PANEL ? along - j : K_PANEL;
+      read_run(x, x->offset + i * across + j * step, step, some, run);
+      for (int64_t t = 0; t < some; t++) room[i * along + j + t] = (float)run[t];
+    }
+  }
+  return transposed;
+}
+
+static void tile_coarse(const job_t* job, float* sums) {
+  const product_t* p = job->p;
+  for (int64_t l = 0; l < p->k; l += K_PANEL) {
+    const int64_t k = p->k - l < K_PANEL ? p->k - l : K_PANEL;
+    const assay_matrix_t a = shifted(&job->a, 0, l), b = shifted(&job->b, l, 0);
+    float *x = (float*)job->room_a, *y = (float*)job->room_b;
+    const bool turn_x = get_block_f32(&a, job->m, k, x), turn_y = get_block_f32(&b, k, job->n, y);
+    cblas_sgemm(CblasRowMajor, turn_x ? CblasTrans : CblasNoTrans,
+                turn_y ? CblasTrans : CblasNoTrans, (int)job->m, (int)job->n, (int)k, 1.0F, x,
+                (int)(turn_x ? job->m : k), y, (int)(turn_y ? k : job->n), l ? 1.0F : 0.0F, sums,
+                (int)job->n);
+  }
+  for (int64_t i = 0; i < job->m; i++) {
+    for (int64_t j = 0; j < job->n; j++) {
+      double* out = job->out + i * p->out_i + j * p->out_j;
+      *out = (p->add ? *out : 0) + (double)sums[i * job->n + j];
+    }
+  }
+}
+
 // ---- emulated: chains of fused multiply-adds --------------------------------------------------
 
 // Copies a block of a matrix into panels of `width` rows (or columns): [panel][l][width], padded
@@ -277,7 +317,11 @@ static void tile_narrow(const job_t* job) {
       for (int64_t j = 0; j < job->n; j++) s[j] = fresh ? 0 : out[j * p->out_j];
       for (int64_t l = 0; l < k; l++) {
         f->row(job->n, a_run[l], job->room_b + l * job->n, s, t);
-        assay_format_round_n(p->c->accumulator, t, s, (size_t)job->n, ASSAY_OVERFLOW_IEEE);
+        if (p->c->arith == ASSAY_ARITH_STOCHASTIC) {
+          for (int64_t j = 0; j < job->n; j++) s[j] = assay_acc(p->c, t[j]);
+        } else {
+          assay_format_round_n(p->c->accumulator, t, s, (size_t)job->n, ASSAY_OVERFLOW_IEEE);
+        }
       }
       for (int64_t j = 0; j < job->n; j++) out[j * p->out_j] = s[j];
     }
@@ -303,6 +347,12 @@ static void choose_tiles(product_t* p) {
   }
 }
 
+// Room for a panel of the right-hand operand, padded to whole register blocks.
+static size_t size_of_b(const product_t* p) {
+  const size_t k = (size_t)(p->k < K_PANEL ? p->k : K_PANEL);
+  return ((size_t)p->tile_n + ASSAY_FMA_MAX_NR) * k;
+}
+
 static void run_tile(const product_t* p, int64_t index, double* room_a, double* room_b) {
   const int64_t tiles_n = (p->n + p->tile_n - 1) / p->tile_n;
   const int64_t tiles = (p->m + p->tile_m - 1) / p->tile_m * tiles_n;
@@ -320,7 +370,9 @@ static void run_tile(const product_t* p, int64_t index, double* room_a, double* 
     job.a.offset += p->batch->a_offsets[batch];
     job.b.offset += p->batch->b_offsets[batch];
   }
-  if (p->c->arith == ASSAY_ARITH_F64) {
+  if (p->c->arith == ASSAY_ARITH_F64 && p->c->coarse) {
+    tile_coarse(&job, (float*)(room_b + size_of_b(p)));
+  } else if (p->c->arith == ASSAY_ARITH_F64) {
     tile_f64(&job);
   } else if (p->c->arith == ASSAY_ARITH_F32) {
     tile_f32(&job);
@@ -344,14 +396,15 @@ static assay_status_t run(product_t* p) {
   // Room for one panel of each operand, padded to whole register blocks.
   const size_t k = (size_t)(p->k < K_PANEL ? p->k : K_PANEL);
   const size_t size_a = ((size_t)p->tile_m + ASSAY_FMA_MAX_NR) * k;
-  const size_t size_b = ((size_t)p->tile_n + ASSAY_FMA_MAX_NR) * k;
+  const size_t size_b = size_of_b(p);
+  const size_t sums = p->c->coarse ? (size_t)(p->tile_m * p->tile_n) / 2 + 1 : 0;
   const int64_t jobs =
       batch * ((p->m + p->tile_m - 1) / p->tile_m) * ((p->n + p->tile_n - 1) / p->tile_n);
   const double work = (double)batch * (double)p->m * (double)p->n * (double)p->k;
   bool failed = false;
 #pragma omp parallel if (work > 1e5 && jobs > 1)
   {
-    double* room = assay_malloc((size_a + size_b) * sizeof *room);
+    double* room = assay_malloc((size_a + size_b + sums) * sizeof *room);
     if (!room) {
 #pragma omp atomic write
       failed = true;
@@ -369,6 +422,12 @@ static assay_status_t run(product_t* p) {
 // The emulated kernels are wide in n: a tall, narrow product runs as its transpose (a product of
 // two numbers does not mind their order).
 static assay_status_t run_either_way(product_t* p) {
+  assay_matrix_t last_a, last_b;
+  if (p->c->backwards && p->k > 0) {
+    last_a = shifted(p->a, 0, p->k - 1), last_b = shifted(p->b, p->k - 1, 0);
+    last_a.col_stride = -last_a.col_stride, last_b.row_stride = -last_b.row_stride;
+    p->a = &last_a, p->b = &last_b;
+  }
   if (p->c->arith == ASSAY_ARITH_F64) {
     assay_gemm_prepare();
     return run(p);

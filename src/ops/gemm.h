@@ -17,7 +17,8 @@ typedef struct assay_matrix {
 // out[i * ld + j] (+)= sum over l of a(i, l) * b(l, j), for i < m, j < n, l < k.
 //   add  the sum starts from out's elements instead of 0
 // Arithmetic (c->arith):
-//   F64     OpenBLAS dgemm, one thread a tile; the tiles depend on m, n, k only
+//   F64     OpenBLAS dgemm, one thread a tile; the tiles depend on m, n, k only.
+//           c->coarse: sgemm on operands rounded to float
 //   F32     operands rounded to float; s = fmaf(a, b, s) for l = 0, 1, ... k-1, in that order
 //   NARROW  s = round(a * b + s) in c->accumulator, same order
 // Threads: OpenMP over tiles; the same bits for any number of threads. May be called from inside a

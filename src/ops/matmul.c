@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "ops/bound.h"
 #include "ops/families.h"
 
 static const assay_matmul_form_t plain = {0};
@@ -160,12 +161,35 @@ static void gemm_cost(const assay_eval_t* c, assay_cost_t* out) {
     out->flops += 2.0 * (double)c->out[0]->size;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+static assay_status_t matmul_bound(assay_bound_t* c) {
+  const assay_tensor_t* a = c->in[0];
+  const assay_products_t p = {
+      .factors = {0, 1}, .n_factors = 2, .terms = a->rank ? (double)a->dims[a->rank - 1] : 1};
+  return assay_bound_products(c, &p);
+}
+
+// alpha, beta and the addition of C are three more roundings on a term's way.
+static assay_status_t gemm_bound(assay_bound_t* c) {
+  const double alpha = assay_attr_f64(c->node, "alpha", 1),
+               beta = assay_attr_f64(c->node, "beta", 1);
+  const int inner = assay_attr_i64(c->node, "transA", 0) ? 0 : 1;
+  const bool added = c->n_in > 2 && c->in[2];
+  const assay_products_t p = {.factors = {0, 1},
+                              .n_factors = 2,
+                              .opposed = alpha * beta < 0,
+                              .terms = (double)c->in[0]->dims[inner] + (alpha != 1) + 2 * added};
+  return assay_bound_products(c, &p);
+}
+
 const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .name = "MatMul",
                                         .since = 1,
                                         .flags = ASSAY_OP_PACKED,
                                         .infer = matmul_infer,
                                         .eval = matmul_eval,
+                                        .bound = matmul_bound,
                                         .cost = matmul_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -173,6 +197,7 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .flags = ASSAY_OP_PACKED,
                                         .infer = gemm_infer_1,
                                         .eval = gemm_eval_1,
+                                        .bound = gemm_bound,
                                         .cost = gemm_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -180,5 +205,6 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .flags = ASSAY_OP_PACKED,
                                         .infer = gemm_infer,
                                         .eval = gemm_eval,
+                                        .bound = gemm_bound,
                                         .cost = gemm_cost},
                                        {0}};

@@ -190,3 +190,22 @@ void assay_broadcast_strides(const assay_tensor_t* t, int out_rank, const int64_
     stride *= t->dims[i];
   }
 }
+
+// The draw is a hash of the exact sum: the same on every machine and for any number of threads,
+// without a state that elements would have to share.
+// Source of the hash: splitmix64, G. Steele, D. Lea, C. Flood, 'Fast Splittable Pseudorandom Number
+// Generators', OOPSLA 2014.
+static double draw(uint64_t seed, double x) {
+  uint64_t z;
+  memcpy(&z, &x, sizeof z);
+  z += seed * 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+double assay_acc_narrow(const assay_eval_t* c, double x) {
+  if (c->arith == ASSAY_ARITH_STOCHASTIC)
+    return assay_format_round_stochastic(c->accumulator, x, draw(c->draws, x));
+  return assay_format_round(c->accumulator, x, ASSAY_OVERFLOW_IEEE);
+}

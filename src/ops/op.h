@@ -2,8 +2,8 @@
 //
 // A row holds from `since` (a version of its domain) until the next row of its name: a version
 // that changes behaviour is a row of its own, a version that only widens types is not (the schema
-// knows types). Rows stand at the end of the file that defines their functions; families.inc lists the
-// files. Adding an operator: docs/add-an-operator.md.
+// knows types). Rows stand at the end of the file that defines their functions; families.inc lists
+// the files. Adding an operator: docs/add-an-operator.md.
 #ifndef ASSAY_OPS_OP_H_
 #define ASSAY_OPS_OP_H_
 
@@ -14,17 +14,18 @@
 
 typedef struct assay_infer assay_infer_t;
 typedef struct assay_eval assay_eval_t;
-typedef struct assay_bound assay_bound_t;  // comes with the account
+typedef struct assay_bound assay_bound_t;  // ops/bound.h
 
 enum {
-  ASSAY_OP_MOVES = 1 << 0,     // moves or selects elements, computes nothing: rounding error 0
-  ASSAY_OP_RANDOM = 1 << 1,    // draws numbers
-  ASSAY_OP_CONTROL = 1 << 2,   // has subgraphs
-  ASSAY_OP_POINTWISE = 1 << 3, // output element = function of the broadcast input elements
-  ASSAY_OP_PACKED = 1 << 4,    // eval takes float inputs as they are stored (PACKED) too
-  ASSAY_OP_QUANTIZES = 1 << 5, // identity in truth 'unquantized'
-  ASSAY_OP_KEEPS_TYPE = 1 << 6, // the outputs' format is given by the model, never by --precision
-  ASSAY_OP_CONTRACTS = 1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies)
+  ASSAY_OP_MOVES = 1 << 0,       // moves or selects elements, computes nothing: rounding error 0
+  ASSAY_OP_RANDOM = 1 << 1,      // draws numbers
+  ASSAY_OP_CONTROL = 1 << 2,     // has subgraphs
+  ASSAY_OP_POINTWISE = 1 << 3,   // output element = function of the broadcast input elements
+  ASSAY_OP_PACKED = 1 << 4,      // eval takes float inputs as they are stored (PACKED) too
+  ASSAY_OP_QUANTIZES = 1 << 5,   // identity in truth 'unquantized'
+  ASSAY_OP_KEEPS_TYPE = 1 << 6,  // the outputs' format is given by the model, never by --precision
+  ASSAY_OP_CONTRACTS =
+      1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies)
 };
 
 typedef struct assay_cost {
@@ -44,7 +45,8 @@ typedef struct assay_op {
   assay_status_t (*infer)(assay_infer_t* c);
   // The outputs' elements. NULL: cannot be evaluated; said so when the model is checked.
   assay_status_t (*eval)(assay_eval_t* c);
-  // Rounding bound of each output element. NULL until the account is built.
+  // Rounding bound of each output element: ops/bound.h. NULL: 0, for operators that move elements
+  // and for discrete outputs.
   assay_status_t (*bound)(assay_bound_t* c);
   // NULL: no flops, all inputs and outputs once.
   void (*cost)(const assay_eval_t* c, assay_cost_t* out);
@@ -89,8 +91,8 @@ struct assay_infer {
 #define ASSAY_NODE_ERROR(node, code, ...) \
   assay_node_error(__FILE__, __LINE__, (node), (code), __VA_ARGS__)
 assay_status_t assay_node_error(const char* file, int line, const assay_node_t* node,
-                                assay_code_t code, const char* format, ...) ASSAY_PRINTF(5, 6)
-    ASSAY_MUST_USE;
+                                assay_code_t code, const char* format, ...)
+    ASSAY_PRINTF(5, 6) ASSAY_MUST_USE;
 
 // A shape being read or made. known: the rank is known. dims[i] NULL: that one is not.
 typedef struct assay_shape {
@@ -131,17 +133,19 @@ assay_status_t assay_infer_broadcast(const assay_infer_t* c, const assay_shape_t
 const assay_dim_t* assay_shape_size(assay_dims_t* p, const assay_shape_t* s, int from, int to);
 
 // Ready-made ones.
-assay_status_t assay_infer_same(assay_infer_t* c);       // outputs: type and shape of input 0
-assay_status_t assay_infer_broadcasts(assay_infer_t* c); // output 0: all inputs broadcast; type by schema
+assay_status_t assay_infer_same(assay_infer_t* c);  // outputs: type and shape of input 0
+assay_status_t assay_infer_broadcasts(
+    assay_infer_t* c);  // output 0: all inputs broadcast; type by schema
 assay_status_t assay_infer_bool_broadcasts(assay_infer_t* c);  // the same, bool
 
 // ---- evaluation ------------------------------------------------------------------------------
 
 // What arithmetic a kernel does.
 typedef enum assay_arith {
-  ASSAY_ARITH_F64 = 0,  // truth and native: double, in any order that does not depend on threads
-  ASSAY_ARITH_F32,      // emu: products and sums in fp32, in the order of the documentation
-  ASSAY_ARITH_NARROW,   // emu --accumulate F: each sum rounded to `accumulator`
+  ASSAY_ARITH_F64 = 0,     // truth and native: double, in any order that does not depend on threads
+  ASSAY_ARITH_F32,         // emu: products and sums in fp32, in the order of the documentation
+  ASSAY_ARITH_NARROW,      // emu --accumulate F: each sum rounded to `accumulator`
+  ASSAY_ARITH_STOCHASTIC,  // as NARROW, rounded up or down by chance: to see what rounding can do
 } assay_arith_t;
 
 typedef enum assay_mode {
@@ -153,13 +157,16 @@ typedef enum assay_mode {
 struct assay_eval {
   const assay_node_t* node;
   assay_mode_t mode;
-  bool unquantized;             // truth: QuantizeLinear etc. are the identity
+  bool unquantized;  // truth: QuantizeLinear etc. are the identity
   assay_arith_t arith;
-  assay_format_t accumulator;   // of NARROW
-  uint64_t seed;                // of the run, for random operators
+  assay_format_t accumulator;  // of NARROW and STOCHASTIC
+  bool backwards;              // not F64: products are summed from the last term to the first
+  uint64_t draws;              // of STOCHASTIC: which draws
+  bool coarse;                 // F64: products of matrices may be computed in fp32 (for bounds)
+  uint64_t seed;               // of the run, for random operators
   size_t n_in, n_out;
-  assay_tensor_t** in;          // canonical (or PACKED where the row says so); NULL: left out
-  assay_tensor_t** out;         // to be filled; wants() says which; the driver releases them
+  assay_tensor_t** in;   // canonical (or PACKED where the row says so); NULL: left out
+  assay_tensor_t** out;  // to be filled; wants() says which; the driver releases them
   // Runs a subgraph of the node: inputs by position, all outputs retained into out[].
   assay_status_t (*run_graph)(assay_eval_t* c, assay_graph_t* graph, size_t n_in,
                               assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out);
@@ -188,10 +195,11 @@ assay_status_t assay_eval_broadcast(const assay_eval_t* c, size_t n, assay_tenso
 
 // A running sum's rounding in the arithmetic asked for: wrap every sum and product that an engine
 // would round in its accumulator. F64: the value itself.
+double assay_acc_narrow(const assay_eval_t* c, double x);
 static inline double assay_acc(const assay_eval_t* c, double x) {
   if (c->arith == ASSAY_ARITH_F64) return x;
   if (c->arith == ASSAY_ARITH_F32) return (double)(float)x;
-  return assay_format_round(c->accumulator, x, ASSAY_OVERFLOW_IEEE);
+  return assay_acc_narrow(c, x);
 }
 
 // Iterates over an output shape with broadcast inputs: offsets step by these strides (in elements;

@@ -5,6 +5,7 @@
 // Functions').
 #include <math.h>
 
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
@@ -218,35 +219,51 @@ static assay_status_t test_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_BOOL, &shape);
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+// Engines reduce the argument of sin, cos and tan with an error of some u |x|; odd functions that
+// are computed from exponentials have an error of some u of 1 near 0.
+
+#define CURVE(NAME, ...)                                   \
+  static assay_status_t NAME##_bound(assay_bound_t* c) {   \
+    static const assay_curve_t curve = {__VA_ARGS__};      \
+    return assay_bound_curve(c, &curve);                   \
+  }
+
+CURVE(plain, .ops = 0)
+CURVE(reciprocal, .ops = 1, .pole = true)
+CURVE(circle, .definition_x = 2, .slope = 1, .everywhere = true)
+CURVE(tan, .definition_x = 2, .pole = true)
+CURVE(odd, .definition = 2)
+
 // One row an operator: later versions widen types only (and -1 had an attribute for memory reuse).
 #define ROW(NAME, SINCE, INFER, EVAL)                                                      \
   .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .infer = INFER, \
   .eval = EVAL, .cost = assay_pointwise_cost
 
 const assay_op_t assay_ops_unary[] = {
-    {ROW("Abs", 1, abs_infer, abs_eval)},
-    {ROW("Neg", 1, neg_infer, neg_eval)},
+    {ROW("Abs", 1, abs_infer, abs_eval), .bound = assay_bound_exact},
+    {ROW("Neg", 1, neg_infer, neg_eval), .bound = assay_bound_exact},
     {ROW("Sign", 9, assay_infer_same, sign_eval), .discrete = 1},
     {ROW("Ceil", 1, whole_infer, ceil_eval), .discrete = 1},
     {ROW("Floor", 1, whole_infer, floor_eval), .discrete = 1},
     {ROW("Round", 11, whole_infer, round_eval), .discrete = 1},
-    {ROW("Reciprocal", 1, assay_infer_same, reciprocal_eval)},
-    {ROW("Sqrt", 1, assay_infer_same, sqrt_eval)},
-    {ROW("Exp", 1, assay_infer_same, exp_eval)},
-    {ROW("Log", 1, assay_infer_same, log_eval)},
-    {ROW("Sin", 7, assay_infer_same, sin_eval)},
-    {ROW("Cos", 7, assay_infer_same, cos_eval)},
-    {ROW("Tan", 7, assay_infer_same, tan_eval)},
-    {ROW("Asin", 7, assay_infer_same, asin_eval)},
-    {ROW("Acos", 7, assay_infer_same, acos_eval)},
-    {ROW("Atan", 7, assay_infer_same, atan_eval)},
-    {ROW("Sinh", 9, assay_infer_same, sinh_eval)},
-    {ROW("Cosh", 9, assay_infer_same, cosh_eval)},
-    {ROW("Tanh", 1, assay_infer_same, tanh_eval)},
-    {ROW("Asinh", 9, assay_infer_same, asinh_eval)},
-    {ROW("Acosh", 9, assay_infer_same, acosh_eval)},
-    {ROW("Atanh", 9, assay_infer_same, atanh_eval)},
-    {ROW("Erf", 9, assay_infer_same, erf_eval)},
+    {ROW("Reciprocal", 1, assay_infer_same, reciprocal_eval), .bound = reciprocal_bound},
+    {ROW("Sqrt", 1, assay_infer_same, sqrt_eval), .bound = assay_bound_one_rounding},
+    {ROW("Exp", 1, assay_infer_same, exp_eval), .bound = plain_bound},
+    {ROW("Log", 1, assay_infer_same, log_eval), .bound = plain_bound},
+    {ROW("Sin", 7, assay_infer_same, sin_eval), .bound = circle_bound},
+    {ROW("Cos", 7, assay_infer_same, cos_eval), .bound = circle_bound},
+    {ROW("Tan", 7, assay_infer_same, tan_eval), .bound = tan_bound},
+    {ROW("Asin", 7, assay_infer_same, asin_eval), .bound = plain_bound},
+    {ROW("Acos", 7, assay_infer_same, acos_eval), .bound = plain_bound},
+    {ROW("Atan", 7, assay_infer_same, atan_eval), .bound = plain_bound},
+    {ROW("Sinh", 9, assay_infer_same, sinh_eval), .bound = odd_bound},
+    {ROW("Cosh", 9, assay_infer_same, cosh_eval), .bound = plain_bound},
+    {ROW("Tanh", 1, assay_infer_same, tanh_eval), .bound = odd_bound},
+    {ROW("Asinh", 9, assay_infer_same, asinh_eval), .bound = odd_bound},
+    {ROW("Acosh", 9, assay_infer_same, acosh_eval), .bound = odd_bound},
+    {ROW("Atanh", 9, assay_infer_same, atanh_eval), .bound = odd_bound},
+    {ROW("Erf", 9, assay_infer_same, erf_eval), .bound = odd_bound},
     {ROW("Not", 1, not_infer, not_eval)},
     {ROW("BitwiseNot", 18, assay_infer_same, bitwise_not_eval)},
     {ROW("IsNaN", 9, test_infer, is_nan_eval), .discrete = 1},

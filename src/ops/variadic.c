@@ -4,6 +4,7 @@
 // is the order of Sum and Mean, whose running sum is rounded as the accumulator is.
 #include <math.h>
 
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
@@ -401,23 +402,39 @@ static void variadic_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops *= c->n_in > 1 ? (double)(c->n_in - 1) : 0;
 }
 
-#define ROW(NAME, SINCE, FLAGS, INFER, EVAL, COST)                                     \
+// n terms are added one to the other; the mean has one more rounding.
+static assay_status_t sum_bound(assay_bound_t* c) {
+  size_t addends = 0;
+  for (size_t i = 0; i < c->n_in; i++) addends += c->in[i] != NULL;
+  const assay_products_t p = {.terms = addends > 1 ? (double)(addends - 1) : 0};
+  return assay_bound_products(c, &p);
+}
+
+static assay_status_t mean_bound(assay_bound_t* c) {
+  size_t addends = 0;
+  for (size_t i = 0; i < c->n_in; i++) addends += c->in[i] != NULL;
+  const assay_products_t p = {.terms = (double)addends};
+  return assay_bound_products(c, &p);
+}
+
+#define ROW(NAME, SINCE, FLAGS, INFER, EVAL, COST, BOUND)                              \
   {                                                                                    \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE | (FLAGS), \
-    .infer = INFER, .eval = EVAL, .cost = COST                                         \
+    .infer = INFER, .eval = EVAL, .cost = COST, .bound = BOUND                         \
   }
 
 const assay_op_t assay_ops_variadic[] = {
-    ROW("Max", 1, ASSAY_OP_MOVES, same_shape_infer, max_1_eval, variadic_cost),
-    ROW("Min", 1, ASSAY_OP_MOVES, same_shape_infer, min_1_eval, variadic_cost),
-    ROW("Sum", 1, 0, same_shape_infer, sum_1_eval, variadic_cost),
-    ROW("Mean", 1, 0, same_shape_infer, mean_1_eval, variadic_cost),
-    ROW("Max", 8, ASSAY_OP_MOVES, max_infer, max_eval, variadic_cost),
-    ROW("Min", 8, ASSAY_OP_MOVES, min_infer, min_eval, variadic_cost),
-    ROW("Sum", 8, 0, assay_infer_broadcasts, sum_eval, variadic_cost),
-    ROW("Mean", 8, 0, assay_infer_broadcasts, mean_eval, variadic_cost),
-    ROW("Clip", 1, ASSAY_OP_MOVES, assay_infer_same, clip_1_eval, assay_pointwise_cost),
-    ROW("Clip", 11, ASSAY_OP_MOVES, clip_infer, clip_eval, assay_pointwise_cost),
-    ROW("Where", 9, ASSAY_OP_MOVES, where_infer, where_eval, assay_pointwise_cost),
+    ROW("Max", 1, ASSAY_OP_MOVES, same_shape_infer, max_1_eval, variadic_cost, assay_bound_exact),
+    ROW("Min", 1, ASSAY_OP_MOVES, same_shape_infer, min_1_eval, variadic_cost, assay_bound_exact),
+    ROW("Sum", 1, 0, same_shape_infer, sum_1_eval, variadic_cost, sum_bound),
+    ROW("Mean", 1, 0, same_shape_infer, mean_1_eval, variadic_cost, mean_bound),
+    ROW("Max", 8, ASSAY_OP_MOVES, max_infer, max_eval, variadic_cost, assay_bound_exact),
+    ROW("Min", 8, ASSAY_OP_MOVES, min_infer, min_eval, variadic_cost, assay_bound_exact),
+    ROW("Sum", 8, 0, assay_infer_broadcasts, sum_eval, variadic_cost, sum_bound),
+    ROW("Mean", 8, 0, assay_infer_broadcasts, mean_eval, variadic_cost, mean_bound),
+    ROW("Clip", 1, ASSAY_OP_MOVES, assay_infer_same, clip_1_eval, assay_pointwise_cost,
+        assay_bound_exact),
+    ROW("Clip", 11, ASSAY_OP_MOVES, clip_infer, clip_eval, assay_pointwise_cost, assay_bound_exact),
+    ROW("Where", 9, ASSAY_OP_MOVES, where_infer, where_eval, assay_pointwise_cost, NULL),
     {0},
 };

@@ -122,9 +122,9 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   j = assay_json_put(j, "op", layer_op(a));
   j = assay_json_put(j, "runs", json_integer((json_int_t)a->runs));
   j = assay_json_put(j, "truth_max", assay_json_number(a->truth_max));
-  j = assay_json_put(j, "overflowed", json_integer((json_int_t)a->overflowed));
-  j = assay_json_put(j, "underflowed", json_integer((json_int_t)a->underflowed));
-  j = assay_json_put(j, "born_nan", json_integer((json_int_t)a->born_nan));
+  j = assay_json_put(j, "overflowed", json_integer((json_int_t)a->judged.overflowed));
+  j = assay_json_put(j, "underflowed", json_integer((json_int_t)a->judged.underflowed));
+  j = assay_json_put(j, "born_nan", json_integer((json_int_t)a->judged.born_nan));
   j = assay_json_put(j, "flipped", json_integer((json_int_t)a->flipped));
   j = assay_json_put(j, "at_risk", at_risk(a));
   return j;

@@ -122,7 +122,7 @@ static void hidden_values_are_at_risk(void** state) {
       assert_string_equal(first->layer->name, "up .. down");
     } else {
       assert_int_equal(first->verdict, ASSAY_VERDICT_OVERFLOW);
-      assert_int_equal(first->overflowed, 3);
+      assert_int_equal(first->judged.overflowed, 3);
       assert_int_equal(first->at_risk, 0);
       assert_null(first->at_risk_value);
     }

@@ -21,29 +21,14 @@ static const assay_layer_t* layer_of(const emu_t* e, const assay_node_t* node) {
   return i < 0 ? NULL : &e->layers->layers[i];
 }
 
-// The format in which a layer stores a tensor of a declared type.
-static assay_format_t storage(const assay_layer_t* layer, assay_type_t type) {
-  if (type != ASSAY_TYPE_FLOAT || !layer) return assay_type_format(type);
-  return layer->format == ASSAY_FORMAT_TF32 ? ASSAY_FORMAT_FP32 : layer->format;
-}
-
 static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
   const assay_layer_t* layer = layer_of(user, node);
-  bool wide = false;
-  for (size_t i = 0; i < c->n_in; i++)
-    wide |= c->in[i] && (c->in[i]->type == ASSAY_TYPE_DOUBLE || c->in[i]->type == ASSAY_TYPE_COMPLEX128);
+  bool wide = assay_layer_is_double(c->n_in, c->in);
   assay_format_t acc = layer ? layer->accumulator : ASSAY_FORMAT_FP32;
   c->accumulator = acc;
   c->arith = wide || acc == ASSAY_FORMAT_FP64 ? ASSAY_ARITH_F64
              : acc == ASSAY_FORMAT_FP32       ? ASSAY_ARITH_F32
                                               : ASSAY_ARITH_NARROW;
-}
-
-// Whether the engine would hand this input over in the layer's format: not where the operator takes float32 only
-// (scales and sizes, which engines treat as shapes).
-static bool follows_format(const assay_node_t* node, size_t i) {
-  const assay_param_t* p = node->schema ? assay_schema_input(node->schema, i) : NULL;
-  return !p || p->types.tensor >> ASSAY_TYPE_FLOAT16 & 1;
 }
 
 // Keeps what enters a layer: the inputs of its nodes, one behind the other.
@@ -66,16 +51,11 @@ static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
   emu_t* e = user;
   const assay_layer_t* layer = layer_of(e, node);
   if (e->tap) ASSAY_TRY(note_entering(e, layer, node, n_in, in));
-  if (!layer || !node->op || node->op->flags & (ASSAY_OP_MOVES | ASSAY_OP_CONTROL)) return NULL;
   for (size_t i = 0; i < n_in; i++) {
-    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || in[i]->type != ASSAY_TYPE_FLOAT) continue;
-    if (!follows_format(node, i) || layer->format == ASSAY_FORMAT_FP32) continue;
-    if (layer->format == ASSAY_FORMAT_TF32 && !(node->op->flags & ASSAY_OP_CONTRACTS)) continue;
-    // A hidden value stays as the layer keeps it.
-    const assay_value_t* v = node->inputs[i];
-    if (v && e->layers->hidden_value[v->id]) continue;
+    assay_format_t format = assay_layer_operand(e->layers, layer, node, i, in[i]);
+    if (format == ASSAY_FORMAT_NONE) continue;
     assay_tensor_t* rounded = NULL;
-    ASSAY_TRY(assay_round_tensor(in[i], layer->format, &rounded));
+    ASSAY_TRY(assay_round_tensor(in[i], format, &rounded));
     assay_tensor_release(in[i]);
     in[i] = rounded;
   }
@@ -89,7 +69,7 @@ static assay_status_t store(const emu_t* e, const assay_layer_t* layer, bool hid
     for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(store(e, layer, hidden, &(*t)->items[i]));
     return NULL;
   }
-  assay_format_t format = storage(layer, (*t)->type);
+  assay_format_t format = assay_layer_storage(layer, (*t)->type);
   if (hidden && layer && (*t)->type == ASSAY_TYPE_FLOAT) format = layer->accumulator;
   assay_tensor_t* rounded = NULL;
   ASSAY_TRY(assay_round_tensor(*t, format, &rounded));
@@ -161,10 +141,22 @@ static assay_status_t emu_step(void* state, size_t i) {
 
 static void emu_reset(void* state) { assay_machine_reset(((emu_t*)state)->machine); }
 
+// Functions are the C library's in float64, rounded once.
+static void emu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
+                         assay_tensor_t* const* in, assay_rounding_t* out) {
+  (void)state;
+  assay_format_t acc = layer ? layer->accumulator : ASSAY_FORMAT_FP32;
+  if (assay_layer_is_double(n_in, in)) acc = ASSAY_FORMAT_FP64;
+  *out = (assay_rounding_t){.accumulator = acc, .documented = true, .fma = true,
+                            .function_ulps = 1};
+  out->compute = acc == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
+}
+
 const assay_backend_t assay_backend_emu = {.name = "emu",
                                            .open = emu_open,
                                            .close = emu_close,
                                            .set = emu_set,
                                            .get = emu_get,
                                            .step = emu_step,
-                                           .reset = emu_reset};
+                                           .reset = emu_reset,
+                                           .rounding = emu_rounding};

@@ -1,0 +1,204 @@
+#include "accuracy/judge.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+
+enum { CHUNK = 1 << 15 };
+
+// Half an ulp of s: of its binade, at least half the smallest subnormal.
+typedef struct storage {
+  assay_format_t format;
+  double half_u;  // half an ulp of 1
+  double half_tiny;
+  double min_normal;
+  double max;
+  bool rounds;  // storing is a rounding of its own
+} storage_t;
+
+static storage_t storage_of(assay_format_t format, assay_format_t compute) {
+  const assay_format_info_t* f = assay_format_info(format);
+  const double u = f->unit_roundoff;
+  return (storage_t){.format = format,
+                     .half_u = u,
+                     .half_tiny = f->min_subnormal / 2,
+                     .min_normal = f->min_normal,
+                     .max = f->max,
+                     .rounds = f->is_float && u > assay_bound_unit(compute)};
+}
+
+static double half_ulp(const storage_t* s, double x) {
+  uint64_t bits;
+  double binade;
+  memcpy(&bits, &x, sizeof bits);
+  bits &= 0x7ff0000000000000U;
+  memcpy(&binade, &bits, sizeof binade);
+  return fmax(binade * s->half_u, s->half_tiny);
+}
+
+void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more) {
+  if (more->worst > to->worst) {
+    to->worst = more->worst;
+    to->worst_engine = more->worst_engine;
+    to->worst_truth = more->worst_truth;
+    to->worst_limit = more->worst_limit;
+    to->worst_index = more->worst_index;
+  }
+  to->elements += more->elements;
+  to->exact += more->exact;
+  to->explained += more->explained;
+  to->between += more->between;
+  to->beyond += more->beyond;
+  to->overflowed += more->overflowed;
+  to->underflowed += more->underflowed;
+  to->born_nan += more->born_nan;
+  to->unbounded += more->unbounded;
+  to->not_judged += more->not_judged;
+  to->n_ratio += more->n_ratio;
+  to->sum_ratio2 += more->sum_ratio2;
+  to->sum_error2 += more->sum_error2;
+  to->sum_limit2 += more->sum_limit2;
+  to->sum_truth2 += more->sum_truth2;
+  to->sum_error_truth += more->sum_error_truth;
+}
+
+// ---- one element --------------------------------------------------------------------------------
+
+typedef struct job {
+  const assay_judge_input_t* in;
+  const double *guaranteed, *probable;  // NULL: 0
+  bool bounded;
+  storage_t storage;
+} job_t;
+
+static void note_beyond(assay_judgement_t* j, double error, double limit, double s, double t,
+                        int64_t i) {
+  j->beyond++;
+  const double ratio = limit > 0 ? error / limit : (double)INFINITY;
+  if (ratio <= j->worst) return;
+  j->worst = ratio;
+  j->worst_engine = s;
+  j->worst_truth = t;
+  j->worst_limit = limit;
+  j->worst_index = i;
+}
+
+static void not_finite(const job_t* job, assay_judgement_t* j, double s, double t, double g,
+                       int64_t i) {
+  if (s != s) {
+    if (job->in->unfinite_in)
+      j->not_judged++;
+    else
+      j->born_nan++;
+    return;
+  }
+  // An infinity: rounding can take truth there, or it is wrong.
+  const double reach = fabs(t) + g;
+  const bool past =
+      assay_format_round(job->storage.format, reach, ASSAY_OVERFLOW_IEEE) > job->storage.max ||
+      reach > job->storage.max;
+  if (!job->bounded || (past && (s > 0) == (t > 0)))
+    j->overflowed++;
+  else if (job->in->unfinite_in)
+    j->not_judged++;
+  else
+    note_beyond(j, (double)INFINITY, g, s, t, i);
+}
+
+static void judge_element(const job_t* job, assay_judgement_t* j, double s, double t, int64_t i) {
+  const double g = job->guaranteed ? job->guaranteed[i] : 0;
+  const double p = job->probable ? job->probable[i] : g;
+  if (!isfinite(t)) {
+    // The same class of result is right; another one may be what an infinity that came in did.
+    const bool same = (s != s && t != t) || s == t;
+    j->exact += same;
+    j->not_judged += !same;
+    return;
+  }
+  if (!isfinite(s)) {
+    not_finite(job, j, s, t, g, i);
+    return;
+  }
+  const double error = fabs(s - t);
+  if (error == 0 || (job->storage.rounds &&
+                     s == assay_format_round(job->storage.format, t, ASSAY_OVERFLOW_IEEE))) {
+    j->exact++;
+    j->sum_truth2 += t * t;
+    j->sum_limit2 += isfinite(p) ? p * p : 0;
+    j->n_ratio += p > 0;
+    return;
+  }
+  // Truth itself is a float64 that stands for a real number.
+  const double own = fabs(t) * 0x1p-52;
+  double rest = error - own;
+  if (job->storage.rounds) rest -= half_ulp(&job->storage, s);
+  if (rest < 0) rest = 0;
+  const bool flushed = s == 0 && fabs(t) < job->storage.min_normal;
+  if (!job->bounded || !(g < (double)INFINITY)) {
+    if (flushed)
+      j->underflowed++;
+    else
+      j->unbounded++;
+    return;
+  }
+  if (s == 0 && (flushed || rest <= g))
+    j->underflowed++;
+  else if (rest <= p)
+    j->explained++;
+  else if (rest <= g)
+    j->between++;
+  else
+    note_beyond(j, error, g, s, t, i);
+  j->sum_error2 += rest * rest;
+  j->sum_limit2 += p * p;
+  j->sum_truth2 += t * t;
+  j->sum_error_truth += (s - t) * t;
+  if (p > 0) {
+    j->n_ratio++;
+    j->sum_ratio2 += (rest / p) * (rest / p);
+  }
+}
+
+// ---- an output
+// ------------------------------------------------------------------------------------
+
+static double element(const assay_tensor_t* t, int64_t i) {
+  return t->store == ASSAY_STORE_F64 ? assay_f64(t)[i] : (double)assay_i64(t)[i];
+}
+
+static void judge_chunk(const job_t* job, int64_t first, int64_t n, assay_judgement_t* j) {
+  const assay_tensor_t *e = job->in->engine, *t = job->in->truth;
+  for (int64_t i = first; i < first + n; i++)
+    judge_element(job, j, element(e, i), element(t, i), i);
+  j->elements += n;
+}
+
+assay_status_t assay_judge(const assay_judge_input_t* in, assay_judgement_t* out) {
+  job_t job = {.in = in, .bounded = in->limits != NULL};
+  if (in->limits && in->limits->guaranteed) {
+    job.guaranteed = assay_f64(in->limits->guaranteed);
+    job.probable = in->limits->probable ? assay_f64(in->limits->probable) : NULL;
+  }
+  job.storage = storage_of(in->storage, in->compute);
+  const int64_t size = in->truth->size, chunks = (size + CHUNK - 1) / CHUNK;
+  assay_judgement_t* parts = NULL;
+  ASSAY_TRY(assay_new_array((size_t)chunks, sizeof *parts, &parts));
+#pragma omp parallel for schedule(static) if (chunks > 2)
+  for (int64_t k = 0; k < chunks; k++) {
+    const int64_t first = k * CHUNK;
+    judge_chunk(&job, first, size - first < CHUNK ? size - first : CHUNK, &parts[k]);
+  }
+  for (int64_t k = 0; k < chunks; k++) assay_judgement_join(out, &parts[k]);
+  assay_free(parts);
+  return NULL;
+}
+
+double assay_judgement_ratio(const assay_judgement_t* j) {
+  return j->n_ratio ? sqrt(j->sum_ratio2 / (double)j->n_ratio) : 0;
+}
+
+double assay_judgement_slope(const assay_judgement_t* j) {
+  return j->sum_truth2 > 0 ? j->sum_error_truth / j->sum_truth2 : 0;
+}

@@ -1,0 +1,54 @@
+// Judging a layer: is what the engine did to the numbers rounding, or more than rounding explains?
+//
+// Element by element a stored value s is explained if some value within the limit of truth t rounds
+// to it. Rounding is monotone, so that is |s - t| <= limit + half an ulp of s in the format in
+// which it is stored (nothing, where that is no narrower than the arithmetic's own).
+#ifndef ASSAY_ACCURACY_JUDGE_H_
+#define ASSAY_ACCURACY_JUDGE_H_
+
+#include "ops/bound.h"
+
+// Counts over the elements of a layer's outputs in all its runs. Of every element just one of these
+// is counted: exact, explained, between, beyond, overflowed, underflowed, born_nan, unbounded,
+// not_judged.
+typedef struct assay_judgement {
+  int64_t elements;
+  int64_t exact;        // truth rounded once to the storage format
+  int64_t explained;    // within the probable limit
+  int64_t between;      // past the probable, within the guaranteed limit
+  int64_t beyond;       // past the guaranteed limit
+  int64_t overflowed;   // infinite where truth is finite and rounding can take it past the range
+  int64_t underflowed;  // 0 where truth is not, and rounding or flushing can take it there
+  int64_t born_nan;     // NaN where truth is finite, and no NaN or infinity came in
+  int64_t unbounded;    // there is no limit
+  int64_t not_judged;   // truth is not finite, or something not finite came in
+  // Of finite elements with a limit above 0, beyond the half ulp of storage:
+  int64_t n_ratio;
+  double sum_ratio2;  // sum of (error / probable limit)^2
+  double sum_error2, sum_limit2;
+  double sum_truth2, sum_error_truth;  // the error's part along truth
+  // The worst element beyond its guaranteed limit.
+  double worst;  // error / guaranteed limit; 0: none
+  double worst_engine, worst_truth, worst_limit;
+  int64_t worst_index;
+} assay_judgement_t;
+
+void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more);
+
+typedef struct assay_judge_input {
+  const assay_tensor_t *engine, *truth;  // truth of the arithmetic: on converted inputs
+  const assay_limits_t* limits;          // NULL: none were made
+  assay_format_t storage, compute;
+  bool unfinite_in;  // an input held NaN or infinities
+} assay_judge_input_t;
+
+// Adds one output of one run: canonical tensors of one shape, floats or integers (for which limits
+// count in steps). The same counts and sums for any number of threads.
+// Errors: NO_MEMORY.
+assay_status_t assay_judge(const assay_judge_input_t* in, assay_judgement_t* out) ASSAY_MUST_USE;
+
+// RMS of error / probable limit; 0 without elements. The slope of the error along truth.
+double assay_judgement_ratio(const assay_judgement_t* j);
+double assay_judgement_slope(const assay_judgement_t* j);
+
+#endif  // ASSAY_ACCURACY_JUDGE_H_

@@ -1,0 +1,344 @@
+#include "accuracy/local.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+
+struct assay_locals {
+  const assay_layers_t* layers;
+  assay_machine_t* truth;
+  assay_machine_t* engine;  // for reruns; made when the first one is asked for
+  bool coarse;              // of the evaluation in progress
+  int variant;              // of the rerun in progress
+  const assay_layer_t* layer;
+};
+
+void assay_local_deinit(assay_local_t* l) {
+  for (size_t i = 0; i < l->n_out; i++) {
+    if (l->truth) assay_tensor_release(l->truth[i]);
+    if (l->converted) assay_tensor_release(l->converted[i]);
+    if (l->limits) assay_limits_deinit(&l->limits[i]);
+  }
+  assay_free(l->truth);
+  assay_free(l->converted);
+  assay_free(l->limits);
+  *l = (assay_local_t){0};
+}
+
+// ---- making -----------------------------------------------------------------------------------
+
+static void configure_truth(void* user, const assay_node_t* node, assay_eval_t* c) {
+  (void)node;
+  c->coarse = ((const assay_locals_t*)user)->coarse;
+}
+
+assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
+                                   assay_locals_t** out) {
+  assay_locals_t* l = NULL;
+  ASSAY_TRY(ASSAY_NEW(&l));
+  l->layers = layers;
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                         .unquantized = unquantized,
+                                         .seed = layers->seed,
+                                         .hooks = {.configure = configure_truth, .user = l}};
+  assay_status_t st = assay_machine_create(layers->model, &config, &l->truth);
+  if (st) return assay_free(l), st;
+  *out = l;
+  return NULL;
+}
+
+void assay_locals_destroy(assay_locals_t* l) {
+  if (!l) return;
+  assay_machine_destroy(l->truth);
+  assay_machine_destroy(l->engine);
+  assay_free(l);
+}
+
+// ---- values within a layer
+// ------------------------------------------------------------------------
+
+typedef struct slot {
+  const assay_value_t* value;
+  assay_tensor_t* tensor;
+  assay_limits_t limits;
+} slot_t;
+
+// A run through the nodes of a layer.
+typedef struct chain {
+  assay_locals_t* l;
+  const assay_layer_t* layer;
+  const assay_node_t* const* nodes;
+  size_t n_nodes;
+  assay_machine_t* machine;
+  bool convert;                      // round what enters to the layer's format
+  const assay_rounding_t* rounding;  // NULL: no limits
+  bool emulate;                      // round hidden values as the engine keeps them
+  const assay_hidden_tap_t* tap;
+  slot_t* hidden;
+  size_t n_hidden;
+  bool converted;  // something was rounded
+  bool bounded;
+} chain_t;
+
+static slot_t* find(const chain_t* c, const assay_value_t* v) {
+  for (size_t i = 0; i < c->n_hidden; i++)
+    if (c->hidden[i].value == v) return &c->hidden[i];
+  return NULL;
+}
+
+static void chain_deinit(chain_t* c) {
+  for (size_t i = 0; i < c->n_hidden; i++) {
+    assay_tensor_release(c->hidden[i].tensor);
+    assay_limits_deinit(&c->hidden[i].limits);
+  }
+  assay_free(c->hidden);
+}
+
+static bool same_elements(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return a->store == ASSAY_STORE_F64 && b->store == ASSAY_STORE_F64 && a->size == b->size &&
+         !memcmp(a->data, b->data, (size_t)a->size * sizeof(double));
+}
+
+// One input as the chain has it: from the layer's own values, or what entered, rounded.
+static assay_status_t input(chain_t* c, const assay_node_t* node, size_t i, assay_tensor_t* entered,
+                            assay_tensor_t** out, assay_limits_t* out_error) {
+  if (!entered) {
+    const slot_t* s = node->inputs[i] ? find(c, node->inputs[i]) : NULL;
+    *out = s ? assay_tensor_retain(s->tensor) : NULL;
+    if (s) *out_error = s->limits;
+    return NULL;
+  }
+  const assay_format_t format = c->convert
+                                    ? assay_layer_operand(c->l->layers, c->layer, node, i, entered)
+                                    : ASSAY_FORMAT_NONE;
+  if (format == ASSAY_FORMAT_NONE) {
+    // Bounds look at elements: they want them canonical.
+    if (c->rounding) return assay_tensor_widen(entered, out);
+    *out = assay_tensor_retain(entered);
+    return NULL;
+  }
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen(entered, &wide));
+  assay_status_t st = assay_round_tensor(wide, format, out);
+  if (!st && !c->converted) c->converted = !same_elements(wide, *out);
+  assay_tensor_release(wide);
+  return st;
+}
+
+// ---- one node -----------------------------------------------------------------------------------
+
+typedef struct evaluation {
+  assay_locals_t* l;
+  const assay_node_t* node;
+} evaluation_t;
+
+static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* const* in,
+                               assay_tensor_t** out) {
+  const evaluation_t* e = b->driver;
+  e->l->coarse = coarse;
+  assay_status_t st = assay_machine_node(e->l->truth, e->node, b->n_in, in, b->n_out, out);
+  e->l->coarse = false;
+  return st;
+}
+
+// What storing hidden values in the accumulator's format adds to their limits.
+static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_limits_t* limits) {
+  const double u = assay_bound_unit(c->rounding->accumulator);
+  if (u <= assay_bound_unit(c->rounding->compute) || t->store != ASSAY_STORE_F64) return NULL;
+  const double tiny = assay_bound_tiny(c->rounding, c->rounding->accumulator);
+  assay_limits_t kept = {0};
+  assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, &kept.guaranteed);
+  if (!st) {
+    for (int64_t k = 0; k < t->size; k++) {
+      const double x = assay_f64(t)[k] < 0 ? -assay_f64(t)[k] : assay_f64(t)[k];
+      const double e = limits->guaranteed ? assay_f64(limits->guaranteed)[k] : 0;
+      assay_f64(kept.guaranteed)[k] = u * (x + e) + tiny;
+    }
+    kept.probable = assay_tensor_retain(kept.guaranteed);
+    st = assay_limits_add(limits, &kept);
+  }
+  assay_limits_deinit(&kept);
+  return st;
+}
+
+// A node without a bound leaves the layer unjudged; that is no error.
+static assay_status_t node_limits(chain_t* c, const assay_node_t* node, assay_tensor_t* const* in,
+                                  const assay_limits_t* in_error, size_t n_out,
+                                  assay_tensor_t* const* out, assay_limits_t* limits) {
+  evaluation_t e = {c->l, node};
+  assay_bound_t b = {.node = node,
+                     .rounding = c->rounding,
+                     .n_in = node->n_inputs,
+                     .n_out = n_out,
+                     .in = in,
+                     .in_error = in_error,
+                     .out = out,
+                     .out_error = limits,
+                     .evaluate = evaluate,
+                     .driver = &e};
+  assay_status_t st = assay_bound_node(&b);
+  if (st && assay_status_code(st) == ASSAY_UNSUPPORTED) {
+    assay_status_free(st);
+    for (size_t i = 0; i < n_out; i++) assay_limits_deinit(&limits[i]);
+    c->bounded = false;
+    st = NULL;
+  }
+  return st;
+}
+
+// Runs one node; `entered` are its inputs that enter the layer. limits: NULL: none wanted.
+static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tensor_t* const* entered,
+                               size_t n_out, assay_tensor_t** out, assay_limits_t* limits) {
+  assay_tensor_t** in = NULL;
+  assay_limits_t* in_error = NULL;
+  assay_status_t st = assay_new_array(node->n_inputs, sizeof *in, &in);
+  if (!st) st = assay_new_array(node->n_inputs, sizeof *in_error, &in_error);
+  for (size_t i = 0; !st && i < node->n_inputs; i++)
+    st = input(c, node, i, entered[i], &in[i], &in_error[i]);
+  if (!st) st = assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+  if (!st && limits && c->bounded) st = node_limits(c, node, in, in_error, n_out, out, limits);
+  for (size_t i = 0; in && i < node->n_inputs; i++) assay_tensor_release(in[i]);
+  assay_free(in);
+  assay_free(in_error);
+  return st;
+}
+
+// ---- all nodes of a layer
+// -------------------------------------------------------------------------
+
+static assay_status_t keep_hidden(chain_t* c, slot_t* s) {
+  if (!s->tensor || !s->value) return NULL;
+  if (c->emulate && s->tensor->type == ASSAY_TYPE_FLOAT) {
+    assay_tensor_t* kept = NULL;
+    ASSAY_TRY(assay_round_tensor(s->tensor, c->layer->accumulator, &kept));
+    assay_tensor_release(s->tensor);
+    s->tensor = kept;
+  }
+  if (c->rounding && c->bounded) ASSAY_TRY(add_kept(c, s->tensor, &s->limits));
+  if (c->tap) c->tap->value(c->tap->user, c->layer, s->value, s->tensor, &s->limits);
+  return NULL;
+}
+
+static assay_status_t run_hidden_node(chain_t* c, const assay_node_t* node,
+                                      assay_tensor_t* const* entered) {
+  assay_tensor_t** out = NULL;
+  assay_limits_t* limits = NULL;
+  slot_t* slots = &c->hidden[c->n_hidden];
+  assay_status_t st = assay_new_array(node->n_outputs, sizeof *out, &out);
+  if (!st) st = assay_new_array(node->n_outputs, sizeof *limits, &limits);
+  if (!st) st = run_node(c, node, entered, node->n_outputs, out, c->rounding ? limits : NULL);
+  for (size_t o = 0; !st && o < node->n_outputs; o++) {
+    slots[o] = (slot_t){.value = node->outputs[o], .tensor = out[o], .limits = limits[o]};
+    c->n_hidden++;
+  }
+  for (size_t o = 0; !st && o < node->n_outputs; o++) st = keep_hidden(c, &slots[o]);
+  assay_free(out);
+  assay_free(limits);
+  return st;
+}
+
+static assay_status_t run_chain(chain_t* c, assay_tensor_t* const* in, size_t n_out,
+                                assay_tensor_t** out, assay_limits_t* limits) {
+  size_t room = 0;
+  for (size_t k = 0; k + 1 < c->n_nodes; k++) room += c->nodes[k]->n_outputs;
+  c->bounded = true;
+  assay_status_t st = assay_new_array(room, sizeof *c->hidden, &c->hidden);
+  for (size_t k = 0; !st && k + 1 < c->n_nodes; k++) {
+    st = run_hidden_node(c, c->nodes[k], in);
+    in += c->nodes[k]->n_inputs;
+  }
+  if (!st) st = run_node(c, c->nodes[c->n_nodes - 1], in, n_out, out, c->rounding ? limits : NULL);
+  chain_deinit(c);
+  c->hidden = NULL;
+  c->n_hidden = 0;
+  return st;
+}
+
+static chain_t chain_of(assay_locals_t* l, const assay_layer_t* layer,
+                        const assay_node_t* const* node, const assay_rounding_t* rounding) {
+  chain_t c = {.l = l, .layer = layer, .machine = l->truth, .rounding = rounding};
+  c.nodes = layer ? (const assay_node_t* const*)layer->nodes : node;
+  c.n_nodes = layer ? layer->n_nodes : 1;
+  return c;
+}
+
+// Whether the layer's format is one that operands are rounded to.
+static bool may_convert(const assay_layer_t* layer) {
+  return layer && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
+}
+
+static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const assay_node_t* node,
+                          assay_tensor_t* const* in, const assay_rounding_t* rounding,
+                          const assay_hidden_tap_t* tap, assay_local_t* out) {
+  chain_t c = chain_of(l, layer, &node, rounding);
+  c.convert = rounding && may_convert(layer);
+  c.tap = tap;
+  ASSAY_TRY(run_chain(&c, in, out->n_out, out->converted, out->limits));
+  out->bounded = rounding && c.bounded;
+  if (!c.converted) {
+    for (size_t i = 0; i < out->n_out; i++) out->truth[i] = assay_tensor_retain(out->converted[i]);
+    return NULL;
+  }
+  chain_t plain = chain_of(l, layer, &node, NULL);
+  return run_chain(&plain, in, out->n_out, out->truth, NULL);
+}
+
+assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
+                                const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
+                                const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
+                                assay_local_t* out) {
+  (void)n_in;
+  const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
+  *out = (assay_local_t){.n_out = last->n_outputs};
+  assay_status_t st = assay_new_array(out->n_out, sizeof *out->truth, &out->truth);
+  if (!st) st = assay_new_array(out->n_out, sizeof *out->converted, &out->converted);
+  if (!st) st = assay_new_array(out->n_out, sizeof *out->limits, &out->limits);
+  if (!st) st = run(l, layer, node, in, rounding, tap, out);
+  if (st) assay_local_deinit(out);
+  return st;
+}
+
+// ---- again, as an engine would
+// ----------------------------------------------------------------------
+
+static void configure_engine(void* user, const assay_node_t* node, assay_eval_t* c) {
+  const assay_locals_t* l = user;
+  (void)node;
+  const assay_format_t acc = l->layer ? l->layer->accumulator : ASSAY_FORMAT_FP32;
+  c->accumulator = acc;
+  c->backwards = l->variant == 1;
+  c->draws = l->variant >= 2 ? (uint64_t)l->variant : 0;
+  if (assay_layer_is_double(c->n_in, c->in) || acc == ASSAY_FORMAT_FP64)
+    c->arith = ASSAY_ARITH_F64;
+  else if (l->variant >= 2)
+    c->arith = ASSAY_ARITH_STOCHASTIC;
+  else
+    c->arith = acc == ASSAY_FORMAT_FP32 ? ASSAY_ARITH_F32 : ASSAY_ARITH_NARROW;
+}
+
+assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
+                                  const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
+                                  int variant, size_t n_out, assay_tensor_t** out) {
+  (void)n_in;
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_PLAN,
+                                         .arith = ASSAY_ARITH_F32,
+                                         .seed = l->layers->seed,
+                                         .hooks = {.configure = configure_engine, .user = l}};
+  if (!l->engine) ASSAY_TRY(assay_machine_create(l->layers->model, &config, &l->engine));
+  chain_t c = chain_of(l, layer, &node, NULL);
+  c.machine = l->engine;
+  c.convert = true;
+  c.emulate = layer != NULL;
+  l->variant = variant;
+  l->layer = layer;
+  ASSAY_TRY(run_chain(&c, in, n_out, out, NULL));
+  for (size_t i = 0; i < n_out; i++) {
+    if (!out[i] || out[i]->kind != ASSAY_KIND_TENSOR) continue;
+    assay_tensor_t* stored = NULL;
+    ASSAY_TRY(assay_round_tensor(out[i], assay_layer_storage(layer, out[i]->type), &stored));
+    assay_tensor_release(out[i]);
+    out[i] = stored;
+  }
+  return NULL;
+}

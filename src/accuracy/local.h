@@ -1,0 +1,51 @@
+// Truth of single layers, on the inputs that an engine gave them, with limits on what rounding can
+// do there.
+//
+// A layer in a 16-bit format rounds what enters it (weights are stored as fp32 in the model). Its
+// own error is measured from truth on what entered; limits are told from truth on the inputs as
+// rounded, which is what the engine's arithmetic saw, so that the arithmetic is judged sharply.
+#ifndef ASSAY_ACCURACY_LOCAL_H_
+#define ASSAY_ACCURACY_LOCAL_H_
+
+#include "backends/backend.h"
+#include "truth/machine.h"
+
+// One run of a layer.
+typedef struct assay_local {
+  size_t n_out;
+  assay_tensor_t** truth;      // on what entered; by output of the layer's last node
+  assay_tensor_t** converted;  // on what entered, rounded to the layer's format
+  assay_limits_t* limits;      // of the engine's values from `converted`, before they are stored
+  bool bounded;                // the limits were made: every operator of the layer has a bound
+} assay_local_t;
+void assay_local_deinit(assay_local_t* l);
+
+typedef struct assay_locals assay_locals_t;  // makes them
+
+// A value hidden in a layer: in truth on the converted inputs, and how far the engine's may lie
+// from it (NULLs: not at all, or not known).
+typedef struct assay_hidden_tap {
+  void (*value)(void* user, const assay_layer_t* layer, const assay_value_t* value,
+                const assay_tensor_t* t, const assay_limits_t* limits);
+  void* user;
+} assay_hidden_tap_t;
+
+assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
+                                   assay_locals_t** out) ASSAY_MUST_USE;
+void assay_locals_destroy(assay_locals_t* l);  // NULL is allowed
+
+// `in`: inputs of all nodes of the layer, one behind the other, NULL for hidden ones (as a tap has
+// them). layer NULL: the node by itself. rounding NULL: no limits. Control nodes have none.
+assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
+                                const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
+                                const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
+                                assay_local_t* out) ASSAY_MUST_USE;
+
+// The layer run again as the emulated engine would, in another order of its sums (variant: 0 as
+// documented, 1 backwards) or with stochastic rounding in place of rounding to nearest (2 and up,
+// each with draws of its own). Outputs are rounded to where they are stored.
+assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
+                                  const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
+                                  int variant, size_t n_out, assay_tensor_t** out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCURACY_LOCAL_H_
