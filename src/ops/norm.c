@@ -479,7 +479,8 @@ typedef struct batch_limits {
 static void bound_running(const batch_limits_t* l, bool probable, int64_t g,
                           const assay_norm_stats_t* s) {
   const batch_t* b = &l->b;
-  const double u = assay_bound_inner(l->c->rounding).u;
+  const assay_inner_t in = assay_bound_inner(l->c->rounding);
+  const double u = in.u;
   const double before[2] = {b->mean[g], b->var[g]}, now[2] = {s->mean, s->var};
   const double error[2] = {s->mean_error, s->var_error};
   for (int k = 0; k < 2; k++) {
@@ -487,7 +488,8 @@ static void bound_running(const batch_limits_t* l, bool probable, int64_t g,
     if (l->of[1 + k][probable])
       l->of[1 + k][probable][g] =
           part * error[k] + 4 * u * (fabs(before[k] * b->momentum) + part * fabs(now[k]) +
-                                     part * error[k] + fabs(now[k]) * u);
+                                     part * error[k] + fabs(now[k]) * u) +
+          3 * in.tiny;
     if (l->of[3 + k][probable]) l->of[3 + k][probable][g] = error[k];
   }
 }

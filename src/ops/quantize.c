@@ -312,7 +312,8 @@ static assay_status_t dynamic_bound(assay_bound_t* c) {
   const assay_steps_t steps =
       assay_steps_of(c->rounding, ASSAY_TYPE_UINT8, true, ASSAY_FORMAT_FP32);
   const double size = max == min ? 1 : (max - min) / 255;
-  const assay_near_t scale = {size, max == min ? 0 : 4 * steps.u * size};
+  const double tiny = assay_bound_tiny(c->rounding, c->rounding->compute);
+  const assay_near_t scale = {size, max == min ? 0 : 4 * steps.u * size + tiny};
   const double zero = nearbyint(fmin(fmax(-min / size, 0), 255));
   const assay_near_t zero_point = {
       zero, assay_steps_limit(&steps, (assay_near_t){-min, 0}, scale, (assay_near_t){0, 0}, zero)};
