@@ -486,10 +486,11 @@ static void bound_running(const batch_limits_t* l, bool probable, int64_t g,
   for (int k = 0; k < 2; k++) {
     const double part = fabs(1 - b->momentum);
     if (l->of[1 + k][probable])
-      l->of[1 + k][probable][g] =
-          part * error[k] + 4 * u * (fabs(before[k] * b->momentum) + part * fabs(now[k]) +
-                                     part * error[k] + fabs(now[k]) * u) +
-          3 * in.tiny;
+      l->of[1 + k][probable][g] = part * error[k] +
+                                  4 * u *
+                                      (fabs(before[k] * b->momentum) + part * fabs(now[k]) +
+                                       part * error[k] + fabs(now[k]) * u) +
+                                  3 * in.tiny;
     if (l->of[3 + k][probable]) l->of[3 + k][probable][g] = error[k];
   }
 }
@@ -497,11 +498,17 @@ static void bound_running(const batch_limits_t* l, bool probable, int64_t g,
 static void bound_batch_group(const batch_limits_t* l, bool probable, int64_t g) {
   const batch_t* b = &l->b;
   const double* e = l->e[probable];
-  assay_norm_apply_t a = {.rounding = l->c->rounding, .centered = true, .n = b->run,
-                          .scale = b->scale + g, .bias = b->bias + g};
+  assay_norm_apply_t a = {.rounding = l->c->rounding,
+                          .centered = true,
+                          .n = b->run,
+                          .scale = b->scale + g,
+                          .bias = b->bias + g};
   if (l->training) {
-    const assay_norm_group_t group = {.x = b->x + g * b->run, .e = e ? e + g * b->run : NULL,
-                                      .runs = b->n, .run = b->run, .step = b->groups * b->run};
+    const assay_norm_group_t group = {.x = b->x + g * b->run,
+                                      .e = e ? e + g * b->run : NULL,
+                                      .runs = b->n,
+                                      .run = b->run,
+                                      .step = b->groups * b->run};
     a.stats = assay_norm_bound_stats(l->c->rounding, probable, true, &group, b->epsilon);
     bound_running(l, probable, g, &a.stats);
   } else {
@@ -519,8 +526,8 @@ static void bound_batch_group(const batch_limits_t* l, bool probable, int64_t g)
 static assay_status_t batch_bound_either(assay_bound_t* c, bool training) {
   ASSAY_TRY(assay_bound_want_exact(c, 0));
   const assay_eval_t reader = assay_bound_as_eval(c);
-  batch_limits_t l = {.c = c, .training = training,
-                      .e = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)}};
+  batch_limits_t l = {
+      .c = c, .training = training, .e = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)}};
   ASSAY_TRY(batch_read(&reader, &l.b));
   // Out of training mode the other outputs are copies of the inputs.
   for (size_t i = 0; i < (training ? 5 : 1); i++)
@@ -556,8 +563,8 @@ static void bound_group_one(const assay_rounding_t* r, const group_t* p, const d
                             bool probable, int64_t i, double* limits) {
   const int64_t channels = p->channels / p->groups, g = i % p->groups;
   int64_t at = i * channels * p->run;
-  const assay_norm_group_t group = {.x = p->x + at, .e = error ? error + at : NULL, .runs = 1,
-                                    .run = channels * p->run};
+  const assay_norm_group_t group = {
+      .x = p->x + at, .e = error ? error + at : NULL, .runs = 1, .run = channels * p->run};
   assay_norm_apply_t a = {.rounding = r, .centered = true, .n = p->run};
   a.stats = assay_norm_bound_stats(r, probable, true, &group, p->epsilon);
   for (int64_t k = 0; k < channels; k++, at += p->run) {
@@ -589,9 +596,14 @@ static void bound_groups(const assay_rounding_t* r, const group_t* p, const doub
 static assay_status_t channels_bound(assay_bound_t* c, int64_t groups, int64_t per) {
   ASSAY_TRY(assay_bound_want_exact(c, 0));
   const assay_tensor_t* x = c->in[0];
-  group_t p = {.n = x->dims[0], .channels = x->dims[1], .groups = groups, .per = per,
-               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5), .x = assay_f64(x),
-               .scale = assay_f64(c->in[1]), .bias = assay_f64(c->in[2])};
+  group_t p = {.n = x->dims[0],
+               .channels = x->dims[1],
+               .groups = groups,
+               .per = per,
+               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
+               .x = assay_f64(x),
+               .scale = assay_f64(c->in[1]),
+               .bias = assay_f64(c->in[2])};
   p.run = x->size == 0 ? 0 : x->size / (p.n * p.channels);
   const double* e[2] = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)};
   double* limits[2];
@@ -665,11 +677,14 @@ static assay_status_t ms_bound_either(assay_bound_t* c, bool has_skip) {
   const assay_tensor_t* x = c->in[0];
   if (x->size == 0) return NULL;
   ms_bound_t m = {.has_skip = has_skip, .last = assay_attr_i64(c->node, "channels_last", 1) != 0};
-  m.p = (group_t){.n = x->dims[0], .channels = x->dims[m.last ? x->rank - 1 : 1],
-                  .groups = assay_attr_i64(c->node, "groups", 0), .per = 1,
+  m.p = (group_t){.n = x->dims[0],
+                  .channels = x->dims[m.last ? x->rank - 1 : 1],
+                  .groups = assay_attr_i64(c->node, "groups", 0),
+                  .per = 1,
                   .silu = assay_attr_i64(c->node, "activation", 0) == 1,
                   .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
-                  .scale = assay_f64(c->in[1]), .bias = assay_f64(c->in[2])};
+                  .scale = assay_f64(c->in[1]),
+                  .bias = assay_f64(c->in[2])};
   m.p.run = x->size / (m.p.n * m.p.channels);
   assay_status_t st = NULL;
   for (int i = 0; !st && i < 5; i++)
@@ -686,24 +701,64 @@ static assay_status_t group18_bound(assay_bound_t* c) { return group_bound(c, tr
 static assay_status_t group21_bound(assay_bound_t* c) { return group_bound(c, false); }
 
 const assay_op_t assay_ops_norm[] = {
-    {.name = "BatchNormalization", .domain = "", .since = 1, .infer = batch_infer,
-     .eval = batch1_eval, .bound = batch1_bound, .cost = norm_cost},
-    {.name = "BatchNormalization", .domain = "", .since = 7, .infer = batch_infer,
-     .eval = batch7_eval, .bound = batch7_bound, .cost = norm_cost},
-    {.name = "BatchNormalization", .domain = "", .since = 14, .infer = batch14_infer,
-     .eval = batch14_eval, .bound = batch14_bound, .cost = norm_cost},
-    {.name = "InstanceNormalization", .domain = "", .since = 1, .infer = instance_infer,
-     .eval = instance_eval, .bound = instance_bound, .cost = norm_cost},
-    {.name = "GroupNormalization", .domain = "", .since = 18, .infer = group18_infer,
-     .eval = group18_eval, .bound = group18_bound, .cost = norm_cost},
-    {.name = "GroupNormalization", .domain = "", .since = 21, .infer = group21_infer,
-     .eval = group21_eval, .bound = group21_bound, .cost = norm_cost},
-    {.name = "GroupNorm", .domain = "com.microsoft", .since = 1,
+    {.name = "BatchNormalization",
+     .domain = "",
+     .since = 1,
+     .infer = batch_infer,
+     .eval = batch1_eval,
+     .bound = batch1_bound,
+     .cost = norm_cost},
+    {.name = "BatchNormalization",
+     .domain = "",
+     .since = 7,
+     .infer = batch_infer,
+     .eval = batch7_eval,
+     .bound = batch7_bound,
+     .cost = norm_cost},
+    {.name = "BatchNormalization",
+     .domain = "",
+     .since = 14,
+     .infer = batch14_infer,
+     .eval = batch14_eval,
+     .bound = batch14_bound,
+     .cost = norm_cost},
+    {.name = "InstanceNormalization",
+     .domain = "",
+     .since = 1,
+     .infer = instance_infer,
+     .eval = instance_eval,
+     .bound = instance_bound,
+     .cost = norm_cost},
+    {.name = "GroupNormalization",
+     .domain = "",
+     .since = 18,
+     .infer = group18_infer,
+     .eval = group18_eval,
+     .bound = group18_bound,
+     .cost = norm_cost},
+    {.name = "GroupNormalization",
+     .domain = "",
+     .since = 21,
+     .infer = group21_infer,
+     .eval = group21_eval,
+     .bound = group21_bound,
+     .cost = norm_cost},
+    {.name = "GroupNorm",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "X:T, gamma:M, beta:M -> Y:T | activation:i!, channels_last:i=1, epsilon:f=1e-5, "
                "groups:i! | T=float16 float; M=float16 float",
-     .infer = ms_group_infer, .eval = ms_group_eval, .bound = ms_group_bound, .cost = norm_cost},
-    {.name = "SkipGroupNorm", .domain = "com.microsoft", .since = 1,
+     .infer = ms_group_infer,
+     .eval = ms_group_eval,
+     .bound = ms_group_bound,
+     .cost = norm_cost},
+    {.name = "SkipGroupNorm",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "X:T, gamma:M, beta:M, skip:T, bias?:T -> Y:T, S?:T | activation:i!, "
                "channels_last:i=1, epsilon:f=1e-5, groups:i! | T=float16 float; M=float16 float",
-     .infer = ms_skip_infer, .eval = ms_skip_eval, .bound = ms_skip_bound, .cost = norm_cost},
+     .infer = ms_skip_infer,
+     .eval = ms_skip_eval,
+     .bound = ms_skip_bound,
+     .cost = norm_cost},
     {0}};

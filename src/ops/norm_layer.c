@@ -470,8 +470,8 @@ static void bound_row(const layer_bound_t* b, bool probable, int64_t r) {
   const int64_t at = r * p->size;
   const double* e = b->e[probable] ? b->e[probable] + at : NULL;
   const assay_norm_group_t group = {.x = p->x + at, .e = e, .runs = 1, .run = p->size};
-  assay_norm_apply_t a = {.rounding = b->c->rounding, .centered = p->centered, .n = p->size,
-                          .x = p->x + at, .e = e};
+  assay_norm_apply_t a = {
+      .rounding = b->c->rounding, .centered = p->centered, .n = p->size, .x = p->x + at, .e = e};
   a.stats = assay_norm_bound_stats(b->c->rounding, probable, p->centered, &group, p->epsilon);
   a.scale = param_row(&p->scale, at, &a.scale_step);
   if (p->bias.data) a.bias = param_row(&p->bias, at, &a.bias_step);
@@ -490,8 +490,7 @@ static void bound_row(const layer_bound_t* b, bool probable, int64_t r) {
 static assay_status_t bound_rows(layer_bound_t* b, size_t mean_output, size_t inverse_output) {
   assay_bound_t* c = b->c;
   ASSAY_TRY(assay_bound_output(c, 0, &b->y[0], &b->y[1]));
-  if (mean_output > 0)
-    ASSAY_TRY(assay_bound_output(c, mean_output, &b->mean[0], &b->mean[1]));
+  if (mean_output > 0) ASSAY_TRY(assay_bound_output(c, mean_output, &b->mean[0], &b->mean[1]));
   ASSAY_TRY(assay_bound_output(c, inverse_output, &b->inverse[0], &b->inverse[1]));
 #pragma omp parallel for schedule(static) if (b->layer.rows * b->layer.size > 30000)
   for (int64_t r = 0; r < b->layer.rows; r++) {
@@ -507,8 +506,7 @@ static assay_status_t layer_bound_either(assay_bound_t* c, bool centered, size_t
   const assay_tensor_t* x = c->in[0];
   const assay_eval_t reader = assay_bound_as_eval(c);
   int axis;
-  ASSAY_TRY(
-      assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
+  ASSAY_TRY(assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
   layer_bound_t b = {.c = c,
                      .layer = {.centered = centered,
                                .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
@@ -624,8 +622,11 @@ static assay_status_t embed_bound_with(assay_bound_t* c, double* sum, double* er
   for (int64_t i = 0; i < c->out[0]->size; i++) error[i] *= 2 * u;
   layer_bound_t b = {
       .c = c,
-      .layer = {.centered = true, .rows = c->in[IDS]->size, .size = c->in[WORDS]->dims[1],
-                .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12), .x = sum,
+      .layer = {.centered = true,
+                .rows = c->in[IDS]->size,
+                .size = c->in[WORDS]->dims[1],
+                .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12),
+                .x = sum,
                 .scale = {.data = assay_f64(c->in[GAMMA]), .period = c->in[GAMMA]->size},
                 .bias = {.data = assay_f64(c->in[BETA]), .period = c->in[BETA]->size}},
       .e = {error, error}};
@@ -647,30 +648,65 @@ static assay_status_t embed_bound(assay_bound_t* c) {
 
 const assay_op_t assay_ops_norm_layer[] = {
     // Before it was ai.onnx's, ONNX Runtime and PyTorch wrote it there, with the same meaning.
-    {.name = "LayerNormalization", .domain = "", .since = 1,
+    {.name = "LayerNormalization",
+     .domain = "",
+     .since = 1,
      .schema = "X:T, Scale:V, B?:V -> Y:V, Mean?:U, InvStdDev?:U | axis:i=-1, epsilon:f=1e-5, "
                "stash_type:i=1 | T=FLOAT; V=FLOAT; U=float bfloat16 double",
-     .infer = layer_infer, .eval = layer_eval, .bound = layer_bound, .cost = layer_cost},
-    {.name = "LayerNormalization", .domain = "", .since = 17, .infer = layer_infer,
-     .eval = layer_eval, .bound = layer_bound, .cost = layer_cost},
-    {.name = "RMSNormalization", .domain = "", .since = 23, .infer = layer_infer,
-     .eval = rms_eval, .bound = rms_bound, .cost = layer_cost},
-    {.name = "SimplifiedLayerNormalization", .domain = "", .since = 1,
+     .infer = layer_infer,
+     .eval = layer_eval,
+     .bound = layer_bound,
+     .cost = layer_cost},
+    {.name = "LayerNormalization",
+     .domain = "",
+     .since = 17,
+     .infer = layer_infer,
+     .eval = layer_eval,
+     .bound = layer_bound,
+     .cost = layer_cost},
+    {.name = "RMSNormalization",
+     .domain = "",
+     .since = 23,
+     .infer = layer_infer,
+     .eval = rms_eval,
+     .bound = rms_bound,
+     .cost = layer_cost},
+    {.name = "SimplifiedLayerNormalization",
+     .domain = "",
+     .since = 1,
      .schema = "X:T, scale:V -> Y:V, inv_std_var?:U | axis:i=-1, epsilon:f=1e-5, stash_type:i=1 "
                "| T=FLOAT; V=FLOAT; U=FLOAT",
-     .infer = layer_infer, .eval = rms_eval, .bound = rms_bound, .cost = layer_cost},
-    {.name = "SkipLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .infer = layer_infer,
+     .eval = rms_eval,
+     .bound = rms_bound,
+     .cost = layer_cost},
+    {.name = "SkipLayerNormalization",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "input:T, skip:T, gamma:T, beta?:T, bias?:T -> output:T, mean?:U, inv_std_var?:U, "
                "input_skip_bias_sum?:T | epsilon:f=1e-12 | T=float float16 bfloat16; U=float",
-     .infer = skip_infer, .eval = skip_eval, .bound = skip_bound, .cost = layer_cost},
-    {.name = "SkipSimplifiedLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .infer = skip_infer,
+     .eval = skip_eval,
+     .bound = skip_bound,
+     .cost = layer_cost},
+    {.name = "SkipSimplifiedLayerNormalization",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "input:T, skip:T, gamma:T, bias?:T -> output:T, mean?:U, inv_std_var?:U, "
                "input_skip_bias_sum?:T | epsilon:f=1e-12 | T=float float16 bfloat16; U=float",
-     .infer = skip_infer, .eval = skip_simplified_eval, .bound = skip_simplified_bound, .cost = layer_cost},
-    {.name = "EmbedLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .infer = skip_infer,
+     .eval = skip_simplified_eval,
+     .bound = skip_simplified_bound,
+     .cost = layer_cost},
+    {.name = "EmbedLayerNormalization",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "input_ids:T1, segment_ids?:T1, word_embedding:T, position_embedding:T, "
                "segment_embedding?:T, gamma:T, beta:T, mask?:T1, position_ids?:T1 -> output:T, "
                "mask_index?:T1, embedding_sum?:T | epsilon:f=1e-12, mask_index_type:i=0 "
                "| T1=int32; T=float float16",
-     .infer = embed_infer, .eval = embed_eval, .bound = embed_bound, .cost = embed_cost},
+     .infer = embed_infer,
+     .eval = embed_eval,
+     .bound = embed_bound,
+     .cost = embed_cost},
     {0}};

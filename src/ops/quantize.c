@@ -245,11 +245,14 @@ static assay_status_t bound_scaled(assay_bound_t* c, const assay_steps_t* steps,
   const assay_tensor_t* zero = assay_eval_has(&reader, 2) ? c->in[2] : NULL;
   assay_scales_t where;
   ASSAY_TRY(assay_bound_want_exact(c, 0));
-  ASSAY_TRY(assay_scales_find(&reader, c->in[0], c->in[1], zero,
-                              assay_attr_i64(c->node, "axis", 1),
+  ASSAY_TRY(assay_scales_find(&reader, c->in[0], c->in[1], zero, assay_attr_i64(c->node, "axis", 1),
                               assay_attr_i64(c->node, "block_size", 0), &where));
-  bound_job_t job = {.rounding = c->rounding, .steps = steps, .x = c->in[0], .scale = c->in[1],
-                     .zero = zero, .y = c->out[0],
+  bound_job_t job = {.rounding = c->rounding,
+                     .steps = steps,
+                     .x = c->in[0],
+                     .scale = c->in[1],
+                     .zero = zero,
+                     .y = c->out[0],
                      .x_error = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)},
                      .tiny = assay_bound_tiny(c->rounding, c->rounding->compute)};
   // 32 bits are rounded to floats first.

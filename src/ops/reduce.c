@@ -706,16 +706,16 @@ static assay_status_t log_sum_exp_bound(assay_bound_t* c) {
   return assay_bound_add_local(c, local_log_sum_exp, &f, NULL);
 }
 
-#define ROWS(op, version, function)                                        \
-  {.domain = "",                                                           \
-   .name = op,                                                             \
-   .since = 1,                                                             \
-   .infer = function##_infer_1,                                            \
-   .eval = function##_eval_1,                                              \
-   .bound = function##_bound,                                              \
-   .cost = reduce_cost},                                                   \
-  {                                                                        \
-    .domain = "", .name = op, .since = version, .infer = function##_infer, \
+#define ROWS(op, version, function)                                         \
+  {.domain = "",                                                            \
+   .name = op,                                                              \
+   .since = 1,                                                              \
+   .infer = function##_infer_1,                                             \
+   .eval = function##_eval_1,                                               \
+   .bound = function##_bound,                                               \
+   .cost = reduce_cost},                                                    \
+  {                                                                         \
+    .domain = "", .name = op, .since = version, .infer = function##_infer,  \
     .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost \
   }
 

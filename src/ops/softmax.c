@@ -166,16 +166,16 @@ static assay_status_t bound_rows(assay_bound_t* c, row_bound_t f, bool flattened
   if (!limits[0] || y->size == 0) return NULL;
   const assay_eval_t reader = assay_bound_as_eval(c);
   int axis = 0;
-  ASSAY_TRY(assay_eval_axis(&reader, "axis",
-                            assay_attr_i64(c->node, "axis", flattened ? 1 : -1), y->rank, &axis));
+  ASSAY_TRY(assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", flattened ? 1 : -1),
+                            y->rank, &axis));
   const int end = flattened ? y->rank : axis + 1;
   const int64_t n = assay_dims_product(y->dims, axis, end);
   const int64_t inner = assay_dims_product(y->dims, end, y->rank), rows = y->size / n;
 #pragma omp parallel for schedule(static) if (rows > 1 && y->size > 30000)
   for (int64_t r = 0; r < rows; r++) {
     const int64_t at = r / inner * n * inner + r % inner;
-    assay_softmax_bound_t row = {.rounding = c->rounding, .n = n, .stride = inner, .x = x + at,
-                                 .y = assay_f64(y) + at};
+    assay_softmax_bound_t row = {
+        .rounding = c->rounding, .n = n, .stride = inner, .x = x + at, .y = assay_f64(y) + at};
     for (int k = 0; k < 2; k++) {
       row.x_error[k] = x_error[k] ? x_error[k] + at : NULL;
       row.limits[k] = limits[k] + at;
@@ -209,7 +209,8 @@ static assay_status_t bias_bound_with(assay_bound_t* c, double* sum, double* err
   const assay_eval_t reader = assay_bound_as_eval(c);
   int axis = 0;
   ASSAY_TRY(assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", 1), x->rank, &axis));
-  if (x->size == 0) return bound_rows(c, assay_softmax_bound_row, true, sum, (const double*[2]){0});
+  if (x->size == 0)
+    return bound_rows(c, assay_softmax_bound_row, true, sum, (const double* [2]){0});
   const int64_t rows = assay_dims_product(x->dims, 0, axis), n = x->size / rows;
   const int64_t bias_rows = bias->size / n;
   const bool inner = assay_attr_i64(c->node, "is_inner_broadcast", 0) != 0;
