@@ -269,7 +269,8 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
       .no_search = c->options.no_fix,
       .progress = c->options.progress,
       .user = c->options.user};
-  return assay_chain_run(c->model, inputs, c->options.golden, &options, &c->export);
+  const assay_samples_t* whole = c->options.whole_batch;
+  return assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export);
 }
 
 static assay_blame_t find_blame(const assay_check_t* c) {

@@ -50,6 +50,7 @@ typedef struct assay_check_options {
   const assay_backend_t* backend;
   bool unquantized, no_fix;
   const assay_golden_t* golden;     // outputs and inner values, as given; NULL: none
+  const assay_samples_t* whole_batch;  // what the samples were cut from, since it does not run; NULL
   double search_seconds;            // for repairs of the export; 0: as assay_export_options_t
   double min_cosine;                // 0.999
   uint64_t seed;

@@ -15,9 +15,9 @@ typedef struct walk {
   const assay_golden_t* golden;
   const assay_golden_tensor_t** golden_of;  // by value id
   assay_machine_t *truth, *noisy;
-  assay_tensor_t** noisy_out;   // by value id: of the noisy run, until truth has been there
-  assay_tensor_t** missed;      // by value id: truth where golden took its place
-  assay_difference_t* explained;// by value id: of the noisy run from truth
+  assay_tensor_t** noisy_out;     // by value id: of the noisy run, until truth has been there
+  assay_tensor_t** missed;        // by value id: truth where golden took its place
+  assay_difference_t* explained;  // by value id: of the noisy run from truth
   assay_export_t* out;
   bool walking;
 } walk_t;
@@ -25,10 +25,11 @@ typedef struct walk {
 // A difference is a fault from so many times what rounding explains on.
 static const double FACTOR = 8;
 
-// ---- what rounding explains ---------------------------------------------------------------------------
+// ---- what rounding explains
+// ---------------------------------------------------------------------------
 
-// Moves each element by one unit roundoff of its type, up or down by chance: what an exporter that rounds a
-// constant may have done to it.
+// Moves each element by one unit roundoff of its type, up or down by chance: what an exporter that
+// rounds a constant may have done to it.
 static assay_status_t move_constant(assay_tensor_t** t) {
   const assay_type_t type = (*t)->type;
   if ((*t)->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(type) || assay_type_bits(type) < 16)
@@ -75,7 +76,8 @@ static assay_status_t after_noisy(void* user, const assay_node_t* n, size_t n_in
   return NULL;
 }
 
-// ---- comparing ------------------------------------------------------------------------------------------
+// ---- comparing
+// ------------------------------------------------------------------------------------------
 
 // Unit roundoff of what golden was stored in.
 static double golden_roundoff(const assay_tensor_t* g) {
@@ -115,11 +117,8 @@ static assay_status_t compare(walk_t* w, const assay_node_t* n, const assay_valu
   if (is_fault(&d, &explained, g->tensor)) {
     assay_export_t* e = w->out;
     ASSAY_TRY(assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults));
-    e->faults[e->n++] = (assay_fault_t){.value = v,
-                                        .node = n,
-                                        .difference = d,
-                                        .explained = explained.rms,
-                                        .shape = !d.comparable};
+    e->faults[e->n++] = (assay_fault_t){
+        .value = v, .node = n, .difference = d, .explained = explained.rms, .shape = !d.comparable};
   }
   assay_tensor_t* by = NULL;
   ASSAY_TRY(stand_in(*out, g->tensor, &by));
@@ -147,7 +146,8 @@ static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in
   return NULL;
 }
 
-// ---- walking ----------------------------------------------------------------------------------------------
+// ---- walking
+// ----------------------------------------------------------------------------------------------
 
 static assay_status_t walk_create(walk_t* w, assay_tensor_t* const* inputs) {
   const assay_model_t* m = w->model;
@@ -194,6 +194,30 @@ static void walk_deinit(walk_t* w) {
   assay_free(w->explained);
 }
 
+// A node that cannot be run at all, though golden knows what it gives: a fault, behind which golden
+// goes on.
+static assay_status_t pass_over(walk_t* w, const assay_node_t* n, assay_status_t why) {
+  bool known = n->n_outputs > 0;
+  for (size_t i = 0; i < n->n_outputs; i++)
+    known = known && n->outputs[i] && w->golden_of[n->outputs[i]->id] && n->outputs[i]->type &&
+            n->outputs[i]->type->kind == ASSAY_KIND_TENSOR;
+  if (!known || assay_status_code(why) == ASSAY_NO_MEMORY) return why;
+  assay_export_t* e = w->out;
+  assay_status_t st = assay_grow(&e->faults, &e->capacity, e->n + 1, sizeof *e->faults);
+  if (st) return assay_status_join(why, st);
+  e->faults[e->n++] = (assay_fault_t){.value = n->outputs[0], .node = n, .shape = true};
+  assay_status_free(why);
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    assay_tensor_t* by = NULL;
+    ASSAY_TRY(assay_tensor_retype(w->golden_of[v->id]->tensor, v->type->elem, &by));
+    assay_machine_set(w->truth, v, by);
+    assay_machine_set(w->noisy, v, by);
+    assay_tensor_release(by);
+  }
+  return NULL;
+}
+
 static assay_status_t walk(walk_t* w) {
   const assay_graph_t* g = w->model->graph;
   w->walking = true;
@@ -202,6 +226,7 @@ static assay_status_t walk(walk_t* w) {
     assay_status_t st = assay_machine_step(w->noisy, g->nodes[i]);
     if (st && assay_status_code(st) != ASSAY_NO_MEMORY) assay_status_free(st), st = NULL;
     if (!st) st = assay_machine_step(w->truth, g->nodes[i]);
+    if (st) st = pass_over(w, g->nodes[i], st);
     if (st) return w->walking = false, st;
     if (w->options->progress)
       w->options->progress(w->options->user, "golden", (double)(i + 1) / (double)g->n_nodes);
@@ -210,7 +235,8 @@ static assay_status_t walk(walk_t* w) {
   return NULL;
 }
 
-// ---- the search for each fault ------------------------------------------------------------------------------
+// ---- the search for each fault
+// ------------------------------------------------------------------------------
 
 // Lists the nodes that the targets are made by, back to golden values, constants and graph inputs.
 static size_t list_nodes(const walk_t* w, bool* wanted, const assay_node_t** nodes) {
@@ -236,7 +262,7 @@ static size_t list_nodes(const walk_t* w, bool* wanted, const assay_node_t** nod
 
 static assay_target_t target_of(const walk_t* w, const assay_value_t* v) {
   assay_tensor_t* golden = w->golden_of[v->id]->tensor;
-  const assay_difference_t d = assay_difference(w->missed[v->id], golden);
+  const assay_difference_t d = assay_difference(golden, golden);  // for its size
   const assay_difference_t* e = &w->explained[v->id];
   return (assay_target_t){.value = v,
                           .golden = golden,
@@ -270,14 +296,15 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   return st;
 }
 
-// Without inner values all outputs that golden knows are looked at together: a fault may show in several.
+// Without inner values all outputs that golden knows are looked at together: a fault may show in
+// several.
 static assay_status_t search_outputs(walk_t* w, double deadline) {
   const assay_value_t** values = NULL;
   size_t n = 0;
   assay_status_t st = assay_new_array(w->golden->n, sizeof *values, &values);
   for (size_t i = 0; !st && i < w->golden->n; i++) {
     const assay_value_t* v = w->golden->at[i].value;
-    if (v && w->missed[v->id]) values[n++] = v;
+    if (v && v->producer && w->golden_of[v->id]) values[n++] = v;
   }
   if (!st) st = search(w, values, n, deadline, &w->out->faults[0]);
   assay_free(values);

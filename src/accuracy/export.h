@@ -1,4 +1,5 @@
-// Is the export to blame? Truth of a model against golden tensors of the network that it was made from.
+// Is the export to blame? Truth of a model against golden tensors of the network that it was made
+// from.
 //
 // Where golden holds inner values, truth goes on from each of them, so that every fault shows by
 // itself, in the nodes between two golden values. A difference is the export's if it is several
@@ -15,14 +16,14 @@
 #include "accuracy/repair.h"
 
 typedef struct assay_fault {
-  const assay_value_t* value;    // where golden is first missed
-  const assay_node_t* node;      // most to blame: of the repair, else the value's producer
-  assay_difference_t difference; // of truth from golden
-  double explained;              // RMS that rounding explains
-  bool shape;                    // shapes or kinds do not fit
-  bool has_repair, restored;     // restored: the repair brings golden back within what is explained
+  const assay_value_t* value;     // where golden is first missed
+  const assay_node_t* node;       // most to blame: of the repair, else the value's producer
+  assay_difference_t difference;  // of truth from golden
+  double explained;               // RMS that rounding explains
+  bool shape;                     // shapes or kinds do not fit
+  bool has_repair, restored;  // restored: the repair brings golden back within what is explained
   assay_repair_t repair;
-  double remains;                // RMS difference with the repair over that without
+  double remains;  // RMS difference with the repair over that without
   // Other nodes whose repair explains as much, best first.
   const assay_node_t* rivals[3];
   size_t n_rivals;
@@ -32,21 +33,21 @@ typedef struct assay_export {
   assay_fault_t* faults;
   size_t n, capacity;
   size_t values_compared;
-  bool outputs_only;             // golden held no inner values
-  bool cut_short;                // the search ran out of time
+  bool outputs_only;  // golden held no inner values
+  bool cut_short;     // the search ran out of time
 } assay_export_t;
 
 typedef struct assay_export_options {
   bool unquantized;
   uint64_t seed;
-  double seconds;                // for the search; 0: 40
+  double seconds;  // for the search; 0: 40
   bool no_search;
   void (*progress)(void* user, const char* what, double fraction);
   void* user;
 } assay_export_options_t;
 
-// inputs: one sample, in the order of the graph's inputs. Golden values may have fewer rows than the model's:
-// then the inputs' first rows are what counts, and the caller cuts them.
+// inputs: one sample, in the order of the graph's inputs. Golden values may have fewer rows than
+// the model's: then the inputs' first rows are what counts, and the caller cuts them.
 assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* const* inputs,
                                   const assay_golden_t* golden,
                                   const assay_export_options_t* options,

@@ -42,11 +42,13 @@ assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* m
       if (strcmp(map->from[k], set->names[i]) == 0) mapped = map->to[k];
     const assay_value_t* v = value_of(model, mapped ? mapped : set->names[i]);
     if (mapped && !v)
-      return ASSAY_ERROR(ASSAY_NOT_FOUND, "the name map gives '%s' for '%s', which the model does not have",
-                         mapped, set->names[i]);
+      return ASSAY_ERROR(ASSAY_NOT_FOUND,
+                         "the name map gives '%s' for '%s', which the model does not have", mapped,
+                         set->names[i]);
     ASSAY_TRY(assay_grow(&out->at, &out->capacity, out->n + 1, sizeof *out->at));
     assay_golden_tensor_t* g = &out->at[out->n];
-    *g = (assay_golden_tensor_t){.value = v, .match = mapped ? ASSAY_GOLDEN_BY_MAP : ASSAY_GOLDEN_BY_NAME};
+    *g = (assay_golden_tensor_t){.value = v,
+                                 .match = mapped ? ASSAY_GOLDEN_BY_MAP : ASSAY_GOLDEN_BY_NAME};
     char* name = NULL;
     ASSAY_TRY(assay_new_array(strlen(set->names[i]) + 1, 1, &name));
     strcpy(name, set->names[i]);
@@ -77,7 +79,8 @@ static assay_status_t fill_map(const char* path, json_t* json, assay_name_map_t*
   const char* key;
   json_t* value;
   if (!json_is_object(json))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "'%s': a name map is an object of names, such as {\"theirs\": \"ours\"}",
+    return ASSAY_ERROR(ASSAY_CORRUPT,
+                       "'%s': a name map is an object of names, such as {\"theirs\": \"ours\"}",
                        path);
   ASSAY_TRY(assay_new_array(json_object_size(json), sizeof *out->from, &out->from));
   ASSAY_TRY(assay_new_array(json_object_size(json), sizeof *out->to, &out->to));
@@ -100,7 +103,8 @@ assay_status_t assay_name_map_read(const char* path, assay_name_map_t* out) {
   return st;
 }
 
-// ---- differences --------------------------------------------------------------------------------------
+// ---- differences
+// --------------------------------------------------------------------------------------
 
 // Whether ref's shape is got's, but for fewer rows.
 static bool fits(const assay_tensor_t* got, const assay_tensor_t* ref) {
@@ -113,7 +117,7 @@ static bool fits(const assay_tensor_t* got, const assay_tensor_t* ref) {
 
 assay_difference_t assay_difference(const assay_tensor_t* got, const assay_tensor_t* ref) {
   assay_difference_t d = {0};
-  if (!fits(got, ref)) return d;
+  if (!got || !ref || !fits(got, ref)) return d;
   d.comparable = true;
   d.n = ref->size;
   double sum = 0, ref_sum = 0;

@@ -23,15 +23,14 @@ typedef struct assay_golden_tensor {
 typedef struct assay_golden {
   assay_golden_tensor_t* at;
   size_t n, capacity;
-  assay_str_t notes;           // lines for the user
+  assay_str_t notes;  // lines for the user
 } assay_golden_t;
 
 void assay_golden_deinit(assay_golden_t* g);
 
-// Takes the arrays of a set and finds the model's value of each: by name, by name with '|' in place of '/', by
-// the map (pairs of the user's name and the model's; NULL: none). Arrays without a match stay with
-// value NULL.
-// Errors: NOT_FOUND if the map names a value that the model does not have.
+// Takes the arrays of a set and finds the model's value of each: by name, by name with '|' in place
+// of '/', by the map (pairs of the user's name and the model's; NULL: none). Arrays without a match
+// stay with value NULL. Errors: NOT_FOUND if the map names a value that the model does not have.
 typedef struct assay_name_map {
   char** from;  // the user's
   char** to;    // the model's
@@ -47,13 +46,14 @@ void assay_name_map_deinit(assay_name_map_t* map);
 
 // How two tensors differ. Integers and bools count as differing where they are not equal.
 typedef struct assay_difference {
-  bool comparable;   // same kind of elements, and shapes that fit
-  double rms, max;   // of the difference
+  bool comparable;  // same kind of elements, and shapes that fit
+  double rms, max;  // of the difference
   double ref_rms, ref_max;
   int64_t mismatched;  // not finite on one side, or integers that differ
   int64_t n;
 } assay_difference_t;
-// got may have more rows (leading dimension) than ref: the first ones are compared.
+// got may have more rows (leading dimension) than ref: the first ones are compared. NULL is not
+// comparable.
 assay_difference_t assay_difference(const assay_tensor_t* got, const assay_tensor_t* ref);
 
 #endif  // ASSAY_ACCURACY_GOLDEN_H_

@@ -16,7 +16,8 @@ static const assay_proposal_t proposals[] = {
 size_t assay_proposal_count(void) { return sizeof proposals / sizeof *proposals; }
 const assay_proposal_t* assay_proposal_get(size_t i) { return &proposals[i]; }
 
-// ---- shared -----------------------------------------------------------------------------------------
+// ---- shared
+// -----------------------------------------------------------------------------------------
 
 assay_status_t assay_offer(const assay_trial_t* t, assay_repair_t* r, bool* stop) {
   assay_status_t st = t->offer(t->user, r, stop);
@@ -57,7 +58,8 @@ static assay_repair_t attr_repair(const assay_suspect_t* s, const char* cause,
   return r;
 }
 
-// ---- floats -----------------------------------------------------------------------------------------
+// ---- floats
+// -----------------------------------------------------------------------------------------
 
 static double float_now(const assay_suspect_t* s, const assay_attr_spec_t* a) {
   return assay_attr_f64(s->node, a->name, a->has_default ? a->f : 0);
@@ -115,7 +117,8 @@ assay_status_t assay_propose_float_fit(const assay_suspect_t* s, const char* cau
   return NULL;
 }
 
-// ---- integers ---------------------------------------------------------------------------------------
+// ---- integers
+// ---------------------------------------------------------------------------------------
 
 static assay_status_t offer_int(const assay_suspect_t* s, const char* cause,
                                 const assay_attr_spec_t* a, int64_t now, int64_t value,
@@ -164,10 +167,11 @@ assay_status_t assay_propose_flag(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- texts ------------------------------------------------------------------------------------------
+// ---- texts
+// ------------------------------------------------------------------------------------------
 
-// Every text that an attribute of a name takes in some operator; those that this one does not take fail
-// when they are tried.
+// Every text that an attribute of a name takes in some operator; those that this one does not take
+// fail when they are tried.
 typedef struct choice {
   const char* name;
   const char* texts[10];
@@ -212,7 +216,8 @@ assay_status_t assay_propose_mode(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- lists of integers --------------------------------------------------------------------------------
+// ---- lists of integers
+// --------------------------------------------------------------------------------
 
 typedef struct list_offer {
   const assay_suspect_t* s;
@@ -296,7 +301,8 @@ assay_status_t assay_propose_permutation(const assay_suspect_t* s, const char* c
   return NULL;
 }
 
-// ---- how lists vary -----------------------------------------------------------------------------------
+// ---- how lists vary
+// -----------------------------------------------------------------------------------
 
 typedef struct vary {
   assay_emit_numbers* emit;
@@ -371,14 +377,21 @@ static assay_status_t vary_each(const vary_t* v, const assay_numbers_t* x) {
 
 // A batch that was baked in: 0 takes the input's dimension, -1 what is left.
 static assay_status_t vary_shape(const vary_t* v, const assay_numbers_t* x) {
-  for (size_t k = 0; k <= x->n; k++) {
-    assay_numbers_t y = *x;
-    if (x->n) y.at[0] = 0;
-    for (size_t i = 0; i < y.n; i++)
-      if (y.at[i] == -1 && i != k) y.at[i] = 0;
-    if (k < y.n) y.at[k] = -1;
-    if (memcmp(y.at, x->at, x->n * sizeof *x->at) != 0) ASSAY_TRY(emit(v, &y));
+  assay_numbers_t y = *x;
+  if (!x->n) return NULL;
+  y.at[0] = 0;
+  if (x->at[0] != 0) ASSAY_TRY(emit(v, &y));
+  for (size_t k = 1; k < x->n; k++) {
+    y = *x;
+    y.at[0] = 0;
+    for (size_t i = 1; i < y.n; i++)
+      if (y.at[i] == -1) y.at[i] = 0;
+    y.at[k] = -1;
+    ASSAY_TRY(emit(v, &y));
   }
+  y = *x;
+  y.at[0] = -1;
+  if (x->at[0] != -1) ASSAY_TRY(emit(v, &y));
   return vary_each(v, x);
 }
 

@@ -4,7 +4,7 @@
 
 #include "accuracy/repair.h"
 
-#define ASSAY_PROPOSAL(stage, cause, function)                                              \
+#define ASSAY_PROPOSAL(stage, cause, function)                                                \
   assay_status_t function(const assay_suspect_t* s, const char* name, const assay_trial_t* t, \
                           bool* stop);
 #include "accuracy/proposals.inc"
@@ -19,8 +19,8 @@ assay_status_t assay_suspect_constant(const assay_suspect_t* s, size_t i,
                                       assay_tensor_t** out) ASSAY_MUST_USE;
 const char* assay_suspect_input_name(const assay_suspect_t* s, size_t i);  // of the schema
 
-// Changes a list of small integers in the ways that fit what it is: an attribute or a constant input of
-// this name. emit is called with each changed list.
+// Changes a list of small integers in the ways that fit what it is: an attribute or a constant
+// input of this name. emit is called with each changed list.
 typedef struct assay_numbers {
   const char* name;
   int64_t at[ASSAY_EDIT_NUMBERS];

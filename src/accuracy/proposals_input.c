@@ -27,7 +27,8 @@ static assay_repair_t constant_repair(const assay_suspect_t* s, const char* caus
   return r;
 }
 
-// ---- inputs in another order --------------------------------------------------------------------------
+// ---- inputs in another order
+// --------------------------------------------------------------------------
 
 assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
@@ -45,7 +46,8 @@ assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- numbers in constants -----------------------------------------------------------------------------
+// ---- numbers in constants
+// -----------------------------------------------------------------------------
 
 typedef struct constant_offer {
   const assay_suspect_t* s;
@@ -82,7 +84,8 @@ assay_status_t assay_propose_constant_numbers(const assay_suspect_t* s, const ch
     ASSAY_TRY(assay_suspect_constant(s, i, &c));
     assay_status_t st = NULL;
     if (c && c->store == ASSAY_STORE_I64 && c->rank <= 1 && c->size <= ASSAY_EDIT_NUMBERS) {
-      assay_numbers_t x = {.name = assay_suspect_input_name(s, i), .n = (size_t)c->size,
+      assay_numbers_t x = {.name = assay_suspect_input_name(s, i),
+                           .n = (size_t)c->size,
                            .rank = s->in[0] ? s->in[0]->rank : 0};
       if (c->size) memcpy(x.at, c->data, (size_t)c->size * sizeof *x.at);
       constant_offer_t o = {s, cause, t, i, c};
@@ -94,7 +97,8 @@ assay_status_t assay_propose_constant_numbers(const assay_suspect_t* s, const ch
   return NULL;
 }
 
-// ---- broadcasts ---------------------------------------------------------------------------------------
+// ---- broadcasts
+// ---------------------------------------------------------------------------------------
 
 // An operand of one long dimension laid along another axis of the output.
 assay_status_t assay_propose_broadcast(const assay_suspect_t* s, const char* cause,
@@ -123,7 +127,8 @@ assay_status_t assay_propose_broadcast(const assay_suspect_t* s, const char* cau
   return NULL;
 }
 
-// ---- weights --------------------------------------------------------------------------------------------
+// ---- weights
+// --------------------------------------------------------------------------------------------
 
 enum { MANY = 1 << 24 };  // elements; larger constants are left alone
 
@@ -189,8 +194,7 @@ assay_status_t assay_propose_reversed(const assay_suspect_t* s, const char* caus
       if (st) break;
       const int64_t inner = assay_dims_product(x->dims, a + 1, x->rank), d = x->dims[a];
       for (int64_t k = 0; k < x->size / inner; k++)
-        memcpy(assay_f64(y) + k * inner,
-               assay_f64(x) + ((k / d) * d + (d - 1 - k % d)) * inner,
+        memcpy(assay_f64(y) + k * inner, assay_f64(x) + ((k / d) * d + (d - 1 - k % d)) * inner,
                (size_t)inner * sizeof(double));
       assay_repair_t r = constant_repair(s, cause, i, y);
       snprintf(r.text, sizeof r.text, "'%.100s' reversed along axis %d", value_name(s, i), a);
@@ -219,32 +223,66 @@ assay_status_t assay_propose_scaled(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// Another initializer of the same shape: two exchanged by the exporter, or a stale one.
-assay_status_t assay_propose_other_constant(const assay_suspect_t* s, const char* cause,
-                                            const assay_trial_t* t, bool* stop) {
+// Calls f for each other initializer of the same type and shape as a constant input.
+typedef assay_status_t constant_fn(const assay_suspect_t* s, const char* cause, size_t input,
+                                   const assay_value_t* other, const assay_trial_t* t, bool* stop);
+
+static assay_status_t for_each_like(const assay_suspect_t* s, const char* cause, constant_fn* f,
+                                    const assay_trial_t* t, bool* stop) {
   enum { MOST = 40 };
+  const assay_graph_t* g = s->model->graph;
   for (size_t i = 0; i < s->n_in && !*stop; i++) {
     const assay_value_t* now = s->node->inputs[i];
     if (!now || !now->constant || !is_float(s->in[i])) continue;
     int offered = 0;
-    const assay_graph_t* g = s->model->graph;
     for (size_t k = 0; k < g->n_initializers && offered < MOST && !*stop; k++) {
       const assay_value_t* v = g->initializers[k];
       if (v == now || !v->constant || v->constant->kind != ASSAY_KIND_TENSOR ||
           v->constant->type != now->constant->type || !same_dims(v->constant, now->constant))
         continue;
-      assay_tensor_t* wide = NULL;
-      ASSAY_TRY(assay_tensor_widen(v->constant, &wide));
-      assay_repair_t r = constant_repair(s, cause, i, wide);
-      snprintf(r.text, sizeof r.text, "'%.100s' in place of '%.100s'", v->name, now->name);
-      ASSAY_TRY(assay_offer(t, &r, stop));
+      ASSAY_TRY(f(s, cause, i, v, t, stop));
       offered++;
     }
   }
   return NULL;
 }
 
-// ---- gates of recurrent layers ----------------------------------------------------------------------------
+static assay_status_t offer_exchange(const assay_suspect_t* s, const char* cause, size_t input,
+                                     const assay_value_t* other, const assay_trial_t* t,
+                                     bool* stop) {
+  const assay_value_t* now = s->node->inputs[input];
+  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_EXCHANGE);
+  if (now->graph != s->model->graph) return NULL;
+  r.edits[0].value = now;
+  r.edits[0].other_value = other;
+  snprintf(r.text, sizeof r.text, "constants '%.90s' and '%.90s' exchanged", now->name,
+           other->name);
+  return assay_offer(t, &r, stop);
+}
+
+assay_status_t assay_propose_exchange(const assay_suspect_t* s, const char* cause,
+                                      const assay_trial_t* t, bool* stop) {
+  return for_each_like(s, cause, offer_exchange, t, stop);
+}
+
+static assay_status_t offer_other(const assay_suspect_t* s, const char* cause, size_t input,
+                                  const assay_value_t* other, const assay_trial_t* t, bool* stop) {
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen(other->constant, &wide));
+  assay_repair_t r = constant_repair(s, cause, input, wide);
+  snprintf(r.text, sizeof r.text, "'%.100s' in place of '%.100s'", other->name,
+           value_name(s, input));
+  return assay_offer(t, &r, stop);
+}
+
+// A stale one, or one that two nodes share by mistake.
+assay_status_t assay_propose_other_constant(const assay_suspect_t* s, const char* cause,
+                                            const assay_trial_t* t, bool* stop) {
+  return for_each_like(s, cause, offer_other, t, stop);
+}
+
+// ---- gates of recurrent layers
+// ----------------------------------------------------------------------------
 
 // Blocks along axis 1 in another order; B holds two sets of them.
 static assay_status_t reorder_gates(const assay_tensor_t* x, int gates, const int* order, int sets,
@@ -308,7 +346,8 @@ assay_status_t assay_propose_gates(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- another operator ---------------------------------------------------------------------------------------
+// ---- another operator
+// ---------------------------------------------------------------------------------------
 
 static const char* const alike[][6] = {
     {"Add", "Sub", "Mul", "Div"},
@@ -348,6 +387,16 @@ assay_status_t assay_propose_operator(const assay_suspect_t* s, const char* caus
     }
   }
   return NULL;
+}
+
+// A Squeeze without axes takes every dimension of 1, also those that are 1 by chance.
+assay_status_t assay_propose_squeeze(const assay_suspect_t* s, const char* cause,
+                                     const assay_trial_t* t, bool* stop) {
+  if (strcmp(s->node->op_type, "Squeeze") != 0 || s->n_in == 0 || !s->in[0]) return NULL;
+  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_BYPASS);
+  snprintf(r.text, sizeof r.text, "left out: '%.100s' keeps its shape %.80s", value_name(s, 0),
+           ASSAY_DIMS_TEXT(s->in[0]));
+  return assay_offer(t, &r, stop);
 }
 
 assay_status_t assay_propose_bypass(const assay_suspect_t* s, const char* cause,

@@ -19,7 +19,8 @@ assay_status_t assay_repair_copy(const assay_repair_t* r, assay_repair_t* out) {
   return NULL;
 }
 
-// ---- fitted values --------------------------------------------------------------------------------
+// ---- fitted values
+// --------------------------------------------------------------------------------
 
 // A constant's elements times a factor.
 static assay_status_t scaled(const assay_tensor_t* t, double factor, assay_tensor_t** out) {
@@ -33,7 +34,8 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
   if (e->kind == ASSAY_EDIT_ATTR) {
     e->attr.u.f = (float)value;
     r->value = (double)e->attr.u.f;
-    snprintf(r->text, sizeof r->text, "%s = %.7g instead of %.7g", e->attr.name, r->value, r->start);
+    snprintf(r->text, sizeof r->text, "%s = %.7g instead of %.7g", e->attr.name, r->value,
+             r->start);
     return NULL;
   }
   // A constant: multiplied by value / the value before.
@@ -49,7 +51,8 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
   return NULL;
 }
 
-// ---- trying -----------------------------------------------------------------------------------------
+// ---- trying
+// -----------------------------------------------------------------------------------------
 
 // A node with edits made, and its inputs.
 typedef struct edited {
@@ -57,7 +60,7 @@ typedef struct edited {
   assay_attr_t* attrs;
   assay_tensor_t** in;  // retained
   size_t n_in;
-  ptrdiff_t bypass;     // input that output 0 is; -1: none
+  ptrdiff_t bypass;  // input that output 0 is; -1: none
 } edited_t;
 
 static void edited_deinit(edited_t* e) {
@@ -128,6 +131,8 @@ static assay_status_t make_edit(edited_t* e, const assay_edit_t* edit) {
     case ASSAY_EDIT_BYPASS:
       e->bypass = (ptrdiff_t)edit->input;
       return NULL;
+    case ASSAY_EDIT_EXCHANGE:
+      return NULL;
   }
   return NULL;
 }
@@ -139,8 +144,7 @@ assay_status_t assay_repair_evaluate(assay_machine_t* m, const assay_repair_t* r
   assay_status_t st = assay_new_array(n_in, sizeof *e.in, &e.in);
   if (!st) st = assay_new_array(r->node->n_attrs + r->n_edits, sizeof *e.attrs, &e.attrs);
   for (size_t i = 0; !st && i < n_in; i++) e.in[i] = assay_tensor_retain(in[i]);
-  if (!st && r->node->n_attrs)
-    memcpy(e.attrs, r->node->attrs, r->node->n_attrs * sizeof *e.attrs);
+  if (!st && r->node->n_attrs) memcpy(e.attrs, r->node->attrs, r->node->n_attrs * sizeof *e.attrs);
   e.node.attrs = e.attrs;
   for (size_t i = 0; !st && i < r->n_edits; i++) st = make_edit(&e, &r->edits[i]);
   for (size_t i = 0; i < n_out; i++) out[i] = NULL;
@@ -152,7 +156,8 @@ assay_status_t assay_repair_evaluate(assay_machine_t* m, const assay_repair_t* r
   return st;
 }
 
-// ---- making it in a model -----------------------------------------------------------------------------
+// ---- making it in a model
+// -----------------------------------------------------------------------------
 
 static assay_node_t* node_of_label(const assay_graph_t* g, const char* label) {
   for (size_t i = 0; i < g->n_nodes; i++)
@@ -223,6 +228,20 @@ static assay_status_t insert_reshape(assay_graph_t* g, assay_node_t* n, const as
   return NULL;
 }
 
+static assay_status_t exchange(assay_graph_t* g, const assay_edit_t* edit) {
+  assay_value_t* a = assay_graph_find(g, edit->value->name);
+  assay_value_t* b = assay_graph_find(g, edit->other_value->name);
+  if (!a || !b)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no constants '%s' and '%s'",
+                       edit->value->name, edit->other_value->name);
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++) {
+      assay_value_t** v = &g->nodes[i]->inputs[k];
+      *v = *v == a ? b : *v == b ? a : *v;
+    }
+  return NULL;
+}
+
 static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n, const assay_edit_t* edit) {
   switch (edit->kind) {
     case ASSAY_EDIT_ATTR:
@@ -251,6 +270,8 @@ static assay_status_t apply_edit(assay_graph_t* g, assay_node_t* n, const assay_
       n->n_inputs = 1;
       n->n_attrs = 0;
       return NULL;
+    case ASSAY_EDIT_EXCHANGE:
+      return exchange(g, edit);
   }
   return NULL;
 }
@@ -260,7 +281,6 @@ assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model)
   if (!n)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "the model has no node '%s' in its top graph",
                        r->node->label);
-  for (size_t i = 0; i < r->n_edits; i++)
-    ASSAY_TRY(apply_edit(model->graph, n, &r->edits[i]));
+  for (size_t i = 0; i < r->n_edits; i++) ASSAY_TRY(apply_edit(model->graph, n, &r->edits[i]));
   return NULL;
 }

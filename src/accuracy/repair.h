@@ -16,6 +16,7 @@ typedef enum assay_edit_kind {
   ASSAY_EDIT_RESHAPE,   // input `input` is given the shape of `rank`, `dims`
   ASSAY_EDIT_OPERATOR,  // another operator of the same domain: `op_type`
   ASSAY_EDIT_BYPASS,    // output 0 is input `input`
+  ASSAY_EDIT_EXCHANGE,  // constants `value` and `other_value` exchanged, wherever they are read
 } assay_edit_kind_t;
 
 enum { ASSAY_EDIT_NUMBERS = 16, ASSAY_REPAIR_EDITS = 3 };
@@ -23,11 +24,12 @@ enum { ASSAY_EDIT_NUMBERS = 16, ASSAY_REPAIR_EDITS = 3 };
 typedef struct assay_edit {
   assay_edit_kind_t kind;
   size_t input, other;
-  assay_attr_t attr;                  // name, type, and u.i, u.f or u.s (text that lives as long as
-                                      // the schema or the model); INTS: `numbers`
+  assay_attr_t attr;  // name, type, and u.i, u.f or u.s (text that lives as long as
+                      // the schema or the model); INTS: `numbers`
   int64_t numbers[ASSAY_EDIT_NUMBERS];
-  assay_tensor_t* tensor;             // retained by the repair
+  assay_tensor_t* tensor;  // retained by the repair
   const char* op_type;
+  const assay_value_t *value, *other_value;
   int rank;
   int64_t dims[ASSAY_MAX_RANK];
 } assay_edit_t;
@@ -40,7 +42,7 @@ typedef struct assay_repair {
   // With a parameter to be fitted: what edit 0 sets. The value is put there by the search.
   bool fits;
   double value, start;
-  char text[240];     // what to do, for people: "alpha = 0.5 instead of 1"
+  char text[240];  // what to do, for people: "alpha = 0.5 instead of 1"
 } assay_repair_t;
 
 void assay_repair_deinit(assay_repair_t* r);
@@ -53,7 +55,7 @@ typedef struct assay_suspect {
   const assay_model_t* model;
   const assay_node_t* node;
   size_t n_in, n_out;
-  assay_tensor_t* const* in;   // truth, canonical; NULL: left out
+  assay_tensor_t* const* in;  // truth, canonical; NULL: left out
   assay_tensor_t* const* out;
 } assay_suspect_t;
 
@@ -74,15 +76,16 @@ typedef struct assay_proposal {
 size_t assay_proposal_count(void);
 const assay_proposal_t* assay_proposal_get(size_t i);
 
-// Evaluates the node as it would be with the repair, on these inputs, in truth. out[] is filled with
-// retained tensors. Errors of evaluation mean that the repair does not fit.
+// Evaluates the node as it would be with the repair (EXCHANGE is no matter of one node: its inputs
+// are taken as they are given), on these inputs, in truth. out[] is filled with retained tensors.
+// Errors of evaluation mean that the repair does not fit.
 struct assay_machine;
 assay_status_t assay_repair_evaluate(struct assay_machine* m, const assay_repair_t* r, size_t n_in,
                                      assay_tensor_t* const* in, size_t n_out,
                                      assay_tensor_t** out) ASSAY_MUST_USE;
 
-// Makes the repair in a model: in the node of this label in its top graph. New constants and nodes get names of
-// their own; nothing else changes. Errors: NOT_FOUND.
+// Makes the repair in a model: in the node of this label in its top graph. New constants and nodes
+// get names of their own; nothing else changes. Errors: NOT_FOUND.
 assay_status_t assay_repair_apply(const assay_repair_t* r, assay_model_t* model) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_REPAIR_H_

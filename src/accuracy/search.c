@@ -26,20 +26,21 @@ typedef struct kept {
 
 typedef struct trial {
   assay_search_t* s;
-  bool* dirty;               // by value id: changed by the repair being tried
-  assay_tensor_t** old;      // by value id: what its slot held
+  bool* dirty;           // by value id: changed by the repair being tried
+  assay_tensor_t** old;  // by value id: what its slot held
   const assay_value_t** touched;
   size_t n_touched, cap_touched;
-  assay_tensor_t** got;      // by target: with the repair
-  double before;             // the score without repair
+  assay_tensor_t** got;  // by target: with the repair
+  double before;         // the score without repair
   int rank;
-  size_t position;           // of the suspect among the nodes
+  size_t position;  // of the suspect among the nodes
   kept_t best[KEPT];
   size_t n_best;
-  bool found;                // something restored golden in this stage
+  bool found;  // something restored golden in this stage
 } trial_t;
 
-// ---- evaluating from a node on ------------------------------------------------------------------------
+// ---- evaluating from a node on
+// ------------------------------------------------------------------------
 
 static size_t target_of(const assay_search_t* s, const assay_value_t* v) {
   size_t k = 0;
@@ -47,7 +48,8 @@ static size_t target_of(const assay_search_t* s, const assay_value_t* v) {
   return k;
 }
 
-// Puts a new tensor (taken over) in place of a value's; targets are kept aside, since their slots hold golden.
+// Puts a new tensor (taken over) in place of a value's; targets are kept aside, since their slots
+// hold golden.
 static assay_status_t put(trial_t* t, const assay_value_t* v, assay_tensor_t* take) {
   const size_t k = target_of(t->s, v);
   if (k < t->s->n_targets) {
@@ -56,7 +58,8 @@ static assay_status_t put(trial_t* t, const assay_value_t* v, assay_tensor_t* ta
     return NULL;
   }
   if (!t->dirty[v->id]) {
-    assay_status_t st = assay_grow(&t->touched, &t->cap_touched, t->n_touched + 1, sizeof *t->touched);
+    assay_status_t st =
+        assay_grow(&t->touched, &t->cap_touched, t->n_touched + 1, sizeof *t->touched);
     if (st) return assay_tensor_release(take), st;
     t->touched[t->n_touched++] = v;
     t->dirty[v->id] = true;
@@ -108,7 +111,8 @@ static assay_status_t step(trial_t* t, const assay_node_t* n, const assay_repair
   for (size_t i = 0; out && i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     const bool target = v && target_of(t->s, v) < t->s->n_targets;
-    if (!st && v && out[i] && (target || !same_tensor(out[i], assay_machine_get(t->s->machine, v)))) {
+    if (!st && v && out[i] &&
+        (target || !same_tensor(out[i], assay_machine_get(t->s->machine, v)))) {
       st = put(t, v, out[i]);
     } else {
       assay_tensor_release(out[i]);
@@ -119,16 +123,30 @@ static assay_status_t step(trial_t* t, const assay_node_t* n, const assay_repair
   return st;
 }
 
-// Fills t->got with what the targets are with the repair. *out_fits: it could be evaluated and changed something.
+// Puts two constants in each other's place.
+static assay_status_t exchange(trial_t* t, const assay_edit_t* e) {
+  ASSAY_TRY(put(t, e->value, assay_tensor_retain(e->other_value->constant)));
+  return put(t, e->other_value, assay_tensor_retain(e->value->constant));
+}
+
+// Fills t->got with what the targets are with the repair. *out_fits: it could be evaluated and
+// changed something.
 static assay_status_t evaluate(trial_t* t, const assay_repair_t* r, bool* out_fits) {
   for (size_t k = 0; k < t->s->n_targets; k++) {
     assay_tensor_release(t->got[k]);
     t->got[k] = NULL;
   }
-  assay_status_t st = step(t, r->node, r);
+  size_t next = t->position + 1;
+  assay_status_t st = NULL;
+  if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
+    st = exchange(t, &r->edits[0]);
+    next = 0;
+  } else {
+    st = step(t, r->node, r);
+  }
   bool any = t->n_touched > 0;
   for (size_t k = 0; k < t->s->n_targets; k++) any |= t->got[k] != NULL;
-  for (size_t i = t->position + 1; !st && any && i < t->s->n_nodes; i++)
+  for (size_t i = next; !st && any && i < t->s->n_nodes; i++)
     if (reads_dirty(t, t->s->nodes[i])) st = step(t, t->s->nodes[i], NULL);
   restore(t);
   *out_fits = !st && any;
@@ -139,9 +157,11 @@ static assay_status_t evaluate(trial_t* t, const assay_repair_t* r, bool* out_fi
   return st;
 }
 
-// ---- scores -------------------------------------------------------------------------------------------
+// ---- scores
+// -------------------------------------------------------------------------------------------
 
-// The sum over the targets of (difference / golden's size)^2, and whether all are within what is explained.
+// The sum over the targets of (difference / golden's size)^2, and whether all are within what is
+// explained.
 static double score(const trial_t* t, assay_tensor_t* const* got, bool* out_restored) {
   double sum = 0;
   *out_restored = true;
@@ -208,10 +228,11 @@ static assay_status_t try_once(trial_t* t, const assay_repair_t* r, bool* out_re
   return NULL;
 }
 
-// ---- fitting a parameter --------------------------------------------------------------------------------
+// ---- fitting a parameter
+// --------------------------------------------------------------------------------
 
-// Weighted sums over all elements of the targets: <r, s>, <s, s> and <r, r>, with r = now - golden and
-// s = now - last.
+// Weighted sums over all elements of the targets: <r, s>, <s, s> and <r, r>, with r = now - golden
+// and s = now - last.
 typedef struct slope {
   double rs, ss, rr;
 } slope_t;
@@ -236,7 +257,9 @@ static slope_t slope_between(const trial_t* t, assay_tensor_t* const* last) {
   slope_t s = {0};
   for (size_t k = 0; k < t->s->n_targets; k++) {
     const assay_target_t* g = &t->s->targets[k];
-    add_slope(t->got[k] ? t->got[k] : g->truth, last[k] ? last[k] : g->truth, g->golden, &s);
+    const assay_tensor_t *now = t->got[k] ? t->got[k] : g->truth,
+                         *was = last[k] ? last[k] : g->truth;
+    if (now && was) add_slope(now, was, g->golden, &s);
   }
   return s;
 }
@@ -299,7 +322,8 @@ static assay_status_t fit(trial_t* t, const assay_repair_t* repair) {
   return st;
 }
 
-// ---- suspects -------------------------------------------------------------------------------------------
+// ---- suspects
+// -------------------------------------------------------------------------------------------
 
 static assay_status_t offer(void* user, const assay_repair_t* r, bool* stop) {
   trial_t* t = user;

@@ -8,18 +8,19 @@
 // One value that golden knows, and truth of it as the model has it.
 typedef struct assay_target {
   const assay_value_t* value;
-  assay_tensor_t *golden, *truth;  // borrowed
+  assay_tensor_t *golden, *truth;  // borrowed; truth NULL: the node could not be run
   double explained_rms, explained_max;
 } assay_target_t;
 
 typedef struct assay_search {
   const assay_model_t* model;
-  assay_machine_t* machine;           // full slots: truth of every value, golden where it is known
-  const assay_node_t* const* nodes;   // those that may be at fault, and all that the targets need, in order
+  assay_machine_t* machine;  // full slots: truth of every value, golden where it is known
+  const assay_node_t* const*
+      nodes;  // those that may be at fault, and all that the targets need, in order
   size_t n_nodes;
   const assay_target_t* targets;
   size_t n_targets;
-  double deadline;                    // of assay_seconds_now
+  double deadline;  // of assay_seconds_now
   bool cut_short;
 } assay_search_t;
 

@@ -27,6 +27,7 @@ typedef struct args {
 typedef struct job {
   assay_model_t* model;
   assay_samples_t inputs, golden;
+  assay_samples_t whole;           // the batch that inputs were cut from, since it does not run
   assay_set_t golden_set;          // outputs and inner values as they were read
   assay_golden_t golden_values;
   assay_export_t repaired;         // golden against the repaired model
@@ -43,6 +44,7 @@ static void job_deinit(job_t* j) {
   assay_precision_deinit(&j->options.precision);
   assay_samples_deinit(&j->inputs);
   assay_samples_deinit(&j->golden);
+  assay_samples_deinit(&j->whole);
   assay_golden_deinit(&j->golden_values);
   assay_export_deinit(&j->repaired);
   assay_set_deinit(&j->golden_set);
@@ -201,7 +203,8 @@ static assay_status_t repair(const args_t* a, job_t* j, assay_model_t* raw) {
   if (!j->n_repairs) return NULL;
   assay_status_t st = assay_onnx_prepare(raw, j->shapes.n, j->shapes.shapes, &prepared);
   if (!st) st = match_golden(a, prepared, j, &golden);
-  if (!st) st = assay_chain_run(prepared, &j->inputs, &golden, &options, &j->repaired);
+  if (!st) st = assay_chain_run(prepared, j->options.whole_batch ? &j->whole : &j->inputs, &golden,
+                                &options, &j->repaired);
   if (!st) st = beside(a, ".repaired.onnx", &j->files[j->n_files]);
   if (!st) st = assay_onnx_write(raw, j->files[j->n_files++], NULL);
   assay_golden_deinit(&golden);
@@ -281,9 +284,10 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
   }
   fprintf(stderr, "assay: a batch of %zu does not run: %s; each row is checked by itself\n", inputs.n,
           assay_status_message(why));
-  assay_samples_deinit(&j->inputs);
+  j->whole = j->inputs;
   assay_samples_deinit(&j->golden);
   j->inputs = inputs;
+  j->options.whole_batch = &j->whole;
   j->golden = golden;
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
   if (st) return assay_status_free(st), why;
