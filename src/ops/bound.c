@@ -242,6 +242,10 @@ static assay_status_t bound_moved(assay_bound_t* c) {
 
 assay_status_t assay_bound_node(assay_bound_t* c) {
   const assay_op_t* op = c->node->op;
+  for (size_t i = 0; i < c->n_in; i++)
+    if (has_limits(c, i) && !is_float(c->in[i]) && !(op && op->flags & ASSAY_OP_QUANTIZES))
+      return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                              "it has no bound where integers carry rounding errors");
   if (op && op->bound) return op->bound(c);
   bool floats = false;
   for (size_t i = 0; i < c->n_out; i++)
