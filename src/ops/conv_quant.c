@@ -6,6 +6,7 @@
 
 #include "ops/conv.h"
 #include "ops/families.h"
+#include "ops/quant_bound.h"
 
 // A zero point or scale: one element for all, or one for each of n output channels.
 static assay_status_t want_param(const assay_eval_t* c, size_t i, const char* name, int64_t n) {
@@ -222,17 +223,85 @@ static void linear_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_conv_cost(c, 0, 3, 8, channels_last(c->node), out);
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+// Sums are exact. Between them and the choice: the sum as a float, bias, the product of scales, the
+// division, in any order.
+
+static void linear_bound_channel(const quant_t* q, const assay_steps_t* steps,
+                                 const assay_inner_t* in, int64_t i, double* const limits[2]) {
+  const assay_eval_t* c = q->c;
+  const places_t* at = q->at;
+  const int64_t n = i / q->s.m, m = i % q->s.m, size = q->s.out_size;
+  const double scale = param_at(c->in[at->x_scale], 0, 1) * param_at(c->in[at->w_scale], m, 1);
+  const double bias = assay_eval_has(c, at->bias) ? param_at(c->in[at->bias], m, 0) : 0;
+  const assay_near_t y_scale = {param_at(c->in[at->y_scale], 0, 1), 0};
+  const assay_near_t zero = {param_at(input_or_null(c, at->y_zero), 0, 0), 0};
+  for (int64_t j = 0; j < size; j++) {
+    const double sum = q->y[i * size + j], real = (sum + bias) * scale;
+    const double parts = fabs(sum) + fabs(bias);
+    double error = steps->u * ((steps->documented ? 0 : 2 * parts * fabs(scale)) + 4 * fabs(real));
+    error += in->tiny * (1 + parts) * (1 + fabs(y_scale.value));  // products of scales may vanish
+    const int64_t to = q->channels_last ? (n * size + j) * q->s.m + m : i * size + j;
+    const double y = (double)assay_i64(c->out[0])[to];
+    const double limit = assay_steps_limit(steps, (assay_near_t){real, error}, y_scale, zero, y);
+    limits[0][to] = limits[1][to] = parts > in->max ? (double)INFINITY : limit;
+  }
+}
+
+static assay_status_t linear_bound_run(quant_t* q, assay_bound_t* c) {
+  double* limits[2];
+  ASSAY_TRY(quant_read(q));
+  ASSAY_TRY(quant_sums(q, false));
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  assay_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, true, ASSAY_FORMAT_FP32);
+  const assay_inner_t in = assay_bound_inner(c->rounding);
+  steps.u = fmax(steps.u, in.u);
+#pragma omp parallel for schedule(static) if (c->out[0]->size > 20000)
+  for (int64_t i = 0; i < q->s.n * q->s.m; i++) linear_bound_channel(q, &steps, &in, i, limits);
+  return NULL;
+}
+
+static assay_status_t linear_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  if (!assay_bound_is_quantized(c, 0)) return NULL;
+  assay_eval_t reader = assay_bound_as_eval(c);
+  assay_tensor_t* out[1] = {c->out[0]};
+  reader.out = out;
+  reader.n_out = 1;
+  quant_t q = {.c = &reader, .at = &linear_places, .channels_last = channels_last(c->node)};
+  assay_status_t st = linear_bound_run(&q, c);
+  quant_free(&q);
+  return st;
+}
+
 const assay_op_t assay_ops_conv_quant[] = {
-    {.name = "ConvInteger", .domain = "", .since = 10, .flags = ASSAY_OP_KEEPS_TYPE,
-     .infer = integer_infer, .eval = integer_eval, .cost = integer_cost},
-    {.name = "QLinearConv", .domain = "", .since = 10,
-     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1u << 0,
-     .infer = linear_infer, .eval = linear_eval, .cost = linear_cost},
-    {.name = "QLinearConv", .domain = "com.microsoft", .since = 1,
-     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1u << 0,
+    {.name = "ConvInteger",
+     .domain = "",
+     .since = 10,
+     .flags = ASSAY_OP_KEEPS_TYPE,
+     .infer = integer_infer,
+     .eval = integer_eval,
+     .cost = integer_cost},
+    {.name = "QLinearConv",
+     .domain = "",
+     .since = 10,
+     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE,
+     .discrete = 1u << 0,
+     .infer = linear_infer,
+     .eval = linear_eval,
+     .bound = linear_bound,
+     .cost = linear_cost},
+    {.name = "QLinearConv",
+     .domain = "com.microsoft",
+     .since = 1,
+     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE,
+     .discrete = 1u << 0,
      .schema = "x:T1, x_scale:ts, x_zero_point:T1, w:T2, w_scale:ts, w_zero_point:T2, "
                "y_scale:ts, y_zero_point:T3, B?:T4 -> y:T3 | auto_pad:s=NOTSET, "
                "channels_last:i=0, dilations:is, group:i=1, kernel_shape:is, pads:is, strides:is "
                "| T1=int8 uint8; T2=int8 uint8; T3=int8 uint8; T4=int32; ts=float",
-     .infer = linear_infer, .eval = linear_eval, .cost = linear_cost},
+     .infer = linear_infer,
+     .eval = linear_eval,
+     .bound = linear_bound,
+     .cost = linear_cost},
     {0}};
