@@ -278,8 +278,7 @@ static void row_f64(double* y, const double* x, int64_t stride, double w, int64_
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target_clones("avx512f", "fma", "default")))
 #endif
-static void
-row_f32(double* y, const double* x, int64_t stride, double w, int64_t n) {
+static void row_f32(double* y, const double* x, int64_t stride, double w, int64_t n) {
   const float a = (float)w;
   if (stride == 1) {
 #pragma omp simd

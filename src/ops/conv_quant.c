@@ -177,7 +177,8 @@ static assay_status_t linear_unquantized(quant_t* q) {
   for (int64_t i = 0; i < s->n * s->m; i++) {
     double add = param_at(bias, i % s->m, 0);
     if (bias && bias->store == ASSAY_STORE_I64) {
-      add *= param_at(c->in[q->at->x_scale], 0, 1) * param_at(c->in[q->at->w_scale], i % s->m, 1);
+      add *= param_at(c->in[q->at->x_scale], 0, 1) *
+             param_at(c->in[q->at->w_scale], i % s->m, 1);
     }
     for (int64_t j = 0; j < s->out_size; j++) q->y[i * s->out_size + j] += add;
   }
