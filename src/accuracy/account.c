@@ -214,12 +214,30 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
+// What a run costs: for layers of several nodes by their elements only.
+static assay_cost_t cost_of(const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
+                            assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out) {
+  assay_cost_t cost = {0};
+  for (size_t i = 0; i < n_in; i++)
+    if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)in[i]->size;
+  for (size_t i = 0; i < n_out; i++)
+    if (out[i] && out[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)out[i]->size;
+  const bool single = !layer || layer->n_nodes == 1;
+  if (!single || !node->op || !node->op->cost) return cost;
+  const assay_eval_t c = {.node = node, .n_in = n_in, .n_out = n_out,
+                          .in = (assay_tensor_t**)in, .out = (assay_tensor_t**)out};
+  const double bytes = cost.bytes;
+  node->op->cost(&c, &cost);
+  if (cost.bytes <= 0) cost.bytes = bytes;
+  return cost;
+}
+
 // Sums for the report, and the judgement of one run.
 static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
                               assay_tensor_t* const* in, const record_t* r,
                               const assay_local_t* local, const assay_rounding_t* rounding) {
-  acc->runs++;
+  if (!acc->runs++) acc->cost = cost_of(layer, node, n_in, in, r->n_out, r->engine);
   assay_error_sum_t run = ASSAY_ERROR_SUM_INIT;
   for (size_t i = 0; i < r->n_out; i++) {
     const assay_tensor_t *e = r->engine[i], *l = r->local[i];
