@@ -157,6 +157,8 @@ struct assay_eval {
   assay_arith_t arith;
   assay_format_t accumulator;   // of NARROW
   uint64_t seed;                // of the run, for random operators
+  uint64_t iteration;           // of the loops around the node (assay_random_iteration); 0: none
+  uint64_t round;               // set by a loop before run_graph: 1, 2, ...; 0: no loop
   size_t n_in, n_out;
   assay_tensor_t** in;          // canonical (or PACKED where the row says so); NULL: left out
   assay_tensor_t** out;         // to be filled; wants() says which; the driver releases them

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/random.h"
 
 // Values that no longer matter once a node has run: a slice of `ids`.
 typedef struct release_list {
@@ -18,6 +19,7 @@ struct assay_machine {
   int* positions;            // of each node in its graph, by node id
   int* ids;                  // all lists, one behind the other
   size_t n_ids, cap_ids;
+  uint64_t iteration;        // of the loops around the node that runs
 };
 
 // ---- lifetimes ------------------------------------------------------------------------------
@@ -145,6 +147,11 @@ void assay_machine_set(assay_machine_t* m, const assay_value_t* value, assay_ten
   m->slots[value->id] = t;
 }
 
+uint64_t assay_machine_iteration(const assay_machine_t* m) { return m->iteration; }
+void assay_machine_set_iteration(assay_machine_t* m, uint64_t iteration) {
+  m->iteration = iteration;
+}
+
 assay_tensor_t* assay_machine_get(const assay_machine_t* m, const assay_value_t* value) {
   assay_tensor_t* t = m->slots[value->id];
   return t ? t : value->constant;
@@ -241,6 +248,7 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
                     .arith = m->config.arith,
                     .accumulator = m->config.accumulator,
                     .seed = m->config.seed,
+                    .iteration = m->iteration,
                     .n_in = n_in,
                     .n_out = n_out,
                     .in = in,
@@ -337,7 +345,9 @@ static assay_status_t run_graph(assay_eval_t* c, assay_graph_t* graph, size_t n_
                             graph->name, graph->n_inputs, graph->n_outputs, n_in, n_out);
   for (size_t i = 0; i < n_in; i++) assay_machine_set(m, graph->inputs[i], in[i]);
   assay_status_t st = NULL;
+  if (c->round) m->iteration = assay_random_iteration(c->iteration, c->round);
   for (size_t i = 0; !st && i < graph->n_nodes; i++) st = run_node_of(m, graph, number, i);
+  m->iteration = c->iteration;
   for (size_t i = 0; !st && i < n_out; i++) {
     assay_tensor_t* t = assay_machine_get(m, graph->outputs[i]);
     if (!t)
