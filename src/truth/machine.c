@@ -185,6 +185,7 @@ assay_status_t assay_round_tensor(assay_tensor_t* t, assay_format_t format, assa
 // Rounds what a node made to the types that it declares; sequences item by item.
 static assay_status_t round_to_type(assay_tensor_t** t) {
   if ((*t)->kind != ASSAY_KIND_TENSOR) {
+    ASSAY_TRY(assay_container_unshare(t));
     for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(round_to_type(&(*t)->items[i]));
     return NULL;
   }
@@ -234,8 +235,9 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
   if (m->config.hooks.before) st = m->config.hooks.before(m->config.hooks.user, node, n_in, in);
   bool packed_ok = node->op->flags & ASSAY_OP_PACKED;
   for (size_t i = 0; !st && i < n_in; i++) {
-    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || in[i]->store != ASSAY_STORE_PACKED) continue;
-    if (packed_ok && assay_type_is_float(in[i]->type)) continue;
+    if (!in[i] || assay_tensor_is_canonical(in[i])) continue;
+    bool tensor = in[i]->kind == ASSAY_KIND_TENSOR;
+    if (packed_ok && tensor && assay_type_is_float(in[i]->type)) continue;
     assay_tensor_t* wide = NULL;
     st = assay_tensor_widen(in[i], &wide);
     if (st) break;

@@ -86,6 +86,7 @@ static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
 static assay_status_t store(const emu_t* e, const assay_layer_t* layer, bool hidden,
                             assay_tensor_t** t) {
   if ((*t)->kind != ASSAY_KIND_TENSOR) {
+    ASSAY_TRY(assay_container_unshare(t));
     for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(store(e, layer, hidden, &(*t)->items[i]));
     return NULL;
   }
