@@ -315,6 +315,9 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
                              const record_t* r, assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
+  // Truth without quantization has real numbers where the engine has integers: no choice of the engine's.
+  if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store && same_shape(t, e))
+    return NULL;
   bool floats = holds_floats(t) && holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
   if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;

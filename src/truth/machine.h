@@ -27,7 +27,7 @@ typedef struct assay_machine_config {
   assay_mode_t mode;
   assay_arith_t arith;
   assay_format_t accumulator;  // of NARROW
-  bool unquantized;
+  bool unquantized;  // TRUTH: quantizers do not round; outputs of integer types are rounded once, at the end
   uint64_t seed;
   bool verify;      // outputs must have the inferred type and shape: INTERNAL otherwise (tests)
   bool keep_all;    // slots stay full until the next run or reset
