@@ -467,6 +467,7 @@ static assay_status_t tile(assay_eval_t* c, const int64_t* repeats) {
 }
 
 static assay_status_t tile_eval(assay_eval_t* c) {
+  ASSAY_TRY(assay_eval_want_rank(c, 1, 1, 1));
   ASSAY_TRY(tile_repeats_count(c->node, c->in[1]->size, c->in[0]->rank));
   return tile(c, assay_i64(c->in[1]));
 }

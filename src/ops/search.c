@@ -106,7 +106,7 @@ static assay_status_t onehot_eval_as(assay_eval_t* c, bool from_end) {
                             "input 'depth' of shape %s is not one number of 0 or more",
                             ASSAY_DIMS_TEXT(c->in[1]));
   }
-  if (values->size != 2) {
+  if (values->rank != 1 || values->size != 2) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "input 'values' has shape %s, expected [2]", ASSAY_DIMS_TEXT(values));
   }

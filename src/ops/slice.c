@@ -276,6 +276,7 @@ static assay_status_t slice_eval(assay_eval_t* c) {
   int64_t n = c->in[1]->size;
   for (size_t i = 1; i < 5; i++) {
     if (!assay_eval_has(c, i)) continue;
+    ASSAY_TRY(assay_eval_want_rank(c, i, 1, 1));
     ASSAY_TRY(slice_length(c->node, names[i], c->in[i]->size, n));
     lists[i] = assay_i64(c->in[i]);
   }

@@ -35,6 +35,14 @@ static assay_status_t find_scales(const assay_eval_t* c, const trt_kind_t* kind,
                            assay_attr_i64(c->node, "block_size", kind->block_size), out);
 }
 
+// The type that a quantizer's elements have before they become bits: real numbers (quant.h) in place of
+// bits or integers are float32.
+static assay_type_t made_type(const assay_eval_t* c, assay_type_t type) {
+  const assay_valtype_t* t = assay_eval_wants(c, 0) ? c->node->outputs[0]->type : NULL;
+  bool bits = t && t->kind == ASSAY_KIND_TENSOR && is_bits(t->elem);
+  return c->unquantized && (bits || !assay_type_is_float(type)) ? ASSAY_TYPE_FLOAT : type;
+}
+
 // A tensor of 8-bit floats, read from a tensor of their bits if it is one. Retained or new.
 static assay_status_t from_bits(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {
   if (!type || assay_type_is_integer(type) || t->store != ASSAY_STORE_I64 || !is_bits(t->type)) {
@@ -93,7 +101,7 @@ static assay_status_t quantize(assay_eval_t* c, const trt_kind_t* kind) {
   assay_type_t type = kind->type ? kind->type : zero ? zero->type : ASSAY_TYPE_INT8;
   assay_status_t st = from_bits(c->in[1], kind->scale_bits, &scale);
   if (!st)
-    st = assay_tensor_create(c->unquantized ? ASSAY_TYPE_FLOAT : type, x->rank, x->dims, &y);
+    st = assay_tensor_create(made_type(c, type), x->rank, x->dims, &y);
   if (!st) {
     // A zero point is there for its type; where it is of the bits of floats, it is zero.
     const assay_tensor_t* shift =
@@ -196,7 +204,7 @@ static assay_status_t dynamic_quantize(assay_eval_t* c, assay_type_t type, assay
     st = set_output(c, 1, scale);
   }
   if (!st) {
-    st = assay_tensor_create(c->unquantized ? ASSAY_TYPE_FLOAT : type, x->rank, x->dims, &y);
+    st = assay_tensor_create(made_type(c, type), x->rank, x->dims, &y);
     if (!st) {
       assay_quantizer_t q = assay_quantizer(c, type, ASSAY_FORMAT_FP64, true);
       assay_scales_t where = {full->size == 1 ? -1 : axis, block};
