@@ -18,7 +18,10 @@ static void help(FILE* out) {
       "Usage: assay VERB [arguments]\n\nVerbs:\n",
       out);
   for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
-  fputs("\n'assay VERB -h' shows a verb's options, with examples.\n", out);
+  fputs(
+      "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which version this "
+      "is.\n",
+      out);
 }
 
 static int run_verb(const verb_t* verb, int argc, char** argv) {

@@ -262,7 +262,7 @@ static assay_model_t* make_model(const random_case_t* c, const op_hint_t* hint, 
   m->graph->inputs = op_case_list(m, c->n_in);
   m->graph->outputs = op_case_list(m, c->n_out);
   for (size_t i = 0; i < c->n_in; i++) {
-    char name[16];
+    char name[32];
     snprintf(name, sizeof name, "x%zu", i);
     values[i] = NULL;
     if (!c->in[i]) continue;
@@ -279,7 +279,7 @@ static assay_model_t* make_model(const random_case_t* c, const op_hint_t* hint, 
     m->graph->inputs[m->graph->n_inputs++] = values[i];
   }
   for (size_t i = 0; i < c->n_out; i++) {
-    char name[16];
+    char name[32];
     assay_value_t* v = NULL;
     if (!c->wanted[i]) continue;
     snprintf(name, sizeof name, "y%zu", i);
