@@ -31,7 +31,7 @@ if(NOT ASSAY_SANITIZE)
   add_custom_command(
     OUTPUT "${ASSAY_STATIC}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f "${ASSAY_STATIC}"
-    COMMAND "${CMAKE_LINKER}" -r -d -o assay.whole.o --whole-archive $<TARGET_FILE:assay_lib_static>
+    COMMAND "${CMAKE_LINKER}" -r -o assay.whole.o --whole-archive $<TARGET_FILE:assay_lib_static>
     COMMAND "${CMAKE_OBJCOPY}" --localize-hidden --wildcard "--keep-global-symbol=assay_*"
             assay.whole.o
     COMMAND "${CMAKE_AR}" qc "${ASSAY_STATIC}" assay.whole.o

@@ -264,6 +264,9 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
       out[i] = NULL;
     }
   }
+  // What a kernel lacks room for, it does not say of which node.
+  if (assay_status_code(st) == ASSAY_NO_MEMORY && strncmp(assay_status_message(st), "node '", 6) != 0)
+    st = assay_status_note(st, "node '%s' (%s)", node->label, node->op_type);
   return st;
 }
 
