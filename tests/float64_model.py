@@ -5,16 +5,17 @@ and constants keep their stored values exactly; types that attributes name (Cast
 types change with them. Formats of 8 bits and fewer, integers and quantization stay as written, as they
 do in truth: QuantizeLinear rounds the float64 quotient to its integer.
 
-Three gaps of the reference are filled: its Erf returns float32 whatever it is given (here math.erf in float64);
-it has no DequantizeLinear below version 19; its Loop takes a condition that is left out for false, and
-lays scan outputs end to end where the standard stacks them.
+Where the reference stands in the way of that, it is mended here: its Erf returns float32 whatever it is given (here
+math.erf in float64); it calculates with float attributes in float32 (here float64, of the same value); it has no
+DequantizeLinear below version 19; its Loop takes a condition that is left out for false, and lays scan outputs end
+to end where the standard stacks them.
 """
 import math
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
+from onnx.reference import ReferenceEvaluator, op_run
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_erf, op_loop
 
@@ -99,8 +100,20 @@ def _make_erf(self, node, run_params):
     self._erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
-# In place: functions of the standard (Gelu) find their Erf here too.
+_convert_attribute = op_run._attribute_conversion_function
+
+
+def _widen_attribute(kind):
+    if kind == AttributeProto.FLOAT:
+        return lambda a: np.float64(a.f)
+    if kind == AttributeProto.FLOATS:
+        return lambda a: [np.float64(f) for f in a.floats]
+    return _convert_attribute(kind)
+
+
+# In place: what functions of the standard (Gelu, GroupNormalization) are made of is reached too.
 op_erf.Erf.__init__ = _make_erf
+op_run._attribute_conversion_function = _widen_attribute
 
 
 class DequantizeLinear(OpRun):
@@ -128,6 +141,10 @@ class Loop(op_loop.Loop):
 
 
 def _widen_array(x):
+    if isinstance(x, (list, tuple)):
+        return [_widen_array(item) for item in x]
+    if x is None:
+        return None
     x = np.asarray(x)
     return x.astype(np.float64) if x.dtype.name in ("float32", "float16", "bfloat16") else x
 
