@@ -82,7 +82,8 @@ class Program:
         self.path, self.work, self.threads = path, work, threads
 
     def __call__(self, *arguments):
-        environment = {**os.environ, "OMP_NUM_THREADS": str(self.threads)}
+        # Threads that wait sleep: other programs on the machine would else stretch every parallel loop.
+        environment = {"OMP_WAIT_POLICY": "passive", **os.environ, "OMP_NUM_THREADS": str(self.threads)}
         usage = os.path.join(self.work, "usage")
         run = subprocess.run([sys.executable, "-I", "-S", "-c", LAUNCHER, usage, self.path, *arguments], env=environment,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -140,8 +141,9 @@ def cases(page, program, folder):
              "framework's own network in float64; exporters fold and round constants to fp32.",
              "", "The model that onnx.reference gets (`tests/float64_model.py`) has every stored float widened exactly, "
              "types of constants, Casts and values made float64, nothing else. Quantized models keep their QuantizeLinear and "
-             "DequantizeLinear as written, on float64 scales, as truth does. Its Erf, which returns float32, is replaced by "
-             "math.erf; DequantizeLinear below version 19, which it lacks, is added.")
+             "DequantizeLinear as written, on float64 scales, as truth does. The reference is mended where it leaves float64: "
+             "its Erf returns float32 (here math.erf), and float attributes become float64 of the same value; "
+             "DequantizeLinear below version 19, which it lacks, is added.")
     page.head("model", "output", "golden", "onnx.reference", "note")
     for path in sorted(glob.glob(os.path.join(folder, "*", "model*.onnx"))):
         home, file = os.path.split(path)
@@ -229,7 +231,7 @@ def judged_seconds(page, name, value):
 
 def costs(page, program, paths, runs):
     page.say("", "## Costs", "",
-             f"`run --mode truth` on {program.threads} threads, {runs} runs, the program's own times: reading the model (its weights stay "
+             f"`run --mode truth` on {program.threads} threads (OMP_WAIT_POLICY=passive), {runs} runs, the program's own times: reading the model (its weights stay "
              "in the mapped file) and one sample behind it; user: CPU seconds of the whole process. Seconds are of the load "
              "that the machine had. Peak memory is that of the process over the size of the file, libraries and touched "
              "pages of the mapped file included; small files are mostly libraries.")
