@@ -61,7 +61,8 @@ double assay_attr_f64(const assay_node_t* n, const char* name, double otherwise)
   const assay_attr_t* a = typed(n, name, ASSAY_ATTR_FLOAT);
   if (a) return (double)a->u.f;
   const assay_attr_spec_t* s = default_of(n, name, ASSAY_ATTR_FLOAT);
-  return s ? s->f : otherwise;
+  // A float attribute is float32: left out, it is the float32 nearest to the default of the text.
+  return (double)(float)(s ? s->f : otherwise);
 }
 
 const char* assay_attr_str(const assay_node_t* n, const char* name, const char* otherwise) {
@@ -112,8 +113,11 @@ bool assay_attr_has(const assay_node_t* n, const char* name) {
 
 assay_type_t assay_eval_out_type(const assay_eval_t* c, size_t i, assay_type_t otherwise) {
   const assay_value_t* v = i < c->n_out ? c->node->outputs[i] : NULL;
-  return v && v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem ? v->type->elem
-                                                                             : otherwise;
+  if (!v || !v->type || v->type->kind != ASSAY_KIND_TENSOR || !v->type->elem) return otherwise;
+  // Real numbers in place of integers stay real (quant.h).
+  if (c->unquantized && assay_type_is_float(otherwise) && !assay_type_is_float(v->type->elem))
+    return otherwise;
+  return v->type->elem;
 }
 
 assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, int rank,
