@@ -56,7 +56,7 @@ if(ASSAY_WERROR)
 endif()
 if(ASSAY_SANITIZE)
   # With its checks in between, gcc no longer sees that a value fits: no warnings about that here.
-  target_compile_options(assay_flags INTERFACE -Wno-conversion -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
+  target_compile_options(assay_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-conversion> -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()

@@ -91,7 +91,7 @@ def rows():
           co = Identity(ci)
           so = Mul(st, million)
           sc = ConstantOfShape(so) }>
-    }""", [i64(3), i64([1])], "no memory"
+    }""", [i64(3), i64([1])], "out of memory"
     yield "loop_scan_changes", 18, """g (int64 M, float[1] x) => (float[] y, float[] s) {
       y, s = Loop(M, , x)<body = b (int64 i, bool ci, float[] st) => (bool co, float[] so, float[] sc) {
           co = Identity(ci)
