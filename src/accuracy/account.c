@@ -223,11 +223,12 @@ static assay_status_t local_truth(assay_account_t* a, assay_layer_account_t* acc
 }
 
 static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                               size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                               assay_tensor_t* const* out) {
+                               uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                               size_t n_out, assay_tensor_t* const* out) {
   assay_account_t* a = user;
   assay_layer_account_t* acc = &a->accounts[node->id];
   record_t* r = NULL;
+  assay_machine_set_iteration(a->local, iteration);
   ASSAY_TRY(record_create(n_out, out, &r));
   assay_status_t st = local_truth(a, acc, layer, node, n_in, in, r);
   if (st) return record_free(r), st;
@@ -314,6 +315,9 @@ static assay_status_t follow(assay_layer_account_t* acc, const assay_node_t* nod
                              const record_t* r, assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
+  // Truth without quantization has real numbers where the engine has integers: no choice of the engine's.
+  if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store && same_shape(t, e))
+    return NULL;
   bool floats = holds_floats(t) && holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
   if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;

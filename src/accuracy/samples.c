@@ -245,7 +245,7 @@ static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* 
   for (int i = 0; i < t->rank; i++)
     if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = 1;
   ASSAY_TRY(assay_tensor_create(t->elem, t->rank, dims, out));
-  assay_random_t r = assay_random_make(seed, v->name);
+  assay_random_t r = assay_random_make(seed, v->name, 0);
   int64_t range = index_range(m, v);
   for (int64_t i = 0; i < (*out)->size; i++) {
     if (assay_type_is_float(t->elem))

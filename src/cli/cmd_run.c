@@ -273,7 +273,7 @@ static const opt_t options[] = {
      "mode plan: what sums are kept in", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: quantization is the identity in truth", false},
+     "unquantized: quantizers do not round in truth", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
      false},

@@ -402,6 +402,7 @@ static assay_status_t loop_iterate(assay_eval_t* c, loop_t* l, int64_t iteration
   size_t n = l->body.n_states;
   ASSAY_TRY(loop_scalar(g->inputs[0], ASSAY_TYPE_INT64, iteration, &l->in[0]));
   assay_status_t st = loop_scalar(g->inputs[1], ASSAY_TYPE_BOOL, *cond, &l->in[1]);
+  c->round = (uint64_t)iteration + 1;
   if (!st) st = c->run_graph(c, l->body.graph, l->body.n_inputs, l->in, g->n_outputs, l->out);
   for (size_t i = 0; i < 2; i++) {
     assay_tensor_release(l->in[i]);
@@ -538,6 +539,7 @@ static assay_status_t map_items(assay_eval_t* c, assay_graph_t* g, int64_t n, as
   for (int64_t k = 0; k < n; k++) {
     for (size_t i = 0; i < c->n_in; i++)
       in[i] = c->in[i]->kind == ASSAY_KIND_SEQUENCE ? c->in[i]->items[k] : c->in[i];
+    c->round = (uint64_t)k + 1;
     ASSAY_TRY(c->run_graph(c, g, c->n_in, in, c->n_out, out));
     for (size_t i = 0; i < c->n_out; i++) {
       made[(int64_t)i * n + k] = out[i];

@@ -279,6 +279,7 @@ static assay_status_t scan_rounds(assay_eval_t* c, run_t* r) {
         st = slice(r->scan_in[i], axis, at(s->in_directions, i) ? r->steps - 1 - t : t,
                    &r->in[n + i]);
     }
+    c->round++;  // Scan-8 goes on counting in the next row of the batch
     if (!st) st = c->run_graph(c, s->body.graph, s->body.n_inputs, r->in, g->n_outputs, r->out);
     for (size_t i = 0; !st && i < s->body.n_scans; i++) st = collect(c, r, i, t, r->out[n + i]);
     for (size_t i = 0; i < n; i++) {

@@ -306,11 +306,8 @@ static assay_status_t take_map(const assay_eval_t* c, assay_tensor_t** keys, ass
       m->items[0]->kind != ASSAY_KIND_TENSOR || m->items[1]->kind != ASSAY_KIND_TENSOR)
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "input 0 is not a map of keys to scalars");
-  assay_tensor_t* k = NULL;
-  ASSAY_TRY(assay_tensor_widen(m->items[0], &k));
-  assay_status_t st = assay_tensor_widen(m->items[1], values);
-  if (st) return assay_tensor_release(k), st;
-  *keys = k;
+  *keys = assay_tensor_retain(m->items[0]);
+  *values = assay_tensor_retain(m->items[1]);
   return NULL;
 }
 

@@ -112,8 +112,11 @@ bool assay_attr_has(const assay_node_t* n, const char* name) {
 
 assay_type_t assay_eval_out_type(const assay_eval_t* c, size_t i, assay_type_t otherwise) {
   const assay_value_t* v = i < c->n_out ? c->node->outputs[i] : NULL;
-  return v && v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem ? v->type->elem
-                                                                             : otherwise;
+  if (!v || !v->type || v->type->kind != ASSAY_KIND_TENSOR || !v->type->elem) return otherwise;
+  // Real numbers in place of integers stay real (quant.h).
+  if (c->unquantized && assay_type_is_float(otherwise) && !assay_type_is_float(v->type->elem))
+    return otherwise;
+  return v->type->elem;
 }
 
 assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, int rank,

@@ -22,7 +22,7 @@ enum {
   ASSAY_OP_CONTROL = 1 << 2,   // has subgraphs
   ASSAY_OP_POINTWISE = 1 << 3, // output element = function of the broadcast input elements
   ASSAY_OP_PACKED = 1 << 4,    // eval takes float inputs as they are stored (PACKED) too
-  ASSAY_OP_QUANTIZES = 1 << 5, // identity in truth 'unquantized'
+  ASSAY_OP_QUANTIZES = 1 << 5, // makes or takes quantized tensors: knows truth 'unquantized' (quant.h)
   ASSAY_OP_KEEPS_TYPE = 1 << 6, // the outputs' format is given by the model, never by --precision
   ASSAY_OP_CONTRACTS = 1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies)
 };
@@ -153,10 +153,12 @@ typedef enum assay_mode {
 struct assay_eval {
   const assay_node_t* node;
   assay_mode_t mode;
-  bool unquantized;             // truth: QuantizeLinear etc. are the identity
+  bool unquantized;             // truth: quantizers do not round (quant.h)
   assay_arith_t arith;
   assay_format_t accumulator;   // of NARROW
   uint64_t seed;                // of the run, for random operators
+  uint64_t iteration;           // of the loops around the node (assay_random_iteration); 0: none
+  uint64_t round;               // set by a loop before run_graph: 1, 2, ...; 0: no loop
   size_t n_in, n_out;
   assay_tensor_t** in;          // canonical (or PACKED where the row says so); NULL: left out
   assay_tensor_t** out;         // to be filled; wants() says which; the driver releases them

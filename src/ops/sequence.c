@@ -261,14 +261,10 @@ static assay_status_t concat_eval(assay_eval_t* c) {
   int64_t outer = assay_dims_product(dims, 0, axis);
   int64_t row = assay_dims_product(dims, axis, rank), at = 0;
   for (int64_t k = 0; k < s->n_items && y->size; k++) {
-    assay_tensor_t* item = NULL;
-    ASSAY_TRY(assay_tensor_widen(s->items[k], &item));
+    const assay_tensor_t* item = s->items[k];
     int64_t part = item->size / outer;
-    assay_status_t st = NULL;
-    for (int64_t o = 0; !st && o < outer; o++)
-      st = assay_copy_elems(item, o * part, y, o * row + at, part);
-    assay_tensor_release(item);
-    if (st) return st;
+    for (int64_t o = 0; o < outer; o++)
+      ASSAY_TRY(assay_copy_elems(item, o * part, y, o * row + at, part));
     at += part;
   }
   return NULL;

@@ -90,15 +90,15 @@ static assay_status_t quantize(assay_eval_t* c, const trt_kind_t* kind) {
   assay_scales_t where;
   ASSAY_TRY(want_float(c, 0));
   ASSAY_TRY(find_scales(c, kind, x, c->in[1], zero, &where));
-  if (c->unquantized) return assay_eval_set(c, 0, x), NULL;
   assay_type_t type = kind->type ? kind->type : zero ? zero->type : ASSAY_TYPE_INT8;
   assay_status_t st = from_bits(c->in[1], kind->scale_bits, &scale);
-  if (!st) st = assay_tensor_create(type, x->rank, x->dims, &y);
+  if (!st)
+    st = assay_tensor_create(c->unquantized ? ASSAY_TYPE_FLOAT : type, x->rank, x->dims, &y);
   if (!st) {
     // A zero point is there for its type; where it is of the bits of floats, it is zero.
     const assay_tensor_t* shift =
         zero && is_bits(zero->type) && assay_type_is_float(type) ? NULL : zero;
-    assay_quantizer_t q = assay_quantizer(type, quotient(c, scale), true);
+    assay_quantizer_t q = assay_quantizer(c, type, quotient(c, scale), true);
     assay_quantize_tensor(&q, &where, x, scale, shift, y);
     st = set_output(c, 0, y);
   }
@@ -115,7 +115,6 @@ static assay_status_t dequantize(assay_eval_t* c, const trt_kind_t* kind) {
   ASSAY_TRY(
       find_scales(c, kind, c->in[0], c->in[1], assay_eval_has(c, 2) ? c->in[2] : NULL, &where));
   assay_type_t type = assay_eval_out_type(c, 0, ASSAY_TYPE_FLOAT);
-  if (assay_quant_is_real(c, c->in[0])) return assay_eval_set(c, 0, c->in[0]), NULL;
   assay_status_t st = from_bits(c->in[0], kind->type, &x);
   if (!st) st = from_bits(c->in[1], kind->scale_bits, &scale);
   if (!st && assay_eval_has(c, 2)) st = from_bits(c->in[2], kind->type, &zero);
@@ -186,16 +185,14 @@ static assay_status_t dynamic_quantize(assay_eval_t* c, assay_type_t type, assay
               : assay_format_round(assay_type_format(scale_type), s, ASSAY_OVERFLOW_SATURATE);
       assay_f64(scale)[i] = s;
       // A block whose scale is 0 is all zeros, or too small to be anything else.
-      assay_f64(full)[i] = s == 0 ? (double)INFINITY : s * global;
+      assay_f64(full)[i] = s != 0 ? s * global : c->unquantized ? 0 : (double)INFINITY;
     }
     st = set_output(c, 1, scale);
   }
-  if (!st && c->unquantized) {
-    assay_eval_set(c, 0, x);
-  } else if (!st) {
-    st = assay_tensor_create(type, x->rank, x->dims, &y);
+  if (!st) {
+    st = assay_tensor_create(c->unquantized ? ASSAY_TYPE_FLOAT : type, x->rank, x->dims, &y);
     if (!st) {
-      assay_quantizer_t q = assay_quantizer(type, ASSAY_FORMAT_FP64, true);
+      assay_quantizer_t q = assay_quantizer(c, type, ASSAY_FORMAT_FP64, true);
       assay_scales_t where = {full->size == 1 ? -1 : axis, block};
       assay_quantize_tensor(&q, &where, x, full, NULL, y);
       st = set_output(c, 0, y);

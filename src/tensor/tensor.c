@@ -214,16 +214,53 @@ assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type, assay_t
   return NULL;
 }
 
+static assay_status_t create_container(assay_kind_t kind, assay_type_t type, int64_t n,
+                                       assay_tensor_t* const* items, assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(ASSAY_NEW(&t));
+  assay_status_t st = assay_new_array((size_t)n, sizeof *t->items, &t->items);
+  if (st) return assay_free(t), st;
+  t->refs = 1;
+  t->kind = kind;
+  t->type = type;
+  t->n_items = n;
+  for (int64_t i = 0; i < n; i++) t->items[i] = assay_tensor_retain(items[i]);
+  *out = t;
+  return NULL;
+}
+
 // ---- conversion -----------------------------------------------------------------------------
 
 // Elements converted by one thread at a time; a multiple of 8, so that packed bits end on bytes.
 enum { CHUNK = 1 << 16 };
 
+bool assay_tensor_is_canonical(const assay_tensor_t* t) {
+  if (t->kind == ASSAY_KIND_TENSOR) return t->store != ASSAY_STORE_PACKED;
+  for (int64_t i = 0; i < t->n_items; i++)
+    if (!assay_tensor_is_canonical(t->items[i])) return false;
+  return true;
+}
+
+static assay_status_t widen_items(const assay_tensor_t* t, assay_tensor_t** out) {
+  assay_tensor_t* w = NULL;
+  ASSAY_TRY(create_container(t->kind, t->type, t->n_items, t->items, &w));
+  for (int64_t i = 0; i < w->n_items; i++) {
+    assay_tensor_t* item = NULL;
+    assay_status_t st = assay_tensor_widen(w->items[i], &item);
+    if (st) return assay_tensor_release(w), st;
+    assay_tensor_release(w->items[i]);
+    w->items[i] = item;
+  }
+  *out = w;
+  return NULL;
+}
+
 assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) {
-  if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_PACKED) {
+  if (assay_tensor_is_canonical(t)) {
     *out = assay_tensor_retain(t);
     return NULL;
   }
+  if (t->kind != ASSAY_KIND_TENSOR) return widen_items(t, out);
   assay_tensor_t* w = NULL;
   ASSAY_TRY(assay_tensor_create(t->type, t->rank, t->dims, &w));
   size_t elem = assay_store_elem_bytes(w->store);
@@ -314,18 +351,12 @@ assay_status_t assay_tensor_set_string(assay_tensor_t* t, int64_t i, const char*
   return NULL;
 }
 
-static assay_status_t create_container(assay_kind_t kind, assay_type_t type, int64_t n,
-                                       assay_tensor_t* const* items, assay_tensor_t** out) {
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(ASSAY_NEW(&t));
-  assay_status_t st = assay_new_array((size_t)n, sizeof *t->items, &t->items);
-  if (st) return assay_free(t), st;
-  t->refs = 1;
-  t->kind = kind;
-  t->type = type;
-  t->n_items = n;
-  for (int64_t i = 0; i < n; i++) t->items[i] = assay_tensor_retain(items[i]);
-  *out = t;
+assay_status_t assay_container_unshare(assay_tensor_t** t) {
+  if (atomic_load_explicit(&(*t)->refs, memory_order_acquire) == 1) return NULL;
+  assay_tensor_t* own = NULL;
+  ASSAY_TRY(create_container((*t)->kind, (*t)->type, (*t)->n_items, (*t)->items, &own));
+  assay_tensor_release(*t);
+  *t = own;
   return NULL;
 }
 

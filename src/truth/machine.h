@@ -27,7 +27,7 @@ typedef struct assay_machine_config {
   assay_mode_t mode;
   assay_arith_t arith;
   assay_format_t accumulator;  // of NARROW
-  bool unquantized;
+  bool unquantized;  // TRUTH: quantizers do not round; outputs of integer types are rounded once, at the end
   uint64_t seed;
   bool verify;      // outputs must have the inferred type and shape: INTERNAL otherwise (tests)
   bool keep_all;    // slots stay full until the next run or reset
@@ -56,10 +56,15 @@ assay_status_t assay_machine_check_inputs(const assay_machine_t* m) ASSAY_MUST_U
 void assay_machine_reset(assay_machine_t* m);
 
 // Evaluates one node on given inputs outside any run: no slots are read or written, but for what the
-// node's subgraphs capture. out[] is filled with retained tensors.
+// node's subgraphs capture. out[] is filled with retained tensors. Random operators draw for the iteration
+// that is set.
 assay_status_t assay_machine_node(assay_machine_t* m, const assay_node_t* node, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out,
                                   assay_tensor_t** out) ASSAY_MUST_USE;
+
+// The iteration (assay_random_iteration) of the loops around the node that runs now; 0: no loop.
+uint64_t assay_machine_iteration(const assay_machine_t* m);
+void assay_machine_set_iteration(assay_machine_t* m, uint64_t iteration);
 
 // Rounds the elements of a float tensor to a format; gives the tensor itself, retained, if nothing
 // changes its bits or if it does not hold floats.
