@@ -6,37 +6,40 @@
 
 enum { CHUNK = 1 << 14, BLOCK = ASSAY_STATS_BLOCK, BATCH = 256 };
 
-// Element by element: where something is not finite.
-static void add_slowly(assay_error_sum_t* s, const double* got, const double* ref, int64_t first,
-                       int64_t n) {
+// Where something is not finite: counts it, and copies the pairs with 0 against 0 in its place.
+ASSAY_WIDE static void set_aside(assay_error_sum_t* s, const double* got, const double* ref,
+                                 int64_t n, double* a, double* b) {
+  int64_t both = 0, nan = 0, inf = 0, ref_nan = 0, ref_inf = 0, mismatched = 0;
+  int64_t max_g = 0, max_r = 0;
+#pragma omp simd reduction(+ : both, nan, inf, ref_nan, ref_inf, mismatched) \
+    reduction(max : max_g, max_r)
   for (int64_t i = 0; i < n; i++) {
     double g = got[i], r = ref[i];
-    if (isfinite(g) && isfinite(r)) {
-      double e = g - r, a = fabs(e), m = fabs(r);
-      s->finite++;
-      if (a > s->max_abs) {
-        s->max_abs = a;
-        s->worst = first + i;
-      }
-      if (m > 0 && a > s->max_rel * m) s->max_rel = a / m;
-      if (m > s->ref_max) s->ref_max = m;
-      if (fabs(g) > s->got_max) s->got_max = fabs(g);
-      s->sum_err += e;
-      s->sum_err2 += e * e;
-      s->sum_ref2 += r * r;
-      s->sum_got2 += g * g;
-      s->sum_dot += g * r;
-      continue;
-    }
-    s->nan += g != g;
-    s->inf += isinf(g) != 0;
-    s->ref_nan += r != r;
-    s->ref_inf += isinf(r) != 0;
-    bool same = (g != g && r != r) || g == r;
-    s->mismatched += !same;
-    if (isfinite(r) && fabs(r) > s->ref_max) s->ref_max = fabs(r);
-    if (isfinite(g) && fabs(g) > s->got_max) s->got_max = fabs(g);
+    int64_t mg = (int64_t)(assay_bits_of(g) & ~ASSAY_SIGN);
+    int64_t mr = (int64_t)(assay_bits_of(r) & ~ASSAY_SIGN);
+    const int64_t end = (int64_t)ASSAY_EXPONENT;
+    int64_t g_finite = mg < end, r_finite = mr < end;
+    int64_t same = (assay_bits_of(g) == assay_bits_of(r)) | ((mg > end) & (mr > end));
+    both += g_finite & r_finite;
+    nan += mg > end;
+    inf += mg == end;
+    ref_nan += mr > end;
+    ref_inf += mr == end;
+    mismatched += !(g_finite & r_finite) & !same;
+    int64_t only_g = g_finite ? mg : 0, only_r = r_finite ? mr : 0;
+    max_g = only_g > max_g ? only_g : max_g;
+    max_r = only_r > max_r ? only_r : max_r;
+    a[i] = g_finite & r_finite ? g : 0;
+    b[i] = g_finite & r_finite ? r : 0;
   }
+  s->finite += both - n;  // the others count as finite pairs from here on
+  s->nan += nan;
+  s->inf += inf;
+  s->ref_nan += ref_nan;
+  s->ref_inf += ref_inf;
+  s->mismatched += mismatched;
+  s->got_max = fmax(s->got_max, assay_of_bits((uint64_t)max_g));
+  s->ref_max = fmax(s->ref_max, assay_of_bits((uint64_t)max_r));
 }
 
 // Whether one of the relative errors is larger than all before.
@@ -86,15 +89,18 @@ static void add_block(assay_error_sum_t* s, const assay_error_block_t* k, const 
 // interest; where they are not, the sums say infinity, which is the truth about them in float64.
 static assay_error_sum_t chunk_stats(const double* got, const double* ref, size_t n) {
   assay_error_sum_t s = ASSAY_ERROR_SUM_INIT;
-  double error[BLOCK], sums[5];
+  double error[BLOCK], finite[2][BLOCK], sums[5];
   s.n = (int64_t)n;
   for (int64_t i = 0; i < s.n; i += BLOCK) {
     assay_error_block_t k = {.a = got + i, .b = ref + i, .first = i, .error = error};
     k.n = s.n - i < BLOCK ? s.n - i : BLOCK;
-    if (assay_error_block_scan(&k, sums))
-      add_block(&s, &k, sums);
-    else
-      add_slowly(&s, k.a, k.b, i, k.n);
+    if (!assay_error_block_scan(&k, sums)) {
+      set_aside(&s, k.a, k.b, k.n, finite[0], finite[1]);
+      k.a = finite[0];
+      k.b = finite[1];
+      (void)assay_error_block_scan(&k, sums);
+    }
+    add_block(&s, &k, sums);
   }
   s.near_zero = count_small(ref, s.n, 0x1p-20 * s.ref_max);
   return s;
