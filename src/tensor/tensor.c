@@ -358,6 +358,12 @@ assay_status_t assay_tensor_set_string(assay_tensor_t* t, int64_t i, const char*
   return NULL;
 }
 
+// Views retain whose bytes they show, and borrowed bytes have no owner.
+bool assay_tensor_is_sole(const assay_tensor_t* t) {
+  return atomic_load_explicit(&t->refs, memory_order_acquire) == 1 &&
+         t->kind == ASSAY_KIND_TENSOR && !t->release && t->owner == t->data;
+}
+
 assay_status_t assay_container_unshare(assay_tensor_t** t) {
   if (atomic_load_explicit(&(*t)->refs, memory_order_acquire) == 1) return NULL;
   assay_tensor_t* own = NULL;
