@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "formats/extremes.h"
 #include "formats/format.h"
 #include "truth/machine.h"
 
@@ -46,22 +47,17 @@ static bool holds_floats(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
 }
 
-static double largest(const assay_tensor_t* t) {
-  double m = 0;
-  if (!holds_floats(t)) return 0;
-  for (int64_t i = 0; i < t->size; i++) {
-    double x = fabs(assay_f64(t)[i]);
-    if (x > m && x <= 0x1.fffffffffffffp1023) m = x;
-  }
-  return m;
+// Of floats, as canonical ones or as packed.
+static assay_extremes_t extremes_of(const assay_tensor_t* t) {
+  bool packed = t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_PACKED &&
+                assay_type_is_float(t->type);
+  if (!packed && !holds_floats(t)) return (assay_extremes_t){0};
+  return assay_extremes(packed ? t->type : ASSAY_TYPE_DOUBLE, t->data, t->size);
 }
 
-static bool has_nan(const assay_tensor_t* t) {
-  if (!holds_floats(t)) return false;
-  int64_t n = 0;
-  for (int64_t i = 0; i < t->size; i++) n += assay_f64(t)[i] != assay_f64(t)[i];
-  return n > 0;
-}
+static double largest(const assay_tensor_t* t) { return extremes_of(t).largest; }
+
+static bool has_nan(const assay_tensor_t* t) { return extremes_of(t).n_nan > 0; }
 
 // ---- records ------------------------------------------------------------------------------------
 
@@ -106,28 +102,47 @@ static assay_format_t stored_format(const assay_layer_t* layer, assay_type_t typ
   return layer->format == ASSAY_FORMAT_TF32 ? ASSAY_FORMAT_FP32 : layer->format;
 }
 
-// Counts the element classes of one output.
-static void classify(assay_layer_account_t* a, const assay_tensor_t* engine,
-                     const assay_tensor_t* local, bool nan_came_in) {
-  assay_format_t format = stored_format(a->layer, engine->type);
-  const double *e = assay_f64(engine), *l = assay_f64(local);
-  int64_t n = engine->size, exact = 0, over = 0, under = 0, born = 0;
-  double max = a->local_max;
-#pragma omp parallel for schedule(static) reduction(+ : exact, over, under, born) reduction(max : max) if (n > 100000)
+enum { CLASSIFIED = 1024 };  // elements at a time
+
+// Counts the element classes of a part of one output.
+static assay_layer_account_t classify_part(assay_format_t format, const double* e, const double* l,
+                                           int64_t n, bool nan_came_in) {
+  assay_layer_account_t a = {0};
+  double once[CLASSIFIED];
+  assay_format_round_n(format, l, once, (size_t)n, ASSAY_OVERFLOW_IEEE);
   for (int64_t i = 0; i < n; i++) {
     double x = e[i], y = l[i], m = fabs(y);
     bool finite = m <= 0x1.fffffffffffffp1023;
-    if (finite && m > max) max = m;
-    double once = assay_format_round(format, y, ASSAY_OVERFLOW_IEEE);
-    exact += x == once || (x != x && once != once);
+    if (finite && m > a.local_max) a.local_max = m;
+    a.rounded_exactly += x == once[i] || (x != x && once[i] != once[i]);
     if (x != x) {
-      born += !nan_came_in;
-      over += nan_came_in && finite;
+      a.born_nan += !nan_came_in;
+      a.overflowed += nan_came_in && finite;
     } else if (isinf(x)) {
-      over += finite;
+      a.overflowed += finite;
     } else {
-      under += x == 0 && y != 0;
+      a.underflowed += x == 0 && y != 0;
     }
+  }
+  return a;
+}
+
+static void classify(assay_layer_account_t* a, const assay_tensor_t* engine,
+                     const assay_tensor_t* local, bool nan_came_in) {
+  assay_format_t format = stored_format(a->layer, engine->type);
+  int64_t n = engine->size, exact = 0, over = 0, under = 0, born = 0;
+  double max = a->local_max;
+#pragma omp parallel for schedule(static) reduction(+ : exact, over, under, born) \
+    reduction(max : max) if (n > 50000)
+  for (int64_t i = 0; i < n; i += CLASSIFIED) {
+    assay_layer_account_t part =
+        classify_part(format, assay_f64(engine) + i, assay_f64(local) + i,
+                      n - i < CLASSIFIED ? n - i : CLASSIFIED, nan_came_in);
+    exact += part.rounded_exactly;
+    over += part.overflowed;
+    under += part.underflowed;
+    born += part.born_nan;
+    max = part.local_max > max ? part.local_max : max;
   }
   a->rounded_exactly += exact;
   a->overflowed += over;
@@ -357,10 +372,7 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   for (size_t i = 0; i < n_in; i++) {
     if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
     if (node->inputs[i] && a->layers->hidden_value[node->inputs[i]->id]) continue;
-    assay_tensor_t* wide = NULL;
-    ASSAY_TRY(assay_tensor_widen(in[i], &wide));
-    acc->truth_max_in = fmax(acc->truth_max_in, largest(wide));
-    assay_tensor_release(wide);
+    acc->truth_max_in = fmax(acc->truth_max_in, largest(in[i]));
   }
   if (node != last) return NULL;
   record_t* r = pop(&a->queues[last->id]);

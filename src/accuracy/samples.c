@@ -244,7 +244,8 @@ static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* 
                        v->name, ASSAY_VALTYPE_TEXT(t));
   for (int i = 0; i < t->rank; i++)
     if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = 1;
-  ASSAY_TRY(assay_tensor_create(t->elem, t->rank, dims, out));
+  assay_status_t st = assay_tensor_create(t->elem, t->rank, dims, out);
+  if (st) return assay_status_note(st, "input '%s'", v->name);
   assay_random_t r = assay_random_make(seed, v->name, 0);
   int64_t range = index_range(m, v);
   for (int64_t i = 0; i < (*out)->size; i++) {

@@ -30,7 +30,8 @@ typedef struct cast {
 static void round_small(const cast_t* p, const double* x, double* y, int64_t n) {
   assay_type_t type = p->y->type;
   if (type == ASSAY_TYPE_FLOAT8E8M0) {
-    for (int64_t i = 0; i < n; i++) y[i] = assay_cast_e8m0(x[i], p->e8m0, p->saturate);
+    assay_overflow_t overflow = p->saturate ? ASSAY_OVERFLOW_SATURATE : ASSAY_OVERFLOW_IEEE;
+    for (int64_t i = 0; i < n; i++) y[i] = assay_format_round_e8m0(x[i], p->e8m0, overflow);
     return;
   }
   assay_format_t format = assay_type_format(type);

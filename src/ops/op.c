@@ -61,7 +61,8 @@ double assay_attr_f64(const assay_node_t* n, const char* name, double otherwise)
   const assay_attr_t* a = typed(n, name, ASSAY_ATTR_FLOAT);
   if (a) return (double)a->u.f;
   const assay_attr_spec_t* s = default_of(n, name, ASSAY_ATTR_FLOAT);
-  return s ? s->f : otherwise;
+  // A float attribute is float32: left out, it is the float32 nearest to the default of the text.
+  return (double)(float)(s ? s->f : otherwise);
 }
 
 const char* assay_attr_str(const assay_node_t* n, const char* name, const char* otherwise) {

@@ -57,7 +57,8 @@ const assay_op_t* assay_op_family(size_t i);  // ends with a row without name
 
 // ---- attributes, for infer and eval ------------------------------------------------------------
 // The node's value, else the schema's default, else what is said here. The checker has made sure
-// that types are right and required ones are there.
+// that types are right and required ones are there. Floats are float32, defaults too: a model
+// that writes a default out and one that leaves it out mean the same number.
 
 int64_t assay_attr_i64(const assay_node_t* n, const char* name, int64_t otherwise);
 double assay_attr_f64(const assay_node_t* n, const char* name, double otherwise);

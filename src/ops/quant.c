@@ -79,24 +79,6 @@ double assay_quantize(const assay_quantizer_t* q, double x, double scale, double
   return to_integer(q, v, zero);
 }
 
-double assay_cast_e8m0(double x, assay_e8m0_mode_t mode, bool saturate) {
-  enum { MIN = -127, MAX = 127 };
-  if (isnan(x)) return x;
-  int exponent = MAX + 1;
-  if (isfinite(x)) {
-    double fraction = frexp(fabs(x), &exponent);  // in [0.5, 1)
-    exponent--;
-    if (mode == ASSAY_E8M0_UP && fraction > 0.5) exponent++;
-    if (mode == ASSAY_E8M0_NEAREST && fraction >= 0.75) exponent++;
-    if (x == 0) exponent = MIN - 1;
-  }
-  if (exponent < MIN || exponent > MAX) {
-    if (!saturate) return (double)NAN;
-    exponent = exponent < MIN ? MIN : MAX;
-  }
-  return ldexp(1, exponent);
-}
-
 // ---- where scales lie
 // ---------------------------------------------------------------------------------
 

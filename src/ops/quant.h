@@ -64,12 +64,6 @@ void assay_dequantize_tensor(const assay_scales_t* where, const assay_tensor_t* 
                              const assay_tensor_t* scale, const assay_tensor_t* zero_or_null,
                              assay_tensor_t* y);
 
-// Cast's float8e8m0: as assay_format_round_e8m0, but ties go up, a sign is dropped (ONNX leaves
-// negative values open), and with `saturate` zero and what is smaller become the smallest power,
-// infinity and what is larger the largest (without: NaN). Source: ONNX Cast-24, round_mode and its
-// table.
-double assay_cast_e8m0(double x, assay_e8m0_mode_t mode, bool saturate);
-
 // ---- operands with one scale, for com.microsoft's QLinear operators
 // ---------------------------------
 

@@ -195,7 +195,7 @@ static assay_status_t dynamic_quantize(assay_eval_t* c, assay_type_t type, assay
     for (int64_t i = 0; i < scale->size; i++) {
       double s = assay_f64(scale)[i] / largest / global;
       s = scale_type == ASSAY_TYPE_FLOAT8E8M0
-              ? assay_cast_e8m0(s, ASSAY_E8M0_UP, true)
+              ? assay_format_round_e8m0(s, ASSAY_E8M0_UP, ASSAY_OVERFLOW_SATURATE)
               : assay_format_round(assay_type_format(scale_type), s, ASSAY_OVERFLOW_SATURATE);
       assay_f64(scale)[i] = s;
       // A block whose scale is 0 is all zeros, or too small to be anything else.

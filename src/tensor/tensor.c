@@ -103,6 +103,11 @@ static assay_status_t create_head(assay_type_t type, int rank, const int64_t* di
   return NULL;
 }
 
+static assay_status_t no_memory_for(const assay_tensor_t* t) {
+  return assay_status_note(assay_status_no_memory(), "tensor %s%s", assay_type_name(t->type),
+                           ASSAY_DIMS_TEXT(t));
+}
+
 // A canonical tensor; zeroed if asked, or if its elements are pointers.
 static assay_status_t create(assay_type_t type, int rank, const int64_t* dims, bool zero,
                              assay_tensor_t** out) {
@@ -120,9 +125,7 @@ static assay_status_t create(assay_type_t type, int rank, const int64_t* dims, b
   t->data = zero || t->store == ASSAY_STORE_STR ? assay_calloc((size_t)t->size, elem)
                                                 : assay_malloc((size_t)bytes);
   if (!t->data) {
-    assay_status_t st = ASSAY_ERROR(
-        ASSAY_NO_MEMORY, "no memory for a tensor %s%s of %lld elements", assay_type_name(type),
-        ASSAY_DIMS_TEXT(t), (long long)t->size);
+    assay_status_t st = no_memory_for(t);
     assay_free(t);
     return st;
   }
@@ -174,7 +177,11 @@ assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int
   int64_t bytes = 0;
   ASSAY_TRY(create_head(type, rank, dims, &t));
   if (assay_type_packed_bytes(type, t->size, &bytes)) t->data = assay_malloc((size_t)bytes);
-  if (!t->data) return assay_free(t), assay_status_no_memory();
+  if (!t->data) {
+    assay_status_t st = no_memory_for(t);
+    assay_free(t);
+    return st;
+  }
   t->store = ASSAY_STORE_PACKED;
   t->owner = t->data;
   *out = t;
@@ -349,6 +356,12 @@ assay_status_t assay_tensor_set_string(assay_tensor_t* t, int64_t i, const char*
   assay_free((void*)(uintptr_t)s->text);
   *s = (assay_string_t){copy, len};
   return NULL;
+}
+
+// Views retain whose bytes they show, and borrowed bytes have no owner.
+bool assay_tensor_is_sole(const assay_tensor_t* t) {
+  return atomic_load_explicit(&t->refs, memory_order_acquire) == 1 &&
+         t->kind == ASSAY_KIND_TENSOR && !t->release && t->owner == t->data;
 }
 
 assay_status_t assay_container_unshare(assay_tensor_t** t) {

@@ -116,6 +116,8 @@ assay_status_t assay_map_create(assay_tensor_t* keys, assay_tensor_t* values,
 
 // Whether a tensor, or all that a container holds, is canonical.
 bool assay_tensor_is_canonical(const assay_tensor_t* t);
+// Whether the holder of the only reference may write the elements: nobody else can see them.
+bool assay_tensor_is_sole(const assay_tensor_t* t);
 // Makes *t a container of the same items that may be given others: itself if nobody else holds it.
 assay_status_t assay_container_unshare(assay_tensor_t** t) ASSAY_MUST_USE;
 

@@ -173,26 +173,70 @@ assay_tensor_t* assay_machine_get(const assay_machine_t* m, const assay_value_t*
 
 // ---- rounding and checks ----------------------------------------------------------------------
 
+static bool is_rounded_by(const assay_tensor_t* t, assay_format_t format) {
+  return t->kind == ASSAY_KIND_TENSOR && format != ASSAY_FORMAT_FP64 &&
+         format != ASSAY_FORMAT_NONE &&
+         (assay_type_is_float(t->type) || assay_type_is_complex(t->type));
+}
+
+static void round_elements(const assay_tensor_t* t, assay_format_t format, double* to) {
+  size_t n = (size_t)t->size * (t->store == ASSAY_STORE_C128 ? 2 : 1);
+  assay_format_round_n(format, assay_f64(t), to, n, ASSAY_OVERFLOW_IEEE);
+}
+
+// Weights as they lie in the file: half the memory of canonical ones.
+static assay_status_t round_packed(const assay_tensor_t* t, assay_format_t format,
+                                   assay_tensor_t** out) {
+  enum { CHUNK = 1 << 12 };
+  assay_tensor_t* r = NULL;
+  ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &r));
+#pragma omp parallel for schedule(static) if (t->size > 32 * CHUNK)
+  for (int64_t i = 0; i < t->size; i += CHUNK) {
+    double x[CHUNK];
+    int64_t n = t->size - i < CHUNK ? t->size - i : CHUNK;
+    assay_unpack(t->type, t->data, i, n, x);
+    assay_format_round_n(format, x, x, (size_t)n, ASSAY_OVERFLOW_IEEE);
+    assay_pack(t->type, x, n, (float*)r->data + i, ASSAY_OVERFLOW_IEEE);
+  }
+  *out = r;
+  return NULL;
+}
+
 assay_status_t assay_round_tensor(assay_tensor_t* t, assay_format_t format, assay_tensor_t** out) {
-  if (t->kind != ASSAY_KIND_TENSOR || format == ASSAY_FORMAT_FP64 || format == ASSAY_FORMAT_NONE ||
-      (!assay_type_is_float(t->type) && !assay_type_is_complex(t->type))) {
+  if (!is_rounded_by(t, format)) {
     *out = assay_tensor_retain(t);
     return NULL;
   }
+  if (t->store == ASSAY_STORE_PACKED && t->type == ASSAY_TYPE_FLOAT &&
+      assay_format_info(format)->is_float)
+    return round_packed(t, format, out);
   assay_tensor_t *wide = NULL, *r = NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_status_t st = NULL;
-  if (wide != t && wide->refs == 1)
-    r = wide;  // a fresh copy: rounded in place
-  else
-    st = assay_tensor_create(t->type, t->rank, t->dims, &r);
-  if (!st) {
-    size_t n = (size_t)t->size * (wide->store == ASSAY_STORE_C128 ? 2 : 1);
-    assay_format_round_n(format, assay_f64(wide), assay_f64(r), n, ASSAY_OVERFLOW_IEEE);
+  if (wide != t && assay_tensor_is_sole(wide)) {  // a fresh copy: rounded in place
+    round_elements(wide, format, assay_f64(wide));
+    *out = wide;
+    return NULL;
   }
-  if (r != wide) assay_tensor_release(wide);
+  assay_status_t st = assay_tensor_create(t->type, t->rank, t->dims, &r);
+  if (!st) round_elements(wide, format, assay_f64(r));
+  assay_tensor_release(wide);
   if (st) return st;
   *out = r;
+  return NULL;
+}
+
+assay_status_t assay_round_replace(assay_tensor_t** t, assay_format_t format) {
+  assay_tensor_t* r = NULL;
+  if (!assay_tensor_is_canonical(*t)) {
+    ASSAY_TRY(assay_tensor_widen(*t, &r));
+    assay_tensor_release(*t);
+    *t = r;
+  }
+  if (!is_rounded_by(*t, format)) return NULL;
+  if (assay_tensor_is_sole(*t)) return round_elements(*t, format, assay_f64(*t)), NULL;
+  ASSAY_TRY(assay_round_tensor(*t, format, &r));
+  assay_tensor_release(*t);
+  *t = r;
   return NULL;
 }
 
@@ -206,11 +250,7 @@ static assay_status_t round_to_type(assay_tensor_t** t) {
   assay_format_t format = assay_type_format((*t)->type);
   if ((*t)->store != ASSAY_STORE_F64 && (*t)->store != ASSAY_STORE_C128) return NULL;
   if (format == ASSAY_FORMAT_FP64) return NULL;
-  assay_tensor_t* r = NULL;
-  ASSAY_TRY(assay_round_tensor(*t, format, &r));
-  assay_tensor_release(*t);
-  *t = r;
-  return NULL;
+  return assay_round_replace(t, format);
 }
 
 // ---- truth 'unquantized' ------------------------------------------------------------------------
@@ -338,6 +378,9 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
       out[i] = NULL;
     }
   }
+  // What a kernel lacks room for, it does not say of which node.
+  if (assay_status_code(st) == ASSAY_NO_MEMORY && strncmp(assay_status_message(st), "node '", 6) != 0)
+    st = assay_status_note(st, "node '%s' (%s)", node->label, node->op_type);
   return st;
 }
 

@@ -67,8 +67,10 @@ uint64_t assay_machine_iteration(const assay_machine_t* m);
 void assay_machine_set_iteration(assay_machine_t* m, uint64_t iteration);
 
 // Rounds the elements of a float tensor to a format; gives the tensor itself, retained, if nothing
-// changes its bits or if it does not hold floats.
+// changes its bits or if it does not hold floats. Packed float32 elements stay packed.
 assay_status_t assay_round_tensor(assay_tensor_t* t, assay_format_t format,
                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// Puts the rounded tensor, canonical, in the place of *t: in place where nobody else has it.
+assay_status_t assay_round_replace(assay_tensor_t** t, assay_format_t format) ASSAY_MUST_USE;
 
 #endif  // ASSAY_TRUTH_MACHINE_H_

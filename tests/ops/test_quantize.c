@@ -64,6 +64,7 @@ static void test_cast(void** state) {
        {"float8e8m0[4] nan 2 nan 1"},
        NULL},
       {"Cast", 24, "to=24 round_mode=down", {"float[2] 1.9 0.9"}, {"float8e8m0[2] 1 0.5"}, NULL},
+      {"Cast", 24, "to=24", {"float[3] -1.5 -inf -0"}, {"float8e8m0[3] nan nan 5.877e-39"}, NULL},
       {"Cast", 24, "to=24 round_mode=odd", {"float[1] 1.9"}, {NULL}, "round_mode"},
       {"CastLike", 19, NULL, {"float[2] 1.5 -2.5", "int8[0]"}, {"int8[2] 1 -2"}, NULL},
       {"CastLike", 15, NULL, {"float[] 1.5", "string[1] x"}, {"string[] 1.5"}, NULL},

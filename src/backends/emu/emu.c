@@ -92,11 +92,7 @@ static assay_status_t store(const emu_t* e, const assay_layer_t* layer, bool hid
   }
   assay_format_t format = storage(layer, (*t)->type);
   if (hidden && layer && (*t)->type == ASSAY_TYPE_FLOAT) format = layer->accumulator;
-  assay_tensor_t* rounded = NULL;
-  ASSAY_TRY(assay_round_tensor(*t, format, &rounded));
-  assay_tensor_release(*t);
-  *t = rounded;
-  return NULL;
+  return assay_round_replace(t, format);
 }
 
 static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
