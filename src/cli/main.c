@@ -19,7 +19,10 @@ static void help(FILE* out) {
       "Usage: assay VERB [arguments]\n\nVerbs:\n",
       out);
   for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
-  fputs("\n'assay VERB -h' shows a verb's options, with examples.\n", out);
+  fputs(
+      "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which version this "
+      "is.\n",
+      out);
 }
 
 // ASSAY_MEMORY_LIMIT, for all verbs; --memory-limit goes before it.

@@ -47,6 +47,9 @@ const char* assay_dim_name(const assay_dim_t* d);
 bool assay_dim_same(const assay_dim_t* a, const assay_dim_t* b);
 // Known to differ: both numbers and different, or differing by a nonzero constant.
 bool assay_dim_differ(const assay_dim_t* a, const assay_dim_t* b);
+// Whether it can stand for a size: 0 or more for any sizes that the names stand for, or 1 or more for
+// sizes of 1 and more (2*L - 1 can, N - 1 cannot).
+bool assay_dim_is_size(assay_dims_t* p, const assay_dim_t* d);
 // "N", "2*N + 1", "floor((H + 1)/2)", "?" into buffer; returns buffer.
 const char* assay_dim_text(const assay_dim_t* d, char* buffer, size_t capacity);
 

@@ -113,11 +113,29 @@ assay_status_t assay_body_final_state(assay_eval_t* c, size_t i, assay_tensor_t*
   return NULL;
 }
 
-int assay_body_empty_shape(const assay_value_t* output, int64_t* dims) {
+// The size that a name has in the node's inputs.
+static bool size_of_name(void* user, const char* name, int64_t* out) {
+  const assay_eval_t* c = user;
+  for (size_t i = 0; i < c->n_in; i++) {
+    const assay_valtype_t* t = c->node->inputs[i] ? c->node->inputs[i]->type : NULL;
+    if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || !c->in[i] ||
+        c->in[i]->kind != ASSAY_KIND_TENSOR || c->in[i]->rank != t->rank)
+      continue;
+    for (int d = 0; d < t->rank; d++) {
+      const char* other = assay_dim_name(t->dims[d]);
+      if (other && strcmp(other, name) == 0) return *out = c->in[i]->dims[d], true;
+    }
+  }
+  return false;
+}
+
+int assay_body_empty_shape(const assay_eval_t* c, const assay_value_t* output, int64_t* dims) {
   const assay_valtype_t* t = output->type;
   if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return 0;
-  for (int i = 0; i < t->rank; i++)
-    if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = 0;
+  for (int i = 0; i < t->rank; i++) {
+    bool known = t->dims[i] && assay_dim_eval(t->dims[i], size_of_name, (void*)(uintptr_t)c, &dims[i]);
+    if (!known || dims[i] < 0) dims[i] = 0;
+  }
   return t->rank;
 }
 
@@ -433,7 +451,7 @@ static assay_status_t loop_outputs(assay_eval_t* c, loop_t* l) {
     if (!r->t) {  // no iteration
       int64_t dims[ASSAY_MAX_RANK + 1] = {0};
       const assay_value_t* made = l->body.graph->outputs[1 + n + i];
-      int rank = 1 + assay_body_empty_shape(made, dims + 1);
+      int rank = 1 + assay_body_empty_shape(c, made, dims + 1);
       const assay_valtype_t* t = made->type;
       assay_type_t type = t && t->kind == ASSAY_KIND_TENSOR && t->elem ? t->elem : ASSAY_TYPE_FLOAT;
       ASSAY_TRY(assay_eval_output(c, n + i, assay_eval_out_type(c, n + i, type), rank, dims, &(assay_tensor_t*){0}));

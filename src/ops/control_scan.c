@@ -305,7 +305,7 @@ static assay_status_t scan_rounds(assay_eval_t* c, run_t* r) {
     if (r->made[i]) continue;
     const assay_valtype_t* t = g->outputs[n + i]->type;
     assay_type_t type = t && t->kind == ASSAY_KIND_TENSOR && t->elem ? t->elem : ASSAY_TYPE_FLOAT;
-    int rank = assay_body_empty_shape(g->outputs[n + i], dims);
+    int rank = assay_body_empty_shape(c, g->outputs[n + i], dims);
     if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) {
       int64_t length = r->length;
       ASSAY_TRY(assay_tensor_create_zero(type, 1, &length, &r->made[i]));
@@ -427,7 +427,7 @@ static assay_status_t scan8_empty(assay_eval_t* c, const scan_t* s, int64_t leng
     const assay_value_t* made = s->body.graph->outputs[i];
     bool state = i < s->body.n_states;
     const assay_tensor_t* in = state ? c->in[1 + i] : NULL;
-    int rank = state ? in->rank : 2 + assay_body_empty_shape(made, dims + 2);
+    int rank = state ? in->rank : 2 + assay_body_empty_shape(c, made, dims + 2);
     if (state) memcpy(dims, in->dims, (size_t)rank * sizeof *dims);
     assay_type_t type = state                         ? in->type
                         : made->type && made->type->elem ? made->type->elem

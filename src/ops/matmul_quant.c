@@ -125,6 +125,11 @@ static assay_status_t integer_eval(assay_eval_t* c) {
   return st;
 }
 
+// Both unsigned gives uint32; otherwise int32.
+static assay_type_t product16_type(assay_type_t a, assay_type_t b) {
+  return a == ASSAY_TYPE_UINT16 && b == ASSAY_TYPE_UINT16 ? ASSAY_TYPE_UINT32 : ASSAY_TYPE_INT32;
+}
+
 // Source: com.microsoft MatMulInteger16 1. Products of 16 bits are summed as integers.
 static assay_status_t integer16_eval(assay_eval_t* c) {
   assay_matmul_t p;
@@ -133,7 +138,7 @@ static assay_status_t integer16_eval(assay_eval_t* c) {
                         &(operand_t){"B", c->in[1], NULL, plain});
   ASSAY_TRY(assay_matmul_init(c, c->in[0], plain, c->in[1], plain, &p));
   assay_tensor_t* y = NULL;
-  const assay_type_t type = assay_eval_out_type(c, 0, ASSAY_TYPE_INT32);
+  const assay_type_t type = product16_type(c->in[0]->type, c->in[1]->type);
   assay_status_t st = assay_eval_output(c, 0, type, p.rank, p.dims, &y);
   if (!st) {
     assay_matmul_i64(&p, assay_i64(y));
@@ -145,13 +150,11 @@ static assay_status_t integer16_eval(assay_eval_t* c) {
   return st;
 }
 
-// Both unsigned gives uint32; otherwise int32.
 static assay_status_t integer16_infer(assay_infer_t* c) {
   assay_shape_t y;
   ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
-  const bool is_unsigned =
-      assay_infer_elem(c, 0) == ASSAY_TYPE_UINT16 && assay_infer_elem(c, 1) == ASSAY_TYPE_UINT16;
-  return assay_infer_set(c, 0, is_unsigned ? ASSAY_TYPE_UINT32 : ASSAY_TYPE_INT32,
+  const assay_type_t a = assay_infer_elem(c, 0), b = assay_infer_elem(c, 1);
+  return assay_infer_set(c, 0, a && b ? product16_type(a, b) : ASSAY_TYPE_UNDEFINED,
                          y.known ? &y : NULL);
 }
 

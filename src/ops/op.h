@@ -185,6 +185,9 @@ void assay_eval_set(assay_eval_t* c, size_t i, assay_tensor_t* t);
 // Normalizes an axis of [-rank, rank); an error naming it otherwise.
 assay_status_t assay_eval_axis(const assay_eval_t* c, const char* what, int64_t axis, int rank,
                                int* out) ASSAY_MUST_USE;
+// Fails unless the input is left out or a tensor of rank in [min, max].
+assay_status_t assay_eval_want_rank(const assay_eval_t* c, size_t input, int min,
+                                    int max) ASSAY_MUST_USE;
 // The broadcast shape of tensors (NULLs are skipped).
 assay_status_t assay_eval_broadcast(const assay_eval_t* c, size_t n, assay_tensor_t* const* t,
                                     int* out_rank, int64_t* out_dims) ASSAY_MUST_USE;

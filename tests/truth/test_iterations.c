@@ -177,8 +177,46 @@ static void backends_draw_the_same(void** state) {
   graph_case_release(in);
 }
 
+// What a loop that never runs would have collected has the sizes that its states have.
+static void no_iteration(void** state) {
+  (void)state;
+  static const graph_case_t row = {"empty", 17, {"n int64[] 0", "s float[3]"}, {NULL}, {NULL}, ""};
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_begin(&row, in);
+  assay_graph_t* g = m->graph;
+  g->inputs[1]->declared = op_case_type(m, in[1], true);
+  assay_node_t* loop = graph_case_node(g, "Loop loop n _ s -> last all", 17);
+  assay_graph_t* body = new_body(m, g, "body");
+  body_input(body, "i", ASSAY_TYPE_INT64, 0);
+  body_input(body, "c", ASSAY_TYPE_BOOL, 0);
+  assay_value_t* v = NULL;
+  op_case_ok(assay_graph_add_value(body, "x", &v));
+  v->is_input = true;
+  body->inputs[body->n_inputs++] = v;
+  graph_case_node(body, "Identity c1 c -> c1", 17);
+  graph_case_node(body, "Neg x1 x -> x1", 17);
+  graph_case_node(body, "Neg x2 x -> x2", 17);
+  graph_case_outputs(body, "c1 x1 x2");
+  set_graph(loop, "body", body);
+  graph_case_outputs(g, "last all");
+  op_case_ok(assay_onnx_check(m));
+  op_case_ok(assay_infer_model(m));
+  assay_machine_t* machine = NULL;
+  op_case_ok(assay_machine_create(m, &(assay_machine_config_t){.verify = true}, &machine));
+  for (size_t i = 0; i < 2; i++) assay_machine_set(machine, g->inputs[i], in[i]);
+  op_case_ok(assay_machine_run(machine));
+  const assay_tensor_t* all = assay_machine_get(machine, g->outputs[1]);
+  assert_int_equal(all->rank, 2);
+  assert_int_equal(all->dims[0], 0);
+  assert_int_equal(all->dims[1], 3);
+  assay_machine_destroy(machine);
+  assay_model_release(m);
+  graph_case_release(in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(iterations_differ),
-                                     cmocka_unit_test(backends_draw_the_same)};
+                                     cmocka_unit_test(backends_draw_the_same),
+                                     cmocka_unit_test(no_iteration)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
