@@ -27,9 +27,10 @@ typedef struct job {
 // ---- what the engine made -------------------------------------------------------------------------------
 
 static assay_status_t keep(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                           size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                           uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
                            assay_tensor_t* const* out) {
   job_t* j = user;
+  (void)iteration;
   (void)n_in;
   (void)in;
   const size_t at = layer ? (size_t)(layer - j->layers->layers) : SIZE_MAX;

@@ -20,7 +20,7 @@ typedef struct args {
   opt_list_t inputs, shapes, no_pass, require;
   double search_seconds;
   bool shares;
-  int64_t seed;
+  int64_t seed, memory_limit;
   bool no_fix, fused;
 } args_t;
 
@@ -346,7 +346,9 @@ static int run_job(args_t* a, job_t* j) {
 }
 
 static int run(void* p) {
+  const args_t* a = p;
   job_t j = {0};
+  if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(p, &j);
   job_deinit(&j);
   return code;
@@ -385,6 +387,7 @@ static const opt_t options[] = {
      "where the fix's files go (default: here)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    CLI_MEMORY_OPTION,
     {0}};
 
 const verb_t assay_verb_check = {

@@ -223,7 +223,7 @@ static void fail_each(const char* name) {
   }
   if (n <= total) {
     print_message("%s: seed %llu\n", name, (unsigned long long)seed);
-    assay_random_t random = assay_random_make(seed, name);
+    assay_random_t random = assay_random_make(seed, name, 0);
     for (uint64_t i = 0; i < SAMPLES; i++) {
       double place = assay_random_uniform(&random, i);
       fail_at(name, path, n + (uint64_t)(place * (double)(total + 1 - n)), false, &tally);
