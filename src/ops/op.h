@@ -14,7 +14,8 @@
 
 typedef struct assay_infer assay_infer_t;
 typedef struct assay_eval assay_eval_t;
-typedef struct assay_bound assay_bound_t;  // ops/bound.h
+typedef struct assay_bound assay_bound_t;    // ops/bound.h
+typedef struct assay_shadow assay_shadow_t;  // ops/shadow.h
 
 enum {
   ASSAY_OP_MOVES = 1 << 0,       // moves or selects elements, computes nothing: rounding error 0
@@ -164,6 +165,7 @@ struct assay_eval {
   uint64_t draws;              // of STOCHASTIC: which draws
   bool coarse;                 // F64: products of matrices may be computed in fp32 (for bounds)
   uint64_t seed;               // of the run, for random operators
+  assay_shadow_t* shadow;      // limits on rounding are made, too; NULL: they are not
   size_t n_in, n_out;
   assay_tensor_t** in;   // canonical (or PACKED where the row says so); NULL: left out
   assay_tensor_t** out;  // to be filled; wants() says which; the driver releases them
