@@ -132,6 +132,15 @@ static void mask_limits(const head_t* x, int64_t i, const double* bias, double* 
   }
 }
 
+// A sink's limits are as if all scores moved against it.
+static void sink_limits(const head_t* x, const score_limits_t* e) {
+  const assay_span_t s = assay_shadow_of(x->c, x->a->sink + x->h);
+  for (int64_t j = 0; s.guaranteed && j < x->a->kv_len; j++) {
+    e->g[j] += s.guaranteed[0];
+    e->in[j] += s.probable[0];
+  }
+}
+
 // ---- softmax of one query -----------------------------------------------------------------------
 
 // One row's weights: p, and p times what errors of its scores can do; sums of them.
@@ -319,6 +328,7 @@ static void limit_row(const head_t* x, const room_t* w, int64_t i, double* s, ro
   const bool any = assay_attention_bias(x->c, a, x->b, x->h, i, w->bias);
   mask_limits(x, i, w->bias, s, &w->e);
   if (a->scores && stage == ASSAY_SCORES_BIASED) put_scores(x, i, &w->e);
+  if (a->sink) sink_limits(x, &w->e);
   const double max = largest_score(s, a->kv_len, a->sink ? a->sink + x->h : NULL);
   if (!any || max == -INFINITY) {
     memset(row->p, 0, (size_t)a->kv_len * sizeof *row->p);
