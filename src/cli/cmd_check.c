@@ -2,6 +2,7 @@
 #include <libgen.h>
 #include <string.h>
 
+#include "accuracy/chain.h"
 #include "accuracy/check.h"
 #include "base/alloc.h"
 #include "base/file.h"
@@ -15,9 +16,9 @@
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
-  const char* output_folder;
+  const char *output_folder, *golden_intermediates, *name_map;
   opt_list_t inputs, shapes, no_pass;
-  double min_cosine;
+  double min_cosine, search_seconds;
   int64_t seed;
   bool no_fix, fused;
 } args_t;
@@ -26,10 +27,15 @@ typedef struct args {
 typedef struct job {
   assay_model_t* model;
   assay_samples_t inputs, golden;
+  assay_samples_t whole;           // the batch that inputs were cut from, since it does not run
+  assay_set_t golden_set;          // outputs and inner values as they were read
+  assay_golden_t golden_values;
+  assay_export_t repaired;         // golden against the repaired model
+  size_t n_repairs;
   cli_shapes_t shapes;
   assay_check_options_t options;
   assay_check_t* check;
-  char* files[2];
+  char* files[3];
   size_t n_files;
 } job_t;
 
@@ -38,6 +44,10 @@ static void job_deinit(job_t* j) {
   assay_precision_deinit(&j->options.precision);
   assay_samples_deinit(&j->inputs);
   assay_samples_deinit(&j->golden);
+  assay_samples_deinit(&j->whole);
+  assay_golden_deinit(&j->golden_values);
+  assay_export_deinit(&j->repaired);
+  assay_set_deinit(&j->golden_set);
   cli_shapes_free(&j->shapes);
   assay_model_release(j->model);
   for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
@@ -98,8 +108,45 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
   if (!st && j->golden.n != j->inputs.n && j->golden.n != 1)
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", a->golden,
                      j->golden.n, j->inputs.n);
+  if (!st) {
+    j->golden_set = set;
+    return NULL;
+  }
   assay_set_deinit(&set);
   return st;
+}
+
+// Adds inner values to what is known, and finds the model's value of each.
+static assay_status_t match_golden(const args_t* a, const assay_model_t* m, job_t* j,
+                                   assay_golden_t* out) {
+  assay_name_map_t map = {0};
+  assay_status_t st = a->name_map ? assay_name_map_read(a->name_map, &map) : NULL;
+  if (!st) st = assay_golden_match(&j->golden_set, m, a->name_map ? &map : NULL, out);
+  assay_name_map_deinit(&map);
+  return st;
+}
+
+static assay_status_t read_intermediates(const args_t* a, job_t* j) {
+  if (a->golden_intermediates) {
+    assay_set_t inner = {0};
+    ASSAY_TRY(assay_npz_read(a->golden_intermediates, &inner));
+    assay_status_t st = NULL;
+    for (size_t i = 0; !st && i < inner.n; i++)
+      if (!assay_set_find(&j->golden_set, inner.names[i]))
+        st = assay_set_add(&j->golden_set, inner.names[i], assay_tensor_retain(inner.tensors[i]));
+    assay_set_deinit(&inner);
+    if (st) return st;
+  }
+  if (!j->golden_set.n) return NULL;
+  ASSAY_TRY(match_golden(a, j->model, j, &j->golden_values));
+  bool any = false;
+  for (size_t i = 0; i < j->golden_values.n; i++) any |= j->golden_values.at[i].value != NULL;
+  if (!any)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "'%s' has no array with the name of a value of the model; --name-map tells which is which",
+                       a->golden_intermediates);
+  j->options.golden = &j->golden_values;
+  return NULL;
 }
 
 // ---- the fix's files ------------------------------------------------------------------------------
@@ -146,6 +193,34 @@ static assay_status_t write_options(const job_t* j, const char* path) {
   return st;
 }
 
+// Makes the repairs in the model as it is in its file, holds the result against golden, and writes it.
+static assay_status_t repair(const args_t* a, job_t* j, assay_model_t* raw) {
+  assay_model_t* prepared = NULL;
+  assay_golden_t golden = {0};
+  const assay_export_options_t options = {.unquantized = j->options.unquantized || has_quantization(raw),
+                                          .seed = j->options.seed, .no_search = true};
+  ASSAY_TRY(assay_chain_repair(&j->check->export, raw, &j->n_repairs));
+  if (!j->n_repairs) return NULL;
+  assay_status_t st = assay_onnx_prepare(raw, j->shapes.n, j->shapes.shapes, &prepared);
+  if (!st) st = match_golden(a, prepared, j, &golden);
+  if (!st) st = assay_chain_run(prepared, j->options.whole_batch ? &j->whole : &j->inputs, &golden,
+                                &options, &j->repaired);
+  if (!st) st = beside(a, ".repaired.onnx", &j->files[j->n_files]);
+  if (!st) st = assay_onnx_write(raw, j->files[j->n_files++], NULL);
+  assay_golden_deinit(&golden);
+  assay_model_release(prepared);
+  return st;
+}
+
+static assay_status_t hand_over_repair(const args_t* a, job_t* j) {
+  assay_model_t* raw = NULL;
+  if (j->check->blame != ASSAY_BLAME_EXPORT) return NULL;
+  ASSAY_TRY(assay_onnx_read(a->model, &raw));
+  assay_status_t st = repair(a, j, raw);
+  assay_model_release(raw);
+  return st;
+}
+
 static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
   assay_format_t f = j->check->options.precision.format;
   if (!j->check->has_fix || !j->check->fix.n_nodes) return NULL;
@@ -165,7 +240,9 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
                                 .precision = j->options.precision_name,
                                 .files = (const char* const*)j->files,
                                 .n_files = j->n_files,
-                                .golden = a->golden};
+                                .golden = a->golden,
+                                .repairs = j->n_repairs,
+                                .repairs_hold = j->n_repairs && !j->repaired.n};
   assay_str_t text = {0};
   assay_status_t st = NULL;
   bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
@@ -207,9 +284,10 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
   }
   fprintf(stderr, "assay: a batch of %zu does not run: %s; each row is checked by itself\n", inputs.n,
           assay_status_message(why));
-  assay_samples_deinit(&j->inputs);
+  j->whole = j->inputs;
   assay_samples_deinit(&j->golden);
   j->inputs = inputs;
+  j->options.whole_batch = &j->whole;
   j->golden = golden;
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
   if (st) return assay_status_free(st), why;
@@ -232,6 +310,7 @@ static int run_job(args_t* a, job_t* j) {
       .no_fix = a->no_fix,
       .min_cosine = a->min_cosine != 0 ? a->min_cosine : 0.999,
       .seed = (uint64_t)a->seed,
+      .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
       .progress = show_progress};
   if (!j->options.backend)
@@ -241,6 +320,7 @@ static int run_job(args_t* a, job_t* j) {
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
   if (!st) st = read_golden(a, j);
+  if (!st) st = read_intermediates(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
   if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
@@ -253,7 +333,8 @@ static int run_job(args_t* a, job_t* j) {
     bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
-  st = hand_over_fix(a, j);
+  st = hand_over_repair(a, j);
+  if (!st) st = hand_over_fix(a, j);
   if (!st) st = tell(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return j->check->faithful ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
@@ -278,6 +359,12 @@ static const opt_t options[] = {
      "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
      "the original framework's outputs (.npz)", false},
+    {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
+     "the original framework's inner tensors (.npz), by ONNX name", false},
+    {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",
+     "JSON: {\"name in the golden files\": \"name in the model\"}", false},
+    {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
+     "how long to look for what an exporter did wrong (default: 40)", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default)", false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
