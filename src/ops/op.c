@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/families.h"
+#include "ops/shadow.h"
 
 static const assay_op_t* const families[] = {
 #define ASSAY_OP_FAMILY(name) assay_ops_##name,
@@ -129,6 +130,7 @@ assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, i
     return assay_status_note(st, "node '%s' (%s): output %zu '%s'", c->node->label,
                              c->node->op_type, i, v ? v->name : "");
   }
+  if (c->shadow && (st = assay_shadow_output(c, i, t)) != NULL) return assay_tensor_release(t), st;
   assay_tensor_release(c->out[i]);
   c->out[i] = t;
   *out = t;

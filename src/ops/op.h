@@ -14,7 +14,8 @@
 
 typedef struct assay_infer assay_infer_t;
 typedef struct assay_eval assay_eval_t;
-typedef struct assay_bound assay_bound_t;  // ops/bound.h
+typedef struct assay_bound assay_bound_t;    // ops/bound.h
+typedef struct assay_shadow assay_shadow_t;  // ops/shadow.h
 
 enum {
   ASSAY_OP_MOVES = 1 << 0,       // moves or selects elements, computes nothing: rounding error 0
@@ -167,6 +168,7 @@ struct assay_eval {
   uint64_t seed;               // of the run, for random operators
   uint64_t iteration;          // of the loops around the node (assay_random_iteration); 0: none
   uint64_t round;              // set by a loop before run_graph: 1, 2, ...; 0: no loop
+  assay_shadow_t* shadow;      // limits on rounding are made, too; NULL: they are not
   size_t n_in, n_out;
   assay_tensor_t** in;   // canonical (or PACKED where the row says so); NULL: left out
   assay_tensor_t** out;  // to be filled; wants() says which; the driver releases them
