@@ -38,6 +38,7 @@ struct assay_account {
   size_t n_order, cap_order;
   assay_error_sum_t* outputs;  // by graph output
   double* value_error;         // by value id: RMS of engine's minus truth's over RMS of truth's
+  double* value_max;           // by value id: largest magnitude when truth last read it
 };
 
 // A layer is ill-conditioned where an error leaves so many times larger, relative to the values,
@@ -75,6 +76,15 @@ static bool has_unfinite(const assay_tensor_t* t) {
 static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
   return a->kind == b->kind && a->kind == ASSAY_KIND_TENSOR && a->rank == b->rank &&
          !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+// Whether two sequences or optionals hold as many items, of the same shapes.
+static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
+  if (a->kind != b->kind || a->n_items != b->n_items) return false;
+  if (a->kind == ASSAY_KIND_TENSOR) return same_shape(a, b);
+  for (int64_t i = 0; i < a->n_items; i++)
+    if (!same_structure(a->items[i], b->items[i])) return false;
+  return true;
 }
 
 // ---- records ------------------------------------------------------------------------------------
@@ -142,19 +152,28 @@ static bool is_control(const assay_node_t* node) {
   return node->op && node->op->flags & ASSAY_OP_CONTROL;
 }
 
-// Judges all outputs of one run. `got` is the engine's, or a rerun's.
-static assay_status_t judge_run(const assay_local_t* local, assay_tensor_t* const* got,
-                                const assay_layer_t* layer, const assay_rounding_t* rounding,
-                                bool unfinite_in, assay_judgement_t* out) {
+// The finer of the formats in which values leave the layer's arithmetic: storing them in a coarser
+// one is a rounding of its own.
+static assay_format_t leaves_in(const assay_rounding_t* r) {
+  const bool sums = assay_bound_unit(r->accumulator) < assay_bound_unit(r->compute);
+  return sums ? r->accumulator : r->compute;
+}
+
+// Judges all outputs of one run by truth: of the layer on what entered, or on that converted to its
+// format. `got` is the engine's, or a rerun's.
+static assay_status_t judge_run(const assay_local_t* local, assay_tensor_t* const* truth,
+                                assay_tensor_t* const* got, const assay_layer_t* layer,
+                                const assay_rounding_t* rounding, bool unfinite_in,
+                                assay_judgement_t* out) {
   for (size_t i = 0; i < local->n_out; i++) {
-    const assay_tensor_t *e = got[i], *t = local->converted[i];
+    const assay_tensor_t *e = got[i], *t = truth[i];
     if (!e || !t || e->kind != ASSAY_KIND_TENSOR || e->store > ASSAY_STORE_I64) continue;
     if (!same_shape(e, t) || e->store != t->store) continue;
     const assay_judge_input_t in = {.engine = e,
                                     .truth = t,
                                     .limits = local->bounded ? &local->limits[i] : NULL,
                                     .storage = assay_layer_storage(layer, e->type),
-                                    .compute = rounding->compute,
+                                    .compute = leaves_in(rounding),
                                     .unfinite_in = unfinite_in};
     ASSAY_TRY(assay_judge(&in, out));
   }
@@ -187,7 +206,7 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   for (int variant = 0; !st && variant < RERUNS; variant++) {
     assay_judgement_t j = {0};
     st = assay_locals_rerun(a->locals, layer, node, n_in, in, variant, local->n_out, out);
-    if (!st) st = judge_run(local, out, layer, rounding, false, &j);
+    if (!st) st = judge_run(local, local->converted, out, layer, rounding, false, &j);
     ratio = fmax(ratio, assay_judgement_ratio(&j));
     slope = fmax(slope, fabs(assay_judgement_slope(&j)));
     if (j.between + j.beyond > between) between = j.between + j.beyond;
@@ -214,6 +233,41 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
+// Whether an engine's result is better explained by one judgement than by another.
+static bool explains_better(const assay_judgement_t* a, const assay_judgement_t* b) {
+  if (a->beyond != b->beyond) return a->beyond < b->beyond;
+  return assay_judgement_ratio(a) < assay_judgement_ratio(b);
+}
+
+// The judgement of one run. An engine that is not ours may have run the layer in its format or,
+// where it is free to choose, in a wider one: it is judged by the truth that explains more.
+static assay_status_t judge_engine(const assay_account_t* a, const assay_local_t* local,
+                                   const record_t* r, const assay_layer_t* layer,
+                                   const assay_rounding_t* rounding, bool unfinite_in,
+                                   assay_judgement_t* out) {
+  assay_judgement_t wide = {0};
+  ASSAY_TRY(judge_run(local, local->converted, r->engine, layer, rounding, unfinite_in, out));
+  if (!a->backend->foreign || !local->was_converted) return NULL;
+  ASSAY_TRY(judge_run(local, local->truth, r->engine, layer, rounding, unfinite_in, &wide));
+  if (explains_better(&wide, out)) *out = wide;
+  return NULL;
+}
+
+// An engine that is not ours may give anything: what it computed must have the shape that the
+// layer gives.
+static assay_status_t check_shapes(const record_t* r, const assay_node_t* node) {
+  for (size_t i = 0; i < r->n_out; i++) {
+    const assay_tensor_t *e = r->engine[i], *l = r->local[i];
+    if (!e || !l || same_structure(e, l)) continue;
+    if (e->kind != ASSAY_KIND_TENSOR || l->kind != ASSAY_KIND_TENSOR)
+      return ASSAY_ERROR(ASSAY_DEVICE, "the engine's '%s' is of another kind than the model's",
+                         node->outputs[i]->name);
+    return ASSAY_ERROR(ASSAY_DEVICE, "the engine's '%s' has shape %s; the model gives %s",
+                       node->outputs[i]->name, ASSAY_DIMS_TEXT(e), ASSAY_DIMS_TEXT(l));
+  }
+  return NULL;
+}
+
 // Sums for the report, and the judgement of one run.
 static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
@@ -230,11 +284,11 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   }
   acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&run));
   assay_error_sum_join(&acc->own, &run);
-  if (is_control(node)) return NULL;
+  if (!local->truth) return NULL;
   bool unfinite_in = false;
   for (size_t i = 0; i < n_in; i++) unfinite_in |= has_unfinite(in[i]);
   assay_judgement_t j = {0};
-  ASSAY_TRY(judge_run(local, r->engine, layer, rounding, unfinite_in, &j));
+  ASSAY_TRY(judge_engine(a, local, r, layer, rounding, unfinite_in, &j));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
   if (!local->bounded || unfinite_in || !is_suspect(&j, rounding)) return NULL;
@@ -264,13 +318,15 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   ASSAY_TRY(record_create(n_out, out, &r));
   a->backend->rounding(a->engine, layer, n_in, in, &rounding);
   assay_status_t st = NULL;
-  if (!is_control(node)) {
+  // What a body does is judged node by node, run by run, where there are taps in it.
+  const bool taken = layer && layer->drawn ? true : is_control(node) && !a->backend->foreign;
+  if (!taken) {
     const assay_hidden_tap_t tap = {.value = note_risk, .user = acc};
     st = assay_locals_run(a->locals, layer, node, n_in, in, &rounding, &tap, &local);
   }
-  // What a body does is judged node by node, run by run.
   for (size_t i = 0; !st && i < n_out; i++)
-    r->local[i] = assay_tensor_retain(is_control(node) ? r->engine[i] : local.truth[i]);
+    r->local[i] = assay_tensor_retain(taken ? r->engine[i] : local.truth[i]);
+  if (!st && a->backend->foreign) st = check_shapes(r, node);
   if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
   assay_local_deinit(&local);
   if (st) return record_free(r), st;
@@ -280,15 +336,6 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
 
 // ---- inherited error and flips: in truth's hook
 // ------------------------------------------------------
-
-// Whether two sequences or optionals hold as many items, of the same shapes.
-static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
-  if (a->kind != b->kind || a->n_items != b->n_items) return false;
-  if (a->kind == ASSAY_KIND_TENSOR) return same_shape(a, b);
-  for (int64_t i = 0; i < a->n_items; i++)
-    if (!same_structure(a->items[i], b->items[i])) return false;
-  return true;
-}
 
 static void replace(assay_tensor_t** slot, assay_tensor_t* by) {
   assay_tensor_retain(by);
@@ -349,9 +396,19 @@ static void note_condition(assay_account_t* a, assay_layer_account_t* acc, const
 
 static void note_perturbation(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_value_t* v) {
-  if (!v || a->value_error[v->id] <= acc->perturbation) return;
+  if (a->value_error[v->id] <= acc->perturbation) return;
   acc->perturbation = a->value_error[v->id];
   acc->perturbed = v;
+}
+
+// What came into a layer by a node of it. Nodes that several layers compute were run by truth once.
+static void note_inputs(assay_account_t* a, assay_layer_account_t* acc, const assay_node_t* node) {
+  for (size_t i = 0; i < node->n_inputs; i++) {
+    const assay_value_t* v = node->inputs[i];
+    if (!v || a->layers->hidden_value[v->id]) continue;
+    note_perturbation(a, acc, v);
+    acc->truth_max_in = fmax(acc->truth_max_in, a->value_max[v->id]);
+  }
 }
 
 static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
@@ -359,6 +416,7 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
                              assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
+  if (acc->layer && acc->layer->drawn) return replace(truth, e), NULL;
   bool floats = holds_floats(t) && holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
   if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;
@@ -400,15 +458,18 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   if (!a->queues[last->id].first)
     return NULL;  // a body that the engine did not enter is not judged
   for (size_t i = 0; i < n_in; i++) {
-    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
-    if (node->inputs[i] && a->layers->hidden_value[node->inputs[i]->id]) continue;
-    note_perturbation(a, acc, node->inputs[i]);
+    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || !node->inputs[i]) continue;
+    if (a->layers->hidden_value[node->inputs[i]->id]) continue;
     assay_tensor_t* wide = NULL;
     ASSAY_TRY(assay_tensor_widen(in[i], &wide));
-    acc->truth_max_in = fmax(acc->truth_max_in, largest(wide));
+    a->value_max[node->inputs[i]->id] = largest(wide);
     assay_tensor_release(wide);
   }
   if (node != last) return NULL;
+  if (layer)
+    for (size_t k = 0; k < layer->n_nodes; k++) note_inputs(a, acc, layer->nodes[k]);
+  else
+    note_inputs(a, acc, node);
   record_t* r = pop(&a->queues[last->id]);
   assay_status_t st = NULL;
   int64_t before = acc->flipped;
@@ -439,9 +500,14 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->accounts, &a->accounts);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_error, &a->value_error);
+  if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_max, &a->value_max);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
   if (!st) st = backend->open(a->layers, options->outputs_only ? NULL : &a->tap, &a->engine);
+  if (!st && backend->foreign) {
+    const assay_outer_t outer = {.get = backend->get, .user = a->engine};
+    assay_locals_set_outer(a->locals, &outer);
+  }
   if (st) return assay_account_destroy(a), st;
   *out = a;
   return NULL;
@@ -465,6 +531,7 @@ void assay_account_destroy(assay_account_t* a) {
   assay_free(a->order);
   assay_free(a->outputs);
   assay_free(a->value_error);
+  assay_free(a->value_max);
   assay_free(a);
 }
 
@@ -512,21 +579,33 @@ static assay_status_t run_plain(assay_account_t* a, assay_tensor_t* const* input
   return NULL;
 }
 
+// Truth of the nodes up to the one that a layer ends in.
+static assay_status_t catch_up(assay_account_t* a, const assay_layer_t* layer, size_t* next) {
+  const assay_graph_t* g = a->layers->model->graph;
+  const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
+  for (const assay_node_t* node = NULL; node != last && *next < g->n_nodes;) {
+    node = g->nodes[(*next)++];
+    ASSAY_TRY(assay_machine_step(a->truth, node));
+  }
+  return NULL;
+}
+
 assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inputs) {
   const assay_layers_t* l = a->layers;
   const assay_graph_t* g = l->model->graph;
   ASSAY_TRY(set_inputs(a, inputs));
   a->flipped = 0;
   a->has_plain = false;
-  for (size_t i = 0; i < l->n_layers; i++) {
+  bool drawn = false;
+  for (size_t i = 0, next = 0; i < l->n_layers; i++) {
     ASSAY_TRY(a->backend->step(a->engine, i));
-    for (size_t k = 0; k < l->layers[i].n_nodes; k++)
-      ASSAY_TRY(assay_machine_step(a->truth, l->layers[i].nodes[k]));
+    ASSAY_TRY(catch_up(a, &l->layers[i], &next));
+    drawn |= l->layers[i].drawn;
     if (a->options.progress)
       a->options.progress(a->options.user, (double)(i + 1) / (double)l->n_layers);
   }
   // Outputs are judged by truth itself, not by truth that went on with the engine's choices.
-  if (a->flipped) ASSAY_TRY(run_plain(a, inputs));
+  if (a->flipped && !drawn) ASSAY_TRY(run_plain(a, inputs));
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_tensor_t* e = assay_account_engine_output(a, i);
     const assay_tensor_t* t = assay_account_truth_output(a, i);

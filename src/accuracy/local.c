@@ -9,8 +9,9 @@ struct assay_locals {
   const assay_layers_t* layers;
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
-  bool coarse;              // of the evaluation in progress
-  int variant;              // of the rerun in progress
+  assay_outer_t outer;
+  bool coarse;  // of the evaluation in progress
+  int variant;  // of the rerun in progress
   const assay_layer_t* layer;
 };
 
@@ -47,6 +48,8 @@ assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantize
   *out = l;
   return NULL;
 }
+
+void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer) { l->outer = *outer; }
 
 void assay_locals_destroy(assay_locals_t* l) {
   if (!l) return;
@@ -142,11 +145,13 @@ static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* co
   return st;
 }
 
-// What storing hidden values in the accumulator's format adds to their limits.
+// What keeping hidden values in the coarser of the arithmetic's two formats adds to their limits.
 static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_limits_t* limits) {
-  const double u = assay_bound_unit(c->rounding->accumulator);
-  if (u <= assay_bound_unit(c->rounding->compute) || t->store != ASSAY_STORE_F64) return NULL;
-  const double tiny = assay_bound_tiny(c->rounding, c->rounding->accumulator);
+  const double u_sum = assay_bound_unit(c->rounding->accumulator);
+  const double u_one = assay_bound_unit(c->rounding->compute), u = u_sum > u_one ? u_sum : u_one;
+  if (u_sum == u_one || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return NULL;
+  const double tiny = assay_bound_tiny(
+      c->rounding, u_sum > u_one ? c->rounding->accumulator : c->rounding->compute);
   assay_limits_t kept = {0};
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, &kept.guaranteed);
   if (!st) {
@@ -187,6 +192,47 @@ static assay_status_t node_limits(chain_t* c, const assay_node_t* node, assay_te
   return st;
 }
 
+// ---- control nodes: what their bodies read around them -----------------------------------------
+
+static void lend(const chain_t* c, const assay_value_t* v, const assay_graph_t* g) {
+  if (!v || v->graph != g) return;
+  const slot_t* s = find(c, v);
+  assay_tensor_t* t = s ? s->tensor : c->l->outer.get(c->l->outer.user, v);
+  if (t && t != v->constant) assay_machine_set(c->machine, v, t);
+}
+
+// Puts what the bodies of a node read of graph g into the machine's slots.
+static void lend_outer(const chain_t* c, const assay_node_t* node, const assay_graph_t* g) {
+  for (size_t a = 0; a < node->n_attrs; a++) {
+    const assay_attr_t* attr = &node->attrs[a];
+    const bool single = attr->type == ASSAY_ATTR_GRAPH;
+    if (!single && attr->type != ASSAY_ATTR_GRAPHS) continue;
+    for (size_t k = 0; k < (single ? 1 : attr->n); k++) {
+      const assay_graph_t* body = single ? attr->u.g : attr->u.graphs[k];
+      for (size_t i = 0; i < body->n_nodes; i++) {
+        for (size_t j = 0; j < body->nodes[i]->n_inputs; j++) lend(c, body->nodes[i]->inputs[j], g);
+        lend_outer(c, body->nodes[i], g);
+      }
+      for (size_t i = 0; i < body->n_outputs; i++) lend(c, body->outputs[i], g);
+    }
+  }
+}
+
+static bool is_control(const assay_node_t* node) {
+  return node->op && node->op->flags & ASSAY_OP_CONTROL;
+}
+
+static assay_status_t run_with_bodies(const chain_t* c, const assay_node_t* node,
+                                      assay_tensor_t* const* in, size_t n_out,
+                                      assay_tensor_t** out) {
+  if (!is_control(node) || !c->l->outer.get)
+    return assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+  lend_outer(c, node, node->graph);
+  assay_status_t st = assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+  assay_machine_reset(c->machine);
+  return st;
+}
+
 // Runs one node; `entered` are its inputs that enter the layer. limits: NULL: none wanted.
 static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tensor_t* const* entered,
                                size_t n_out, assay_tensor_t** out, assay_limits_t* limits) {
@@ -196,7 +242,7 @@ static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tenso
   if (!st) st = assay_new_array(node->n_inputs, sizeof *in_error, &in_error);
   for (size_t i = 0; !st && i < node->n_inputs; i++)
     st = input(c, node, i, entered[i], &in[i], &in_error[i]);
-  if (!st) st = assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+  if (!st) st = run_with_bodies(c, node, in, n_out, out);
   if (!st && limits && c->bounded) st = node_limits(c, node, in, in_error, n_out, out, limits);
   for (size_t i = 0; in && i < node->n_inputs; i++) assay_tensor_release(in[i]);
   assay_free(in);
@@ -216,7 +262,8 @@ static assay_status_t keep_hidden(chain_t* c, slot_t* s) {
     s->tensor = kept;
   }
   if (c->rounding && c->bounded) ASSAY_TRY(add_kept(c, s->tensor, &s->limits));
-  if (c->tap) c->tap->value(c->tap->user, c->layer, s->value, s->tensor, &s->limits);
+  if (c->tap && c->l->layers->hidden_value[s->value->id])
+    c->tap->value(c->tap->user, c->layer, s->value, s->tensor, &s->limits);
   return NULL;
 }
 
@@ -232,10 +279,33 @@ static assay_status_t run_hidden_node(chain_t* c, const assay_node_t* node,
     slots[o] = (slot_t){.value = node->outputs[o], .tensor = out[o], .limits = limits[o]};
     c->n_hidden++;
   }
+  const size_t made = st ? 0 : node->n_outputs;
   for (size_t o = 0; !st && o < node->n_outputs; o++) st = keep_hidden(c, &slots[o]);
+  for (size_t o = made; out && limits && o < node->n_outputs; o++) {
+    assay_tensor_release(out[o]);
+    assay_limits_deinit(&limits[o]);
+  }
   assay_free(out);
   assay_free(limits);
   return st;
+}
+
+// Lets go of hidden values that no node behind number k reads: long layers have many.
+static void forget(chain_t* c, size_t k) {
+  for (size_t i = k + 1; i < c->n_nodes; i++)
+    if (is_control(c->nodes[i])) return;  // its bodies may read anything
+  for (size_t s = 0; s < c->n_hidden; s++) {
+    slot_t* slot = &c->hidden[s];
+    if (!slot->tensor) continue;
+    bool read = false;
+    for (size_t i = k + 1; !read && i < c->n_nodes; i++)
+      for (size_t j = 0; !read && j < c->nodes[i]->n_inputs; j++)
+        read = c->nodes[i]->inputs[j] == slot->value;
+    if (read) continue;
+    assay_tensor_release(slot->tensor);
+    slot->tensor = NULL;
+    assay_limits_deinit(&slot->limits);
+  }
 }
 
 static assay_status_t run_chain(chain_t* c, assay_tensor_t* const* in, size_t n_out,
@@ -247,6 +317,7 @@ static assay_status_t run_chain(chain_t* c, assay_tensor_t* const* in, size_t n_
   for (size_t k = 0; !st && k + 1 < c->n_nodes; k++) {
     st = run_hidden_node(c, c->nodes[k], in);
     in += c->nodes[k]->n_inputs;
+    if (!st) forget(c, k);
   }
   if (!st) st = run_node(c, c->nodes[c->n_nodes - 1], in, n_out, out, c->rounding ? limits : NULL);
   chain_deinit(c);
@@ -276,6 +347,7 @@ static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const a
   c.tap = tap;
   ASSAY_TRY(run_chain(&c, in, out->n_out, out->converted, out->limits));
   out->bounded = rounding && c.bounded;
+  out->was_converted = c.converted;
   if (!c.converted) {
     for (size_t i = 0; i < out->n_out; i++) out->truth[i] = assay_tensor_retain(out->converted[i]);
     return NULL;

@@ -16,6 +16,7 @@ typedef struct assay_local {
   assay_tensor_t** truth;      // on what entered; by output of the layer's last node
   assay_tensor_t** converted;  // on what entered, rounded to the layer's format
   assay_limits_t* limits;      // of the engine's values from `converted`, before they are stored
+  bool was_converted;          // the two truths may differ
   bool bounded;                // the limits were made: every operator of the layer has a bound
 } assay_local_t;
 void assay_local_deinit(assay_local_t* l);
@@ -30,9 +31,17 @@ typedef struct assay_hidden_tap {
   void* user;
 } assay_hidden_tap_t;
 
+// Values around a layer, as the engine has them: what the bodies of a control node read. Without
+// them control nodes cannot be run.
+typedef struct assay_outer {
+  assay_tensor_t* (*get)(void* user, const assay_value_t* value);  // borrowed; NULL: none
+  void* user;
+} assay_outer_t;
+
 assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
                                    assay_locals_t** out) ASSAY_MUST_USE;
-void assay_locals_destroy(assay_locals_t* l);  // NULL is allowed
+void assay_locals_destroy(assay_locals_t* l);                                // NULL is allowed
+void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer);  // copied
 
 // `in`: inputs of all nodes of the layer, one behind the other, NULL for hidden ones (as a tap has
 // them). layer NULL: the node by itself. rounding NULL: no limits. Control nodes have none.

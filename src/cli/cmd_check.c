@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "accuracy/check.h"
+#include "accuracy/engine.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/inputs.h"
@@ -15,9 +16,9 @@
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
-  const char* output_folder;
+  const char *output_folder, *exec, *engine_outputs;
   opt_list_t inputs, shapes, no_pass;
-  double min_cosine;
+  double min_cosine, exec_timeout;
   int64_t seed;
   bool no_fix, fused;
 } args_t;
@@ -28,6 +29,7 @@ typedef struct job {
   assay_samples_t inputs, golden;
   cli_shapes_t shapes;
   assay_check_options_t options;
+  assay_engine_t* engine;  // not ours; NULL: a backend
   assay_check_t* check;
   char* files[2];
   size_t n_files;
@@ -35,6 +37,7 @@ typedef struct job {
 
 static void job_deinit(job_t* j) {
   assay_check_destroy(j->check);
+  assay_engine_destroy(j->engine);
   assay_precision_deinit(&j->options.precision);
   assay_samples_deinit(&j->inputs);
   assay_samples_deinit(&j->golden);
@@ -102,6 +105,43 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
   return st;
 }
 
+// ---- engines that are not ours --------------------------------------------------------------------
+
+static const char* target_name(const args_t* a, const job_t* j) {
+  return a->exec ? a->exec : a->engine_outputs ? a->engine_outputs : j->options.backend->name;
+}
+
+// Says what does not go together; NULL: nothing.
+static const char* engine_conflict(const args_t* a) {
+  if (!a->exec && !a->engine_outputs) return a->exec_timeout != 0 ? "--exec-timeout is for --exec" : NULL;
+  if (a->exec && a->engine_outputs) return "--exec runs an engine, --engine-outputs reads what one gave: not both";
+  if (a->target) return "--target is for Assay's own engines, --exec and --engine-outputs are for others";
+  if (a->fused || a->no_pass.n)
+    return "--fused and --no-pass are about Assay's own plan; the layers of other engines follow from their outputs";
+  if (!(a->exec_timeout >= 0)) return "--exec-timeout is a number of seconds";
+  return NULL;
+}
+
+// Runs the engine, or reads what it gave, so far that its layers can be told.
+static assay_status_t start_engine(const args_t* a, job_t* j) {
+  const assay_engine_command_t how = {.command = a->exec,
+                                      .model = a->model,
+                                      .precision = a->precision ? a->precision : "fp32",
+                                      .seconds = a->exec_timeout > 0 ? a->exec_timeout : 600};
+  if (!a->exec && !a->engine_outputs) return NULL;
+  assay_cli_progress("running the engine", 0);
+  assay_status_t st = a->exec ? assay_engine_run(j->model, &how, &j->inputs, &j->engine)
+                              : assay_engine_read(j->model, a->engine_outputs, j->inputs.n, &j->engine);
+  assay_cli_progress("", 1);
+  if (st) return st;
+  fputs(assay_engine_notes(j->engine), stderr);
+  j->options.backend = &assay_backend_dump;
+  j->options.plan.dump = assay_engine_dump(j->engine);
+  // A fix is verified by running it: in layers that only the engine itself could run.
+  j->options.no_fix = true;
+  return NULL;
+}
+
 // ---- the fix's files ------------------------------------------------------------------------------
 
 // FOLDER/STEM + end, in memory of its own.
@@ -161,7 +201,7 @@ static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
 
 static assay_status_t tell(const args_t* a, const job_t* j) {
   assay_report_names_t names = {.model = a->model,
-                                .target = j->options.backend->name,
+                                .target = target_name(a, j),
                                 .precision = j->options.precision_name,
                                 .files = (const char* const*)j->files,
                                 .n_files = j->n_files,
@@ -222,6 +262,7 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
   if (!(a->min_cosine >= 0 && a->min_cosine <= 1))
     return assay_cli_usage("check", "--min-cosine is between 0 and 1, not %g", a->min_cosine);
+  if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
@@ -242,8 +283,12 @@ static int run_job(args_t* a, job_t* j) {
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
   if (!st) st = read_golden(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = start_engine(a, j);
+  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT && a->exec)
+    return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  if (st) return assay_cli_fail(st, a->exec ? ASSAY_EXIT_FAILED : ASSAY_EXIT_INPUT);
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
-  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
+  if (st && !j->engine && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     // The options' precision went with the failed check.
     assay_status_t again = parse_precision(a, j->model, &j->options);
     st = again ? assay_status_join(st, again) : run_rows(j, st);
@@ -279,6 +324,13 @@ static const opt_t options[] = {
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
      "the original framework's outputs (.npz)", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default)", false},
+    {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
+     "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} {precision} put in; "
+     "npz in, npz out; any inner\nvalues in it are taps", false},
+    {"--exec-timeout", 0, OPT_FLOAT, offsetof(args_t, exec_timeout), "SECONDS",
+     "how long one run of it may take (default: 600)", false},
+    {"--engine-outputs", 0, OPT_STRING, offsetof(args_t, engine_outputs), "FILE",
+     "the same for what an engine gave elsewhere: npz, or JSON of\nPolygraphy or trtexec", false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
