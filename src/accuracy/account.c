@@ -239,17 +239,41 @@ static bool explains_better(const assay_judgement_t* a, const assay_judgement_t*
   return assay_judgement_ratio(a) < assay_judgement_ratio(b);
 }
 
-// The judgement of one run. An engine that is not ours may have run the layer in its format or,
-// where it is free to choose, in a wider one: it is judged by the truth that explains more.
-static assay_status_t judge_engine(const assay_account_t* a, const assay_local_t* local,
-                                   const record_t* r, const assay_layer_t* layer,
-                                   const assay_rounding_t* rounding, bool unfinite_in,
-                                   assay_judgement_t* out) {
-  assay_judgement_t wide = {0};
-  ASSAY_TRY(judge_run(local, local->converted, r->engine, layer, rounding, unfinite_in, out));
-  if (!a->backend->foreign || !local->was_converted) return NULL;
-  ASSAY_TRY(judge_run(local, local->truth, r->engine, layer, rounding, unfinite_in, &wide));
-  if (explains_better(&wide, out)) *out = wide;
+// What a layer was given, and what is known of it.
+typedef struct layer_run {
+  const assay_layer_t* layer;
+  const assay_node_t* node;
+  size_t n_in;
+  assay_tensor_t* const* in;
+  const record_t* record;
+  const assay_local_t* local;
+  const assay_rounding_t* rounding;
+  bool unfinite_in;
+} layer_run_t;
+
+// Of an engine that is not ours not everything is known. In a narrow format it may have run the
+// layer wider, where it is free to choose; and it may have read values wider than it has shown them
+// (ONNX Runtime drops pairs of Casts between nodes that it runs in fp32). The judgement that
+// explains more is taken. *out_final: reruns, which know nothing of this, are not asked.
+static assay_status_t judge_foreign(const assay_account_t* a, const layer_run_t* r,
+                                    assay_judgement_t* j, bool* out_final) {
+  const assay_local_t* local = r->local;
+  assay_judgement_t other = {0};
+  if (local->was_converted) {
+    ASSAY_TRY(judge_run(local, local->truth, r->record->engine, r->layer, r->rounding,
+                        r->unfinite_in, &other));
+    if (explains_better(&other, j)) *j = other;
+  }
+  if (!j->beyond) return NULL;
+  assay_local_t wide = {0};
+  other = (assay_judgement_t){0};
+  ASSAY_TRY(assay_locals_run_uncertain(a->locals, r->layer, r->node, r->in, r->rounding, &wide));
+  assay_status_t st = judge_run(&wide, wide.converted, r->record->engine, r->layer, r->rounding,
+                                r->unfinite_in, &other);
+  assay_local_deinit(&wide);
+  if (st || !explains_better(&other, j)) return st;
+  *j = other;
+  *out_final = true;
   return NULL;
 }
 
@@ -285,13 +309,15 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&run));
   assay_error_sum_join(&acc->own, &run);
   if (!local->truth) return NULL;
-  bool unfinite_in = false;
-  for (size_t i = 0; i < n_in; i++) unfinite_in |= has_unfinite(in[i]);
+  layer_run_t run_of = {layer, node, n_in, in, r, local, rounding, false};
+  for (size_t i = 0; i < n_in; i++) run_of.unfinite_in |= has_unfinite(in[i]);
   assay_judgement_t j = {0};
-  ASSAY_TRY(judge_engine(a, local, r, layer, rounding, unfinite_in, &j));
+  bool final = false;
+  ASSAY_TRY(judge_run(local, local->converted, r->engine, layer, rounding, run_of.unfinite_in, &j));
+  if (a->backend->foreign) ASSAY_TRY(judge_foreign(a, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
-  if (!local->bounded || unfinite_in || !is_suspect(&j, rounding)) return NULL;
+  if (final || !local->bounded || run_of.unfinite_in || !is_suspect(&j, rounding)) return NULL;
   return ask_reruns(a, acc, layer, node, n_in, in, local, rounding, &j);
 }
 

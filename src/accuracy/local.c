@@ -1,5 +1,6 @@
 #include "accuracy/local.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -77,6 +78,7 @@ typedef struct chain {
   bool convert;                      // round what enters to the layer's format
   const assay_rounding_t* rounding;  // NULL: no limits
   bool emulate;                      // round hidden values as the engine keeps them
+  bool uncertain;                    // the engine may have read other values than it has shown
   const assay_hidden_tap_t* tap;
   slot_t* hidden;
   size_t n_hidden;
@@ -103,15 +105,36 @@ static bool same_elements(const assay_tensor_t* a, const assay_tensor_t* b) {
          !memcmp(a->data, b->data, (size_t)a->size * sizeof(double));
 }
 
-// One input as the chain has it: from the layer's own values, or what entered, rounded.
+// How far a value that an engine has shown in a narrow format may lie from the one that it read, if
+// it kept that wider: half an ulp.
+static assay_status_t shown_error(const chain_t* c, const assay_value_t* v,
+                                  const assay_tensor_t* shown, assay_limits_t* out) {
+  if (!v || !v->producer || v->constant || shown->kind != ASSAY_KIND_TENSOR) return NULL;
+  const int maker = c->l->layers->layer_of_node[v->producer->id];
+  const assay_layer_t* layer = maker < 0 ? NULL : &c->l->layers->layers[maker];
+  const assay_format_t format = assay_layer_storage(layer, shown->type);
+  if (shown->store != ASSAY_STORE_F64 || assay_bound_unit(format) <= 0x1p-24) return NULL;
+  const double u = assay_bound_unit(format), tiny = assay_format_info(format)->min_subnormal / 2;
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, shown->rank, shown->dims, &out->guaranteed));
+  out->probable = assay_tensor_retain(out->guaranteed);
+  for (int64_t k = 0; k < shown->size; k++)
+    assay_f64(out->guaranteed)[k] = u * (1 + u) * fabs(assay_f64(shown)[k]) + tiny;
+  return NULL;
+}
+
+// One input as the chain has it: from the layer's own values, or what entered, rounded. *out_error
+// is the caller's.
 static assay_status_t input(chain_t* c, const assay_node_t* node, size_t i, assay_tensor_t* entered,
                             assay_tensor_t** out, assay_limits_t* out_error) {
   if (!entered) {
     const slot_t* s = node->inputs[i] ? find(c, node->inputs[i]) : NULL;
     *out = s ? assay_tensor_retain(s->tensor) : NULL;
-    if (s) *out_error = s->limits;
+    if (!s) return NULL;
+    out_error->guaranteed = assay_tensor_retain(s->limits.guaranteed);
+    out_error->probable = assay_tensor_retain(s->limits.probable);
     return NULL;
   }
+  if (c->uncertain) ASSAY_TRY(shown_error(c, node->inputs[i], entered, out_error));
   const assay_format_t format = c->convert
                                     ? assay_layer_operand(c->l->layers, c->layer, node, i, entered)
                                     : ASSAY_FORMAT_NONE;
@@ -245,6 +268,7 @@ static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tenso
   if (!st) st = run_with_bodies(c, node, in, n_out, out);
   if (!st && limits && c->bounded) st = node_limits(c, node, in, in_error, n_out, out, limits);
   for (size_t i = 0; in && i < node->n_inputs; i++) assay_tensor_release(in[i]);
+  for (size_t i = 0; in_error && i < node->n_inputs; i++) assay_limits_deinit(&in_error[i]);
   assay_free(in);
   assay_free(in_error);
   return st;
@@ -341,9 +365,10 @@ static bool may_convert(const assay_layer_t* layer) {
 
 static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const assay_node_t* node,
                           assay_tensor_t* const* in, const assay_rounding_t* rounding,
-                          const assay_hidden_tap_t* tap, assay_local_t* out) {
+                          bool uncertain, const assay_hidden_tap_t* tap, assay_local_t* out) {
   chain_t c = chain_of(l, layer, &node, rounding);
   c.convert = rounding && may_convert(layer);
+  c.uncertain = uncertain;
   c.tap = tap;
   ASSAY_TRY(run_chain(&c, in, out->n_out, out->converted, out->limits));
   out->bounded = rounding && c.bounded;
@@ -356,19 +381,32 @@ static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const a
   return run_chain(&plain, in, out->n_out, out->truth, NULL);
 }
 
-assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
-                                const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
-                                const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
-                                assay_local_t* out) {
-  (void)n_in;
+static assay_status_t run_local(assay_locals_t* l, const assay_layer_t* layer,
+                                const assay_node_t* node, assay_tensor_t* const* in,
+                                const assay_rounding_t* rounding, bool uncertain,
+                                const assay_hidden_tap_t* tap, assay_local_t* out) {
   const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
   *out = (assay_local_t){.n_out = last->n_outputs};
   assay_status_t st = assay_new_array(out->n_out, sizeof *out->truth, &out->truth);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->converted, &out->converted);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->limits, &out->limits);
-  if (!st) st = run(l, layer, node, in, rounding, tap, out);
+  if (!st) st = run(l, layer, node, in, rounding, uncertain, tap, out);
   if (st) assay_local_deinit(out);
   return st;
+}
+
+assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
+                                const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
+                                const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
+                                assay_local_t* out) {
+  (void)n_in;
+  return run_local(l, layer, node, in, rounding, false, tap, out);
+}
+
+assay_status_t assay_locals_run_uncertain(assay_locals_t* l, const assay_layer_t* layer,
+                                          const assay_node_t* node, assay_tensor_t* const* in,
+                                          const assay_rounding_t* rounding, assay_local_t* out) {
+  return run_local(l, layer, node, in, rounding, true, NULL, out);
 }
 
 // ---- again, as an engine would

@@ -50,6 +50,13 @@ assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
                                 const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
                                 assay_local_t* out) ASSAY_MUST_USE;
 
+// The same for an engine that may have read its inputs wider than it has shown them: values in a
+// format narrower than fp32 enter with half an ulp of uncertainty.
+assay_status_t assay_locals_run_uncertain(assay_locals_t* l, const assay_layer_t* layer,
+                                          const assay_node_t* node, assay_tensor_t* const* in,
+                                          const assay_rounding_t* rounding,
+                                          assay_local_t* out) ASSAY_MUST_USE;
+
 // The layer run again as the emulated engine would, in another order of its sums (variant: 0 as
 // documented, 1 backwards) or with stochastic rounding in place of rounding to nearest (2 and up,
 // each with draws of its own). Outputs are rounded to where they are stored.

@@ -59,6 +59,14 @@ static void tail_add(tail_t* t, const char* data, size_t n) {
   t->n = kept + n;
 }
 
+// The length of a terminal's escape sequence (colours) at p; 0: there is none.
+static size_t escape_length(const char* p, size_t left) {
+  size_t n = 2;
+  if (left < 2 || p[0] != '\x1b' || p[1] != '[') return 0;
+  while (n < left && (p[n] < 0x40 || p[n] > 0x7e)) n++;
+  return n < left ? n + 1 : n;
+}
+
 // The last lines, as one: "; " between, without control characters.
 static void tail_text(const tail_t* t, assay_str_t* out) {
   size_t end = t->n, start;
@@ -68,6 +76,8 @@ static void tail_text(const tail_t* t, assay_str_t* out) {
     if (t->text[start - 1] == '\n' && ++lines == TAIL_LINES) break;
   bool gap = false;
   for (size_t i = start; i < end; i++) {
+    i += escape_length(&t->text[i], end - i);
+    if (i >= end) break;
     const unsigned char c = (unsigned char)t->text[i];
     if (c == '\n') gap = true;
     if (c < 0x20 || c == 0x7f) continue;
