@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "accuracy/foreign.h"
 #include "accuracy/local.h"
 #include "base/alloc.h"
 #include "formats/format.h"
@@ -78,15 +79,6 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
          !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
-// Whether two sequences or optionals hold as many items, of the same shapes.
-static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
-  if (a->kind != b->kind || a->n_items != b->n_items) return false;
-  if (a->kind == ASSAY_KIND_TENSOR) return same_shape(a, b);
-  for (int64_t i = 0; i < a->n_items; i++)
-    if (!same_structure(a->items[i], b->items[i])) return false;
-  return true;
-}
-
 // ---- records ------------------------------------------------------------------------------------
 
 static void record_free(record_t* r) {
@@ -152,34 +144,6 @@ static bool is_control(const assay_node_t* node) {
   return node->op && node->op->flags & ASSAY_OP_CONTROL;
 }
 
-// The finer of the formats in which values leave the layer's arithmetic: storing them in a coarser
-// one is a rounding of its own.
-static assay_format_t leaves_in(const assay_rounding_t* r) {
-  const bool sums = assay_bound_unit(r->accumulator) < assay_bound_unit(r->compute);
-  return sums ? r->accumulator : r->compute;
-}
-
-// Judges all outputs of one run by truth: of the layer on what entered, or on that converted to its
-// format. `got` is the engine's, or a rerun's.
-static assay_status_t judge_run(const assay_local_t* local, assay_tensor_t* const* truth,
-                                assay_tensor_t* const* got, const assay_layer_t* layer,
-                                const assay_rounding_t* rounding, bool unfinite_in,
-                                assay_judgement_t* out) {
-  for (size_t i = 0; i < local->n_out; i++) {
-    const assay_tensor_t *e = got[i], *t = truth[i];
-    if (!e || !t || e->kind != ASSAY_KIND_TENSOR || e->store > ASSAY_STORE_I64) continue;
-    if (!same_shape(e, t) || e->store != t->store) continue;
-    const assay_judge_input_t in = {.engine = e,
-                                    .truth = t,
-                                    .limits = local->bounded ? &local->limits[i] : NULL,
-                                    .storage = assay_layer_storage(layer, e->type),
-                                    .compute = leaves_in(rounding),
-                                    .unfinite_in = unfinite_in};
-    ASSAY_TRY(assay_judge(&in, out));
-  }
-  return NULL;
-}
-
 // Whether a run's error is larger than errors of independent sign use to be: then reruns decide.
 static bool is_suspect(const assay_judgement_t* j, const assay_rounding_t* r) {
   if (j->beyond) return false;  // no need to ask
@@ -206,7 +170,7 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   for (int variant = 0; !st && variant < RERUNS; variant++) {
     assay_judgement_t j = {0};
     st = assay_locals_rerun(a->locals, layer, node, n_in, in, variant, local->n_out, out);
-    if (!st) st = judge_run(local, local->converted, out, layer, rounding, false, &j);
+    if (!st) st = assay_local_judge(local, local->converted, out, layer, rounding, false, &j);
     ratio = fmax(ratio, assay_judgement_ratio(&j));
     slope = fmax(slope, fabs(assay_judgement_slope(&j)));
     if (j.between + j.beyond > between) between = j.between + j.beyond;
@@ -233,65 +197,6 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
-// Whether an engine's result is better explained by one judgement than by another.
-static bool explains_better(const assay_judgement_t* a, const assay_judgement_t* b) {
-  if (a->beyond != b->beyond) return a->beyond < b->beyond;
-  return assay_judgement_ratio(a) < assay_judgement_ratio(b);
-}
-
-// What a layer was given, and what is known of it.
-typedef struct layer_run {
-  const assay_layer_t* layer;
-  const assay_node_t* node;
-  size_t n_in;
-  assay_tensor_t* const* in;
-  const record_t* record;
-  const assay_local_t* local;
-  const assay_rounding_t* rounding;
-  bool unfinite_in;
-} layer_run_t;
-
-// Of an engine that is not ours not everything is known. In a narrow format it may have run the
-// layer wider, where it is free to choose; and it may have read values wider than it has shown them
-// (ONNX Runtime drops pairs of Casts between nodes that it runs in fp32). The judgement that
-// explains more is taken. *out_final: reruns, which know nothing of this, are not asked.
-static assay_status_t judge_foreign(const assay_account_t* a, const layer_run_t* r,
-                                    assay_judgement_t* j, bool* out_final) {
-  const assay_local_t* local = r->local;
-  assay_judgement_t other = {0};
-  if (local->was_converted) {
-    ASSAY_TRY(judge_run(local, local->truth, r->record->engine, r->layer, r->rounding,
-                        r->unfinite_in, &other));
-    if (explains_better(&other, j)) *j = other;
-  }
-  if (!j->beyond) return NULL;
-  assay_local_t wide = {0};
-  other = (assay_judgement_t){0};
-  ASSAY_TRY(assay_locals_run_uncertain(a->locals, r->layer, r->node, r->in, r->rounding, &wide));
-  assay_status_t st = judge_run(&wide, wide.converted, r->record->engine, r->layer, r->rounding,
-                                r->unfinite_in, &other);
-  assay_local_deinit(&wide);
-  if (st || !explains_better(&other, j)) return st;
-  *j = other;
-  *out_final = true;
-  return NULL;
-}
-
-// An engine that is not ours may give anything: what it computed must have the shape that the
-// layer gives.
-static assay_status_t check_shapes(const record_t* r, const assay_node_t* node) {
-  for (size_t i = 0; i < r->n_out; i++) {
-    const assay_tensor_t *e = r->engine[i], *l = r->local[i];
-    if (!e || !l || same_structure(e, l)) continue;
-    if (e->kind != ASSAY_KIND_TENSOR || l->kind != ASSAY_KIND_TENSOR)
-      return ASSAY_ERROR(ASSAY_DEVICE, "the engine's '%s' is of another kind than the model's",
-                         node->outputs[i]->name);
-    return ASSAY_ERROR(ASSAY_DEVICE, "the engine's '%s' has shape %s; the model gives %s",
-                       node->outputs[i]->name, ASSAY_DIMS_TEXT(e), ASSAY_DIMS_TEXT(l));
-  }
-  return NULL;
-}
-
 // Sums for the report, and the judgement of one run.
 static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
@@ -309,14 +214,24 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&run));
   assay_error_sum_join(&acc->own, &run);
   if (!local->truth) return NULL;
-  layer_run_t run_of = {layer, node, n_in, in, r, local, rounding, false};
+  assay_foreign_run_t run_of = {layer, node, n_in, in, r->engine, local, rounding, false};
   for (size_t i = 0; i < n_in; i++) run_of.unfinite_in |= has_unfinite(in[i]);
   assay_judgement_t j = {0};
   bool final = false;
-  ASSAY_TRY(judge_run(local, local->converted, r->engine, layer, rounding, run_of.unfinite_in, &j));
-  if (a->backend->foreign) ASSAY_TRY(judge_foreign(a, &run_of, &j, &final));
+  ASSAY_TRY(assay_local_judge(local, local->converted, r->engine, layer, rounding,
+                              run_of.unfinite_in, &j));
+  if (a->backend->foreign) ASSAY_TRY(assay_foreign_judge(a->locals, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
+  if (a->backend->foreign && !run_of.unfinite_in && assay_foreign_is_vague(&run_of)) {
+    bool asked;
+    double by;
+    ASSAY_TRY(assay_foreign_compare(a->locals, &run_of, &asked, &by));
+    acc->suspected += asked;
+    acc->outlying += by > 0;
+    acc->outlying_by = fmax(acc->outlying_by, by);
+    return NULL;
+  }
   if (final || !local->bounded || run_of.unfinite_in || !is_suspect(&j, rounding)) return NULL;
   return ask_reruns(a, acc, layer, node, n_in, in, local, rounding, &j);
 }
@@ -352,7 +267,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   }
   for (size_t i = 0; !st && i < n_out; i++)
     r->local[i] = assay_tensor_retain(taken ? r->engine[i] : local.truth[i]);
-  if (!st && a->backend->foreign) st = check_shapes(r, node);
+  if (!st && a->backend->foreign) st = assay_foreign_check(node, n_out, r->engine, r->local);
   if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
   assay_local_deinit(&local);
   if (st) return record_free(r), st;
@@ -362,6 +277,15 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
 
 // ---- inherited error and flips: in truth's hook
 // ------------------------------------------------------
+
+// Whether two sequences or optionals hold as many items, of the same shapes.
+static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {
+  if (a->kind != b->kind || a->n_items != b->n_items) return false;
+  if (a->kind == ASSAY_KIND_TENSOR) return same_shape(a, b);
+  for (int64_t i = 0; i < a->n_items; i++)
+    if (!same_structure(a->items[i], b->items[i])) return false;
+  return true;
+}
 
 static void replace(assay_tensor_t** slot, assay_tensor_t* by) {
   assay_tensor_retain(by);

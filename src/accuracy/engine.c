@@ -62,7 +62,10 @@ static assay_status_t find_values(assay_engine_t* e, const assay_set_t* set) {
                      unknown == 1 ? "" : " and others", unknown == 1 ? "is" : "are");
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_value_t* v = g->outputs[i];
-    if (is_held(v) && !e->holds[v->id])
+    if (!is_held(v) || e->holds[v->id]) continue;
+    if (v->type && v->type->kind != ASSAY_KIND_TENSOR)
+      assay_str_printf(&e->notes, "note: output '%s' is no tensor and is not checked\n", v->name);
+    else
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the engine's outputs lack '%s'", v->name);
   }
   return assay_str_status(&e->notes);
@@ -85,9 +88,11 @@ static assay_status_t named(const assay_engine_t* e, const assay_set_t* set, ass
 static assay_status_t take_set(assay_engine_t* e, const assay_set_t* set, assay_samples_t* out) {
   assay_set_t mine = {0};
   assay_status_t st = named(e, set, &mine);
-  if (!st) st = assay_samples_from_set(&mine, e->values, e->n_values, false, out);
+  if (!st)
+    st = assay_status_note(assay_samples_from_set(&mine, e->values, e->n_values, false, out),
+                           "the engine's outputs");
   assay_set_deinit(&mine);
-  return assay_status_note(st, "the engine's outputs");
+  return st;
 }
 
 static assay_status_t fetch(void* user, size_t k, assay_tensor_t** out);

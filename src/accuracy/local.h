@@ -7,6 +7,7 @@
 #ifndef ASSAY_ACCURACY_LOCAL_H_
 #define ASSAY_ACCURACY_LOCAL_H_
 
+#include "accuracy/judge.h"
 #include "backends/backend.h"
 #include "truth/machine.h"
 
@@ -63,5 +64,12 @@ assay_status_t assay_locals_run_uncertain(assay_locals_t* l, const assay_layer_t
 assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
                                   const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
                                   int variant, size_t n_out, assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Judges all outputs of one run by truth: local->truth or local->converted. `got` is the engine's,
+// or a rerun's; what has another shape is left out.
+assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
+                                 assay_tensor_t* const* got, const assay_layer_t* layer,
+                                 const assay_rounding_t* rounding, bool unfinite_in,
+                                 assay_judgement_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_LOCAL_H_

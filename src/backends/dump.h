@@ -5,8 +5,8 @@
 #include "ir/ir.h"
 
 typedef struct assay_dump {
-  // By value id: every run gives it. All outputs of the graph, and any values of the top graph
-  // that nodes make.
+  // By value id: every run gives it. All tensors among the outputs of the graph, and any values of
+  // the top graph that nodes make.
   const bool* holds;
   // Fetches what the engine made of sample k: out[id], retained, of the declared type, for every
   // value that it holds; all are NULL before. Samples are asked for in order, from 0 on.

@@ -66,7 +66,8 @@ static bool ends_layer(const search_t* s, const assay_node_t* node) {
 static assay_status_t check_outputs(const search_t* s) {
   for (size_t i = 0; i < s->graph->n_outputs; i++) {
     const assay_value_t* v = s->graph->outputs[i];
-    if (v->producer && !v->constant && !s->holds[v->id])
+    const bool tensor = !v->type || v->type->kind == ASSAY_KIND_TENSOR;
+    if (tensor && v->producer && !v->constant && !s->holds[v->id])
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the engine's outputs lack the output '%s'",
                          v->name);
   }

@@ -17,7 +17,7 @@ typedef struct assay_cone {
 
 // The layers in the order of the nodes that they end in.
 //   holds  by value id
-// Errors: INVALID_ARGUMENT a graph output that a node makes is not held.
+// Errors: INVALID_ARGUMENT a graph output that a node makes, a tensor, is not held.
 assay_status_t assay_cones_create(const assay_model_t* model, const bool* holds,
                                   assay_arena_t* arena, assay_cone_t** out,
                                   size_t* out_n) ASSAY_MUST_USE;
