@@ -3,6 +3,7 @@
 #define ASSAY_ACCURACY_CHECK_H_
 
 #include "accuracy/account.h"
+#include "accuracy/export.h"
 #include "accuracy/samples.h"
 
 typedef enum assay_blame {
@@ -48,6 +49,9 @@ typedef struct assay_check_options {
   const char* precision_name;       // as the user wrote it, for the report
   const assay_backend_t* backend;
   bool unquantized, no_fix;
+  const assay_golden_t* golden;     // outputs and inner values, as given; NULL: none
+  const assay_samples_t* whole_batch;  // what the samples were cut from, since it does not run; NULL
+  double search_seconds;            // for repairs of the export; 0: as assay_export_options_t
   double min_cosine;                // 0.999
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
@@ -69,6 +73,7 @@ typedef struct assay_check {
   size_t n_behind;                  // further layers whose values pass the range behind the culprits
   size_t n_defects;                 // layers with more error than rounding explains
   size_t n_absorbed;                // layers with overflow, underflow or flips that no output shows
+  assay_export_t export;            // truth against golden
   bool has_fix;
   assay_fix_t fix;
   size_t constants_out_of_range;    // initializers with finite elements past the format's range

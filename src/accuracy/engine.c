@@ -12,6 +12,7 @@ struct assay_engine {
   const assay_model_t* model;
   assay_engine_command_t how;  // command NULL: files
   const assay_samples_t* inputs;
+  const assay_name_map_t* names;
   assay_value_t** values;  // that every sample gives
   size_t n_values;
   bool* holds;            // by value id
@@ -25,9 +26,13 @@ struct assay_engine {
 
 static bool is_held(const assay_value_t* v) { return v && v->producer && !v->constant; }
 
-// The array of a value: under its name, or with '|' for '/'.
-static assay_tensor_t* find_array(const assay_set_t* set, const char* name) {
-  assay_tensor_t* t = assay_set_find(set, name);
+// The array of a value: under the name that the map gives it, its own, or that with '|' for '/'.
+static assay_tensor_t* find_array(const assay_engine_t* e, const assay_set_t* set,
+                                  const char* name) {
+  assay_tensor_t* t = NULL;
+  for (size_t i = 0; !t && i < e->names->n; i++)
+    if (strcmp(e->names->to[i], name) == 0) t = assay_set_find(set, e->names->from[i]);
+  if (!t) t = assay_set_find(set, name);
   if (t || !strchr(name, '/')) return t;
   for (size_t i = 0; i < set->n; i++) {
     const char *a = set->names[i], *b = name;
@@ -35,6 +40,12 @@ static assay_tensor_t* find_array(const assay_set_t* set, const char* name) {
     if (!*a && !*b) return set->tensors[i];
   }
   return NULL;
+}
+
+static bool is_mapped(const assay_engine_t* e, const char* name) {
+  for (size_t i = 0; i < e->names->n; i++)
+    if (strcmp(e->names->from[i], name) == 0) return true;
+  return false;
 }
 
 // The values of the top graph that nodes make and a set holds. Names that are none are told.
@@ -47,13 +58,13 @@ static assay_status_t find_values(assay_engine_t* e, const assay_set_t* set) {
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t o = 0; o < g->nodes[i]->n_outputs; o++) {
       assay_value_t* v = g->nodes[i]->outputs[o];
-      if (!is_held(v) || !find_array(set, v->name)) continue;
+      if (!is_held(v) || !find_array(e, set, v->name)) continue;
       e->values[e->n_values++] = v;
       e->holds[v->id] = true;
     }
   for (size_t i = 0; i < set->n; i++) {
     const assay_value_t* v = assay_graph_find(g, set->names[i]);
-    if (v || strchr(set->names[i], '|')) continue;
+    if (v || strchr(set->names[i], '|') || is_mapped(e, set->names[i])) continue;
     if (!unknown++) first = set->names[i];
   }
   if (unknown)
@@ -74,7 +85,7 @@ static assay_status_t find_values(assay_engine_t* e, const assay_set_t* set) {
 // A set under the model's names, with each of the engine's values.
 static assay_status_t named(const assay_engine_t* e, const assay_set_t* set, assay_set_t* out) {
   for (size_t i = 0; i < e->n_values; i++) {
-    assay_tensor_t* t = find_array(set, e->values[i]->name);
+    assay_tensor_t* t = find_array(e, set, e->values[i]->name);
     if (!t)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                          "the engine's outputs lack '%s', which those of the first sample have",
@@ -97,10 +108,12 @@ static assay_status_t take_set(assay_engine_t* e, const assay_set_t* set, assay_
 
 static assay_status_t fetch(void* user, size_t k, assay_tensor_t** out);
 
-static assay_status_t make(const assay_model_t* model, size_t n_runs, assay_engine_t** out) {
+static assay_status_t make(const assay_model_t* model, size_t n_runs, const assay_name_map_t* names,
+                           assay_engine_t** out) {
   assay_engine_t* e = NULL;
   ASSAY_TRY(ASSAY_NEW(&e));
   e->model = model;
+  e->names = names;
   assay_status_t st = assay_new_array((size_t)model->n_values, sizeof *e->holds, &e->holds);
   if (!st) st = assay_new_array(n_runs, sizeof *e->runs, &e->runs);
   if (st) return assay_engine_destroy(e), st;
@@ -231,13 +244,14 @@ static assay_status_t fetch(void* user, size_t k, assay_tensor_t** out) {
 }
 
 assay_status_t assay_engine_run(const assay_model_t* model, const assay_engine_command_t* command,
-                                const assay_samples_t* inputs, assay_engine_t** out) {
+                                const assay_samples_t* inputs, const assay_name_map_t* names,
+                                assay_engine_t** out) {
   assay_engine_t* e = NULL;
   if (!strstr(command->command, "{outputs}") || !strstr(command->command, "{inputs}"))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "the command needs {inputs} and {outputs}: the files that it is to read and "
                        "to write");
-  ASSAY_TRY(make(model, inputs->n, &e));
+  ASSAY_TRY(make(model, inputs->n, names, &e));
   e->how = *command;
   e->inputs = inputs;
   assay_status_t st = run_command(e, 0);
@@ -259,11 +273,11 @@ static assay_status_t take_file(assay_engine_t* e, const assay_saved_t* saved, s
 }
 
 assay_status_t assay_engine_read(const assay_model_t* model, const char* path, size_t n,
-                                 assay_engine_t** out) {
+                                 const assay_name_map_t* names, assay_engine_t** out) {
   assay_saved_t saved = {0};
   assay_engine_t* e = NULL;
   ASSAY_TRY(assay_saved_read(path, &saved));
-  assay_status_t st = make(model, saved.n, &e);
+  assay_status_t st = make(model, saved.n, names, &e);
   if (!st) st = take_file(e, &saved, n);
   assay_saved_deinit(&saved);
   if (st) return assay_engine_destroy(e), assay_status_note(st, "'%s'", path);

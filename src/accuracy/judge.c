@@ -99,7 +99,8 @@ static void not_finite(const job_t* job, assay_judgement_t* j, double s, double 
   const bool past =
       assay_format_round(job->storage.format, reach, ASSAY_OVERFLOW_IEEE) > job->storage.max ||
       reach > job->storage.max;
-  if (!job->bounded || (past && (s > 0) == (t > 0)))
+  const bool towards = (s > 0) == (t > 0) || g >= fabs(t);
+  if (!job->bounded || !(g < (double)INFINITY) || (past && towards))
     j->overflowed++;
   else if (job->in->unfinite_in)
     j->not_judged++;

@@ -262,3 +262,64 @@ assay_status_t assay_saved_read(const char* path, assay_saved_t* out) {
   assay_mapping_release(m);
   return zip ? read_npz(path, out) : st;
 }
+
+// ---- runs one behind the other ------------------------------------------------------------------
+
+static assay_status_t join_array(const assay_saved_t* s, const char* name, assay_tensor_t** out) {
+  const assay_tensor_t* first = assay_set_find(&s->runs[0], name);
+  int64_t dims[ASSAY_MAX_RANK] = {1};
+  memcpy(dims, first->dims, (size_t)first->rank * sizeof *dims);
+  int64_t rows = 0;
+  const int rank = first->rank ? first->rank : 1;
+  for (size_t i = 0; i < s->n; i++) {
+    const assay_tensor_t* t = assay_set_find(&s->runs[i], name);
+    if (!t || t->type != first->type || t->rank != first->rank ||
+        (t->rank > 1 && memcmp(t->dims + 1, dims + 1, (size_t)(t->rank - 1) * sizeof *dims) != 0))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "array '%s' of iteration %zu is missing, or unlike the first's", name, i);
+    if (t->type == ASSAY_TYPE_STRING)
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "array '%s' holds strings", name);
+    rows += t->rank ? t->dims[0] : 1;
+  }
+  dims[0] = rows;
+  assay_tensor_t* all = NULL;
+  ASSAY_TRY(assay_tensor_create(first->type, rank, dims, &all));
+  const size_t elem = assay_store_elem_bytes(all->store);
+  assay_status_t st = NULL;
+  size_t at = 0;
+  for (size_t i = 0; !st && i < s->n; i++) {
+    assay_tensor_t* wide = NULL;
+    st = assay_tensor_widen(assay_set_find(&s->runs[i], name), &wide);
+    if (!st && wide->size) memcpy((char*)all->data + at, wide->data, (size_t)wide->size * elem);
+    if (!st) at += (size_t)wide->size * elem;
+    assay_tensor_release(wide);
+  }
+  if (st) return assay_tensor_release(all), st;
+  *out = all;
+  return NULL;
+}
+
+static assay_status_t join(assay_saved_t* s, assay_set_t* out) {
+  if (s->n == 1) {
+    *out = s->runs[0];
+    s->runs[0] = (assay_set_t){0};
+    return NULL;
+  }
+  for (size_t i = 0; s->n && i < s->runs[0].n; i++) {
+    assay_tensor_t* t = NULL;
+    ASSAY_TRY(join_array(s, s->runs[0].names[i], &t));
+    ASSAY_TRY(assay_set_add(out, s->runs[0].names[i], t));
+  }
+  return NULL;
+}
+
+assay_status_t assay_saved_read_joined(const char* path, assay_set_t* out) {
+  assay_saved_t saved = {0};
+  assay_set_t set = {0};
+  ASSAY_TRY(assay_saved_read(path, &saved));
+  assay_status_t st = assay_status_note(join(&saved, &set), "'%s'", path);
+  assay_saved_deinit(&saved);
+  if (st) return assay_set_deinit(&set), st;
+  *out = set;
+  return NULL;
+}

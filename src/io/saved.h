@@ -23,6 +23,9 @@ void assay_saved_deinit(assay_saved_t* s);
 // Errors: NOT_FOUND no such file; CORRUPT not what it should be; UNSUPPORTED arrays that are kept
 // as PyTorch tensors, or in the form of old versions.
 assay_status_t assay_saved_read(const char* path, assay_saved_t* out) ASSAY_MUST_USE;
+// The same as one set: where there are several runs, each array is theirs one behind the other, along
+// the first dimension.
+assay_status_t assay_saved_read_joined(const char* path, assay_set_t* out) ASSAY_MUST_USE;
 // The JSON forms, from memory.
 assay_status_t assay_saved_parse_json(const void* data, size_t size,
                                       assay_saved_t* out) ASSAY_MUST_USE;

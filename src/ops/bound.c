@@ -242,6 +242,10 @@ static assay_status_t bound_moved(assay_bound_t* c) {
 
 assay_status_t assay_bound_node(assay_bound_t* c) {
   const assay_op_t* op = c->node->op;
+  for (size_t i = 0; i < c->n_in; i++)
+    if (has_limits(c, i) && !is_float(c->in[i]) && !(op && op->flags & ASSAY_OP_QUANTIZES))
+      return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                              "it has no bound where integers carry rounding errors");
   if (op && op->bound) return op->bound(c);
   bool floats = false;
   for (size_t i = 0; i < c->n_out; i++)
@@ -416,6 +420,9 @@ assay_status_t assay_bound_curve(assay_bound_t* c, const assay_curve_t* curve) {
 
 typedef struct sums {
   const assay_products_t* p;
+  // Terms whose magnitudes add up to more may take a sum past the accumulator's range on the way,
+  // whatever its end: no limit holds.
+  double range;
   assay_tensor_t **in, **out;
 } sums_t;
 
@@ -495,7 +502,9 @@ static assay_status_t add_product(assay_bound_t* c, sums_t* s, size_t j, bool pr
   for (size_t i = 0; !st && i < c->n_out; i++) {
     if (!is_float(s->out[i]) || !is_float(c->out[i])) continue;
     double* y = assay_f64(s->out[i]);
-    for (int64_t k = 0; k < s->out[i]->size; k++) y[k] = f * fabs(y[k]) + tiny;
+    for (int64_t k = 0; k < s->out[i]->size; k++)
+      y[k] = j == SIZE_MAX && (1 + f) * fabs(y[k]) > s->range ? (double)INFINITY
+                                                              : f * fabs(y[k]) + tiny;
     assay_tensor_t* wide = NULL;
     st = assay_tensor_retype(s->out[i], ASSAY_TYPE_DOUBLE, &wide);
     if (!st)
@@ -512,16 +521,21 @@ static assay_status_t products_of_exact(assay_bound_t* c, sums_t* s, assay_facto
                                         double tiny) {
   assay_status_t st = run_products(c, s, SIZE_MAX, false);
   for (size_t i = 0; !st && i < c->n_out; i++)
-    if (is_float(s->out[i]) && is_float(c->out[i]))
+    if (is_float(s->out[i]) && is_float(c->out[i])) {
+      double* y = assay_f64(s->out[i]);
+      for (int64_t k = 0; k < s->out[i]->size; k++)
+        if ((1 + f.guaranteed) * fabs(y[k]) > s->range) y[k] = (double)INFINITY;
       st = assay_bound_scaled(c, i, f, s->out[i], tiny);
+    }
   release_all(c->n_in, s->in);
   release_all(c->n_out, s->out);
   return st;
 }
 
 assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p) {
-  sums_t s = {.p = p};
   const assay_rounding_t* r = c->rounding;
+  sums_t s = {.p = p, .range = assay_format_info(r->accumulator)->max};
+  if (p->scale > 0 && p->scale < 1) s.range *= p->scale;
   // Where single operations are coarser than sums (engines that are not ours), partial sums may be
   // rounded to that format before they are joined, and the whole before a bias is added.
   const bool joined = assay_bound_unit(r->compute) > assay_bound_unit(r->accumulator);

@@ -152,6 +152,7 @@ typedef struct assay_products {
   size_t factors[4], n_factors;
   double terms;  // of one sum, what is added and scaled included
   double extra;  // roundings besides the sum
+  double scale;  // |what the sums are multiplied by at the end|; 0: nothing
   bool opposed;  // what is added enters with the opposite sign (Gemm with alpha * beta < 0)
 } assay_products_t;
 assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p) ASSAY_MUST_USE;

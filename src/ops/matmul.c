@@ -178,6 +178,7 @@ static assay_status_t gemm_bound(assay_bound_t* c) {
   const bool added = c->n_in > 2 && c->in[2];
   const assay_products_t p = {.factors = {0, 1},
                               .n_factors = 2,
+                              .scale = fabs(alpha),
                               .opposed = alpha * beta < 0,
                               .terms = (double)c->in[0]->dims[inner] + (alpha != 1) + 2 * added};
   return assay_bound_products(c, &p);

@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "ops/conv.h"
 #include "ops/families.h"
+#include "ops/norm_bound.h"
 
 static void norm_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8 * (double)c->in[0]->size;  // two passes for the moments, one that applies them
@@ -463,25 +465,300 @@ static assay_status_t ms_group_either(assay_eval_t* c, bool has_skip) {
 static assay_status_t ms_group_eval(assay_eval_t* c) { return ms_group_either(c, false); }
 static assay_status_t ms_skip_eval(assay_eval_t* c) { return ms_group_either(c, true); }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+typedef struct batch_limits {
+  assay_bound_t* c;
+  batch_t b;
+  bool training;
+  const double* e[2];
+  double* of[5][2];  // by output; NULL: not wanted
+} batch_limits_t;
+
+// What is put out besides y: the running statistics as they become, or the batch's own.
+static void bound_running(const batch_limits_t* l, bool probable, int64_t g,
+                          const assay_norm_stats_t* s) {
+  const batch_t* b = &l->b;
+  const assay_inner_t in = assay_bound_inner(l->c->rounding);
+  const double u = in.u;
+  const double before[2] = {b->mean[g], b->var[g]}, now[2] = {s->mean, s->var};
+  const double error[2] = {s->mean_error, s->var_error};
+  for (int k = 0; k < 2; k++) {
+    const double part = fabs(1 - b->momentum);
+    if (l->of[1 + k][probable])
+      l->of[1 + k][probable][g] = part * error[k] +
+                                  4 * u *
+                                      (fabs(before[k] * b->momentum) + part * fabs(now[k]) +
+                                       part * error[k] + fabs(now[k]) * u) +
+                                  3 * in.tiny;
+    if (l->of[3 + k][probable]) l->of[3 + k][probable][g] = error[k];
+  }
+}
+
+static void bound_batch_group(const batch_limits_t* l, bool probable, int64_t g) {
+  const batch_t* b = &l->b;
+  const double* e = l->e[probable];
+  assay_norm_apply_t a = {.rounding = l->c->rounding,
+                          .centered = true,
+                          .n = b->run,
+                          .scale = b->scale + g,
+                          .bias = b->bias + g};
+  if (l->training) {
+    const assay_norm_group_t group = {.x = b->x + g * b->run,
+                                      .e = e ? e + g * b->run : NULL,
+                                      .runs = b->n,
+                                      .run = b->run,
+                                      .step = b->groups * b->run};
+    a.stats = assay_norm_bound_stats(l->c->rounding, probable, true, &group, b->epsilon);
+    bound_running(l, probable, g, &a.stats);
+  } else {
+    a.stats = assay_norm_bound_given(l->c->rounding, b->mean[g], b->var[g], b->epsilon);
+  }
+  for (int64_t i = 0; l->of[0][probable] && i < b->n; i++) {
+    const int64_t at = (i * b->groups + g) * b->run;
+    a.x = b->x + at;
+    a.e = e ? e + at : NULL;
+    a.limits = l->of[0][probable] + at;
+    assay_norm_bound_apply(&a);
+  }
+}
+
+static assay_status_t batch_bound_either(assay_bound_t* c, bool training) {
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  batch_limits_t l = {
+      .c = c, .training = training, .e = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)}};
+  ASSAY_TRY(batch_read(&reader, &l.b));
+  // Out of training mode the other outputs are copies of the inputs.
+  for (size_t i = 0; i < (training ? 5 : 1); i++)
+    ASSAY_TRY(assay_bound_output(c, i, &l.of[i][0], &l.of[i][1]));
+#pragma omp parallel for schedule(static) if (c->in[0]->size > 30000)
+  for (int64_t g = 0; g < l.b.groups; g++) {
+    bound_batch_group(&l, false, g);
+    bound_batch_group(&l, true, g);
+  }
+  return NULL;
+}
+
+static assay_status_t batch1_bound(assay_bound_t* c) {
+  return batch_bound_either(c, training_1(c->node));
+}
+static assay_status_t batch7_bound(assay_bound_t* c) {
+  return batch_bound_either(c, training_7(c->node));
+}
+static assay_status_t batch14_bound(assay_bound_t* c) {
+  return batch_bound_either(c, training_14(c->node));
+}
+
+// SiLU of y behind a normalization: its slope is at most 1.1, its textbook formula has an error of
+// some u |y|.
+static void bound_silu(const assay_rounding_t* r, const double* y, int64_t n, double* limits) {
+  const assay_inner_t in = assay_bound_inner(r);
+  for (int64_t j = 0; j < n; j++)
+    limits[j] = 1.1 * limits[j] + (2 * in.function + 4 * in.u) * (fabs(y[j]) + limits[j]) + in.tiny;
+}
+
+// Before the SiLU, y is known by its limits only: |y| <= |d| * inverse * |scale| + |bias|.
+static void bound_group_one(const assay_rounding_t* r, const group_t* p, const double* error,
+                            bool probable, int64_t i, double* limits) {
+  const int64_t channels = p->channels / p->groups, g = i % p->groups;
+  int64_t at = i * channels * p->run;
+  const assay_norm_group_t group = {
+      .x = p->x + at, .e = error ? error + at : NULL, .runs = 1, .run = channels * p->run};
+  assay_norm_apply_t a = {.rounding = r, .centered = true, .n = p->run};
+  a.stats = assay_norm_bound_stats(r, probable, true, &group, p->epsilon);
+  for (int64_t k = 0; k < channels; k++, at += p->run) {
+    const int64_t of = (g * channels + k) / p->per;
+    a.x = p->x + at;
+    a.e = error ? error + at : NULL;
+    a.scale = p->scale + of;
+    a.bias = p->bias + of;
+    a.limits = limits + at;
+    assay_norm_bound_apply(&a);
+    if (!p->silu) continue;
+    for (int64_t j = 0; j < p->run; j++) {
+      const double y = (a.x[j] - a.stats.mean) * a.stats.inverse * *a.scale + *a.bias;
+      bound_silu(r, &y, 1, &a.limits[j]);
+    }
+  }
+}
+
+static void bound_groups(const assay_rounding_t* r, const group_t* p, const double* const e[2],
+                         double* const limits[2]) {
+  if (p->run == 0 || p->channels == 0) return;
+#pragma omp parallel for schedule(static) if (p->n * p->channels * p->run > 30000)
+  for (int64_t i = 0; i < p->n * p->groups; i++) {
+    bound_group_one(r, p, e[0], false, i, limits[0]);
+    bound_group_one(r, p, e[1], true, i, limits[1]);
+  }
+}
+
+static assay_status_t channels_bound(assay_bound_t* c, int64_t groups, int64_t per) {
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  const assay_tensor_t* x = c->in[0];
+  group_t p = {.n = x->dims[0],
+               .channels = x->dims[1],
+               .groups = groups,
+               .per = per,
+               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
+               .x = assay_f64(x),
+               .scale = assay_f64(c->in[1]),
+               .bias = assay_f64(c->in[2])};
+  p.run = x->size == 0 ? 0 : x->size / (p.n * p.channels);
+  const double* e[2] = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)};
+  double* limits[2];
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (limits[0]) bound_groups(c->rounding, &p, e, limits);
+  return NULL;
+}
+
+static assay_status_t instance_bound(assay_bound_t* c) {
+  const int64_t channels = c->in[0]->dims[1];
+  return channels_bound(c, channels > 0 ? channels : 1, 1);
+}
+
+static assay_status_t group_bound(assay_bound_t* c, bool scale_of_group) {
+  const int64_t groups = assay_attr_i64(c->node, "num_groups", 0);
+  const int64_t per = c->in[0]->dims[1] / groups;
+  return channels_bound(c, groups, scale_of_group && per > 0 ? per : 1);
+}
+
+// com.microsoft's, on planes with channels first. planes: the normalized sum, its error, a scratch
+// plane, two of limits.
+typedef struct ms_bound {
+  group_t p;
+  bool has_skip, last;
+  double* planes[5];
+} ms_bound_t;
+
+// The sum in truth, and u times twice the sum of absolute values: any order of its two additions.
+static assay_status_t ms_bound_sum(const assay_bound_t* c, const ms_bound_t* m) {
+  const group_t* p = &m->p;
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  channels_first(c->in[0], m->last, p->n, p->channels, p->run, m->planes[0]);
+  if (!m->has_skip) return NULL;
+  ASSAY_TRY(add_skip(&reader, m->last, p->n, p->channels, p->run, m->planes[0], m->planes[2]));
+  assay_tensor_t* abs[5] = {0};
+  assay_eval_t widest = reader;
+  widest.in = abs;
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < c->n_in && i < 5; i++)
+    if (c->in[i]) st = assay_tensor_abs(c->in[i], &abs[i]);
+  if (!st) {
+    channels_first(abs[0], m->last, p->n, p->channels, p->run, m->planes[1]);
+    st = add_skip(&widest, m->last, p->n, p->channels, p->run, m->planes[1], m->planes[2]);
+  }
+  for (size_t i = 0; i < 5; i++) assay_tensor_release(abs[i]);
+  const double u = assay_bound_inner(c->rounding).u;
+  for (int64_t i = 0; !st && i < c->in[0]->size; i++) m->planes[1][i] *= 2 * u;
+  return st;
+}
+
+static assay_status_t ms_bound_planes(assay_bound_t* c, ms_bound_t* m) {
+  const group_t* p = &m->p;
+  ASSAY_TRY(ms_bound_sum(c, m));
+  m->p.x = m->planes[0];
+  const double* e[2] = {m->has_skip ? m->planes[1] : NULL, m->has_skip ? m->planes[1] : NULL};
+  bound_groups(c->rounding, p, e, (double* const[2]){m->planes[3], m->planes[4]});
+  for (size_t i = 0; i < (m->has_skip ? 2 : 1); i++) {
+    double *guaranteed, *probable;
+    ASSAY_TRY(assay_bound_output(c, i, &guaranteed, &probable));
+    if (!guaranteed) continue;
+    channels_back(m->planes[i ? 1 : 3], m->last, p->n, p->channels, p->run,
+                  c->out_error[i].guaranteed);
+    channels_back(m->planes[i ? 1 : 4], m->last, p->n, p->channels, p->run,
+                  c->out_error[i].probable);
+  }
+  return NULL;
+}
+
+static assay_status_t ms_bound_either(assay_bound_t* c, bool has_skip) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  const assay_tensor_t* x = c->in[0];
+  if (x->size == 0) return NULL;
+  ms_bound_t m = {.has_skip = has_skip, .last = assay_attr_i64(c->node, "channels_last", 1) != 0};
+  m.p = (group_t){.n = x->dims[0],
+                  .channels = x->dims[m.last ? x->rank - 1 : 1],
+                  .groups = assay_attr_i64(c->node, "groups", 0),
+                  .per = 1,
+                  .silu = assay_attr_i64(c->node, "activation", 0) == 1,
+                  .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
+                  .scale = assay_f64(c->in[1]),
+                  .bias = assay_f64(c->in[2])};
+  m.p.run = x->size / (m.p.n * m.p.channels);
+  assay_status_t st = NULL;
+  for (int i = 0; !st && i < 5; i++)
+    st = assay_new_array((size_t)x->size, sizeof(double), &m.planes[i]);
+  if (!st) st = ms_bound_planes(c, &m);
+  for (int i = 0; i < 5; i++) assay_free(m.planes[i]);
+  return st;
+}
+
+static assay_status_t ms_group_bound(assay_bound_t* c) { return ms_bound_either(c, false); }
+static assay_status_t ms_skip_bound(assay_bound_t* c) { return ms_bound_either(c, true); }
+
+static assay_status_t group18_bound(assay_bound_t* c) { return group_bound(c, true); }
+static assay_status_t group21_bound(assay_bound_t* c) { return group_bound(c, false); }
+
 const assay_op_t assay_ops_norm[] = {
-    {.name = "BatchNormalization", .domain = "", .since = 1, .infer = batch_infer,
-     .eval = batch1_eval, .cost = norm_cost},
-    {.name = "BatchNormalization", .domain = "", .since = 7, .infer = batch_infer,
-     .eval = batch7_eval, .cost = norm_cost},
-    {.name = "BatchNormalization", .domain = "", .since = 14, .infer = batch14_infer,
-     .eval = batch14_eval, .cost = norm_cost},
-    {.name = "InstanceNormalization", .domain = "", .since = 1, .infer = instance_infer,
-     .eval = instance_eval, .cost = norm_cost},
-    {.name = "GroupNormalization", .domain = "", .since = 18, .infer = group18_infer,
-     .eval = group18_eval, .cost = norm_cost},
-    {.name = "GroupNormalization", .domain = "", .since = 21, .infer = group21_infer,
-     .eval = group21_eval, .cost = norm_cost},
-    {.name = "GroupNorm", .domain = "com.microsoft", .since = 1,
+    {.name = "BatchNormalization",
+     .domain = "",
+     .since = 1,
+     .infer = batch_infer,
+     .eval = batch1_eval,
+     .bound = batch1_bound,
+     .cost = norm_cost},
+    {.name = "BatchNormalization",
+     .domain = "",
+     .since = 7,
+     .infer = batch_infer,
+     .eval = batch7_eval,
+     .bound = batch7_bound,
+     .cost = norm_cost},
+    {.name = "BatchNormalization",
+     .domain = "",
+     .since = 14,
+     .infer = batch14_infer,
+     .eval = batch14_eval,
+     .bound = batch14_bound,
+     .cost = norm_cost},
+    {.name = "InstanceNormalization",
+     .domain = "",
+     .since = 1,
+     .infer = instance_infer,
+     .eval = instance_eval,
+     .bound = instance_bound,
+     .cost = norm_cost},
+    {.name = "GroupNormalization",
+     .domain = "",
+     .since = 18,
+     .infer = group18_infer,
+     .eval = group18_eval,
+     .bound = group18_bound,
+     .cost = norm_cost},
+    {.name = "GroupNormalization",
+     .domain = "",
+     .since = 21,
+     .infer = group21_infer,
+     .eval = group21_eval,
+     .bound = group21_bound,
+     .cost = norm_cost},
+    {.name = "GroupNorm",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "X:T, gamma:M, beta:M -> Y:T | activation:i!, channels_last:i=1, epsilon:f=1e-5, "
                "groups:i! | T=float16 float; M=float16 float",
-     .infer = ms_group_infer, .eval = ms_group_eval, .cost = norm_cost},
-    {.name = "SkipGroupNorm", .domain = "com.microsoft", .since = 1,
+     .infer = ms_group_infer,
+     .eval = ms_group_eval,
+     .bound = ms_group_bound,
+     .cost = norm_cost},
+    {.name = "SkipGroupNorm",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "X:T, gamma:M, beta:M, skip:T, bias?:T -> Y:T, S?:T | activation:i!, "
                "channels_last:i=1, epsilon:f=1e-5, groups:i! | T=float16 float; M=float16 float",
-     .infer = ms_skip_infer, .eval = ms_skip_eval, .cost = norm_cost},
+     .infer = ms_skip_infer,
+     .eval = ms_skip_eval,
+     .bound = ms_skip_bound,
+     .cost = norm_cost},
     {0}};

@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/norm.h"
+#include "ops/norm_bound.h"
 
 static void layer_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8 * (double)c->in[0]->size;
@@ -453,32 +454,259 @@ static void embed_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->bytes = 4 * 4 * n;  // rows of the tables, not the tables
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+// What the bounds of all these operators are made from: rows of `x`, whose elements lie within `e`
+// of the engine's own.
+typedef struct layer_bound {
+  assay_bound_t* c;
+  layer_t layer;  // shape, epsilon, scale and bias
+  const double* e[2];
+  double *y[2], *mean[2], *inverse[2];  // limits; NULL where not wanted
+} layer_bound_t;
+
+static void bound_row(const layer_bound_t* b, bool probable, int64_t r) {
+  const layer_t* p = &b->layer;
+  const int64_t at = r * p->size;
+  const double* e = b->e[probable] ? b->e[probable] + at : NULL;
+  const assay_norm_group_t group = {.x = p->x + at, .e = e, .runs = 1, .run = p->size};
+  assay_norm_apply_t a = {
+      .rounding = b->c->rounding, .centered = p->centered, .n = p->size, .x = p->x + at, .e = e};
+  a.stats = assay_norm_bound_stats(b->c->rounding, probable, p->centered, &group, p->epsilon);
+  a.scale = param_row(&p->scale, at, &a.scale_step);
+  if (p->bias.data) a.bias = param_row(&p->bias, at, &a.bias_step);
+  if (b->y[probable]) {
+    a.limits = b->y[probable] + at;
+    assay_norm_bound_apply(&a);
+  }
+  if (b->mean[probable]) b->mean[probable][r] = a.stats.mean_error;
+  if (b->inverse[probable]) {
+    const double error = a.stats.inverse * a.stats.inverse_error;
+    b->inverse[probable][r] = error == error ? error : (double)INFINITY;
+  }
+}
+
+// mean_output 0: there is none.
+static assay_status_t bound_rows(layer_bound_t* b, size_t mean_output, size_t inverse_output) {
+  assay_bound_t* c = b->c;
+  ASSAY_TRY(assay_bound_output(c, 0, &b->y[0], &b->y[1]));
+  if (mean_output > 0) ASSAY_TRY(assay_bound_output(c, mean_output, &b->mean[0], &b->mean[1]));
+  ASSAY_TRY(assay_bound_output(c, inverse_output, &b->inverse[0], &b->inverse[1]));
+#pragma omp parallel for schedule(static) if (b->layer.rows * b->layer.size > 30000)
+  for (int64_t r = 0; r < b->layer.rows; r++) {
+    bound_row(b, false, r);
+    bound_row(b, true, r);
+  }
+  return NULL;
+}
+
+static assay_status_t layer_bound_either(assay_bound_t* c, bool centered, size_t mean_output,
+                                         size_t inverse_output) {
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  const assay_tensor_t* x = c->in[0];
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  int axis;
+  ASSAY_TRY(assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
+  layer_bound_t b = {.c = c,
+                     .layer = {.centered = centered,
+                               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
+                               .x = assay_f64(x),
+                               .size = assay_dims_product(x->dims, axis, x->rank),
+                               .rows = assay_dims_product(x->dims, 0, axis)},
+                     .e = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)}};
+  param_t *scale = &b.layer.scale, *bias = &b.layer.bias;
+  assay_status_t st = param_read(&reader, c->in[1], "scale", x, axis, scale);
+  if (!st && assay_eval_has(&reader, 2)) st = param_read(&reader, c->in[2], "B", x, axis, bias);
+  if (!st) st = bound_rows(&b, mean_output, inverse_output);
+  assay_free(scale->owned);
+  assay_free(bias->owned);
+  return st;
+}
+
+static assay_status_t layer_bound(assay_bound_t* c) { return layer_bound_either(c, true, 1, 2); }
+static assay_status_t rms_bound(assay_bound_t* c) { return layer_bound_either(c, false, 0, 1); }
+
+// The sum that is normalized in truth, and what rounding it may do, in any order of two additions.
+static void bound_sum_rows(const assay_bound_t* c, const param_t* skip, const param_t* bias,
+                           double* sum, double* error) {
+  const assay_tensor_t* x = c->in[0];
+  const int64_t size = x->dims[x->rank - 1];
+  const double u = assay_bound_inner(c->rounding).u;
+  for (int64_t r = 0; r < (size == 0 ? 0 : x->size / size); r++) {
+    int64_t skip_step = 0, bias_step = 0;
+    const double* add = param_row(skip, r * size, &skip_step);
+    const double* more = bias->data ? param_row(bias, r * size, &bias_step) : NULL;
+    for (int64_t j = 0; j < size; j++) {
+      const int64_t i = r * size + j;
+      const double a = assay_f64(x)[i], b = add[j * skip_step], m = more ? more[j * bias_step] : 0;
+      sum[i] = a + b + m;
+      error[i] = u * (more ? 2 * (fabs(a) + fabs(b) + fabs(m)) : fabs(sum[i]));
+    }
+  }
+}
+
+// Limits of the sum as an output.
+static assay_status_t bound_sum_output(assay_bound_t* c, size_t i, const double* error) {
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, i, &g, &p));
+  if (!g) return NULL;
+  memcpy(g, error, (size_t)c->out[i]->size * sizeof *g);
+  memcpy(p, error, (size_t)c->out[i]->size * sizeof *p);
+  return NULL;
+}
+
+static assay_status_t skip_bound_read(layer_bound_t* b, param_t* skip, param_t* bias) {
+  assay_bound_t* c = b->c;
+  const assay_tensor_t* x = c->in[0];
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  const bool centered = b->layer.centered;
+  const size_t bias_input = centered ? 4 : 3;
+  const int axis = x->rank - 1;
+  ASSAY_TRY(param_read(&reader, c->in[1], "skip", x, axis, skip));
+  if (assay_eval_has(&reader, bias_input))
+    ASSAY_TRY(param_read(&reader, c->in[bias_input], "bias", x, axis, bias));
+  ASSAY_TRY(param_read(&reader, c->in[2], "gamma", x, axis, &b->layer.scale));
+  if (centered && assay_eval_has(&reader, 3))
+    ASSAY_TRY(param_read(&reader, c->in[3], "beta", x, axis, &b->layer.bias));
+  return NULL;
+}
+
+static assay_status_t skip_bound_either(assay_bound_t* c, bool centered) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  const assay_tensor_t* x = c->in[0];
+  layer_bound_t b = {.c = c,
+                     .layer = {.centered = centered,
+                               .size = x->dims[x->rank - 1],
+                               .rows = assay_dims_product(x->dims, 0, x->rank - 1),
+                               .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12)}};
+  param_t skip = {0}, bias = {0};
+  double *sum = NULL, *error = NULL;
+  assay_status_t st = skip_bound_read(&b, &skip, &bias);
+  if (!st) st = assay_new_array((size_t)x->size, sizeof *sum, &sum);
+  if (!st) st = assay_new_array((size_t)x->size, sizeof *error, &error);
+  if (!st) {
+    bound_sum_rows(c, &skip, &bias, sum, error);
+    b.layer.x = sum;
+    b.e[0] = b.e[1] = error;
+    st = bound_rows(&b, 1, 2);
+  }
+  if (!st) st = bound_sum_output(c, 3, error);
+  assay_free(sum);
+  assay_free(error);
+  assay_free(skip.owned);
+  assay_free(bias.owned);
+  assay_free(b.layer.scale.owned);
+  assay_free(b.layer.bias.owned);
+  return st;
+}
+
+static assay_status_t skip_bound(assay_bound_t* c) { return skip_bound_either(c, true); }
+static assay_status_t skip_simplified_bound(assay_bound_t* c) {
+  return skip_bound_either(c, false);
+}
+
+// Word, position and segment in any order of two additions: truth of the sum is made again, and
+// again from absolute values.
+static assay_status_t embed_bound_with(assay_bound_t* c, double* sum, double* error) {
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  assay_tensor_t* abs[9] = {0};
+  assay_eval_t widest = reader;
+  widest.in = abs;
+  assay_status_t st = embed_sum(&reader, sum);
+  for (size_t i = 0; !st && i < c->n_in && i < 9; i++)
+    if (c->in[i]) st = assay_tensor_abs(c->in[i], &abs[i]);
+  if (!st) st = embed_sum(&widest, error);
+  for (size_t i = 0; i < 9; i++) assay_tensor_release(abs[i]);
+  if (st) return st;
+  const double u = assay_bound_inner(c->rounding).u;
+  for (int64_t i = 0; i < c->out[0]->size; i++) error[i] *= 2 * u;
+  layer_bound_t b = {
+      .c = c,
+      .layer = {.centered = true,
+                .rows = c->in[IDS]->size,
+                .size = c->in[WORDS]->dims[1],
+                .epsilon = assay_attr_f64(c->node, "epsilon", 1e-12),
+                .x = sum,
+                .scale = {.data = assay_f64(c->in[GAMMA]), .period = c->in[GAMMA]->size},
+                .bias = {.data = assay_f64(c->in[BETA]), .period = c->in[BETA]->size}},
+      .e = {error, error}};
+  ASSAY_TRY(bound_rows(&b, 0, SIZE_MAX));  // it puts out no statistics
+  return c->n_out > 2 ? bound_sum_output(c, 2, error) : NULL;
+}
+
+static assay_status_t embed_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  if (c->out[0]->size == 0) return NULL;
+  double *sum = NULL, *error = NULL;
+  assay_status_t st = assay_new_array((size_t)c->out[0]->size, sizeof *sum, &sum);
+  if (!st) st = assay_new_array((size_t)c->out[0]->size, sizeof *error, &error);
+  if (!st) st = embed_bound_with(c, sum, error);
+  assay_free(sum);
+  assay_free(error);
+  return st;
+}
+
 const assay_op_t assay_ops_norm_layer[] = {
     // Before it was ai.onnx's, ONNX Runtime and PyTorch wrote it there, with the same meaning.
-    {.name = "LayerNormalization", .domain = "", .since = 1,
+    {.name = "LayerNormalization",
+     .domain = "",
+     .since = 1,
      .schema = "X:T, Scale:V, B?:V -> Y:V, Mean?:U, InvStdDev?:U | axis:i=-1, epsilon:f=1e-5, "
                "stash_type:i=1 | T=FLOAT; V=FLOAT; U=float bfloat16 double",
-     .infer = layer_infer, .eval = layer_eval, .cost = layer_cost},
-    {.name = "LayerNormalization", .domain = "", .since = 17, .infer = layer_infer,
-     .eval = layer_eval, .cost = layer_cost},
-    {.name = "RMSNormalization", .domain = "", .since = 23, .infer = layer_infer,
-     .eval = rms_eval, .cost = layer_cost},
-    {.name = "SimplifiedLayerNormalization", .domain = "", .since = 1,
+     .infer = layer_infer,
+     .eval = layer_eval,
+     .bound = layer_bound,
+     .cost = layer_cost},
+    {.name = "LayerNormalization",
+     .domain = "",
+     .since = 17,
+     .infer = layer_infer,
+     .eval = layer_eval,
+     .bound = layer_bound,
+     .cost = layer_cost},
+    {.name = "RMSNormalization",
+     .domain = "",
+     .since = 23,
+     .infer = layer_infer,
+     .eval = rms_eval,
+     .bound = rms_bound,
+     .cost = layer_cost},
+    {.name = "SimplifiedLayerNormalization",
+     .domain = "",
+     .since = 1,
      .schema = "X:T, scale:V -> Y:V, inv_std_var?:U | axis:i=-1, epsilon:f=1e-5, stash_type:i=1 "
                "| T=FLOAT; V=FLOAT; U=FLOAT",
-     .infer = layer_infer, .eval = rms_eval, .cost = layer_cost},
-    {.name = "SkipLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .infer = layer_infer,
+     .eval = rms_eval,
+     .bound = rms_bound,
+     .cost = layer_cost},
+    {.name = "SkipLayerNormalization",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "input:T, skip:T, gamma:T, beta?:T, bias?:T -> output:T, mean?:U, inv_std_var?:U, "
                "input_skip_bias_sum?:T | epsilon:f=1e-12 | T=float float16 bfloat16; U=float",
-     .infer = skip_infer, .eval = skip_eval, .cost = layer_cost},
-    {.name = "SkipSimplifiedLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .infer = skip_infer,
+     .eval = skip_eval,
+     .bound = skip_bound,
+     .cost = layer_cost},
+    {.name = "SkipSimplifiedLayerNormalization",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "input:T, skip:T, gamma:T, bias?:T -> output:T, mean?:U, inv_std_var?:U, "
                "input_skip_bias_sum?:T | epsilon:f=1e-12 | T=float float16 bfloat16; U=float",
-     .infer = skip_infer, .eval = skip_simplified_eval, .cost = layer_cost},
-    {.name = "EmbedLayerNormalization", .domain = "com.microsoft", .since = 1,
+     .infer = skip_infer,
+     .eval = skip_simplified_eval,
+     .bound = skip_simplified_bound,
+     .cost = layer_cost},
+    {.name = "EmbedLayerNormalization",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "input_ids:T1, segment_ids?:T1, word_embedding:T, position_embedding:T, "
                "segment_embedding?:T, gamma:T, beta:T, mask?:T1, position_ids?:T1 -> output:T, "
                "mask_index?:T1, embedding_sum?:T | epsilon:f=1e-12, mask_index_type:i=0 "
                "| T1=int32; T=float float16",
-     .infer = embed_infer, .eval = embed_eval, .cost = embed_cost},
+     .infer = embed_infer,
+     .eval = embed_eval,
+     .bound = embed_bound,
+     .cost = embed_cost},
     {0}};

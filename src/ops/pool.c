@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound_parts.h"
 #include "ops/families.h"
+#include "ops/power_bound.h"
 #include "ops/window.h"
 
 // ---- shapes ----------------------------------------------------------------------------------
@@ -488,25 +490,129 @@ static assay_status_t mask_eval(assay_eval_t* c) {
   return NULL;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+// An average is a sum and a division (or a product with a rounded reciprocal).
+static assay_status_t average_bound_of(assay_bound_t* c, double terms) {
+  const assay_products_t p = {.factors = {0}, .n_factors = 1, .terms = terms, .extra = 2};
+  return assay_bound_products(c, &p);
+}
+
+static assay_status_t window_terms(const assay_bound_t* c, double* out) {
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  assay_window_t w;
+  ASSAY_TRY(assay_window_read(c->node, reader.in[0]->rank - 2, NULL, &w));
+  ASSAY_TRY(assay_window_fit(c->node, &w, reader.in[0]->dims + 2));
+  *out = 1;
+  for (int i = 0; i < w.rank; i++)
+    *out *= (double)(w.axis[i].kernel < w.axis[i].in ? w.axis[i].kernel : w.axis[i].in);
+  return NULL;
+}
+
+static assay_status_t average_bound(assay_bound_t* c) {
+  double terms;
+  ASSAY_TRY(window_terms(c, &terms));
+  return average_bound_of(c, terms);
+}
+
+static double plane_size(const assay_bound_t* c) {
+  return c->out[0]->size ? (double)(c->in[0]->size / c->out[0]->size) : 0;
+}
+
+static assay_status_t global_average_bound(assay_bound_t* c) {
+  return average_bound_of(c, plane_size(c));
+}
+
+static assay_status_t lp_bound_of(assay_bound_t* c, bool is_float, double terms) {
+  assay_power_norm_t norm = {.terms = terms};
+  ASSAY_TRY(read_norm(c->node, is_float, &norm.p));
+  return assay_bound_power_norm(c, &norm);
+}
+
+static assay_status_t lp1_bound(assay_bound_t* c) {
+  double terms;
+  ASSAY_TRY(window_terms(c, &terms));
+  return lp_bound_of(c, true, terms);
+}
+
+static assay_status_t lp_bound(assay_bound_t* c) {
+  double terms;
+  ASSAY_TRY(window_terms(c, &terms));
+  return lp_bound_of(c, false, terms);
+}
+
+static assay_status_t global_lp1_bound(assay_bound_t* c) {
+  return lp_bound_of(c, true, plane_size(c));
+}
+static assay_status_t global_lp_bound(assay_bound_t* c) {
+  return lp_bound_of(c, false, plane_size(c));
+}
+
 const assay_op_t assay_ops_pool[] = {
-    {.name = "AveragePool", .domain = "", .since = 1, .infer = pool_infer, .eval = average_eval,
+    {.name = "AveragePool",
+     .domain = "",
+     .since = 1,
+     .infer = pool_infer,
+     .eval = average_eval,
+     .bound = average_bound,
      .cost = pool_cost},
-    {.name = "MaxPool", .domain = "", .since = 1, .flags = ASSAY_OP_MOVES, .discrete = 1u << 1,
-     .infer = pool_infer, .eval = max_eval, .cost = pool_cost},
-    {.name = "LpPool", .domain = "", .since = 1, .infer = pool_infer, .eval = lp1_eval,
+    {.name = "MaxPool",
+     .domain = "",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .discrete = 1u << 1,
+     .infer = pool_infer,
+     .eval = max_eval,
      .cost = pool_cost},
-    {.name = "LpPool", .domain = "", .since = 2, .infer = pool_infer, .eval = lp_eval,
+    {.name = "LpPool",
+     .domain = "",
+     .since = 1,
+     .infer = pool_infer,
+     .eval = lp1_eval,
+     .bound = lp1_bound,
      .cost = pool_cost},
-    {.name = "GlobalAveragePool", .domain = "", .since = 1, .infer = global_infer,
-     .eval = global_average_eval, .cost = global_cost},
-    {.name = "GlobalMaxPool", .domain = "", .since = 1, .flags = ASSAY_OP_MOVES,
-     .infer = global_infer, .eval = global_max_eval, .cost = global_cost},
-    {.name = "GlobalLpPool", .domain = "", .since = 1, .infer = global_infer,
-     .eval = global_lp1_eval, .cost = global_cost},
-    {.name = "GlobalLpPool", .domain = "", .since = 2, .infer = global_infer,
-     .eval = global_lp_eval, .cost = global_cost},
-    {.name = "MaxpoolWithMask", .domain = "com.microsoft", .since = 1, .flags = ASSAY_OP_MOVES,
+    {.name = "LpPool",
+     .domain = "",
+     .since = 2,
+     .infer = pool_infer,
+     .eval = lp_eval,
+     .bound = lp_bound,
+     .cost = pool_cost},
+    {.name = "GlobalAveragePool",
+     .domain = "",
+     .since = 1,
+     .infer = global_infer,
+     .eval = global_average_eval,
+     .bound = global_average_bound,
+     .cost = global_cost},
+    {.name = "GlobalMaxPool",
+     .domain = "",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .infer = global_infer,
+     .eval = global_max_eval,
+     .cost = global_cost},
+    {.name = "GlobalLpPool",
+     .domain = "",
+     .since = 1,
+     .infer = global_infer,
+     .eval = global_lp1_eval,
+     .bound = global_lp1_bound,
+     .cost = global_cost},
+    {.name = "GlobalLpPool",
+     .domain = "",
+     .since = 2,
+     .infer = global_infer,
+     .eval = global_lp_eval,
+     .bound = global_lp_bound,
+     .cost = global_cost},
+    {.name = "MaxpoolWithMask",
+     .domain = "com.microsoft",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
      .schema = "X:T, M:tm -> Y:T | auto_pad:s=NOTSET, kernel_shape:is, pads:is, storage_order:i=0, "
                "strides:is | T=float; tm=int32",
-     .infer = pool_infer, .eval = mask_eval, .cost = pool_cost},
+     .infer = pool_infer,
+     .eval = mask_eval,
+     .cost = pool_cost},
     {0}};

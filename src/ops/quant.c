@@ -140,10 +140,9 @@ assay_status_t assay_scales_check(const assay_infer_t* c, size_t x, size_t scale
 // --------------------------------------------------------------------------------------
 
 typedef struct scaled {
-  const assay_quantizer_t* q;  // NULL: dequantize
+  const assay_quantizer_t* q;
   const assay_tensor_t *x, *scale, *zero;
   assay_tensor_t* y;
-  int64_t x_first, s_first;  // where this part of the tensors starts
 } scaled_t;
 
 // One scale for the stretch, and a quotient in fp64 or fp32: what real networks have.
@@ -158,19 +157,18 @@ static void quantize_row(const assay_quantizer_t* q, const double* x, double sca
   }
 }
 
-// Operand 0 is the place in x and y, 1 that in scale and zero point.
-static void quantize_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
+static void quantize_span(const void* user, int64_t n, int64_t x, int64_t x_step, int64_t s,
+                          int64_t s_step) {
   const scaled_t* p = user;
   const assay_quantizer_t* q = p->q;
-  int64_t x = p->x_first + at[0], s = p->s_first + at[1];
   bool to_float = p->y->store == ASSAY_STORE_F64;
-  if (!to_float && p->x->store == ASSAY_STORE_F64 && step[0] == 1 && step[1] == 0 &&
+  if (!to_float && p->x->store == ASSAY_STORE_F64 && x_step == 1 && s_step == 0 &&
       (q->quotient == ASSAY_FORMAT_FP64 || q->quotient == ASSAY_FORMAT_FP32)) {
     quantize_row(q, assay_f64(p->x) + x, assay_elem_f64(p->scale, s),
                  p->zero ? assay_elem_f64(p->zero, s) : 0, assay_i64(p->y) + x, n);
     return;
   }
-  for (int64_t i = 0; i < n; i++, x += step[0], s += step[1]) {
+  for (int64_t i = 0; i < n; i++, x += x_step, s += s_step) {
     double zero = p->zero ? assay_elem_f64(p->zero, s) : 0;
     double v = assay_quantize(q, assay_elem_f64(p->x, x), assay_elem_f64(p->scale, s), zero);
     if (to_float)
@@ -180,26 +178,39 @@ static void quantize_span(const void* user, int64_t n, const int64_t* at, const 
   }
 }
 
-static void dequantize_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
+static void dequantize_span(const void* user, int64_t n, int64_t x, int64_t x_step, int64_t s,
+                            int64_t s_step) {
   const scaled_t* p = user;
-  int64_t x = p->x_first + at[0], s = p->s_first + at[1];
   double* y = assay_f64(p->y);
-  if (p->x->store == ASSAY_STORE_I64 && p->x->type != ASSAY_TYPE_UINT64 && step[0] == 1 &&
-      step[1] == 0) {
+  if (p->x->store == ASSAY_STORE_I64 && p->x->type != ASSAY_TYPE_UINT64 && x_step == 1 &&
+      s_step == 0) {
     double zero = p->zero ? assay_elem_f64(p->zero, s) : 0, scale = assay_elem_f64(p->scale, s);
     const int64_t* from = assay_i64(p->x) + x;
     for (int64_t i = 0; i < n; i++) y[x + i] = ((double)from[i] - zero) * scale;
     return;
   }
-  for (int64_t i = 0; i < n; i++, x += step[0], s += step[1]) {
+  for (int64_t i = 0; i < n; i++, x += x_step, s += s_step) {
     double zero = p->zero ? assay_elem_f64(p->zero, s) : 0;
     y[x] = (assay_elem_f64(p->x, x) - zero) * assay_elem_f64(p->scale, s);
   }
 }
 
+// A part of the tensors, which starts at these places of x and of the scales.
+typedef struct part {
+  assay_scales_fn* f;
+  const void* user;
+  int64_t x_first, s_first;
+} part_t;
+
+// Operand 0 is the place in x, 1 that in the scales.
+static void part_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
+  const part_t* p = user;
+  p->f(p->user, n, p->x_first + at[0], step[0], p->s_first + at[1], step[1]);
+}
+
 // Runs over a part of x: [outer, count, width, inner], where `count` groups of `width` indices of
 // the axis share a scale.
-static void run_part(scaled_t* p, int64_t outer, int64_t count, int64_t width, int64_t inner,
+static void run_part(const part_t* p, int64_t outer, int64_t count, int64_t width, int64_t inner,
                      int64_t x_stride, int64_t s_stride, bool blocks) {
   assay_nest_t nest;
   int64_t dims[4] = {outer, count, width, inner};
@@ -208,40 +219,43 @@ static void run_part(scaled_t* p, int64_t outer, int64_t count, int64_t width, i
   assay_nest_init(&nest, 4, dims);
   assay_nest_add(&nest, xs);
   assay_nest_add(&nest, ss);
-  assay_nest_run(&nest, 4, p->q ? quantize_span : dequantize_span, p);
+  assay_nest_run(&nest, 4, part_span, p);
 }
 
-static void run_scaled(scaled_t* p, const assay_scales_t* where) {
-  const assay_tensor_t* x = p->x;
+void assay_scales_run(const assay_scales_t* where, const assay_tensor_t* x, assay_scales_fn* f,
+                      const void* user) {
+  part_t p = {.f = f, .user = user};
   if (where->axis < 0) {
-    run_part(p, 1, 1, x->size, 1, 0, 0, false);
+    run_part(&p, 1, 1, x->size, 1, 0, 0, false);
     return;
   }
   int64_t outer = assay_dims_product(x->dims, 0, where->axis), d = x->dims[where->axis];
   int64_t inner = assay_dims_product(x->dims, where->axis + 1, x->rank);
   if (!where->block_size) {
-    run_part(p, outer, d, 1, inner, d * inner, 0, false);
+    run_part(&p, outer, d, 1, inner, d * inner, 0, false);
     return;
   }
   // Full blocks, then the rest of the axis, which has a scale of its own.
   int64_t block = where->block_size, full = d / block, rest = d % block;
   int64_t s_stride = (full + (rest != 0)) * inner;
-  run_part(p, outer, full, block, inner, d * inner, s_stride, true);
-  p->x_first = full * block * inner;
-  p->s_first = full * inner;
-  if (rest) run_part(p, outer, 1, rest, inner, d * inner, s_stride, true);
+  run_part(&p, outer, full, block, inner, d * inner, s_stride, true);
+  p.x_first = full * block * inner;
+  p.s_first = full * inner;
+  if (rest) run_part(&p, outer, 1, rest, inner, d * inner, s_stride, true);
 }
 
 void assay_quantize_tensor(const assay_quantizer_t* q, const assay_scales_t* where,
                            const assay_tensor_t* x, const assay_tensor_t* scale,
                            const assay_tensor_t* zero, assay_tensor_t* y) {
-  run_scaled(&(scaled_t){.q = q, .x = x, .scale = scale, .zero = zero, .y = y}, where);
+  const scaled_t p = {.q = q, .x = x, .scale = scale, .zero = zero, .y = y};
+  assay_scales_run(where, x, quantize_span, &p);
 }
 
 void assay_dequantize_tensor(const assay_scales_t* where, const assay_tensor_t* x,
                              const assay_tensor_t* scale, const assay_tensor_t* zero,
                              assay_tensor_t* y) {
-  run_scaled(&(scaled_t){.x = x, .scale = scale, .zero = zero, .y = y}, where);
+  const scaled_t p = {.x = x, .scale = scale, .zero = zero, .y = y};
+  assay_scales_run(where, x, dequantize_span, &p);
 }
 
 // ---- operands with one scale

@@ -52,6 +52,13 @@ void assay_dequantize_tensor(const assay_scales_t* where, const assay_tensor_t* 
                              const assay_tensor_t* scale, const assay_tensor_t* zero_or_null,
                              assay_tensor_t* y);
 
+// Calls f for stretches of x: n elements from number x on, by x_step, with their scales from number
+// s on, by s_step. In several threads where there is enough work.
+typedef void assay_scales_fn(const void* user, int64_t n, int64_t x, int64_t x_step, int64_t s,
+                             int64_t s_step);
+void assay_scales_run(const assay_scales_t* where, const assay_tensor_t* x, assay_scales_fn* f,
+                      const void* user);
+
 // Cast's float8e8m0: as assay_format_round_e8m0, but ties go up, a sign is dropped (ONNX leaves
 // negative values open), and with `saturate` zero and what is smaller become the smallest power,
 // infinity and what is larger the largest (without: NaN). Source: ONNX Cast-24, round_mode and its

@@ -6,7 +6,7 @@
 
 #include "ops/families.h"
 #include "ops/pointwise.h"
-#include "ops/quant.h"
+#include "ops/quant_bound.h"
 
 // ---- QuantizeLinear
 // -----------------------------------------------------------------------------------
@@ -39,13 +39,17 @@ static assay_status_t quantized_type(const assay_node_t* node, assay_type_t zero
 
 // What the division is rounded to. Source: ONNX QuantizeLinear-23, precision; integers divide
 // exactly, and a float8e8m0 scale is a power of two.
-static assay_format_t quotient_format(const assay_eval_t* c) {
-  if (c->mode == ASSAY_MODE_TRUTH) return ASSAY_FORMAT_FP64;
-  int64_t precision = assay_attr_i64(c->node, "precision", 0);
+static assay_format_t asked_quotient(const assay_node_t* node, assay_type_t scale) {
+  int64_t precision = assay_attr_i64(node, "precision", 0);
   assay_type_t type =
-      precision > 0 && precision < ASSAY_TYPE_COUNT ? (assay_type_t)precision : c->in[1]->type;
+      precision > 0 && precision < ASSAY_TYPE_COUNT ? (assay_type_t)precision : scale;
   bool rounds = assay_type_is_float(type) && type != ASSAY_TYPE_FLOAT8E8M0;
   return rounds ? assay_type_format(type) : ASSAY_FORMAT_FP64;
+}
+
+static assay_format_t quotient_format(const assay_eval_t* c) {
+  if (c->mode == ASSAY_MODE_TRUTH) return ASSAY_FORMAT_FP64;
+  return asked_quotient(c->node, c->in[1]->type);
 }
 
 static assay_status_t want_numbers(const assay_eval_t* c) {
@@ -210,6 +214,125 @@ static void quantize_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops *= 2;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+typedef struct bound_job {
+  const assay_rounding_t* rounding;
+  const assay_steps_t* steps;
+  const assay_tensor_t *x, *scale, *zero, *y;
+  const double* x_error[2];
+  double* limits[2];
+  double relative, tiny;  // of a dequantized number
+} bound_job_t;
+
+static void quantize_limits(const void* user, int64_t n, int64_t x, int64_t x_step, int64_t s,
+                            int64_t s_step) {
+  const bound_job_t* j = user;
+  for (int64_t i = 0; i < n; i++, x += x_step, s += s_step) {
+    const assay_near_t scale = {assay_elem_f64(j->scale, s), 0};
+    const assay_near_t zero = {j->zero ? assay_elem_f64(j->zero, s) : 0, 0};
+    for (int k = 0; k < 2; k++) {
+      const assay_near_t from = {assay_elem_f64(j->x, x), j->x_error[k] ? j->x_error[k][x] : 0};
+      j->limits[k][x] = assay_steps_limit(j->steps, from, scale, zero, assay_elem_f64(j->y, x));
+    }
+  }
+}
+
+// Makes limits for output 0 and calls f for its elements with their scales.
+static assay_status_t bound_scaled(assay_bound_t* c, const assay_steps_t* steps,
+                                   assay_scales_fn* f) {
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  const assay_tensor_t* zero = assay_eval_has(&reader, 2) ? c->in[2] : NULL;
+  assay_scales_t where;
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  ASSAY_TRY(assay_scales_find(&reader, c->in[0], c->in[1], zero, assay_attr_i64(c->node, "axis", 1),
+                              assay_attr_i64(c->node, "block_size", 0), &where));
+  bound_job_t job = {.rounding = c->rounding,
+                     .steps = steps,
+                     .x = c->in[0],
+                     .scale = c->in[1],
+                     .zero = zero,
+                     .y = c->out[0],
+                     .x_error = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)},
+                     .tiny = assay_bound_tiny(c->rounding, c->rounding->compute)};
+  // 32 bits are rounded to floats first.
+  const bool wide = assay_type_bits(c->in[0]->type) > 16;
+  job.relative = assay_bound_ops(c->rounding, wide ? 2 : 1).guaranteed;
+  ASSAY_TRY(assay_bound_output(c, 0, &job.limits[0], &job.limits[1]));
+  assay_scales_run(&where, c->in[0], f, &job);
+  return NULL;
+}
+
+// What came in moves along where nothing is quantized.
+static assay_status_t bound_passed(assay_bound_t* c) {
+  if (!assay_bound_is_limited(c, 0)) return NULL;
+  c->out_error[0].guaranteed = assay_tensor_retain(c->in_error[0].guaranteed);
+  c->out_error[0].probable = assay_tensor_retain(c->in_error[0].probable);
+  return NULL;
+}
+
+static assay_status_t quantize_bound(assay_bound_t* c) {
+  if (!assay_bound_is_quantized(c, 0)) return bound_passed(c);
+  const bool saturate = assay_attr_i64(c->node, "saturate", 1) != 0;
+  const assay_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, saturate,
+                                             asked_quotient(c->node, c->in[1]->type));
+  return bound_scaled(c, &steps, quantize_limits);
+}
+
+// (x - zero) * scale, or x * scale - zero * scale where the order is not documented. What came in
+// counts in steps.
+static void dequantize_limits(const void* user, int64_t n, int64_t x, int64_t x_step, int64_t s,
+                              int64_t s_step) {
+  const bound_job_t* j = user;
+  for (int64_t i = 0; i < n; i++, x += x_step, s += s_step) {
+    const double scale = fabs(assay_elem_f64(j->scale, s));
+    const double zero = j->zero ? fabs(assay_elem_f64(j->zero, s)) * scale : 0;
+    double size = fabs(assay_f64(j->y)[x]);
+    if (!j->rounding->documented) size += 2 * (zero + size);
+    for (int k = 0; k < 2; k++) {
+      const double in = j->x_error[k] ? j->x_error[k][x] * scale : 0;
+      j->limits[k][x] = in + j->relative * (size + in) + j->tiny;
+    }
+  }
+}
+
+static assay_status_t dequantize_bound(assay_bound_t* c) {
+  const assay_type_t type = c->in[0]->type;
+  if (assay_type_is_float(type) && assay_type_bits(type) >= 16) return bound_passed(c);
+  return bound_scaled(c, NULL, dequantize_limits);
+}
+
+// Scale: a difference, a division (or a product). Zero point and elements: divided by that scale.
+static assay_status_t dynamic_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  if (!assay_bound_is_quantized(c, 0) || c->n_out < 3) return NULL;
+  const assay_tensor_t* x = c->in[0];
+  double min = 0, max = 0;
+  for (int64_t i = 0; i < x->size; i++) {
+    min = assay_f64(x)[i] < min ? assay_f64(x)[i] : min;
+    max = assay_f64(x)[i] > max ? assay_f64(x)[i] : max;
+  }
+  const assay_steps_t steps =
+      assay_steps_of(c->rounding, ASSAY_TYPE_UINT8, true, ASSAY_FORMAT_FP32);
+  const double size = max == min ? 1 : (max - min) / 255;
+  const double tiny = assay_bound_tiny(c->rounding, c->rounding->compute);
+  const assay_near_t scale = {size, max == min ? 0 : 4 * steps.u * size + tiny};
+  const double zero = nearbyint(fmin(fmax(-min / size, 0), 255));
+  const assay_near_t zero_point = {
+      zero, assay_steps_limit(&steps, (assay_near_t){-min, 0}, scale, (assay_near_t){0, 0}, zero)};
+  double* limits[3][2];
+  for (size_t i = 0; i < 3; i++) {
+    ASSAY_TRY(assay_bound_output(c, i, &limits[i][0], &limits[i][1]));
+    for (int k = 0; k < 2 && i > 0 && limits[i][k]; k++)
+      *limits[i][k] = i == 1 ? scale.error : zero_point.error;
+  }
+  for (int64_t i = 0; i < x->size; i++)
+    limits[0][0][i] = limits[0][1][i] =
+        assay_steps_limit(&steps, (assay_near_t){assay_f64(x)[i], 0}, scale, zero_point,
+                          (double)assay_i64(c->out[0])[i]);
+  return NULL;
+}
+
 enum { QUANTIZES = ASSAY_OP_POINTWISE | ASSAY_OP_QUANTIZES };
 
 // Later versions add types and attributes (axis in 13, saturate in 19, block_size and output_dtype
@@ -222,6 +345,7 @@ const assay_op_t assay_ops_quantize[] = {
      .discrete = 1,
      .infer = quantize_infer,
      .eval = quantize_eval,
+     .bound = quantize_bound,
      .cost = quantize_cost},
     {.domain = "",
      .name = "DequantizeLinear",
@@ -229,6 +353,7 @@ const assay_op_t assay_ops_quantize[] = {
      .flags = QUANTIZES,
      .infer = dequantize_infer,
      .eval = dequantize_eval,
+     .bound = dequantize_bound,
      .cost = quantize_cost},
     {.domain = "",
      .name = "DynamicQuantizeLinear",
@@ -237,6 +362,7 @@ const assay_op_t assay_ops_quantize[] = {
      .discrete = 1 | 4,
      .infer = dynamic_infer,
      .eval = dynamic_eval,
+     .bound = dynamic_bound,
      .cost = quantize_cost},
     {.domain = "com.microsoft",
      .name = "QuantizeLinear",
@@ -247,6 +373,7 @@ const assay_op_t assay_ops_quantize[] = {
                "T1=float16 float; T2=int8 uint8 int16 uint16 int4 uint4",
      .infer = quantize_infer,
      .eval = quantize_eval,
+     .bound = quantize_bound,
      .cost = quantize_cost},
     {.domain = "com.microsoft",
      .name = "DequantizeLinear",
@@ -256,6 +383,7 @@ const assay_op_t assay_ops_quantize[] = {
                "T1=int8 uint8 int16 uint16 int32 int4 uint4; T2=float16 float",
      .infer = dequantize_infer,
      .eval = dequantize_eval,
+     .bound = dequantize_bound,
      .cost = quantize_cost},
     {0},
 };

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_parts.h"
 #include "ops/families.h"
+#include "ops/power_bound.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -584,16 +586,137 @@ static assay_status_t arg_eval(assay_eval_t* c, bool smallest) {
 static assay_status_t arg_max_eval(assay_eval_t* c) { return arg_eval(c, false); }
 static assay_status_t arg_min_eval(assay_eval_t* c) { return arg_eval(c, true); }
 
-#define ROWS(op, version, function)                                        \
-  {.domain = "",                                                           \
-   .name = op,                                                             \
-   .since = 1,                                                             \
-   .infer = function##_infer_1,                                            \
-   .eval = function##_eval_1,                                              \
-   .cost = reduce_cost},                                                   \
-  {                                                                        \
-    .domain = "", .name = op, .since = version, .infer = function##_infer, \
-    .eval = function##_eval, .cost = reduce_cost                           \
+// ---- bounds -----------------------------------------------------------------------------------
+// Floats only: reductions of integers are exact.
+
+static double bound_terms(const assay_bound_t* c) {
+  return c->out[0]->size ? (double)c->in[0]->size / (double)c->out[0]->size : 0;
+}
+
+static assay_status_t bound_of_sum(assay_bound_t* c, double extra) {
+  const assay_products_t p = {
+      .factors = {0}, .n_factors = 1, .terms = bound_terms(c), .extra = extra};
+  return assay_bound_is_float(c, 0) ? assay_bound_products(c, &p) : NULL;
+}
+
+static assay_status_t sum_bound(assay_bound_t* c) { return bound_of_sum(c, 0); }
+static assay_status_t mean_bound(assay_bound_t* c) { return bound_of_sum(c, 2); }
+static assay_status_t max_bound(assay_bound_t* c) {
+  return assay_bound_is_float(c, 0) ? assay_bound_exact(c) : NULL;
+}
+static assay_status_t min_bound(assay_bound_t* c) { return max_bound(c); }
+
+static assay_status_t l1_bound(assay_bound_t* c) {
+  const assay_power_norm_t norm = {.p = 1, .terms = bound_terms(c)};
+  return assay_bound_power_norm(c, &norm);
+}
+
+static assay_status_t l2_bound(assay_bound_t* c) {
+  const assay_power_norm_t norm = {.p = 2, .terms = bound_terms(c)};
+  return assay_bound_power_norm(c, &norm);
+}
+
+static assay_status_t sum_square_bound(assay_bound_t* c) {
+  const assay_power_norm_t norm = {.p = 2, .terms = bound_terms(c), .no_root = true};
+  return assay_bound_power_norm(c, &norm);
+}
+
+typedef struct fold_bound {
+  const assay_rounding_t* r;
+  assay_inner_t inner;
+  double terms;
+} fold_bound_t;
+
+// Limits on top of what came in, from a magnitude that the operator itself makes of other inputs.
+static assay_status_t bound_fold(assay_bound_t* c, assay_instead_t instead,
+                                 assay_bound_local_fn* local) {
+  const fold_bound_t f = {c->rounding, assay_bound_inner(c->rounding), bound_terms(c)};
+  assay_tensor_t* magnitude[2] = {0};
+  assay_status_t st = NULL;
+  for (int probable = 0; !st && probable < 2; probable++)
+    st = assay_bound_instead(c, instead, probable, &magnitude[probable]);
+  if (!st) st = assay_bound_add_local(c, local, &f, magnitude);
+  assay_tensor_release(magnitude[0]);
+  assay_tensor_release(magnitude[1]);
+  return st;
+}
+
+// Products in any order: n - 1 roundings. magnitude: the product of the factors above 1 alone.
+// Where that passes the range the order decides whether a partial product overflows; what a partial
+// product loses below the range is multiplied by so much at most.
+static double local_product(const void* user, double y, double in, double magnitude,
+                            bool probable) {
+  const fold_bound_t* f = user;
+  const double u = f->inner.u, n = fmax(f->terms - 1, 0);
+  const double all = expm1(n * log1p(u));
+  const double relative = probable ? fmin(all, expm1(6 * sqrt(n) * u + n * u * u)) : all;
+  if (!(magnitude * (1 + all) < f->inner.max)) return (double)INFINITY;
+  return relative * (fabs(y) + in) + n * f->inner.tiny * magnitude * (1 + all);
+}
+
+static assay_status_t prod_bound(assay_bound_t* c) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_outward(c));
+  return bound_fold(c, ASSAY_INSTEAD_RAISED, local_product);
+}
+
+// log(S), where S is off by a multiple of sum |x|. magnitude: log of that.
+static double local_log_sum(const void* user, double y, double in, double magnitude,
+                            bool probable) {
+  const fold_bound_t* f = user;
+  const double sum = assay_factor_of(assay_bound_sum(f->r, f->terms), probable);
+  const double off = sum * exp(magnitude - (y - in)) + f->terms * f->inner.tiny * exp(in - y);
+  if (!(off < 1)) return (double)INFINITY;
+  const double e = -log1p(-off);
+  return e + f->inner.function * (fabs(y) + in + e) + f->inner.tiny;
+}
+
+static assay_status_t log_sum_bound(assay_bound_t* c) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_exact(c));  // what came in: the logarithm grows with every term
+  return bound_fold(c, ASSAY_INSTEAD_WIDEST, local_log_sum);
+}
+
+// y = max + log(sum of exp(x - max)), or without the maximum where that is not documented. The
+// differences' own rounding counts with the weights of softmax, where their mean is at most log n
+// (the entropy of n weights, less log of the sum); so is log of the sum.
+// Source: P. Blanchard, D. J. Higham and N. J. Higham, Accurately computing the log-sum-exp and
+// softmax functions, IMA J. Numer. Anal. 41 (2021).
+static double local_log_sum_exp(const void* user, double y, double in, double magnitude,
+                                bool probable) {
+  const fold_bound_t* f = user;
+  (void)magnitude;
+  const double u = f->inner.u, function = f->inner.function, size = fabs(y) + in;
+  const double most = log(fmax(f->terms, 1)) + 2 * in;
+  double off = assay_factor_of(assay_bound_sum(f->r, f->terms), probable);
+  off = (1 + off) * (1 + function) - 1 + f->terms * f->inner.tiny;
+  // Weighted with e^(u d) for what is beyond first order: d is small wherever weights are not.
+  off += (f->r->documented ? 2 : 4) * u * most;
+  if (f->r->by_definition && !f->r->documented) off += 3 * u * (size + 2 * most);
+  if (!(off < 1)) return (double)INFINITY;
+  double e = -log1p(-off) + (function + u) * most;
+  if (!f->r->documented) e += (function + 2 * u) * (size + most);
+  return e + u * (size + e) + f->inner.tiny;
+}
+
+static assay_status_t log_sum_exp_bound(assay_bound_t* c) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_exact(c));
+  const fold_bound_t f = {c->rounding, assay_bound_inner(c->rounding), bound_terms(c)};
+  return assay_bound_add_local(c, local_log_sum_exp, &f, NULL);
+}
+
+#define ROWS(op, version, function)                                         \
+  {.domain = "",                                                            \
+   .name = op,                                                              \
+   .since = 1,                                                              \
+   .infer = function##_infer_1,                                             \
+   .eval = function##_eval_1,                                               \
+   .bound = function##_bound,                                               \
+   .cost = reduce_cost},                                                    \
+  {                                                                         \
+    .domain = "", .name = op, .since = version, .infer = function##_infer,  \
+    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost \
   }
 
 const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),

@@ -3,7 +3,10 @@
 
 #include <math.h>
 
+#include "base/alloc.h"
+#include "ops/bound_parts.h"
 #include "ops/families.h"
+#include "ops/softmax_bound.h"
 
 // ---- one row ----------------------------------------------------------------------------------
 
@@ -150,30 +153,118 @@ static assay_status_t bias_softmax_eval(assay_eval_t* c) {
   return NULL;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+typedef void (*row_bound_t)(const assay_softmax_bound_t* row);
+
+// x: what the rows are made of; its limits: what came in.
+static assay_status_t bound_rows(assay_bound_t* c, row_bound_t f, bool flattened, const double* x,
+                                 const double* const x_error[2]) {
+  const assay_tensor_t* y = c->out[0];
+  double* limits[2];
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (!limits[0] || y->size == 0) return NULL;
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  int axis = 0;
+  ASSAY_TRY(assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", flattened ? 1 : -1),
+                            y->rank, &axis));
+  const int end = flattened ? y->rank : axis + 1;
+  const int64_t n = assay_dims_product(y->dims, axis, end);
+  const int64_t inner = assay_dims_product(y->dims, end, y->rank), rows = y->size / n;
+#pragma omp parallel for schedule(static) if (rows > 1 && y->size > 30000)
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t at = r / inner * n * inner + r % inner;
+    assay_softmax_bound_t row = {
+        .rounding = c->rounding, .n = n, .stride = inner, .x = x + at, .y = assay_f64(y) + at};
+    for (int k = 0; k < 2; k++) {
+      row.x_error[k] = x_error[k] ? x_error[k] + at : NULL;
+      row.limits[k] = limits[k] + at;
+    }
+    f(&row);
+  }
+  return NULL;
+}
+
+static assay_status_t bound_with(assay_bound_t* c, row_bound_t f, bool flattened) {
+  const double* x_error[2] = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)};
+  return bound_rows(c, f, flattened, assay_f64(c->in[0]), x_error);
+}
+
+static assay_status_t softmax_bound_1(assay_bound_t* c) {
+  return bound_with(c, assay_softmax_bound_row, true);
+}
+static assay_status_t softmax_bound(assay_bound_t* c) {
+  return bound_with(c, assay_softmax_bound_row, false);
+}
+static assay_status_t log_softmax_bound_1(assay_bound_t* c) {
+  return bound_with(c, assay_log_softmax_bound_row, true);
+}
+static assay_status_t log_softmax_bound(assay_bound_t* c) {
+  return bound_with(c, assay_log_softmax_bound_row, false);
+}
+
+// Rows of data + bias as truth has them; each such sum is rounded once.
+static assay_status_t bias_bound_with(assay_bound_t* c, double* sum, double* error) {
+  const assay_tensor_t *x = c->in[0], *bias = c->in[1];
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  int axis = 0;
+  ASSAY_TRY(assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", 1), x->rank, &axis));
+  if (x->size == 0)
+    return bound_rows(c, assay_softmax_bound_row, true, sum, (const double* [2]){0});
+  const int64_t rows = assay_dims_product(x->dims, 0, axis), n = x->size / rows;
+  const int64_t bias_rows = bias->size / n;
+  const bool inner = assay_attr_i64(c->node, "is_inner_broadcast", 0) != 0;
+  const double u = assay_bound_inner(c->rounding).u;
+  for (int64_t r = 0; r < rows; r++) {
+    const double* add = assay_f64(bias) + (inner ? r / (rows / bias_rows) : r % bias_rows) * n;
+    for (int64_t i = 0; i < n; i++) {
+      sum[r * n + i] = assay_f64(x)[r * n + i] + add[i];
+      error[r * n + i] = u * fabs(sum[r * n + i]);
+    }
+  }
+  const double* x_error[2] = {error, error};
+  return bound_rows(c, assay_softmax_bound_row, true, sum, x_error);
+}
+
+static assay_status_t bias_softmax_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  double *sum = NULL, *error = NULL;
+  assay_status_t st = assay_new_array((size_t)c->in[0]->size, sizeof *sum, &sum);
+  if (!st) st = assay_new_array((size_t)c->in[0]->size, sizeof *error, &error);
+  if (!st) st = bias_bound_with(c, sum, error);
+  assay_free(sum);
+  assay_free(error);
+  return st;
+}
+
 const assay_op_t assay_ops_softmax[] = {
     {.domain = "",
      .name = "Softmax",
      .since = 1,
      .infer = infer_1,
      .eval = softmax_eval_1,
+     .bound = softmax_bound_1,
      .cost = softmax_cost},
     {.domain = "",
      .name = "Softmax",
      .since = 13,
      .infer = infer_13,
      .eval = softmax_eval,
+     .bound = softmax_bound,
      .cost = softmax_cost},
     {.domain = "",
      .name = "LogSoftmax",
      .since = 1,
      .infer = infer_1,
      .eval = log_softmax_eval_1,
+     .bound = log_softmax_bound_1,
      .cost = softmax_cost},
     {.domain = "",
      .name = "LogSoftmax",
      .since = 13,
      .infer = infer_13,
      .eval = log_softmax_eval,
+     .bound = log_softmax_bound,
      .cost = softmax_cost},
     {.domain = "",
      .name = "Hardmax",
@@ -194,6 +285,7 @@ const assay_op_t assay_ops_softmax[] = {
      .since = 1,
      .infer = infer_1,
      .eval = bias_softmax_eval,
+     .bound = bias_softmax_bound,
      .cost = softmax_cost,
      .schema = "data:T, bias:T -> output:T | axis:i=1, is_inner_broadcast:i! | "
                "T=float16 float double"},

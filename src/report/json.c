@@ -90,12 +90,43 @@ static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
                    assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share", "born", u->born);
 }
 
+// A node that the exporter got wrong.
+static json_t* fault(const assay_fault_t* f) {
+  const assay_repair_t* r = f->has_repair ? &f->repair : NULL;
+  json_t* rivals = json_array();
+  for (size_t i = 0; i < f->n_rivals; i++)
+    rivals = assay_json_push(rivals, assay_json_text(f->rivals[i]->label));
+  json_t* j = json_pack("{s:[o], s:o, s:o, s:s, s:o, s:n, s:b}", "nodes",
+                        assay_json_text(f->node->label), "op", assay_json_text(f->node->op_type),
+                        "value", assay_json_number(r && r->fits ? r->value : (double)NAN), "verdict",
+                        "export", "why", assay_json_text(r ? r->text : "it differs from golden"),
+                        "share", "born", 1);
+  j = assay_json_put(j, "tensor", assay_json_text(f->value->name));
+  j = assay_json_put(j, "cause", r ? json_string(r->cause) : json_null());
+  j = assay_json_put(j, "restored", json_boolean(f->restored));
+  j = assay_json_put(j, "difference_rms", assay_json_number(f->difference.rms));
+  j = assay_json_put(j, "explained_rms", assay_json_number(f->explained));
+  return assay_json_put(j, "rivals", rivals);
+}
+
+static json_t* export_fix(const assay_check_t* c, const assay_report_names_t* n) {
+  json_t *nodes = json_array(), *files = json_array();
+  for (size_t i = 0; i < c->export.n; i++)
+    if (c->export.faults[i].restored)
+      nodes = assay_json_push(nodes, assay_json_text(c->export.faults[i].node->label));
+  files = assay_json_push(files, assay_json_text(n->files[0]));
+  return json_pack("{s:s, s:o, s:n, s:n, s:{s:s, s:n}, s:o}", "kind", "export", "nodes", nodes,
+                   "layer_precision", "trtexec", "verified", "verdict",
+                   n->repairs_hold ? "faithful" : "unfaithful", "outputs", "files", files);
+}
+
 static json_t* text(const assay_str_t* s) {
   return s->failed ? NULL : assay_json_text(assay_str_get(s));
 }
 
 static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   const assay_fix_t* f = &c->fix;
+  if (n->repairs) return export_fix(c, n);
   if (!c->has_fix || !f->n_nodes) return json_null();
   assay_str_t precision = {0}, trtexec = {0};
   assay_report_layer_precision(f, &precision);
@@ -143,6 +174,8 @@ static json_t* rewriting(const assay_check_t* c) {
 assay_status_t assay_report_json(const assay_check_t* c, const assay_report_names_t* n,
                                  json_t** out) {
   json_t *culprits = json_array(), *layers = json_array();
+  for (size_t i = 0; i < c->export.n; i++)
+    culprits = assay_json_push(culprits, fault(&c->export.faults[i]));
   for (size_t i = 0; i < c->n_culprits; i++)
     culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)

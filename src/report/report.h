@@ -14,6 +14,8 @@ typedef struct assay_report_names {
   const char* const* files;      // files that the fix was written to
   size_t n_files;
   const char* golden;            // NULL: none given
+  size_t repairs;                // of the export, made in the first file
+  bool repairs_hold;             // the repaired model's truth agrees with golden
 } assay_report_names_t;
 
 // A dozen lines, verdict first.

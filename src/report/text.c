@@ -83,6 +83,37 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
   }
 }
 
+static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* out) {
+  assay_str_printf(out, "  %-6s  %s (%s)   ", word, f->node->label, f->node->op_type);
+  if (f->shape)
+    assay_str_printf(out, "'%s' has another shape than golden", f->value->name);
+  else if (f->difference.mismatched)
+    assay_str_printf(out, "'%s' differs from golden in %s of %s places", f->value->name,
+                     GROUPED(f->difference.mismatched), GROUPED(f->difference.n));
+  else
+    assay_str_printf(out, "'%s' differs from golden by RMS %.3g, where rounding explains %.2g",
+                     f->value->name, f->difference.rms, f->explained);
+  assay_str_append(out, "\n");
+  if (f->has_repair)
+    assay_str_printf(out, "          %s: %s%s\n", f->repair.cause, f->repair.text,
+                     f->restored ? "" : " (brings it closer, not all the way)");
+}
+
+static void export_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
+  enum { SHOWN = 5 };
+  const assay_export_t* e = &c->export;
+  for (size_t i = 0; i < e->n && i < SHOWN; i++)
+    fault_line(&e->faults[i], i ? "also" : "export", out);
+  if (e->n > SHOWN) assay_str_printf(out, "  also    %zu more values differ\n", e->n - SHOWN);
+  if (n->repairs)
+    assay_str_printf(out, "  repair  %s   %zu %s, %s\n", n->files[0], n->repairs,
+                     n->repairs == 1 ? "node changed" : "nodes changed",
+                     n->repairs_hold ? "verified: its truth agrees with golden"
+                                     : "which leaves differences");
+  if (e->cut_short)
+    assay_str_append(out, "  note    the search for causes ran out of time; --search-time gives it more\n");
+}
+
 static const char* layer_name(const assay_layer_account_t* a) {
   return a->layer ? a->layer->name : a->node->label;
 }
@@ -160,7 +191,8 @@ static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
 static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   const assay_fix_t* f = &c->fix;
   if (!c->has_fix || !f->n_nodes) {
-    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix)
+    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
+        !c->options.backend->foreign)
       assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
     return;
   }
@@ -178,15 +210,16 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
     output_line(&f->outputs[i], out);
   }
   assay_str_append(out, "\n");
-  for (size_t i = 0; i < n->n_files; i++)
+  for (size_t i = n->repairs ? 1 : 0; i < n->n_files; i++)
     assay_str_printf(out, "          %s%s\n", n->files[i],
-                     i ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
+                     i + 1 == n->n_files ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
 }
 
 assay_status_t assay_report_text(const assay_check_t* c, const assay_report_names_t* n,
                                  assay_str_t* out) {
   headline(c, n, out);
   golden_lines(c, out);
+  export_lines(c, n, out);
   if (!c->faithful) {
     culprit_lines(c, out);
     assay_str_printf(out, "  blame   %s\n", assay_blame_name(c->blame));

@@ -25,7 +25,7 @@
 #include "ops/infer.h"
 #include "truth/machine.h"
 
-enum { OP_CASE_VALUES = 8 };
+enum { OP_CASE_VALUES = 16 };
 
 typedef struct op_case {
   const char* op;     // "Slice", "com.microsoft.Pad"

@@ -1,0 +1,57 @@
+// Parts of the bounds of operators that do several steps inside: normalizations, softmax, norms,
+// reductions, quantizers.
+#ifndef ASSAY_OPS_BOUND_PARTS_H_
+#define ASSAY_OPS_BOUND_PARTS_H_
+
+#include "ops/bound.h"
+
+// Steps inside an operator may be kept in the accumulator's format where that is narrower than the
+// compute format: whichever rounds more, holds less, or vanishes earlier.
+typedef struct assay_inner {
+  double u;         // of one operation, relative
+  double function;  // of a library function, relative
+  double tiny;      // of one operation, absolute
+  double max;       // the largest number
+} assay_inner_t;
+assay_inner_t assay_bound_inner(const assay_rounding_t* r);
+
+// The guaranteed or the probable one.
+static inline double assay_factor_of(assay_factor_t f, bool probable) {
+  return probable ? f.probable : f.guaranteed;
+}
+// The limits of an input's elements; NULL: it has none.
+const double* assay_bound_in(const assay_bound_t* c, size_t input, bool probable);
+bool assay_bound_is_limited(const assay_bound_t* c, size_t input);
+// Fails if an input other than `allowed` has limits (SIZE_MAX: any).
+assay_status_t assay_bound_want_exact(const assay_bound_t* c, size_t allowed) ASSAY_MUST_USE;
+// Whether output i is made of floats.
+bool assay_bound_is_float(const assay_bound_t* c, size_t output);
+
+// What an eval's readers of shapes and attributes need; nothing can be put out through it.
+assay_eval_t assay_bound_as_eval(const assay_bound_t* c);
+
+// Output 0 with the elements of input 0 replaced.
+typedef enum assay_instead {
+  ASSAY_INSTEAD_WIDEST,  // |x| plus its limits
+  ASSAY_INSTEAD_RAISED,  // the same, at least 1
+} assay_instead_t;
+assay_status_t assay_bound_instead(assay_bound_t* c, assay_instead_t what, bool probable,
+                                   assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Makes sure that output i has limits, zeros if none were there, and gives them.
+assay_status_t assay_bound_begin(assay_bound_t* c, size_t i, double** guaranteed,
+                                 double** probable) ASSAY_MUST_USE;
+
+// What input 0's limits do to output 0, for functions of |x| that grow with each |x[j]| and are
+// convex: nothing moves the result farther than all of them outwards.
+assay_status_t assay_bound_outward(assay_bound_t* c) ASSAY_MUST_USE;
+
+// Limits for output 0, added on top of those that it has (`in`): local() of each element.
+// magnitude: another number of each element (NULL: |y| + in).
+typedef double assay_bound_local_fn(const void* user, double y, double in, double magnitude,
+                                    bool probable);
+assay_status_t assay_bound_add_local(assay_bound_t* c, assay_bound_local_fn* local,
+                                     const void* user,
+                                     assay_tensor_t* const magnitude[2]) ASSAY_MUST_USE;
+
+#endif  // ASSAY_OPS_BOUND_PARTS_H_

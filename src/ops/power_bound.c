@@ -1,0 +1,48 @@
+#include "ops/power_bound.h"
+
+#include <math.h>
+
+// The sum S of positive terms is off by a relative T; its root by (1 + T)^(1/p) - 1. Powers are
+// products (p = 2) or library functions; the exponent 1/p of the root is itself rounded, which
+// costs u |log S| / p. Terms below the range are lost: (S + t)^(1/p) - S^(1/p), which is at most
+// t^(1/p). Where S passes the range, anything may come out (an engine may scale its terms: then it
+// does not).
+double assay_bound_norm_of(const assay_rounding_t* r, const assay_power_norm_t* norm, double size,
+                           bool probable) {
+  const assay_inner_t in = assay_bound_inner(r);
+  const double p = norm->p, sum = norm->no_root ? size : pow(size, p);
+  const bool function = p != 1 && p != 2;
+  double relative = assay_factor_of(assay_bound_sum(r, norm->terms), probable);
+  if (function) relative = (1 + relative) * (1 + in.function) * (1 + 2 * in.u) - 1;
+  // Terms that were scaled by the largest one.
+  if (p == 2 && !r->documented) relative = (1 + relative) * (1 + 4 * in.u) - 1;
+  if (sum * (1 + relative) > in.max) return (double)INFINITY;
+  const double lost = p == 1 ? 0 : norm->terms * in.tiny;
+  if (norm->no_root) return relative * size + lost;
+  if (p == 1) return relative * size + norm->terms * in.tiny;
+  double root = expm1(log1p(relative) / p);
+  root = fmax(root, relative < 1 ? -expm1(log1p(-relative) / p) : 1);
+  root = (1 + root) * (1 + (function ? in.function : in.u)) * (1 + 2 * in.u) - 1;
+  if (function && sum > 0) root += in.u * fabs(log(sum)) / p;
+  return root * size + fmax(0, pow(sum + lost, 1 / p) - size) + in.tiny;
+}
+
+typedef struct norm_job {
+  const assay_rounding_t* r;
+  const assay_power_norm_t* norm;
+} norm_job_t;
+
+static double local(const void* user, double y, double in, double magnitude, bool probable) {
+  const norm_job_t* j = user;
+  (void)magnitude;
+  return assay_bound_norm_of(j->r, j->norm, fabs(y) + in, probable);
+}
+
+assay_status_t assay_bound_power_norm(assay_bound_t* c, const assay_power_norm_t* norm) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  // Below 1 the norm is not convex.
+  ASSAY_TRY(assay_bound_want_exact(c, norm->p < 1 ? SIZE_MAX : 0));
+  ASSAY_TRY(assay_bound_outward(c));
+  const norm_job_t job = {c->rounding, norm};
+  return assay_bound_add_local(c, local, &job, NULL);
+}

@@ -1,0 +1,77 @@
+#include "ops/quant_bound.h"
+
+#include <math.h>
+
+#include "ops/pointwise.h"
+
+assay_steps_t assay_steps_of(const assay_rounding_t* r, assay_type_t type, bool saturate,
+                             assay_format_t quotient) {
+  assay_steps_t s = {.quantizer = assay_quantizer(type, ASSAY_FORMAT_FP64, saturate),
+                     .u = assay_bound_unit(r->compute),
+                     .documented = r->documented};
+  if (quotient != ASSAY_FORMAT_NONE) s.u = fmax(s.u, assay_bound_unit(quotient));
+  return s;
+}
+
+// x, scale and the quotient may each be rounded to the quotient's format, and an engine may
+// multiply by the scale's rounded reciprocal: four roundings at most. It may add the zero point
+// before it rounds to an integer.
+double assay_steps_limit(const assay_steps_t* s, assay_near_t x, assay_near_t scale,
+                         assay_near_t zero, double y) {
+  const double v = x.value / scale.value, size = fabs(scale.value);
+  if (v != v) return x.value == x.value ? (double)INFINITY : 0;
+  if (!(scale.error < size)) return (double)INFINITY;
+  const double scale_part = scale.error / (size - scale.error);
+  const double relative = (1 + 4 * s->u) * (1 + scale_part) - 1 + 0x1p-50;
+  double e = fabs(v) * relative + x.error / size * (1 + relative);
+  if (!s->documented) e += 2 * s->u * (fabs(v) + fabs(zero.value) + e);
+  if (!(e < (double)INFINITY)) return (double)INFINITY;
+  const double high = assay_quantize(&s->quantizer, v + e, 1, zero.value + zero.error);
+  const double low = assay_quantize(&s->quantizer, v - e, 1, zero.value - zero.error);
+  return fmax(fabs(high - y), fabs(low - y));
+}
+
+bool assay_bound_is_quantized(const assay_bound_t* c, size_t output) {
+  const assay_tensor_t* t = output < c->n_out ? c->out[output] : NULL;
+  if (!t || t->kind != ASSAY_KIND_TENSOR) return false;
+  return t->store == ASSAY_STORE_I64 ||
+         (t->store == ASSAY_STORE_F64 && assay_type_bits(t->type) <= 8);
+}
+
+typedef struct steps_job {
+  const assay_steps_t* steps;
+  const double* x;
+  const double* const* x_error;
+  double scale, zero;
+  const assay_tensor_t* y;
+  double* limits[2];
+} steps_job_t;
+
+static void steps_chunk(const void* user, int64_t first, int64_t n) {
+  const steps_job_t* j = user;
+  const assay_near_t scale = {j->scale, 0}, zero = {j->zero, 0};
+  for (int k = 0; k < 2; k++)
+    for (int64_t i = first; i < first + n; i++)
+      j->limits[k][i] = assay_steps_limit(j->steps, (assay_near_t){j->x[i], j->x_error[k][i]},
+                                          scale, zero, assay_elem_f64(j->y, i));
+}
+
+static double number(const assay_bound_t* c, size_t i, double otherwise) {
+  const assay_tensor_t* t = i < c->n_in ? c->in[i] : NULL;
+  return t && t->size > 0 ? assay_elem_f64(t, 0) : otherwise;
+}
+
+assay_status_t assay_steps_output(assay_bound_t* c, size_t scale, size_t zero, const double* x,
+                                  const double* const x_error[2]) {
+  if (!assay_bound_is_quantized(c, 0)) return NULL;
+  const assay_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, true, ASSAY_FORMAT_FP32);
+  steps_job_t job = {.steps = &steps,
+                     .x = x,
+                     .x_error = x_error,
+                     .scale = number(c, scale, 1),
+                     .zero = number(c, zero, 0),
+                     .y = c->out[0]};
+  ASSAY_TRY(assay_bound_output(c, 0, &job.limits[0], &job.limits[1]));
+  assay_chunks_run(c->out[0]->size, 20, steps_chunk, &job);
+  return NULL;
+}
