@@ -40,6 +40,9 @@ def mark_all(onnx, model):
 
 
 def session(ort, args):
+    available = ort.get_available_providers()
+    if args.provider not in available:  # it would run on the CPU instead, with a warning
+        raise common.RunnerError(f"this onnxruntime has no {args.provider}; it has {', '.join(available)}")
     so = ort.SessionOptions()
     level = args.optimizations or ("none" if args.all else "all")
     so.graph_optimization_level = getattr(ort.GraphOptimizationLevel, LEVELS[level])
