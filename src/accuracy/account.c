@@ -6,6 +6,7 @@
 #include "accuracy/foreign.h"
 #include "accuracy/local.h"
 #include "base/alloc.h"
+#include "formats/extremes.h"
 #include "formats/format.h"
 #include "truth/machine.h"
 
@@ -57,15 +58,15 @@ static bool holds_floats(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
 }
 
-static double largest(const assay_tensor_t* t) {
-  double m = 0;
-  if (!holds_floats(t)) return 0;
-  for (int64_t i = 0; i < t->size; i++) {
-    double x = fabs(assay_f64(t)[i]);
-    if (x > m && x <= 0x1.fffffffffffffp1023) m = x;
-  }
-  return m;
+// Of floats, as canonical ones or as packed.
+static assay_extremes_t extremes_of(const assay_tensor_t* t) {
+  bool packed = t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_PACKED &&
+                assay_type_is_float(t->type);
+  if (!packed && !holds_floats(t)) return (assay_extremes_t){0};
+  return assay_extremes(packed ? t->type : ASSAY_TYPE_DOUBLE, t->data, t->size);
 }
+
+static double largest(const assay_tensor_t* t) { return extremes_of(t).largest; }
 
 static bool has_unfinite(const assay_tensor_t* t) {
   if (!holds_floats(t)) return false;
@@ -197,12 +198,30 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
+// What a run costs: for layers of several nodes by their elements only.
+static assay_cost_t cost_of(const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
+                            assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out) {
+  assay_cost_t cost = {0};
+  for (size_t i = 0; i < n_in; i++)
+    if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)in[i]->size;
+  for (size_t i = 0; i < n_out; i++)
+    if (out[i] && out[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)out[i]->size;
+  const bool single = !layer || layer->n_nodes == 1;
+  if (!single || !node->op || !node->op->cost) return cost;
+  const assay_eval_t c = {.node = node, .n_in = n_in, .n_out = n_out,
+                          .in = (assay_tensor_t**)in, .out = (assay_tensor_t**)out};
+  const double bytes = cost.bytes;
+  node->op->cost(&c, &cost);
+  if (cost.bytes <= 0) cost.bytes = bytes;
+  return cost;
+}
+
 // Sums for the report, and the judgement of one run.
 static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
                               assay_tensor_t* const* in, const record_t* r,
                               const assay_local_t* local, const assay_rounding_t* rounding) {
-  acc->runs++;
+  if (!acc->runs++) acc->cost = cost_of(layer, node, n_in, in, r->n_out, r->engine);
   assay_error_sum_t run = ASSAY_ERROR_SUM_INIT;
   for (size_t i = 0; i < r->n_out; i++) {
     const assay_tensor_t *e = r->engine[i], *l = r->local[i];
@@ -248,14 +267,15 @@ static assay_status_t note_first(assay_account_t* a, assay_layer_account_t* acc,
 }
 
 static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                               size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                               assay_tensor_t* const* out) {
+                               uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                               size_t n_out, assay_tensor_t* const* out) {
   assay_account_t* a = user;
   assay_layer_account_t* acc = &a->accounts[node->id];
   assay_rounding_t rounding = {0};
   assay_local_t local = {0};
   record_t* r = NULL;
   ASSAY_TRY(note_first(a, acc, layer, node));
+  assay_locals_set_iteration(a->locals, iteration);
   ASSAY_TRY(record_create(n_out, out, &r));
   a->backend->rounding(a->engine, layer, n_in, in, &rounding);
   assay_status_t st = NULL;
@@ -366,7 +386,13 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
                              assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
+<<<<<<< HEAD
   if (acc->layer && acc->layer->drawn) return replace(truth, e), NULL;
+=======
+  // Truth without quantization has real numbers where the engine has integers: no choice of the engine's.
+  if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store && same_shape(t, e))
+    return NULL;
+>>>>>>> bounds
   bool floats = holds_floats(t) && holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
   if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;
@@ -408,12 +434,19 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   if (!a->queues[last->id].first)
     return NULL;  // a body that the engine did not enter is not judged
   for (size_t i = 0; i < n_in; i++) {
+<<<<<<< HEAD
     if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || !node->inputs[i]) continue;
     if (a->layers->hidden_value[node->inputs[i]->id]) continue;
     assay_tensor_t* wide = NULL;
     ASSAY_TRY(assay_tensor_widen(in[i], &wide));
     a->value_max[node->inputs[i]->id] = largest(wide);
     assay_tensor_release(wide);
+=======
+    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
+    if (node->inputs[i] && a->layers->hidden_value[node->inputs[i]->id]) continue;
+    note_perturbation(a, acc, node->inputs[i]);
+    acc->truth_max_in = fmax(acc->truth_max_in, largest(in[i]));
+>>>>>>> bounds
   }
   if (node != last) return NULL;
   if (layer)

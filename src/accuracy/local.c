@@ -10,9 +10,15 @@ struct assay_locals {
   const assay_layers_t* layers;
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
+<<<<<<< HEAD
   assay_outer_t outer;
   bool coarse;  // of the evaluation in progress
   int variant;  // of the rerun in progress
+=======
+  bool coarse;              // of the evaluation in progress
+  uint64_t iteration;
+  int variant;              // of the rerun in progress
+>>>>>>> bounds
   const assay_layer_t* layer;
 };
 
@@ -57,6 +63,11 @@ void assay_locals_destroy(assay_locals_t* l) {
   assay_machine_destroy(l->truth);
   assay_machine_destroy(l->engine);
   assay_free(l);
+}
+
+void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration) {
+  l->iteration = iteration;
+  assay_machine_set_iteration(l->truth, iteration);
 }
 
 // ---- values within a layer
@@ -437,6 +448,7 @@ assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
                                          .hooks = {.configure = configure_engine, .user = l}};
   if (!l->engine) ASSAY_TRY(assay_machine_create(l->layers->model, &config, &l->engine));
   chain_t c = chain_of(l, layer, &node, NULL);
+  assay_machine_set_iteration(l->engine, l->iteration);
   c.machine = l->engine;
   c.convert = true;
   c.emulate = layer != NULL;

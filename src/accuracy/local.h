@@ -44,6 +44,9 @@ assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantize
 void assay_locals_destroy(assay_locals_t* l);                                // NULL is allowed
 void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer);  // copied
 
+// The iteration of the loops around the nodes that are run next: random operators draw by it.
+void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration);
+
 // `in`: inputs of all nodes of the layer, one behind the other, NULL for hidden ones (as a tap has
 // them). layer NULL: the node by itself. rounding NULL: no limits. Control nodes have none.
 assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,

@@ -37,9 +37,11 @@ typedef struct assay_layers {
 // a node inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of
 // several nodes, `node` is the last one, and `in` holds the inputs of all of them, one behind the
 // other, with NULL for hidden ones. Tensors are borrowed.
+// `iteration` is that of the loops around the node (assay_random_iteration): random operators draw
+// by it.
 typedef struct assay_tap {
   assay_status_t (*layer)(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                          size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                          uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
                           assay_tensor_t* const* out);
   void* user;
 } assay_tap_t;

@@ -17,10 +17,18 @@
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
+<<<<<<< HEAD
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs;
   opt_list_t inputs, shapes, no_pass;
   double min_cosine, search_seconds, exec_timeout;
   int64_t seed;
+=======
+  const char *output_folder, *golden_intermediates, *name_map;
+  opt_list_t inputs, shapes, no_pass, require;
+  double search_seconds;
+  bool shares;
+  int64_t seed, memory_limit;
+>>>>>>> bounds
   bool no_fix, fused;
 } args_t;
 
@@ -28,6 +36,7 @@ typedef struct args {
 typedef struct job {
   assay_model_t* model;
   assay_samples_t inputs, golden;
+  assay_requirements_t require;
   assay_samples_t whole;           // the batch that inputs were cut from, since it does not run
   assay_set_t golden_set;          // outputs and inner values as they were read
   assay_golden_t golden_values;
@@ -50,6 +59,7 @@ static void job_deinit(job_t* j) {
   assay_samples_deinit(&j->inputs);
   assay_samples_deinit(&j->golden);
   assay_samples_deinit(&j->whole);
+  assay_requirements_deinit(&j->require);
   assay_golden_deinit(&j->golden_values);
   assay_export_deinit(&j->repaired);
   assay_set_deinit(&j->golden_set);
@@ -340,9 +350,12 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
 static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
+<<<<<<< HEAD
   if (!(a->min_cosine >= 0 && a->min_cosine <= 1))
     return assay_cli_usage("check", "--min-cosine is between 0 and 1, not %g", a->min_cosine);
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
+=======
+>>>>>>> bounds
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
@@ -351,7 +364,8 @@ static int run_job(args_t* a, job_t* j) {
       .backend = assay_backend_find(a->target ? a->target : "emu"),
       .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
       .no_fix = a->no_fix,
-      .min_cosine = a->min_cosine != 0 ? a->min_cosine : 0.999,
+      .require = &j->require,
+      .shares = a->shares,
       .seed = (uint64_t)a->seed,
       .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
@@ -359,6 +373,9 @@ static int run_job(args_t* a, job_t* j) {
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
   st = parse_precision(a, j->model, &j->options);
+  for (size_t i = 0; !st && i < a->require.n; i++)
+    st = assay_require_parse(&j->require, a->require.items[i]);
+  if (!st) st = assay_require_resolve(&j->require, j->model->graph);
   if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
@@ -388,7 +405,9 @@ static int run_job(args_t* a, job_t* j) {
 }
 
 static int run(void* p) {
+  const args_t* a = p;
   job_t j = {0};
+  if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(p, &j);
   job_deinit(&j);
   return code;
@@ -424,14 +443,17 @@ static const opt_t options[] = {
      "shape of an input, such as image=1x3x224x224", false},
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantization counts as error, not as the model", false},
-    {"--min-cosine", 0, OPT_FLOAT, offsetof(args_t, min_cosine), "X",
-     "each output's cosine with truth must reach it (default: 0.999)", false},
+    {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
+     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99';\n(default: 'cosine >= 0.999')", false},
+    {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
+     "split each output's error over the layers, also where it is\nfaithful", false},
     CLI_FUSED_OPTIONS,
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "where the fix's files go (default: here)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    CLI_MEMORY_OPTION,
     {0}};
 
 const verb_t assay_verb_check = {

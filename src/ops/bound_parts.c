@@ -126,3 +126,15 @@ assay_status_t assay_bound_add_local(assay_bound_t* c, assay_bound_local_fn* loc
   }
   return NULL;
 }
+
+assay_status_t assay_bound_add_instead(assay_bound_t* c, assay_instead_t instead,
+                                       assay_bound_local_fn* local, const void* user) {
+  assay_tensor_t* magnitude[2] = {0};
+  assay_status_t st = NULL;
+  for (int probable = 0; !st && probable < 2; probable++)
+    st = assay_bound_instead(c, instead, probable, &magnitude[probable]);
+  if (!st) st = assay_bound_add_local(c, local, user, magnitude);
+  assay_tensor_release(magnitude[0]);
+  assay_tensor_release(magnitude[1]);
+  return st;
+}

@@ -54,4 +54,9 @@ assay_status_t assay_bound_add_local(assay_bound_t* c, assay_bound_local_fn* loc
                                      const void* user,
                                      assay_tensor_t* const magnitude[2]) ASSAY_MUST_USE;
 
+// The same with the magnitude that the operator itself makes of other elements.
+assay_status_t assay_bound_add_instead(assay_bound_t* c, assay_instead_t instead,
+                                       assay_bound_local_fn* local,
+                                       const void* user) ASSAY_MUST_USE;
+
 #endif  // ASSAY_OPS_BOUND_PARTS_H_

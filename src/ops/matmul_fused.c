@@ -146,9 +146,6 @@ static assay_status_t gemm_product(assay_eval_t* c, assay_type_t type, double fa
                           ASSAY_DIMS_TEXT(z), (long long)p.m, (long long)p.n);
   }
   if (!st) st = assay_eval_output(c, 0, type, 2, p.dims, &y);
-  if (!st && y->store != ASSAY_STORE_F64) {
-    st = ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "integer inputs");
-  }
   if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
   if (!st && z) assay_broadcast_strides(z, 2, p.dims, strides);
   for (int64_t i = 0; !st && i < y->size; i++) {
@@ -254,7 +251,7 @@ const assay_op_t assay_ops_matmul_fused[] = {
      .schema = "A:T, B:T -> Y:T | " MATMUL_ATTRS " | T=float double int64 int32 uint64 uint32"},
     {MS, .name = "FusedGemm", .infer = gemm_infer, .eval = fused_gemm_eval, .cost = gemm_cost,
      .schema = "A:T, B:T, C?:T -> Y:T | " MATMUL_ATTRS ", beta:f=1, activation:s, " ACTIVATION_ATTRS
-               " | T=float16 float double uint32 uint64 int32 int64"},
+               " | T=float16 float double"},
     {MS, .name = "GemmFloat8", .infer = float8_infer, .eval = float8_eval, .cost = gemm_cost,
      .schema = "A:TA, B:TB, C?:TC, scaleA?:TS, scaleB?:TS, scaleY?:TS -> Y:TR | " MATMUL_ATTRS
                ", beta:f=0, activation:s, dtype:i=1 | "
