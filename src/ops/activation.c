@@ -397,7 +397,8 @@ static double bound_attr(const assay_bound_t* c, const char* name, double otherw
     return assay_bound_curve(c, &curve);                 \
   }
 
-CURVE(sigmoid, .definition = 2)
+// (1 + tanh(x / 2)) / 2 is a textbook formula, too: half of what tanh near 1 may be off by.
+CURVE(sigmoid, .definition = 4)
 CURVE(softplus, .definition = 2, .definition_x = 1)
 CURVE(softsign, .ops = 3)
 CURVE(gelu, .definition_x = 4, .extremum = -0.7517916243494656, .slope = 1.1290)

@@ -215,10 +215,10 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
     culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
     layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
-  json_t* j = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
+  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
                         "assay.check/1", "model", assay_json_text(n->model), "precision",
                         assay_json_text(n->precision), "target",
-                        n->target, "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
+                        assay_json_text(n->target), "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
                         assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);

@@ -118,7 +118,7 @@ static const char* layer_name(const assay_layer_account_t* a) {
   return a->layer ? a->layer->name : a->node->label;
 }
 
-static void risk_lines(const assay_check_t* c, assay_str_t* out) {
+static void risk_lines(const assay_check_t* c, const assay_report_names_t* names, assay_str_t* out) {
   const assay_layer_account_t* worst = NULL;
   size_t n = 0;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
@@ -132,7 +132,7 @@ static void risk_lines(const assay_check_t* c, assay_str_t* out) {
                         "          %s keeps them wider, another engine may not\n",
                    n, n == 1 ? "layer hides" : "layers hide", assay_format_name(worst->layer->format),
                    worst->at_risk_max, worst->at_risk_value->name, layer_name(worst),
-                   c->options.backend->name);
+                   names->target);
 }
 
 static void rewriting_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
@@ -217,7 +217,8 @@ static void share_lines(const assay_check_t* c, assay_str_t* out) {
 static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   const assay_fix_t* f = &c->fix;
   if (!c->has_fix || !f->n_nodes) {
-    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix)
+    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
+        !c->options.backend->foreign)
       assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
     return;
   }
@@ -258,7 +259,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
     assay_str_printf(out, "  note    %zu %s past the range of %s, such as '%s'\n",
                      c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
                      n->precision, c->first_constant_out_of_range);
-  risk_lines(c, out);
+  risk_lines(c, n, out);
   rewriting_lines(c, n, out);
   fix_lines(c, n, out);
   return assay_str_status(out);
