@@ -272,6 +272,10 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   for (size_t i = 0; !st && i < n_out; i++)
     r->local[i] = assay_tensor_retain(is_control(node) ? r->engine[i] : local.truth[i]);
   if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
+  acc->planted.here = assay_planted_is_in(a->layers, layer, node);
+  if (!st && acc->planted.here && !is_control(node))
+    st = assay_planted_measure(a->locals, layer, node, n_in, in, &local, rounding.compute, out,
+                               &acc->planted);
   assay_local_deinit(&local);
   if (st) return record_free(r), st;
   push(&a->queues[node->id], r);

@@ -27,6 +27,7 @@ typedef struct assay_layers {
       layer_of_node;  // by node id; -1: in no layer. Nodes of bodies have layers of their own.
   const bool* hidden_value;  // by value id
   uint64_t seed;
+  const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
 } assay_layers_t;
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For

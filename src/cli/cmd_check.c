@@ -16,7 +16,7 @@
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
-  const char *output_folder, *golden_intermediates, *name_map;
+  const char *output_folder, *golden_intermediates, *name_map, *plant;
   opt_list_t inputs, shapes, no_pass;
   double min_cosine, search_seconds;
   int64_t seed;
@@ -313,6 +313,7 @@ static int run_job(args_t* a, job_t* j) {
       .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
       .progress = show_progress};
+  j->options.plan.plant = a->plant;
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
   st = parse_precision(a, j->model, &j->options);
@@ -377,6 +378,8 @@ static const opt_t options[] = {
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "where the fix's files go (default: here)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
+     "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
     {0}};
 

@@ -158,6 +158,9 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   j = assay_json_put(j, "born_nan", json_integer((json_int_t)a->judged.born_nan));
   j = assay_json_put(j, "flipped", json_integer((json_int_t)a->flipped));
   j = assay_json_put(j, "at_risk", at_risk(a));
+  if (a->planted.here)
+    j = assay_json_put(j, "planted", json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,
+                                               "past_limit", (json_int_t)a->planted.past));
   return j;
 }
 
