@@ -483,6 +483,8 @@ static bool run_case(const assay_schema_t* s, const op_hint_t* hint, uint64_t se
   if (!ok && !lenient) report("%s", first);
   for (int way = UNRANKED; way < WAYS; way++) {
     bool same = run_way(&c, hint, (way_t)way, seed, found, why, sizeof why) == ok;
+    // Where a body never ran, what is wrong with its results cannot be seen without knowing them.
+    if (!same && ok && run.spoilt && hint && hint->body) continue;
     if (!same && ok) report("refused, and evaluated where nothing is known: %s", why);
     if (!same && !ok) report("evaluated, and refused where nothing is known: %s", first);
     for (size_t i = 0; same && ok && i < c.n_out; i++)
