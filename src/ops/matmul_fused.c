@@ -147,9 +147,6 @@ static assay_status_t gemm_product(assay_eval_t* c, assay_type_t type, double fa
                           ASSAY_DIMS_TEXT(z), (long long)p.m, (long long)p.n);
   }
   if (!st) st = assay_eval_output(c, 0, type, 2, p.dims, &y);
-  if (!st && y->store != ASSAY_STORE_F64) {
-    st = ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "integer inputs");
-  }
   if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
   if (!st && z) assay_broadcast_strides(z, 2, p.dims, strides);
   for (int64_t i = 0; !st && i < y->size; i++) {
@@ -414,7 +411,7 @@ const assay_op_t assay_ops_matmul_fused[] = {
     {MS, .name = "FusedGemm", .infer = gemm_infer, .eval = fused_gemm_eval,
      .bound = fused_gemm_bound, .cost = gemm_cost,
      .schema = "A:T, B:T, C?:T -> Y:T | " MATMUL_ATTRS ", beta:f=1, activation:s, " ACTIVATION_ATTRS
-               " | T=float16 float double uint32 uint64 int32 int64"},
+               " | T=float16 float double"},
     {MS, .name = "GemmFloat8", .infer = float8_infer, .eval = float8_eval, .bound = float8_bound,
      .cost = gemm_cost,
      .schema = "A:TA, B:TB, C?:TC, scaleA?:TS, scaleB?:TS, scaleY?:TS -> Y:TR | " MATMUL_ATTRS

@@ -5,6 +5,7 @@
 #include "ops/families.h"
 #include "ops/matmul.h"
 #include "ops/pointwise.h"
+#include "ops/quant.h"
 #include "ops/quant_bound.h"
 
 // ---- exact products ---------------------------------------------------------------------------
@@ -43,11 +44,7 @@ static assay_status_t subtract_zero(const assay_eval_t* c, const char* name,
   int64_t index[ASSAY_MAX_RANK] = {0};
   int64_t from = 0;
   for (int64_t i = 0; i < x->size; i++) {
-    if (x->store == ASSAY_STORE_F64) {
-      assay_f64(y)[i] = assay_f64(x)[i] - (zero ? assay_f64(zero)[from] : 0);
-    } else {
-      assay_f64(y)[i] = (double)(assay_i64(x)[i] - (zero ? assay_i64(zero)[from] : 0));
-    }
+    assay_f64(y)[i] = assay_elem_f64(x, i) - (zero ? assay_elem_f64(zero, from) : 0);
     for (int d = x->rank - 1; d >= 0; d--) {
       from += strides[d];
       if (++index[d] < x->dims[d]) break;
@@ -99,11 +96,27 @@ static assay_status_t integer_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_INT32, y.known ? &y : NULL);
 }
 
+static bool either_real(const assay_eval_t* c) {
+  return c->in[0]->store == ASSAY_STORE_F64 || c->in[1]->store == ASSAY_STORE_F64;
+}
+
+// Products of real numbers (quant.h) are neither whole nor wrapped.
+static assay_status_t real_product(assay_eval_t* c, const operand_t* a, const operand_t* b) {
+  assay_tensor_t *z = NULL, *y = NULL;
+  ASSAY_TRY(multiply(c, a, b, &z));
+  assay_status_t st = assay_tensor_retype(z, ASSAY_TYPE_FLOAT, &y);
+  if (!st) assay_eval_set(c, 0, y);
+  assay_tensor_release(y);
+  assay_tensor_release(z);
+  return st;
+}
+
 // Source: ONNX MatMulInteger 10. The sum is the int32 that it is modulo 2^32.
 static assay_status_t integer_eval(assay_eval_t* c) {
   const operand_t a = {"A", c->in[0], optional(c, 2), plain};
   const operand_t b = {"B", c->in[1], optional(c, 3), plain};
   assay_tensor_t *z = NULL, *y = NULL;
+  if (either_real(c)) return real_product(c, &a, &b);
   ASSAY_TRY(multiply(c, &a, &b, &z));
   assay_status_t st = assay_eval_output(c, 0, ASSAY_TYPE_INT32, z->rank, z->dims, &y);
   for (int64_t i = 0; !st && i < z->size; i++) {
@@ -113,12 +126,20 @@ static assay_status_t integer_eval(assay_eval_t* c) {
   return st;
 }
 
+// Both unsigned gives uint32; otherwise int32.
+static assay_type_t product16_type(assay_type_t a, assay_type_t b) {
+  return a == ASSAY_TYPE_UINT16 && b == ASSAY_TYPE_UINT16 ? ASSAY_TYPE_UINT32 : ASSAY_TYPE_INT32;
+}
+
 // Source: com.microsoft MatMulInteger16 1. Products of 16 bits are summed as integers.
 static assay_status_t integer16_eval(assay_eval_t* c) {
   assay_matmul_t p;
+  if (either_real(c))
+    return real_product(c, &(operand_t){"A", c->in[0], NULL, plain},
+                        &(operand_t){"B", c->in[1], NULL, plain});
   ASSAY_TRY(assay_matmul_init(c, c->in[0], plain, c->in[1], plain, &p));
   assay_tensor_t* y = NULL;
-  const assay_type_t type = assay_eval_out_type(c, 0, ASSAY_TYPE_INT32);
+  const assay_type_t type = product16_type(c->in[0]->type, c->in[1]->type);
   assay_status_t st = assay_eval_output(c, 0, type, p.rank, p.dims, &y);
   if (!st) {
     assay_matmul_i64(&p, assay_i64(y));
@@ -130,13 +151,11 @@ static assay_status_t integer16_eval(assay_eval_t* c) {
   return st;
 }
 
-// Both unsigned gives uint32; otherwise int32.
 static assay_status_t integer16_infer(assay_infer_t* c) {
   assay_shape_t y;
   ASSAY_TRY(assay_matmul_shape(c, 0, plain, 1, plain, &y));
-  const bool is_unsigned =
-      assay_infer_elem(c, 0) == ASSAY_TYPE_UINT16 && assay_infer_elem(c, 1) == ASSAY_TYPE_UINT16;
-  return assay_infer_set(c, 0, is_unsigned ? ASSAY_TYPE_UINT32 : ASSAY_TYPE_INT32,
+  const assay_type_t a = assay_infer_elem(c, 0), b = assay_infer_elem(c, 1);
+  return assay_infer_set(c, 0, a && b ? product16_type(a, b) : ASSAY_TYPE_UNDEFINED,
                          y.known ? &y : NULL);
 }
 
@@ -201,14 +220,16 @@ static assay_status_t qlinear_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, assay_infer_elem(c, QY_ZERO), y.known ? &y : NULL);
 }
 
-// Rounds to the nearest, ties to even, then moves by the zero point and saturates, as
-// QuantizeLinear.
-static void store_quantized(assay_tensor_t* y, int64_t i, double v, const assay_tensor_t* zero,
-                            int64_t zero_at) {
-  if (y->store == ASSAY_STORE_F64) {
+// Rounds v, in units of the scale, to the nearest, ties to even, then moves by the zero point and
+// saturates, as QuantizeLinear.
+static void store_quantized(const assay_quantizer_t* q, assay_tensor_t* y, int64_t i, double v,
+                            const assay_tensor_t* zero, int64_t zero_at) {
+  const double z = zero ? assay_elem_f64(zero, zero_at) : 0;
+  if (q->real) {
+    assay_f64(y)[i] = assay_quantize(q, v, 1, z);
+  } else if (y->store == ASSAY_STORE_F64) {
     assay_f64(y)[i] = assay_format_round(assay_type_format(y->type), v, ASSAY_OVERFLOW_SATURATE);
   } else {
-    const double z = zero ? (double)assay_i64(zero)[zero_at] : 0;
     assay_i64(y)[i] = assay_type_saturate(y->type, rint(v) + z);
   }
 }
@@ -225,14 +246,15 @@ static assay_status_t qlinear_eval(assay_eval_t* c) {
   if (!st) st = read_scale(c, "b_scale", c->in[QB_SCALE], false, z->rank, z->dims, &sb);
   if (!st) st = read_scale(c, "y_scale", c->in[QY_SCALE], true, z->rank, z->dims, &sy);
   if (!st) st = read_scale(c, "y_zero_point", zero, true, z->rank, z->dims, &zy);
-  if (!st) st = assay_eval_output(c, 0, zero->type, z->rank, z->dims, &y);
+  const assay_quantizer_t q = assay_quantizer(c, zero->type, ASSAY_FORMAT_FP64, true);
+  if (!st) st = assay_eval_output(c, 0, assay_quant_type(c, zero->type), z->rank, z->dims, &y);
   int64_t index[ASSAY_MAX_RANK] = {0};
   for (int64_t i = 0; !st && i < z->size; i++, next_index(z, index)) {
     const double v =
         assay_f64(z)[i] * scale_at(&sa, index) * scale_at(&sb, index) / scale_at(&sy, index);
     int64_t zero_at = 0;
     for (int d = 0; d < zy.rank; d++) zero_at += zy.strides[d] * index[d];
-    store_quantized(y, i, v, zero, zero_at);
+    store_quantized(&q, y, i, v, zero, zero_at);
   }
   assay_tensor_release(z);
   return st;
@@ -343,7 +365,7 @@ static assay_status_t add_integer_bias(const assay_eval_t* c, const assay_tensor
   assay_broadcast_strides(bias, 2, z->dims, strides);
   for (int64_t i = 0; i < z->size; i++) {
     const int64_t at = i / z->dims[1] * strides[0] + i % z->dims[1] * strides[1];
-    assay_f64(z)[i] += (double)assay_i64(bias)[at];
+    assay_f64(z)[i] += assay_elem_f64(bias, at);
   }
   return NULL;
 }
@@ -389,17 +411,19 @@ static assay_status_t qgemm_eval(assay_eval_t* c) {
     st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                           "y_scale and y_zero_point must be one number each");
   }
-  const assay_type_t type = y_zero ? y_zero->type : ASSAY_TYPE_FLOAT;
-  if (!st) st = assay_eval_output(c, 0, assay_eval_out_type(c, 0, type), 2, z->dims, &y);
+  const assay_type_t type =
+      assay_eval_out_type(c, 0, y_zero ? y_zero->type : ASSAY_TYPE_FLOAT);
+  const assay_quantizer_t q = assay_quantizer(c, type, ASSAY_FORMAT_FP64, true);
+  if (!st) st = assay_eval_output(c, 0, assay_quant_type(c, type), 2, z->dims, &y);
   const double alpha = assay_attr_f64(c->node, "alpha", 1);
   int64_t index[ASSAY_MAX_RANK] = {0};
   for (int64_t i = 0; !st && i < z->size; i++, next_index(z, index)) {
     double v = assay_f64(z)[i] * alpha * scale_at(&sa, index) * scale_at(&sb, index);
     if (y_scale) v /= assay_f64(y_scale)[0];
-    if (y->store == ASSAY_STORE_F64) {
+    if (assay_type_is_float(type)) {
       assay_f64(y)[i] = assay_acc(c, v);
     } else {
-      store_quantized(y, i, v, y_zero, 0);
+      store_quantized(&q, y, i, v, y_zero, 0);
     }
   }
   assay_tensor_release(z);
@@ -606,13 +630,14 @@ const assay_op_t assay_ops_matmul_quant[] = {
     {.domain = "",
      .name = "MatMulInteger",
      .since = 10,
+     .flags = ASSAY_OP_QUANTIZES,
      .infer = integer_infer,
      .eval = integer_eval,
      .cost = product_cost},
     {.domain = "",
      .name = "QLinearMatMul",
      .since = 10,
-     .flags = ASSAY_OP_KEEPS_TYPE,
+     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE,
      .discrete = 1,
      .infer = qlinear_infer,
      .eval = qlinear_eval,
@@ -621,6 +646,7 @@ const assay_op_t assay_ops_matmul_quant[] = {
     {.domain = "com.microsoft",
      .name = "MatMulInteger16",
      .since = 1,
+     .flags = ASSAY_OP_QUANTIZES,
      .infer = integer16_infer,
      .eval = integer16_eval,
      .cost = product_cost,
@@ -628,6 +654,7 @@ const assay_op_t assay_ops_matmul_quant[] = {
     {.domain = "com.microsoft",
      .name = "MatMulIntegerToFloat",
      .since = 1,
+     .flags = ASSAY_OP_QUANTIZES,
      .infer = to_float_infer,
      .eval = to_float_eval,
      .bound = to_float_bound,
@@ -637,6 +664,7 @@ const assay_op_t assay_ops_matmul_quant[] = {
     {.domain = "com.microsoft",
      .name = "DynamicQuantizeMatMul",
      .since = 1,
+     .flags = ASSAY_OP_QUANTIZES,
      .infer = dynamic_infer,
      .eval = dynamic_eval,
      .bound = dynamic_bound,
@@ -646,7 +674,7 @@ const assay_op_t assay_ops_matmul_quant[] = {
     {.domain = "com.microsoft",
      .name = "QGemm",
      .since = 1,
-     .flags = ASSAY_OP_KEEPS_TYPE,
+     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE,
      .infer = qgemm_infer,
      .eval = qgemm_eval,
      .bound = qgemm_bound,

@@ -7,7 +7,8 @@
 
 assay_steps_t assay_steps_of(const assay_rounding_t* r, assay_type_t type, bool saturate,
                              assay_format_t quotient) {
-  assay_steps_t s = {.quantizer = assay_quantizer(type, ASSAY_FORMAT_FP64, saturate),
+  const assay_eval_t quantized = {.mode = ASSAY_MODE_TRUTH};  // truth of quantized values has steps
+  assay_steps_t s = {.quantizer = assay_quantizer(&quantized, type, ASSAY_FORMAT_FP64, saturate),
                      .u = assay_bound_unit(r->compute),
                      .documented = r->documented};
   if (quotient != ASSAY_FORMAT_NONE) s.u = fmax(s.u, assay_bound_unit(quotient));

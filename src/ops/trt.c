@@ -36,6 +36,14 @@ static assay_status_t find_scales(const assay_eval_t* c, const trt_kind_t* kind,
                            assay_attr_i64(c->node, "block_size", kind->block_size), out);
 }
 
+// The type that a quantizer's elements have before they become bits: real numbers (quant.h) in place of
+// bits or integers are float32.
+static assay_type_t made_type(const assay_eval_t* c, assay_type_t type) {
+  const assay_valtype_t* t = assay_eval_wants(c, 0) ? c->node->outputs[0]->type : NULL;
+  bool bits = t && t->kind == ASSAY_KIND_TENSOR && is_bits(t->elem);
+  return c->unquantized && (bits || !assay_type_is_float(type)) ? ASSAY_TYPE_FLOAT : type;
+}
+
 // A tensor of 8-bit floats, read from a tensor of their bits if it is one. Retained or new.
 static assay_status_t from_bits(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {
   if (!type || assay_type_is_integer(type) || t->store != ASSAY_STORE_I64 || !is_bits(t->type)) {
@@ -91,21 +99,27 @@ static assay_status_t quantize(assay_eval_t* c, const trt_kind_t* kind) {
   assay_scales_t where;
   ASSAY_TRY(want_float(c, 0));
   ASSAY_TRY(find_scales(c, kind, x, c->in[1], zero, &where));
-  if (c->unquantized) return assay_eval_set(c, 0, x), NULL;
   assay_type_t type = kind->type ? kind->type : zero ? zero->type : ASSAY_TYPE_INT8;
   assay_status_t st = from_bits(c->in[1], kind->scale_bits, &scale);
-  if (!st) st = assay_tensor_create(type, x->rank, x->dims, &y);
+  if (!st)
+    st = assay_tensor_create(made_type(c, type), x->rank, x->dims, &y);
   if (!st) {
     // A zero point is there for its type; where it is of the bits of floats, it is zero.
     const assay_tensor_t* shift =
         zero && is_bits(zero->type) && assay_type_is_float(type) ? NULL : zero;
-    assay_quantizer_t q = assay_quantizer(type, quotient(c, scale), true);
+    assay_quantizer_t q = assay_quantizer(c, type, quotient(c, scale), true);
     assay_quantize_tensor(&q, &where, x, scale, shift, y);
     st = set_output(c, 0, y);
   }
+  if (!st && assay_eval_wants(c, 1)) assay_eval_set(c, 1, c->in[1]);  // the scale that was given
   assay_tensor_release(scale);
   assay_tensor_release(y);
   return st;
+}
+
+// What a dequantizer makes if the file does not say: the scale's type, else float.
+static assay_type_t real_type(assay_type_t scale) {
+  return assay_type_is_float(scale) && assay_type_bits(scale) >= 16 ? scale : ASSAY_TYPE_FLOAT;
 }
 
 static assay_status_t dequantize(assay_eval_t* c, const trt_kind_t* kind) {
@@ -115,8 +129,7 @@ static assay_status_t dequantize(assay_eval_t* c, const trt_kind_t* kind) {
     if (c->in[i] && c->in[i]->store > ASSAY_STORE_I64) return want_float(c, i);
   ASSAY_TRY(
       find_scales(c, kind, c->in[0], c->in[1], assay_eval_has(c, 2) ? c->in[2] : NULL, &where));
-  assay_type_t type = assay_eval_out_type(c, 0, ASSAY_TYPE_FLOAT);
-  if (assay_quant_is_real(c, c->in[0])) return assay_eval_set(c, 0, c->in[0]), NULL;
+  assay_type_t type = assay_eval_out_type(c, 0, real_type(c->in[1]->type));
   assay_status_t st = from_bits(c->in[0], kind->type, &x);
   if (!st) st = from_bits(c->in[1], kind->scale_bits, &scale);
   if (!st && assay_eval_has(c, 2)) st = from_bits(c->in[2], kind->type, &zero);
@@ -176,7 +189,7 @@ static void dynamic_scales_deinit(dynamic_scales_t* d) {
 
 static double rounded_scale(assay_type_t type, double s) {
   return type == ASSAY_TYPE_FLOAT8E8M0
-             ? assay_cast_e8m0(s, ASSAY_E8M0_UP, true)
+             ? assay_format_round_e8m0(s, ASSAY_E8M0_UP, ASSAY_OVERFLOW_SATURATE)
              : assay_format_round(assay_type_format(type), s, ASSAY_OVERFLOW_SATURATE);
 }
 
@@ -205,7 +218,7 @@ static assay_status_t dynamic_scales(const assay_eval_t* c, assay_type_t type,
     const double s = rounded_scale(scale_type, d->exact[i]);
     assay_f64(d->scale)[i] = s;
     // A block whose scale is 0 is all zeros, or too small to be anything else.
-    assay_f64(d->full)[i] = s == 0 ? (double)INFINITY : s * d->global;
+    assay_f64(d->full)[i] = s != 0 ? s * d->global : c->unquantized ? 0 : (double)INFINITY;
   }
   return NULL;
 }
@@ -214,9 +227,8 @@ static assay_status_t dynamic_outputs(assay_eval_t* c, assay_type_t type,
                                       const dynamic_scales_t* d) {
   assay_tensor_t *x = c->in[0], *y = NULL;
   ASSAY_TRY(set_output(c, 1, d->scale));
-  if (c->unquantized) return assay_eval_set(c, 0, x), NULL;
-  ASSAY_TRY(assay_tensor_create(type, x->rank, x->dims, &y));
-  const assay_quantizer_t q = assay_quantizer(type, ASSAY_FORMAT_FP64, true);
+  ASSAY_TRY(assay_tensor_create(made_type(c, type), x->rank, x->dims, &y));
+  const assay_quantizer_t q = assay_quantizer(c, type, ASSAY_FORMAT_FP64, true);
   const assay_scales_t where = {d->full->size == 1 ? -1 : d->axis, d->block};
   assay_quantize_tensor(&q, &where, x, d->full, NULL, y);
   assay_status_t st = set_output(c, 0, y);
@@ -292,11 +304,11 @@ static assay_status_t dequantize_infer(assay_infer_t* c) {
   assay_shape_t shape = assay_infer_shape(c, 0);
   const assay_valtype_t* t = assay_infer_wants(c, 0) ? c->node->outputs[0]->declared : NULL;
   assay_type_t declared = t && t->kind == ASSAY_KIND_TENSOR ? t->elem : ASSAY_TYPE_UNDEFINED;
-  assay_type_t scale = assay_infer_elem(c, 1), type = ASSAY_TYPE_FLOAT;
+  assay_type_t scale = assay_infer_elem(c, 1), type = ASSAY_TYPE_UNDEFINED;
   if (assay_type_is_float(declared))
     type = declared;
-  else if (assay_type_is_float(scale) && assay_type_bits(scale) >= 16)
-    type = scale;
+  else if (scale)
+    type = real_type(scale);
   return assay_infer_set(c, 0, type, &shape);
 }
 
@@ -325,7 +337,10 @@ static assay_status_t mxfp8_dynamic_infer(assay_infer_t* c) {
 }
 
 static assay_status_t mxfp8_quantize_infer(assay_infer_t* c) {
-  return assay_infer_has(c, 1) ? quantize_infer(c, &MXFP8) : mxfp8_dynamic_infer(c);
+  if (!assay_infer_has(c, 1)) return mxfp8_dynamic_infer(c);
+  assay_shape_t scale = assay_infer_shape(c, 1);
+  ASSAY_TRY(quantize_infer(c, &MXFP8));
+  return assay_infer_set(c, 1, assay_infer_elem(c, 1), &scale);
 }
 
 static void quantize_cost(const assay_eval_t* c, assay_cost_t* out) {
