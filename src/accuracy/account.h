@@ -49,6 +49,7 @@ typedef struct assay_layer_account {
   double condition;
   const assay_value_t* perturbed;  // the input by which the largest error came in
   double perturbation;             // its relative RMS error
+  assay_cost_t cost;           // of one run
   bool stores_float;               // has an output that --precision changes
   // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its
   // format's range. This engine keeps them wider; another one may not.

@@ -14,7 +14,7 @@
 typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth;
   opt_list_t inputs, shapes, outputs, no_pass;
-  int64_t seed;
+  int64_t seed, memory_limit;
   bool time, fused;
 } args_t;
 
@@ -247,7 +247,9 @@ static int run_job(args_t* a, job_t* j) {
 }
 
 static int run(void* p) {
+  const args_t* a = p;
   job_t j = {0};
+  if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(p, &j);
   job_deinit(&j);
   return code;
@@ -273,8 +275,9 @@ static const opt_t options[] = {
      "mode plan: what sums are kept in", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: quantization is the identity in truth", false},
+     "unquantized: quantizers do not round in truth", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    CLI_MEMORY_OPTION,
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
      false},
     {0}};

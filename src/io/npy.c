@@ -333,7 +333,7 @@ assay_status_t assay_npy_parse(const uint8_t* data, size_t size, void (*release)
   if (!st)
     st = d.type == ASSAY_TYPE_STRING ? read_strings(&h, &d, data + body, out)
                                      : read_moved(&h, &d, data + body, out);
-  release(owner);
+  if (release) release(owner);
   return st;
 }
 

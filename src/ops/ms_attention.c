@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/gemm.h"
 #include "ops/ms_heads.h"
+#include "ops/pointwise.h"
 #include "ops/quant.h"
 #include "ops/shadow.h"
 
@@ -275,10 +276,10 @@ static assay_status_t attention_eval(assay_eval_t* c) {
   return st;
 }
 
-// Input x weights of quantized numbers, as whole numbers; real ones (truth 'unquantized') as they
-// are. The zero points are those of input `zero`, one or one a column.
+// Input x weights of quantized numbers, less their zero points, which are those of input `zero`, one or
+// one a column.
 static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t input, size_t zero,
-                               double* out_real, assay_tensor_t** out) {
+                               assay_tensor_t** out) {
   const assay_tensor_t* t = c->in[input];
   const assay_tensor_t* z = assay_eval_has(c, zero) ? c->in[zero] : NULL;
   const int64_t n = t->dims[t->rank - 1];
@@ -287,16 +288,9 @@ static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t
                             "zero point of input %zu has shape %s; expected one number%s", input,
                             ASSAY_DIMS_TEXT(z), input == Q_INPUT ? "" : ", or one a column");
   }
-  *out_real = assay_quant_is_real(c, t);
   ASSAY_TRY(assay_kept_create(c, kept, t->rank, t->dims, out));
-  for (int64_t i = 0; i < t->size; i++) {
-    if (*out_real != 0) {
-      assay_f64(*out)[i] = assay_f64(t)[i];
-    } else {
-      const int64_t offset = z ? assay_i64(z)[z->size == 1 ? 0 : i % n] : 0;
-      assay_f64(*out)[i] = (double)(assay_i64(t)[i] - offset);
-    }
-  }
+  for (int64_t i = 0; i < t->size; i++)
+    assay_f64(*out)[i] = assay_elem_f64(t, i) - (z ? assay_elem_f64(z, z->size == 1 ? 0 : i % n) : 0);
   return NULL;
 }
 
@@ -313,18 +307,17 @@ static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kep
                             ASSAY_DIMS_TEXT(c->in[Q_SCALE]), ASSAY_DIMS_TEXT(sw), (long long)n);
   }
   assay_tensor_t *xs = NULL, *ws = NULL, *y = NULL;
-  double x_real = 0, w_real = 0;
-  ASSAY_TRY(centered(c, kept, Q_INPUT, Q_ZERO, &x_real, &xs));
-  ASSAY_TRY(centered(c, kept, Q_WEIGHTS, Q_WEIGHT_ZERO, &w_real, &ws));
+  ASSAY_TRY(centered(c, kept, Q_INPUT, Q_ZERO, &xs));
+  ASSAY_TRY(centered(c, kept, Q_WEIGHTS, Q_WEIGHT_ZERO, &ws));
   ASSAY_TRY(assay_kept_create(c, kept, 3, dims, &y));
   const assay_matrix_t a = {xs->data, ASSAY_STORE_F64, xs->type, 0, x->dims[2], 1};
   const assay_matrix_t b = {ws->data, ASSAY_STORE_F64, ws->type, 0, n, 1};
   assay_eval_t exact = *c;
-  if (x_real == 0 && w_real == 0) exact.arith = ASSAY_ARITH_F64;
+  exact.arith = ASSAY_ARITH_F64;
   if (y->size > 0) {
     ASSAY_TRY(assay_gemm(&exact, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, false));
   }
-  const double sx = x_real != 0 ? 1 : assay_f64(c->in[Q_SCALE])[0];
+  const double sx = assay_f64(c->in[Q_SCALE])[0];
   const double* bias = assay_f64(c->in[Q_BIAS]);
   double* p = assay_f64(y);
   assay_steps_t steps = {0};
@@ -335,14 +328,13 @@ static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kep
   }
   for (int64_t i = 0; i < dims[0] * dims[1]; i++, p += n) {
     for (int64_t j = 0; j < n; j++) {
-      const double s = w_real != 0 ? sx : assay_acc(c, sx * assay_f64(sw)[sw->size == 1 ? 0 : j]);
+      const double s = assay_acc(c, sx * assay_f64(sw)[sw->size == 1 ? 0 : j]);
       if (c->shadow) {
         // The whole sum becomes a float, and is multiplied by the scales' product.
         const assay_near_t scale = assay_near_mul(
             &steps, assay_near_exact(sx), assay_near_exact(assay_f64(sw)[sw->size == 1 ? 0 : j]));
         assay_near_t sum = assay_near_round(&steps, assay_near_exact(p[j]), 1);
         sum = assay_near_mul(&steps, sum, scale);
-        if (w_real != 0 || x_real != 0) sum.g = sum.p = INFINITY;
         sum = assay_near_add(&steps, sum, assay_near_exact(bias[j]));
         assay_near_put(sum, p, assay_span_from(to, i * n), j);
         continue;
@@ -735,9 +727,10 @@ static assay_status_t qattention_bound(assay_bound_t* b) {
 static assay_status_t mha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, mha_eval); }
 static assay_status_t dmmha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, dmmha_eval); }
 
-#define MS(NAME, KIND)                                                                             \
+#define MS_FLAGS(NAME, KIND, FLAGS)                                                                             \
   .domain = "com.microsoft", .name = NAME, .since = 1, .infer = KIND##_infer, .eval = KIND##_eval, \
-  .bound = KIND##_bound, .cost = KIND##_cost, .flags = ASSAY_OP_CONTRACTS
+  .bound = KIND##_bound, .cost = KIND##_cost, .flags = FLAGS
+#define MS(NAME, KIND) MS_FLAGS(NAME, KIND, ASSAY_OP_CONTRACTS)
 
 const assay_op_t assay_ops_ms_attention[] = {
     {MS("Attention", attention),
@@ -746,7 +739,7 @@ const assay_op_t assay_ops_ms_attention[] = {
                "unidirectional:i=0, mask_filter_value:f=-10000, scale:f=0, qkv_hidden_sizes:is, "
                "past_present_share_buffer:i=0, do_rotary:i=0, rotary_embedding_dim:i=0 "
                "| T=float float16 bfloat16; M=int32"},
-    {MS("QAttention", qattention),
+    {MS_FLAGS("QAttention", qattention, ASSAY_OP_CONTRACTS | ASSAY_OP_QUANTIZES),
      .schema = "input:T1, weight:T2, bias:T3, input_scale:T3, weight_scale:T3, mask_index?:M, "
                "input_zero_point?:T1, weight_zero_point?:T2, past?:T3 -> output:T3, present?:T3 "
                "| num_heads:i!, unidirectional:i=0, mask_filter_value:f=-10000, scale:f=0, "

@@ -243,7 +243,7 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, group_t* g) {
     const size_t o = PRESENT_KEY + i;
     assay_tensor_t* t = NULL;
     if (assay_eval_wants(c, o)) {
-      const assay_type_t type = c->in[QUERY]->type;
+      const assay_type_t type = c->in[assay_eval_has(c, PAST_KEY) ? PAST_KEY : QUERY]->type;
       ASSAY_TRY(assay_eval_output(c, o, assay_eval_out_type(c, o, type), 4, dims, &t));
     } else {
       ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));

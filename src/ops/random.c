@@ -1,7 +1,7 @@
 // Operators that draw random numbers, and Dropout.
 //
 // Numbers come from a counter-based generator keyed by the run's seed (or the node's `seed`), the
-// node's label and the element's index: the same in truth, native mode and every backend.
+// node's label, the iteration of the loops around the node and the element's index: the same in truth, native mode and every backend.
 #include "base/random.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static assay_random_t stream_of(const assay_eval_t* c) {
     double x = (double)a->u.f;
     memcpy(&seed, &x, sizeof seed);
   }
-  return assay_random_make(seed, c->node->label);
+  return assay_random_make(seed, c->node->label, c->iteration);
 }
 
 // ---- RandomNormal, RandomUniform, and their Like forms -------------------------------------------

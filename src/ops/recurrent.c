@@ -157,6 +157,7 @@ const assay_op_t assay_ops_recurrent[] = {
     {.domain = "com.microsoft",
      .name = "DynamicQuantizeLSTM",
      .since = 1,
+     .flags = ASSAY_OP_QUANTIZES,
      .infer = dynamic_lstm_infer,
      .eval = dynamic_lstm_eval,
      .cost = recurrent_cost,

@@ -9,7 +9,7 @@
 
 typedef struct assay_report_names {
   const char* model;             // as the user gave it
-  const char* target;            // "emu"
+  const char* target;            // "emu"; of other engines the command or the file
   const char* precision;         // "fp16"; "as declared"
   const char* const* files;      // files that the fix was written to
   size_t n_files;

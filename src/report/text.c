@@ -118,7 +118,7 @@ static const char* layer_name(const assay_layer_account_t* a) {
   return a->layer ? a->layer->name : a->node->label;
 }
 
-static void risk_lines(const assay_check_t* c, assay_str_t* out) {
+static void risk_lines(const assay_check_t* c, const assay_report_names_t* names, assay_str_t* out) {
   const assay_layer_account_t* worst = NULL;
   size_t n = 0;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
@@ -132,7 +132,7 @@ static void risk_lines(const assay_check_t* c, assay_str_t* out) {
                         "          %s keeps them wider, another engine may not\n",
                    n, n == 1 ? "layer hides" : "layers hide", assay_format_name(worst->layer->format),
                    worst->at_risk_max, worst->at_risk_value->name, layer_name(worst),
-                   c->options.backend->name);
+                   names->target);
 }
 
 static void rewriting_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
@@ -158,20 +158,22 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
       later++;
       continue;
     }
-    assay_str_printf(out, "  %-6s  %s   %s\n", i ? "also" : "born", layer_name(u->account), u->why);
+    assay_str_printf(out, "  %-6s  %s   %s", i ? "also" : "born", layer_name(u->account), u->why);
+    if (u->share > 0) assay_str_printf(out, " (%.0f %% of the output's error)", 100 * u->share);
+    assay_str_append(out, "\n");
     shown++;
   }
-  if (later || c->n_behind) {
-    assay_str_append(out, "  also    ");
-    if (later) assay_str_printf(out, "%zu more %s", later, later == 1 ? "layer" : "layers");
-    if (later && c->n_behind) assay_str_append(out, " and ");
-    if (c->n_behind)
-      assay_str_printf(out, "%zu %s behind them pass", c->n_behind,
-                       c->n_behind == 1 ? "layer" : "layers");
-    else
-      assay_str_append(out, later == 1 ? " passes" : " pass");
-    assay_str_printf(out, " %.6g\n", assay_format_info(c->options.precision.format)->max);
-  }
+  const bool overflows = c->n_culprits && c->culprits[0].verdict == ASSAY_VERDICT_OVERFLOW;
+  if (!later && !c->n_behind) return;
+  assay_str_append(out, "  also    ");
+  if (later) assay_str_printf(out, "%zu more %s", later, later == 1 ? "layer" : "layers");
+  if (later && c->n_behind) assay_str_append(out, " and ");
+  if (c->n_behind)
+    assay_str_printf(out, "%zu %s behind them", c->n_behind, c->n_behind == 1 ? "layer" : "layers");
+  if (overflows || c->n_behind)
+    assay_str_printf(out, " %s %.6g", later + c->n_behind == 1 ? "passes" : "pass",
+                     assay_format_info(c->options.precision.format)->max);
+  assay_str_append(out, "\n");
 }
 
 // The longest common shape of the labels: "/a/*/x/*" if they share start and end; "" if they share too little.
@@ -188,10 +190,35 @@ static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
   snprintf(out, capacity, "%.*s%s", (int)head, first, f->n_nodes > 1 ? "*" : "");
 }
 
+// The layers from which most of an output's error comes, where the reader asked for them or has no other culprit.
+static void share_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_shares_t* s = &c->shares;
+  if (!c->options.shares || !s->n) return;
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  for (size_t o = 0; o < s->n_outputs && o < 4; o++) {
+    assay_str_printf(out, "  shares  '%s':", c->outputs[o].value->name);
+    double limit = (double)INFINITY;
+    for (int k = 0; k < 3; k++) {
+      const assay_stretch_t* most = NULL;
+      for (size_t i = 0; i < s->n; i++)
+        if (s->at[i].share[o] < limit && (!most || s->at[i].share[o] > most->share[o]))
+          most = &s->at[i];
+      if (!most || most->share[o] <= 0) break;
+      limit = most->share[o];
+      assay_str_printf(out, "%s %.0f %% %s", k ? "," : "", 100 * most->share[o],
+                       layers->layers[most->first].name);
+      if (most->end > most->first + 1)
+        assay_str_printf(out, " to %s", layers->layers[most->end - 1].name);
+    }
+    assay_str_append(out, "\n");
+  }
+}
+
 static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   const assay_fix_t* f = &c->fix;
   if (!c->has_fix || !f->n_nodes) {
-    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix)
+    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
+        !c->options.backend->foreign)
       assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
     return;
   }
@@ -219,6 +246,8 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
   headline(c, n, out);
   golden_lines(c, out);
   export_lines(c, n, out);
+  if (c->unmet.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&c->unmet));
+  share_lines(c, out);
   if (!c->faithful) {
     culprit_lines(c, out);
     assay_str_printf(out, "  blame   %s\n", assay_blame_name(c->blame));
@@ -230,7 +259,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
     assay_str_printf(out, "  note    %zu %s past the range of %s, such as '%s'\n",
                      c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
                      n->precision, c->first_constant_out_of_range);
-  risk_lines(c, out);
+  risk_lines(c, n, out);
   rewriting_lines(c, n, out);
   fix_lines(c, n, out);
   return assay_str_status(out);

@@ -66,16 +66,13 @@ static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
 static assay_status_t store(const emu_t* e, const assay_layer_t* layer, bool hidden,
                             assay_tensor_t** t) {
   if ((*t)->kind != ASSAY_KIND_TENSOR) {
+    ASSAY_TRY(assay_container_unshare(t));
     for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(store(e, layer, hidden, &(*t)->items[i]));
     return NULL;
   }
   assay_format_t format = assay_layer_storage(layer, (*t)->type);
   if (hidden && layer && (*t)->type == ASSAY_TYPE_FLOAT) format = layer->accumulator;
-  assay_tensor_t* rounded = NULL;
-  ASSAY_TRY(assay_round_tensor(*t, format, &rounded));
-  assay_tensor_release(*t);
-  *t = rounded;
-  return NULL;
+  return assay_round_replace(t, format);
 }
 
 static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
@@ -90,7 +87,8 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
   if (!e->tap || (layer && layer->nodes[layer->n_nodes - 1] != node)) return NULL;
   // A control node's body has overwritten `entering`: its own inputs are those that it holds.
   bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
-  return e->tap->layer(e->tap->user, layer, node, control ? n_in : e->n_entering,
+  return e->tap->layer(e->tap->user, layer, node, assay_machine_iteration(e->machine),
+                       control ? n_in : e->n_entering,
                        control ? in : e->entering, n_out, out);
 }
 
