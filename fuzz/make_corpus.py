@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|value|npz|json [CASES]
+    make_corpus.py FOLDER onnx|run|value|npz|json [CASES [MODELS]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
-initializers) and values (value).
+initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
 """
 import glob
 import io
@@ -131,7 +131,7 @@ def with_inputs(case):
     return data if len(data) <= MAX_BYTES else None
 
 
-def runs(folder):
+def runs(folder, more=None):
     yield everything().SerializeToString()
     for text in MODELS:
         yield parser.parse_model(text).SerializeToString()
@@ -141,6 +141,10 @@ def runs(folder):
             with open(f"{case}/model.onnx", "rb") as f:
                 data = f.read()
         yield data
+    for path in sorted(glob.glob(f"{more}/*.onnx")) if more else ():
+        if os.path.getsize(path) <= MAX_BYTES:
+            with open(path, "rb") as f:
+                yield f.read()
 
 
 def values(folder):
@@ -179,8 +183,8 @@ def texts():
     yield b'[1, -2, 3.25, "\\u00e9\\n", [[], {}]]'
 
 
-def main(folder, name, cases_folder=None):
-    seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder), "value": lambda: values(cases_folder),
+def main(folder, name, cases_folder=None, models_folder=None):
+    seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
              "npz": archives, "json": texts}[name]
     os.makedirs(folder, exist_ok=True)
     for i, data in enumerate(seeds()):
@@ -189,4 +193,4 @@ def main(folder, name, cases_folder=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]) if len(sys.argv) in (3, 4) else __doc__)
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) in (3, 4, 5) else __doc__)

@@ -289,6 +289,10 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
     r->local[i] = assay_tensor_retain(taken ? r->engine[i] : local.truth[i]);
   if (!st && a->backend->foreign) st = assay_foreign_check(node, n_out, r->engine, r->local);
   if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
+  acc->planted.here = assay_planted_is_in(a->layers, layer, node);
+  if (!st && acc->planted.here && !is_control(node))
+    st = assay_planted_measure(a->locals, layer, node, n_in, in, &local, rounding.compute, out,
+                               &acc->planted);
   assay_local_deinit(&local);
   if (st) return record_free(r), st;
   push(&a->queues[node->id], r);
@@ -386,13 +390,10 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
                              assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
-<<<<<<< HEAD
   if (acc->layer && acc->layer->drawn) return replace(truth, e), NULL;
-=======
   // Truth without quantization has real numbers where the engine has integers: no choice of the engine's.
   if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store && same_shape(t, e))
     return NULL;
->>>>>>> bounds
   bool floats = holds_floats(t) && holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
   if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;
@@ -434,19 +435,10 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   if (!a->queues[last->id].first)
     return NULL;  // a body that the engine did not enter is not judged
   for (size_t i = 0; i < n_in; i++) {
-<<<<<<< HEAD
     if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || !node->inputs[i]) continue;
     if (a->layers->hidden_value[node->inputs[i]->id]) continue;
-    assay_tensor_t* wide = NULL;
-    ASSAY_TRY(assay_tensor_widen(in[i], &wide));
-    a->value_max[node->inputs[i]->id] = largest(wide);
-    assay_tensor_release(wide);
-=======
-    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
-    if (node->inputs[i] && a->layers->hidden_value[node->inputs[i]->id]) continue;
     note_perturbation(a, acc, node->inputs[i]);
-    acc->truth_max_in = fmax(acc->truth_max_in, largest(in[i]));
->>>>>>> bounds
+    a->value_max[node->inputs[i]->id] = largest(in[i]);
   }
   if (node != last) return NULL;
   if (layer)

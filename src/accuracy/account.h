@@ -13,6 +13,7 @@
 #define ASSAY_ACCURACY_ACCOUNT_H_
 
 #include "accuracy/judge.h"
+#include "accuracy/planted.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
 
@@ -56,6 +57,7 @@ typedef struct assay_layer_account {
   int64_t at_risk;
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
+  assay_planted_t planted;             // of a fault that was planted here
 } assay_layer_account_t;
 
 typedef struct assay_account assay_account_t;

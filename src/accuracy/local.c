@@ -10,15 +10,10 @@ struct assay_locals {
   const assay_layers_t* layers;
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
-<<<<<<< HEAD
   assay_outer_t outer;
-  bool coarse;  // of the evaluation in progress
-  int variant;  // of the rerun in progress
-=======
   bool coarse;              // of the evaluation in progress
   uint64_t iteration;
   int variant;              // of the rerun in progress
->>>>>>> bounds
   const assay_layer_t* layer;
 };
 

@@ -31,6 +31,7 @@ typedef struct assay_layers {
   const bool* hidden_value;  // by value id
   const assay_dump_t* dump;  // of the engine whose layers these are; NULL: ours
   uint64_t seed;
+  const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
 } assay_layers_t;
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For

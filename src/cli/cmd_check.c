@@ -17,18 +17,11 @@
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
-<<<<<<< HEAD
-  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs;
-  opt_list_t inputs, shapes, no_pass;
-  double min_cosine, search_seconds, exec_timeout;
-  int64_t seed;
-=======
-  const char *output_folder, *golden_intermediates, *name_map;
+  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant;
   opt_list_t inputs, shapes, no_pass, require;
-  double search_seconds;
+  double search_seconds, exec_timeout;
   bool shares;
   int64_t seed, memory_limit;
->>>>>>> bounds
   bool no_fix, fused;
 } args_t;
 
@@ -350,12 +343,7 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
 static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
-<<<<<<< HEAD
-  if (!(a->min_cosine >= 0 && a->min_cosine <= 1))
-    return assay_cli_usage("check", "--min-cosine is between 0 and 1, not %g", a->min_cosine);
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
-=======
->>>>>>> bounds
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
@@ -370,6 +358,7 @@ static int run_job(args_t* a, job_t* j) {
       .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
       .progress = show_progress};
+  j->options.plan.plant = a->plant;
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
   st = parse_precision(a, j->model, &j->options);
@@ -452,6 +441,8 @@ static const opt_t options[] = {
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "where the fix's files go (default: here)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
+     "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
     CLI_MEMORY_OPTION,
     {0}};

@@ -353,8 +353,9 @@ static assay_status_t check_inputs(const assay_infer_t* c) {
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_param_t* p = assay_schema_input(s, i);
     const assay_valtype_t* t = assay_infer_type(c, i);
-    // The checker sees a function's body; a call may leave out what the body needs.
-    if (p && !n->inputs[i] && !p->is_optional && !p->is_variadic)
+    // The checker sees a function's body; a call may leave out what the body needs. Nor has an operator
+    // a meaning for one of a variable number of inputs that is not there, though onnx.checker lets it pass.
+    if (p && !n->inputs[i] && !p->is_optional)
       return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "input %zu (%s) is left out, and is not optional", i,
                               p->name);
     if (!p || !t || (t->kind == ASSAY_KIND_TENSOR && !t->elem)) continue;

@@ -248,6 +248,7 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   ASSAY_TRY(ASSAY_NEW(&plan));
   plan->model = assay_model_retain(model);
   plan->layers.seed = seed;
+  plan->layers.plant = options ? options->plant : NULL;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);
   if (!st && options && options->fused)

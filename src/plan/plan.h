@@ -34,6 +34,7 @@ typedef struct assay_plan_options {
   bool fused;                  // run the passes; else every node is a layer and the model stays as it is
   assay_pass_options_t passes;
   const assay_dump_t* dump;    // the layers of an engine that is not ours (cone.h); not with fused
+  const char* plant;           // for tests: a fault of the engine's, see backends/emu/plant.h; borrowed
 } assay_plan_options_t;
 
 // Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The plan holds a

@@ -176,6 +176,9 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   j = assay_json_put(j, "perturbed_by",
                      a->condition > 0 && a->perturbed ? assay_json_text(a->perturbed->name) : json_null());
   j = assay_json_put(j, "at_risk", at_risk(a));
+  if (a->planted.here)
+    j = assay_json_put(j, "planted", json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,
+                                               "past_limit", (json_int_t)a->planted.past));
   return j;
 }
 

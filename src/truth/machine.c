@@ -362,7 +362,7 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
                     .run_graph = run_graph,
                     .driver = m};
   if (m->config.hooks.configure) m->config.hooks.configure(m->config.hooks.user, node, &c);
-  if (!st) st = node->op->eval(&c);
+  if (!st) st = c.node->op->eval(&c);
   for (size_t i = 0; !st && i < n_out; i++) {
     if (!node->outputs[i]) continue;
     if (!out[i])

@@ -123,6 +123,8 @@ def classes():
                                     functions=[function("F", "G"), function("G", "F")])
     yield "call without what the body needs", model([helper.make_node("F", [], ["y"], domain="local")],
                                                     functions=[function("F", "Relu", "")])
+    yield "one of several left out", model([helper.make_node("Concat", ["", "x"], ["y"], axis=0)], outputs=[info("y", (2,))])
+    yield "the last of several left out", model([helper.make_node("Sum", ["x", ""], ["y"])])
     yield "too many outputs", model([helper.make_node("Adam", ["x", "t", "x", "x", "x", "x"], list("yabc"), domain="ai.onnx.preview.training")],
                                     [info("x", ()), info("t", (), INT64)], [info("y", ())])
     yield "10,000 deep", deep(10000)

@@ -317,6 +317,14 @@ static assay_model_t* make_model(const random_case_t* c, const op_hint_t* hint, 
 
 // ---- one case ----------------------------------------------------------------------------------
 
+static void write_model(const assay_model_t* m) {
+  const char* folder = getenv("ASSAY_WRITE_MODELS");
+  char path[4096];
+  if (!folder || run.spoilt || run.way != CONSTANT) return;
+  snprintf(path, sizeof path, "%s/%s_%d.onnx", folder, run.where, run.number);
+  op_case_ok(assay_onnx_write(m, path, NULL));
+}
+
 // Runs a case; outputs are retained into out[]. False: *out_why says why.
 static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, uint64_t seed,
                     assay_tensor_t** out, char* out_why, size_t capacity) {
@@ -325,6 +333,7 @@ static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, ui
   run.way = way;
   assay_model_t* m = make_model(c, hint, way, seed, values);
   assay_status_t st = assay_onnx_check(m);
+  if (!st) write_model(m);
   for (size_t i = 0; way == UNKNOWN && i < c->n_in; i++)  // the checker wants a type
     if (values[i]) values[i]->declared = NULL;
   if (!st) st = assay_infer_model(m);
@@ -483,6 +492,8 @@ static bool run_case(const assay_schema_t* s, const op_hint_t* hint, uint64_t se
   if (!ok && !lenient) report("%s", first);
   for (int way = UNRANKED; way < WAYS; way++) {
     bool same = run_way(&c, hint, (way_t)way, seed, found, why, sizeof why) == ok;
+    // Where a body never ran, what is wrong with its results cannot be seen without knowing them.
+    if (!same && ok && run.spoilt && hint && hint->body) continue;
     if (!same && ok) report("refused, and evaluated where nothing is known: %s", why);
     if (!same && !ok) report("evaluated, and refused where nothing is known: %s", first);
     for (size_t i = 0; same && ok && i < c.n_out; i++)

@@ -114,7 +114,7 @@ static assay_status_t dump_step(void* state, size_t number) {
   assay_status_t st = assay_new_array(n_in, sizeof *in, &in);
   if (!st) st = assay_new_array(last->n_outputs, sizeof *out, &out);
   if (!st) st = gather(d, layer, in, out);
-  if (!st && d->tap) st = d->tap->layer(d->tap->user, layer, last, n_in, in, last->n_outputs, out);
+  if (!st && d->tap) st = d->tap->layer(d->tap->user, layer, last, 0, n_in, in, last->n_outputs, out);
   for (size_t i = 0; in && i < n_in; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; out && i < last->n_outputs; i++) assay_tensor_release(out[i]);
   assay_free(in);
