@@ -66,7 +66,8 @@ double assay_random_uniform(const assay_random_t* r, uint64_t index) {
 
 double assay_random_normal(const assay_random_t* r, uint64_t index) {
   uint64_t bits = draw(r, index);
-  // The middle of the number's interval, so that neither 0 nor 1 comes up. The upper half is the lower
+  // The middle of the number's interval, so that neither 0 nor 1 comes up. The upper half is the
+  // lower
   // one mirrored: 1 - p would lose the tail's bits.
   if (bits < UINT64_C(1) << 52) return assay_normal_quantile(((double)bits + 0.5) * 0x1p-53);
   return -assay_normal_quantile(((double)((UINT64_C(1) << 53) - 1 - bits) + 0.5) * 0x1p-53);

@@ -18,9 +18,11 @@ static void help(FILE* out) {
       "Assay runs ONNX models and accounts for every number it changes.\n\n"
       "Usage: assay VERB [arguments]\n\nVerbs:\n",
       out);
-  for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
+  for (int i = 0; i < N_VERBS; i++)
+    fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
   fputs(
-      "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which version this "
+      "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which "
+      "version this "
       "is.\n",
       out);
 }

@@ -20,7 +20,6 @@ typedef float f32_8_t __attribute__((vector_size(32)));
 typedef float f32_16_t __attribute__((vector_size(64)));
 typedef uint16_t u16_16_t __attribute__((vector_size(32)));
 typedef uint16_t u16_32_t __attribute__((vector_size(64)));
-typedef uint8_t u8_32_t __attribute__((vector_size(32)));
 typedef uint8_t u8_16_t __attribute__((vector_size(16)));
 typedef uint8_t u8_8_t __attribute__((vector_size(8)));
 typedef f64_8_t f64_8_loose_t __attribute__((aligned(8), may_alias));
@@ -127,7 +126,7 @@ ASSAY_GROUPS static maxima_t scan_and_sum(const assay_error_block_t* k, double o
   for (int64_t i = 0; i < k->n; i += 8) {
     // The next block, if the tensor lies there: memory works while this one is counted.
     assay_prefetch(a + i);
-    
+
     f64_8_t x = LOAD_F64(a + i), y = LOAD_F64(b + i), d = x - y;
     sum[0] += d;
     sum[1] += d * d;
@@ -203,8 +202,10 @@ ASSAY_WIDE static void slots_from(const assay_error_block_t* k, assay_error_slot
     slot_e[i] = (uint16_t)ke;
   }
   for (int32_t i = first; i < n; i++) {
-    unsigned large = slot_e[i] >= s->limit[slot_b[i] >> OCTAVE_SHIFT & OCTAVE_MASK];
-    s->flags[i] = (uint8_t)((slot_a[i] != slot_b[i]) + ASSAY_FLAG_LARGE * large);
+    uint32_t large = slot_e[i] >= s->limit[slot_b[i] >> OCTAVE_SHIFT & OCTAVE_MASK];
+    uint32_t moved = slot_a[i] != slot_b[i];
+    s->large[i / 32] = (i % 32 ? s->large[i / 32] : 0) | large << i % 32;
+    s->moved[i / 32] = (i % 32 ? s->moved[i / 32] : 0) | moved << i % 32;
   }
   s->below_e += low_e;
   s->below_b += low_b;
@@ -248,13 +249,12 @@ ASSAY_GROUPS static int32_t slots_grouped(const assay_error_block_t* k, assay_er
     }
     u16_32_t a = join(half_a[0], half_a[1]), b = join(half_b[0], half_b[1]);
     u16_32_t e = join(half_e[0], half_e[1]);
-    u16_32_t large = (u16_32_t)(e >= __builtin_shuffle(limit, b >> OCTAVE_SHIFT));
-    u16_32_t flags = ((u16_32_t)(a != b) & ASSAY_FLAG_MOVED) | (large & ASSAY_FLAG_LARGE);
-    u8_32_t narrow = __builtin_convertvector(flags, u8_32_t);
+    u16_32_t limits = __builtin_shuffle(limit, b >> OCTAVE_SHIFT);
+    s->large[i / 32] = _mm512_cmpge_epu16_mask((__m512i)e, (__m512i)limits);
+    s->moved[i / 32] = _mm512_cmpneq_epi16_mask((__m512i)a, (__m512i)b);
     memcpy(s->a + i, &a, sizeof a);
     memcpy(s->b + i, &b, sizeof b);
     memcpy(s->e + i, &e, sizeof e);
-    memcpy(s->flags + i, &narrow, sizeof narrow);
   }
   for (int i = 0; i < 16; i++) {
     s->below_e -= low_e[i];
@@ -356,7 +356,7 @@ ASSAY_GROUPS static inline i32_16_t short_ordinals(const assay_codec_t* c, const
   *least = MIN_U32(less, *least);
   i32_16_t k = (i32_16_t)((a + ((1u << (shift - 1)) - 1) + (a >> shift & 1)) >> shift);
   k -= (int32_t)c->offset;
-  k &= k > 0;  // zero
+  k = (i32_16_t)_mm512_max_epi32((__m512i)k, (__m512i){0});  // zero
   high >>= 31;
   return (k ^ high) - high;
 }

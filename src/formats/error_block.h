@@ -24,15 +24,16 @@ bool assay_error_block_scan(assay_error_block_t* k, double sums[5]);
 
 // Slots of a block in the windows of errors and references (the engine's values, too).
 enum { ASSAY_WINDOW_OCTAVES = ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS };
-enum { ASSAY_FLAG_MOVED = 1, ASSAY_FLAG_LARGE = 2 };
+enum { ASSAY_STATS_WORDS = ASSAY_STATS_BLOCK / 32 };
 typedef struct assay_error_slots {
   int32_t base_e, base;  // of the two windows
   // By octave of the reference: errors from this slot on may be the worst.
   uint16_t limit[ASSAY_WINDOW_OCTAVES];
   uint16_t e[ASSAY_STATS_BLOCK + ASSAY_WINDOW_LANES], a[ASSAY_STATS_BLOCK];
   uint16_t b[ASSAY_STATS_BLOCK + ASSAY_WINDOW_LANES];
-  // MOVED: the engine's value is in another bin than the reference's; LARGE: see limit.
-  uint8_t flags[ASSAY_STATS_BLOCK + 8];
+  // Bits by element. moved: the engine's value is in another bin than the reference's; large:
+  // limit.
+  uint32_t moved[ASSAY_STATS_WORDS], large[ASSAY_STATS_WORDS];
   int64_t below_e, below_b;  // errors and references other than zero that lie below the windows
 } assay_error_slots_t;
 void assay_error_block_slots(const assay_error_block_t* k, assay_error_slots_t* s);

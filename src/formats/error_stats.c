@@ -186,30 +186,13 @@ static void count_below(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   }
 }
 
-// Few elements have flags, unless errors are large: groups of eight without any are passed over.
-static void count_flagged(counts_t* c, const block_t* k, windows_t* w, bool kl) {
-  const uint64_t wanted = (~UINT64_C(0) / 255) * (kl ? 3 : ASSAY_FLAG_LARGE);
-  const uint8_t* flags = w->slots.flags;
-  uint16_t groups[BLOCK / 8];
-  int n = 0;
-  memset(w->slots.flags + k->n, 0, 8);
-  for (int64_t i = 0; i < k->n; i += 8) {
-    uint64_t eight;
-    memcpy(&eight, flags + i, sizeof eight);
-    groups[n] = (uint16_t)i;
-    n += (eight & wanted) != 0;
-  }
-  for (int g = 0; g < n; g++) {
-    uint64_t eight;
-    memcpy(&eight, flags + groups[g], sizeof eight);
-    for (eight &= wanted; eight; eight &= eight - 1) {
-      unsigned bit = (unsigned)__builtin_ctzll(eight);
-      int64_t i = groups[g] + (int64_t)(bit / 8);
-      if (bit % 8)
-        note_large(c, w, k, i);
-      else
-        count_change(c, w, k, i);
-    }
+// Few elements are marked, unless errors are large.
+static void count_marked(counts_t* c, const block_t* k, windows_t* w, bool kl) {
+  for (int64_t i = 0; i < k->n; i += 32) {
+    for (uint32_t bits = w->slots.large[i / 32]; bits; bits &= bits - 1)
+      note_large(c, w, k, i + __builtin_ctz(bits));
+    for (uint32_t bits = kl ? w->slots.moved[i / 32] : 0; bits; bits &= bits - 1)
+      count_change(c, w, k, i + __builtin_ctz(bits));
   }
 }
 
@@ -219,7 +202,7 @@ static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
   assay_error_block_slots(k, s);
   assay_window_count(&w->references, s->b, k->n);
   assay_window_count(&w->errors, s->e, k->n);
-  if (k->max_error > 0) count_flagged(c, k, w, kl);
+  if (k->max_error > 0) count_marked(c, k, w, kl);
   if (k->zero_errors) assay_histogram_count(&c->errors, 0, (uint64_t)k->zero_errors);
   if (k->zero_references) {
     assay_histogram_count(&c->references, 0, (uint64_t)k->zero_references);
@@ -309,8 +292,9 @@ static void add_chunk(const assay_error_options_t* options, moments_t* m, counts
     m->compared += k.n;
     add_maxima(m, &k);
     add_sums(m, &k, sums);
-    count_block(c, &k, w, !options->no_kl);
+    // While the block is in the first-level cache: counting takes that for itself.
     if (options->ulp_format != ASSAY_FORMAT_NONE) count_ulps(c, &k, options->ulp_format);
+    count_block(c, &k, w, !options->no_kl);
   }
 }
 

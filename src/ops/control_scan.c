@@ -1,7 +1,7 @@
 // Scan: a body run along one axis of its scan inputs.
 //
-// Scan-8 runs batch by batch over axis 1, each row of the batch for as long as sequence_lens says; Scan-9 and later
-// run once, along any axis. Both use one pass (scan_rounds) over slices.
+// Scan-8 runs batch by batch over axis 1, each row of the batch for as long as sequence_lens says;
+// Scan-9 and later run once, along any axis. Both use one pass (scan_rounds) over slices.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -124,7 +124,8 @@ static assay_status_t scan_infer_body(assay_infer_t* c, const scan_t* s,
     if (batched)
       ASSAY_TRY(assay_infer_want_rank(c, input, n_drop, ASSAY_MAX_RANK));
     else
-      ASSAY_TRY(assay_infer_axis(c, "scan_input_axes", at(s->in_axes, i - n), shape.rank, &drop[0]));
+      ASSAY_TRY(
+          assay_infer_axis(c, "scan_input_axes", at(s->in_axes, i - n), shape.rank, &drop[0]));
     if (batched) ASSAY_TRY(common_dim(c, "batch size", input, shape.dims[0], &batch));
     if (i >= n)
       ASSAY_TRY(common_dim(c, "length to scan", input, shape.dims[drop[n_drop - 1]], &length));
@@ -327,8 +328,8 @@ static assay_status_t scan_length(assay_eval_t* c, const scan_t* s, int64_t* out
       ASSAY_TRY(assay_eval_axis(c, "scan_input_axes", at(s->in_axes, i), t->rank, &axis));
     if (t->rank <= axis || (length >= 0 && t->dims[axis] != length))
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input %zu has shape %s; %lld is expected as length of axis %d", input,
-                              ASSAY_DIMS_TEXT(t), (long long)length, axis);
+                              "input %zu has shape %s; %lld is expected as length of axis %d",
+                              input, ASSAY_DIMS_TEXT(t), (long long)length, axis);
     length = t->dims[axis];
   }
   *out = length;

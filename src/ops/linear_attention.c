@@ -208,8 +208,8 @@ static void linear_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8.0 * (double)c->in[QUERY]->size / (double)heads * (double)c->in[VALUE]->dims[2];
 }
 
-// Source: com.microsoft LinearAttention 1, which is ai.onnx's and more: a window of states, and more
-// key heads than query heads (refused where heads are read).
+// Source: com.microsoft LinearAttention 1, which is ai.onnx's and more: a window of states, and
+// more key heads than query heads (refused where heads are read).
 static assay_status_t linear_ms_eval(assay_eval_t* c) {
   if (assay_attr_i64(c->node, "state_window", 0) != 0) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
@@ -224,25 +224,25 @@ static assay_status_t linear_ms_infer(assay_infer_t* c) {
   return assay_infer_set(c, 1, assay_infer_elem(c, assay_infer_has(c, PAST) ? PAST : QUERY), NULL);
 }
 
-const assay_op_t assay_ops_linear_attention[] = {{.domain = "",
-                                                  .name = "LinearAttention",
-                                                  .since = 27,
-                                                  .infer = linear_infer,
-                                                  .eval = linear_eval,
-                                                  .cost = linear_cost},
-                                                 {.domain = "com.microsoft",
-                                                  .name = "LinearAttention",
-                                                  .since = 1,
-                                                  .infer = linear_ms_infer,
-                                                  .eval = linear_ms_eval,
-                                                  .cost = linear_cost,
-                                                  .schema =
-                                                      "query:T, key:T, value:T, past_state?:S, "
-                                                      "decay?:T, beta?:T -> output:T, "
-                                                      "present_state:S | q_num_heads:i!, "
-                                                      "kv_num_heads:i!, scale:f=0, chunk_size:i=64, "
-                                                      "state_window:i=0, "
-                                                      "update_rule:s=gated_delta "
-                                                      "| T=float float16 bfloat16; "
-                                                      "S=float float16 bfloat16"},
-                                                 {0}};
+const assay_op_t assay_ops_linear_attention[] = {
+    {.domain = "",
+     .name = "LinearAttention",
+     .since = 27,
+     .infer = linear_infer,
+     .eval = linear_eval,
+     .cost = linear_cost},
+    {.domain = "com.microsoft",
+     .name = "LinearAttention",
+     .since = 1,
+     .infer = linear_ms_infer,
+     .eval = linear_ms_eval,
+     .cost = linear_cost,
+     .schema = "query:T, key:T, value:T, past_state?:S, "
+               "decay?:T, beta?:T -> output:T, "
+               "present_state:S | q_num_heads:i!, "
+               "kv_num_heads:i!, scale:f=0, chunk_size:i=64, "
+               "state_window:i=0, "
+               "update_rule:s=gated_delta "
+               "| T=float float16 bfloat16; "
+               "S=float float16 bfloat16"},
+    {0}};

@@ -13,7 +13,7 @@
 
 enum { PARALLEL_ELEMS = 100000 };
 
-// ---- ArrayFeatureExtractor ------------------------------------------------------------------------
+// ---- ArrayFeatureExtractor ---------------------------------------------------------------------
 
 // A vector counts as one row, and so becomes a matrix, as in every runtime.
 static assay_status_t extract_infer(assay_infer_t* c) {
@@ -51,7 +51,7 @@ static assay_status_t extract_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- Binarizer, Scaler, Imputer, Normalizer -------------------------------------------------------
+// ---- Binarizer, Scaler, Imputer, Normalizer ----------------------------------------------------
 
 // ai.onnx.ml Binarizer-1: NaN is not greater than anything.
 static assay_status_t binarizer_eval(assay_eval_t* c) {
@@ -79,10 +79,11 @@ static assay_status_t per_feature(const assay_node_t* n, const char* name, size_
                                   const assay_tensor_t* x) {
   int64_t features = x->rank ? x->dims[x->rank - 1] : 1;
   if (len == 1 || (int64_t)len == features) return NULL;
-  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
-                          "attribute '%s' has %zu entries; 1, or the %lld of the input's last axis, "
-                          "are expected",
-                          name, len, (long long)features);
+  return ASSAY_NODE_ERROR(
+      n, ASSAY_INVALID_ARGUMENT,
+      "attribute '%s' has %zu entries; 1, or the %lld of the input's last axis, "
+      "are expected",
+      name, len, (long long)features);
 }
 
 // ai.onnx.ml Scaler-1: (x - offset) * scale.
@@ -163,7 +164,8 @@ static assay_status_t normalizer_infer(assay_infer_t* c) {
 }
 
 // ai.onnx.ml Normalizer-1: MAX divides by the largest value, L1 by the sum of magnitudes, L2 by the
-// root of the sum of squares (the text's formula without the sign it loses); rows of divisor 0 stay.
+// root of the sum of squares (the text's formula without the sign it loses); rows of divisor 0
+// stay.
 static assay_status_t normalizer_eval(assay_eval_t* c) {
   const assay_tensor_t* x = c->in[0];
   assay_tensor_t* y = NULL;
@@ -195,7 +197,7 @@ static void normalizer_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 3.0 * (double)c->in[0]->size;
 }
 
-// ---- FeatureVectorizer ----------------------------------------------------------------------------
+// ---- FeatureVectorizer -------------------------------------------------------------------------
 
 // Width of input i in the output: inputdimensions cuts or pads with zeros.
 static assay_status_t vector_lists(const assay_node_t* n, const int64_t** out) {
@@ -236,7 +238,8 @@ static assay_status_t vectorizer_eval(assay_eval_t* c) {
   ASSAY_TRY(vector_lists(c->node, &widths));
   for (size_t i = 0; i < c->n_in; i++) {
     int64_t r = 0, n = 0;
-    if (!c->in[i]) return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is left out", i);
+    if (!c->in[i])
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is left out", i);
     ASSAY_TRY(assay_ml_rows(c, c->in[i], &r, &n));
     if (rows >= 0 && r != rows)
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -245,7 +248,8 @@ static assay_status_t vectorizer_eval(assay_eval_t* c) {
     rows = r;
     if (!assay_add_i64(total, widths ? widths[i] : n, &total)) total = INT64_MAX;
   }
-  ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows < 0 ? 0 : rows, total}, &y));
+  ASSAY_TRY(
+      assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows < 0 ? 0 : rows, total}, &y));
   for (size_t i = 0; i < c->n_in; i++) {
     int64_t n = c->in[i]->dims[c->in[i]->rank - 1], width = widths ? widths[i] : n;
     for (int64_t r = 0; r < rows; r++)
@@ -256,7 +260,7 @@ static assay_status_t vectorizer_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- maps: ZipMap, CastMap, DictVectorizer ----------------------------------------------------------
+// ---- maps: ZipMap, CastMap, DictVectorizer -----------------------------------------------------
 
 static assay_status_t zip_infer(assay_infer_t* c) {
   assay_ml_labels_t keys;
@@ -278,8 +282,9 @@ static assay_status_t zip_eval(assay_eval_t* c) {
   ASSAY_TRY(assay_ml_labels(c->node, "classlabels_int64s", "classlabels_strings", &labels));
   ASSAY_TRY(assay_ml_rows(c, x, &rows, &n));
   if (n != labels.n)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has shape %s, but there are %lld keys",
-                            ASSAY_DIMS_TEXT(x), (long long)labels.n);
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input has shape %s, but there are %lld keys", ASSAY_DIMS_TEXT(x),
+                            (long long)labels.n);
   ASSAY_TRY(assay_tensor_create(assay_ml_labels_type(&labels), 1, &n, &keys));
   assay_status_t st = assay_new_array((size_t)rows, sizeof *maps, &maps);
   for (int64_t k = 0; !st && k < n; k++) st = assay_ml_set_label(keys, k, &labels, k);
@@ -300,7 +305,8 @@ static assay_status_t zip_eval(assay_eval_t* c) {
 }
 
 // A map's keys and values, canonical; one reference to each goes to the caller.
-static assay_status_t take_map(const assay_eval_t* c, assay_tensor_t** keys, assay_tensor_t** values) {
+static assay_status_t take_map(const assay_eval_t* c, assay_tensor_t** keys,
+                               assay_tensor_t** values) {
   const assay_tensor_t* m = c->in[0];
   if (m->kind != ASSAY_KIND_MAP || m->n_items != 2 || m->items[0]->size != m->items[1]->size ||
       m->items[0]->kind != ASSAY_KIND_TENSOR || m->items[1]->kind != ASSAY_KIND_TENSOR)
@@ -387,7 +393,8 @@ static assay_status_t cast_value(assay_eval_t* c, const assay_tensor_t* values, 
 }
 
 static int compare_keys(const void* a, const void* b, void* keys) {
-  int64_t x = ((const int64_t*)keys)[*(const int64_t*)a], y = ((const int64_t*)keys)[*(const int64_t*)b];
+  int64_t x = ((const int64_t*)keys)[*(const int64_t*)a],
+          y = ((const int64_t*)keys)[*(const int64_t*)b];
   return x < y ? -1 : x > y;
 }
 
@@ -411,8 +418,9 @@ static assay_status_t cast_map(assay_eval_t* c, const assay_tensor_t* keys,
   for (int64_t k = 0; !st && k < keys->size; k++) {
     int64_t at = sparse ? assay_i64(keys)[order[k]] : k;
     if (at < 0 || at >= length)
-      st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "key %lld is outside [0, %lld) of max_map",
-                            (long long)at, (long long)length);
+      st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "key %lld is outside [0, %lld) of max_map", (long long)at,
+                            (long long)length);
     else
       st = cast_value(c, values, order[k], y, at);
   }
@@ -450,10 +458,12 @@ static assay_status_t vectorize(assay_eval_t* c, const assay_tensor_t* keys,
   assay_tensor_t* y = NULL;
   ASSAY_TRY(assay_ml_labels(c->node, "int64_vocabulary", "string_vocabulary", &v));
   if ((keys->store == ASSAY_STORE_STR) != (v.strings != NULL))
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "the map's keys are %s, the vocabulary's are not",
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "the map's keys are %s, the vocabulary's are not",
                             assay_type_name(keys->type));
   ASSAY_TRY(assay_eval_output(c, 0, values->type, 1, &v.n, &y));
-  if (y->store != ASSAY_STORE_STR) memset(y->data, 0, (size_t)v.n * assay_store_elem_bytes(y->store));
+  if (y->store != ASSAY_STORE_STR)
+    memset(y->data, 0, (size_t)v.n * assay_store_elem_bytes(y->store));
   for (int64_t k = 0; k < keys->size; k++) {
     int64_t at = 0;
     while (at < v.n && !(v.ints ? assay_i64(keys)[k] == v.ints[at]
@@ -461,7 +471,8 @@ static assay_status_t vectorize(assay_eval_t* c, const assay_tensor_t* keys,
       at++;
     if (at == v.n)
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "entry %lld of the map has a key that the vocabulary lacks", (long long)k);
+                              "entry %lld of the map has a key that the vocabulary lacks",
+                              (long long)k);
     ASSAY_TRY(assay_copy_elems(values, k, y, at, 1));
   }
   return NULL;

@@ -1,8 +1,8 @@
 // ai.onnx.ml's linear models and support vector machines.
 //
-// Where the operator texts leave the two-class case open, this is what onnx.reference does: one score s
-// for two labels becomes the pair (-s, s) before the transform. Sums run over features (then over
-// support vectors) in order.
+// Where the operator texts leave the two-class case open, this is what onnx.reference does: one
+// score s for two labels becomes the pair (-s, s) before the transform. Sums run over features
+// (then over support vectors) in order.
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static assay_status_t set_matrix(assay_infer_t* c, size_t output, assay_type_t t
   return assay_infer_set(c, output, type, &y);
 }
 
-// ---- LinearRegressor ----------------------------------------------------------------------------------
+// ---- LinearRegressor ---------------------------------------------------------------------------
 
 typedef struct linear {
   const float *weights, *intercepts;  // intercepts NULL: none
@@ -92,7 +92,7 @@ static assay_status_t regressor_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- LinearClassifier -----------------------------------------------------------------------------------
+// ---- LinearClassifier --------------------------------------------------------------------------
 
 // One score for two labels counts for the second, its negative for the first.
 static int64_t pair_scores(int64_t n_scores, int64_t n_labels, double* scores) {
@@ -142,8 +142,9 @@ static assay_status_t classifier_infer(assay_infer_t* c) {
 }
 
 // Makes the two outputs of a classifier; one that is not wanted is made all the same, as scratch.
-static assay_status_t classifier_made(assay_eval_t* c, const assay_ml_labels_t* labels, int64_t rows,
-                                      int64_t columns, assay_tensor_t** y, assay_tensor_t** z) {
+static assay_status_t classifier_made(assay_eval_t* c, const assay_ml_labels_t* labels,
+                                      int64_t rows, int64_t columns, assay_tensor_t** y,
+                                      assay_tensor_t** z) {
   *y = NULL;
   if (assay_eval_wants(c, 0))
     ASSAY_TRY(assay_eval_output(c, 0, assay_ml_labels_type(labels), 1, &rows, y));
@@ -186,7 +187,7 @@ static void linear_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 2.0 * (double)n * (double)(x->rank == 2 ? x->dims[0] : 1);
 }
 
-// ---- kernels ----------------------------------------------------------------------------------------------
+// ---- kernels -----------------------------------------------------------------------------------
 
 typedef enum kernel { KERNEL_LINEAR, KERNEL_POLY, KERNEL_RBF, KERNEL_SIGMOID } kernel_t;
 
@@ -211,7 +212,8 @@ static assay_status_t svm_read(const assay_node_t* n, svm_t* s) {
   s->kernel = (kernel_t)k;
   const float* params = assay_attr_floats(n, "kernel_params", &n_params);
   if (n_params && n_params != 3)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "kernel_params has %zu entries; 3 are expected", n_params);
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "kernel_params has %zu entries; 3 are expected",
+                            n_params);
   if (n_params) {
     s->gamma = (double)params[0];
     s->coef0 = (double)params[1];
@@ -242,7 +244,7 @@ static double kernel_value(const assay_eval_t* c, const svm_t* s, kernel_t kerne
   return d;
 }
 
-// ---- SVMRegressor -------------------------------------------------------------------------------------------
+// ---- SVMRegressor ------------------------------------------------------------------------------
 
 static assay_status_t svr_infer(assay_infer_t* c) {
   svm_t s;
@@ -250,7 +252,8 @@ static assay_status_t svr_infer(assay_infer_t* c) {
   return set_matrix(c, 0, ASSAY_TYPE_FLOAT, 1);
 }
 
-// ai.onnx.ml SVMRegressor-1. Without support vectors it is linear, with the coefficients as weights.
+// ai.onnx.ml SVMRegressor-1. Without support vectors it is linear, with the coefficients as
+// weights.
 static assay_status_t svr_eval(assay_eval_t* c) {
   svm_t s;
   int64_t rows = 0, features = 0, n = assay_attr_i64(c->node, "n_supports", 0), vectors = 0;
@@ -261,11 +264,11 @@ static assay_status_t svr_eval(assay_eval_t* c) {
                           n == (int64_t)s.n_coefficients
                     : n == 0 && features == (int64_t)s.n_coefficients;
   if (!fits || !s.n_rho)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "n_supports %lld, %zu support_vectors, %zu coefficients and %zu rho do not "
-                            "fit the %lld features",
-                            (long long)n, s.n_vectors, s.n_coefficients, s.n_rho,
-                            (long long)features);
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "n_supports %lld, %zu support_vectors, %zu coefficients and %zu rho do not "
+        "fit the %lld features",
+        (long long)n, s.n_vectors, s.n_coefficients, s.n_rho, (long long)features);
   bool one_class = assay_attr_i64(c->node, "one_class", 0) != 0;
   ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows, 1}, &y));
 #pragma omp parallel for schedule(static) if (rows * (n + 1) * features > 100000)
@@ -282,7 +285,7 @@ static assay_status_t svr_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- SVMClassifier --------------------------------------------------------------------------------------------
+// ---- SVMClassifier -----------------------------------------------------------------------------
 
 typedef struct svc {
   svm_t s;
@@ -318,17 +321,18 @@ static assay_status_t svc_read(const assay_node_t* n, svc_t* v) {
   v->columns = v->proba ? v->classes : paired(v->pairs, v->classes);
   int64_t need = 0;
   if (!assay_mul_i64(v->vectors, v->classes - 1, &need) || need != (int64_t)v->s.n_coefficients)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                            "%lld support vectors of %lld classes need %lld coefficients, there are "
-                            "%zu",
-                            (long long)v->vectors, (long long)v->classes, (long long)need,
-                            v->s.n_coefficients);
+    return ASSAY_NODE_ERROR(
+        n, ASSAY_CORRUPT,
+        "%lld support vectors of %lld classes need %lld coefficients, there are "
+        "%zu",
+        (long long)v->vectors, (long long)v->classes, (long long)need, v->s.n_coefficients);
   if ((int64_t)v->s.n_rho != v->pairs ||
       (v->proba && ((int64_t)v->s.n_prob_a != v->pairs || v->s.n_prob_b != v->s.n_prob_a)))
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                            "rho has %zu entries, prob_a %zu, prob_b %zu; %lld pairs of classes are "
-                            "to be told apart",
-                            v->s.n_rho, v->s.n_prob_a, v->s.n_prob_b, (long long)v->pairs);
+    return ASSAY_NODE_ERROR(
+        n, ASSAY_CORRUPT,
+        "rho has %zu entries, prob_a %zu, prob_b %zu; %lld pairs of classes are "
+        "to be told apart",
+        v->s.n_rho, v->s.n_prob_a, v->s.n_prob_b, (long long)v->pairs);
   return NULL;
 }
 
@@ -342,8 +346,8 @@ static assay_status_t svc_infer(assay_infer_t* c) {
 }
 
 // Pairwise probabilities to class probabilities. r[i * k + j]: of i against j.
-// Source: Wu, Lin, Weng, 'Probability Estimates for Multi-class Classification by Pairwise Coupling',
-// JMLR 5 (2004), algorithm 2, as in LIBSVM.
+// Source: Wu, Lin, Weng, 'Probability Estimates for Multi-class Classification by Pairwise
+// Coupling', JMLR 5 (2004), algorithm 2, as in LIBSVM.
 static void couple(const double* r, int64_t k, double* q, double* qp, double* p) {
   for (int64_t t = 0; t < k; t++) {
     p[t] = 1 / (double)k;

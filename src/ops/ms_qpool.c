@@ -8,8 +8,7 @@
 #include "ops/quant.h"
 #include "ops/window.h"
 
-// ---- layout
-// -------------------------------------------------------------------------------------------
+// ---- layout ------------------------------------------------------------------------------------
 
 typedef struct layout {
   int rank;
@@ -55,8 +54,7 @@ static assay_shape_t channels_moved(const assay_shape_t* s, bool to_front) {
   return r;
 }
 
-// ---- QLinearAveragePool
-// ---------------------------------------------------------------------------------
+// ---- QLinearAveragePool ------------------------------------------------------------------------
 
 // How many elements window o of an axis counts: inside the input, or inside input and padding.
 static int64_t counted(const assay_window_axis_t* a, int64_t o, bool padding) {
@@ -150,8 +148,7 @@ static assay_status_t average_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
 }
 
-// ---- QLinearGlobalAveragePool
-// -----------------------------------------------------------------------------
+// ---- QLinearGlobalAveragePool ------------------------------------------------------------------
 
 static assay_status_t global_eval(assay_eval_t* c) {
   layout_t l;

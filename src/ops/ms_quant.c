@@ -11,8 +11,7 @@
 #include "ops/pointwise.h"
 #include "ops/quant.h"
 
-// ---- two operands
-// -------------------------------------------------------------------------------------
+// ---- two operands ------------------------------------------------------------------------------
 
 typedef struct qbinary {
   assay_qreal_t a, b;
@@ -105,8 +104,7 @@ static assay_status_t qwhere_infer(assay_infer_t* c) {
   return broadcast_infer(c, (const size_t[]){0, 1, 4}, 3);
 }
 
-// ---- one operand
-// ----------------------------------------------------------------------------------------
+// ---- one operand -------------------------------------------------------------------------------
 
 typedef struct qunary {
   assay_qreal_t x;
@@ -143,9 +141,9 @@ static assay_status_t qleaky_relu_eval(assay_eval_t* c) {
   return run_unary(c, leaky_relu, assay_attr_f64(c->node, "alpha", 0.01));
 }
 
-// ---- QLinearConcat
-// -------------------------------------------------------------------------------------- Inputs:
-// the output's scale and zero point, then tensor, scale, zero point of each operand.
+// ---- QLinearConcat -----------------------------------------------------------------------------
+
+// Inputs: the output's scale and zero point, then tensor, scale, zero point of each operand.
 
 static assay_status_t check_triples(const assay_node_t* node) {
   if (node->n_inputs >= 5 && (node->n_inputs - 2) % 3 == 0) return NULL;
@@ -217,8 +215,7 @@ static assay_status_t qconcat_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &s);
 }
 
-// ---- QLinearSoftmax
-// -------------------------------------------------------------------------------------
+// ---- QLinearSoftmax ----------------------------------------------------------------------------
 
 // Below opset 13 the dimensions from the axis on are one. Source: ONNX Softmax-11 and -13.
 static assay_status_t qsoftmax_eval(assay_eval_t* c) {
@@ -254,8 +251,7 @@ static assay_status_t qsoftmax_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- QLinearReduceMean
-// ----------------------------------------------------------------------------------
+// ---- QLinearReduceMean -------------------------------------------------------------------------
 
 // Marks the axes to reduce: those of the attribute; all if it is not set or empty.
 static assay_status_t reduced_axes(const assay_node_t* node, int rank, bool* reduced) {

@@ -275,7 +275,8 @@ static assay_status_t read_plan(const assay_node_t* node, const version_t* v, in
 
 // ---- inference -------------------------------------------------------------------------------
 
-// floor(in * factor) for a dim: exact where the factor is a fraction with a small power of two below.
+// floor(in * factor) for a dim: exact where the factor is a fraction with a small power of two
+// below.
 static const assay_dim_t* scaled_dim(assay_dims_t* dims, const assay_dim_t* in, double factor) {
   int64_t size, value;
   if (assay_dim_value(in, &value)) {

@@ -103,7 +103,8 @@ static void fill_taps(const resize_options_t* o, const resize_axis_t* a, double 
 }
 
 // Taps on each side of a place: 1 or 2, or more when an antialiasing filter is stretched.
-static int64_t filter_reach(const resize_options_t* o, const resize_axis_t* a, double* out_stretch) {
+static int64_t filter_reach(const resize_options_t* o, const resize_axis_t* a,
+                            double* out_stretch) {
   const double support = o->mode == RESIZE_LINEAR ? 1 : 2;
   *out_stretch = o->antialias && a->scale < 1 ? a->scale : 1;
   const double reach = -floor(-support / *out_stretch);
@@ -290,7 +291,8 @@ static void extrapolate(const resize_options_t* o, int rank, const table_t* tabl
   int64_t at[ASSAY_MAX_RANK] = {0};
   for (int64_t i = 0; i < y->size; i++) {
     bool outside = false;
-    for (int d = 0; d < rank; d++) outside = outside || (tables[d].outside && tables[d].outside[at[d]]);
+    for (int d = 0; d < rank; d++)
+      outside = outside || (tables[d].outside && tables[d].outside[at[d]]);
     if (outside && y->store == ASSAY_STORE_F64) {
       assay_f64(y)[i] = o->extrapolation;
     } else if (outside && y->store == ASSAY_STORE_I64) {

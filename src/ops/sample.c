@@ -19,8 +19,8 @@ typedef struct options {
   bool align_corners;
 } options_t;
 
-// Version 16 (and com.microsoft) calls the modes bilinear and bicubic and knows two axes; from 20 on
-// they are linear and cubic.
+// Version 16 (and com.microsoft) calls the modes bilinear and bicubic and knows two axes; from 20
+// on they are linear and cubic.
 static bool is_old(const assay_node_t* node) {
   return node->op->since < 20;
 }
@@ -123,7 +123,8 @@ static double place(const options_t* o, double g, int64_t size) {
   return x;
 }
 
-// The weights of the 1, 2 or 4 elements around a place that lies `r` behind the first or second one.
+// The weights of the 1, 2 or 4 elements around a place that lies `r` behind the first or second
+// one.
 // Source: Keys, Cubic convolution interpolation, 1981, with a = -0.75, as GridSample says.
 static void axis_weights(int mode, double r, double* w) {
   const double a = -0.75;

@@ -117,8 +117,9 @@ static assay_status_t create(assay_type_t type, int rank, const int64_t* dims, b
   size_t elem = assay_store_elem_bytes(t->store);
   int64_t bytes = 0;
   if (!assay_mul_i64(t->size, (int64_t)elem, &bytes)) {
-    assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                                    "shape %s has more elements than any machine holds", ASSAY_DIMS_TEXT(t));
+    assay_status_t st =
+        ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "shape %s has more elements than any machine holds",
+                    ASSAY_DIMS_TEXT(t));
     assay_free(t);
     return st;
   }

@@ -68,11 +68,13 @@ assay_status_t assay_tensor_create(assay_type_t type, int rank, const int64_t* d
 // The same, zeroed.
 assay_status_t assay_tensor_create_zero(assay_type_t type, int rank, const int64_t* dims,
                                         assay_tensor_t** out) ASSAY_MUST_USE;
-// A packed tensor over `data`, which is not copied. With `release`, one claim on `owner` goes over to
-// the tensor: release(owner) is called once, when the tensor dies, or at once if this fails. Without
-// (NULL), the bytes are borrowed: `owner` is not looked at, nothing is freed, and the caller keeps
-// them alive and unchanged until the last reference to the tensor or to a view of it is gone.
-// bytes must be exactly what the shape takes: CORRUPT otherwise. data may be NULL if that is 0.
+// A packed tensor over `data`, which is not copied. With `release`, one claim on `owner` goes over
+// to
+// the tensor: release(owner) is called once, when the tensor dies, or at once if this fails.
+// Without (NULL), the bytes are borrowed: `owner` is not looked at, nothing is freed, and the
+// caller keeps them alive and unchanged until the last reference to the tensor or to a view of it
+// is gone. bytes must be exactly what the shape takes: CORRUPT otherwise. data may be NULL if that
+// is 0.
 assay_status_t assay_tensor_wrap_packed(assay_type_t type, int rank, const int64_t* dims,
                                         const void* data, int64_t bytes,
                                         void (*release)(void* owner), void* owner,

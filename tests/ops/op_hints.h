@@ -1,7 +1,8 @@
-// What random cases of an operator look like, where its schema leaves it open. See op_random.h for the language.
+// What random cases of an operator look like, where its schema leaves it open. See op_random.h for
+// the language.
 //
-// A row holds for the schema versions [from, to]; several rows of an operator are drawn by turns. Operators without a
-// row: all inputs of one shape, attributes left out.
+// A row holds for the schema versions [from, to]; several rows of an operator are drawn by turns.
+// Operators without a row: all inputs of one shape, attributes left out.
 #ifndef ASSAY_TESTS_OPS_OP_HINTS_H_
 #define ASSAY_TESTS_OPS_OP_HINTS_H_
 
@@ -59,9 +60,12 @@ static const op_hint_t op_hints[] = {
     {"Clip", 1, 10, "[S] | ?min=-4 ?max=6", 0},
     {"Clip", 11, 99, "[S]; ?[] {0..1}; ?[] {1..3}", 0},
     {"Where", ANY, "[~S]; [~S]; [~S]", 0},
-    {"Cast", 1, 5, "[S] | to='FLOAT|INT32|DOUBLE|BOOL|UINT8|FLOAT16' T1@float,double,int32,int64,uint8,bool", 0},
-    {"Cast", 6, 99, "[S] | to=to(0) T1@float,double,float16,int32,int64,uint8,bool,bfloat16,uint64", 0},
-    {"CastLike", ANY, "[S]; [R] | T1@float,double,float16,int32,int64,uint8,bool,bfloat16,uint64", 0},
+    {"Cast", 1, 5,
+     "[S] | to='FLOAT|INT32|DOUBLE|BOOL|UINT8|FLOAT16' T1@float,double,int32,int64,uint8,bool", 0},
+    {"Cast", 6, 99, "[S] | to=to(0) T1@float,double,float16,int32,int64,uint8,bool,bfloat16,uint64",
+     0},
+    {"CastLike", ANY, "[S]; [R] | T1@float,double,float16,int32,int64,uint8,bool,bfloat16,uint64",
+     0},
     {"BitCast", ANY, "[S] | to=6 T1@float,int32,uint32", 0},
     {"BitCast", ANY, "[S] | to=11 T1@double,int64,uint64", 0},
     {"BitCast", ANY, "[S] | to=16 T1@bfloat16,int16,uint16,float16", 0},
@@ -69,16 +73,24 @@ static const op_hint_t op_hints[] = {
     {"Gelu", ANY, "[S] | ?approximate='none|tanh'", 0},
     // ---- quantization ----
     {"QuantizeLinear", 10, 12, "[S]; [] {1..2}; ?[]", 0},
-    {"QuantizeLinear", 13, 99, "[S]; [] {1..2}; ?[] | T1@" FLOATS " T2@int8,uint8,int16,uint16,int4,uint4", 0},
-    {"QuantizeLinear", 13, 99, "[P,c,Q]; [c] {1..2}; ?[c] | axis=ax(P,Q) T2@int8,uint8,int16,uint16,int4,uint4", 0},
-    {"QuantizeLinear", 21, 99, "[P,c*b-u(0,b-1),Q]; [P,c,Q] {1..2}; ?[P,c,Q] | axis=ax(P,Q) block_size=b "
-     "T2@int8,uint8,int16,uint16,int4,uint4", 0},
+    {"QuantizeLinear", 13, 99,
+     "[S]; [] {1..2}; ?[] | T1@" FLOATS " T2@int8,uint8,int16,uint16,int4,uint4", 0},
+    {"QuantizeLinear", 13, 99,
+     "[P,c,Q]; [c] {1..2}; ?[c] | axis=ax(P,Q) T2@int8,uint8,int16,uint16,int4,uint4", 0},
+    {"QuantizeLinear", 21, 99,
+     "[P,c*b-u(0,b-1),Q]; [P,c,Q] {1..2}; ?[P,c,Q] | axis=ax(P,Q) block_size=b "
+     "T2@int8,uint8,int16,uint16,int4,uint4",
+     0},
     {"DequantizeLinear", 10, 12, "[S]; [] {1..2}; ?[] | T@uint8,int8", 0},
-    {"DequantizeLinear", 13, 99, "[S]; [] {1..2}; ?[] | T@uint8,int8,int4,uint4,int16 x_scale@" FLOATS, 0},
+    {"DequantizeLinear", 13, 99,
+     "[S]; [] {1..2}; ?[] | T@uint8,int8,int4,uint4,int16 x_scale@" FLOATS, 0},
     {"DequantizeLinear", 23, 99, "[S]; [] {1..2}; ?[] | output_dtype=to(0) T@uint8,int8", 0},
-    {"DequantizeLinear", 13, 99, "[P,c,Q]; [c] {1..2}; ?[c] | axis=ax(P,Q) T@uint8,int8,int4,uint4 x_scale@" FLOATS, 0},
-    {"DequantizeLinear", 21, 99, "[P,c*b-u(0,b-1),Q]; [P,c,Q] {1..2}; ?[P,c,Q] | axis=ax(P,Q) block_size=b "
-     "T@uint8,int8,int4,uint4 x_scale@" FLOATS, 0},
+    {"DequantizeLinear", 13, 99,
+     "[P,c,Q]; [c] {1..2}; ?[c] | axis=ax(P,Q) T@uint8,int8,int4,uint4 x_scale@" FLOATS, 0},
+    {"DequantizeLinear", 21, 99,
+     "[P,c*b-u(0,b-1),Q]; [P,c,Q] {1..2}; ?[P,c,Q] | axis=ax(P,Q) block_size=b "
+     "T@uint8,int8,int4,uint4 x_scale@" FLOATS,
+     0},
     {MS "QuantizeLinear", ANY, "[P,c,Q]; [c] {1..2}; ?[c] | axis=ax(P,Q)", 0},
     {MS "DequantizeLinear", ANY, "[P,c,Q]; [c] {1..2}; ?[c] | axis=ax(P,Q)", 0},
     {"TRT_FP8QuantizeLinear", ANY, "[S]; [] {1..2}; ?[] {0..0}", 0},
@@ -104,17 +116,26 @@ static const op_hint_t op_hints[] = {
     {MS "QLinearSigmoid", ANY, "[S]; [] {1..2}; ?[]; [] {1..2}; ?[]", 0},
     {MS "QLinearLeakyRelu", ANY, "[S]; [] {1..2}; ?[]; [] {1..2}; ?[]", 0},
     {MS "QLinearWhere", ANY, "[~S]; [~S]; [] {1..2}; []; [~S]; [] {1..2}; []; [] {1..2}; []", 0},
-    {MS "QLinearConcat", ANY, "[] {1..2}; []; :uint8 [P,a,Q]; :float [] {1..2}; :uint8 []; "
-     ":uint8 [P,b,Q]; :float [] {1..2}; :uint8 [] | axis=ax(P,Q) T8@uint8", 0},
-    {MS "QLinearSoftmax", ANY, "[P,c,Q]; [] {1..2}; ?[]; [] {1..2}; [] | axis=ax(P,Q) opset=u(12,13)", 0},
-    {MS "QLinearReduceMean", ANY, "[S]; [] {1..2}; ?[]; [] {1..2}; ?[] | axes=axes(S) keepdims=u(0,1)", 0},
+    {MS "QLinearConcat", ANY,
+     "[] {1..2}; []; :uint8 [P,a,Q]; :float [] {1..2}; :uint8 []; "
+     ":uint8 [P,b,Q]; :float [] {1..2}; :uint8 [] | axis=ax(P,Q) T8@uint8",
+     0},
+    {MS "QLinearSoftmax", ANY,
+     "[P,c,Q]; [] {1..2}; ?[]; [] {1..2}; [] | axis=ax(P,Q) opset=u(12,13)", 0},
+    {MS "QLinearReduceMean", ANY,
+     "[S]; [] {1..2}; ?[]; [] {1..2}; ?[] | axes=axes(S) keepdims=u(0,1)", 0},
     {MS "QLinearAveragePool", ANY,
-     "[n,c,h+4,w+4]; [] {1..2}; ?[]; [] {1..2}; ?[] | kernel_shape=k,l ?strides=rep(2,u(1,3)) ?ceil_mode=1 "
-     "?count_include_pad=1", 0},
+     "[n,c,h+4,w+4]; [] {1..2}; ?[]; [] {1..2}; ?[] | kernel_shape=k,l ?strides=rep(2,u(1,3)) "
+     "?ceil_mode=1 "
+     "?count_include_pad=1",
+     0},
     {MS "QLinearAveragePool", ANY,
-     "[n,h+4,c]; [] {1..2}; ?[]; [] {1..2}; ?[] | kernel_shape=k+1 ?pads=u(0,1),u(0,1) channels_last=1", 0},
+     "[n,h+4,c]; [] {1..2}; ?[]; [] {1..2}; ?[] | kernel_shape=k+1 ?pads=u(0,1),u(0,1) "
+     "channels_last=1",
+     0},
     {MS "QLinearGlobalAveragePool", ANY, "[n,c,h,S]; [] {1..2}; []; [] {1..2}; []", 0},
-    {MS "QLinearGlobalAveragePool", ANY, "[n,h,S,c]; [] {1..2}; []; [] {1..2}; [] | channels_last=1", 0},
+    {MS "QLinearGlobalAveragePool", ANY,
+     "[n,h,S,c]; [] {1..2}; []; [] {1..2}; [] | channels_last=1", 0},
     // ---- shapes and moving ----
     {"Shape", ANY, "[S] | ?start=u(-3,3) ?end=u(-3,3)", 0},
     {"Identity", 14, 99, "[S]", 0},
@@ -148,9 +169,12 @@ static const op_hint_t op_hints[] = {
     {"Constant", 12, 99, "| value_string='a|bc'", 0},
     {"Constant", 12, 99, "| value_strings='a|a,b'", 0},
     {"Constant", 12, 99, "| value_ints=rep(u(0,3),u(-9,9))", 0},
-    {"ConstantOfShape", ANY, "[#] {=dims(S)} | ?value='float[1]:2|int64[1]:7|bool[1]:1|float16[1]:1'", 0},
-    {"Range", ANY, "[] {=u(-5,0)}; [] {=u(-2,7)}; [] {=u(1,3)} | T@float,double,int16,int32,int64", 0},
-    {"Range", ANY, "[] {=u(0,5)}; [] {=u(-7,2)}; [] {=-u(1,3)} | T@float,double,int16,int32,int64", 0},
+    {"ConstantOfShape", ANY,
+     "[#] {=dims(S)} | ?value='float[1]:2|int64[1]:7|bool[1]:1|float16[1]:1'", 0},
+    {"Range", ANY, "[] {=u(-5,0)}; [] {=u(-2,7)}; [] {=u(1,3)} | T@float,double,int16,int32,int64",
+     0},
+    {"Range", ANY, "[] {=u(0,5)}; [] {=u(-7,2)}; [] {=-u(1,3)} | T@float,double,int16,int32,int64",
+     0},
     {MS "Range", ANY, "[] {=u(-5,0)}; [] {=u(-2,7)}; ?[] {=u(1,3)}", 0},
     {"Transpose", ANY, "[S] | ?perm=perm(S)", 0},
     {"Concat", 1, 3, "[P,a,Q]; [P,b,Q] | axis=r(P)", 0},
@@ -166,8 +190,10 @@ static const op_hint_t op_hints[] = {
     {"Tile", 6, 99, "[S]; [#] {=rep(r(S),u(0,3))}", 0},
     {"Slice", 1, 9, "[P,h+3,Q] | axes=ax(P,Q) starts=u(-9,9) ends=u(-9,9)", 0},
     {"Slice", 1, 9, "[h,i,S] | starts=u(0,2),u(-3,0) ends=u(-2,9),9", 0},
-    {"Slice", 10, 99, "[P,h+3,Q]; [1] {=u(-9,9)}; [1] {=u(-9,9)}; [1] {=ax(P,Q)}; ?[1] {=u(1,3)}", 0},
-    {"Slice", 10, 99, "[P,h+3,Q]; [1] {=u(-9,9)}; [1] {=u(-9,9)}; [1] {=ax(P,Q)}; [1] {=-u(1,3)}", 0},
+    {"Slice", 10, 99, "[P,h+3,Q]; [1] {=u(-9,9)}; [1] {=u(-9,9)}; [1] {=ax(P,Q)}; ?[1] {=u(1,3)}",
+     0},
+    {"Slice", 10, 99, "[P,h+3,Q]; [1] {=u(-9,9)}; [1] {=u(-9,9)}; [1] {=ax(P,Q)}; [1] {=-u(1,3)}",
+     0},
     {"Slice", 10, 99, "[h,i,S]; [2] {=u(0,2),u(-3,0)}; [2] {=u(-2,9),9}", 0},
     {"Pad", 1, 1, "[h,i] | paddings=rep(4,u(0,2)) ?mode='constant|edge' ?value=8", 0},
     {"Pad", 2, 10, "[h,i] | pads=rep(4,u(0,2)) ?mode='constant|edge' ?value=8", 0},
@@ -197,10 +223,13 @@ static const op_hint_t op_hints[] = {
     {"Compress", ANY, "[a,b]; [u(1,a*b)]", 0},
     {"Scatter", ANY, "[P,d,Q]; [P,1,Q] {0..d-1}; [P,1,Q] | axis=ax(P,Q)", 0},
     {"ScatterElements", 11, 15, "[P,d,Q]; [P,1,Q] {-d..d-1}; [P,1,Q] | axis=ax(P,Q)", 0},
-    {"ScatterElements", 16, 99, "[P,d,Q]; [P,2,Q] {-d..d-1}; [P,2,Q] | axis=ax(P,Q) ?reduction='add|mul' "
-     "T@" FLOATS ",int32,int64,uint8", 0},
+    {"ScatterElements", 16, 99,
+     "[P,d,Q]; [P,2,Q] {-d..d-1}; [P,2,Q] | axis=ax(P,Q) ?reduction='add|mul' "
+     "T@" FLOATS ",int32,int64,uint8",
+     0},
     {"ScatterND", 11, 15, "[a,b,S]; [R,1] {-a..a-1}; [R,b,S]", 0},
-    {"ScatterND", 16, 99, "[a,b,S]; [R,1] {-a..a-1}; [R,b,S] | ?reduction='add|mul' T@" FLOATS ",int32,int64", 0},
+    {"ScatterND", 16, 99,
+     "[a,b,S]; [R,1] {-a..a-1}; [R,b,S] | ?reduction='add|mul' T@" FLOATS ",int32,int64", 0},
     {"ScatterND", 16, 99, "[a,b,S]; [R,2] {-1..0}; [R,S]", 0},
     {"TensorScatter", ANY, "[a,b,i+4,e]; [a,b,i,e]; ?[a] {0..2}", 0},
     {"TensorScatter", ANY, "[a,b,i+4,e]; [a,b,i,e]; ?[a] {0..9} | mode='circular'", 0},
@@ -217,8 +246,8 @@ static const op_hint_t op_hints[] = {
     {"HannWindow", ANY, "[] {=u(0,6)} | ?output_datatype=to(0) ?periodic=0", 0},
     {"HammingWindow", ANY, "[] {=u(0,6)} | ?output_datatype=to(0) ?periodic=0", 0},
     {"BlackmanWindow", ANY, "[] {=u(0,6)} | ?output_datatype=to(0) ?periodic=0", 0},
-    {"MelWeightMatrix", ANY, "[] {=u(1,3)}; [] {=u(8,17)}; [] {=8000}; [] {=0}; [] {=4000} | ?output_datatype=to(0)",
-     0},
+    {"MelWeightMatrix", ANY,
+     "[] {=u(1,3)}; [] {=u(8,17)}; [] {=8000}; [] {=0}; [] {=4000} | ?output_datatype=to(0)", 0},
     {"DFT", 17, 19, "[n,a,S,1]; ?[] {=u(1,6)} | axis=1 ?onesided=1", 0},
     {"DFT", 17, 19, "[a,b,2]; ?[] {=u(1,6)} | axis=u(0,1) ?inverse=1", 0},
     {"DFT", 20, 99, "[n,a,S,1]; ?[] {=u(1,6)}; [] {=1} | ?onesided=1", 0},
@@ -253,24 +282,30 @@ static const op_hint_t op_hints[] = {
     {MS "MatMulIntegerToFloat", ANY, "[~S,n,c]; [~S,c,o]; [] {1..2}; [] {1..2}; ?[]; ?[]; ?[o]", 0},
     {MS "DynamicQuantizeMatMul", ANY, "[S,n,c]; [c,o]; [] {1..2}; ?[]; ?[o]", 0},
     {MS "QGemm", ANY, "[n,c]; [] {1..2}; []; [c,o]; [] {1..2}; []; ?[o]; _; _ | TY@float", 0},
-    {MS "QGemm", ANY, "[n,c]; [] {1..2}; []; [o,c]; [] {1..2}; []; ?[o]; [] {1..2}; [] | transB=1", 0},
+    {MS "QGemm", ANY, "[n,c]; [] {1..2}; []; [o,c]; [] {1..2}; []; ?[o]; [] {1..2}; [] | transB=1",
+     0},
     {MS "FusedMatMul", ANY, "[S,n,c]; [S,c,o] | ?alpha=4", 0},
     {MS "FusedMatMul", ANY, "[S,c,n]; [S,o,c] | transA=1 transB=1", 0},
     {MS "FusedMatMul", ANY, "[n,a,c]; [a,c,o] | transBatchA=1", 0},
     {MS "TransposeMatMul", ANY, "[S,c,n]; [S,o,c] | transA=1 transB=1", 0},
-    {MS "FusedMatMulActivation", ANY, "[S,n,c]; [S,c,o] | activation='Relu|Tanh|Sigmoid|HardSigmoid'", 0},
+    {MS "FusedMatMulActivation", ANY,
+     "[S,n,c]; [S,c,o] | activation='Relu|Tanh|Sigmoid|HardSigmoid'", 0},
     {MS "SparseToDenseMatMul", ANY, "[n,c]; [c,o] | T@float,double", 0},
     {MS "FusedGemm", ANY, "[n,c]; [c,o]; ?[o] | ?activation='Relu|Tanh'", 0},
     {MS "GemmFloat8", ANY, "[a,c]; [c,b] | TA@float TB@float TR@float", 0},
     {MS "GemmFastGelu", ANY, "[S,n,c]; [c,o]; ?[o]", 0},
     {MS "Inverse", ANY, "[S,1,1] {1..2}", 0},
     {MS "CDist", ANY, "[n,c]; [o,c] | ?metric='euclidean|sqeuclidean'", 0},
-    {MS "MatMulNBits", ANY, "[S,n,32]; [c,2,8]; [c,2]; ?:uint8 [c,1] | K=32 N=c block_size=16 bits=4 T3@uint8", 0},
-    {MS "MatMulNBits", ANY, "[n,32]; [c,2,16]; [c,2]; _; _; ?[c] | K=32 N=c block_size=16 bits=8", 0},
+    {MS "MatMulNBits", ANY,
+     "[S,n,32]; [c,2,8]; [c,2]; ?:uint8 [c,1] | K=32 N=c block_size=16 bits=4 T3@uint8", 0},
+    {MS "MatMulNBits", ANY, "[n,32]; [c,2,16]; [c,2]; _; _; ?[c] | K=32 N=c block_size=16 bits=8",
+     0},
     {MS "MatMulBnb4", ANY, "[S,n,16]; [16*c/2]; [c] | K=16 N=c block_size=16 quant_type=u(0,1)", 0},
-    {MS "GatherBlockQuantized", ANY, "[a,32]; [S] {0..a-1}; [a,2]; ?[a,2] | gather_axis=0 quantize_axis=1 "
-     "block_size=16 T1@int4,uint4", 0},
-    // ---- reductions ----
+    {MS "GatherBlockQuantized", ANY,
+     "[a,32]; [S] {0..a-1}; [a,2]; ?[a,2] | gather_axis=0 quantize_axis=1 "
+     "block_size=16 T1@int4,uint4",
+     0},
+// ---- reductions ----
 #define REDUCE(NAME, LAST)                                                             \
   {NAME, 1, 10, "[S] {0..2} | ?axes=uaxes(S) ?keepdims=0", 0},                         \
   {NAME, 11, LAST, "[S] {0..2} | ?axes=axes(S) ?keepdims=0", 0},                       \
@@ -302,42 +337,70 @@ static const op_hint_t op_hints[] = {
     {"Hardmax", 1, 10, "[P,n,Q] | axis=r(P)", 0},
     {"Hardmax", 11, 99, "[P,n,Q] | axis=ax(P,Q)", 0},
     {MS "BiasSoftmax", ANY, "[a,b,c,n]; [1,1,1,n] | axis=3 is_inner_broadcast=1", 0},
-    {"NegativeLogLikelihoodLoss", ANY, "[n,c,S]; [n,S] {0..c-1}; ?[c] {1..2} | ?reduction='none|sum|mean'", 0},
+    {"NegativeLogLikelihoodLoss", ANY,
+     "[n,c,S]; [n,S] {0..c-1}; ?[c] {1..2} | ?reduction='none|sum|mean'", 0},
     {"NegativeLogLikelihoodLoss", ANY, "[n,c]; [n] {0..c-1} | ignore_index=0", 0},
-    {"SoftmaxCrossEntropyLoss", ANY, "[n,c,S]; [n,S] {0..c-1}; ?[c] {1..2} | ?reduction='none|sum|mean'", 0},
+    {"SoftmaxCrossEntropyLoss", ANY,
+     "[n,c,S]; [n,S] {0..c-1}; ?[c] {1..2} | ?reduction='none|sum|mean'", 0},
     // ---- convolution, pooling ----
-    {"Conv", ANY, "[n,g*c,h+6]; [g*m,c,k]; ?[g*m] | group=g ?strides=u(1,3) ?dilations=u(1,2) ?pads=u(0,2),u(0,2)", 0},
-    {"Conv", ANY, "[n,g*c,h+3,w+4]; [g*m,c,k,l]; ?[g*m] | group=g kernel_shape=k,l ?strides=u(1,3),u(1,3) "
-     "?auto_pad='VALID|SAME_UPPER|SAME_LOWER'", 0},
+    {"Conv", ANY,
+     "[n,g*c,h+6]; [g*m,c,k]; ?[g*m] | group=g ?strides=u(1,3) ?dilations=u(1,2) "
+     "?pads=u(0,2),u(0,2)",
+     0},
+    {"Conv", ANY,
+     "[n,g*c,h+3,w+4]; [g*m,c,k,l]; ?[g*m] | group=g kernel_shape=k,l ?strides=u(1,3),u(1,3) "
+     "?auto_pad='VALID|SAME_UPPER|SAME_LOWER'",
+     0},
     {"Conv", ANY, "[n,c,h+3,i+3,j+3]; [m,c,2,1,2] | ?pads=rep(6,u(0,1))", 0},
-    {MS "FusedConv", ANY, "[n,g*c,h+6]; [g*m,c,k]; ?[g*m] | group=g ?strides=u(1,3) ?pads=u(0,2),u(0,2) "
-     "?activation='Relu|Tanh'", 0},
-    {MS "NhwcConv", ANY, "[n,h+6,i+6,g*c]; [g*m,c,k,l]; ?[g*m] | group=g ?strides=u(1,3),u(1,3) T@float", 0},
-    {"ConvInteger", ANY, "[n,g*c,h+6]; [g*m,c,k]; ?[]; ?[] | group=g ?strides=u(1,3) ?pads=u(0,2),u(0,2)", 0},
-    {"QLinearConv", ANY, "[n,g*c,h+6]; [] {1..2}; []; [g*m,c,k]; [g*m] {1..2}; [g*m]; [] {1..2}; []; ?[g*m] | "
-     "group=g ?strides=u(1,3)", 0},
-    {MS "QLinearConv", ANY, "[n,g*c,h+6]; [] {1..2}; []; [g*m,c,k]; [] {1..2}; []; [] {1..2}; []; ?[g*m] | "
-     "group=g ?strides=u(1,3)", 0},
-    {MS "QLinearConv", ANY, "[n,h+6,w+6,c]; [] {1..2}; []; [m,c,k,l]; [] {1..2}; []; [] {1..2}; []; ?[m] | "
-     "channels_last=1", 0},
-    {"ConvTranspose", ANY, "[n,g*c,h]; [g*c,m,k+1]; ?[g*m] | group=g ?strides=u(2,3) ?dilations=u(1,2)", 0},
-    {"ConvTranspose", ANY, "[n,c,h+2,i+2]; [c,m,k,l] | strides=2,2 output_padding=u(0,1),u(0,1) ?pads=rep(4,0)", 0},
-    {"ConvTranspose", ANY, "[n,c,h,i]; [c,m,k,l] | strides=2,3 auto_pad='SAME_UPPER|SAME_LOWER'", 0},
+    {MS "FusedConv", ANY,
+     "[n,g*c,h+6]; [g*m,c,k]; ?[g*m] | group=g ?strides=u(1,3) ?pads=u(0,2),u(0,2) "
+     "?activation='Relu|Tanh'",
+     0},
+    {MS "NhwcConv", ANY,
+     "[n,h+6,i+6,g*c]; [g*m,c,k,l]; ?[g*m] | group=g ?strides=u(1,3),u(1,3) T@float", 0},
+    {"ConvInteger", ANY,
+     "[n,g*c,h+6]; [g*m,c,k]; ?[]; ?[] | group=g ?strides=u(1,3) ?pads=u(0,2),u(0,2)", 0},
+    {"QLinearConv", ANY,
+     "[n,g*c,h+6]; [] {1..2}; []; [g*m,c,k]; [g*m] {1..2}; [g*m]; [] {1..2}; []; ?[g*m] | "
+     "group=g ?strides=u(1,3)",
+     0},
+    {MS "QLinearConv", ANY,
+     "[n,g*c,h+6]; [] {1..2}; []; [g*m,c,k]; [] {1..2}; []; [] {1..2}; []; ?[g*m] | "
+     "group=g ?strides=u(1,3)",
+     0},
+    {MS "QLinearConv", ANY,
+     "[n,h+6,w+6,c]; [] {1..2}; []; [m,c,k,l]; [] {1..2}; []; [] {1..2}; []; ?[m] | "
+     "channels_last=1",
+     0},
+    {"ConvTranspose", ANY,
+     "[n,g*c,h]; [g*c,m,k+1]; ?[g*m] | group=g ?strides=u(2,3) ?dilations=u(1,2)", 0},
+    {"ConvTranspose", ANY,
+     "[n,c,h+2,i+2]; [c,m,k,l] | strides=2,2 output_padding=u(0,1),u(0,1) ?pads=rep(4,0)", 0},
+    {"ConvTranspose", ANY, "[n,c,h,i]; [c,m,k,l] | strides=2,3 auto_pad='SAME_UPPER|SAME_LOWER'",
+     0},
     {"ConvTranspose", ANY, "[n,c,h]; [c,m,3] | strides=2 output_shape=2*h+u(0,1)", 0},
-    {"DeformConv", ANY, "[n,g*c,h+3,i+3]; [g*m,c,2,2]; [n,8,h+2,i+2]; ?[g*m]; ?[n,4,h+2,i+2] {0..1} | group=g", 0},
+    {"DeformConv", ANY,
+     "[n,g*c,h+3,i+3]; [g*m,c,2,2]; [n,8,h+2,i+2]; ?[g*m]; ?[n,4,h+2,i+2] {0..1} | group=g", 0},
     {"Col2Im", ANY, "[n,c*2,(h+1)*(i+2)]; [2] {=h+1,i+3}; [2] {=1,2} | T@float,double,int32", 0},
-    {"CausalConvWithState", ANY, "[n,c,a]; [c,1,k+1]; ?[c]; ?[n,c,k] | ?activation='none|silu|swish'", 0},
-    {MS "CausalConvWithState", ANY, "[n,c,a]; [c,1,k+1]; ?[c]; ?[n,c,k] | ?activation='none|silu|swish'", 0},
-    {"AveragePool", ANY, "[n,c,h+4,i+4] | kernel_shape=k,l ?strides=rep(2,u(1,3)) ?count_include_pad=1 ?ceil_mode=1", 0},
+    {"CausalConvWithState", ANY,
+     "[n,c,a]; [c,1,k+1]; ?[c]; ?[n,c,k] | ?activation='none|silu|swish'", 0},
+    {MS "CausalConvWithState", ANY,
+     "[n,c,a]; [c,1,k+1]; ?[c]; ?[n,c,k] | ?activation='none|silu|swish'", 0},
+    {"AveragePool", ANY,
+     "[n,c,h+4,i+4] | kernel_shape=k,l ?strides=rep(2,u(1,3)) ?count_include_pad=1 ?ceil_mode=1",
+     0},
     {"AveragePool", ANY, "[n,c,h+4] | kernel_shape=k+1 ?pads=u(0,1),u(0,1) ?strides=u(1,2)", 0},
-    {"AveragePool", ANY, "[n,c,h+4] | kernel_shape=k auto_pad='VALID|SAME_UPPER|SAME_LOWER' ?strides=u(1,3)", 0},
+    {"AveragePool", ANY,
+     "[n,c,h+4] | kernel_shape=k auto_pad='VALID|SAME_UPPER|SAME_LOWER' ?strides=u(1,3)", 0},
     {"AveragePool", 19, 99, "[n,c,h+8] | kernel_shape=k dilations=2 ?ceil_mode=1", 0},
     {"MaxPool", ANY, "[n,c,h+4,i+4] | kernel_shape=k,l ?strides=rep(2,u(1,3)) ?ceil_mode=1", 0},
     {"MaxPool", ANY, "[n,c,h+4] | kernel_shape=k+1 ?pads=u(0,1),u(0,1) ?strides=u(1,2)", 0},
-    {"MaxPool", ANY, "[n,c,h+4] | kernel_shape=k auto_pad='VALID|SAME_UPPER|SAME_LOWER' ?strides=u(1,3)", 0},
+    {"MaxPool", ANY,
+     "[n,c,h+4] | kernel_shape=k auto_pad='VALID|SAME_UPPER|SAME_LOWER' ?strides=u(1,3)", 0},
     {"MaxPool", 10, 99, "[n,c,h+8] | kernel_shape=k dilations=2 ?ceil_mode=1 ?storage_order=1", 0},
     {"LpPool", ANY, "[n,c,h+4,i+4] | kernel_shape=k,l ?strides=rep(2,u(1,3)) ?ceil_mode=1", 0},
-    {"LpPool", ANY, "[n,c,h+4] | kernel_shape=k auto_pad='VALID|SAME_UPPER|SAME_LOWER' ?strides=u(1,3)", 0},
+    {"LpPool", ANY,
+     "[n,c,h+4] | kernel_shape=k auto_pad='VALID|SAME_UPPER|SAME_LOWER' ?strides=u(1,3)", 0},
     {"GlobalAveragePool", ANY, "[n,c,h,S]", 0},
     {"GlobalMaxPool", ANY, "[n,c,h,i]", 0},
     {"GlobalLpPool", ANY, "[n,c,h,i]", 0},
@@ -345,7 +408,8 @@ static const op_hint_t op_hints[] = {
     {"MaxUnpool", ANY, "[1,1,2]; [1,1,2] {0..3}; [3] {=1,1,5} | kernel_shape=2 strides=2", 0},
     {MS "MaxpoolWithMask", ANY, "[n,c,h+4,i+4]; [n,c,h+4,i+4] | kernel_shape=k,l", 0},
     // ---- normalization ----
-    {"BatchNormalization", 1, 6, "[n,c,S]; [c]; [c]; [c]; [c] {1..2} | consumed_inputs=0,0,0,1,1 is_test=1 out=1", 0},
+    {"BatchNormalization", 1, 6,
+     "[n,c,S]; [c]; [c]; [c]; [c] {1..2} | consumed_inputs=0,0,0,1,1 is_test=1 out=1", 0},
     {"BatchNormalization", 7, 8, "[n,c,S]; [c]; [c]; [c]; [c] {1..2} | out=1", 0},
     {"BatchNormalization", 9, 13, "[n,c,S]; [c]; [c]; [c]; [c] {1..2} | out=1", 0},
     {"BatchNormalization", 14, 99, "[n,c,S]; [c]; [c]; [c]; [c] {1..2} | out=1", 0},
@@ -354,95 +418,157 @@ static const op_hint_t op_hints[] = {
     {"GroupNormalization", 18, 20, "[n,g*c,h,S]; [g]; [g] | num_groups=g", 0},
     {"GroupNormalization", 21, 99, "[n,g*c,h,S]; [g*c]; [g*c] | num_groups=g", 0},
     {MS "GroupNorm", ANY, "[n,h,i,g*c]; [g*c]; [g*c] | groups=g activation=u(0,1)", 0},
-    {MS "SkipGroupNorm", ANY, "[n,h,i,g*c]; [g*c]; [g*c]; [n,h,i,g*c]; ?[g*c] | groups=g activation=u(0,1)", 0},
+    {MS "SkipGroupNorm", ANY,
+     "[n,h,i,g*c]; [g*c]; [g*c]; [n,h,i,g*c]; ?[g*c] | groups=g activation=u(0,1)", 0},
     {"LayerNormalization", ANY, "[P,c,Q]; [c,Q]; ?[c,Q] | axis=ax(P,Q)", 0},
     {"RMSNormalization", ANY, "[P,c,Q]; [c,Q] | axis=ax(P,Q)", 0},
     {"SimplifiedLayerNormalization", ANY, "[P,c,Q]; [c,Q] | axis=ax(P,Q)", 0},
     {MS "SkipLayerNormalization", ANY, "[a,b,c]; [a,b,c]; [c]; ?[c]; ?[c]", 0},
     {MS "SkipSimplifiedLayerNormalization", ANY, "[a,b,c]; [a,b,c]; [c]; ?[c]", 0},
-    {MS "EmbedLayerNormalization", ANY, "[n,a] {0..d-1}; _; [d,c]; [a+b,c]; _; [c]; [c]; ?[n,a] {0..1}", 0},
-    {MS "EmbedLayerNormalization", ANY, "[n,a] {0..d-1}; [n,a] {0..1}; [d,c]; [a+b,c]; [2,c]; [c]; [c]", 0},
-    {MS "QEmbedLayerNormalization", ANY, "[n,a] {0..d-1}; _; [d,c]; [a+b,c]; _; [c]; [c]; ?[n,a] {0..1}; [] {1..2}; "
-     "[] {1..2}; _; [] {1..2}; [] {1..2}; []; []; _; []; []", 0},
+    {MS "EmbedLayerNormalization", ANY,
+     "[n,a] {0..d-1}; _; [d,c]; [a+b,c]; _; [c]; [c]; ?[n,a] {0..1}", 0},
+    {MS "EmbedLayerNormalization", ANY,
+     "[n,a] {0..d-1}; [n,a] {0..1}; [d,c]; [a+b,c]; [2,c]; [c]; [c]", 0},
+    {MS "QEmbedLayerNormalization", ANY,
+     "[n,a] {0..d-1}; _; [d,c]; [a+b,c]; _; [c]; [c]; ?[n,a] {0..1}; [] {1..2}; "
+     "[] {1..2}; _; [] {1..2}; [] {1..2}; []; []; _; []; []",
+     0},
     {"LRN", ANY, "[n,c,S] | size=2*b-1", 0},
     {"LpNormalization", ANY, "[P,c,Q] | axis=ax(P,Q) p=u(1,2)", 0},
     {"MeanVarianceNormalization", ANY, "[n,c,h,w] | ?axes=0,u(2,3)", 0},
     // ---- resizing, regions ----
     {"Upsample", 1, 6, "[n,c,h,i] | height_scale=16 width_scale=12 ?mode='nearest'", 0},
-    {"Upsample", 7, 8, "[n,c,h,i] | scales=8,8,u(8,20),u(8,20) ?mode='nearest|linear' T@" FLOATS, 0},
+    {"Upsample", 7, 8, "[n,c,h,i] | scales=8,8,u(8,20),u(8,20) ?mode='nearest|linear' T@" FLOATS,
+     0},
     {"Upsample", 9, 9, "[n,c,h,i]; [4] {=1,1,u(1,3),u(1,3)} | ?mode='nearest|linear' T@" FLOATS, 0},
     {"Resize", 10, 10, "[n,c,h,i]; [4] {=1,1,u(1,3),u(1,3)} | ?mode='nearest|linear' T@" FLOATS, 0},
-    {"Resize", 11, 12, "[n,c,h,i]; [0]; [4] {=1,1,u(1,3),u(1,3)} | ?mode='nearest|linear|cubic' T1@" FLOATS, 0},
-    {"Resize", 11, 12, "[n,c,h,i]; [0]; [0]; [4] {=n,c,u(1,5),u(1,5)} | ?mode='nearest|linear|cubic' T1@" FLOATS, 0},
-    {"Resize", 13, 99, "[n,c,h,i]; _; [4] {=1,1,u(1,3),u(1,3)} | ?mode='nearest|linear|cubic' T1@" FLOATS, 0},
-    {"Resize", 13, 99, "[n,c,h,i]; _; _; [4] {=n,c,u(1,5),u(1,5)} | ?mode='nearest|linear|cubic' "
-     "?coordinate_transformation_mode='half_pixel|asymmetric|align_corners|pytorch_half_pixel' T1@" FLOATS, 0},
-    {"Resize", 18, 99, "[n,c,h,i]; _; _; [2] {=u(1,5),u(1,5)} | axes=2,3 ?mode='nearest|linear' "
-     "?keep_aspect_ratio_policy='stretch|not_larger|not_smaller' ?antialias=1 T1@" FLOATS, 0},
+    {"Resize", 11, 12,
+     "[n,c,h,i]; [0]; [4] {=1,1,u(1,3),u(1,3)} | ?mode='nearest|linear|cubic' T1@" FLOATS, 0},
+    {"Resize", 11, 12,
+     "[n,c,h,i]; [0]; [0]; [4] {=n,c,u(1,5),u(1,5)} | ?mode='nearest|linear|cubic' T1@" FLOATS, 0},
+    {"Resize", 13, 99,
+     "[n,c,h,i]; _; [4] {=1,1,u(1,3),u(1,3)} | ?mode='nearest|linear|cubic' T1@" FLOATS, 0},
+    {"Resize", 13, 99,
+     "[n,c,h,i]; _; _; [4] {=n,c,u(1,5),u(1,5)} | ?mode='nearest|linear|cubic' "
+     "?coordinate_transformation_mode='half_pixel|asymmetric|align_corners|pytorch_half_pixel' "
+     "T1@" FLOATS,
+     0},
+    {"Resize", 18, 99,
+     "[n,c,h,i]; _; _; [2] {=u(1,5),u(1,5)} | axes=2,3 ?mode='nearest|linear' "
+     "?keep_aspect_ratio_policy='stretch|not_larger|not_smaller' ?antialias=1 T1@" FLOATS,
+     0},
     {"Resize", 18, 99, "[P,h,Q]; _; [1] {1..3} | axes=ax(P,Q) T1@" FLOATS, 0},
-    {"Resize", 13, 99, "[h,i]; [4] {=0,0,1,1}; _; [2] {=u(1,5),u(1,5)} | mode='linear' "
-     "coordinate_transformation_mode='tf_crop_and_resize' T1@" FLOATS, 0},
-    {"GridSample", 16, 19, "[n,c,h,i]; [n,o,w,2] | ?mode='bilinear|nearest|bicubic' ?align_corners=1 "
-     "?padding_mode='zeros|border|reflection' T1@" FLOATS, 0},
-    {"GridSample", 20, 99, "[n,c,h,i]; [n,o,w,2] | ?mode='linear|nearest|cubic' ?align_corners=1 T1@" FLOATS, 0},
+    {"Resize", 13, 99,
+     "[h,i]; [4] {=0,0,1,1}; _; [2] {=u(1,5),u(1,5)} | mode='linear' "
+     "coordinate_transformation_mode='tf_crop_and_resize' T1@" FLOATS,
+     0},
+    {"GridSample", 16, 19,
+     "[n,c,h,i]; [n,o,w,2] | ?mode='bilinear|nearest|bicubic' ?align_corners=1 "
+     "?padding_mode='zeros|border|reflection' T1@" FLOATS,
+     0},
+    {"GridSample", 20, 99,
+     "[n,c,h,i]; [n,o,w,2] | ?mode='linear|nearest|cubic' ?align_corners=1 T1@" FLOATS, 0},
     {"GridSample", 20, 99, "[n,c,h,i,j]; [n,o,w,x,3] | ?mode='linear|nearest' T1@" FLOATS, 0},
     {MS "GridSample", ANY, "[n,c,h,i]; [n,o,w,2] | ?mode='bilinear|nearest|bicubic' T1@" FLOATS, 0},
     {"AffineGrid", ANY, "[a,2,3]; [4] {=a,u(1,3),u(1,3),u(1,3)} | ?align_corners=1", 0},
     {"AffineGrid", ANY, "[a,3,4]; [5] {=a,u(1,3),u(1,3),u(1,3),u(1,3)}", 0},
-    {"NonMaxSuppression", ANY, "[n,o,4]; [n,c,o]; ?[] {0..3}; ?[] {0..1}; ?[] {0..1} | ?center_point_box=1", 0},
+    {"NonMaxSuppression", ANY,
+     "[n,o,4]; [n,c,o]; ?[] {0..3}; ?[] {0..1}; ?[] {0..1} | ?center_point_box=1", 0},
     {"EfficientNMS_TRT", ANY, "[n,d,4]; [n,d,c] | max_output_boxes=u(1,5) out=4", 0},
     {"trt.plugins.EfficientNMS_TRT", ANY, "[n,d,1,4]; [n,d,c] | max_output_boxes=u(1,5) out=4", 0},
-    {"RoiAlign", ANY, "[a,c,h,i]; [o,4] {0..3}; [o] {0..a-1} | ?output_height=u(1,3) ?output_width=u(1,3) "
-     "?sampling_ratio=u(0,2) ?mode='avg|max'", 0},
+    {"RoiAlign", ANY,
+     "[a,c,h,i]; [o,4] {0..3}; [o] {0..a-1} | ?output_height=u(1,3) ?output_width=u(1,3) "
+     "?sampling_ratio=u(0,2) ?mode='avg|max'",
+     0},
     {"MaxRoiPool", ANY, "[1,c,h+2,i+2]; [o,5] {0..0} | pooled_shape=u(1,2),u(1,2)", 0},
     {MS "CropAndResize", ANY, "[a,c,h,i]; [o,4] {0..1}; [o] {0..a-1}; [2] {=u(1,4),u(1,4)}", 0},
     // ---- recurrent, attention ----
-#define RNN_BATCH_FIRST "[b,a,c]; [1,g*d,c]; [1,g*d,d]; ?[1,2*g*d]; _; ?[b,1,d]"
-    {"RNN", ANY, "[a,b,c]; [1,d,c]; [1,d,d]; ?[1,2*d]; ?[b] {1..a}; ?[1,b,d] | hidden_size=d ?direction='forward|reverse'",
+    {"RNN", ANY,
+     "[a,b,c]; [1,d,c]; [1,d,d]; ?[1,2*d]; ?[b] {1..a}; ?[1,b,d] | hidden_size=d "
+     "?direction='forward|reverse'",
      0},
-    {"RNN", ANY, "[a,b,c]; [2,d,c]; [2,d,d]; ?[2,2*d]; ?[b] {1..a}; ?[2,b,d] | hidden_size=d direction='bidirectional'", 0},
+    {"RNN", ANY,
+     "[a,b,c]; [2,d,c]; [2,d,d]; ?[2,2*d]; ?[b] {1..a}; ?[2,b,d] | hidden_size=d "
+     "direction='bidirectional'",
+     0},
     {"RNN", 14, 99, "[b,a,c]; [1,d,c]; [1,d,d]; ?[1,2*d]; _; ?[b,1,d] | hidden_size=d layout=1", 0},
-    {"GRU", ANY, "[a,b,c]; [1,3*d,c]; [1,3*d,d]; ?[1,6*d]; ?[b] {1..a}; ?[1,b,d] | hidden_size=d "
-     "?direction='forward|reverse'", 0},
-    {"GRU", ANY, "[a,b,c]; [2,3*d,c]; [2,3*d,d]; ?[2,6*d] | hidden_size=d direction='bidirectional'", 0},
-    {"GRU", 14, 99, "[b,a,c]; [1,3*d,c]; [1,3*d,d]; ?[1,6*d]; _; ?[b,1,d] | hidden_size=d layout=1", 0},
-    {"LSTM", ANY, "[a,b,c]; [1,4*d,c]; [1,4*d,d]; ?[1,8*d]; ?[b] {1..a}; ?[1,b,d]; ?[1,b,d]; ?[1,3*d] | hidden_size=d "
-     "?direction='forward|reverse'", 0},
-    {"LSTM", ANY, "[a,b,c]; [2,4*d,c]; [2,4*d,d]; ?[2,8*d] | hidden_size=d direction='bidirectional'", 0},
-    {"LSTM", 14, 99, "[b,a,c]; [1,4*d,c]; [1,4*d,d]; ?[1,8*d]; _; ?[b,1,d]; ?[b,1,d] | hidden_size=d layout=1", 0},
-    {MS "DynamicQuantizeLSTM", ANY, "[a,b,c]; [1,c,4*d]; [1,d,4*d]; ?[1,8*d]; ?[b] {1..a}; ?[1,b,d]; ?[1,b,d]; _; "
-     "[1] {1..2}; [1]; [1] {1..2}; [1] | hidden_size=d", 0},
-    {"Attention", ANY, "[n,h*g,a,d]; [n,h,b,d]; [n,h,b,e]; ?[1,1,a,b] | T1@float,double,float16 U@float", 0},
-    {"Attention", ANY, "[n,h*g,a,d]; [n,h,b,d]; [n,h,b,e]; ?[a,b] | ?is_causal=1 T1@float T2@float U@float", 0},
-    {"Attention", ANY, "[n,a,h*g*d]; [n,b,h*d]; [n,b,h*e]; _; ?1[n,h,c,d]; ?1[n,h,c,e] | q_num_heads=h*g kv_num_heads=h "
-     "T1@float T2@float", 0},
+    {"GRU", ANY,
+     "[a,b,c]; [1,3*d,c]; [1,3*d,d]; ?[1,6*d]; ?[b] {1..a}; ?[1,b,d] | hidden_size=d "
+     "?direction='forward|reverse'",
+     0},
+    {"GRU", ANY,
+     "[a,b,c]; [2,3*d,c]; [2,3*d,d]; ?[2,6*d] | hidden_size=d direction='bidirectional'", 0},
+    {"GRU", 14, 99, "[b,a,c]; [1,3*d,c]; [1,3*d,d]; ?[1,6*d]; _; ?[b,1,d] | hidden_size=d layout=1",
+     0},
+    {"LSTM", ANY,
+     "[a,b,c]; [1,4*d,c]; [1,4*d,d]; ?[1,8*d]; ?[b] {1..a}; ?[1,b,d]; ?[1,b,d]; ?[1,3*d] | "
+     "hidden_size=d "
+     "?direction='forward|reverse'",
+     0},
+    {"LSTM", ANY,
+     "[a,b,c]; [2,4*d,c]; [2,4*d,d]; ?[2,8*d] | hidden_size=d direction='bidirectional'", 0},
+    {"LSTM", 14, 99,
+     "[b,a,c]; [1,4*d,c]; [1,4*d,d]; ?[1,8*d]; _; ?[b,1,d]; ?[b,1,d] | hidden_size=d layout=1", 0},
+    {MS "DynamicQuantizeLSTM", ANY,
+     "[a,b,c]; [1,c,4*d]; [1,d,4*d]; ?[1,8*d]; ?[b] {1..a}; ?[1,b,d]; ?[1,b,d]; _; "
+     "[1] {1..2}; [1]; [1] {1..2}; [1] | hidden_size=d",
+     0},
+    {"Attention", ANY,
+     "[n,h*g,a,d]; [n,h,b,d]; [n,h,b,e]; ?[1,1,a,b] | T1@float,double,float16 U@float", 0},
+    {"Attention", ANY,
+     "[n,h*g,a,d]; [n,h,b,d]; [n,h,b,e]; ?[a,b] | ?is_causal=1 T1@float T2@float U@float", 0},
+    {"Attention", ANY,
+     "[n,a,h*g*d]; [n,b,h*d]; [n,b,h*e]; _; ?1[n,h,c,d]; ?1[n,h,c,e] | q_num_heads=h*g "
+     "kv_num_heads=h "
+     "T1@float T2@float",
+     0},
     {"RotaryEmbedding", 23, 99, "[n,h,a,2*d]; [n,a,d]; [n,a,d] | ?interleaved=1", 0},
     {"RotaryEmbedding", 23, 99, "[n,a,h*2*d]; [b,d]; [b,d]; [n,a] {0..b-1} | num_heads=h", 0},
-    {"LinearAttention", ANY, "[n,a,h*d]; [n,a,h*d]; [n,a,h*e]; ?[n,h,d,e] | q_num_heads=h kv_num_heads=h "
-     "update_rule='linear'", 0},
-    {MS "LinearAttention", ANY, "[n,a,h*d]; [n,a,h*d]; [n,a,h*e]; ?[n,h,d,e] | q_num_heads=h kv_num_heads=h "
-     "update_rule='linear'", 0},
+    {"LinearAttention", ANY,
+     "[n,a,h*d]; [n,a,h*d]; [n,a,h*e]; ?[n,h,d,e] | q_num_heads=h kv_num_heads=h "
+     "update_rule='linear'",
+     0},
+    {MS "LinearAttention", ANY,
+     "[n,a,h*d]; [n,a,h*d]; [n,a,h*e]; ?[n,h,d,e] | q_num_heads=h kv_num_heads=h "
+     "update_rule='linear'",
+     0},
     {"ai.onnx.preview.FlexAttention", ANY, "[n,h*g,a,d]; [n,h,b,d]; [n,h,b,e]", 0},
     {MS "RotaryEmbedding", ANY, "[n,h,a,2*d]; [n,a] {0..b-1}; [b,d]; [b,d] | ?interleaved=1", 0},
-    {MS "RotaryEmbedding", ANY, "[n,a,h*2*d]; [1] {=0}; [a+b,d]; [a+b,d] | num_heads=h rotary_embedding_dim=2*d", 0},
-    {MS "Attention", ANY, "[n,a,c]; [c,3*h*d]; ?[3*h*d]; _; ?[2,n,h,b,d] | num_heads=h ?unidirectional=1", 0},
-    {MS "QAttention", ANY, "[n,a,c]; [c,3*h*d]; [3*h*d]; [] {1..2}; [] {1..2}; _; ?[]; ?[] | num_heads=h", 0},
+    {MS "RotaryEmbedding", ANY,
+     "[n,a,h*2*d]; [1] {=0}; [a+b,d]; [a+b,d] | num_heads=h rotary_embedding_dim=2*d", 0},
+    {MS "Attention", ANY,
+     "[n,a,c]; [c,3*h*d]; ?[3*h*d]; _; ?[2,n,h,b,d] | num_heads=h ?unidirectional=1", 0},
+    {MS "QAttention", ANY,
+     "[n,a,c]; [c,3*h*d]; [3*h*d]; [] {1..2}; [] {1..2}; _; ?[]; ?[] | num_heads=h", 0},
     {MS "MultiHeadAttention", ANY, "[n,a,h*d]; [n,b,h*d]; [n,b,h*e] | num_heads=h out=1", 0},
-    {MS "MultiHeadAttention", ANY, "[n,a,h*d]; [n,b,h*d]; [n,b,h*d]; ?[3*h*d]; _; _; ?1[n,h,c,d]; ?1[n,h,c,d] | num_heads=h",
+    {MS "MultiHeadAttention", ANY,
+     "[n,a,h*d]; [n,b,h*d]; [n,b,h*d]; ?[3*h*d]; _; _; ?1[n,h,c,d]; ?1[n,h,c,d] | num_heads=h", 0},
+    {MS "DecoderMaskedMultiHeadAttention", ANY,
+     "[n,1,h*d]; [n,1,h*d]; [n,1,h*d] | num_heads=h out=1", 0},
+    {MS "GroupQueryAttention", ANY,
+     "[n,a,h*g*8]; [n,a,h*8]; [n,a,h*8]; [n,h,0,8]; [n,h,0,8]; [n] {=rep(n,a-1)}; [] {=a} | "
+     "num_heads=h*g kv_num_heads=h out=3 C@float,float16,bfloat16",
      0},
-    {MS "DecoderMaskedMultiHeadAttention", ANY, "[n,1,h*d]; [n,1,h*d]; [n,1,h*d] | num_heads=h out=1", 0},
-    {MS "GroupQueryAttention", ANY, "[n,a,h*g*8]; [n,a,h*8]; [n,a,h*8]; [n,h,0,8]; [n,h,0,8]; [n] {=rep(n,a-1)}; [] {=a} | "
-     "num_heads=h*g kv_num_heads=h out=3 C@float,float16,bfloat16", 0},
-    {MS "SparseAttention", ANY, "[a,4,h*g*8]; [a,4,h*8]; [a,4,h*8]; [a,h,16,8]; [a,h,16,8]; [1,2] {=0,1}; [1,1] {=0}; "
-     "[] {=4}; [a] {=rep(a,4)} | num_heads=h*g kv_num_heads=h sparse_block_size=16", 0},
-    {MS "PackedMultiHeadAttention", ANY, "[2*b,h*d]; [2*b,h*d]; [2*b,h*d]; ?[3*h*d]; [2,b] {=rep(2*b,u(0,2*b-1))}; "
-     "[3] {=0,b,2*b} | num_heads=h", 0},
+    {MS "SparseAttention", ANY,
+     "[a,4,h*g*8]; [a,4,h*8]; [a,4,h*8]; [a,h,16,8]; [a,h,16,8]; [1,2] {=0,1}; [1,1] {=0}; "
+     "[] {=4}; [a] {=rep(a,4)} | num_heads=h*g kv_num_heads=h sparse_block_size=16",
+     0},
+    {MS "PackedMultiHeadAttention", ANY,
+     "[2*b,h*d]; [2*b,h*d]; [2*b,h*d]; ?[3*h*d]; [2,b] {=rep(2*b,u(0,2*b-1))}; "
+     "[3] {=0,b,2*b} | num_heads=h",
+     0},
     {MS "RelativePositionBias", ANY, "[e,h]; [] {=a}; [] {=a} | max_distance=16", 0},
-    {MS "GatedRelativePositionBias", ANY, "[n,a,h*d]; [h*d]; [1,h,a,a]; [d,8]; [8]; [1,h,1,1] | num_heads=h", 0},
+    {MS "GatedRelativePositionBias", ANY,
+     "[n,a,h*d]; [h*d]; [1,h,a,a]; [d,8]; [8]; [1,h,1,1] | num_heads=h", 0},
     {MS "NGramRepeatBlock", ANY, "[a,b+3] {0..c-1}; [a,c] | ngram_size=u(1,3)", 0},
-    {MS "MoE", ANY, "[n,c]; [n,a+1]; [a+1,d,c]; ?[a+1,d]; [a+1,c,d]; ?[a+1,c] | k=1 activation_type='relu|gelu|silu'", 0},
-    {MS "QMoE", ANY, "[n,16]; [n,a+1]; [a+1,16,8]; [a+1,16] {1..2}; _; [a+1,16,8]; [a+1,16] {1..2}; _ | k=1 "
-     "activation_type='relu' expert_weight_bits=4 T1@uint8", 0},
+    {MS "MoE", ANY,
+     "[n,c]; [n,a+1]; [a+1,d,c]; ?[a+1,d]; [a+1,c,d]; ?[a+1,c] | k=1 "
+     "activation_type='relu|gelu|silu'",
+     0},
+    {MS "QMoE", ANY,
+     "[n,16]; [n,a+1]; [a+1,16,8]; [a+1,16] {1..2}; _; [a+1,16,8]; [a+1,16] {1..2}; _ | k=1 "
+     "activation_type='relu' expert_weight_bits=4 T1@uint8",
+     0},
     // ---- com.microsoft, the rest ----
     {MS "FastGelu", ANY, "[S,c]; ?[c]", 0},
     {MS "BiasGelu", ANY, "[S,c]; [c]", 0},
@@ -453,8 +579,10 @@ static const op_hint_t op_hints[] = {
     {MS "DynamicTimeWarping", ANY, "[1,a,b]", 0},
     {MS "RemovePadding", ANY, "[a,b,c]; [a] {1..b}", 0},
     {MS "RestorePadding", ANY, "[a*b,c]; [a,b] {=rep(a*b,u(0,a*b-1))}", 0},
-    {MS "WordConvEmbedding", ANY, "[a,b+3] {0..c-1}; [d,1,2,e]; [d]; [c,e] | embedding_size=d conv_window_size=2 "
-     "char_embedding_size=e", 0},
+    {MS "WordConvEmbedding", ANY,
+     "[a,b+3] {0..c-1}; [d,1,2,e]; [d]; [c,e] | embedding_size=d conv_window_size=2 "
+     "char_embedding_size=e",
+     0},
     {MS "BitmaskDropout", ANY, "[S]; ?[] {0..0}; ?[]", 0},
     {MS "Tokenizer", ANY, "[n] | mark=u(0,1) mincharnum=1 pad_value='#' separators='b'", 0},
     {MS "Tokenizer", ANY, "[n,c] | mark=u(0,1) mincharnum=1 pad_value='#' tokenexp='[a-z]+'", 0},
@@ -491,10 +619,14 @@ static const op_hint_t op_hints[] = {
     {"StringNormalizer", ANY, "[1,a] | stopwords='a|b' is_case_sensitive=u(0,1)", 0},
     {"StringSplit", ANY, "[S] | ?delimiter=',' ?maxsplit=1", 0},
     {"RegexFullMatch", ANY, "[S] | pattern='[a-z]+'", 0},
-    {"TfIdfVectorizer", ANY, "[n] {0..3} | max_gram_length=1 min_gram_length=1 max_skip_count=0 mode='TF|IDF|TFIDF' "
-     "ngram_counts=0 ngram_indexes=0,1,2 pool_int64s=0,1,2 X@int32,int64 T@int32,int64", 0},
-    {"TfIdfVectorizer", ANY, "[a,c] {0..3} | max_gram_length=2 min_gram_length=1 max_skip_count=1 mode='TF' "
-     "ngram_counts=0,2 ngram_indexes=0,2,4 pool_int64s=0,1,2,3 T@int32,int64", 0},
+    {"TfIdfVectorizer", ANY,
+     "[n] {0..3} | max_gram_length=1 min_gram_length=1 max_skip_count=0 mode='TF|IDF|TFIDF' "
+     "ngram_counts=0 ngram_indexes=0,1,2 pool_int64s=0,1,2 X@int32,int64 T@int32,int64",
+     0},
+    {"TfIdfVectorizer", ANY,
+     "[a,c] {0..3} | max_gram_length=2 min_gram_length=1 max_skip_count=1 mode='TF' "
+     "ngram_counts=0,2 ngram_indexes=0,2,4 pool_int64s=0,1,2,3 T@int32,int64",
+     0},
     // ---- ai.onnx.ml ----
     {ML "ArrayFeatureExtractor", ANY, "[P,c]; [S,a] {0..c-1}", 0},
     {ML "Scaler", ANY, "[n,c] | offset=rep(c,u(-4,4)) scale=8", 0},
@@ -508,40 +640,68 @@ static const op_hint_t op_hints[] = {
     {ML "LabelEncoder", 1, 1, "[S] | classes_strings='a,b' T1@int64", 0},
     {ML "LabelEncoder", 2, 99, "[S] | keys_strings='a,b' values_int64s=1,2 T1@string", 0},
     {ML "LabelEncoder", 2, 99, "[S] | keys_int64s=1,2 values_floats=8,9 T1@int64", 0},
-    {ML "LabelEncoder", 4, 99, "[S] | keys_tensor='int32[2]:1:2' values_tensor='double[2]:1:2' "
-     "default_tensor='double[1]:0' T1@int32", 0},
+    {ML "LabelEncoder", 4, 99,
+     "[S] | keys_tensor='int32[2]:1:2' values_tensor='double[2]:1:2' "
+     "default_tensor='double[1]:0' T1@int32",
+     0},
     {ML "CategoryMapper", ANY, "[S] | cats_int64s=1,2 cats_strings='a,b'", 0},
     {ML "OneHotEncoder", ANY, "[S] | cats_int64s=1,2,3 T@float,int64,int32,double", 0},
     {ML "OneHotEncoder", ANY, "[S] | cats_strings='a,b' T@string", 0},
-    {ML "LinearRegressor", ANY, "[n,c] | coefficients=rep(2*c,u(-8,8)) targets=2 ?intercepts=1,2", 0},
-    {ML "LinearClassifier", ANY, "[n,c] | coefficients=rep(3*c,u(-8,8)) classlabels_ints=4,5,6 intercepts=1,2,3 "
-     "?post_transform='NONE|SOFTMAX|LOGISTIC'", 0},
-    {ML "LinearClassifier", ANY, "[n,c] | coefficients=rep(2*c,u(-8,8)) classlabels_strings='a,b'", 0},
-    {ML "SVMRegressor", ANY, "[n,c] | coefficients=8,-8 rho=4 n_supports=2 support_vectors=rep(2*c,u(-8,8)) "
-     "kernel_type='LINEAR'", 0},
-    {ML "SVMClassifier", ANY, "[n,c] | coefficients=8,-8 rho=4 vectors_per_class=1,1 support_vectors=rep(2*c,u(-8,8)) "
-     "classlabels_ints=5,7 kernel_type='LINEAR'", 0},
-    {ML "TreeEnsembleRegressor", ANY, "[n,2] | nodes_treeids=0,0,0 nodes_nodeids=0,1,2 nodes_featureids=1,0,0 "
-     "nodes_values=0,0,0 nodes_modes='BRANCH_LEQ,LEAF,LEAF' nodes_truenodeids=1,0,0 nodes_falsenodeids=2,0,0 "
-     "target_treeids=0,0 target_nodeids=1,2 target_ids=0,1 target_weights=8,16 n_targets=2", 0},
-    {ML "TreeEnsembleClassifier", ANY, "[n,2] | nodes_treeids=0,0,0 nodes_nodeids=0,1,2 nodes_featureids=1,0,0 "
-     "nodes_values=0,0,0 nodes_modes='BRANCH_LEQ,LEAF,LEAF' nodes_truenodeids=1,0,0 nodes_falsenodeids=2,0,0 "
-     "class_treeids=0,0,0 class_nodeids=1,2,2 class_ids=0,1,2 class_weights=8,16,1 classlabels_int64s=3,5,6", 0},
-    {ML "TreeEnsemble", ANY, "[n,2] | tree_roots=0 n_targets=2 nodes_featureids=1 nodes_splits='float[1]:0' "
-     "nodes_truenodeids=0 nodes_trueleafs=1 nodes_falsenodeids=1 nodes_falseleafs=1 nodes_modes='uint8[1]:0' "
-     "leaf_targetids=0,1 leaf_weights='float[2]:1:2' T@float", 0},
+    {ML "LinearRegressor", ANY, "[n,c] | coefficients=rep(2*c,u(-8,8)) targets=2 ?intercepts=1,2",
+     0},
+    {ML "LinearClassifier", ANY,
+     "[n,c] | coefficients=rep(3*c,u(-8,8)) classlabels_ints=4,5,6 intercepts=1,2,3 "
+     "?post_transform='NONE|SOFTMAX|LOGISTIC'",
+     0},
+    {ML "LinearClassifier", ANY, "[n,c] | coefficients=rep(2*c,u(-8,8)) classlabels_strings='a,b'",
+     0},
+    {ML "SVMRegressor", ANY,
+     "[n,c] | coefficients=8,-8 rho=4 n_supports=2 support_vectors=rep(2*c,u(-8,8)) "
+     "kernel_type='LINEAR'",
+     0},
+    {ML "SVMClassifier", ANY,
+     "[n,c] | coefficients=8,-8 rho=4 vectors_per_class=1,1 support_vectors=rep(2*c,u(-8,8)) "
+     "classlabels_ints=5,7 kernel_type='LINEAR'",
+     0},
+    {ML "TreeEnsembleRegressor", ANY,
+     "[n,2] | nodes_treeids=0,0,0 nodes_nodeids=0,1,2 nodes_featureids=1,0,0 "
+     "nodes_values=0,0,0 nodes_modes='BRANCH_LEQ,LEAF,LEAF' nodes_truenodeids=1,0,0 "
+     "nodes_falsenodeids=2,0,0 "
+     "target_treeids=0,0 target_nodeids=1,2 target_ids=0,1 target_weights=8,16 n_targets=2",
+     0},
+    {ML "TreeEnsembleClassifier", ANY,
+     "[n,2] | nodes_treeids=0,0,0 nodes_nodeids=0,1,2 nodes_featureids=1,0,0 "
+     "nodes_values=0,0,0 nodes_modes='BRANCH_LEQ,LEAF,LEAF' nodes_truenodeids=1,0,0 "
+     "nodes_falsenodeids=2,0,0 "
+     "class_treeids=0,0,0 class_nodeids=1,2,2 class_ids=0,1,2 class_weights=8,16,1 "
+     "classlabels_int64s=3,5,6",
+     0},
+    {ML "TreeEnsemble", ANY,
+     "[n,2] | tree_roots=0 n_targets=2 nodes_featureids=1 nodes_splits='float[1]:0' "
+     "nodes_truenodeids=0 nodes_trueleafs=1 nodes_falsenodeids=1 nodes_falseleafs=1 "
+     "nodes_modes='uint8[1]:0' "
+     "leaf_targetids=0,1 leaf_weights='float[2]:1:2' T@float",
+     0},
     {"ai.onnx.preview.training.Adagrad", ANY, "[]; []; [S]; [S]; [S] {0..2} | out=2 T3@float", 0},
-    {"ai.onnx.preview.training.Adam", ANY, "[]; [] {1..3}; [S]; [S]; [S]; [S] {0..2} | out=3 T3@float", 0},
-    {"ai.onnx.preview.training.Momentum", ANY, "[]; []; [S]; [S]; [S] | alpha=4 beta=2 norm_coefficient=1 "
-     "mode='standard|nesterov' out=2 T3@float", 0},
+    {"ai.onnx.preview.training.Adam", ANY,
+     "[]; [] {1..3}; [S]; [S]; [S]; [S] {0..2} | out=3 T3@float", 0},
+    {"ai.onnx.preview.training.Momentum", ANY,
+     "[]; []; [S]; [S]; [S] | alpha=4 beta=2 norm_coefficient=1 "
+     "mode='standard|nesterov' out=2 T3@float",
+     0},
     // ---- control ----
     {"If", ANY, "[] | out=2", "if"},
     {"Loop", 1, 10, "[] {1..4}; [] {1..1}; [S] | out=3 v_initial@float,int64", "loop"},
     {"Loop", 11, 99, "[] {1..4}; ?[] {1..1}; [S] | out=3 v_initial@float,int64", "loop"},
     {"Scan", 8, 8, "_; [a,S]; [a,b,R] | num_scan_inputs=1 out=2", "scan"},
-    {"Scan", 9, 99, "[S]; [b,R] | num_scan_inputs=1 out=2 ?scan_input_directions=1 ?scan_output_directions=1", "scan"},
-    {"Scan", 11, 99, "[S]; [P,b,Q] | num_scan_inputs=1 scan_input_axes=ax(P,Q) scan_output_axes=ax(P,Q) out=2", "scan"},
-    {"SequenceMap", ANY, "seq(u(0,3)) [S]; [~S] | input_sequence@float additional_inputs@float", "map"},
+    {"Scan", 9, 99,
+     "[S]; [b,R] | num_scan_inputs=1 out=2 ?scan_input_directions=1 ?scan_output_directions=1",
+     "scan"},
+    {"Scan", 11, 99,
+     "[S]; [P,b,Q] | num_scan_inputs=1 scan_input_axes=ax(P,Q) scan_output_axes=ax(P,Q) out=2",
+     "scan"},
+    {"SequenceMap", ANY, "seq(u(0,3)) [S]; [~S] | input_sequence@float additional_inputs@float",
+     "map"},
 };
 
 // Rows that random cases cannot drive.
@@ -562,7 +722,8 @@ static const not_driven_t not_driven[] = {
     {MS "BeamSearch", "refused by name"},
 };
 
-// Operators whose random cases are sometimes wrong, so that evaluation may refuse them; inference must not accept less.
+// Operators whose random cases are sometimes wrong, so that evaluation may refuse them; inference
+// must not accept less.
 static const not_driven_t may_fail[] = {
     {NULL, NULL},
 };

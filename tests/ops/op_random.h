@@ -1,23 +1,30 @@
 // Random cases of an operator from its schema and a line of text.
 //
-// A line says the inputs' shapes, what they hold, and attributes, where the schema leaves that open:
+// A line says the inputs' shapes, what they hold, and attributes, where the schema leaves that
+// open:
 //
 //   "[n,g*c,h+6]; [g*m,c,k]; ?[g*m] | group=g ?strides=u(1,3) T@float,double"
 //
-//   inputs    `;` between them. `?` in front: half the time left out; `?1` .. `?9`: together with others of the
-//             number. `_`: left out. `:uint8`: of this type. `*e`: e times. `seq(e)`: a sequence of e such tensors. `opt`, `box`: in an
-//             optional that may be empty, that is not.
-//   shapes    sizes as expressions; lists of sizes as capitals ([P,d,Q]); ~S a shape that broadcasts to S, ^S the same
+//   inputs    `;` between them. `?` in front: half the time left out; `?1` .. `?9`: together with
+// others of the
+//             number. `_`: left out. `:uint8`: of this type. `*e`: e times. `seq(e)`: a sequence of
+//             e such tensors. `opt`, `box`: in an optional that may be empty, that is not.
+//   shapes    sizes as expressions; lists of sizes as capitals ([P,d,Q]); ~S a shape that
+// broadcasts to S, ^S the same
 //             of S's rank; `#` one size, the number of elements in {=}
-//   letters   a to m: 1 to 4. n to z: sometimes 0. A to Z: 0 to 3 sizes of which few are 0. One letter is one number in
+//   letters   a to m: 1 to 4. n to z: sometimes 0. A to Z: 0 to 3 sizes of which few are 0. One
+// letter is one number in
 //             a case.
 //   elements  {lo..hi} in this range; {=a,b,...} these. Nothing: small numbers of either sign.
-//   lists     (in {=} and attributes) expressions, rep(e,x) e times x, dims(S), perm(S) a permutation of S's axes,
+//   lists     (in {=} and attributes) expressions, rep(e,x) e times x, dims(S), perm(S) a
+// permutation of S's axes,
 //             axes(S) some of S's axes, negative or not, uaxes(S) the same from 0 on
-//   e         + - * / and numbers, letters, u(a,b) drawn, ax(P,Q) the axis between the lists P and Q, negative
-//             or not; r(S) the rank, size(S) the elements, any(S) an axis of S, end(S) an axis from 0 to S's rank,
-//             to(i) a type that output i may have
-//   attrs     name=list, name='text' or name='this|that'; `?name=` half the time; out=e: as many outputs.
+//   e         + - * / and numbers, letters, u(a,b) drawn, ax(P,Q) the axis between the lists P and
+// Q, negative
+//             or not; r(S) the rank, size(S) the elements, any(S) an axis of S, end(S) an axis from
+//             0 to S's rank, to(i) a type that output i may have
+//   attrs     name=list, name='text' or name='this|that'; `?name=` half the time; out=e: as many
+// outputs.
 //             VARIABLE@type,type: only these types for a type variable (or an input's name)
 #ifndef ASSAY_TESTS_OPS_OP_RANDOM_H_
 #define ASSAY_TESTS_OPS_OP_RANDOM_H_
@@ -54,7 +61,7 @@ typedef struct random_case {
   char attr_name[RANDOM_ATTRS][40], attr_value[RANDOM_ATTRS][320];
 } random_case_t;
 
-// ---- numbers --------------------------------------------------------------------------------------
+// ---- numbers -----------------------------------------------------------------------------------
 
 static inline uint64_t random_next(random_case_t* c) {  // splitmix64
   uint64_t z = c->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -67,7 +74,9 @@ static inline int64_t random_int(random_case_t* c, int64_t low, int64_t high) {
   return high <= low ? low : low + (int64_t)(random_next(c) % (uint64_t)(high - low + 1));
 }
 
-static inline bool random_chance(random_case_t* c, int in) { return random_next(c) % (uint64_t)in == 0; }
+static inline bool random_chance(random_case_t* c, int in) {
+  return random_next(c) % (uint64_t)in == 0;
+}
 
 static inline int64_t random_letter(random_case_t* c, char letter) {
   int i = letter - 'a';
@@ -89,7 +98,7 @@ static inline random_list_t* random_sizes(random_case_t* c, char letter) {
   return &c->list[i];
 }
 
-// ---- reading the line -----------------------------------------------------------------------------
+// ---- reading the line --------------------------------------------------------------------------
 
 static inline char random_peek(random_case_t* c) {
   while (*c->text == ' ') c->text++;
@@ -112,7 +121,8 @@ static inline int64_t random_expr(random_case_t* c);
 
 static inline random_list_t* random_list_letter(random_case_t* c) {
   char letter = random_peek(c);
-  if (!isupper((unsigned char)letter)) fail_msg("%s: a list expected at '%s'", c->schema->name, c->text);
+  if (!isupper((unsigned char)letter))
+    fail_msg("%s: a list expected at '%s'", c->schema->name, c->text);
   c->text++;
   return random_sizes(c, letter);
 }
@@ -164,7 +174,8 @@ static inline int64_t random_atom(random_case_t* c) {
   } else if (random_take(c, "r(")) {
     x = random_list_letter(c)->n;
   } else {
-    if (!islower((unsigned char)ch)) fail_msg("%s: a number expected at '%s'", c->schema->name, c->text);
+    if (!islower((unsigned char)ch))
+      fail_msg("%s: a number expected at '%s'", c->schema->name, c->text);
     c->text++;
     return random_letter(c, ch);
   }
@@ -214,7 +225,8 @@ static inline void random_shuffle(random_case_t* c, int n, int64_t* v) {
   }
 }
 
-static inline void random_axes(random_case_t* c, int rank, bool sign, bool all, random_list_t* out) {
+static inline void random_axes(random_case_t* c, int rank, bool sign, bool all,
+                               random_list_t* out) {
   int64_t order[RANDOM_LIST];
   random_shuffle(c, rank, order);
   for (int i = 0; i < rank; i++)
@@ -231,7 +243,8 @@ static inline void random_elements(random_case_t* c, random_list_t* out) {
       random_want(c, ",");
       const char *start = c->text, *end = start;
       if (n == 0) {  // nothing to evaluate: to the closing parenthesis
-        for (int depth = 1; depth; c->text++) depth += *c->text == '(' ? 1 : *c->text == ')' ? -1 : 0;
+        for (int depth = 1; depth; c->text++)
+          depth += *c->text == '(' ? 1 : *c->text == ')' ? -1 : 0;
         continue;
       }
       for (int64_t i = 0; i < n; i++) {
@@ -260,9 +273,10 @@ static inline void random_elements(random_case_t* c, random_list_t* out) {
   } while (random_take(c, ","));
 }
 
-// ---- tensors ------------------------------------------------------------------------------------------
+// ---- tensors -----------------------------------------------------------------------------------
 
-static inline void random_fill(random_case_t* c, assay_tensor_t* t, bool ranged, int64_t low, int64_t high) {
+static inline void random_fill(random_case_t* c, assay_tensor_t* t, bool ranged, int64_t low,
+                               int64_t high) {
   static const char* const words[] = {"", "a", "ab", "b c", "a,b", "7", "zz"};
   int64_t n = t->store == ASSAY_STORE_C128 ? 2 * t->size : t->size;
   for (int64_t i = 0; i < n; i++) {
@@ -277,9 +291,9 @@ static inline void random_fill(random_case_t* c, assay_tensor_t* t, bool ranged,
       double x = ranged ? (double)low + (double)random_int(c, 0, 8 * (high - low)) / 8
                         : (double)random_int(c, -16, 16) / 8;
       if (t->type == ASSAY_TYPE_FLOAT8E8M0) x = ldexp(1, (int)random_int(c, -2, 2));
-      assay_f64(t)[i] = t->store == ASSAY_STORE_F64
-                            ? assay_format_round(assay_type_format(t->type), x, ASSAY_OVERFLOW_SATURATE)
-                            : x;
+      assay_f64(t)[i] = t->store == ASSAY_STORE_F64 ? assay_format_round(assay_type_format(t->type),
+                                                                         x, ASSAY_OVERFLOW_SATURATE)
+                                                    : x;
     }
   }
 }
@@ -343,7 +357,8 @@ static inline void random_shape(random_case_t* c, random_list_t* dims, int* out_
     } else if (ones || isupper((unsigned char)ch)) {
       const random_list_t* l = random_list_letter(c);
       int from = drop && random_chance(c, 3) ? (int)random_int(c, 0, l->n) : 0;
-      for (int i = from; i < l->n; i++) random_push(dims, ones && random_chance(c, 3) ? 1 : l->v[i]);
+      for (int i = from; i < l->n; i++)
+        random_push(dims, ones && random_chance(c, 3) ? 1 : l->v[i]);
     } else {
       random_push(dims, random_expr(c));
     }
@@ -414,7 +429,8 @@ static inline void random_input(random_case_t* c, const char* line) {
       c->text += n;
       type = assay_type_parse(name);
     }
-    bool full = random_take(c, "box"), boxed = full || random_take(c, "opt"), sequence = random_take(c, "seq(");
+    bool full = random_take(c, "box"), boxed = full || random_take(c, "opt"),
+         sequence = random_take(c, "seq(");
     assay_tensor_t *t = NULL, *items[8] = {NULL};
     if (sequence) {
       int64_t n = random_expr(c);
@@ -443,14 +459,15 @@ static inline void random_input(random_case_t* c, const char* line) {
   }
 }
 
-// ---- attributes and outputs ----------------------------------------------------------------------------
+// ---- attributes and outputs --------------------------------------------------------------------
 
 static inline void random_attr_text(random_case_t* c, char* out, size_t capacity) {
   const char* end = strchr(++c->text, '\'');
   assert_non_null(end);
   int choices = 1;
   for (const char* p = c->text; p < end; p++) choices += *p == '|';
-  for (int64_t skip = random_int(c, 0, choices - 1); skip; skip--) c->text = strchr(c->text, '|') + 1;
+  for (int64_t skip = random_int(c, 0, choices - 1); skip; skip--)
+    c->text = strchr(c->text, '|') + 1;
   size_t n = strcspn(c->text, "|'");
   snprintf(out, capacity, "%.*s", (int)n, c->text);
   c->text = end + 1;
@@ -485,8 +502,8 @@ static inline void random_attr(random_case_t* c) {
     // Floats are eighths.
     bool real = spec && (spec->type == ASSAY_ATTR_FLOAT || spec->type == ASSAY_ATTR_FLOATS);
     for (int i = 0; i < l.n && used < sizeof value; i++)
-      used += (size_t)snprintf(value + used, sizeof value - used, real ? "%s%.3f" : "%s%.0f", i ? "," : "",
-                               real ? (double)l.v[i] / 8 : (double)l.v[i]);
+      used += (size_t)snprintf(value + used, sizeof value - used, real ? "%s%.3f" : "%s%.0f",
+                               i ? "," : "", real ? (double)l.v[i] / 8 : (double)l.v[i]);
   }
   if (!there || !spec) return;
   assert_true(c->n_attrs < RANDOM_ATTRS);
@@ -506,20 +523,25 @@ static inline void random_outputs(random_case_t* c) {
 }
 
 // Without a line: all inputs of one shape; variadic ones broadcast.
-static inline const char* random_default_line(const assay_schema_t* s, char* buffer, size_t capacity) {
+static inline const char* random_default_line(const assay_schema_t* s, char* buffer,
+                                              size_t capacity) {
   size_t used = 0;
   buffer[0] = 0;
   for (int i = 0; i < s->n_inputs; i++) {
     const assay_param_t* p = &s->inputs[i];
     bool sequence = !p->types.tensor && p->types.seq;
-    int n = snprintf(buffer + used, capacity - used, "%s%s%s", i ? "; " : "", p->is_optional ? "?" : "",
-                     p->is_variadic ? "*u(1,3) [~S]" : sequence ? "seq(u(0,3)) [S]" : "[S]");
+    int n =
+        snprintf(buffer + used, capacity - used, "%s%s%s", i ? "; " : "", p->is_optional ? "?" : "",
+                 p->is_variadic ? "*u(1,3) [~S]"
+                 : sequence     ? "seq(u(0,3)) [S]"
+                                : "[S]");
     used += (size_t)n;
   }
   return buffer;
 }
 
-static inline void random_make(random_case_t* c, const assay_schema_t* s, const char* line, uint64_t seed) {
+static inline void random_make(random_case_t* c, const assay_schema_t* s, const char* line,
+                               uint64_t seed) {
   char buffer[512], padded[1024];
   *c = (random_case_t){.schema = s, .state = seed};
   if (!line) line = random_default_line(s, buffer, sizeof buffer);

@@ -471,7 +471,8 @@ static void run_truth(const op_case_t* row, bool unquantized, double* out, assay
   assay_model_t* m = op_case_model(row, OP_CASE_STATIC, in, values);
   assay_machine_t* machine = NULL;
   op_case_ok(assay_infer_model(m));
-  m->graph->outputs[0]->is_output = false;  // the value as nodes see it: outputs of integers are settled
+  m->graph->outputs[0]->is_output =
+      false;  // the value as nodes see it: outputs of integers are settled
   const assay_machine_config_t config = {.unquantized = unquantized, .keep_all = true};
   op_case_ok(assay_machine_create(m, &config, &machine));
   for (size_t i = 0; i < n; i++) assay_machine_set(machine, values[i], in[i]);

@@ -16,7 +16,8 @@ static void owned_bytes_are_released_once(void** state) {
   const int64_t dims[1] = {3}, column[2] = {3, 1}, wrong[1] = {4};
   assay_tensor_t *t = NULL, *view = NULL, *wide = NULL;
   released = 0;
-  op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, dims, bytes, sizeof bytes, count_release, &released, &t));
+  op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, dims, bytes, sizeof bytes, count_release,
+                                      &released, &t));
   op_case_ok(assay_tensor_view(t, 2, column, &view));
   op_case_ok(assay_tensor_widen(view, &wide));
   assert_ptr_equal(t->data, bytes);
@@ -28,27 +29,30 @@ static void owned_bytes_are_released_once(void** state) {
   assay_tensor_release(wide);  // a copy
   assert_int_equal(released, 1);
   // On failure the claim is given up at once.
-  assay_status_t st =
-      assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, wrong, bytes, sizeof bytes, count_release, &released, &t);
+  assay_status_t st = assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, wrong, bytes, sizeof bytes,
+                                               count_release, &released, &t);
   assert_int_equal(assay_status_code(st), ASSAY_CORRUPT);
   assay_status_free(st);
   assert_int_equal(released, 2);
 }
 
-// Without a release function nothing is freed, whatever `owner` is: bytes on the stack would not survive it.
+// Without a release function nothing is freed, whatever `owner` is: bytes on the stack would not
+// survive it.
 static void borrowed_bytes_stay(void** state) {
   (void)state;
   int64_t bytes[2] = {5, -6};
   const int64_t dims[1] = {2}, none[1] = {0}, wrong[1] = {3};
   assay_tensor_t *t = NULL, *copy = NULL;
-  op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, dims, bytes, sizeof bytes, NULL, bytes, &t));
+  op_case_ok(
+      assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, dims, bytes, sizeof bytes, NULL, bytes, &t));
   assert_null(t->owner);
   op_case_ok(assay_tensor_copy(t, &copy));
   assay_tensor_release(t);
   bytes[0] = 7;
   assert_int_equal(((const int64_t*)copy->data)[0], 5);
   assay_tensor_release(copy);
-  assay_status_t st = assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, wrong, bytes, sizeof bytes, NULL, bytes, &t);
+  assay_status_t st =
+      assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, wrong, bytes, sizeof bytes, NULL, bytes, &t);
   assert_int_equal(assay_status_code(st), ASSAY_CORRUPT);
   assay_status_free(st);
   op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, none, NULL, 0, NULL, NULL, &t));
@@ -56,7 +60,7 @@ static void borrowed_bytes_stay(void** state) {
   assay_tensor_release(t);
 }
 
-// ---- containers -----------------------------------------------------------------------------------
+// ---- containers --------------------------------------------------------------------------------
 
 // "float[2] 1 2" as it lies in files.
 static assay_tensor_t* packed(const char* text) {
@@ -95,7 +99,8 @@ static void containers_widen_with_their_items(void** state) {
 
 static void maps_widen(void** state) {
   (void)state;
-  assay_tensor_t *keys = packed("int64[2] 7 8"), *values = packed("float[2] 0.5 1"), *map = NULL, *wide = NULL;
+  assay_tensor_t *keys = packed("int64[2] 7 8"), *values = packed("float[2] 0.5 1"), *map = NULL,
+                 *wide = NULL;
   op_case_ok(assay_map_create(keys, values, &map));
   op_case_ok(assay_tensor_widen(map, &wide));
   assert_int_equal(assay_i64(wide->items[0])[1], 8);
@@ -119,10 +124,10 @@ static void a_shared_container_is_not_changed(void** state) {
   assay_tensor_release(s);
 }
 
-// ---- in a run -----------------------------------------------------------------------------------------
+// ---- in a run ----------------------------------------------------------------------------------
 
-// The operators that read a sequence's items, on items as they come from files; in native mode, which rounds outputs:
-// the sequence that came in must not be rounded with them.
+// The operators that read a sequence's items, on items as they come from files; in native mode,
+// which rounds outputs: the sequence that came in must not be rounded with them.
 static void operators_read_packed_items(void** state) {
   (void)state;
   static const struct {
@@ -140,10 +145,12 @@ static void operators_read_packed_items(void** state) {
     assay_model_t* m = op_case_model(&row, OP_CASE_STATIC, in, values);
     const assay_valtype_t* of = NULL;
     op_case_ok(assay_valtype_unranked(m, ASSAY_TYPE_FLOAT, &of));
-    op_case_ok(assay_valtype_of(m, ASSAY_KIND_SEQUENCE, ASSAY_TYPE_UNDEFINED, of, &values[0]->declared));
+    op_case_ok(
+        assay_valtype_of(m, ASSAY_KIND_SEQUENCE, ASSAY_TYPE_UNDEFINED, of, &values[0]->declared));
     op_case_ok(assay_infer_model(m));
     assay_machine_t* machine = NULL;
-    op_case_ok(assay_machine_create(m, &(assay_machine_config_t){.mode = ASSAY_MODE_NATIVE, .verify = true}, &machine));
+    op_case_ok(assay_machine_create(
+        m, &(assay_machine_config_t){.mode = ASSAY_MODE_NATIVE, .verify = true}, &machine));
     assay_machine_set(machine, values[0], s);
     op_case_ok(assay_machine_run(machine));
     const assay_tensor_t* found = assay_machine_get(machine, m->graph->outputs[0]);

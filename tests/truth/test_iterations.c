@@ -1,5 +1,5 @@
-// Random operators in loops draw other numbers in every iteration, and the same ones in truth, native mode, the emu
-// backend and the account's local truth.
+// Random operators in loops draw other numbers in every iteration, and the same ones in truth,
+// native mode, the emu backend and the account's local truth.
 #include "accuracy/account.h"
 #include "base/random.h"
 #include "passes/graph_case.h"
@@ -8,7 +8,8 @@ enum { TRIPS = 3, LENGTH = 5 };
 
 static void set_graph(assay_node_t* n, const char* name, assay_graph_t* body) {
   assay_attr_t* a = &n->attrs[n->n_attrs++];
-  *a = (assay_attr_t){.name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_GRAPH, .n = 1, .u.g = body};
+  *a = (assay_attr_t){
+      .name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_GRAPH, .n = 1, .u.g = body};
   body->owner = n;
 }
 
@@ -29,9 +30,10 @@ static void body_input(assay_graph_t* g, const char* name, assay_type_t type, in
   g->inputs[g->n_inputs++] = v;
 }
 
-// A Loop whose body runs `node` ("RandomUniform r -> NAME_r | ..."), or, if inner, holds another such Loop. Its scan
-// output is NAME.
-static void add_loop(assay_graph_t* g, const char* name, const char* node, const char* made, const char* inner) {
+// A Loop whose body runs `node` ("RandomUniform r -> NAME_r | ..."), or, if inner, holds another
+// such Loop. Its scan output is NAME.
+static void add_loop(assay_graph_t* g, const char* name, const char* node, const char* made,
+                     const char* inner) {
   char row[128], iteration[32], cond[32], same[32], outputs[64];
   snprintf(row, sizeof row, "Loop %s trips _ -> %s", name, name);
   assay_node_t* loop = graph_case_node(g, row, 17);
@@ -67,7 +69,9 @@ static void add_if(assay_graph_t* g) {
   static const char* const names[] = {"then_branch", "else_branch"};
   for (int i = 0; i < 2; i++) {
     assay_graph_t* body = new_body(g->model, g, names[i]);
-    graph_case_node(body, i ? "RandomUniform branch_e -> e | shape=5" : "RandomUniform branch -> t | shape=5", 17);
+    graph_case_node(
+        body, i ? "RandomUniform branch_e -> e | shape=5" : "RandomUniform branch -> t | shape=5",
+        17);
     graph_case_outputs(body, i ? "e" : "t");
     set_graph(n, names[i], body);
   }
@@ -76,7 +80,8 @@ static void add_if(assay_graph_t* g) {
 enum { TOP, LOOPED, SEEDED, NESTED, SCANNED, CHOSEN, N_OUTPUTS };
 
 static assay_model_t* make_model(assay_tensor_t** in) {
-  static const graph_case_t row = {"loops", 17, {"xs float[3,5]"}, {"trips int64[] 3", "yes bool[] 1"}, {NULL}, ""};
+  static const graph_case_t row = {
+      "loops", 17, {"xs float[3,5]"}, {"trips int64[] 3", "yes bool[] 1"}, {NULL}, ""};
   assay_model_t* m = graph_case_begin(&row, in);
   assay_graph_t* g = m->graph;
   graph_case_node(g, "RandomUniform top -> first | shape=5", 17);
@@ -112,7 +117,8 @@ static void rows_differ(const assay_tensor_t* t, int64_t rows) {
   assert_int_equal(t->size, rows * LENGTH);
   for (int64_t i = 0; i < rows; i++)
     for (int64_t k = 0; k < i; k++)
-      assert_memory_not_equal(assay_f64(t) + i * LENGTH, assay_f64(t) + k * LENGTH, LENGTH * sizeof(double));
+      assert_memory_not_equal(assay_f64(t) + i * LENGTH, assay_f64(t) + k * LENGTH,
+                              LENGTH * sizeof(double));
 }
 
 static bool same(const assay_tensor_t* a, const assay_tensor_t* b, bool to_fp32) {
@@ -125,7 +131,8 @@ static bool same(const assay_tensor_t* a, const assay_tensor_t* b, bool to_fp32)
 
 static void iterations_differ(void** state) {
   (void)state;
-  assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *truth[N_OUTPUTS], *again[N_OUTPUTS], *native[N_OUTPUTS];
+  assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *truth[N_OUTPUTS], *again[N_OUTPUTS],
+                 *native[N_OUTPUTS];
   assay_model_t* m = make_model(in);
   run(m, in, ASSAY_MODE_TRUTH, 1, truth);
   run(m, in, ASSAY_MODE_TRUTH, 2, again);
@@ -168,7 +175,8 @@ static void backends_draw_the_same(void** state) {
   for (size_t i = 0; i < assay_account_layer_count(a); i++) {
     const assay_layer_account_t* l = assay_account_layer(a, i);
     if (l->rounded_exactly != l->elements)
-      fail_msg("%s: %lld of %lld elements", l->node->label, (long long)l->rounded_exactly, (long long)l->elements);
+      fail_msg("%s: %lld of %lld elements", l->node->label, (long long)l->rounded_exactly,
+               (long long)l->elements);
   }
   assay_account_destroy(a);
   assay_plan_destroy(plan);
