@@ -212,6 +212,8 @@ static const op_case_t bound_models[] = {
      1,
      NULL,
      {"float8e4m3fn[8,64] iota", "float8e8m0[8,2] iota"},
+     {"?"},
+     NULL},
     // attention and recurrent layers
     {"Attention",
      23,
