@@ -132,6 +132,7 @@ ALWAYS_INLINE double fold(kind_t kind, double s, double x, double shift) {
 
 // The same in an emulated accumulator.
 static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double x, double shift) {
+  if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // a choice: no rounding
   if (kind == KIND_SUM_SQUARE) return assay_acc(c, s + assay_acc(c, x * x));
   if (kind == KIND_LOG_SUM_EXP) {
     return assay_acc(c, s + assay_acc(c, exp(assay_acc(c, x - shift))));
