@@ -391,7 +391,7 @@ static assay_status_t fpq4_magnitude(assay_eval_t* c) { return fpq4_run(c, true)
 static double allowed(const assay_bound_t* c, double terms) {
   const int64_t level = assay_attr_i64(c->node, "accuracy_level", 0);
   if (c->rounding->documented || level < 2) return 0;
-  if (level == 4) return INFINITY;
+  if (level == 4) return (double)INFINITY;
   return (terms + 2) * assay_bound_unit(level == 2 ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_BF16);
 }
 

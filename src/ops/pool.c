@@ -494,7 +494,11 @@ static assay_status_t mask_eval(assay_eval_t* c) {
 
 // An average is a sum and a division (or a product with a rounded reciprocal).
 static assay_status_t average_bound_of(assay_bound_t* c, double terms) {
-  const assay_products_t p = {.factors = {0}, .n_factors = 1, .terms = terms, .extra = 2};
+  const assay_products_t p = {.factors = {0},
+                              .n_factors = 1,
+                              .terms = terms,
+                              .extra = 2,
+                              .scale = terms > 0 ? 1 / terms : 0};
   return assay_bound_products(c, &p);
 }
 

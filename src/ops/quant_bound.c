@@ -86,8 +86,11 @@ double assay_quant_largest(const assay_bound_t* c, size_t tensor, size_t scale, 
   return (max + fabs(number(c, zero, 0))) * fabs(number(c, scale, 1));
 }
 
-static assay_status_t steps_of_real(assay_bound_t* c, const assay_tensor_t* real, size_t scale,
+// real: in units of the scale.
+static assay_status_t steps_of_real(assay_bound_t* c, assay_tensor_t* real, size_t scale,
                                     size_t zero, assay_factor_t error) {
+  const double unit = number(c, scale, 1), from = number(c, zero, 0);
+  for (int64_t i = 0; i < real->size; i++) assay_f64(real)[i] = (assay_f64(real)[i] - from) * unit;
   double* e[2] = {NULL, NULL};
   assay_status_t st = assay_new_array((size_t)real->size, sizeof *e[0], &e[0]);
   if (!st) st = assay_new_array((size_t)real->size, sizeof *e[1], &e[1]);

@@ -241,16 +241,10 @@ static assay_status_t bound_scaled(assay_bound_t* c, const assay_steps_t* steps,
   return NULL;
 }
 
-// What came in moves along where nothing is quantized.
-static assay_status_t bound_passed(assay_bound_t* c) {
-  if (!assay_bound_is_limited(c, 0)) return NULL;
-  c->out_error[0].guaranteed = assay_tensor_retain(c->in_error[0].guaranteed);
-  c->out_error[0].probable = assay_tensor_retain(c->in_error[0].probable);
-  return NULL;
-}
-
 static assay_status_t quantize_bound(assay_bound_t* c) {
-  if (!assay_bound_is_quantized(c, 0)) return bound_passed(c);
+  if (!assay_bound_is_quantized(c, 0))
+    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                            "what quantization does is no rounding where truth does not quantize");
   const bool saturate = assay_attr_i64(c->node, "saturate", 1) != 0;
   const assay_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, saturate,
                                              asked_quotient(c->node, c->in[1]->type));
@@ -275,8 +269,6 @@ static void dequantize_limits(const void* user, int64_t n, int64_t x, int64_t x_
 }
 
 static assay_status_t dequantize_bound(assay_bound_t* c) {
-  const assay_type_t type = c->in[0]->type;
-  if (assay_type_is_float(type) && assay_type_bits(type) >= 16) return bound_passed(c);
   return bound_scaled(c, NULL, dequantize_limits);
 }
 

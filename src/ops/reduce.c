@@ -137,6 +137,7 @@ static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double 
   if (kind == KIND_LOG_SUM_EXP) {
     return assay_acc(c, s + assay_acc(c, exp(assay_acc(c, x - shift))));
   }
+  if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // one of the elements
   return assay_acc(c, fold(kind, s, x, shift));
 }
 
@@ -594,14 +595,18 @@ static double bound_terms(const assay_bound_t* c) {
   return c->out[0]->size ? (double)c->in[0]->size / (double)c->out[0]->size : 0;
 }
 
-static assay_status_t bound_of_sum(assay_bound_t* c, double extra) {
-  const assay_products_t p = {
-      .factors = {0}, .n_factors = 1, .terms = bound_terms(c), .extra = extra};
+static assay_status_t bound_of_sum(assay_bound_t* c, bool is_mean) {
+  const double n = bound_terms(c);
+  const assay_products_t p = {.factors = {0},
+                              .n_factors = 1,
+                              .terms = n,
+                              .extra = is_mean ? 2 : 0,
+                              .scale = is_mean && n > 0 ? 1 / n : 0};
   return assay_bound_is_float(c, 0) ? assay_bound_products(c, &p) : NULL;
 }
 
-static assay_status_t sum_bound(assay_bound_t* c) { return bound_of_sum(c, 0); }
-static assay_status_t mean_bound(assay_bound_t* c) { return bound_of_sum(c, 2); }
+static assay_status_t sum_bound(assay_bound_t* c) { return bound_of_sum(c, false); }
+static assay_status_t mean_bound(assay_bound_t* c) { return bound_of_sum(c, true); }
 static assay_status_t max_bound(assay_bound_t* c) {
   return assay_bound_is_float(c, 0) ? assay_bound_exact(c) : NULL;
 }

@@ -423,8 +423,6 @@ static void dequantize_limits(const void* user, int64_t n, int64_t x, int64_t x_
 
 static assay_status_t dequantize_bound(assay_bound_t* c, const trt_kind_t* kind) {
   ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
-  const assay_type_t type = c->in[0]->type;
-  if (assay_type_is_float(type) && assay_type_bits(type) >= 16) return NULL;
   const assay_eval_t reader = assay_bound_as_eval(c);
   trt_bound_t b = {.y = c->out[0],
                    .documented = c->rounding->documented,
@@ -454,7 +452,8 @@ static void scale_limits(const assay_bound_t* c, const dynamic_scales_t* d, doub
     const double high = rounded_scale(d->scale->type, exact * (1 + 4 * u));
     const double e = fmax(fabs(high - now), fabs(low - now));
     full_error[i] = e * d->global * (1 + 2 * u) + 2 * u * now * d->global;
-    if (now == 0 && e > 0) full_error[i] = INFINITY;  // elements that were divided by nothing
+    if (now == 0 && e > 0)
+      full_error[i] = (double)INFINITY;  // elements that were divided by nothing
     if (!limits[0]) continue;
     limits[0][i] = limits[1][i] = fmax(steps_between(c->out[1], d->scale->type, now, high),
                                        steps_between(c->out[1], d->scale->type, now, low));
