@@ -188,6 +188,10 @@ static double sink_limit(const head_t* x, double max) {
   return x->rules->steps.u * (2 * fabs(s - max) + fabs(s) + fabs(max));
 }
 
+// At least exp(x) - 1, and at most exp(-x), for x >= 0; for small x without the functions.
+static double growth(double x) { return x < 0x1p-7 ? x + x * x : expm1(x); }
+static double decay(double x) { return x < 0x1p-7 ? 1 - x : exp(-x); }
+
 static void weigh(const head_t* x, double max, const double* s, const score_limits_t* e,
                   row_t* row) {
   const int64_t n = x->a->kv_len;
@@ -205,19 +209,19 @@ static void weigh(const head_t* x, double max, const double* s, const score_limi
   if (!(row->lead > 0.5)) row->leader = -1;
   const int64_t r = row->leader;
   // What the leader's error adds to the others'.
-  const double more = r >= 0 ? expm1(e->g[r]) : 0;
-  const double more_in = r >= 0 ? expm1(e->in[r]) + expm1(e->own[r]) : 0;
+  const double more = r >= 0 ? growth(e->g[r]) : 0;
+  const double more_in = r >= 0 ? growth(e->in[r]) + growth(e->own[r]) : 0;
   row->spread = max - low;
   row->rest = row->rest_in = sink ? exp(*sink - max) / total : 0;
   for (int64_t j = 0; j < n; j++) {
     const double p = row->p[j] /= total;
     row->square[j] = 0;
     if (p == 0 && (s[j] == -INFINITY || e->g[j] < 600)) continue;
-    row->rest += p * exp(-e->g[j]);
-    row->rest_in += p * exp(-fmin(e->g[j], e->own[j] + e->in[j]));
+    row->rest += p * decay(e->g[j]);
+    row->rest_in += p * decay(fmin(e->g[j], e->own[j] + e->in[j]));
     if (j == r) continue;
-    const double w = expm1(e->g[j]) + more, in = expm1(e->in[j]) + more_in;
-    const double own = p * expm1(e->own[j]);
+    const double w = growth(e->g[j]) + more, in = growth(e->in[j]) + more_in;
+    const double own = p * growth(e->own[j]);
     row->sum += p * w;
     row->sum_in += p * in;
     row->wide = fmax(row->wide, w);

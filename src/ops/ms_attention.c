@@ -180,7 +180,8 @@ static assay_status_t project(const assay_eval_t* c, assay_kept_t* kept, assay_t
     ASSAY_TRY(assay_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, false));
   }
   if (c->shadow && y->size > 0) {
-    ASSAY_TRY(assay_shadow_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, 0));
+    ASSAY_TRY(
+        assay_shadow_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, 0, false));
   }
   if (assay_eval_has(c, A_BIAS)) {
     const double* bias = assay_f64(c->in[A_BIAS]);
@@ -276,8 +277,8 @@ static assay_status_t attention_eval(assay_eval_t* c) {
   return st;
 }
 
-// Input x weights of quantized numbers, less their zero points, which are those of input `zero`, one or
-// one a column.
+// Input x weights of quantized numbers, less their zero points, which are those of input `zero`,
+// one or one a column.
 static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t input, size_t zero,
                                assay_tensor_t** out) {
   const assay_tensor_t* t = c->in[input];
@@ -290,7 +291,8 @@ static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t
   }
   ASSAY_TRY(assay_kept_create(c, kept, t->rank, t->dims, out));
   for (int64_t i = 0; i < t->size; i++)
-    assay_f64(*out)[i] = assay_elem_f64(t, i) - (z ? assay_elem_f64(z, z->size == 1 ? 0 : i % n) : 0);
+    assay_f64(*out)[i] =
+        assay_elem_f64(t, i) - (z ? assay_elem_f64(z, z->size == 1 ? 0 : i % n) : 0);
   return NULL;
 }
 
@@ -727,7 +729,7 @@ static assay_status_t qattention_bound(assay_bound_t* b) {
 static assay_status_t mha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, mha_eval); }
 static assay_status_t dmmha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, dmmha_eval); }
 
-#define MS_FLAGS(NAME, KIND, FLAGS)                                                                             \
+#define MS_FLAGS(NAME, KIND, FLAGS)                                                                \
   .domain = "com.microsoft", .name = NAME, .since = 1, .infer = KIND##_infer, .eval = KIND##_eval, \
   .bound = KIND##_bound, .cost = KIND##_cost, .flags = FLAGS
 #define MS(NAME, KIND) MS_FLAGS(NAME, KIND, ASSAY_OP_CONTRACTS)

@@ -2,8 +2,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "ops/families.h"
 #include "ops/norm.h"
+#include "ops/norm_bound.h"
+#include "ops/shadow.h"
 
 enum {
   IDS,
@@ -93,6 +96,16 @@ static assay_status_t add_row(const assay_eval_t* c, const char* what, const tab
                             "%s is %lld; expected one of [0, %lld)", what, (long long)row,
                             (long long)t->t->dims[0]);
   }
+  if (c->shadow && size > 0) {
+    const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+    const assay_span_t to = assay_shadow_of(c, sum);
+    for (int64_t j = 0; j < size; j++) {
+      const double x = dequantize(c, t, row * size + j);
+      const assay_near_t more = assay_near_round(&steps, assay_near_exact(x), 1);
+      assay_near_put(assay_near_add(&steps, assay_near_at(sum, to, j), more), sum, to, j);
+    }
+    return NULL;
+  }
   for (int64_t j = 0; j < size; j++) {
     sum[j] = assay_acc(c, sum[j] + dequantize(c, t, row * size + j));
   }
@@ -108,6 +121,47 @@ static void normalize(const assay_eval_t* c, const embed_t* e, double epsilon, d
     const double x = assay_acc(c, assay_acc(c, y[j] - mean) * inverse);
     y[j] = assay_acc(c, assay_acc(c, x * dequantize(c, &e->gamma, j)) + dequantize(c, &e->beta, j));
   }
+}
+
+// The limits of a row's layer norm in place of those of the row: as norm_bound.h has them, and
+// gamma and beta are rounded once.
+static assay_status_t limit_row(const assay_eval_t* c, const embed_t* e, double epsilon,
+                                const double* y) {
+  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const double u = assay_rounding_steps(r).u;
+  const assay_span_t to = assay_shadow_of(c, y);
+  const int64_t n = e->size;
+  double* room = NULL;
+  ASSAY_TRY(assay_new_array(3 * (size_t)n, sizeof *room, &room));
+  double *gamma = room, *beta = gamma + n, *made = beta + n;
+  for (int64_t j = 0; j < n; j++) {
+    gamma[j] = dequantize(c, &e->gamma, j);
+    beta[j] = dequantize(c, &e->beta, j);
+  }
+  for (int kind = 0; kind < 2; kind++) {
+    double* limits = kind ? to.probable : to.guaranteed;
+    const assay_norm_group_t group = {.x = y, .e = limits, .runs = 1, .run = n, .step = n};
+    const assay_norm_stats_t stats = assay_norm_bound_stats(r, kind, true, &group, epsilon);
+    const assay_norm_apply_t apply = {.rounding = r,
+                                      .stats = stats,
+                                      .centered = true,
+                                      .n = n,
+                                      .x = y,
+                                      .e = limits,
+                                      .scale = gamma,
+                                      .bias = beta,
+                                      .scale_step = 1,
+                                      .bias_step = 1,
+                                      .limits = made};
+    assay_norm_bound_apply(&apply);
+    const double inverse = stats.inverse * (1 + stats.inverse_error);
+    for (int64_t j = 0; j < n; j++) {
+      const double d = fabs(y[j] - stats.mean) + limits[j] + stats.mean_error;
+      limits[j] = made[j] + 2 * u * (d * inverse * fabs(gamma[j]) + fabs(beta[j]));
+    }
+  }
+  assay_free(room);
+  return NULL;
 }
 
 // The number of ones in each row of the mask; 0 without one.
@@ -144,7 +198,11 @@ static assay_status_t embed_eval(assay_eval_t* c) {
       const int64_t id = assay_i64(c->in[SEGMENT_IDS])[i];
       ASSAY_TRY(add_row(c, "a segment id", &e.segments, id, e.size, row));
     }
-    if (e.size > 0) normalize(c, &e, epsilon, row);
+    if (c->shadow && e.size > 0) {
+      ASSAY_TRY(limit_row(c, &e, epsilon, row));
+    } else if (e.size > 0) {
+      normalize(c, &e, epsilon, row);
+    }
   }
   return NULL;
 }
@@ -159,6 +217,10 @@ static assay_status_t embed_infer(assay_infer_t* c) {
   mask.dims[0] = y.dims[0];
   ASSAY_TRY(assay_infer_set(c, 0, ASSAY_TYPE_FLOAT, &y));
   return assay_infer_set(c, 1, ASSAY_TYPE_INT32, &mask);
+}
+
+static assay_status_t embed_bound(assay_bound_t* b) {
+  return assay_bound_shadowed_exact(b, embed_eval);
 }
 
 static void embed_cost(const assay_eval_t* c, assay_cost_t* out) {
@@ -189,6 +251,7 @@ const assay_op_t assay_ops_ms_embed[] = {
      .since = 1,
      .infer = embed_infer,
      .eval = embed_eval,
+     .bound = embed_bound,
      .cost = embed_cost,
      .schema = "input_ids:T1, segment_ids?:T1, word_embedding_quant:T2, "
                "position_embedding_quant:T2, segment_embedding?:T2, gamma_quant:T2, beta_quant:T2, "

@@ -1,8 +1,8 @@
 // GatherBlockQuantized of com.microsoft: rows of a table that is quantized in blocks, as floats.
 #include <string.h>
 
-#include "ops/bound.h"
 #include "ops/families.h"
+#include "ops/shadow.h"
 
 enum { DATA, INDICES, SCALES, ZEROS };
 
@@ -197,6 +197,12 @@ static assay_status_t gather_eval(assay_eval_t* c) {
   return NULL;
 }
 
+// The product with the scale is rounded once; differences of codes are exact.
+static assay_status_t gather_bound(assay_bound_t* b) {
+  const double u = assay_rounding_steps(b->rounding).u;
+  return assay_bound_monotone(b, (assay_factor_t){u, u});
+}
+
 static void gather_cost(const assay_eval_t* c, assay_cost_t* out) {
   const double n = c->n_out > 0 && c->out[0] ? (double)c->out[0]->size : 0;
   out->flops = 2 * n;
@@ -209,7 +215,7 @@ const assay_op_t assay_ops_ms_gather[] = {
      .since = 1,
      .infer = gather_infer,
      .eval = gather_eval,
-     .bound = assay_bound_one_rounding,  // of the scale's product
+     .bound = gather_bound,
      .cost = gather_cost,
      .schema = "data:T1, indices:Tind, scales:T2, zero_points?:T1 -> output:T2 | gather_axis:i=0, "
                "quantize_axis:i=1, block_size:i=128, bits:i=4 | T1=int4 uint4 uint8 float8e4m3fn "

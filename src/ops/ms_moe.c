@@ -285,7 +285,8 @@ static void dequantize(const moe_t* m, const layer_t* l, int64_t e) {
   }
 }
 
-// The limits of a layer's outputs, and its bias. Quantized weights are rounded once more.
+// The limits of a layer's outputs, and its bias. Quantized weights are rounded once more. What came
+// in was rounded in sums of their own, so that its errors are independent.
 static assay_status_t limit_layer(const moe_t* m, const layer_t* l, int64_t e, int64_t rows,
                                   const assay_matrix_t* a, const assay_matrix_t* b, double* y) {
   const assay_eval_t* c = m->c;
@@ -294,7 +295,7 @@ static assay_status_t limit_layer(const moe_t* m, const layer_t* l, int64_t e, i
   if (rows * l->n == 0) return NULL;
   memset(to.guaranteed, 0, (size_t)(rows * l->n) * sizeof *to.guaranteed);
   memset(to.probable, 0, (size_t)(rows * l->n) * sizeof *to.probable);
-  ASSAY_TRY(assay_shadow_gemm(c, rows, l->n, l->k, a, b, y, l->n, l->dense ? 1 : 0));
+  ASSAY_TRY(assay_shadow_gemm(c, rows, l->n, l->k, a, b, y, l->n, l->dense ? 1 : 0, true));
   for (int64_t i = 0; l->bias && i < rows * l->n; i++) {
     const assay_near_t bias = assay_near_exact(assay_f64(l->bias)[e * l->n + i % l->n]);
     assay_near_put(assay_near_add(&steps, assay_near_at(y, to, i), bias), y, to, i);

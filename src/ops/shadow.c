@@ -171,6 +171,7 @@ assay_steps_t assay_rounding_steps(const assay_rounding_t* r) {
   return (assay_steps_t){
       .u = u,
       .tiny = fmax(assay_bound_tiny(r, r->compute), assay_bound_tiny(r, r->accumulator)),
+      .range = fmin(assay_format_info(r->compute)->max, assay_format_info(r->accumulator)->max),
       .function = fmax(1, 2 * r->function_ulps) * u,
       .definition = r->by_definition ? u : 0};
 }
@@ -197,6 +198,7 @@ typedef struct product {
   const assay_eval_t* c;
   int64_t m, n, k, ld;
   double* out;
+  bool root;  // the roots of the product are added
 } product_t;
 
 // limits += f * (a x b); one kind or both.
@@ -210,7 +212,8 @@ static assay_status_t add_product(const product_t* p, const assay_tensor_t* a,
   const assay_span_t s = assay_shadow_of(p->c, p->out);
   for (int64_t i = 0; !st && s.guaranteed && i < p->m; i++) {
     for (int64_t j = 0; j < p->n; j++) {
-      const double x = assay_f64(t)[i * p->n + j];
+      double x = assay_f64(t)[i * p->n + j];
+      if (p->root) x = sqrt(x);
       if (guaranteed > 0) s.guaranteed[i * p->ld + j] += guaranteed * x;
       if (probable > 0) s.probable[i * p->ld + j] += probable * x;
     }
@@ -219,10 +222,26 @@ static assay_status_t add_product(const product_t* p, const assay_tensor_t* a,
   return st;
 }
 
+// Probable limits += root of a^2 x b^2.
+static assay_status_t add_squares(const product_t* p, const assay_tensor_t* a,
+                                  const assay_tensor_t* b) {
+  product_t roots = *p;
+  roots.root = true;
+  assay_tensor_t *a2 = NULL, *b2 = NULL;
+  assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, 2, a->dims, &a2);
+  if (!st) st = assay_tensor_create(ASSAY_TYPE_DOUBLE, 2, b->dims, &b2);
+  for (int64_t i = 0; !st && i < a->size; i++) assay_f64(a2)[i] = assay_f64(a)[i] * assay_f64(a)[i];
+  for (int64_t i = 0; !st && i < b->size; i++) assay_f64(b2)[i] = assay_f64(b)[i] * assay_f64(b)[i];
+  if (!st) st = add_product(&roots, a2, b2, 0, 1);
+  assay_tensor_release(a2);
+  assay_tensor_release(b2);
+  return st;
+}
+
 // What came in by one operand: its limits times the other one as wide as it may be.
 static assay_status_t add_incoming(const product_t* p, const assay_matrix_t* a,
                                    const assay_matrix_t* b, const assay_tensor_t* abs_a,
-                                   const assay_tensor_t* abs_b) {
+                                   const assay_tensor_t* abs_b, bool independent) {
   const assay_span_t sa = assay_shadow_of(p->c, (const double*)a->data);
   const assay_span_t sb = assay_shadow_of(p->c, (const double*)b->data);
   for (int kind = 0; kind < 2; kind++) {
@@ -232,7 +251,11 @@ static assay_status_t add_incoming(const product_t* p, const assay_matrix_t* a,
     assay_status_t st = NULL;
     if (ea) st = dense(a, ea, p->m, p->k, &ta);
     if (!st && eb) st = dense(b, eb, p->k, p->n, &tb);
-    if (!st && ta) st = add_product(p, ta, abs_b, !kind, kind);
+    if (!st && ta && kind && independent) {
+      st = add_squares(p, ta, abs_b);
+    } else if (!st && ta) {
+      st = add_product(p, ta, abs_b, !kind, kind);
+    }
     // (|a| + limit) x limit
     for (int64_t i = 0; !st && ta && tb && i < ta->size; i++)
       assay_f64(ta)[i] += assay_f64(abs_a)[i];
@@ -246,14 +269,14 @@ static assay_status_t add_incoming(const product_t* p, const assay_matrix_t* a,
 
 assay_status_t assay_shadow_gemm(const assay_eval_t* c, int64_t m, int64_t n, int64_t k,
                                  const assay_matrix_t* a, const assay_matrix_t* b, double* out,
-                                 int64_t ld, double extra) {
+                                 int64_t ld, double extra, bool independent) {
   if (m == 0 || n == 0 || k == 0) return NULL;
   const assay_rounding_t* r = assay_shadow_rounding(c);
   const double more = extra * assay_rounding_steps(r).u;
   const assay_factor_t f =
       assay_factor_add(assay_bound_sum(r, (double)k), (assay_factor_t){more, more});
   const double range = assay_format_info(r->accumulator)->max;
-  const product_t p = {c, m, n, k, ld, out};
+  const product_t p = {c, m, n, k, ld, out, false};
   assay_tensor_t *abs_a = NULL, *abs_b = NULL;
   assay_status_t st = dense(a, (const double*)a->data, m, k, &abs_a);
   if (!st) st = dense(b, (const double*)b->data, k, n, &abs_b);
@@ -266,7 +289,7 @@ assay_status_t assay_shadow_gemm(const assay_eval_t* c, int64_t m, int64_t n, in
         s.guaranteed[i * ld + j] = s.probable[i * ld + j] = INFINITY;
     }
   }
-  if (!st) st = add_incoming(&p, a, b, abs_a, abs_b);
+  if (!st) st = add_incoming(&p, a, b, abs_a, abs_b, independent);
   const double tiny = (double)k * assay_bound_tiny(r, r->accumulator);
   for (int64_t i = 0; !st && s.guaranteed && i < m; i++) {
     for (int64_t j = 0; j < n; j++) {

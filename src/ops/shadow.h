@@ -46,12 +46,14 @@ assay_status_t assay_shadow_output(const assay_eval_t* c, size_t i,
 void assay_shadow_copy(const assay_eval_t* c, const double* from, double* to, int64_t n);
 
 // Adds to the limits of out = a x b as assay_gemm makes it: rounding of sums of k terms and `extra`
-// roundings more, and what came in by a and b. What out had already
+// roundings more, and what came in by a and b. independent: the errors of a's numbers are, so that
+// the squares of their probable limits add up. What out had already
 // stays in its limits.
 struct assay_matrix;
 assay_status_t assay_shadow_gemm(const assay_eval_t* c, int64_t m, int64_t n, int64_t k,
                                  const struct assay_matrix* a, const struct assay_matrix* b,
-                                 double* out, int64_t ld, double extra) ASSAY_MUST_USE;
+                                 double* out, int64_t ld, double extra,
+                                 bool independent) ASSAY_MUST_USE;
 
 // ---- numbers with limits ----------------------------------------------------------------------
 
@@ -59,6 +61,7 @@ assay_status_t assay_shadow_gemm(const assay_eval_t* c, int64_t m, int64_t n, in
 // coarser.
 typedef struct assay_steps {
   double u, tiny;
+  double range;       // numbers that may lie outside have no limit
   double function;    // relative error of a library function
   double definition;  // u where functions may be computed by their definitions, else 0
 } assay_steps_t;
@@ -80,6 +83,7 @@ static inline void assay_near_put(assay_near_t a, double* x, assay_span_t s, int
 // n roundings more.
 static inline assay_near_t assay_near_round(const assay_steps_t* s, assay_near_t a, double n) {
   const double x = fabs(a.x);
+  if (!(x + a.g <= s->range)) return (assay_near_t){a.x, INFINITY, INFINITY};
   return (assay_near_t){a.x, a.g + n * (s->u * (x + a.g) + s->tiny),
                         a.p + n * (s->u * (x + a.p) + s->tiny)};
 }

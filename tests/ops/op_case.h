@@ -26,7 +26,7 @@
 #include "ops/infer.h"
 #include "truth/machine.h"
 
-enum { OP_CASE_VALUES = 16 };
+enum { OP_CASE_VALUES = 20 };
 
 typedef struct op_case {
   const char* op;     // "Slice", "com.microsoft.Pad"
