@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/families.h"
 
 // Elements that are worth starting threads for.
@@ -114,6 +115,27 @@ static assay_status_t normal_eval(assay_eval_t* c) { return random_eval(c, true)
 static assay_status_t uniform_eval(assay_eval_t* c) { return random_eval(c, false); }
 static assay_status_t normal_like_eval(assay_eval_t* c) { return random_like_eval(c, true); }
 static assay_status_t uniform_like_eval(assay_eval_t* c) { return random_like_eval(c, false); }
+
+// scale * number + mean of the same draws: the draw itself is off by a few ulp of a function, or
+// rounded where a uniform one is made in the format (its last bit counts from 1).
+static assay_status_t random_bound(assay_bound_t* c, bool normal) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  const assay_inner_t inner = assay_bound_inner(c->rounding);
+  const double shift = fabs(assay_attr_f64(c->node, normal ? "mean" : "low", 0));
+  const double scale = normal ? fabs(assay_attr_f64(c->node, "scale", 1))
+                              : fabs(assay_attr_f64(c->node, "high", 1)) + shift;
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  for (int64_t i = 0; i < c->out[0]->size; i++) {
+    const double y = fabs(assay_f64(c->out[0])[i]), drawn = normal ? y + shift : scale;
+    g[i] = (inner.function + 2 * inner.u) * drawn + inner.u * (y + shift) + 3 * inner.tiny;
+    p[i] = g[i];
+  }
+  return NULL;
+}
+
+static assay_status_t normal_bound(assay_bound_t* c) { return random_bound(c, true); }
+static assay_status_t uniform_bound(assay_bound_t* c) { return random_bound(c, false); }
 
 // ---- Bernoulli, Multinomial -----------------------------------------------------------------------
 
@@ -296,6 +318,12 @@ static assay_status_t dropout12_eval(assay_eval_t* c) {
   return training ? dropout_some(c, ratio, ASSAY_TYPE_BOOL) : dropout_nothing(c, ASSAY_TYPE_BOOL);
 }
 
+// 1 - ratio, its reciprocal, the product.
+static assay_status_t dropout_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  return assay_bound_roundings(c, 3);
+}
+
 // ---- com.microsoft BitmaskDropout ------------------------------------------------------------------
 
 // The mask as a row of uint32 words, element i in bit i % 32 of word i / 32.
@@ -333,27 +361,27 @@ static void random_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 const assay_op_t assay_ops_random[] = {
     {.domain = "", .name = "RandomNormal", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_infer, .eval = normal_eval, .cost = random_cost},
+     .infer = random_infer, .eval = normal_eval, .bound = normal_bound, .cost = random_cost},
     {.domain = "", .name = "RandomUniform", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_infer, .eval = uniform_eval, .cost = random_cost},
+     .infer = random_infer, .eval = uniform_eval, .bound = uniform_bound, .cost = random_cost},
     {.domain = "", .name = "RandomNormalLike", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_like_infer, .eval = normal_like_eval, .cost = random_cost},
+     .infer = random_like_infer, .eval = normal_like_eval, .bound = normal_bound, .cost = random_cost},
     {.domain = "", .name = "RandomUniformLike", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_like_infer, .eval = uniform_like_eval, .cost = random_cost},
+     .infer = random_like_infer, .eval = uniform_like_eval, .bound = uniform_bound, .cost = random_cost},
     {.domain = "", .name = "Bernoulli", .since = 15, .flags = ASSAY_OP_RANDOM, .discrete = 1,
      .infer = random_like_infer, .eval = bernoulli_eval, .cost = random_cost},
     {.domain = "", .name = "Multinomial", .since = 7, .flags = ASSAY_OP_RANDOM, .discrete = 1,
      .infer = multinomial_infer, .eval = multinomial_eval},
     {.domain = "", .name = "Dropout", .since = 1, .flags = ASSAY_OP_RANDOM | ASSAY_OP_POINTWISE,
-     .infer = dropout1_infer, .eval = dropout1_eval},
+     .infer = dropout1_infer, .eval = dropout1_eval, .bound = dropout_bound},
     {.domain = "", .name = "Dropout", .since = 7, .flags = ASSAY_OP_MOVES | ASSAY_OP_POINTWISE,
      .infer = dropout1_infer, .eval = dropout7_eval},
     {.domain = "", .name = "Dropout", .since = 10, .flags = ASSAY_OP_MOVES | ASSAY_OP_POINTWISE,
      .infer = dropout10_infer, .eval = dropout10_eval},
     {.domain = "", .name = "Dropout", .since = 12, .flags = ASSAY_OP_RANDOM | ASSAY_OP_POINTWISE,
-     .infer = dropout10_infer, .eval = dropout12_eval},
+     .infer = dropout10_infer, .eval = dropout12_eval, .bound = dropout_bound},
     {.domain = "com.microsoft", .name = "BitmaskDropout", .since = 1, .flags = ASSAY_OP_RANDOM,
      .schema = "data:T, ratio?:T1, training_mode?:T2 -> output:T, mask?:T3 | seed:i | T=FLOAT; T1=FLOAT; "
                "T2=bool; T3=uint32",
-     .infer = bitmask_infer, .eval = bitmask_eval},
+     .infer = bitmask_infer, .eval = bitmask_eval, .bound = dropout_bound},
     {0}};

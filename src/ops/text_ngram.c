@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/families.h"
 
 typedef struct token {
@@ -241,6 +242,10 @@ static assay_status_t tfidf_eval(assay_eval_t* c) {
   return st;
 }
 
+// A count times a weight: one rounding.
+static assay_status_t tfidf_bound(assay_bound_t* c) { return assay_bound_roundings(c, 1); }
+
 const assay_op_t assay_ops_text_ngram[] = {
-    {.domain = "", .name = "TfIdfVectorizer", .since = 9, .infer = tfidf_infer, .eval = tfidf_eval},
+    {.domain = "", .name = "TfIdfVectorizer", .since = 9, .infer = tfidf_infer, .eval = tfidf_eval,
+     .bound = tfidf_bound},
     {0}};

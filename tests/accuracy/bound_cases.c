@@ -226,7 +226,7 @@ static assay_status_t read_inputs(bound_case_t* c, const char* folder) {
 }
 
 // Inputs that say how much to compute: with other contents a case would be another one, or run for
-// ever. Loop's scalars count turns.
+// ever. Loop's scalars count turns, the size of a region for RoiAlign sampling points.
 static bool says_how_much(const bound_case_t* c, size_t i) {
   static const struct {
     const char* op;
@@ -239,6 +239,8 @@ static bool says_how_much(const bound_case_t* c, size_t i) {
     if (strcmp(n->op_type, "Loop") == 0 && c->in[i]->size == 1) return true;
     for (size_t j = 0; j < n->n_inputs; j++) {
       if (n->inputs[j] != g->inputs[i]) continue;
+      const bool align = strcmp(n->op_type, "RoiAlign") == 0;
+      if (align && j == 1 && assay_attr_i64(n, "sampling_ratio", 0) == 0) return true;
       for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         if (strcmp(rows[r].op, n->op_type) == 0 && rows[r].inputs >> j & 1) return true;
     }
@@ -555,6 +557,8 @@ static void evaluate(evaluation_t* e, const assay_layers_t* layers) {
     assay_backend_emu.reset(e->engine);
     st = set_inputs(e, few);
     for (size_t i = 0; !st && i < layers->n_layers; i++) st = assay_backend_emu.step(e->engine, i);
+    // Whether an input is accepted may itself hang on rounding (a matrix that is singular).
+    if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) e->judging = false;
     if (!st || e->judging) break;
     if (!few) assay_status_free(st);
   }
