@@ -31,6 +31,18 @@ pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(OPENJPEG REQUIRED IMPORTED_TARGET libopenjp2)
 
 add_library(assay_flags INTERFACE)
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  # clang's OpenMP is libomp, and OpenBLAS brings gcc's: two runtimes in a process know nothing of each
+  # other's threads. libomp has all entry points of libgomp, so it stands in for it. RPATH, not
+  # RUNPATH: it has to hold for what OpenBLAS needs, too.
+  file(REAL_PATH "${OpenMP_omp_LIBRARY}" libomp)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/openmp")
+  file(CREATE_LINK "${libomp}" "${PROJECT_BINARY_DIR}/openmp/libgomp.so.1" SYMBOLIC)
+  target_link_options(assay_flags INTERFACE
+    "-Wl,--disable-new-dtags,-rpath,${PROJECT_BINARY_DIR}/openmp")
+  # Tells thread sanitizer what OpenMP orders; comes with libomp.
+  cmake_path(REPLACE_FILENAME libomp libarcher.so OUTPUT_VARIABLE ASSAY_ARCHER)
+endif()
 target_compile_definitions(assay_flags INTERFACE _GNU_SOURCE
                            ASSAY_VERSION="${PROJECT_VERSION}")
 target_compile_options(assay_flags INTERFACE
@@ -44,7 +56,7 @@ if(ASSAY_WERROR)
 endif()
 if(ASSAY_SANITIZE)
   # With its checks in between, gcc no longer sees that a value fits: no warnings about that here.
-  target_compile_options(assay_flags INTERFACE -Wno-conversion -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
+  target_compile_options(assay_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-conversion> -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()

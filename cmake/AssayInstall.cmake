@@ -26,12 +26,15 @@ endif()
 # The static library: all objects joined into one, then what is hidden becomes local, so that neither
 # our own inner names nor the generated onnx__* ones meet those of a program. Sanitizer builds are for
 # tests only and have none.
+# -d: the locks of critical sections are common symbols, which can become local once they have a place;
+# lld no longer knows it.
 if(NOT ASSAY_SANITIZE)
+  find_program(ASSAY_LD NAMES ld.bfd ld REQUIRED)
   set(ASSAY_STATIC "${PROJECT_BINARY_DIR}/libassay.a")
   add_custom_command(
     OUTPUT "${ASSAY_STATIC}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f "${ASSAY_STATIC}"
-    COMMAND "${CMAKE_LINKER}" -r -d -o assay.whole.o --whole-archive $<TARGET_FILE:assay_lib_static>
+    COMMAND "${ASSAY_LD}" -r -d -o assay.whole.o --whole-archive $<TARGET_FILE:assay_lib_static>
     COMMAND "${CMAKE_OBJCOPY}" --localize-hidden --wildcard "--keep-global-symbol=assay_*"
             assay.whole.o
     COMMAND "${CMAKE_AR}" qc "${ASSAY_STATIC}" assay.whole.o

@@ -1,11 +1,21 @@
 #!/usr/bin/env python3
-"""Writes seeds for a fuzz target: make_corpus.py FOLDER onnx|npz|json."""
+"""Writes seeds for a fuzz target.
+
+    make_corpus.py FOLDER onnx|run|value|npz|json [CASES [MODELS]]
+
+CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
+initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
+"""
+import glob
 import io
 import os
 import sys
 
 import numpy as np
+import onnx
 from onnx import TensorProto, helper, numpy_helper, parser
+
+MAX_BYTES = 6000
 
 MODELS = [
     """<ir_version: 8, opset_import: ["" : 13]>
@@ -47,6 +57,112 @@ def models():
     out = helper.make_value_info("y", helper.make_optional_type_proto(helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None))))
     graph = helper.make_graph([node], "g", [], [out], tensors, sparse_initializer=[sparse], doc_string="d")
     yield helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("my", 1)]).SerializeToString()
+    yield everything().SerializeToString()
+
+
+def everything():
+    """A valid model that uses what the others leave out."""
+    def info(name, *dims):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims, doc_string="d", shape_denotation=["DATA_BATCH"] * len(dims))
+
+    outside = TensorProto(name="outside", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "data.bin"), ("offset", "16"), ("length", "16"), ("checksum", "0")):
+        outside.external_data.add(key=key, value=value)
+    values = numpy_helper.from_array(np.array([1, 2], np.float32), "sparse")
+    sparse = helper.make_sparse_tensor(values, numpy_helper.from_array(np.array([[0, 1], [1, 2]])), [2, 4])
+    words = helper.make_tensor("words", TensorProto.STRING, [2], [b"b", b"a"])
+    body = helper.make_graph([helper.make_node("Add", ["a", "e"], ["s"]), helper.make_node("Identity", ["s"], ["scan"])],
+                             "body", [info("a", 4), info("e", 4)], [info("s", 4), info("scan", 4)])
+    nodes = [
+        helper.make_node("Add", ["x", "outside"], ["h"], name="add", doc_string="sum"),
+        helper.make_node("Add", ["h", "sparse"], ["k"], name="sparse_add"),
+        helper.make_node("Constant", [], ["c"], sparse_value=sparse),
+        helper.make_node("Scan", ["h0", "k"], ["last", "all"], body=body, num_scan_inputs=1, name="scan"),
+        helper.make_node("Constant", [], ["h0"], value_floats=[1.0, 2.0, 3.0, 4.0]),
+        helper.make_node("Unique", ["words"], ["u", "", "", "count"], sorted=1),
+        helper.make_node("F", ["all"], ["y"], domain="local", slope=0.5),
+        helper.make_node("ZipMap", ["all"], ["zipped"], domain="ai.onnx.ml", classlabels_int64s=[1, 2, 3, 4]),
+    ]
+    nodes[3], nodes[4] = nodes[4], nodes[3]
+    graph = helper.make_graph(nodes, "everything", [info("x", "N", 4)],
+                              [info("y", None, 4), helper.make_tensor_value_info("u", TensorProto.STRING, [None]),
+                               helper.make_tensor_value_info("count", TensorProto.INT64, [None])],
+                              [outside, words], doc_string="graph", sparse_initializer=[sparse], value_info=[info("h", "N", 4)])
+    note = graph.quantization_annotation.add(tensor_name="h")
+    note.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="outside")
+    graph.metadata_props.add(key="graph", value="1")
+    graph.node[0].metadata_props.add(key="node", value="2")
+    function = helper.make_function("local", "F", ["a"], ["b"],
+                                    [helper.make_node("LeakyRelu", ["a"], ["b"])], [helper.make_opsetid("", 20)], ["alpha"])
+    function.node[0].attribute.add(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope")
+    function.ClearField("attribute")
+    function.attribute_proto.append(helper.make_attribute("slope", 0.25))
+    function.value_info.append(info("b", "N", 4))
+    model = helper.make_model(graph, functions=[function], ir_version=10, producer_name="p", producer_version="1", domain="d",
+                              model_version=3, doc_string="model",
+                              opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("local", 1), helper.make_opsetid("ai.onnx.ml", 3)])
+    model.training_info.add(algorithm=helper.make_graph([], "train", [], []))
+    return model
+
+
+def cases(folder):
+    """Folders of operator tests with small models."""
+    for path in sorted(glob.glob(f"{folder}/*/*/model.onnx")):
+        if os.path.getsize(path) <= MAX_BYTES:
+            yield os.path.dirname(path)
+
+
+def with_inputs(case):
+    """A case's model with the inputs of its first data set as initializers; None if it would be large."""
+    model = onnx.load(f"{case}/model.onnx", load_external_data=False)
+    constant = {t.name for t in model.graph.initializer}
+    left = []
+    for i, info in enumerate(v for v in model.graph.input if v.name not in constant):
+        path = f"{case}/test_data_set_0/input_{i}.pb"
+        if info.type.WhichOneof("value") != "tensor_type" or not os.path.exists(path) or os.path.getsize(path) > 2000:
+            left.append(info)
+            continue
+        tensor = onnx.load_tensor(path)
+        tensor.name = info.name
+        model.graph.initializer.append(tensor)
+    del model.graph.input[:]
+    model.graph.input.extend(left)
+    data = model.SerializeToString()
+    return data if len(data) <= MAX_BYTES else None
+
+
+def runs(folder, more=None):
+    yield everything().SerializeToString()
+    for text in MODELS:
+        yield parser.parse_model(text).SerializeToString()
+    for i, case in enumerate(cases(folder)):
+        data = with_inputs(case)
+        if data is None or i % 4 == 0:
+            with open(f"{case}/model.onnx", "rb") as f:
+                data = f.read()
+        yield data
+    for path in sorted(glob.glob(f"{more}/*.onnx")) if more else ():
+        if os.path.getsize(path) <= MAX_BYTES:
+            with open(path, "rb") as f:
+                yield f.read()
+
+
+def values(folder):
+    for i, case in enumerate(cases(folder)):
+        for path in sorted(glob.glob(f"{case}/test_data_set_0/*.pb")):
+            kinds = any(word in case for word in ("sequence", "optional", "map", "string", "text", "int4", "float8", "bfloat"))
+            if os.path.getsize(path) <= 300 and (kinds or i % 20 == 0):
+                with open(path, "rb") as f:
+                    yield f.read()
+    tensor = numpy_helper.from_array(np.arange(3.0), "t")
+    sequence = onnx.SequenceProto(name="s", elem_type=onnx.SequenceProto.TENSOR, tensor_values=[tensor, tensor])
+    yield sequence.SerializeToString()
+    yield onnx.SequenceProto(elem_type=onnx.SequenceProto.SEQUENCE, sequence_values=[sequence]).SerializeToString()
+    yield onnx.OptionalProto(name="o", elem_type=onnx.OptionalProto.SEQUENCE, sequence_value=sequence).SerializeToString()
+    yield onnx.OptionalProto(elem_type=onnx.OptionalProto.TENSOR, tensor_value=tensor).SerializeToString()
+    numbers = onnx.SequenceProto(elem_type=onnx.SequenceProto.TENSOR, tensor_values=[tensor] * 2)
+    yield onnx.MapProto(key_type=TensorProto.INT64, keys=[1, 2], values=numbers).SerializeToString()
+    yield onnx.MapProto(key_type=TensorProto.STRING, string_keys=[b"a", b"b"], values=numbers).SerializeToString()
 
 
 def archives():
@@ -67,12 +183,14 @@ def texts():
     yield b'[1, -2, 3.25, "\\u00e9\\n", [[], {}]]'
 
 
-def main(folder, name):
+def main(folder, name, cases_folder=None, models_folder=None):
+    seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
+             "npz": archives, "json": texts}[name]
     os.makedirs(folder, exist_ok=True)
-    for i, data in enumerate({"onnx": models, "npz": archives, "json": texts}[name]()):
-        with open(f"{folder}/{i}", "wb") as f:
+    for i, data in enumerate(seeds()):
+        with open(f"{folder}/seed{i}", "wb") as f:
             f.write(data)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]) if len(sys.argv) == 3 else __doc__)
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) in (3, 4, 5) else __doc__)

@@ -40,6 +40,6 @@ with open(sys.argv[1], "w") as f:
     for method in ("lower", "upper"):
         table = [f"{{0x{a:X}, 0x{b:X}, {s}, {d}}}" for a, b, s, d in rows(method)]
         f.write(f"static const case_range_t {method}_ranges[] = {{\n")
-        for i in range(0, len(table), 4):
-            f.write("    " + ", ".join(table[i:i + 4]) + ",\n")
+        for i in range(0, len(table), 3):
+            f.write("    " + ", ".join(table[i:i + 3]) + ",\n")
         f.write("};\n")

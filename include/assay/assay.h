@@ -3,6 +3,7 @@
 #define ASSAY_ASSAY_H_
 
 #include <assay/export.h>
+#include <assay/memory.h>
 #include <assay/model.h>
 #include <assay/session.h>
 #include <assay/status.h>

@@ -25,8 +25,11 @@ typedef struct assay_session_options {
   uint64_t seed;                // of random operators
   bool unquantized;             // TRUTH: QuantizeLinear and the like are the identity
 } assay_session_options_t;
-#define ASSAY_SESSION_OPTIONS_INIT \
-  { sizeof(assay_session_options_t), ASSAY_RUN_NATIVE, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0 }
+#define ASSAY_SESSION_OPTIONS_INIT                                                                 \
+  {                                                                                                \
+    sizeof(assay_session_options_t), ASSAY_RUN_NATIVE, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, \
+        0                                                                                          \
+  }
 
 typedef struct assay_session assay_session_t;
 
@@ -37,8 +40,9 @@ ASSAY_API assay_status_t assay_session_create(assay_model_t* model,
                                               assay_session_t** out);
 ASSAY_API void assay_session_destroy(assay_session_t* session);  // NULL is allowed
 
-// Runs once. inputs[i] is for assay_model_input_name(i); outputs[i] (of assay_model_output_count) get one
-// reference each, NULL where the model leaves an optional output empty. On failure outputs are untouched.
+// Runs once. inputs[i] is for assay_model_input_name(i); outputs[i] (of assay_model_output_count)
+// get one reference each, NULL where the model leaves an optional output empty. On failure outputs
+// are untouched.
 // Errors: INVALID_ARGUMENT shapes or types that the model does not take; UNSUPPORTED; NO_MEMORY
 // Threads: one call per session at a time; sessions are independent
 ASSAY_API assay_status_t assay_session_run(assay_session_t* session, size_t n_inputs,

@@ -22,8 +22,8 @@ typedef enum assay_kind {
   ASSAY_KIND_MAP,       // 2 items: keys and values, both 1-D
 } assay_kind_t;
 
-// A tensor with a copy of these elements, which lie as in ONNX's raw_data: row-major, little endian,
-// 4-bit and 2-bit elements packed with the first one in the lowest bits. Not for strings.
+// A tensor with a copy of these elements, which lie as in ONNX's raw_data: row-major, little
+// endian, 4-bit and 2-bit elements packed with the first one in the lowest bits. Not for strings.
 //   dims    rank of them, each 0 or more
 //   bytes   exactly what the shape takes, else INVALID_ARGUMENT
 ASSAY_API assay_status_t assay_tensor_make(assay_type_t type, int rank, const int64_t* dims,
@@ -33,8 +33,8 @@ ASSAY_API assay_status_t assay_tensor_make_strings(int rank, const int64_t* dims
                                                    const char* const* texts, const size_t* lengths,
                                                    assay_tensor_t** out);
 // A sequence or an optional of these items, which are retained. type: of the items' elements.
-ASSAY_API assay_status_t assay_tensor_make_container(assay_kind_t kind, assay_type_t type, int64_t n,
-                                                     assay_tensor_t* const* items,
+ASSAY_API assay_status_t assay_tensor_make_container(assay_kind_t kind, assay_type_t type,
+                                                     int64_t n, assay_tensor_t* const* items,
                                                      assay_tensor_t** out);
 
 ASSAY_API assay_tensor_t* assay_tensor_retain(assay_tensor_t* t);  // NULL is allowed; returns t

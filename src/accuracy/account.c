@@ -3,8 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "accuracy/foreign.h"
 #include "accuracy/local.h"
 #include "base/alloc.h"
+#include "formats/extremes.h"
 #include "formats/format.h"
 #include "truth/machine.h"
 
@@ -38,6 +40,7 @@ struct assay_account {
   size_t n_order, cap_order;
   assay_error_sum_t* outputs;  // by graph output
   double* value_error;         // by value id: RMS of engine's minus truth's over RMS of truth's
+  double* value_max;           // by value id: largest magnitude when truth last read it
 };
 
 // A layer is ill-conditioned where an error leaves so many times larger, relative to the values,
@@ -55,15 +58,15 @@ static bool holds_floats(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
 }
 
-static double largest(const assay_tensor_t* t) {
-  double m = 0;
-  if (!holds_floats(t)) return 0;
-  for (int64_t i = 0; i < t->size; i++) {
-    double x = fabs(assay_f64(t)[i]);
-    if (x > m && x <= 0x1.fffffffffffffp1023) m = x;
-  }
-  return m;
+// Of floats, as canonical ones or as packed.
+static assay_extremes_t extremes_of(const assay_tensor_t* t) {
+  bool packed = t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_PACKED &&
+                assay_type_is_float(t->type);
+  if (!packed && !holds_floats(t)) return (assay_extremes_t){0};
+  return assay_extremes(packed ? t->type : ASSAY_TYPE_DOUBLE, t->data, t->size);
 }
+
+static double largest(const assay_tensor_t* t) { return extremes_of(t).largest; }
 
 static bool has_unfinite(const assay_tensor_t* t) {
   if (!holds_floats(t)) return false;
@@ -142,25 +145,6 @@ static bool is_control(const assay_node_t* node) {
   return node->op && node->op->flags & ASSAY_OP_CONTROL;
 }
 
-// Judges all outputs of one run. `got` is the engine's, or a rerun's.
-static assay_status_t judge_run(const assay_local_t* local, assay_tensor_t* const* got,
-                                const assay_layer_t* layer, const assay_rounding_t* rounding,
-                                bool unfinite_in, assay_judgement_t* out) {
-  for (size_t i = 0; i < local->n_out; i++) {
-    const assay_tensor_t *e = got[i], *t = local->converted[i];
-    if (!e || !t || e->kind != ASSAY_KIND_TENSOR || e->store > ASSAY_STORE_I64) continue;
-    if (!same_shape(e, t) || e->store != t->store) continue;
-    const assay_judge_input_t in = {.engine = e,
-                                    .truth = t,
-                                    .limits = local->bounded ? &local->limits[i] : NULL,
-                                    .storage = assay_layer_storage(layer, e->type),
-                                    .compute = rounding->compute,
-                                    .unfinite_in = unfinite_in};
-    ASSAY_TRY(assay_judge(&in, out));
-  }
-  return NULL;
-}
-
 // Whether a run's error is larger than errors of independent sign use to be: then reruns decide.
 static bool is_suspect(const assay_judgement_t* j, const assay_rounding_t* r) {
   if (j->beyond) return false;  // no need to ask
@@ -187,7 +171,7 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   for (int variant = 0; !st && variant < RERUNS; variant++) {
     assay_judgement_t j = {0};
     st = assay_locals_rerun(a->locals, layer, node, n_in, in, variant, local->n_out, out);
-    if (!st) st = judge_run(local, out, layer, rounding, false, &j);
+    if (!st) st = assay_local_judge(local, local->converted, out, layer, rounding, false, &j);
     ratio = fmax(ratio, assay_judgement_ratio(&j));
     slope = fmax(slope, fabs(assay_judgement_slope(&j)));
     if (j.between + j.beyond > between) between = j.between + j.beyond;
@@ -214,12 +198,30 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
+// What a run costs: for layers of several nodes by their elements only.
+static assay_cost_t cost_of(const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
+                            assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out) {
+  assay_cost_t cost = {0};
+  for (size_t i = 0; i < n_in; i++)
+    if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)in[i]->size;
+  for (size_t i = 0; i < n_out; i++)
+    if (out[i] && out[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)out[i]->size;
+  const bool single = !layer || layer->n_nodes == 1;
+  if (!single || !node->op || !node->op->cost) return cost;
+  const assay_eval_t c = {.node = node, .n_in = n_in, .n_out = n_out,
+                          .in = (assay_tensor_t**)in, .out = (assay_tensor_t**)out};
+  const double bytes = cost.bytes;
+  node->op->cost(&c, &cost);
+  if (cost.bytes <= 0) cost.bytes = bytes;
+  return cost;
+}
+
 // Sums for the report, and the judgement of one run.
 static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
                               assay_tensor_t* const* in, const record_t* r,
                               const assay_local_t* local, const assay_rounding_t* rounding) {
-  acc->runs++;
+  if (!acc->runs++) acc->cost = cost_of(layer, node, n_in, in, r->n_out, r->engine);
   assay_error_sum_t run = ASSAY_ERROR_SUM_INIT;
   for (size_t i = 0; i < r->n_out; i++) {
     const assay_tensor_t *e = r->engine[i], *l = r->local[i];
@@ -230,14 +232,26 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   }
   acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&run));
   assay_error_sum_join(&acc->own, &run);
-  if (is_control(node)) return NULL;
-  bool unfinite_in = false;
-  for (size_t i = 0; i < n_in; i++) unfinite_in |= has_unfinite(in[i]);
+  if (!local->truth) return NULL;
+  assay_foreign_run_t run_of = {layer, node, n_in, in, r->engine, local, rounding, false};
+  for (size_t i = 0; i < n_in; i++) run_of.unfinite_in |= has_unfinite(in[i]);
   assay_judgement_t j = {0};
-  ASSAY_TRY(judge_run(local, r->engine, layer, rounding, unfinite_in, &j));
+  bool final = false;
+  ASSAY_TRY(assay_local_judge(local, local->converted, r->engine, layer, rounding,
+                              run_of.unfinite_in, &j));
+  if (a->backend->foreign) ASSAY_TRY(assay_foreign_judge(a->locals, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
-  if (!local->bounded || unfinite_in || !is_suspect(&j, rounding)) return NULL;
+  if (a->backend->foreign && !run_of.unfinite_in && assay_foreign_is_vague(&run_of)) {
+    bool asked;
+    double by;
+    ASSAY_TRY(assay_foreign_compare(a->locals, &run_of, &asked, &by));
+    acc->suspected += asked;
+    acc->outlying += by > 0;
+    acc->outlying_by = fmax(acc->outlying_by, by);
+    return NULL;
+  }
+  if (final || !local->bounded || run_of.unfinite_in || !is_suspect(&j, rounding)) return NULL;
   return ask_reruns(a, acc, layer, node, n_in, in, local, rounding, &j);
 }
 
@@ -253,25 +267,32 @@ static assay_status_t note_first(assay_account_t* a, assay_layer_account_t* acc,
 }
 
 static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                               size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                               assay_tensor_t* const* out) {
+                               uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                               size_t n_out, assay_tensor_t* const* out) {
   assay_account_t* a = user;
   assay_layer_account_t* acc = &a->accounts[node->id];
   assay_rounding_t rounding = {0};
   assay_local_t local = {0};
   record_t* r = NULL;
   ASSAY_TRY(note_first(a, acc, layer, node));
+  assay_locals_set_iteration(a->locals, iteration);
   ASSAY_TRY(record_create(n_out, out, &r));
   a->backend->rounding(a->engine, layer, n_in, in, &rounding);
   assay_status_t st = NULL;
-  if (!is_control(node)) {
+  // What a body does is judged node by node, run by run, where there are taps in it.
+  const bool taken = layer && layer->drawn ? true : is_control(node) && !a->backend->foreign;
+  if (!taken) {
     const assay_hidden_tap_t tap = {.value = note_risk, .user = acc};
     st = assay_locals_run(a->locals, layer, node, n_in, in, &rounding, &tap, &local);
   }
-  // What a body does is judged node by node, run by run.
   for (size_t i = 0; !st && i < n_out; i++)
-    r->local[i] = assay_tensor_retain(is_control(node) ? r->engine[i] : local.truth[i]);
+    r->local[i] = assay_tensor_retain(taken ? r->engine[i] : local.truth[i]);
+  if (!st && a->backend->foreign) st = assay_foreign_check(node, n_out, r->engine, r->local);
   if (!st) st = add_run(a, acc, layer, node, n_in, in, r, &local, &rounding);
+  acc->planted.here = assay_planted_is_in(a->layers, layer, node);
+  if (!st && acc->planted.here && !is_control(node))
+    st = assay_planted_measure(a->locals, layer, node, n_in, in, &local, rounding.compute, out,
+                               &acc->planted);
   assay_local_deinit(&local);
   if (st) return record_free(r), st;
   push(&a->queues[node->id], r);
@@ -349,9 +370,19 @@ static void note_condition(assay_account_t* a, assay_layer_account_t* acc, const
 
 static void note_perturbation(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_value_t* v) {
-  if (!v || a->value_error[v->id] <= acc->perturbation) return;
+  if (a->value_error[v->id] <= acc->perturbation) return;
   acc->perturbation = a->value_error[v->id];
   acc->perturbed = v;
+}
+
+// What came into a layer by a node of it. Nodes that several layers compute were run by truth once.
+static void note_inputs(assay_account_t* a, assay_layer_account_t* acc, const assay_node_t* node) {
+  for (size_t i = 0; i < node->n_inputs; i++) {
+    const assay_value_t* v = node->inputs[i];
+    if (!v || a->layers->hidden_value[v->id]) continue;
+    note_perturbation(a, acc, v);
+    acc->truth_max_in = fmax(acc->truth_max_in, a->value_max[v->id]);
+  }
 }
 
 static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
@@ -359,6 +390,10 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
                              assay_tensor_t** truth) {
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
+  if (acc->layer && acc->layer->drawn) return replace(truth, e), NULL;
+  // Truth without quantization has real numbers where the engine has integers: no choice of the engine's.
+  if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store && same_shape(t, e))
+    return NULL;
   bool floats = holds_floats(t) && holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
   if (t->kind != ASSAY_KIND_TENSOR && same_structure(t, e)) return NULL;
@@ -400,15 +435,16 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   if (!a->queues[last->id].first)
     return NULL;  // a body that the engine did not enter is not judged
   for (size_t i = 0; i < n_in; i++) {
-    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
-    if (node->inputs[i] && a->layers->hidden_value[node->inputs[i]->id]) continue;
+    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || !node->inputs[i]) continue;
+    if (a->layers->hidden_value[node->inputs[i]->id]) continue;
     note_perturbation(a, acc, node->inputs[i]);
-    assay_tensor_t* wide = NULL;
-    ASSAY_TRY(assay_tensor_widen(in[i], &wide));
-    acc->truth_max_in = fmax(acc->truth_max_in, largest(wide));
-    assay_tensor_release(wide);
+    a->value_max[node->inputs[i]->id] = largest(in[i]);
   }
   if (node != last) return NULL;
+  if (layer)
+    for (size_t k = 0; k < layer->n_nodes; k++) note_inputs(a, acc, layer->nodes[k]);
+  else
+    note_inputs(a, acc, node);
   record_t* r = pop(&a->queues[last->id]);
   assay_status_t st = NULL;
   int64_t before = acc->flipped;
@@ -439,9 +475,14 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->accounts, &a->accounts);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_error, &a->value_error);
+  if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_max, &a->value_max);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
   if (!st) st = backend->open(a->layers, options->outputs_only ? NULL : &a->tap, &a->engine);
+  if (!st && backend->foreign) {
+    const assay_outer_t outer = {.get = backend->get, .user = a->engine};
+    assay_locals_set_outer(a->locals, &outer);
+  }
   if (st) return assay_account_destroy(a), st;
   *out = a;
   return NULL;
@@ -465,6 +506,7 @@ void assay_account_destroy(assay_account_t* a) {
   assay_free(a->order);
   assay_free(a->outputs);
   assay_free(a->value_error);
+  assay_free(a->value_max);
   assay_free(a);
 }
 
@@ -512,21 +554,33 @@ static assay_status_t run_plain(assay_account_t* a, assay_tensor_t* const* input
   return NULL;
 }
 
+// Truth of the nodes up to the one that a layer ends in.
+static assay_status_t catch_up(assay_account_t* a, const assay_layer_t* layer, size_t* next) {
+  const assay_graph_t* g = a->layers->model->graph;
+  const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
+  for (const assay_node_t* node = NULL; node != last && *next < g->n_nodes;) {
+    node = g->nodes[(*next)++];
+    ASSAY_TRY(assay_machine_step(a->truth, node));
+  }
+  return NULL;
+}
+
 assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inputs) {
   const assay_layers_t* l = a->layers;
   const assay_graph_t* g = l->model->graph;
   ASSAY_TRY(set_inputs(a, inputs));
   a->flipped = 0;
   a->has_plain = false;
-  for (size_t i = 0; i < l->n_layers; i++) {
+  bool drawn = false;
+  for (size_t i = 0, next = 0; i < l->n_layers; i++) {
     ASSAY_TRY(a->backend->step(a->engine, i));
-    for (size_t k = 0; k < l->layers[i].n_nodes; k++)
-      ASSAY_TRY(assay_machine_step(a->truth, l->layers[i].nodes[k]));
+    ASSAY_TRY(catch_up(a, &l->layers[i], &next));
+    drawn |= l->layers[i].drawn;
     if (a->options.progress)
       a->options.progress(a->options.user, (double)(i + 1) / (double)l->n_layers);
   }
   // Outputs are judged by truth itself, not by truth that went on with the engine's choices.
-  if (a->flipped) ASSAY_TRY(run_plain(a, inputs));
+  if (a->flipped && !drawn) ASSAY_TRY(run_plain(a, inputs));
   for (size_t i = 0; i < g->n_outputs; i++) {
     const assay_tensor_t* e = assay_account_engine_output(a, i);
     const assay_tensor_t* t = assay_account_truth_output(a, i);

@@ -13,6 +13,7 @@
 #define ASSAY_ACCURACY_ACCOUNT_H_
 
 #include "accuracy/judge.h"
+#include "accuracy/planted.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
 
@@ -49,12 +50,14 @@ typedef struct assay_layer_account {
   double condition;
   const assay_value_t* perturbed;  // the input by which the largest error came in
   double perturbation;             // its relative RMS error
+  assay_cost_t cost;           // of one run
   bool stores_float;               // has an output that --precision changes
   // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its
   // format's range. This engine keeps them wider; another one may not.
   int64_t at_risk;
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
+  assay_planted_t planted;             // of a fault that was planted here
 } assay_layer_account_t;
 
 typedef struct assay_account assay_account_t;

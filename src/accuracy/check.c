@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "accuracy/chain.h"
 #include "accuracy/fix.h"
 #include "base/alloc.h"
 #include "formats/format.h"
@@ -47,6 +48,38 @@ static bool same_string(const assay_string_t* a, const assay_string_t* b) {
   return a->len == b->len && (!a->len || !memcmp(a->text, b->text, a->len));
 }
 
+// Positions of the k largest of n elements, the first of equals first; NaN counts as smallest.
+static void largest_of(const double* x, int64_t n, int k, int64_t* at) {
+  for (int i = 0; i < k; i++) {
+    at[i] = -1;
+    for (int64_t c = 0; c < n; c++) {
+      bool taken = false;
+      for (int p = 0; p < i; p++) taken |= at[p] == c;
+      if (!taken && (at[i] < 0 || x[c] > x[at[i]])) at[i] = c;
+    }
+  }
+}
+
+// Whether rows have the same largest elements. Rows are those of scores: outputs of one or two dimensions.
+static void count_top(assay_output_check_t* o, const assay_tensor_t* e, const assay_tensor_t* t) {
+  enum { TOP = 5 };
+  if (t->store != ASSAY_STORE_F64 || t->rank < 1 || t->rank > 2) return;
+  const int64_t n = t->dims[t->rank - 1];
+  if (n < 2) return;
+  const int k = n < TOP ? (int)n : TOP;
+  for (int64_t row = 0; row < t->size / n; row++) {
+    int64_t a[TOP], b[TOP];
+    largest_of(assay_f64(e) + row * n, n, k, a);
+    largest_of(assay_f64(t) + row * n, n, k, b);
+    int same = 0;
+    for (int i = 0; i < k; i++)
+      for (int c = 0; c < k; c++) same += a[i] == b[c];
+    o->rows++;
+    o->top1 += a[0] == b[0];
+    o->top5 += same == k;
+  }
+}
+
 // Adds what differs between one output of the engine and of truth; containers item by item.
 static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assay_tensor_t* t) {
   if (t->kind != ASSAY_KIND_TENSOR) {
@@ -66,6 +99,7 @@ static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assa
       size_t n = (size_t)t->size * (t->store == ASSAY_STORE_C128 ? 2 : 1);
       assay_error_sum_add(&o->error, t->store == ASSAY_STORE_F64 ? assay_f64(e) : assay_c128(e),
                           t->store == ASSAY_STORE_F64 ? assay_f64(t) : assay_c128(t), n);
+      count_top(o, e, t);
       return;
     }
     case ASSAY_STORE_I64:
@@ -126,10 +160,18 @@ assay_status_t assay_outputs_create(const assay_graph_t* g, assay_output_check_t
   return NULL;
 }
 
+// NaN and infinities that truth lacks are never faithful. Outputs that are all zero in truth have no direction:
+// any difference counts.
+static bool holds(const assay_output_check_t* o, const assay_requirements_t* require) {
+  if (o->is_float && (o->differing || o->error.mismatched)) return false;
+  if (require && require->n) return assay_require_holds(require, o, NULL);
+  return o->is_float ? assay_error_sum_cosine(&o->error) >= 0.999 : o->differing == 0;
+}
+
 assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
-                                 double min_cosine, assay_output_check_t* outputs,
-                                 bool* out_faithful) {
+                                 const assay_requirements_t* require,
+                                 assay_output_check_t* outputs, bool* out_faithful) {
   for (size_t k = 0; k < inputs->n; k++) {
     ASSAY_TRY(assay_account_run(account, assay_samples_get(inputs, k)));
     assay_tensor_t* const* want =
@@ -145,11 +187,7 @@ assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* 
   *out_faithful = true;
   for (size_t i = 0; i < model->graph->n_outputs; i++) {
     assay_output_check_t* o = &outputs[i];
-    o->faithful = !o->is_float
-                      ? o->differing == 0
-                      : o->differing == 0 && o->error.mismatched == 0 &&
-                            assay_error_sum_cosine(&o->error) >= min_cosine;
-    // Outputs that are all zero in truth have no direction: any difference counts.
+    o->faithful = holds(o, require);
     *out_faithful &= o->faithful;
   }
   return NULL;
@@ -234,7 +272,30 @@ static assay_status_t find_culprits(assay_check_t* c) {
   return NULL;
 }
 
-// Without overflow: the layers whose own error is largest against what they hold.
+// Without overflow: the layers from which most of an output's error comes.
+static assay_status_t rank_by_share(assay_check_t* c) {
+  enum { SHOWN = 5 };
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  double limit = (double)INFINITY;
+  for (int k = 0; k < SHOWN; k++) {
+    const assay_layer_account_t* worst = NULL;
+    double most = 0;
+    for (size_t l = 0; l < layers->n_layers; l++) {
+      const assay_layer_t* layer = &layers->layers[l];
+      const double share = assay_shares_of_layer(&c->shares, l);
+      if (share <= most || share >= limit) continue;
+      worst = assay_account_of_node(c->account, layer->nodes[layer->n_nodes - 1]);
+      most = share;
+    }
+    if (!worst) break;
+    limit = most;
+    ASSAY_TRY(add_culprit(c, worst, worst->verdict, true));
+    c->culprits[c->n_culprits - 1].share = most;
+  }
+  return NULL;
+}
+
+// Where no stretch was cut down to single layers: those whose own error is largest against what they hold.
 static assay_status_t rank_by_error(assay_check_t* c) {
   enum { SHOWN = 5 };
   double limit = (double)INFINITY;
@@ -258,30 +319,22 @@ static assay_status_t rank_by_error(assay_check_t* c) {
 
 // ---- blame --------------------------------------------------------------------------------------
 
-// The coarsest rounding that the model's stored constants went through: the unit roundoff of their types.
-static double constant_roundoff(const assay_model_t* m) {
-  double u = 0x1p-24;
-  for (size_t g = 0; g < m->n_graphs; g++) {
-    const assay_graph_t* graph = m->graphs[g];
-    for (size_t i = 0; i < graph->n_initializers; i++) {
-      const assay_tensor_t* t = graph->initializers[i]->constant;
-      if (!t || t->kind != ASSAY_KIND_TENSOR || t->size < 2 || assay_type_bits(t->type) < 16) continue;
-      u = fmax(u, assay_format_info(assay_type_format(t->type))->unit_roundoff);
-    }
-  }
-  return u;
-}
-
-// Golden's own rounding and that of the stored constants: exporters fold and round to fp32, which was seen to
-// move outputs by up to 1.5 unit roundoffs of the largest value. Ten times that, and more, is the export's.
-static bool differs_from_golden(const assay_output_check_t* o, double roundoff) {
-  return o->has_golden && (o->golden.mismatched ||
-                           o->golden.max_abs > 16 * roundoff * fmax(o->golden.ref_max, 1e-300));
+// Truth against golden. Golden of a quantized model is that of the network before.
+static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inputs) {
+  if (!c->options.golden) return NULL;
+  const assay_export_options_t options = {
+      .unquantized = c->options.unquantized || quantizes(c->model),
+      .seed = c->options.seed,
+      .seconds = c->options.search_seconds,
+      .no_search = c->options.no_fix,
+      .progress = c->options.progress,
+      .user = c->options.user};
+  const assay_samples_t* whole = c->options.whole_batch;
+  return assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export);
 }
 
 static assay_blame_t find_blame(const assay_check_t* c) {
-  for (size_t i = 0; i < c->n_outputs; i++)
-    if (differs_from_golden(&c->outputs[i], constant_roundoff(c->model))) return ASSAY_BLAME_EXPORT;
+  if (c->export.n) return ASSAY_BLAME_EXPORT;
   if (c->faithful) return ASSAY_BLAME_NONE;
   if (c->n_defects) return ASSAY_BLAME_ENGINE;
   bool lowered = c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules;
@@ -391,31 +444,46 @@ static void report_progress(void* user, double fraction) {
   if (o->progress) o->progress(o->user, "running", fraction);
 }
 
+static assay_status_t split_error(assay_check_t* c, const assay_samples_t* inputs) {
+  const assay_shares_options_t options = {.unquantized = c->options.unquantized};
+  if (!inputs->n || c->shares.n) return NULL;
+  if (c->options.progress) c->options.progress(c->options.user, "splitting the error", 0);
+  return assay_shares_run(c->plan, c->options.backend, assay_samples_get(inputs, 0), &options,
+                          &c->shares);
+}
+
 static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
                           const assay_samples_t* golden) {
   assay_account_options_t account = {.unquantized = c->options.unquantized,
                                      .progress = report_progress,
                                      .user = &c->options};
+  if (c->options.require) ASSAY_TRY(assay_require_resolve(c->options.require, c->model->graph));
   ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
                               &c->plan));
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &account, &c->account));
   ASSAY_TRY(assay_outputs_create(c->model->graph, &c->outputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
-  ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.min_cosine,
+  ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.require,
                               c->outputs, &c->faithful));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
+  ASSAY_TRY(check_export(c, inputs));
   count_absorbed(c);
   count_defects(c);
   if (c->n_defects) c->faithful = false;
   bool numbers_hold = c->faithful;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));
+  for (size_t i = 0; c->options.require && i < c->n_outputs; i++)
+    if (!c->outputs[i].faithful) assay_require_holds(c->options.require, &c->outputs[i], &c->unmet);
+  if ((!numbers_hold && !c->n_culprits) || c->options.shares) ASSAY_TRY(split_error(c, inputs));
+  if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_share(c));
   if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_error(c));
   c->blame = find_blame(c);
   if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
+  // A fix is verified by running its layers in other formats: another engine's cannot be told to.
   if (!numbers_hold && c->blame != ASSAY_BLAME_MODEL && c->blame != ASSAY_BLAME_ENGINE &&
-      !c->options.no_fix)
+      !c->options.no_fix && !c->options.backend->foreign)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
   return NULL;
 }
@@ -436,6 +504,9 @@ assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* opti
 
 void assay_check_destroy(assay_check_t* c) {
   if (!c) return;
+  assay_export_deinit(&c->export);
+  assay_shares_deinit(&c->shares);
+  assay_str_deinit(&c->unmet);
   assay_account_destroy(c->account);
   assay_plan_destroy(c->plan);
   assay_precision_deinit(&c->options.precision);

@@ -3,7 +3,10 @@
 #define ASSAY_ACCURACY_CHECK_H_
 
 #include "accuracy/account.h"
+#include "accuracy/export.h"
+#include "accuracy/require.h"
 #include "accuracy/samples.h"
+#include "accuracy/shares.h"
 
 typedef enum assay_blame {
   ASSAY_BLAME_NONE = 0,
@@ -20,6 +23,7 @@ typedef struct assay_culprit {
   const assay_layer_account_t* account;
   assay_verdict_t verdict;
   bool born;       // the engine was seen to fail here; false: it would, once those before are mended
+  double share;    // of an output's error; 0: not known
   char why[256];   // "overflow: 5.98e+05, fp16 ends at 65504"
 } assay_culprit_t;
 
@@ -31,6 +35,8 @@ typedef struct assay_output_check {
   assay_error_sum_t engine_golden; // engine against golden
   bool has_golden, is_float, faithful;
   int64_t differing;                // elements, where not float
+  int64_t rows, top1, top5;         // along the last dimension: how many; with the same largest
+                                    // element, the same five largest in any order
 } assay_output_check_t;
 
 typedef struct assay_fix {
@@ -48,7 +54,11 @@ typedef struct assay_check_options {
   const char* precision_name;       // as the user wrote it, for the report
   const assay_backend_t* backend;
   bool unquantized, no_fix;
-  double min_cosine;                // 0.999
+  const assay_golden_t* golden;     // outputs and inner values, as given; NULL: none
+  const assay_samples_t* whole_batch;  // what the samples were cut from, since it does not run; NULL
+  double search_seconds;            // for repairs of the export; 0: as assay_export_options_t
+  const assay_requirements_t* require;  // none: cosine at least 0.999, the same NaN and infinities
+  bool shares;                      // of the error by layers, also where the model is faithful
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
   void* user;
@@ -69,6 +79,9 @@ typedef struct assay_check {
   size_t n_behind;                  // further layers whose values pass the range behind the culprits
   size_t n_defects;                 // layers with more error than rounding explains
   size_t n_absorbed;                // layers with overflow, underflow or flips that no output shows
+  assay_export_t export;            // truth against golden
+  assay_shares_t shares;            // of the first sample's errors; empty: not asked
+  assay_str_t unmet;                // requirements that do not hold
   bool has_fix;
   assay_fix_t fix;
   size_t constants_out_of_range;    // initializers with finite elements past the format's range

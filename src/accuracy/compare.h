@@ -11,8 +11,8 @@ typedef struct assay_tolerance {
 } assay_tolerance_t;
 
 // Appends to *why in what they differ; appends nothing if they agree: same kind, element type and
-// shape; strings equal; |got - want| <= atol + rtol * |want|, NaN equal to NaN, with rtol at least 2^-6
-// for bfloat16. Tensors may be packed.
+// shape; strings equal; |got - want| <= atol + rtol * |want|, NaN equal to NaN, with rtol at least
+// 2^-6 for bfloat16. Tensors may be packed.
 // Source: onnx.backend.test.runner, Runner.assert_similar_outputs.
 assay_status_t assay_compare_close(assay_tensor_t* want, assay_tensor_t* got,
                                    const assay_tolerance_t* tolerance,

@@ -133,7 +133,8 @@ static size_t count_files(const char* folder, const char* stem) {
   }
 }
 
-// Sets the inputs from input_J.pb: all graph inputs, or those without initializer if there are fewer files.
+// Sets the inputs from input_J.pb: all graph inputs, or those without initializer if there are
+// fewer files.
 static assay_status_t read_inputs(assay_machine_t* m, const assay_graph_t* g, const char* folder) {
   size_t n = count_files(folder, "input"), file = 0;
   for (size_t i = 0; i < g->n_inputs && file < n; i++) {

@@ -18,9 +18,10 @@ typedef enum assay_case_backend {
   ASSAY_CASE_EMU,         // the emu backend, formats as declared
 } assay_case_backend_t;
 
-// Runs one case: FOLDER/model.onnx on each FOLDER/test_data_set_K (input_J.pb, output_J.pb), with the tolerances
-// of FOLDER/data.json (rtol 1e-3, atol 1e-7 without). Appends to *why in what it failed; nothing if it passed.
-// A model that cannot be read or run is a failed case as well, its message in *why.
+// Runs one case: FOLDER/model.onnx on each FOLDER/test_data_set_K (input_J.pb, output_J.pb), with
+// the tolerances of FOLDER/data.json (rtol 1e-3, atol 1e-7 without). Appends to *why in what it
+// failed; nothing if it passed. A model that cannot be read or run is a failed case as well, its
+// message in *why.
 assay_status_t assay_conformance_run(const char* folder, assay_case_backend_t backend,
                                      assay_str_t* why) ASSAY_MUST_USE;
 

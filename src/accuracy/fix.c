@@ -31,12 +31,6 @@ static void choose(search_t* s, const assay_plan_t* plan, const assay_layer_acco
   }
 }
 
-// All nodes of a layer are chosen together.
-static bool is_chosen(const search_t* s, const assay_plan_t* plan, const assay_layer_account_t* a) {
-  assay_origins_t o = assay_plan_origins(plan, &a->node);
-  return o.n && s->chosen[o.nodes[0]->id];
-}
-
 // Every layer whose own values leave the range, and those that read such values: a reader in the low format would
 // round them to infinity on their way in.
 static void choose_by_range(search_t* s, const assay_plan_t* plan, const assay_account_t* account) {
@@ -51,6 +45,16 @@ static void choose_by_range(search_t* s, const assay_plan_t* plan, const assay_a
   }
 }
 
+// Where nothing overflows: layers in which more than a few values vanish.
+static void choose_by_underflow(search_t* s, const assay_plan_t* plan,
+                                const assay_account_t* account) {
+  for (size_t i = 0; i < assay_account_layer_count(account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(account, i);
+    bool low = a->layer && a->layer->format != ASSAY_FORMAT_FP32;
+    if (low && a->judged.underflowed * 100 > a->judged.elements) choose(s, plan, a);
+  }
+}
+
 // The `n` layers with the largest own error against what they hold that are not chosen yet.
 static void choose_by_error(search_t* s, const assay_plan_t* plan, const assay_account_t* account,
                             size_t n) {
@@ -59,14 +63,91 @@ static void choose_by_error(search_t* s, const assay_plan_t* plan, const assay_a
     double worst_ratio = 0;
     for (size_t i = 0; i < assay_account_layer_count(account); i++) {
       const assay_layer_account_t* a = assay_account_layer(account, i);
+      assay_origins_t o = assay_plan_origins(plan, &a->node);
       double ratio = a->own.sum_ref2 > 0 ? a->own.sum_err2 / a->own.sum_ref2 : 0;
-      if (ratio <= worst_ratio || is_chosen(s, plan, a)) continue;
+      if (ratio <= worst_ratio || (o.n && s->chosen[o.nodes[0]->id])) continue;
       worst = a;
       worst_ratio = ratio;
     }
     if (!worst) return;
     choose(s, plan, worst);
   }
+}
+
+// ---- by shares ----------------------------------------------------------------------------------------------
+
+// How much longer a layer takes in fp32 than in 16 bits, in bytes moved: memory at half the speed, and products at a
+// small part of it (tensor cores do some 100 operations a byte).
+static double extra_time(const assay_layer_account_t* a) {
+  return a ? a->cost.bytes / 2 + a->cost.flops / 100 + 1 : 1;
+}
+
+typedef struct unit {
+  size_t first, end;  // layers
+  double share, time;
+  bool chosen;
+} unit_t;
+
+static assay_status_t list_units(const assay_check_t* c, const assay_shares_t* shares,
+                                 unit_t** out) {
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  ASSAY_TRY(assay_new_array(shares->n, sizeof **out, out));
+  for (size_t i = 0; i < shares->n; i++) {
+    unit_t* u = &(*out)[i];
+    *u = (unit_t){.first = shares->at[i].first, .end = shares->at[i].end};
+    for (size_t o = 0; o < shares->n_outputs; o++)
+      if (!c->outputs[o].faithful) u->share = fmax(u->share, fabs(shares->at[i].share[o]));
+    for (size_t l = u->first; l < u->end; l++) {
+      const assay_layer_t* layer = &layers->layers[l];
+      u->time += extra_time(assay_account_of_node(c->account, layer->nodes[layer->n_nodes - 1]));
+    }
+  }
+  return NULL;
+}
+
+// A stretch beside a chosen one needs no casts between them.
+static double worth(const unit_t* units, size_t n, size_t i) {
+  const bool beside = (i && units[i - 1].chosen) || (i + 1 < n && units[i + 1].chosen);
+  return units[i].share / (units[i].time * (beside ? 1.0 : 1.5));
+}
+
+// The part of the error's energy that may stay, judged by the cosine: 1 - cosine grows with it.
+static double may_stay(const assay_check_t* c) {
+  double part = 1;
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const assay_output_check_t* o = &c->outputs[i];
+    if (o->faithful || !o->is_float) continue;
+    const double now = 1 - assay_error_sum_cosine(&o->error);
+    part = fmin(part, now > 0.001 ? 0.001 / now : 0.25);
+  }
+  return part;
+}
+
+// Chooses stretches, those that take most error away for their time first, until so little should be left.
+static assay_status_t choose_by_share(search_t* s, const assay_shares_t* shares, double rest) {
+  const assay_check_t* c = s->check;
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  unit_t* units = NULL;
+  ASSAY_TRY(list_units(c, shares, &units));
+  double left = 1;
+  while (left > rest) {
+    size_t best = shares->n;
+    for (size_t i = 0; i < shares->n; i++) {
+      if (units[i].chosen || units[i].share <= 0) continue;
+      if (best == shares->n || worth(units, shares->n, i) > worth(units, shares->n, best)) best = i;
+    }
+    if (best == shares->n) break;
+    units[best].chosen = true;
+    left -= units[best].share;
+    for (size_t l = units[best].first; l < units[best].end; l++) {
+      const assay_layer_t* layer = &layers->layers[l];
+      const assay_layer_account_t* a =
+          assay_account_of_node(c->account, layer->nodes[layer->n_nodes - 1]);
+      if (a) choose(s, c->plan, a);
+    }
+  }
+  assay_free(units);
+  return NULL;
 }
 
 // The precision of the check with the chosen layers in fp32.
@@ -107,7 +188,7 @@ static assay_status_t verify(search_t* s, const assay_samples_t* inputs,
   c->fix.outputs = NULL;
   if (!st) st = assay_outputs_create(c->model->graph, &c->fix.outputs);
   if (!st)
-    st = assay_run_samples(*out_account, c->model, inputs, golden, c->options.min_cosine,
+    st = assay_run_samples(*out_account, c->model, inputs, golden, c->options.require,
                            c->fix.outputs, out_faithful);
   c->fix.runs++;
   return st;
@@ -134,12 +215,18 @@ static assay_status_t search(search_t* s, const assay_samples_t* inputs,
   assay_plan_t* plan = NULL;
   assay_account_t* account = NULL;
   assay_status_t st = NULL;
-  size_t step = 1;
+  double rest = may_stay(c) / 2;
+  size_t step = 4;
   for (int run = 0; !st && run < MAX_RUNS; run++) {
     const assay_account_t* seen = account ? account : c->account;
     const assay_plan_t* seen_plan = account ? plan : c->plan;
     size_t before = s->n_chosen;
     choose_by_range(s, seen_plan, seen);
+    if (s->n_chosen == before) choose_by_underflow(s, seen_plan, seen);
+    // A run that still misses leaves less and less; then the shares have said what they know.
+    for (; !st && s->n_chosen == before && rest > 1e-3; rest /= 4)
+      st = choose_by_share(s, &c->shares, rest);
+    if (st) break;
     if (s->n_chosen == before) {
       choose_by_error(s, seen_plan, seen, step);
       step *= 4;

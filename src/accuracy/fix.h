@@ -14,7 +14,7 @@ assay_status_t assay_outputs_create(const assay_graph_t* g,
                                     assay_output_check_t** out) ASSAY_MUST_USE;
 assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
-                                 double min_cosine, assay_output_check_t* outputs,
-                                 bool* out_faithful) ASSAY_MUST_USE;
+                                 const assay_requirements_t* require,
+                                 assay_output_check_t* outputs, bool* out_faithful) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_FIX_H_

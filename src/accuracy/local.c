@@ -1,5 +1,6 @@
 #include "accuracy/local.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,7 +10,9 @@ struct assay_locals {
   const assay_layers_t* layers;
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
+  assay_outer_t outer;
   bool coarse;              // of the evaluation in progress
+  uint64_t iteration;
   int variant;              // of the rerun in progress
   const assay_layer_t* layer;
 };
@@ -48,11 +51,18 @@ assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantize
   return NULL;
 }
 
+void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer) { l->outer = *outer; }
+
 void assay_locals_destroy(assay_locals_t* l) {
   if (!l) return;
   assay_machine_destroy(l->truth);
   assay_machine_destroy(l->engine);
   assay_free(l);
+}
+
+void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration) {
+  l->iteration = iteration;
+  assay_machine_set_iteration(l->truth, iteration);
 }
 
 // ---- values within a layer
@@ -74,6 +84,7 @@ typedef struct chain {
   bool convert;                      // round what enters to the layer's format
   const assay_rounding_t* rounding;  // NULL: no limits
   bool emulate;                      // round hidden values as the engine keeps them
+  bool uncertain;                    // the engine may have read other values than it has shown
   const assay_hidden_tap_t* tap;
   slot_t* hidden;
   size_t n_hidden;
@@ -100,15 +111,36 @@ static bool same_elements(const assay_tensor_t* a, const assay_tensor_t* b) {
          !memcmp(a->data, b->data, (size_t)a->size * sizeof(double));
 }
 
-// One input as the chain has it: from the layer's own values, or what entered, rounded.
+// How far a value that an engine has shown in a narrow format may lie from the one that it read, if
+// it kept that wider: half an ulp.
+static assay_status_t shown_error(const chain_t* c, const assay_value_t* v,
+                                  const assay_tensor_t* shown, assay_limits_t* out) {
+  if (!v || !v->producer || v->constant || shown->kind != ASSAY_KIND_TENSOR) return NULL;
+  const int maker = c->l->layers->layer_of_node[v->producer->id];
+  const assay_layer_t* layer = maker < 0 ? NULL : &c->l->layers->layers[maker];
+  const assay_format_t format = assay_layer_storage(layer, shown->type);
+  if (shown->store != ASSAY_STORE_F64 || assay_bound_unit(format) <= 0x1p-24) return NULL;
+  const double u = assay_bound_unit(format), tiny = assay_format_info(format)->min_subnormal / 2;
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, shown->rank, shown->dims, &out->guaranteed));
+  out->probable = assay_tensor_retain(out->guaranteed);
+  for (int64_t k = 0; k < shown->size; k++)
+    assay_f64(out->guaranteed)[k] = u * (1 + u) * fabs(assay_f64(shown)[k]) + tiny;
+  return NULL;
+}
+
+// One input as the chain has it: from the layer's own values, or what entered, rounded. *out_error
+// is the caller's.
 static assay_status_t input(chain_t* c, const assay_node_t* node, size_t i, assay_tensor_t* entered,
                             assay_tensor_t** out, assay_limits_t* out_error) {
   if (!entered) {
     const slot_t* s = node->inputs[i] ? find(c, node->inputs[i]) : NULL;
     *out = s ? assay_tensor_retain(s->tensor) : NULL;
-    if (s) *out_error = s->limits;
+    if (!s) return NULL;
+    out_error->guaranteed = assay_tensor_retain(s->limits.guaranteed);
+    out_error->probable = assay_tensor_retain(s->limits.probable);
     return NULL;
   }
+  if (c->uncertain) ASSAY_TRY(shown_error(c, node->inputs[i], entered, out_error));
   const assay_format_t format = c->convert
                                     ? assay_layer_operand(c->l->layers, c->layer, node, i, entered)
                                     : ASSAY_FORMAT_NONE;
@@ -142,11 +174,13 @@ static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* co
   return st;
 }
 
-// What storing hidden values in the accumulator's format adds to their limits.
+// What keeping hidden values in the coarser of the arithmetic's two formats adds to their limits.
 static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_limits_t* limits) {
-  const double u = assay_bound_unit(c->rounding->accumulator);
-  if (u <= assay_bound_unit(c->rounding->compute) || t->store != ASSAY_STORE_F64) return NULL;
-  const double tiny = assay_bound_tiny(c->rounding, c->rounding->accumulator);
+  const double u_sum = assay_bound_unit(c->rounding->accumulator);
+  const double u_one = assay_bound_unit(c->rounding->compute), u = u_sum > u_one ? u_sum : u_one;
+  if (u_sum == u_one || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return NULL;
+  const double tiny = assay_bound_tiny(
+      c->rounding, u_sum > u_one ? c->rounding->accumulator : c->rounding->compute);
   assay_limits_t kept = {0};
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, &kept.guaranteed);
   if (!st) {
@@ -187,6 +221,47 @@ static assay_status_t node_limits(chain_t* c, const assay_node_t* node, assay_te
   return st;
 }
 
+// ---- control nodes: what their bodies read around them -----------------------------------------
+
+static void lend(const chain_t* c, const assay_value_t* v, const assay_graph_t* g) {
+  if (!v || v->graph != g) return;
+  const slot_t* s = find(c, v);
+  assay_tensor_t* t = s ? s->tensor : c->l->outer.get(c->l->outer.user, v);
+  if (t && t != v->constant) assay_machine_set(c->machine, v, t);
+}
+
+// Puts what the bodies of a node read of graph g into the machine's slots.
+static void lend_outer(const chain_t* c, const assay_node_t* node, const assay_graph_t* g) {
+  for (size_t a = 0; a < node->n_attrs; a++) {
+    const assay_attr_t* attr = &node->attrs[a];
+    const bool single = attr->type == ASSAY_ATTR_GRAPH;
+    if (!single && attr->type != ASSAY_ATTR_GRAPHS) continue;
+    for (size_t k = 0; k < (single ? 1 : attr->n); k++) {
+      const assay_graph_t* body = single ? attr->u.g : attr->u.graphs[k];
+      for (size_t i = 0; i < body->n_nodes; i++) {
+        for (size_t j = 0; j < body->nodes[i]->n_inputs; j++) lend(c, body->nodes[i]->inputs[j], g);
+        lend_outer(c, body->nodes[i], g);
+      }
+      for (size_t i = 0; i < body->n_outputs; i++) lend(c, body->outputs[i], g);
+    }
+  }
+}
+
+static bool is_control(const assay_node_t* node) {
+  return node->op && node->op->flags & ASSAY_OP_CONTROL;
+}
+
+static assay_status_t run_with_bodies(const chain_t* c, const assay_node_t* node,
+                                      assay_tensor_t* const* in, size_t n_out,
+                                      assay_tensor_t** out) {
+  if (!is_control(node) || !c->l->outer.get)
+    return assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+  lend_outer(c, node, node->graph);
+  assay_status_t st = assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+  assay_machine_reset(c->machine);
+  return st;
+}
+
 // Runs one node; `entered` are its inputs that enter the layer. limits: NULL: none wanted.
 static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tensor_t* const* entered,
                                size_t n_out, assay_tensor_t** out, assay_limits_t* limits) {
@@ -196,9 +271,10 @@ static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tenso
   if (!st) st = assay_new_array(node->n_inputs, sizeof *in_error, &in_error);
   for (size_t i = 0; !st && i < node->n_inputs; i++)
     st = input(c, node, i, entered[i], &in[i], &in_error[i]);
-  if (!st) st = assay_machine_node(c->machine, node, node->n_inputs, in, n_out, out);
+  if (!st) st = run_with_bodies(c, node, in, n_out, out);
   if (!st && limits && c->bounded) st = node_limits(c, node, in, in_error, n_out, out, limits);
   for (size_t i = 0; in && i < node->n_inputs; i++) assay_tensor_release(in[i]);
+  for (size_t i = 0; in_error && i < node->n_inputs; i++) assay_limits_deinit(&in_error[i]);
   assay_free(in);
   assay_free(in_error);
   return st;
@@ -216,7 +292,8 @@ static assay_status_t keep_hidden(chain_t* c, slot_t* s) {
     s->tensor = kept;
   }
   if (c->rounding && c->bounded) ASSAY_TRY(add_kept(c, s->tensor, &s->limits));
-  if (c->tap) c->tap->value(c->tap->user, c->layer, s->value, s->tensor, &s->limits);
+  if (c->tap && c->l->layers->hidden_value[s->value->id])
+    c->tap->value(c->tap->user, c->layer, s->value, s->tensor, &s->limits);
   return NULL;
 }
 
@@ -232,10 +309,33 @@ static assay_status_t run_hidden_node(chain_t* c, const assay_node_t* node,
     slots[o] = (slot_t){.value = node->outputs[o], .tensor = out[o], .limits = limits[o]};
     c->n_hidden++;
   }
+  const size_t made = st ? 0 : node->n_outputs;
   for (size_t o = 0; !st && o < node->n_outputs; o++) st = keep_hidden(c, &slots[o]);
+  for (size_t o = made; out && limits && o < node->n_outputs; o++) {
+    assay_tensor_release(out[o]);
+    assay_limits_deinit(&limits[o]);
+  }
   assay_free(out);
   assay_free(limits);
   return st;
+}
+
+// Lets go of hidden values that no node behind number k reads: long layers have many.
+static void forget(chain_t* c, size_t k) {
+  for (size_t i = k + 1; i < c->n_nodes; i++)
+    if (is_control(c->nodes[i])) return;  // its bodies may read anything
+  for (size_t s = 0; s < c->n_hidden; s++) {
+    slot_t* slot = &c->hidden[s];
+    if (!slot->tensor) continue;
+    bool read = false;
+    for (size_t i = k + 1; !read && i < c->n_nodes; i++)
+      for (size_t j = 0; !read && j < c->nodes[i]->n_inputs; j++)
+        read = c->nodes[i]->inputs[j] == slot->value;
+    if (read) continue;
+    assay_tensor_release(slot->tensor);
+    slot->tensor = NULL;
+    assay_limits_deinit(&slot->limits);
+  }
 }
 
 static assay_status_t run_chain(chain_t* c, assay_tensor_t* const* in, size_t n_out,
@@ -247,6 +347,7 @@ static assay_status_t run_chain(chain_t* c, assay_tensor_t* const* in, size_t n_
   for (size_t k = 0; !st && k + 1 < c->n_nodes; k++) {
     st = run_hidden_node(c, c->nodes[k], in);
     in += c->nodes[k]->n_inputs;
+    if (!st) forget(c, k);
   }
   if (!st) st = run_node(c, c->nodes[c->n_nodes - 1], in, n_out, out, c->rounding ? limits : NULL);
   chain_deinit(c);
@@ -270,12 +371,14 @@ static bool may_convert(const assay_layer_t* layer) {
 
 static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const assay_node_t* node,
                           assay_tensor_t* const* in, const assay_rounding_t* rounding,
-                          const assay_hidden_tap_t* tap, assay_local_t* out) {
+                          bool uncertain, const assay_hidden_tap_t* tap, assay_local_t* out) {
   chain_t c = chain_of(l, layer, &node, rounding);
   c.convert = rounding && may_convert(layer);
+  c.uncertain = uncertain;
   c.tap = tap;
   ASSAY_TRY(run_chain(&c, in, out->n_out, out->converted, out->limits));
   out->bounded = rounding && c.bounded;
+  out->was_converted = c.converted;
   if (!c.converted) {
     for (size_t i = 0; i < out->n_out; i++) out->truth[i] = assay_tensor_retain(out->converted[i]);
     return NULL;
@@ -284,19 +387,32 @@ static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const a
   return run_chain(&plain, in, out->n_out, out->truth, NULL);
 }
 
-assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
-                                const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
-                                const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
-                                assay_local_t* out) {
-  (void)n_in;
+static assay_status_t run_local(assay_locals_t* l, const assay_layer_t* layer,
+                                const assay_node_t* node, assay_tensor_t* const* in,
+                                const assay_rounding_t* rounding, bool uncertain,
+                                const assay_hidden_tap_t* tap, assay_local_t* out) {
   const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
   *out = (assay_local_t){.n_out = last->n_outputs};
   assay_status_t st = assay_new_array(out->n_out, sizeof *out->truth, &out->truth);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->converted, &out->converted);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->limits, &out->limits);
-  if (!st) st = run(l, layer, node, in, rounding, tap, out);
+  if (!st) st = run(l, layer, node, in, rounding, uncertain, tap, out);
   if (st) assay_local_deinit(out);
   return st;
+}
+
+assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
+                                const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
+                                const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
+                                assay_local_t* out) {
+  (void)n_in;
+  return run_local(l, layer, node, in, rounding, false, tap, out);
+}
+
+assay_status_t assay_locals_run_uncertain(assay_locals_t* l, const assay_layer_t* layer,
+                                          const assay_node_t* node, assay_tensor_t* const* in,
+                                          const assay_rounding_t* rounding, assay_local_t* out) {
+  return run_local(l, layer, node, in, rounding, true, NULL, out);
 }
 
 // ---- again, as an engine would
@@ -327,6 +443,7 @@ assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
                                          .hooks = {.configure = configure_engine, .user = l}};
   if (!l->engine) ASSAY_TRY(assay_machine_create(l->layers->model, &config, &l->engine));
   chain_t c = chain_of(l, layer, &node, NULL);
+  assay_machine_set_iteration(l->engine, l->iteration);
   c.machine = l->engine;
   c.convert = true;
   c.emulate = layer != NULL;
@@ -339,6 +456,39 @@ assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
     ASSAY_TRY(assay_round_tensor(out[i], assay_layer_storage(layer, out[i]->type), &stored));
     assay_tensor_release(out[i]);
     out[i] = stored;
+  }
+  return NULL;
+}
+
+// ---- judging ------------------------------------------------------------------------------------
+
+static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return a->kind == b->kind && a->kind == ASSAY_KIND_TENSOR && a->rank == b->rank &&
+         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+// The finer of the formats in which values leave the layer's arithmetic: storing them in a coarser
+// one is a rounding of its own.
+static assay_format_t leaves_in(const assay_rounding_t* r) {
+  const bool sums = assay_bound_unit(r->accumulator) < assay_bound_unit(r->compute);
+  return sums ? r->accumulator : r->compute;
+}
+
+assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
+                                 assay_tensor_t* const* got, const assay_layer_t* layer,
+                                 const assay_rounding_t* rounding, bool unfinite_in,
+                                 assay_judgement_t* out) {
+  for (size_t i = 0; i < local->n_out; i++) {
+    const assay_tensor_t *e = got[i], *t = truth[i];
+    if (!e || !t || e->kind != ASSAY_KIND_TENSOR || e->store > ASSAY_STORE_I64) continue;
+    if (!same_shape(e, t) || e->store != t->store) continue;
+    const assay_judge_input_t in = {.engine = e,
+                                    .truth = t,
+                                    .limits = local->bounded ? &local->limits[i] : NULL,
+                                    .storage = assay_layer_storage(layer, e->type),
+                                    .compute = leaves_in(rounding),
+                                    .unfinite_in = unfinite_in};
+    ASSAY_TRY(assay_judge(&in, out));
   }
   return NULL;
 }

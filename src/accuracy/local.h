@@ -7,6 +7,7 @@
 #ifndef ASSAY_ACCURACY_LOCAL_H_
 #define ASSAY_ACCURACY_LOCAL_H_
 
+#include "accuracy/judge.h"
 #include "backends/backend.h"
 #include "truth/machine.h"
 
@@ -16,6 +17,7 @@ typedef struct assay_local {
   assay_tensor_t** truth;      // on what entered; by output of the layer's last node
   assay_tensor_t** converted;  // on what entered, rounded to the layer's format
   assay_limits_t* limits;      // of the engine's values from `converted`, before they are stored
+  bool was_converted;          // the two truths may differ
   bool bounded;                // the limits were made: every operator of the layer has a bound
 } assay_local_t;
 void assay_local_deinit(assay_local_t* l);
@@ -30,9 +32,20 @@ typedef struct assay_hidden_tap {
   void* user;
 } assay_hidden_tap_t;
 
+// Values around a layer, as the engine has them: what the bodies of a control node read. Without
+// them control nodes cannot be run.
+typedef struct assay_outer {
+  assay_tensor_t* (*get)(void* user, const assay_value_t* value);  // borrowed; NULL: none
+  void* user;
+} assay_outer_t;
+
 assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
                                    assay_locals_t** out) ASSAY_MUST_USE;
-void assay_locals_destroy(assay_locals_t* l);  // NULL is allowed
+void assay_locals_destroy(assay_locals_t* l);                                // NULL is allowed
+void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer);  // copied
+
+// The iteration of the loops around the nodes that are run next: random operators draw by it.
+void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration);
 
 // `in`: inputs of all nodes of the layer, one behind the other, NULL for hidden ones (as a tap has
 // them). layer NULL: the node by itself. rounding NULL: no limits. Control nodes have none.
@@ -41,11 +54,25 @@ assay_status_t assay_locals_run(assay_locals_t* l, const assay_layer_t* layer,
                                 const assay_rounding_t* rounding, const assay_hidden_tap_t* tap,
                                 assay_local_t* out) ASSAY_MUST_USE;
 
+// The same for an engine that may have read its inputs wider than it has shown them: values in a
+// format narrower than fp32 enter with half an ulp of uncertainty.
+assay_status_t assay_locals_run_uncertain(assay_locals_t* l, const assay_layer_t* layer,
+                                          const assay_node_t* node, assay_tensor_t* const* in,
+                                          const assay_rounding_t* rounding,
+                                          assay_local_t* out) ASSAY_MUST_USE;
+
 // The layer run again as the emulated engine would, in another order of its sums (variant: 0 as
 // documented, 1 backwards) or with stochastic rounding in place of rounding to nearest (2 and up,
 // each with draws of its own). Outputs are rounded to where they are stored.
 assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
                                   const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
                                   int variant, size_t n_out, assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Judges all outputs of one run by truth: local->truth or local->converted. `got` is the engine's,
+// or a rerun's; what has another shape is left out.
+assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
+                                 assay_tensor_t* const* got, const assay_layer_t* layer,
+                                 const assay_rounding_t* rounding, bool unfinite_in,
+                                 assay_judgement_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_LOCAL_H_

@@ -186,8 +186,8 @@ assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* con
 static bool open_batch(const assay_value_t* v, const assay_tensor_t* t) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
   int64_t fixed;
-  return t && t->kind == ASSAY_KIND_TENSOR && t->rank && t->dims[0] > 1 && want && want->has_shape &&
-         want->rank == t->rank && !assay_dim_value(want->dims[0], &fixed);
+  return t && t->kind == ASSAY_KIND_TENSOR && t->rank && t->dims[0] > 1 && want &&
+         want->has_shape && want->rank == t->rank && !assay_dim_value(want->dims[0], &fixed);
 }
 
 assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value_t* const* values,
@@ -217,7 +217,8 @@ assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value
 
 // ---- generating ---------------------------------------------------------------------------------
 
-// The number of rows that an integer input picks from, as far as Gathers that read it directly tell.
+// The number of rows that an integer input picks from, as far as Gathers that read it directly
+// tell.
 static int64_t index_range(const assay_model_t* m, const assay_value_t* v) {
   int64_t range = 0;
   for (size_t i = 0; i < m->graph->n_nodes; i++) {
@@ -244,8 +245,9 @@ static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* 
                        v->name, ASSAY_VALTYPE_TEXT(t));
   for (int i = 0; i < t->rank; i++)
     if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = 1;
-  ASSAY_TRY(assay_tensor_create(t->elem, t->rank, dims, out));
-  assay_random_t r = assay_random_make(seed, v->name);
+  assay_status_t st = assay_tensor_create(t->elem, t->rank, dims, out);
+  if (st) return assay_status_note(st, "input '%s'", v->name);
+  assay_random_t r = assay_random_make(seed, v->name, 0);
   int64_t range = index_range(m, v);
   for (int64_t i = 0; i < (*out)->size; i++) {
     if (assay_type_is_float(t->elem))

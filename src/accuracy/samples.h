@@ -16,24 +16,26 @@ typedef struct assay_samples {
 void assay_samples_deinit(assay_samples_t* s);
 assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample);
 
-// Cuts named arrays into samples for these values of a graph (its inputs, or its outputs for golden).
-// Arrays are matched by name; others are ignored with a note. Where the model's leading dimension
-// is fixed and an array holds several times as much, or has one dimension more, they are several samples; an array
-// that holds one stands in all of them. float64 given for float32 and the like is converted with a note.
+// Cuts named arrays into samples for these values of a graph (its inputs, or its outputs for
+// golden). Arrays are matched by name; others are ignored with a note. Where the model's leading
+// dimension is fixed and an array holds several times as much, or has one dimension more, they are
+// several samples; an array that holds one stands in all of them. float64 given for float32 and the
+// like is converted with a note.
 //   required  an array must be there for each value without initializer
 // Errors: NOT_FOUND an input has no array; INVALID_ARGUMENT a shape or type does not fit.
 assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* const* values,
                                       size_t n_values, bool required,
                                       assay_samples_t* out) ASSAY_MUST_USE;
 
-// Cuts one sample of a batch into a sample for each of its rows: every tensor whose leading dimension the model
-// leaves open and that holds n > 1 rows is cut, the others stand in all samples. n is that of the tensors,
-// which must agree. False in *out_cut if there is nothing to cut; then *out is untouched.
+// Cuts one sample of a batch into a sample for each of its rows: every tensor whose leading
+// dimension the model leaves open and that holds n > 1 rows is cut, the others stand in all
+// samples. n is that of the tensors, which must agree. False in *out_cut if there is nothing to
+// cut; then *out is untouched.
 assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value_t* const* values,
                                        assay_samples_t* out, bool* out_cut) ASSAY_MUST_USE;
 
-// One sample drawn from `seed`: normal floats, integers within the range of what they index. Dimensions
-// without a number are 1.
+// One sample drawn from `seed`: normal floats, integers within the range of what they index.
+// Dimensions without a number are 1.
 assay_status_t assay_samples_generate(const assay_model_t* model, uint64_t seed,
                                       assay_samples_t* out) ASSAY_MUST_USE;
 

@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_BACKEND_H_
 #define ASSAY_BACKENDS_BACKEND_H_
 
+#include "backends/dump.h"
 #include "ops/bound.h"
 #include "ops/op.h"
 
@@ -15,6 +16,7 @@ typedef struct assay_layer {
   assay_format_t format;       // what its float32 values are stored in
   assay_format_t accumulator;  // what sums are kept in: FP32 unless asked otherwise; FP64 for fp64
   const char* reason;          // why this format: "--precision", the pattern, "as declared"
+  bool drawn;  // it draws random numbers, and the engine is not ours: they are taken as they are
 } assay_layer_t;
 
 // What a backend is given to run. All of it outlives the backend's state.
@@ -24,24 +26,32 @@ typedef struct assay_layers {
   size_t n_layers;  // of the top graph; those of bodies follow
   size_t n_all_layers;
   const int*
-      layer_of_node;  // by node id; -1: in no layer. Nodes of bodies have layers of their own.
+      layer_of_node;  // by node id; -1: in no layer. Nodes of bodies have layers of their own. A
+                      // node that several layers compute (of a dump only): the first of them.
   const bool* hidden_value;  // by value id
+  const assay_dump_t* dump;  // of the engine whose layers these are; NULL: ours
   uint64_t seed;
+  const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
 } assay_layers_t;
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For
 // a node inside a body (If, Loop, Scan) it is called for each run of the body. Of a layer of
 // several nodes, `node` is the last one, and `in` holds the inputs of all of them, one behind the
 // other, with NULL for hidden ones. Tensors are borrowed.
+// `iteration` is that of the loops around the node (assay_random_iteration): random operators draw
+// by it.
 typedef struct assay_tap {
   assay_status_t (*layer)(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                          size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                          uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
                           assay_tensor_t* const* out);
   void* user;
 } assay_tap_t;
 
 typedef struct assay_backend {
   const char* name;  // "emu"
+  // An engine that is not ours: what it gives may have any shape, and control nodes are run as a
+  // whole, without taps in their bodies.
+  bool foreign;
   // tap may be NULL. *out_state is closed with close.
   assay_status_t (*open)(const assay_layers_t* layers, const assay_tap_t* tap, void** out_state);
   void (*close)(void* state);
@@ -71,6 +81,8 @@ assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_lay
 bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in);
 
 extern const assay_backend_t assay_backend_emu;
+// For plans made of a dump only; not found by name.
+extern const assay_backend_t assay_backend_dump;
 // The backend of a name; NULL if there is none.
 const assay_backend_t* assay_backend_find(const char* name);
 

@@ -1,10 +1,12 @@
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/memory.h"
 
 // ---- the allocator ----------------------------------------------------------------------------
 
@@ -12,28 +14,73 @@ static _Atomic uint64_t allocations;  // since the last assay_alloc_fail_after
 static _Atomic uint64_t fail_at;      // 0: never
 static _Atomic bool fail_sticky;
 static _Atomic int64_t live;
+static _Atomic int64_t live_bytes;
 
-static size_t largest_request(void) {
-  static _Atomic size_t cached;
-  size_t limit = atomic_load_explicit(&cached, memory_order_relaxed);
-  if (limit) return limit;
-  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  limit = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : SIZE_MAX / 2;
-  atomic_store_explicit(&cached, limit, memory_order_relaxed);
-  return limit;
+// What is refused: with a limit that was set, whatever would pass it. Without, what the machine
+// does not have: by its total, and by what is available when the bytes in use have grown to
+// `look_at`.
+static _Atomic int64_t limit_bytes;  // 0: none
+static _Atomic int64_t total_bytes;  // the machine's; 0: not asked yet
+static _Atomic int64_t look_at;
+
+// The request of this thread that was refused last, until one is granted.
+static _Thread_local size_t refused_bytes;
+static _Thread_local int64_t refused_room;
+
+enum { SMALL_BYTES = 1 << 20 };  // of these the system's allocator decides
+
+static bool refuse(size_t size, int64_t room) {
+  refused_bytes = size;
+  refused_room = room > 0 ? room : 0;
+  return false;
 }
 
-// Whether this request may go to the system's allocator.
+static int64_t machine_bytes(void) {
+  int64_t total = atomic_load_explicit(&total_bytes, memory_order_relaxed);
+  if (total) return total;
+  uint64_t found = assay_memory_total();
+  total = found < INT64_MAX / 2 ? (int64_t)found : INT64_MAX / 2;
+  atomic_store_explicit(&total_bytes, total, memory_order_relaxed);
+  return total;
+}
+
+static bool fits(size_t size) {
+  int64_t used = atomic_load_explicit(&live_bytes, memory_order_relaxed);
+  int64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
+  int64_t room = (limit ? limit : machine_bytes()) - used;
+  if (size > INT64_MAX / 4 || (int64_t)size > room) return refuse(size, room);
+  if (limit || size < SMALL_BYTES) return true;
+  int64_t then = used + (int64_t)size;
+  if (then <= atomic_load_explicit(&look_at, memory_order_relaxed)) return true;
+  // An overcommitting kernel grants what it does not have and kills the process when it is touched:
+  // it is asked what there is, again after each further eighth of it.
+  uint64_t found = assay_memory_available();
+  int64_t available = found < INT64_MAX / 4 ? (int64_t)found : INT64_MAX / 4;
+  available -= available / 16;  // for others, and for what the kernel needs to keep track
+  if ((int64_t)size > available) return refuse(size, available);
+  atomic_store_explicit(&look_at, then + (available - (int64_t)size) / 8, memory_order_relaxed);
+  return true;
+}
+
+// Whether a request for `size` more bytes may go to the system's allocator.
 static bool admitted(size_t size) {
   uint64_t n = atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed) + 1;
   uint64_t at = atomic_load_explicit(&fail_at, memory_order_relaxed);
+  refused_bytes = 0;
   if (at && (n == at || (n > at && atomic_load_explicit(&fail_sticky, memory_order_relaxed))))
     return false;
-  return size <= largest_request();
+  return fits(size);
+}
+
+static void count_bytes(int64_t n) {
+  atomic_fetch_add_explicit(&live_bytes, n, memory_order_relaxed);
 }
 
 static void* counted(void* p) {
-  if (p) atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+  if (p) {
+    atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    count_bytes((int64_t)malloc_usable_size(p));
+  }
   return p;
 }
 
@@ -47,12 +94,33 @@ void* assay_calloc(size_t n, size_t size) {
 
 void* assay_realloc(void* p, size_t size) {
   if (!p) return assay_malloc(size);
-  return admitted(size) ? realloc(p, size ? size : 1) : NULL;
+  size_t was = malloc_usable_size(p);
+  if (!admitted(size > was ? size - was : 0)) return NULL;
+  void* q = realloc(p, size ? size : 1);
+  if (q) count_bytes((int64_t)malloc_usable_size(q) - (int64_t)was);
+  return q;
 }
 
 void assay_free(void* p) {
-  if (p) atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+  if (p) {
+    atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+    count_bytes(-(int64_t)malloc_usable_size(p));
+  }
   free(p);
+}
+
+int64_t assay_memory_set_limit(int64_t bytes) {
+  atomic_store_explicit(&look_at, 0, memory_order_relaxed);
+  return atomic_exchange(&limit_bytes, bytes > 0 ? bytes : 0);
+}
+
+int64_t assay_memory_used(void) { return atomic_load(&live_bytes); }
+
+bool assay_alloc_refused(size_t* out_bytes, int64_t* out_room) {
+  if (!refused_bytes) return false;
+  *out_bytes = refused_bytes;
+  *out_room = refused_room;
+  return true;
 }
 
 uint64_t assay_alloc_fail_after(uint64_t nth, bool sticky) {

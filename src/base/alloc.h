@@ -1,22 +1,28 @@
 // Memory: one allocator for the library, checked sizes, arenas.
 //
 // The allocator is process-wide, as SQLite's is: what the library allocates passes through one
-// place, where a test can make any allocation fail and a limit can refuse absurd sizes.
+// place, where a test can make any allocation fail and a limit refuses what the machine does not
+// have.
 #ifndef ASSAY_BASE_ALLOC_H_
 #define ASSAY_BASE_ALLOC_H_
 
+#include <assay/memory.h>  // the limit
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
 
-// NULL on failure; a size of 0 gives a valid pointer. A request of more than the machine's memory
-// is refused, so that an overcommitting kernel cannot be talked into it.
+// NULL on failure; a size of 0 gives a valid pointer. A request that would pass the limit is
+// refused; without a limit one of more than the machine (or the process's control group) has
+// available, so that an overcommitting kernel cannot be talked into it.
 void* assay_malloc(size_t size);
 void* assay_calloc(size_t n, size_t size);  // zeroed; NULL if n * size overflows
 void* assay_realloc(void* p, size_t size);
 void assay_free(void* p);
+
+// True if this thread's last request was refused by the limit: its size, and what was left.
+bool assay_alloc_refused(size_t* out_bytes, int64_t* out_room);
 
 // The same with a status. *out is untouched on failure.
 assay_status_t assay_new_array(size_t n, size_t size, void* out) ASSAY_MUST_USE;  // zeroed

@@ -22,14 +22,30 @@ void assay_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t
 }
 
 // FNV-1a, 64 bits.
+static uint64_t hash_byte(uint64_t h, unsigned char byte) {
+  return (h ^ byte) * UINT64_C(0x100000001b3);
+}
+
 static uint64_t hash_name(const char* name) {
   uint64_t h = UINT64_C(0xcbf29ce484222325);
-  for (; *name; name++) h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+  for (; *name; name++) h = hash_byte(h, (unsigned char)*name);
   return h;
 }
 
-assay_random_t assay_random_make(uint64_t seed, const char* name) {
-  return (assay_random_t){.seed = seed, .stream = hash_name(name)};
+static uint64_t hash_number(uint64_t h, uint64_t x) {
+  for (int i = 0; i < 8; i++) h = hash_byte(h, (unsigned char)(x >> 8 * i));
+  return h;
+}
+
+assay_random_t assay_random_make(uint64_t seed, const char* name, uint64_t iteration) {
+  uint64_t stream = hash_name(name);
+  if (iteration) stream = hash_number(stream, iteration);
+  return (assay_random_t){.seed = seed, .stream = stream};
+}
+
+uint64_t assay_random_iteration(uint64_t outer, uint64_t round) {
+  uint64_t h = hash_number(hash_number(hash_name(""), outer), round);
+  return h ? h : 1;
 }
 
 // The top 53 bits of half a block: the seed is the key, stream and position are the counter.
@@ -50,7 +66,8 @@ double assay_random_uniform(const assay_random_t* r, uint64_t index) {
 
 double assay_random_normal(const assay_random_t* r, uint64_t index) {
   uint64_t bits = draw(r, index);
-  // The middle of the number's interval, so that neither 0 nor 1 comes up. The upper half is the lower
+  // The middle of the number's interval, so that neither 0 nor 1 comes up. The upper half is the
+  // lower
   // one mirrored: 1 - p would lose the tail's bits.
   if (bits < UINT64_C(1) << 52) return assay_normal_quantile(((double)bits + 0.5) * 0x1p-53);
   return -assay_normal_quantile(((double)((UINT64_C(1) << 53) - 1 - bits) + 0.5) * 0x1p-53);

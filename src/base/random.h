@@ -14,8 +14,13 @@ typedef struct assay_random {
   uint64_t seed, stream;
 } assay_random_t;
 
-// The stream of a seed and a name (of a node).
-assay_random_t assay_random_make(uint64_t seed, const char* name);
+// The stream of a seed, a name (of a node) and an iteration (of the loops around the node; 0:
+// none).
+assay_random_t assay_random_make(uint64_t seed, const char* name, uint64_t iteration);
+
+// The iteration `round` (from 1 on) of a loop that itself runs in an iteration (0: in none). Never
+// 0.
+uint64_t assay_random_iteration(uint64_t outer, uint64_t round);
 
 // Number `index` of the stream, uniform in [0, 1): a multiple of 2^-53.
 double assay_random_uniform(const assay_random_t* r, uint64_t index);

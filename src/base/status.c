@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 
 struct assay_status {
   assay_code_t code;
@@ -47,7 +48,16 @@ assay_status_t assay_status_make(const char* file, int line, assay_code_t code, 
   return s;
 }
 
-assay_status_t assay_status_no_memory(void) { return &no_memory; }
+assay_status_t assay_status_no_memory(void) {
+  size_t bytes;
+  int64_t room;
+  if (!assay_alloc_refused(&bytes, &room)) return &no_memory;
+  return ASSAY_ERROR(
+      ASSAY_NO_MEMORY,
+      "out of memory: %s more are needed, %s can be had; use a smaller model or batch, "
+      "or raise the memory limit",
+      ASSAY_BYTES_TEXT(bytes), ASSAY_BYTES_TEXT((uint64_t)room));
+}
 
 assay_status_t assay_status_note(assay_status_t status, const char* format, ...) {
   if (!status || status == &no_memory) return status;
@@ -77,9 +87,7 @@ int assay_status_line(assay_status_t status) { return status ? status->line : 0;
 
 assay_code_t assay_status_code(assay_status_t status) { return status ? status->code : ASSAY_OK; }
 
-const char* assay_status_message(assay_status_t status) {
-  return status ? status->message : "";
-}
+const char* assay_status_message(assay_status_t status) { return status ? status->message : ""; }
 
 void assay_status_free(assay_status_t status) {
   if (status != &no_memory) assay_free(status);

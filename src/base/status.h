@@ -14,7 +14,8 @@ assay_status_t assay_status_make(const char* file, int line, assay_code_t code, 
                                  ...) ASSAY_PRINTF(4, 5) ASSAY_MUST_USE;
 #define ASSAY_ERROR(code, ...) assay_status_make(__FILE__, __LINE__, (code), __VA_ARGS__)
 
-// The status for a failed allocation; needs no memory.
+// The status for the allocation that this thread saw fail just now; needs no memory. Where the
+// limit refused it, the message says how much was asked for and how much there is.
 assay_status_t assay_status_no_memory(void) ASSAY_MUST_USE;
 
 // Puts "context: " before the message of a status and returns it; NULL stays NULL.

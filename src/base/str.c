@@ -30,7 +30,9 @@ void assay_str_append_n(assay_str_t* s, const char* text, size_t n) {
   s->text[s->len] = 0;
 }
 
-void assay_str_append(assay_str_t* s, const char* text) { assay_str_append_n(s, text, strlen(text)); }
+void assay_str_append(assay_str_t* s, const char* text) {
+  assay_str_append_n(s, text, strlen(text));
+}
 
 void assay_str_printf(assay_str_t* s, const char* format, ...) {
   va_list args, again;

@@ -14,8 +14,8 @@ enum {
   ASSAY_EXIT_OK = 0,          // faithful, passed, done
   ASSAY_EXIT_UNFAITHFUL = 1,  // not faithful, or cases failed
   ASSAY_EXIT_USAGE = 2,
-  ASSAY_EXIT_INPUT = 3,       // an input is unreadable or not valid ONNX
-  ASSAY_EXIT_FAILED = 4,      // could not be carried out: no memory, no device, limit, internal
+  ASSAY_EXIT_INPUT = 3,   // an input is unreadable or not valid ONNX
+  ASSAY_EXIT_FAILED = 4,  // could not be carried out: no memory, no device, limit, internal
 };
 
 typedef enum opt_kind {
@@ -23,6 +23,7 @@ typedef enum opt_kind {
   OPT_STRING,  // const char*
   OPT_INT,     // int64_t
   OPT_FLOAT,   // double
+  OPT_BYTES,   // int64_t; 500M, 16G, 1.5Gi
   OPT_LIST,    // opt_list_t: may be given several times
 } opt_kind_t;
 
@@ -32,13 +33,13 @@ typedef struct opt_list {
 } opt_list_t;
 
 typedef struct opt {
-  const char* name;     // "--inputs", or "MODEL" for a positional argument
-  char letter;          // 'o' for -o; 0: none
+  const char* name;  // "--inputs", or "MODEL" for a positional argument
+  char letter;       // 'o' for -o; 0: none
   opt_kind_t kind;
-  size_t offset;        // of the field in the verb's struct of arguments
-  const char* value;    // "FILE" in the help; NULL for flags
+  size_t offset;      // of the field in the verb's struct of arguments
+  const char* value;  // "FILE" in the help; NULL for flags
   const char* help;
-  bool required;        // positional arguments
+  bool required;  // positional arguments
 } opt_t;
 
 typedef struct verb {
@@ -65,6 +66,14 @@ int assay_cli_usage(const char* verb, const char* format, ...) ASSAY_PRINTF(2, 3
 
 // Writes JSON to a file; "-" is the standard output.
 assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUST_USE;
+
+// Row of the option that sets assay_memory_set_limit(), for a verb whose args_t has `int64_t
+// memory_limit`.
+#define CLI_MEMORY_OPTION                                                                        \
+  {                                                                                              \
+    "--memory-limit", 0, OPT_BYTES, offsetof(args_t, memory_limit), "SIZE",                      \
+        "fail rather than take more (8G, 500M); default: what the\nmachine has available", false \
+  }
 
 // Progress of long work on stderr, on a terminal only. fraction in [0, 1]; clears itself at 1.
 void assay_cli_progress(const char* what, double fraction);

@@ -2,23 +2,26 @@
 #include <libgen.h>
 #include <string.h>
 
+#include "accuracy/chain.h"
 #include "accuracy/check.h"
+#include "accuracy/engine.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "formats/format.h"
-#include "io/npz.h"
+#include "io/saved.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
 #include "report/report.h"
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
-  const char* output_folder;
-  opt_list_t inputs, shapes, no_pass;
-  double min_cosine;
-  int64_t seed;
+  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant;
+  opt_list_t inputs, shapes, no_pass, require;
+  double search_seconds, exec_timeout;
+  bool shares;
+  int64_t seed, memory_limit;
   bool no_fix, fused;
 } args_t;
 
@@ -26,18 +29,33 @@ typedef struct args {
 typedef struct job {
   assay_model_t* model;
   assay_samples_t inputs, golden;
+  assay_requirements_t require;
+  assay_samples_t whole;           // the batch that inputs were cut from, since it does not run
+  assay_set_t golden_set;          // outputs and inner values as they were read
+  assay_golden_t golden_values;
+  assay_export_t repaired;         // golden against the repaired model
+  size_t n_repairs;
   cli_shapes_t shapes;
   assay_check_options_t options;
+  assay_engine_t* engine;          // not ours; NULL: a backend
+  assay_name_map_t engine_names;
   assay_check_t* check;
-  char* files[2];
+  char* files[3];
   size_t n_files;
 } job_t;
 
 static void job_deinit(job_t* j) {
   assay_check_destroy(j->check);
+  assay_engine_destroy(j->engine);
+  assay_name_map_deinit(&j->engine_names);
   assay_precision_deinit(&j->options.precision);
   assay_samples_deinit(&j->inputs);
   assay_samples_deinit(&j->golden);
+  assay_samples_deinit(&j->whole);
+  assay_requirements_deinit(&j->require);
+  assay_golden_deinit(&j->golden_values);
+  assay_export_deinit(&j->repaired);
+  assay_set_deinit(&j->golden_set);
   cli_shapes_free(&j->shapes);
   assay_model_release(j->model);
   for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
@@ -85,7 +103,7 @@ static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
 static assay_status_t read_golden(const args_t* a, job_t* j) {
   assay_set_t set = {0};
   if (!a->golden) return NULL;
-  assay_status_t st = assay_npz_read(a->golden, &set);
+  assay_status_t st = assay_saved_read_joined(a->golden, &set);
   const assay_graph_t* g = j->model->graph;
   if (!st) st = assay_samples_from_set(&set, g->outputs, g->n_outputs, false, &j->golden);
   bool any = false;
@@ -98,8 +116,82 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
   if (!st && j->golden.n != j->inputs.n && j->golden.n != 1)
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", a->golden,
                      j->golden.n, j->inputs.n);
+  if (!st) {
+    j->golden_set = set;
+    return NULL;
+  }
   assay_set_deinit(&set);
   return st;
+}
+
+// Adds inner values to what is known, and finds the model's value of each.
+static assay_status_t match_golden(const args_t* a, const assay_model_t* m, job_t* j,
+                                   assay_golden_t* out) {
+  assay_name_map_t map = {0};
+  assay_status_t st = a->name_map ? assay_name_map_read(a->name_map, &map) : NULL;
+  if (!st) st = assay_golden_match(&j->golden_set, m, a->name_map ? &map : NULL, out);
+  assay_name_map_deinit(&map);
+  return st;
+}
+
+static assay_status_t read_intermediates(const args_t* a, job_t* j) {
+  if (a->golden_intermediates) {
+    assay_set_t inner = {0};
+    ASSAY_TRY(assay_saved_read_joined(a->golden_intermediates, &inner));
+    assay_status_t st = NULL;
+    for (size_t i = 0; !st && i < inner.n; i++)
+      if (!assay_set_find(&j->golden_set, inner.names[i]))
+        st = assay_set_add(&j->golden_set, inner.names[i], assay_tensor_retain(inner.tensors[i]));
+    assay_set_deinit(&inner);
+    if (st) return st;
+  }
+  if (!j->golden_set.n) return NULL;
+  ASSAY_TRY(match_golden(a, j->model, j, &j->golden_values));
+  bool any = false;
+  for (size_t i = 0; i < j->golden_values.n; i++) any |= j->golden_values.at[i].value != NULL;
+  if (!any)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "'%s' has no array with the name of a value of the model; --name-map tells which is which",
+                       a->golden_intermediates);
+  j->options.golden = &j->golden_values;
+  return NULL;
+}
+
+// ---- engines that are not ours --------------------------------------------------------------------
+
+static const char* target_name(const args_t* a, const job_t* j) {
+  return a->exec ? a->exec : a->engine_outputs ? a->engine_outputs : j->options.backend->name;
+}
+
+// Says what does not go together; NULL: nothing.
+static const char* engine_conflict(const args_t* a) {
+  if (!a->exec && !a->engine_outputs) return a->exec_timeout != 0 ? "--exec-timeout is for --exec" : NULL;
+  if (a->exec && a->engine_outputs) return "--exec runs an engine, --engine-outputs reads what one gave: not both";
+  if (a->target) return "--target is for Assay's own engines, --exec and --engine-outputs are for others";
+  if (a->fused || a->no_pass.n)
+    return "--fused and --no-pass are about Assay's own plan; the layers of other engines follow from their outputs";
+  if (!(a->exec_timeout >= 0)) return "--exec-timeout is a number of seconds";
+  return NULL;
+}
+
+// Runs the engine, or reads what it gave, so far that its layers can be told.
+static assay_status_t start_engine(const args_t* a, job_t* j) {
+  const assay_engine_command_t how = {.command = a->exec,
+                                      .model = a->model,
+                                      .precision = a->precision ? a->precision : "fp32",
+                                      .seconds = a->exec_timeout > 0 ? a->exec_timeout : 600};
+  if (!a->exec && !a->engine_outputs) return NULL;
+  if (a->name_map) ASSAY_TRY(assay_name_map_read(a->name_map, &j->engine_names));
+  assay_cli_progress("running the engine", 0);
+  assay_status_t st = a->exec ? assay_engine_run(j->model, &how, &j->inputs, &j->engine_names, &j->engine)
+                              : assay_engine_read(j->model, a->engine_outputs, j->inputs.n, &j->engine_names,
+                                                  &j->engine);
+  assay_cli_progress("", 1);
+  if (st) return st;
+  fputs(assay_engine_notes(j->engine), stderr);
+  j->options.backend = &assay_backend_dump;
+  j->options.plan.dump = assay_engine_dump(j->engine);
+  return NULL;
 }
 
 // ---- the fix's files ------------------------------------------------------------------------------
@@ -146,6 +238,34 @@ static assay_status_t write_options(const job_t* j, const char* path) {
   return st;
 }
 
+// Makes the repairs in the model as it is in its file, holds the result against golden, and writes it.
+static assay_status_t repair(const args_t* a, job_t* j, assay_model_t* raw) {
+  assay_model_t* prepared = NULL;
+  assay_golden_t golden = {0};
+  const assay_export_options_t options = {.unquantized = j->options.unquantized || has_quantization(raw),
+                                          .seed = j->options.seed, .no_search = true};
+  ASSAY_TRY(assay_chain_repair(&j->check->export, raw, &j->n_repairs));
+  if (!j->n_repairs) return NULL;
+  assay_status_t st = assay_onnx_prepare(raw, j->shapes.n, j->shapes.shapes, &prepared);
+  if (!st) st = match_golden(a, prepared, j, &golden);
+  if (!st) st = assay_chain_run(prepared, j->options.whole_batch ? &j->whole : &j->inputs, &golden,
+                                &options, &j->repaired);
+  if (!st) st = beside(a, ".repaired.onnx", &j->files[j->n_files]);
+  if (!st) st = assay_onnx_write(raw, j->files[j->n_files++], NULL);
+  assay_golden_deinit(&golden);
+  assay_model_release(prepared);
+  return st;
+}
+
+static assay_status_t hand_over_repair(const args_t* a, job_t* j) {
+  assay_model_t* raw = NULL;
+  if (j->check->blame != ASSAY_BLAME_EXPORT) return NULL;
+  ASSAY_TRY(assay_onnx_read(a->model, &raw));
+  assay_status_t st = repair(a, j, raw);
+  assay_model_release(raw);
+  return st;
+}
+
 static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
   assay_format_t f = j->check->options.precision.format;
   if (!j->check->has_fix || !j->check->fix.n_nodes) return NULL;
@@ -161,11 +281,13 @@ static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
 
 static assay_status_t tell(const args_t* a, const job_t* j) {
   assay_report_names_t names = {.model = a->model,
-                                .target = j->options.backend->name,
+                                .target = target_name(a, j),
                                 .precision = j->options.precision_name,
                                 .files = (const char* const*)j->files,
                                 .n_files = j->n_files,
-                                .golden = a->golden};
+                                .golden = a->golden,
+                                .repairs = j->n_repairs,
+                                .repairs_hold = j->n_repairs && !j->repaired.n};
   assay_str_t text = {0};
   assay_status_t st = NULL;
   bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
@@ -207,9 +329,10 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
   }
   fprintf(stderr, "assay: a batch of %zu does not run: %s; each row is checked by itself\n", inputs.n,
           assay_status_message(why));
-  assay_samples_deinit(&j->inputs);
+  j->whole = j->inputs;
   assay_samples_deinit(&j->golden);
   j->inputs = inputs;
+  j->options.whole_batch = &j->whole;
   j->golden = golden;
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
   if (st) return assay_status_free(st), why;
@@ -220,8 +343,7 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
 static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
-  if (!(a->min_cosine >= 0 && a->min_cosine <= 1))
-    return assay_cli_usage("check", "--min-cosine is between 0 and 1, not %g", a->min_cosine);
+  if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
@@ -230,20 +352,31 @@ static int run_job(args_t* a, job_t* j) {
       .backend = assay_backend_find(a->target ? a->target : "emu"),
       .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
       .no_fix = a->no_fix,
-      .min_cosine = a->min_cosine != 0 ? a->min_cosine : 0.999,
+      .require = &j->require,
+      .shares = a->shares,
       .seed = (uint64_t)a->seed,
+      .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
       .progress = show_progress};
+  j->options.plan.plant = a->plant;
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
   st = parse_precision(a, j->model, &j->options);
+  for (size_t i = 0; !st && i < a->require.n; i++)
+    st = assay_require_parse(&j->require, a->require.items[i]);
+  if (!st) st = assay_require_resolve(&j->require, j->model->graph);
   if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
   if (!st) st = read_golden(a, j);
+  if (!st) st = read_intermediates(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  st = start_engine(a, j);
+  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT && a->exec)
+    return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  if (st) return assay_cli_fail(st, a->exec ? ASSAY_EXIT_FAILED : ASSAY_EXIT_INPUT);
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
-  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
+  if (st && !j->engine && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     // The options' precision went with the failed check.
     assay_status_t again = parse_precision(a, j->model, &j->options);
     st = again ? assay_status_join(st, again) : run_rows(j, st);
@@ -253,14 +386,17 @@ static int run_job(args_t* a, job_t* j) {
     bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
-  st = hand_over_fix(a, j);
+  st = hand_over_repair(a, j);
+  if (!st) st = hand_over_fix(a, j);
   if (!st) st = tell(a, j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return j->check->faithful ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
 static int run(void* p) {
+  const args_t* a = p;
   job_t j = {0};
+  if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(p, &j);
   job_deinit(&j);
   return code;
@@ -277,20 +413,38 @@ static const opt_t options[] = {
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
-     "the original framework's outputs (.npz)", false},
+     "the original framework's outputs: npz, or JSON of Polygraphy\nor trtexec", false},
+    {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
+     "the original framework's inner tensors, by ONNX name", false},
+    {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",
+     "JSON: {\"name in the golden files\": \"name in the model\"};\nalso for what another engine gives", false},
+    {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
+     "how long to look for what an exporter did wrong (default: 40)", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default)", false},
+    {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
+     "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} {precision} put in; "
+     "npz in, npz out; any inner\nvalues in it are taps", false},
+    {"--exec-timeout", 0, OPT_FLOAT, offsetof(args_t, exec_timeout), "SECONDS",
+     "how long one run of it may take (default: 600)", false},
+    {"--engine-outputs", 0, OPT_STRING, offsetof(args_t, engine_outputs), "FILE",
+     "the same for what an engine gave elsewhere: npz, or JSON of\nPolygraphy or trtexec", false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantization counts as error, not as the model", false},
-    {"--min-cosine", 0, OPT_FLOAT, offsetof(args_t, min_cosine), "X",
-     "each output's cosine with truth must reach it (default: 0.999)", false},
+    {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
+     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99';\n(default: 'cosine >= 0.999')", false},
+    {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
+     "split each output's error over the layers, also where it is\nfaithful", false},
     CLI_FUSED_OPTIONS,
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "where the fix's files go (default: here)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
+     "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    CLI_MEMORY_OPTION,
     {0}};
 
 const verb_t assay_verb_check = {

@@ -19,7 +19,8 @@ typedef struct args {
   bool verbose;
 } args_t;
 
-// A case being run by a child process, which writes why it failed into a pipe and nothing if it passed.
+// A case being run by a child process, which writes why it failed into a pipe and nothing if it
+// passed.
 typedef struct job {
   pid_t pid;  // 0: free
   int fd;
@@ -212,7 +213,8 @@ static const opt_t options[] = {
      "only cases whose name matches (shell wildcards)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE",
      "every case's result as JSON; - is stdout", false},
-    {"--jobs", 'j', OPT_INT, offsetof(args_t, jobs), "N", "cases at a time (default: cores)", false},
+    {"--jobs", 'j', OPT_INT, offsetof(args_t, jobs), "N", "cases at a time (default: cores)",
+     false},
     {"--timeout", 0, OPT_INT, offsetof(args_t, timeout_s), "S",
      "seconds until a case counts as hung (default: 60)", false},
     {"--verbose", 'v', OPT_FLAG, offsetof(args_t, verbose), NULL, "list passed cases too", false},

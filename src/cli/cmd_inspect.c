@@ -46,10 +46,13 @@ static json_t* names_json(assay_value_t* const* values, size_t n) {
 }
 
 static json_t* model_json(const assay_model_t* m) {
-  json_t *inputs = json_array(), *outputs = json_array(), *nodes = json_array(), *opsets = json_object();
+  json_t *inputs = json_array(), *outputs = json_array(), *nodes = json_array(),
+         *opsets = json_object();
   const assay_graph_t* g = m->graph;
-  for (size_t i = 0; i < g->n_inputs; i++) inputs = assay_json_push(inputs, type_json(g->inputs[i]));
-  for (size_t i = 0; i < g->n_outputs; i++) outputs = assay_json_push(outputs, type_json(g->outputs[i]));
+  for (size_t i = 0; i < g->n_inputs; i++)
+    inputs = assay_json_push(inputs, type_json(g->inputs[i]));
+  for (size_t i = 0; i < g->n_outputs; i++)
+    outputs = assay_json_push(outputs, type_json(g->outputs[i]));
   for (size_t i = 0; i < m->n_opsets; i++)
     opsets = assay_json_put(opsets, *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
                             json_integer(m->opsets[i].version));
@@ -57,14 +60,15 @@ static json_t* model_json(const assay_model_t* m) {
     const assay_node_t* n = g->nodes[i];
     nodes = assay_json_push(
         nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "name", assay_json_text(n->label), "op",
-                         assay_json_text(n->op_type), "domain", assay_json_text(n->domain), "inputs",
-                         names_json(n->inputs, n->n_inputs), "outputs",
+                         assay_json_text(n->op_type), "domain", assay_json_text(n->domain),
+                         "inputs", names_json(n->inputs, n->n_inputs), "outputs",
                          names_json(n->outputs, n->n_outputs), "supported",
                          n->function || (n->op && n->op->eval)));
   }
-  return json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1", "graph",
-                   assay_json_text(g->name), "ir_version", (json_int_t)m->ir_version, "producer",
-                   assay_json_text(m->producer_name), "opsets", opsets, "inputs", inputs, "outputs", outputs, "nodes", nodes);
+  return json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1",
+                   "graph", assay_json_text(g->name), "ir_version", (json_int_t)m->ir_version,
+                   "producer", assay_json_text(m->producer_name), "opsets", opsets, "inputs",
+                   inputs, "outputs", outputs, "nodes", nodes);
 }
 
 typedef struct op_count {
@@ -130,8 +134,8 @@ static void print_parameters(const assay_model_t* m) {
 
 static assay_status_t print_model(const assay_model_t* m) {
   const assay_graph_t* g = m->graph;
-  printf("model      '%s', IR %lld, made by %s %s; operator sets:", g->name, (long long)m->ir_version,
-         *m->producer_name ? m->producer_name : "?", m->producer_version);
+  printf("model      '%s', IR %lld, made by %s %s; operator sets:", g->name,
+         (long long)m->ir_version, *m->producer_name ? m->producer_name : "?", m->producer_version);
   for (size_t i = 0; i < m->n_opsets; i++)
     printf(" %s %lld", *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
            (long long)m->opsets[i].version);
@@ -220,8 +224,8 @@ static json_t* array_json(const char* name, const assay_tensor_t* t, bool text) 
   }
   json_t* shape = json_array();
   for (int i = 0; i < t->rank; i++) shape = assay_json_push(shape, json_integer(t->dims[i]));
-  return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name", assay_json_text(name), "elem",
-                   assay_type_name(t->type), "shape", shape, "min",
+  return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "name",
+                   assay_json_text(name), "elem", assay_type_name(t->type), "shape", shape, "min",
                    s.finite ? assay_json_number(min) : json_null(), "max",
                    s.finite ? assay_json_number(max) : json_null(), "mean",
                    s.finite ? assay_json_number(mean) : json_null(), "std",
@@ -244,7 +248,8 @@ static int inspect_data(const args_t* a) {
   assay_set_deinit(&set);
   if (st) return json_decref(list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
   if (!a->json) return json_decref(list), ASSAY_EXIT_OK;
-  return emit_json(json_pack("{s:s, s:o}", "schema", "assay.inspect.data/1", "arrays", list), a->json);
+  return emit_json(json_pack("{s:s, s:o}", "schema", "assay.inspect.data/1", "arrays", list),
+                   a->json);
 }
 
 // ---- plan ---------------------------------------------------------------------------------------
@@ -253,7 +258,8 @@ static json_t* origins_json(const assay_plan_t* plan, const assay_layer_t* l) {
   json_t* list = json_array();
   for (size_t k = 0; k < l->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
-    for (size_t i = 0; i < o.n; i++) list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
+    for (size_t i = 0; i < o.n; i++)
+      list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
   }
   return list;
 }
@@ -272,10 +278,10 @@ static json_t* layer_json(const assay_plan_t* plan, const assay_layer_t* l) {
         hidden = assay_json_push(hidden, assay_json_text(l->nodes[k]->outputs[i]->name));
   assay_str_t op = {0};
   layer_op(l, &op);
-  json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name), "op",
-                        assay_json_text(assay_str_get(&op)), "nodes", origins_json(plan, l), "hidden", hidden, "format",
-                        assay_format_name(l->format), "accumulator", assay_format_name(l->accumulator),
-                        "reason", assay_json_text(l->reason));
+  json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name),
+                        "op", assay_json_text(assay_str_get(&op)), "nodes", origins_json(plan, l),
+                        "hidden", hidden, "format", assay_format_name(l->format), "accumulator",
+                        assay_format_name(l->accumulator), "reason", assay_json_text(l->reason));
   assay_str_deinit(&op);
   return j;
 }
@@ -285,7 +291,8 @@ static json_t* log_json(const assay_rewrite_t* r) {
   for (size_t i = 0; r && i < r->n_log; i++) {
     const assay_pass_entry_t* e = &r->log[i];
     json_t* nodes = json_array();
-    for (size_t k = 0; k < e->n_nodes; k++) nodes = assay_json_push(nodes, assay_json_text(e->nodes[k]->label));
+    for (size_t k = 0; k < e->n_nodes; k++)
+      nodes = assay_json_push(nodes, assay_json_text(e->nodes[k]->label));
     list = assay_json_push(list, json_pack("{s:s, s:s, s:o, s:o}", "pass", e->pass, "action",
                                            assay_pass_action_name(e->action), "nodes", nodes, "why",
                                            assay_json_text(e->why)));
@@ -297,7 +304,8 @@ static json_t* log_json(const assay_rewrite_t* r) {
 static void print_layer(const assay_plan_t* plan, const assay_layer_t* l) {
   assay_str_t op = {0};
   layer_op(l, &op);
-  printf("  %-8s %-20s %s   (%s)\n", assay_format_name(l->format), assay_str_get(&op), l->name, l->reason);
+  printf("  %-8s %-20s %s   (%s)\n", assay_format_name(l->format), assay_str_get(&op), l->name,
+         l->reason);
   assay_str_deinit(&op);
   for (size_t k = 0; k < l->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
@@ -316,8 +324,8 @@ static void print_passes(const assay_rewrite_t* r) {
       nodes += r->log[i].n_nodes;
     }
     if (n)
-      printf("pass       %-20s %zu %s, %zu %s\n", assay_pass_at(p)->name, n, n == 1 ? "time" : "times",
-             nodes, nodes == 1 ? "node" : "nodes");
+      printf("pass       %-20s %zu %s, %zu %s\n", assay_pass_at(p)->name, n,
+             n == 1 ? "time" : "times", nodes, nodes == 1 ? "node" : "nodes");
   }
 }
 
@@ -377,7 +385,8 @@ static const opt_t options[] = {
     {"FILE", 0, OPT_STRING, offsetof(args_t, file), NULL, "the file to look into", true},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "as JSON; - is stdout", false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS", "shape of an input", false},
-    {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT", "plan: of float32 values", false},
+    {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT", "plan: of float32 values",
+     false},
     {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
      "plan: 'PATTERN:FORMAT,...'", false},
     CLI_FUSED_OPTIONS,

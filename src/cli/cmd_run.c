@@ -12,10 +12,10 @@
 #include "truth/machine.h"
 
 typedef struct args {
-  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth;
+  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant;
   opt_list_t inputs, shapes, outputs, no_pass;
-  int64_t seed;
-  bool time, fused;
+  int64_t seed, memory_limit;
+  bool time, fused, values;
 } args_t;
 
 // Everything a run holds on to, freed together.
@@ -59,6 +59,7 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown accumulator '%s'", a->accumulate);
   if (a->layer_precision) ASSAY_TRY(assay_precision_parse(&j->precision, a->layer_precision));
   assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
+  plan_options.plant = a->plant;
   ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
   const assay_backend_t* emu = assay_backend_find("emu");
   ASSAY_TRY(emu->open(assay_plan_layers(j->plan), NULL, &j->state));
@@ -70,7 +71,8 @@ static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode)
   assay_machine_config_t config = {
       .mode = mode,
       .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
-      .seed = (uint64_t)a->seed};
+      .seed = (uint64_t)a->seed,
+      .keep_all = a->values};
   return assay_machine_create(j->model, &config, &j->machine);
 }
 
@@ -136,22 +138,31 @@ static bool wanted(const args_t* a, const char* name) {
   return !a->outputs.n;
 }
 
-// Keeps the outputs of a sample; truth is saved in float64.
+static assay_status_t collect_value(const args_t* a, job_t* j, size_t sample, bool truth,
+                                    const assay_value_t* v) {
+  assay_tensor_t* t =
+      j->machine ? assay_machine_get(j->machine, v) : j->backend->get(j->state, v);
+  assay_tensor_t *wide = NULL, *typed = NULL;
+  if (!t || !wanted(a, v->name)) return NULL;
+  // Files hold arrays; sequences between nodes are left out.
+  if (a->values && t->kind != ASSAY_KIND_TENSOR) return NULL;
+  ASSAY_TRY(assay_tensor_widen(t, &wide));
+  bool floats = wide->kind == ASSAY_KIND_TENSOR && wide->store == ASSAY_STORE_F64;
+  assay_status_t st = truth && floats ? assay_tensor_retype(wide, ASSAY_TYPE_DOUBLE, &typed) : NULL;
+  if (!st && !typed) typed = assay_tensor_retain(wide);
+  assay_tensor_release(wide);
+  return st ? st : assay_set_add(&j->results[sample], v->name, typed);
+}
+
+// Keeps the outputs of a sample, or all that its nodes made; truth is saved in float64.
 static assay_status_t collect(const args_t* a, job_t* j, size_t sample, bool truth) {
   const assay_graph_t* g = graph_of(j);
-  for (size_t i = 0; i < g->n_outputs; i++) {
-    assay_tensor_t* t = j->machine ? assay_machine_get(j->machine, g->outputs[i])
-                                   : j->backend->get(j->state, g->outputs[i]);
-    assay_tensor_t *wide = NULL, *typed = NULL;
-    if (!t || !wanted(a, g->outputs[i]->name)) continue;
-    ASSAY_TRY(assay_tensor_widen(t, &wide));
-    bool floats = wide->kind == ASSAY_KIND_TENSOR && wide->store == ASSAY_STORE_F64;
-    assay_status_t st = truth && floats ? assay_tensor_retype(wide, ASSAY_TYPE_DOUBLE, &typed) : NULL;
-    if (!st && !typed) typed = assay_tensor_retain(wide);
-    assay_tensor_release(wide);
-    if (!st) st = assay_set_add(&j->results[sample], g->outputs[i]->name, typed);
-    if (st) return st;
-  }
+  for (size_t i = 0; !a->values && i < g->n_outputs; i++)
+    ASSAY_TRY(collect_value(a, j, sample, truth, g->outputs[i]));
+  for (size_t i = 0; a->values && i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
+      if (g->nodes[i]->outputs[k])
+        ASSAY_TRY(collect_value(a, j, sample, truth, g->nodes[i]->outputs[k]));
   return NULL;
 }
 
@@ -199,7 +210,7 @@ static assay_status_t save(const args_t* a, const job_t* j) {
 }
 
 static int run_job(args_t* a, job_t* j) {
-  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n;
+  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n || a->plant;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -212,8 +223,11 @@ static int run_job(args_t* a, job_t* j) {
                            a->precision         ? "--precision"
                            : a->layer_precision ? "--layer-precision"
                            : a->accumulate      ? "--accumulate"
+                           : a->plant           ? "--plant"
                                                 : "--fused",
                            mode);
+  if (plan && a->values)
+    return assay_cli_usage("run", "--all-values is for --mode truth and native, not plan");
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   double start = now();
@@ -222,7 +236,7 @@ static int run_job(args_t* a, job_t* j) {
   bool any = false;
   for (size_t i = 0; i < j->model->graph->n_outputs; i++)
     any |= wanted(a, j->model->graph->outputs[i]->name);
-  if (!any && a->outputs.n)
+  if (!any && a->outputs.n && !a->values)
     return assay_cli_usage("run", "no output matches '%s'; the model has '%s'%s", a->outputs.items[0],
                            j->model->graph->n_outputs ? j->model->graph->outputs[0]->name : "",
                            j->model->graph->n_outputs > 1 ? " and others" : "");
@@ -247,7 +261,9 @@ static int run_job(args_t* a, job_t* j) {
 }
 
 static int run(void* p) {
+  const args_t* a = p;
   job_t j = {0};
+  if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(p, &j);
   job_deinit(&j);
   return code;
@@ -264,6 +280,8 @@ static const opt_t options[] = {
      "shape of an input, such as image=1x3x224x224", false},
     {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE.npz",
      "save the outputs (truth as float64)", false},
+    {"--all-values", 0, OPT_FLAG, offsetof(args_t, values), NULL,
+     "not only the outputs: what every node of the graph gives", false},
     {"--output", 0, OPT_LIST, offsetof(args_t, outputs), "PATTERN", "only outputs that match", false},
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
      "mode plan: format of float32 values", false},
@@ -273,8 +291,11 @@ static const opt_t options[] = {
      "mode plan: what sums are kept in", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: quantization is the identity in truth", false},
+     "unquantized: quantizers do not round in truth", false},
+    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
+     "mode plan, for tests: a node computes something else, as in check", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    CLI_MEMORY_OPTION,
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
      false},
     {0}};

@@ -32,7 +32,8 @@ static assay_status_t parse_shape(const char* text, assay_input_shape_t* out) {
     char* end;
     errno = 0;
     long long d = strtoll(p, &end, 10);
-    if (end == p || errno || d < 0 || rank == ASSAY_MAX_RANK || (*end && *end != 'x' && *end != ','))
+    if (end == p || errno || d < 0 || rank == ASSAY_MAX_RANK ||
+        (*end && *end != 'x' && *end != ','))
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "shape '%s': '%s' is not a list of sizes", text,
                          equals + 1);
     dims[rank++] = d;

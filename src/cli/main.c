@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "cli/cli.h"
 
 static const verb_t* const verbs[] = {
@@ -17,11 +18,29 @@ static void help(FILE* out) {
       "Assay runs ONNX models and accounts for every number it changes.\n\n"
       "Usage: assay VERB [arguments]\n\nVerbs:\n",
       out);
-  for (int i = 0; i < N_VERBS; i++) fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
-  fputs("\n'assay VERB -h' shows a verb's options, with examples.\n", out);
+  for (int i = 0; i < N_VERBS; i++)
+    fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
+  fputs(
+      "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which "
+      "version this "
+      "is.\n",
+      out);
+}
+
+// ASSAY_MEMORY_LIMIT, for all verbs; --memory-limit goes before it.
+static bool take_environment(void) {
+  const char* limit = getenv("ASSAY_MEMORY_LIMIT");
+  uint64_t bytes;
+  if (!limit || !*limit) return true;
+  if (!assay_bytes_parse(limit, &bytes)) return false;
+  assay_memory_set_limit((int64_t)bytes);
+  return true;
 }
 
 static int run_verb(const verb_t* verb, int argc, char** argv) {
+  if (!take_environment())
+    return assay_cli_usage("", "ASSAY_MEMORY_LIMIT is '%s', no size such as 500M or 16G",
+                           getenv("ASSAY_MEMORY_LIMIT"));
   void* args = assay_calloc(1, verb->args_bytes);
   if (!args) return assay_cli_fail(assay_status_no_memory(), ASSAY_EXIT_FAILED);
   int code = ASSAY_EXIT_FAILED;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "cli/cli.h"
 
 int assay_cli_fail(assay_status_t status, int code) {
@@ -13,7 +14,8 @@ int assay_cli_fail(assay_status_t status, int code) {
   fflush(stdout);
   fprintf(stderr, "assay: %s\n", assay_status_message(status));
   assay_status_free(status);
-  return c == ASSAY_NO_MEMORY || c == ASSAY_INTERNAL || c == ASSAY_DEVICE ? ASSAY_EXIT_FAILED : code;
+  return c == ASSAY_NO_MEMORY || c == ASSAY_INTERNAL || c == ASSAY_DEVICE ? ASSAY_EXIT_FAILED
+                                                                          : code;
 }
 
 int assay_cli_usage(const char* verb, const char* format, ...) {
@@ -108,9 +110,16 @@ static bool store(const opt_t* o, void* args, const char* value) {
       memcpy(field, &x, sizeof x);
       return *value && !*end && !errno;
     }
+    case OPT_BYTES: {
+      uint64_t bytes;
+      if (!assay_bytes_parse(value, &bytes)) return false;
+      memcpy(field, &bytes, sizeof bytes);
+      return true;
+    }
     case OPT_LIST: {
       opt_list_t* list = (opt_list_t*)(void*)field;
-      assay_status_t st = assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items);
+      assay_status_t st =
+          assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items);
       if (st) return assay_status_free(st), false;
       list->items[list->n++] = value;
       return true;
@@ -197,8 +206,9 @@ bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int*
       value = argv[++i];
     }
     if (!store(o, args, value))
-      return *out_exit = assay_cli_usage(verb->name, "'%s' is not a number, as %s needs", value,
-                                         o->name),
+      return *out_exit =
+                 assay_cli_usage(verb->name, "'%s' is not a %s, as %s needs", value,
+                                 o->kind == OPT_BYTES ? "size (500M, 16G)" : "number", o->name),
              false;
   }
   for (const opt_t* o = verb->options; o->name; o++)

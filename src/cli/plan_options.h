@@ -6,12 +6,14 @@
 #include "plan/plan.h"
 
 // Rows for the options of a verb whose args_t has `bool fused` and `opt_list_t no_pass`.
-#define CLI_FUSED_OPTIONS                                                                          \
-  {"--fused", 0, OPT_FLAG, offsetof(args_t, fused), NULL,                                          \
-   "the fused plan: run the graph passes, several nodes in a layer", false},                       \
-  {                                                                                                \
-    "--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",                                   \
-        "the fused plan without this pass (constant_folding,\nbatchnorm_into_conv ...)", false          \
+#define CLI_FUSED_OPTIONS                                                                      \
+  {"--fused", 0,                                                                               \
+   OPT_FLAG,  offsetof(args_t, fused),                                                         \
+   NULL,      "the fused plan: run the graph passes, several nodes in a layer",                \
+   false},                                                                                     \
+  {                                                                                            \
+    "--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",                               \
+        "the fused plan without this pass (constant_folding,\nbatchnorm_into_conv ...)", false \
   }
 
 static inline assay_plan_options_t cli_plan_options(bool fused, const opt_list_t* no_pass) {

@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/target.h"
 #include "formats/format.h"
 
 // Compiled for several widths of vectors, the widest that the CPU has being chosen at load time.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define ASSAY_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#if !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define ASSAY_WIDE ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 #else
 #define ASSAY_WIDE
 #endif

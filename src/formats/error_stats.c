@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "formats/codec.h"
+#include "formats/error_block.h"
 #include "formats/stats.h"
-#include "formats/sums.h"
 
 enum { BLOCK = ASSAY_STATS_BLOCK, CHUNK = ASSAY_STATS_CHUNK, WAVE = ASSAY_STATS_WAVE };
 
@@ -40,83 +39,13 @@ struct assay_error_stats {
 
 // ---- a block ------------------------------------------------------------------------------------
 
-typedef struct block {
-  const double *a, *b;    // engine, reference
-  int64_t n, first;       // first: place of the first element in the tensor
-  const uint16_t* place;  // of the elements within the block; NULL: all are there
-  double* error;
-  double max_error, max[2];
-  int64_t zero_errors, zero_references;
-  double max_zero_error;  // largest error of a reference that is 0
-} block_t;
+typedef assay_error_block_t block_t;
 
 static int64_t place_of(const block_t* k, int64_t i) {
   return k->first + (k->place ? k->place[i] : i);
 }
 
-// Errors and maxima; false if something is not finite (and then errors mean nothing).
-ASSAY_WIDE static bool make_errors(block_t* k) {
-  const double *a = k->a, *b = k->b;
-  double* error = k->error;
-  // Of positive numbers the larger has the larger pattern; those of infinity and NaN are the
-  // largest.
-  int64_t max_a = 0, max_b = 0, max_e = 0, max_z = 0, zero_e = 0, zero_b = 0;
-#pragma omp simd reduction(max : max_a, max_b, max_e, max_z) reduction(+ : zero_e, zero_b)
-  for (int64_t i = 0; i < k->n; i++) {
-    double d = fabs(a[i] - b[i]);
-    d = d > DBL_MAX ? DBL_MAX : d;
-    error[i] = d;
-    int64_t ea = (int64_t)(assay_bits_of(a[i]) & ~ASSAY_SIGN);
-    int64_t eb = (int64_t)(assay_bits_of(b[i]) & ~ASSAY_SIGN), ee = (int64_t)assay_bits_of(d);
-    int64_t ez = eb ? 0 : ee;
-    max_a = ea > max_a ? ea : max_a;
-    max_b = eb > max_b ? eb : max_b;
-    max_e = ee > max_e ? ee : max_e;
-    max_z = ez > max_z ? ez : max_z;
-    zero_e += ee == 0;
-    zero_b += eb == 0;
-  }
-  if (max_a >= (int64_t)ASSAY_EXPONENT || max_b >= (int64_t)ASSAY_EXPONENT) return false;
-  k->max[0] = assay_of_bits((uint64_t)max_a);
-  k->max[1] = assay_of_bits((uint64_t)max_b);
-  k->max_error = assay_of_bits((uint64_t)max_e);
-  k->max_zero_error = assay_of_bits((uint64_t)max_z);
-  k->zero_errors = zero_e;
-  k->zero_references = zero_b;
-  return true;
-}
-
-ASSAY_WIDE static void sum_plain(const block_t* k, double out[5]) {
-  const double *a = k->a, *b = k->b;
-  assay_lanes_t e = {0}, ee = {0}, aa = {0}, bb = {0}, ab = {0};
-  int64_t whole = k->n / 8 * 8;
-  double rest[2][8] = {{0}};
-  for (int64_t i = whole; i < k->n; i++) {
-    rest[0][i - whole] = a[i];
-    rest[1][i - whole] = b[i];
-  }
-  for (int64_t i = 0; i <= whole; i += 8) {
-    // The next block, if the tensor lies there: memory works while this one is counted.
-    assay_prefetch(a + i);
-    assay_prefetch(b + i);
-    assay_lanes_t x = ASSAY_LANES_LOAD(i < whole ? a + i : rest[0]);
-    assay_lanes_t y = ASSAY_LANES_LOAD(i < whole ? b + i : rest[1]);
-    assay_lanes_t d = x - y;
-    e += d;
-    ee += d * d;
-    aa += x * x;
-    bb += y * y;
-    ab += x * y;
-  }
-  double v[8];
-  memcpy(v, &e, sizeof v), out[0] = assay_lanes_sum(v);
-  memcpy(v, &ee, sizeof v), out[1] = assay_lanes_sum(v);
-  memcpy(v, &aa, sizeof v), out[2] = assay_lanes_sum(v);
-  memcpy(v, &bb, sizeof v), out[3] = assay_lanes_sum(v);
-  memcpy(v, &ab, sizeof v), out[4] = assay_lanes_sum(v);
-}
-
-// The same where squares would leave float64's range: everything scaled by powers of two.
+// Sums where squares would leave float64's range: everything scaled by powers of two.
 static void sum_scaled(const block_t* k, const int scale[3], double out[5]) {
   memset(out, 0, 5 * sizeof *out);
   for (int64_t i = 0; i < k->n; i++) {
@@ -131,14 +60,15 @@ static void sum_scaled(const block_t* k, const int scale[3], double out[5]) {
   }
 }
 
-static void add_sums(moments_t* m, const block_t* k) {
+// plain: the sums as they come out.
+static void add_sums(moments_t* m, const block_t* k, const double plain[5]) {
   double s[5];
   int scale[3] = {assay_block_scale(k->max[0]), assay_block_scale(k->max[1]),
                   assay_block_scale(k->max_error)};
   if (scale[0] || scale[1] || scale[2])
     sum_scaled(k, scale, s);
   else
-    sum_plain(k, s);
+    memcpy(s, plain, sizeof s);
   assay_sum_add(&m->e, s[0], scale[2]);
   assay_sum_add(&m->ee, s[1], 2 * scale[2]);
   assay_sum_add(&m->aa, s[2], 2 * scale[0]);
@@ -158,20 +88,26 @@ static void add_maxima(moments_t* m, const block_t* k) {
 
 // ---- counting -----------------------------------------------------------------------------------
 
-// A chunk's windows, and the worst errors of the octaves in the references' window.
+// A thread's windows, and the worst errors of the octaves in the references' window.
 typedef struct windows {
   assay_window_t errors, references;
-  // What an error must reach to be a new worst one: by octave, since an octave's smallest
-  // number times its worst relative error is no more than the error that comes next.
-  double limit[ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS];
-  uint16_t error_slot[BLOCK + 1], engine_slot[BLOCK], reference_slot[BLOCK + 1];
-  uint8_t moved[BLOCK + 8];  // is the engine's value in another bin than the reference's?
+  assay_window_t change;  // has the references' base
+  int32_t changes;        // counted in it
+  double max_error[ASSAY_WINDOW_OCTAVES], max_relative[ASSAY_WINDOW_OCTAVES];
+  assay_error_slots_t slots;
 } windows_t;
 
-// Not 0, so that elements without error stay out of it.
-static double limit_of(const assay_octave_t* o, unsigned octave) {
-  double least = assay_of_bits((uint64_t)octave << 52) * o->max_relative * (1 - 0x1p-50);
-  return fmax(least < o->max_error ? least : o->max_error, 0x1p-1074);
+// What an error must reach to be a new worst one, by octave, as a slot: an octave's smallest number
+// times its worst relative error is no more than the error that comes next. Errors below their
+// window are left to count_below.
+static void set_limit(windows_t* w, int i, const assay_octave_t* o) {
+  unsigned octave = (unsigned)(w->references.base / ASSAY_HISTOGRAM_BINS + i);
+  w->max_error[i] = o ? o->max_error : 0;
+  w->max_relative[i] = o ? o->max_relative * (1 - 0x1p-50) : 0;
+  double limit = fmin(w->max_error[i], assay_of_bits((uint64_t)octave << 52) * w->max_relative[i]);
+  int32_t slot = (int32_t)(assay_bits_of(limit) >> 46) - w->errors.base;
+  if (slot < ASSAY_HISTOGRAM_BINS) slot = ASSAY_HISTOGRAM_BINS;
+  w->slots.limit[i] = (uint16_t)(slot < ASSAY_WINDOW_SLOTS ? slot : ASSAY_WINDOW_SLOTS);
 }
 
 // A pair of which something may be the worst of its octave (of the reference's magnitude).
@@ -187,142 +123,100 @@ static void note_worst(assay_histogram_t* h, windows_t* w, double error, double 
     o->max_relative = relative;
   }
   int slot = (int)octave - w->references.base / ASSAY_HISTOGRAM_BINS;
-  if (slot > 0 && slot < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS)
-    w->limit[slot] = limit_of(o, octave);
+  if (slot <= 0 || slot >= ASSAY_WINDOW_OCTAVES) return;
+  set_limit(w, slot, o);
 }
 
-static void fit_references(counts_t* c, windows_t* w, double max) {
-  if (!assay_histogram_fit(&w->references, max)) return;
+// Most pass the limit only since their reference is not the octave's smallest number.
+static void note_large(counts_t* c, windows_t* w, const block_t* k, int64_t i) {
+  int octave = w->slots.b[i] / ASSAY_HISTOGRAM_BINS % ASSAY_WINDOW_OCTAVES;
+  double error = k->error[i];
+  if (error < fabs(k->b[i]) * w->max_relative[octave] && error <= w->max_error[octave]) return;
+  note_worst(&c->references, w, error, k->b[i], place_of(k, i));
+}
+
+// Places the windows for errors and magnitudes of a block.
+static void fit_windows(counts_t* c, windows_t* w, const block_t* k) {
+  bool moved = assay_histogram_fit(&w->errors, k->max_error);
+  if (assay_histogram_fit(&w->references, fmax(k->max[0], k->max[1]))) {
+    assay_window_open(&w->change, w->references.base);
+    moved = true;
+  }
+  if (!moved) return;
   const assay_histogram_t* h = &c->references;
   unsigned first = (unsigned)(w->references.base / ASSAY_HISTOGRAM_BINS);
-  w->limit[0] = (double)INFINITY;  // what lies below is left to count_below
-  for (unsigned i = 1; i < ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS; i++) {
+  w->slots.base_e = w->errors.base;
+  w->slots.base = w->references.base;
+  w->slots.limit[0] = UINT16_MAX;  // what lies below is left to count_below
+  for (unsigned i = 1; i < ASSAY_WINDOW_OCTAVES; i++) {
     unsigned place = first + i < ASSAY_HISTOGRAM_OCTAVES / 2 ? h->index[first + i] : 0;
-    w->limit[i] = place ? limit_of(&h->octaves[place], first + i) : 0x1p-1074;
+    set_limit(w, (int)i, place ? &h->octaves[place] : NULL);
   }
 }
 
-// Slots in the windows, of the upper halves of the patterns. below: how many errors and references
-// other than zero lie below them.
-ASSAY_WIDE static void make_slots(const block_t* k, windows_t* w, int64_t below[2]) {
-  const double *a = k->a, *b = k->b, *e = k->error;
-  uint16_t *slot_a = w->engine_slot, *slot_b = w->reference_slot, *slot_e = w->error_slot;
-  const int32_t base = w->references.base, base_e = w->errors.base;
-  const int32_t n = (int32_t)k->n;
-  int32_t low_e = 0, low_b = 0;
-#pragma omp simd reduction(+ : low_e, low_b)
-  for (int32_t i = 0; i < n; i++) {
-    uint32_t high_a = (uint32_t)(assay_bits_of(a[i]) >> 32);
-    uint32_t high_b = (uint32_t)(assay_bits_of(b[i]) >> 32);
-    uint32_t high_e = (uint32_t)(assay_bits_of(e[i]) >> 32);
-    int32_t ka = (int32_t)((high_a & INT32_MAX) >> 14) - base;
-    int32_t kb = (int32_t)((high_b & INT32_MAX) >> 14) - base;
-    int32_t ke = (int32_t)(high_e >> 14) - base_e;
-    ka = ka >= ASSAY_HISTOGRAM_BINS ? ka : 0;
-    kb = kb >= ASSAY_HISTOGRAM_BINS ? kb : 0;
-    ke = ke >= ASSAY_HISTOGRAM_BINS ? ke : 0;
-    low_b += kb == 0;
-    low_e += ke == 0;
-    uint32_t sa = (uint32_t)ka | high_a >> 31 << ASSAY_WINDOW_BITS;
-    uint32_t sb = (uint32_t)kb | high_b >> 31 << ASSAY_WINDOW_BITS;
-    slot_a[i] = (uint16_t)sa;
-    slot_b[i] = (uint16_t)sb;
-    slot_e[i] = (uint16_t)ke;
+// The engine's value is in another bin than the reference's.
+static void count_change(counts_t* c, windows_t* w, const block_t* k, int64_t i) {
+  const int low = ASSAY_WINDOW_SLOTS - 1;
+  int a = w->slots.a[i], b = w->slots.b[i];
+  if (a & low && b & low) {
+    w->changes++;
+    w->change.count[a * ASSAY_WINDOW_LANES + (i & 1)]++;
+    w->change.count[b * ASSAY_WINDOW_LANES + 2 + (i & 1)]++;
+    return;
   }
-  below[0] = low_e - k->zero_errors;
-  below[1] = low_b - k->zero_references;
-}
-
-static inline void count_one(assay_histogram_t* h, double x, uint64_t more) {
-  uint64_t bits = assay_bits_of(x);
-  size_t place = h->index[bits >> 52];
-  if (place && bits != ASSAY_SIGN)
-    h->octaves[place].count[bits >> 46 & (ASSAY_HISTOGRAM_BINS - 1)] += more;
-  else
-    assay_histogram_count(h, x, more);
-}
-
-static void count_change(counts_t* c, double engine, double reference) {
-  count_one(&c->change, engine, 1);
-  count_one(&c->change, reference, ~UINT64_C(0));
+  assay_histogram_count(&c->change, k->a[i], 1);
+  assay_histogram_count(&c->change, k->b[i], ~UINT64_C(0));
 }
 
 // What lies below a window: looked up one by one.
 static void count_below(counts_t* c, const block_t* k, windows_t* w, bool kl) {
-  const uint16_t low = ASSAY_WINDOW_SLOTS - 1;
+  const int low = ASSAY_WINDOW_SLOTS - 1;
+  const assay_error_slots_t* s = &w->slots;
   for (int64_t i = 0; i < k->n; i++) {
-    if (!w->error_slot[i] && k->error[i] > 0) assay_histogram_count(&c->errors, k->error[i], 1);
-    if (w->reference_slot[i] & low || k->b[i] == 0) continue;
+    bool small_error = !s->e[i] && k->error[i] > 0;
+    if (small_error) assay_histogram_count(&c->errors, k->error[i], 1);
+    if (s->b[i] & low) {
+      if (small_error) note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
+      continue;
+    }
+    if (k->b[i] == 0) continue;
     assay_histogram_count(&c->references, k->b[i], 1);
     note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
-    if (kl && w->engine_slot[i] == w->reference_slot[i]) count_change(c, k->a[i], k->b[i]);
+    if (kl && s->a[i] == s->b[i]) count_change(c, w, k, i);
   }
 }
 
-// Few values are in other bins, unless errors are large: eight at a time are passed over.
-static void count_moved(counts_t* c, const block_t* k, windows_t* w) {
-  memset(w->moved + k->n, 0, 8);
-#pragma omp simd
-  for (int64_t i = 0; i < k->n; i++) w->moved[i] = w->engine_slot[i] != w->reference_slot[i];
-  for (int64_t i = 0; i < k->n; i += 8) {
-    uint64_t eight;
-    memcpy(&eight, w->moved + i, sizeof eight);
-    for (int64_t j = i; eight; j++, eight >>= 8)
-      if (eight & 1) count_change(c, k->a[j], k->b[j]);
+// Few elements are marked, unless errors are large.
+static void count_marked(counts_t* c, const block_t* k, windows_t* w, bool kl) {
+  for (int64_t i = 0; i < k->n; i += 32) {
+    for (uint32_t bits = w->slots.large[i / 32]; bits; bits &= bits - 1)
+      note_large(c, w, k, i + __builtin_ctz(bits));
+    for (uint32_t bits = kl ? w->slots.moved[i / 32] : 0; bits; bits &= bits - 1)
+      count_change(c, w, k, i + __builtin_ctz(bits));
   }
 }
 
 static void count_block(counts_t* c, const block_t* k, windows_t* w, bool kl) {
-  const int low = ASSAY_WINDOW_SLOTS - 1;
-  int64_t below[2];
-  assay_histogram_fit(&w->errors, k->max_error);
-  fit_references(c, w, fmax(k->max[0], k->max[1]));
-  make_slots(k, w, below);
-  const uint16_t *slot_e = w->error_slot, *slot_b = w->reference_slot;
-  w->error_slot[k->n] = w->reference_slot[k->n] = 0;
-  for (int64_t i = 0; i < k->n; i += 2) {
-    w->references.count[0][slot_b[i]]++;
-    w->errors.count[0][slot_e[i]]++;
-    w->references.count[1][slot_b[i + 1]]++;
-    w->errors.count[1][slot_e[i + 1]]++;
-  }
-  if (k->max_error > 0) {
-    for (int64_t i = 0; i < k->n; i++)
-      if (k->error[i] >= w->limit[(slot_b[i] & low) / ASSAY_HISTOGRAM_BINS])
-        note_worst(&c->references, w, k->error[i], k->b[i], place_of(k, i));
-    if (kl) count_moved(c, k, w);
-  }
+  assay_error_slots_t* s = &w->slots;
+  fit_windows(c, w, k);
+  assay_error_block_slots(k, s);
+  assay_window_count(&w->references, s->b, k->n);
+  assay_window_count(&w->errors, s->e, k->n);
+  if (k->max_error > 0) count_marked(c, k, w, kl);
   if (k->zero_errors) assay_histogram_count(&c->errors, 0, (uint64_t)k->zero_errors);
   if (k->zero_references) {
     assay_histogram_count(&c->references, 0, (uint64_t)k->zero_references);
     note_worst(&c->references, w, k->max_zero_error, 0, 0);
   }
-  if (below[0] || below[1]) count_below(c, k, w, kl);
-}
-
-// Slots of the distances in steps of an IEEE-like format (they are below 2^33); returns the
-// largest.
-ASSAY_WIDE static uint64_t make_ulps(const assay_codec_t* codec, const double* a, const double* b,
-                                     int64_t n, uint64_t* slots) {
-  const assay_codec_t c = *codec;
-  int64_t max = 0;
-#pragma omp simd reduction(max : max)
-  for (int64_t i = 0; i < n; i++) {
-    int64_t x = (int64_t)assay_codec_ordinal(&c, a[i]), y = (int64_t)assay_codec_ordinal(&c, b[i]);
-    x = assay_bits_of(a[i]) & ASSAY_SIGN ? -x : x;
-    y = assay_bits_of(b[i]) & ASSAY_SIGN ? -y : y;
-    int64_t d = x > y ? x - y : y - x;
-    max = d > max ? d : max;
-    // The exponent of 2d - 1 as float64, which is made by putting it below 2^52.
-    double v = assay_of_bits(assay_bits_of(0x1p52) + (uint64_t)(2 * d - 1)) - 0x1p52;
-    uint64_t slot = (assay_bits_of(v) >> 52) - 1022;
-    slots[i] = d ? slot : 0;
+  if (s->below_e || s->below_b) count_below(c, k, w, kl);
+  if (w->changes > UINT16_MAX - BLOCK) {  // a lane may have all of them
+    assay_window_open(&w->change, w->references.base);
+    w->changes = 0;
   }
-  return (uint64_t)max;
 }
 
-// The same for formats of other kinds.
-static uint64_t make_other_ulps(assay_format_t format, const block_t* k, uint64_t* slots) {
+// Distances in steps of a format that is not IEEE-like; returns the largest.
+static uint64_t count_other_ulps(assay_format_t format, const block_t* k, uint64_t* counts) {
   uint64_t max = 0;
   for (int64_t i = 0; i < k->n; i++) {
     double a = assay_format_round(format, k->a[i], ASSAY_OVERFLOW_IEEE);
@@ -330,41 +224,17 @@ static uint64_t make_other_ulps(assay_format_t format, const block_t* k, uint64_
     int64_t distance = assay_format_ulp_distance(format, a, b);
     // -1: a number against what the format has no number for.
     uint64_t d = distance < 0 ? INT64_MAX : (uint64_t)distance;
-    slots[i] = d ? 64 - (unsigned)__builtin_clzll(2 * d - 1) : 0;
+    counts[d ? 64 - (unsigned)__builtin_clzll(2 * d - 1) : 0]++;
     if (d > max) max = d;
   }
   return max;
 }
 
-typedef uint8_t bytes_t __attribute__((vector_size(64)));
-
-// Distances fall into few slots: each is counted by comparing all, 64 at a time.
-ASSAY_WIDE static void count_slots(const uint64_t* slots, int64_t n, unsigned last, uint64_t* out) {
-  _Alignas(64) uint8_t narrow[BLOCK + 64];
-  memset(narrow, 0xff, sizeof narrow);
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) narrow[i] = (uint8_t)slots[i];
-  for (unsigned slot = 0; slot <= last; slot++) {
-    bytes_t all = {0}, one, wanted = all + (uint8_t)slot;
-    for (int64_t i = 0; i < n; i += 64) {  // at most 16 times: lanes do not overflow
-      memcpy(&one, narrow + i, sizeof one);
-      all -= (bytes_t)(one == wanted);
-    }
-    uint8_t lanes[64];
-    memcpy(lanes, &all, sizeof lanes);
-    uint64_t sum = 0;
-    for (int i = 0; i < 64; i++) sum += lanes[i];
-    out[slot] += sum;
-  }
-}
-
 static void count_ulps(counts_t* c, const block_t* k, assay_format_t format) {
-  uint64_t slots[BLOCK];
   const assay_codec_t* codec = assay_codec(format);
   uint64_t max =
-      codec ? make_ulps(codec, k->a, k->b, k->n, slots) : make_other_ulps(format, k, slots);
+      codec ? assay_error_block_ulps(k, codec, c->ulp) : count_other_ulps(format, k, c->ulp);
   if (max > c->max_ulp) c->max_ulp = max;
-  count_slots(slots, k->n, max ? 64 - (unsigned)__builtin_clzll(2 * max - 1) : 0, c->ulp);
 }
 
 // ---- chunks ---------------------------------------------------------------------------------
@@ -402,32 +272,30 @@ typedef struct side {
 
 // Elements from `first` on, n of them, of which the first is number `at` of all that were ever
 // added.
-static void add_chunk(const assay_error_options_t* options, moments_t* m, counts_t* c,
+static void add_chunk(const assay_error_options_t* options, moments_t* m, counts_t* c, windows_t* w,
                       const side_t sides[2], int64_t first, int64_t n, int64_t at) {
-  double buffer[2][BLOCK], finite[2][BLOCK], error[BLOCK];
+  double buffer[2][BLOCK], finite[2][BLOCK], error[BLOCK], sums[5];
   uint16_t place[BLOCK];
-  windows_t windows = {.errors.histogram = &c->errors, .references.histogram = &c->references};
   *m = (moments_t){.n = n, .first_mismatched_at = -1, .max_abs_at = -1};
   for (int64_t i = 0; i < n; i += BLOCK) {
     block_t k = {.n = n - i < BLOCK ? n - i : BLOCK, .first = at + i, .error = error};
     k.a = assay_block_read(sides[0].type, sides[0].data, first + i, k.n, buffer[0]);
     k.b = assay_block_read(sides[1].type, sides[1].data, first + i, k.n, buffer[1]);
-    if (!make_errors(&k)) {
+    if (!assay_error_block_scan(&k, sums)) {
       k.n = take_out(m, &k, finite[0], finite[1], place);
       k.a = finite[0];
       k.b = finite[1];
       k.place = place;
-      (void)make_errors(&k);
+      (void)assay_error_block_scan(&k, sums);
     }
     if (!k.n) continue;
     m->compared += k.n;
     add_maxima(m, &k);
-    add_sums(m, &k);
-    count_block(c, &k, &windows, !options->no_kl);
+    add_sums(m, &k, sums);
+    // While the block is in the first-level cache: counting takes that for itself.
     if (options->ulp_format != ASSAY_FORMAT_NONE) count_ulps(c, &k, options->ulp_format);
+    count_block(c, &k, w, !options->no_kl);
   }
-  assay_window_flush(&windows.errors);
-  assay_window_flush(&windows.references);
 }
 
 // Appends; places in `from` are shifted by `offset`.
@@ -486,12 +354,22 @@ void assay_error_stats_add(assay_error_stats_t* s, assay_type_t engine_type, con
   for (int64_t wave = 0; wave < chunks; wave += WAVE) {
     moments_t part[WAVE];
     int64_t end = chunks - wave < WAVE ? chunks - wave : WAVE;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-    for (int64_t i = 0; i < end; i++) {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
       int thread = omp_get_thread_num();
-      int64_t first = (wave + i) * CHUNK, left = n - first;
-      add_chunk(&s->options, &part[i], threads > 1 && thread ? &extra[thread - 1] : &s->counts,
-                sides, first, left < CHUNK ? left : CHUNK, before + first);
+      counts_t* c = thread && threads > 1 ? &extra[thread - 1] : &s->counts;
+      windows_t w = {.errors.histogram = &c->errors,
+                     .references.histogram = &c->references,
+                     .change = {.histogram = &c->change, .difference = true}};
+#pragma omp for schedule(dynamic)
+      for (int64_t i = 0; i < end; i++) {
+        int64_t first = (wave + i) * CHUNK, left = n - first;
+        add_chunk(&s->options, &part[i], c, &w, sides, first, left < CHUNK ? left : CHUNK,
+                  before + first);
+      }
+      assay_window_flush(&w.errors);
+      assay_window_flush(&w.references);
+      assay_window_flush(&w.change);
     }
     for (int64_t i = 0; i < end; i++) merge_moments(&s->moments, &part[i], 0);
   }

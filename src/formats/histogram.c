@@ -2,6 +2,7 @@
 #include "formats/histogram.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "formats/codec.h"
@@ -136,35 +137,66 @@ void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more) {
 
 // ---- windows --------------------------------------------------------------------------------
 
+void assay_window_open(assay_window_t* w, int32_t base) {
+  assay_window_flush(w);
+  w->base = base;
+  w->is_open = true;
+}
+
 bool assay_histogram_fit(assay_window_t* w, double max) {
   enum { OCTAVES = ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS };
   int32_t octave = (int32_t)(assay_bits_of(max) >> 52);
   int32_t at = octave - w->base / ASSAY_HISTOGRAM_BINS;
   if (w->is_open && at < OCTAVES && (at >= OCTAVES / 2 || w->base == 0)) return false;
-  assay_window_flush(w);
   int32_t first = octave + 2 - OCTAVES;  // one octave of room above
-  w->base = first > 0 ? first * ASSAY_HISTOGRAM_BINS : 0;
-  w->is_open = true;
+  assay_window_open(w, first > 0 ? first * ASSAY_HISTOGRAM_BINS : 0);
   return true;
 }
 
+static uint64_t slot_total(const assay_window_t* w, const uint16_t* lanes) {
+  uint64_t low = (uint64_t)lanes[0] + lanes[1], high = (uint64_t)lanes[2] + lanes[3];
+  return w->difference ? low - high : low + high;
+}
+
+// Whether an octave's counts are all zero.
+ASSAY_WIDE static bool is_empty(const uint16_t* lanes, int n) {
+  unsigned any = 0;
+#pragma omp simd reduction(| : any)
+  for (int i = 0; i < n; i++) any |= lanes[i];
+  return !any;
+}
+
 void assay_window_flush(assay_window_t* w) {
+  enum { LANES = ASSAY_WINDOW_LANES, OCTAVE = ASSAY_HISTOGRAM_BINS * LANES };
   if (!w->is_open) return;
   w->is_open = false;
+  w->in_lane = 0;
   for (int sign = 0; sign < 2; sign++) {
-    w->count[0][sign * ASSAY_WINDOW_SLOTS] = w->count[1][sign * ASSAY_WINDOW_SLOTS] = 0;
-    for (int k = ASSAY_HISTOGRAM_BINS; k < ASSAY_WINDOW_SLOTS; k += ASSAY_HISTOGRAM_BINS) {
-      uint32_t *even = &w->count[0][sign * ASSAY_WINDOW_SLOTS + k],
-               *odd = &w->count[1][sign * ASSAY_WINDOW_SLOTS + k];
-      uint32_t any = 0;
-      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) any |= even[i] | odd[i];
-      if (!any) continue;
-      unsigned octave = (unsigned)((w->base + k) / ASSAY_HISTOGRAM_BINS + sign * NEGATIVE);
+    uint16_t* half = w->count + sign * ASSAY_WINDOW_SLOTS * LANES;
+    memset(half, 0, LANES * sizeof *half);
+    for (int k = OCTAVE; k < ASSAY_WINDOW_SLOTS * LANES; k += OCTAVE) {
+      if (is_empty(half + k, OCTAVE)) continue;
+      unsigned octave = (unsigned)(w->base / ASSAY_HISTOGRAM_BINS + k / OCTAVE + sign * NEGATIVE);
       assay_octave_t* o = assay_histogram_octave(w->histogram, octave);
-      for (int i = 0; i < ASSAY_HISTOGRAM_BINS; i++) {
-        if (o) o->count[i] += (uint64_t)even[i] + odd[i];
-        even[i] = odd[i] = 0;
-      }
+      for (int i = 0; o && i < ASSAY_HISTOGRAM_BINS; i++)
+        o->count[i] += slot_total(w, half + k + i * LANES);
+      memset(half + k, 0, OCTAVE * sizeof *half);
     }
+  }
+}
+
+void assay_window_count(assay_window_t* w, uint16_t* slots, int64_t n) {
+  enum { LANES = ASSAY_WINDOW_LANES };
+  uint16_t* restrict count = w->count;
+  const uint16_t* restrict s = slots;
+  memset(slots + n, 0, (LANES - 1) * sizeof *slots);
+  int32_t more = (int32_t)(n / LANES) + 1;
+  if (w->in_lane > UINT16_MAX - more) assay_window_open(w, w->base);
+  w->in_lane += more;
+  for (int64_t i = 0; i < n; i += LANES) {
+    count[s[i] * LANES]++;
+    count[s[i + 1] * LANES + 1]++;
+    count[s[i + 2] * LANES + 2]++;
+    count[s[i + 3] * LANES + 3]++;
   }
 }

@@ -55,18 +55,27 @@ void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more);
 // A window of 31 octaves in which counting is one addition: element by element there is no looking
 // up. Slots are of magnitudes, in the second half of count those of negative values. Slot 0 stands
 // for what lies below the window (zero always does), which is not counted here.
-enum { ASSAY_WINDOW_SLOTS = 2048, ASSAY_WINDOW_BITS = 11 };
+//
+// Neighbours in a tensor are often equal, and an addition to a place has to wait for the one before
+// it: elements take turns in the lanes, which hold 16 bits.
+enum { ASSAY_WINDOW_SLOTS = 2048, ASSAY_WINDOW_BITS = 11, ASSAY_WINDOW_LANES = 4 };
 typedef struct assay_window {
   assay_histogram_t* histogram;
   int32_t base;  // bin that slot 0 would be: bin b has slot b - base, if that is 64 or more
   bool is_open;
-  uint32_t count[2][2 * ASSAY_WINDOW_SLOTS];  // of even and of odd elements: equal neighbours need
-                                              // not wait
+  bool difference;  // the upper half of the lanes is taken off
+  int32_t in_lane;  // the most that a lane may hold by now
+  uint16_t count[2 * ASSAY_WINDOW_SLOTS * ASSAY_WINDOW_LANES];
 } assay_window_t;
 
 // Makes room for magnitudes up to max; true if the window moved. Its counts went to the histogram
 // then.
 bool assay_histogram_fit(assay_window_t* w, double max);
+// Moves it to a base of one's own choice.
+void assay_window_open(assay_window_t* w, int32_t base);
 void assay_window_flush(assay_window_t* w);
+// Counts elements by their slots, at most 2^16 at a time. The slots' array has room for
+// ASSAY_WINDOW_LANES - 1 more.
+void assay_window_count(assay_window_t* w, uint16_t* slots, int64_t n);
 
 #endif  // ASSAY_FORMATS_HISTOGRAM_H_

@@ -8,6 +8,10 @@
 
 #include "formats/codec.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packed data is little endian");
 
 enum { BLOCK = 1024 };  // elements spread at a time; a multiple of 8
@@ -54,6 +58,40 @@ ASSAY_WIDE static void decode_16(const assay_codec_t* codec, const unsigned char
     y[i] = assay_codec_decode(&c, v);
   }
 }
+
+// Both formats of 16 bits are quickly made into fp32, 16 at a time; returns how many were done.
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx512f"))) static int64_t decode_16_grouped(const assay_codec_t* c,
+                                                                    const unsigned char* p,
+                                                                    int64_t n, double* y) {
+  const __m512d sign = _mm512_set1_pd(-0.0), nan = _mm512_set1_pd((double)NAN);
+  const bool fp16 = c->min_normal_ordinal == 1 << 10;
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    __m256i v = _mm256_loadu_si256((const __m256i*)(const void*)(p + 2 * i));
+    __m512 f = fp16 ? _mm512_cvtph_ps(v)
+                    : _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16));
+    for (int half = 0; half < 2; half++) {
+      __m256i bits = half ? _mm512_extracti64x4_epi64(_mm512_castps_si512(f), 1)
+                          : _mm512_castsi512_si256(_mm512_castps_si512(f));
+      __m512d d = _mm512_cvtps_pd(_mm256_castsi256_ps(bits));
+      // NaN loses its payload: nan's bits, and the sign of d.
+      __m512i plain = _mm512_ternarylogic_epi64(_mm512_castpd_si512(sign), _mm512_castpd_si512(d),
+                                                _mm512_castpd_si512(nan), 0xca);
+      d = _mm512_mask_mov_pd(d, _mm512_cmp_pd_mask(d, d, _CMP_UNORD_Q), _mm512_castsi512_pd(plain));
+      _mm512_storeu_pd(y + i + 8 * half, d);
+    }
+  }
+  return i;
+}
+static bool has_groups(void) { return __builtin_cpu_supports("avx512f"); }
+#else
+static int64_t decode_16_grouped(const assay_codec_t* c, const unsigned char* p, int64_t n,
+                                 double* y) {
+  return (void)c, (void)p, (void)n, (void)y, 0;
+}
+static bool has_groups(void) { return false; }
+#endif
 
 // Element i of a stream of elements of 2, 4 or 6 bits.
 static uint8_t spread_one(const unsigned char* p, int64_t i, int bits) {
@@ -170,10 +208,12 @@ void assay_unpack(assay_type_t type, const void* packed, int64_t first, int64_t 
       break;
   }
   const assay_codec_t* c = assay_codec(assay_type_format(type));
-  if (bits == 16)
-    decode_16(c, p, n, canonical);
-  else
+  if (bits == 16) {
+    int64_t done = has_groups() ? decode_16_grouped(c, p, n, canonical) : 0;
+    decode_16(c, p + 2 * done, n - done, (double*)canonical + done);
+  } else {
     decode_8(c, p, n, canonical);
+  }
 }
 
 // ---- canonical to packed ------------------------------------------------------------------------

@@ -131,14 +131,10 @@ ASSAY_WIDE static int64_t make_slots(const double* x, int32_t n, int32_t base, u
 }
 
 static void count_block(assay_window_t* w, const double* x, int64_t n, const moments_t* k) {
-  uint16_t slots[BLOCK + 1];
+  uint16_t slots[BLOCK + ASSAY_WINDOW_LANES];
   assay_histogram_fit(w, k->max > -k->min ? k->max : -k->min);
   int64_t below = make_slots(x, (int32_t)n, w->base, slots) - k->zero;
-  slots[n] = 0;
-  for (int64_t i = 0; i < n; i += 2) {
-    w->count[0][slots[i]]++;
-    w->count[1][slots[i + 1]]++;
-  }
+  assay_window_count(w, slots, n);
   if (k->zero) assay_histogram_count(w->histogram, 0, (uint64_t)k->zero);
   for (int64_t i = 0; below && i < n; i++)
     if (!(slots[i] & (ASSAY_WINDOW_SLOTS - 1)) && x[i] != 0)

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "formats/format.h"
 
-enum { MAX_HEADER = 1 << 20 };
+enum { MAX_HEADER = 1 << 20, MAX_EMPTY = 1 << 16 };
 
 typedef struct header {
   char descr[32];
@@ -326,6 +326,10 @@ assay_status_t assay_npy_parse(const uint8_t* data, size_t size, void (*release)
     st = ASSAY_ERROR(ASSAY_CORRUPT,
                      "npy: shape %s of '%s' does not take the %zu bytes that there are",
                      assay_dims_text(h.rank, h.dims, (char[512]){0}, 512), h.descr, size - body);
+  // Strings of no width take none of the file: nothing in it bounds their number.
+  if (!st && !d.bytes && n > MAX_EMPTY)
+    st = ASSAY_ERROR(ASSAY_CORRUPT, "npy: %" PRId64 " elements of '%s', which has no width; at most %d",
+                     n, h.descr, MAX_EMPTY);
   bool in_place = !st && d.type != ASSAY_TYPE_STRING && d.swap == 1 && (!h.fortran || h.rank < 2);
   if (in_place)
     return assay_tensor_wrap_packed(d.type, h.rank, h.dims, data + body, bytes, release, owner,
@@ -333,7 +337,7 @@ assay_status_t assay_npy_parse(const uint8_t* data, size_t size, void (*release)
   if (!st)
     st = d.type == ASSAY_TYPE_STRING ? read_strings(&h, &d, data + body, out)
                                      : read_moved(&h, &d, data + body, out);
-  release(owner);
+  if (release) release(owner);
   return st;
 }
 

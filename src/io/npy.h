@@ -15,7 +15,7 @@
 // objects, structured types, dates.
 assay_status_t assay_npy_read(const char* path, assay_tensor_t** out) ASSAY_MUST_USE;
 // The same from bytes that belong to `owner`; release(owner) is called when they are not needed any
-// more, also on failure.
+// more, also on failure. release NULL: the bytes are borrowed, for as long as the tensor lives.
 assay_status_t assay_npy_parse(const uint8_t* data, size_t size, void (*release)(void* owner),
                                void* owner, assay_tensor_t** out) ASSAY_MUST_USE;
 

@@ -1,8 +1,8 @@
 // Symbolic dimensions: integers, names, and their arithmetic.
 //
 // A dimension is a pointer to an expression that its pool interned: equal expressions are equal
-// pointers. NULL is 'unknown'. Expressions are kept as sums of products with integer coefficients over
-// names and divisions, so that N*2*3 is 6*N and (N+1)-1 is N. Operations on unknown give
+// pointers. NULL is 'unknown'. Expressions are kept as sums of products with integer coefficients
+// over names and divisions, so that N*2*3 is 6*N and (N+1)-1 is N. Operations on unknown give
 // unknown; so do operations without memory, and the pool remembers that (assay_dims_status).
 // Names are sizes: never negative. What would grow past some 64 terms is unknown.
 #ifndef ASSAY_IR_DIM_H_
@@ -47,13 +47,17 @@ const char* assay_dim_name(const assay_dim_t* d);
 bool assay_dim_same(const assay_dim_t* a, const assay_dim_t* b);
 // Known to differ: both numbers and different, or differing by a nonzero constant.
 bool assay_dim_differ(const assay_dim_t* a, const assay_dim_t* b);
+// Whether it can stand for a size: 0 or more for any sizes that the names stand for, or 1 or more
+// for sizes of 1 and more (2*L - 1 can, N - 1 cannot).
+bool assay_dim_is_size(assay_dims_t* p, const assay_dim_t* d);
 // "N", "2*N + 1", "floor((H + 1)/2)", "?" into buffer; returns buffer.
 const char* assay_dim_text(const assay_dim_t* d, char* buffer, size_t capacity);
 
 // The number that it is when each name has the value that lookup gives; false if a name has none
 // or the arithmetic fails.
-bool assay_dim_eval(const assay_dim_t* d, bool (*lookup)(void* user, const char* name, int64_t* out),
-                    void* user, int64_t* out);
+bool assay_dim_eval(const assay_dim_t* d,
+                    bool (*lookup)(void* user, const char* name, int64_t* out), void* user,
+                    int64_t* out);
 // d with every occurrence of a plain name replaced.
 const assay_dim_t* assay_dim_replace(assay_dims_t* p, const assay_dim_t* d, const char* name,
                                      const assay_dim_t* by);

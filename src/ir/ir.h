@@ -126,7 +126,7 @@ struct assay_attr {
 
 struct assay_node {
   const char* name;       // as in the file, maybe ""
-  const char* label;      // the name, or OpType_INDEX where there is none; unique in its graph's text
+  const char* label;  // the name, or OpType_INDEX where there is none; unique in its graph's text
   const char* op_type;
   const char* domain;     // "" for ai.onnx
   const char* overload;
@@ -223,7 +223,8 @@ struct assay_model {
 
 assay_status_t assay_model_create(assay_model_t** out) ASSAY_MUST_USE;
 // The model takes over one reference to the tensor (also on failure).
-assay_status_t assay_model_take_tensor(assay_model_t* model, assay_tensor_t* take_tensor) ASSAY_MUST_USE;
+assay_status_t assay_model_take_tensor(assay_model_t* model,
+                                       assay_tensor_t* take_tensor) ASSAY_MUST_USE;
 assay_status_t assay_model_take_mapping(assay_model_t* model, assay_mapping_t* take) ASSAY_MUST_USE;
 
 assay_status_t assay_graph_create(assay_model_t* model, assay_graph_t* outer,

@@ -131,8 +131,11 @@ static assay_status_t check_operator(const assay_node_t* n, const found_t* f) {
 static assay_status_t check_values(const assay_node_t* n, const assay_schema_t* s, const char* what,
                                    assay_value_t* const* values, size_t count, int min, int max,
                                    const assay_param_t* (*param)(const assay_schema_t*, size_t)) {
-  while (count && !values[count - 1]) count--;  // those left out at the end
-  if (count < (size_t)min || (max != INT_MAX && count > (size_t)max)) {
+  // What is left out at the end counts where so many must be there (Loop's M and cond may both be
+  // left out, and it takes 2 or more), and does not where no more may be.
+  size_t there = count;
+  while (there && !values[there - 1]) there--;
+  if (count < (size_t)min || (max != INT_MAX && there > (size_t)max)) {
     char range[64] = "";
     if (min == max)
       snprintf(range, sizeof range, "%d", min);

@@ -150,9 +150,11 @@ double assay_hard_sigmoid(double x, double alpha, double beta) {
   return y < 0 ? 0 : y > 1 ? 1 : y;
 }
 
+// Source: the function body of HardSwish 14, where alpha = 1/6 is an attribute of HardSigmoid and
+// so float32: that is the number that every user of the standard's own definition computes with.
 double assay_hard_swish(double x) {
   if (x <= -3) return -0.0;
-  return x >= 3 ? x : x * (x + 3) / 6;
+  return x >= 3 ? x : x * assay_hard_sigmoid(x, 0x1.555556p-3, 0.5);
 }
 
 double assay_elu(double x, double alpha) { return x < 0 ? alpha * expm1(x) : x; }
@@ -395,7 +397,8 @@ static double bound_attr(const assay_bound_t* c, const char* name, double otherw
     return assay_bound_curve(c, &curve);                 \
   }
 
-CURVE(sigmoid, .definition = 2)
+// (1 + tanh(x / 2)) / 2 is a textbook formula, too: half of what tanh near 1 may be off by.
+CURVE(sigmoid, .definition = 4)
 CURVE(softplus, .definition = 2, .definition_x = 1)
 CURVE(softsign, .ops = 3)
 CURVE(gelu, .definition_x = 4, .extremum = -0.7517916243494656, .slope = 1.1290)

@@ -12,8 +12,8 @@ double assay_gelu_tanh(double x);            // x/2 * (1 + tanh(sqrt(2/pi) (x + 
 double assay_swish(double x, double alpha);  // x * sigmoid(alpha * x)
 double assay_mish(double x);                 // x * tanh(softplus(x))
 double assay_hard_sigmoid(double x, double alpha, double beta);  // max(0, min(1, alpha*x + beta))
-double assay_hard_swish(double x);                               // x * max(0, min(1, x/6 + 1/2))
-double assay_elu(double x, double alpha);                        // x, or alpha * (e^x - 1) below 0
+double assay_hard_swish(double x);         // x * hard_sigmoid(x, 1/6 in float32, 1/2)
+double assay_elu(double x, double alpha);  // x, or alpha * (e^x - 1) below 0
 double assay_celu(double x, double alpha);
 double assay_selu(double x, double alpha, double gamma);
 

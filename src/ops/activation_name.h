@@ -8,6 +8,10 @@ typedef struct assay_activation {
   double (*function)(double x, double alpha, double beta);
   double alpha, beta;        // defaults of the function
   bool has_alpha, has_beta;  // whether it uses them
+  // For limits: the largest |slope| between x - reach and x + reach (a jump in there counts as a
+  // slope over the reach), and the least and largest value.
+  double (*slope)(double x, double reach, double alpha, double beta);
+  void (*range)(double alpha, double* low, double* high);  // NULL: unbounded
 } assay_activation_t;
 
 // The activation of a name (upper or lower case); false if there is none.

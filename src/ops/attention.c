@@ -4,6 +4,7 @@
 
 #include "ops/attention_core.h"
 #include "ops/families.h"
+#include "ops/shadow.h"
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, KEY_COUNTS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
@@ -141,6 +142,11 @@ static assay_status_t check_operands(const assay_eval_t* c, const operand_t* q, 
       ASSAY_DIMS_TEXT(c->in[Q]), ASSAY_DIMS_TEXT(c->in[K]), ASSAY_DIMS_TEXT(c->in[V]));
 }
 
+static void copy(const assay_eval_t* c, const double* from, double* to, int64_t n) {
+  memcpy(to, from, (size_t)n * sizeof *to);
+  if (c->shadow) assay_shadow_copy(c, from, to, n);
+}
+
 // Makes [batch, heads, past + rows, channels] from the past (may be NULL) and an operand, which
 // then points there.
 static assay_status_t append(const assay_eval_t* c, const char* name, const assay_tensor_t* past,
@@ -156,22 +162,19 @@ static assay_status_t append(const assay_eval_t* c, const char* name, const assa
   const int64_t dims[4] = {x->batch, x->heads, old + x->rows, n};
   assay_tensor_t* t = NULL;
   ASSAY_TRY(assay_tensor_create(type, 4, dims, &t));
+  *out = t;
+  if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, t));
   double* to = assay_f64(t);
   for (int64_t b = 0; b < x->batch; b++) {
     for (int64_t h = 0; h < x->heads; h++) {
       const double* from = x->at.data + b * x->at.batch + h * x->at.head;
-      if (old > 0) {
-        memcpy(to, assay_f64(past) + (b * x->heads + h) * old * n, (size_t)(old * n) * sizeof *to);
-      }
+      if (old > 0) copy(c, assay_f64(past) + (b * x->heads + h) * old * n, to, old * n);
       to += old * n;
-      for (int64_t i = 0; i < x->rows; i++, to += n) {
-        memcpy(to, from + i * x->at.row, (size_t)n * sizeof *to);
-      }
+      for (int64_t i = 0; i < x->rows; i++, to += n) copy(c, from + i * x->at.row, to, n);
     }
   }
   x->rows = dims[2];
   x->at = (assay_heads_t){assay_f64(t), x->heads * dims[2] * n, dims[2] * n, n};
-  *out = t;
   return NULL;
 }
 
@@ -317,6 +320,13 @@ static assay_status_t attention_eval_with(assay_eval_t* c, bool may_be_short) {
 static assay_status_t attention_eval_23(assay_eval_t* c) { return attention_eval_with(c, false); }
 static assay_status_t attention_eval(assay_eval_t* c) { return attention_eval_with(c, true); }
 
+static assay_status_t attention_bound_23(assay_bound_t* c) {
+  return assay_bound_shadowed(c, attention_eval_23);
+}
+static assay_status_t attention_bound(assay_bound_t* c) {
+  return assay_bound_shadowed(c, attention_eval);
+}
+
 // The two products and ten flops a score.
 static void attention_cost(const assay_eval_t* c, assay_cost_t* out) {
   operand_t q, k, v;
@@ -339,11 +349,13 @@ const assay_op_t assay_ops_attention[] = {{.domain = "",
                                            .since = 23,
                                            .infer = attention_infer,
                                            .eval = attention_eval_23,
+                                           .bound = attention_bound_23,
                                            .cost = attention_cost},
                                           {.domain = "",
                                            .name = "Attention",
                                            .since = 24,
                                            .infer = attention_infer,
                                            .eval = attention_eval,
+                                           .bound = attention_bound,
                                            .cost = attention_cost},
                                           {0}};

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "ops/gemm.h"
+#include "ops/shadow.h"
 
 // ---- masks ------------------------------------------------------------------------------------
 
@@ -56,9 +57,8 @@ static void add_mask(const assay_eval_t* c, const assay_mask_t* m, int64_t b, in
   for (int64_t j = end; j < n; j++) bias[j] = -INFINITY;
 }
 
-// What is added to the scores of query i; true if some key is not masked.
-static bool make_bias(const assay_eval_t* c, const assay_attention_t* a, int64_t b, int64_t h,
-                      int64_t i, double* bias) {
+bool assay_attention_bias(const assay_eval_t* c, const assay_attention_t* a, int64_t b, int64_t h,
+                          int64_t i, double* bias) {
   const int64_t n = a->kv_len;
   memset(bias, 0, (size_t)n * sizeof *bias);
   for (int t = 0; t < 2; t++) add_mask(c, &a->masks[t], b, h, i, n, bias);
@@ -120,7 +120,7 @@ static void finish_row(const assay_eval_t* c, const assay_attention_t* a, int64_
   if (out && a->scores_stage == ASSAY_SCORES_RAW) memcpy(out, s, bytes);
   if (a->softcap != 0) cap_row(c, a->softcap, n, s);
   if (out && a->scores_stage == ASSAY_SCORES_CAPPED) memcpy(out, s, bytes);
-  const bool any = make_bias(c, a, b, h, i, bias);
+  const bool any = assay_attention_bias(c, a, b, h, i, bias);
   for (int64_t j = 0; j < n; j++) s[j] = assay_acc(c, s[j] + bias[j]);
   if (out && a->scores_stage == ASSAY_SCORES_BIASED) memcpy(out, s, bytes);
   if (any) {
@@ -184,6 +184,7 @@ assay_status_t assay_attention_run(const assay_eval_t* c, const assay_attention_
   if (cut.left_window > far) cut.left_window = far;
   if (cut.right_window > far) cut.right_window = far;
   const assay_attention_t* a = &cut;
+  if (c->shadow) return assay_attention_limits(c, a);
   // Blocks of queries, so that the scores in work stay small beside the keys.
   enum { BLOCK = 256, SCORES = 1 << 22 };
   int64_t rows = a->kv_len > 0 ? SCORES / a->kv_len : BLOCK;
@@ -209,9 +210,32 @@ assay_status_t assay_attention_run(const assay_eval_t* c, const assay_attention_
 
 // ---- rotary embedding -------------------------------------------------------------------------
 
+// Two products and a sum, whose roundings are relative to the products: cancellation keeps them.
+static void rotate_limits(const assay_eval_t* c, int64_t half, bool interleaved, const double* cos,
+                          const double* sin, const double* x, double* y) {
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_span_t from = assay_shadow_of(c, x), to = assay_shadow_of(c, y);
+  const assay_span_t sc = assay_shadow_of(c, cos), ss = assay_shadow_of(c, sin);
+  for (int64_t i = 0; i < half; i++) {
+    const int64_t u = interleaved ? 2 * i : i, v = interleaved ? 2 * i + 1 : i + half;
+    const assay_near_t a = assay_near_at(x, from, u), b = assay_near_at(x, from, v);
+    const assay_near_t w = assay_near_at(cos, sc, i), s = assay_near_at(sin, ss, i);
+    assay_near_t t = assay_near_mul(&steps, s, b);
+    t.x = -t.x;
+    assay_near_put(assay_near_add(&steps, assay_near_mul(&steps, w, a), t), y, to, u);
+    assay_near_put(
+        assay_near_add(&steps, assay_near_mul(&steps, s, a), assay_near_mul(&steps, w, b)), y, to,
+        v);
+  }
+}
+
 // Source: ONNX RotaryEmbedding 23; Su et al. 2021 (arXiv 2104.09864), (34).
 void assay_rotate(const assay_eval_t* c, int64_t half, bool interleaved, const double* cos,
                   const double* sin, const double* x, double* y) {
+  if (c->shadow) {
+    rotate_limits(c, half, interleaved, cos, sin, x, y);
+    return;
+  }
   for (int64_t i = 0; i < half; i++) {
     const int64_t u = interleaved ? 2 * i : i, v = interleaved ? 2 * i + 1 : i + half;
     const double a = x[u], b = x[v];

@@ -50,6 +50,14 @@ typedef struct assay_attention {
 assay_status_t assay_attention_run(const assay_eval_t* c,
                                    const assay_attention_t* a) ASSAY_MUST_USE;
 
+// The limits of y and of the scores that are wanted, where c->shadow is set, in place of themselves
+// (attention_bound.c).
+assay_status_t assay_attention_limits(const assay_eval_t* c,
+                                      const assay_attention_t* a) ASSAY_MUST_USE;
+// What is added to the scores of query i; true if some key is not masked.
+bool assay_attention_bias(const assay_eval_t* c, const assay_attention_t* a, int64_t b, int64_t h,
+                          int64_t i, double* bias);
+
 // A mask that broadcasts to [batch, heads, q_len, kv_len] from the right; its last dim may be
 // shorter than kv_len if `may_be_short`. An error otherwise.
 assay_status_t assay_mask_init(const assay_eval_t* c, const assay_tensor_t* t,

@@ -533,11 +533,15 @@ static assay_status_t products_of_exact(assay_bound_t* c, sums_t* s, assay_facto
 }
 
 assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p) {
-  sums_t s = {.p = p, .range = assay_format_info(c->rounding->accumulator)->max};
+  const assay_rounding_t* r = c->rounding;
+  sums_t s = {.p = p, .range = assay_format_info(r->accumulator)->max};
   if (p->scale > 0 && p->scale < 1) s.range *= p->scale;
-  const assay_factor_t f = assay_factor_add(assay_bound_sum(c->rounding, p->terms),
-                                            assay_bound_ops(c->rounding, p->extra));
-  const double tiny = p->terms * assay_bound_tiny(c->rounding, c->rounding->accumulator);
+  // Where single operations are coarser than sums (engines that are not ours), partial sums may be
+  // rounded to that format before they are joined, and the whole before a bias is added.
+  const bool joined = assay_bound_unit(r->compute) > assay_bound_unit(r->accumulator);
+  const assay_factor_t f =
+      assay_factor_add(assay_bound_sum(r, p->terms), assay_bound_ops(r, p->extra + joined));
+  const double tiny = p->terms * assay_bound_tiny(r, joined ? r->compute : r->accumulator);
   assay_status_t st = assay_new_array(c->n_in, sizeof *s.in, &s.in);
   if (!st) st = assay_new_array(c->n_out, sizeof *s.out, &s.out);
   if (!st && assay_bound_inputs_exact(c)) {

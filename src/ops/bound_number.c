@@ -53,8 +53,7 @@ assay_number_t assay_number_function(const assay_arithmetic_t* a, double (*f)(do
   return assay_number_round(a, a->inner.function, z);
 }
 
-// ---- sums
-// ----------------------------------------------------------------------------------------
+// ---- sums ---------------------------------------------------------------------------------------
 
 void assay_number_sum_add(assay_number_sum_t* s, assay_number_t term) {
   s->v += term.v;
@@ -80,8 +79,7 @@ assay_number_t assay_number_sum_end(const assay_arithmetic_t* a, const assay_num
   return y;
 }
 
-// ---- a few roundings
-// -----------------------------------------------------------------------------
+// ---- a few roundings ----------------------------------------------------------------------------
 
 typedef struct few {
   assay_inner_t inner;

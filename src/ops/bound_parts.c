@@ -81,6 +81,40 @@ assay_status_t assay_bound_instead(assay_bound_t* c, assay_instead_t what, bool 
   return st;
 }
 
+static assay_status_t run_inputs(const assay_bound_t* c, bool magnitudes, assay_tensor_t** in) {
+  for (size_t i = 0; i < c->n_in; i++) {
+    if (!c->in[i]) continue;
+    if (magnitudes)
+      ASSAY_TRY(assay_tensor_abs(c->in[i], &in[i]));
+    else
+      in[i] = assay_tensor_retain(c->in[i]);
+  }
+  return NULL;
+}
+
+assay_status_t assay_bound_evaluate(const assay_bound_t* c, const assay_bound_run_t* run,
+                                    assay_tensor_t** out) {
+  assay_tensor_t **in = NULL, **all = NULL;
+  assay_status_t st = assay_new_array(c->n_in, sizeof *in, &in);
+  if (!st) st = assay_new_array(c->n_out, sizeof *all, &all);
+  if (!st) st = run_inputs(c, run->magnitudes, in);
+  if (!st) {
+    assay_eval_t e = {.node = c->node,
+                      .n_in = c->n_in,
+                      .n_out = c->n_out,
+                      .in = in,
+                      .out = all,
+                      .unquantized = run->unquantized};
+    st = run->eval(&e);
+  }
+  for (size_t i = 0; in && i < c->n_in; i++) assay_tensor_release(in[i]);
+  for (size_t i = st ? 0 : 1; all && i < c->n_out; i++) assay_tensor_release(all[i]);
+  if (!st) *out = all[0];
+  assay_free(in);
+  assay_free(all);
+  return st;
+}
+
 assay_status_t assay_bound_begin(assay_bound_t* c, size_t i, double** guaranteed,
                                  double** probable) {
   if (!c->out_error[i].guaranteed) {
@@ -125,4 +159,16 @@ assay_status_t assay_bound_add_local(assay_bound_t* c, assay_bound_local_fn* loc
     }
   }
   return NULL;
+}
+
+assay_status_t assay_bound_add_instead(assay_bound_t* c, assay_instead_t instead,
+                                       assay_bound_local_fn* local, const void* user) {
+  assay_tensor_t* magnitude[2] = {0};
+  assay_status_t st = NULL;
+  for (int probable = 0; !st && probable < 2; probable++)
+    st = assay_bound_instead(c, instead, probable, &magnitude[probable]);
+  if (!st) st = assay_bound_add_local(c, local, user, magnitude);
+  assay_tensor_release(magnitude[0]);
+  assay_tensor_release(magnitude[1]);
+  return st;
 }

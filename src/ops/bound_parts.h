@@ -38,6 +38,15 @@ typedef enum assay_instead {
 assay_status_t assay_bound_instead(assay_bound_t* c, assay_instead_t what, bool probable,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
 
+// Output 0 of an evaluation in float64: of the row's own function or another one. magnitudes: of
+// the absolute values of float inputs; unquantized: real numbers where it quantizes.
+typedef struct assay_bound_run {
+  assay_status_t (*eval)(assay_eval_t* c);
+  bool magnitudes, unquantized;
+} assay_bound_run_t;
+assay_status_t assay_bound_evaluate(const assay_bound_t* c, const assay_bound_run_t* run,
+                                    assay_tensor_t** out) ASSAY_MUST_USE;
+
 // Makes sure that output i has limits, zeros if none were there, and gives them.
 assay_status_t assay_bound_begin(assay_bound_t* c, size_t i, double** guaranteed,
                                  double** probable) ASSAY_MUST_USE;
@@ -53,5 +62,10 @@ typedef double assay_bound_local_fn(const void* user, double y, double in, doubl
 assay_status_t assay_bound_add_local(assay_bound_t* c, assay_bound_local_fn* local,
                                      const void* user,
                                      assay_tensor_t* const magnitude[2]) ASSAY_MUST_USE;
+
+// The same with the magnitude that the operator itself makes of other elements.
+assay_status_t assay_bound_add_instead(assay_bound_t* c, assay_instead_t instead,
+                                       assay_bound_local_fn* local,
+                                       const void* user) ASSAY_MUST_USE;
 
 #endif  // ASSAY_OPS_BOUND_PARTS_H_

@@ -31,7 +31,8 @@ typedef struct cast {
 static void round_small(const cast_t* p, const double* x, double* y, int64_t n) {
   assay_type_t type = p->y->type;
   if (type == ASSAY_TYPE_FLOAT8E8M0) {
-    for (int64_t i = 0; i < n; i++) y[i] = assay_cast_e8m0(x[i], p->e8m0, p->saturate);
+    assay_overflow_t overflow = p->saturate ? ASSAY_OVERFLOW_SATURATE : ASSAY_OVERFLOW_IEEE;
+    for (int64_t i = 0; i < n; i++) y[i] = assay_format_round_e8m0(x[i], p->e8m0, overflow);
     return;
   }
   assay_format_t format = assay_type_format(type);
@@ -174,6 +175,19 @@ static assay_status_t cast(assay_eval_t* c, assay_type_t to) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "attribute round_mode is '%s'; it must be 'up', 'down' or 'nearest'",
                             mode);
+  // Real numbers in place of integers (quant.h) stay so in any integer type that can hold them.
+  bool real = c->unquantized && assay_quant_is_real(c->node->inputs[0], x);
+  if (real && to != ASSAY_TYPE_BOOL && to != ASSAY_TYPE_STRING) {
+    ASSAY_TRY(assay_tensor_retype(x, assay_quant_type(c, to), &same));
+    assay_eval_set(c, 0, same);
+    assay_tensor_release(same);
+    return NULL;
+  }
+  if (real) {
+    ASSAY_TRY(assay_quant_settle(x, c->node->inputs[0]->type->elem, &same));
+    assay_tensor_release(c->in[0]);
+    p.x = c->in[0] = x = same;
+  }
   assay_store_t from = x->store, store = assay_type_store(to);
   if (from == ASSAY_STORE_C128 || store == ASSAY_STORE_C128)
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "it does not cast %s to %s",
@@ -241,7 +255,8 @@ static assay_status_t cast_eval(assay_eval_t* c) {
 // The type of the second input as it is declared: in truth 'unquantized' the tensor may have
 // another.
 static assay_status_t cast_like_eval(assay_eval_t* c) {
-  return cast(c, assay_eval_out_type(c, 0, c->in[1]->type));
+  const assay_valtype_t* like = c->node->inputs[1]->type;
+  return cast(c, like && like->elem ? like->elem : c->in[1]->type);
 }
 
 static assay_status_t infer_as(assay_infer_t* c, assay_type_t to) {
@@ -296,6 +311,12 @@ static assay_status_t bit_cast_eval(assay_eval_t* c) {
   cast_t p = {.node = c->node, .x = c->in[0]};
   assay_type_t to;
   ASSAY_TRY(type_of_attr(c->node, &to));
+  if (c->unquantized && assay_quant_is_real(c->node->inputs[0], c->in[0])) {
+    assay_tensor_t* settled = NULL;
+    ASSAY_TRY(assay_quant_settle(c->in[0], c->node->inputs[0]->type->elem, &settled));
+    assay_tensor_release(c->in[0]);
+    p.x = c->in[0] = settled;
+  }
   ASSAY_TRY(check_bits(c->node, p.x->type, to));
   ASSAY_TRY(assay_eval_output(c, 0, to, p.x->rank, p.x->dims, &p.y));
   assay_chunks_run(p.x->size, 4, bit_cast_chunk, &p);

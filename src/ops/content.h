@@ -23,14 +23,14 @@ typedef const assay_dim_t* assay_content_fn1_t(assay_dims_t* p, const assay_dim_
 typedef const assay_dim_t* assay_content_fn2_t(assay_dims_t* p, const assay_dim_t* a,
                                                const assay_dim_t* b);
 
-// The content of an input of integers, bools, or floats that are whole numbers; false if it is not one,
-// too long or unknown.
+// The content of an input of integers, bools, or floats that are whole numbers; false if it is not
+// one, too long or unknown.
 bool assay_content_read(const assay_infer_t* c, size_t input, assay_content_list_t* out);
 // The content of an input that holds integers by meaning (Tile-1 has them as floats): floats that
 // are whole numbers count.
 bool assay_content_read_any(const assay_infer_t* c, size_t input, assay_content_list_t* out);
-// Sets an output's content. Elements that its type cannot hold become unknown (`like`: an input of that
-// type, where the output's is not set).
+// Sets an output's content. Elements that its type cannot hold become unknown (`like`: an input of
+// that type, where the output's is not set).
 assay_status_t assay_content_write(assay_infer_t* c, size_t output, size_t like,
                                    const assay_content_list_t* list) ASSAY_MUST_USE;
 
@@ -38,8 +38,8 @@ assay_status_t assay_content_write(assay_infer_t* c, size_t output, size_t like,
 assay_status_t assay_content_same(assay_infer_t* c, size_t input) ASSAY_MUST_USE;
 // Output 0 is f of each element of input 0.
 assay_status_t assay_content_unary(assay_infer_t* c, assay_content_fn1_t* f) ASSAY_MUST_USE;
-// Output 0 is f of the elements of inputs 0 and 1, broadcast. Not for floats where f is only right for
-// integers (division).
+// Output 0 is f of the elements of inputs 0 and 1, broadcast. Not for floats where f is only right
+// for integers (division).
 assay_status_t assay_content_binary(assay_infer_t* c, assay_content_fn2_t* f) ASSAY_MUST_USE;
 // The same folded over all inputs: Max, Min, Sum.
 assay_status_t assay_content_variadic(assay_infer_t* c, assay_content_fn2_t* f) ASSAY_MUST_USE;

@@ -1,8 +1,8 @@
 // If, Loop and SequenceMap, and what they share with Scan.
 //
-// A body is run by the machine (c->run_graph), which binds what the body reads from the graphs around
-// it; here only the formal inputs are passed, by position. Body nodes are layers of their own, so
-// these operators add no error and no cost.
+// A body is run by the machine (c->run_graph), which binds what the body reads from the graphs
+// around it; here only the formal inputs are passed, by position. Body nodes are layers of their
+// own, so these operators add no error and no cost.
 #include "ops/control.h"
 
 #include <string.h>
@@ -66,7 +66,8 @@ assay_status_t assay_body_settle(assay_infer_t* c, const assay_body_t* body,
     for (size_t i = 0; i < body->n_states; i++) {
       const assay_valtype_t* out = g->outputs[body->first_out + i]->type;
       const assay_valtype_t* joined = NULL;
-      if (!states[i] || !out || optional_of(states[i], out) || optional_of(out, states[i])) continue;
+      if (!states[i] || !out || optional_of(states[i], out) || optional_of(out, states[i]))
+        continue;
       if (!assay_valtype_agree(states[i], out))
         return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
                                 "state variable %zu comes in as %s, but its body '%s' makes it %s",
@@ -113,11 +114,30 @@ assay_status_t assay_body_final_state(assay_eval_t* c, size_t i, assay_tensor_t*
   return NULL;
 }
 
-int assay_body_empty_shape(const assay_value_t* output, int64_t* dims) {
+// The size that a name has in the node's inputs.
+static bool size_of_name(void* user, const char* name, int64_t* out) {
+  const assay_eval_t* c = user;
+  for (size_t i = 0; i < c->n_in; i++) {
+    const assay_valtype_t* t = c->node->inputs[i] ? c->node->inputs[i]->type : NULL;
+    if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || !c->in[i] ||
+        c->in[i]->kind != ASSAY_KIND_TENSOR || c->in[i]->rank != t->rank)
+      continue;
+    for (int d = 0; d < t->rank; d++) {
+      const char* other = assay_dim_name(t->dims[d]);
+      if (other && strcmp(other, name) == 0) return *out = c->in[i]->dims[d], true;
+    }
+  }
+  return false;
+}
+
+int assay_body_empty_shape(const assay_eval_t* c, const assay_value_t* output, int64_t* dims) {
   const assay_valtype_t* t = output->type;
   if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return 0;
-  for (int i = 0; i < t->rank; i++)
-    if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = 0;
+  for (int i = 0; i < t->rank; i++) {
+    bool known =
+        t->dims[i] && assay_dim_eval(t->dims[i], size_of_name, (void*)(uintptr_t)c, &dims[i]);
+    if (!known || dims[i] < 0) dims[i] = 0;
+  }
   return t->rank;
 }
 
@@ -239,16 +259,18 @@ static assay_status_t check_loop(const assay_node_t* node, assay_body_t* body) {
   return assay_body_check(node, body);
 }
 
-// Whether a value of the body is true whenever the condition was: the condition handed on, or a constant.
+// Whether a value of the body is true whenever the condition was: the condition handed on, or a
+// constant.
 static bool stays_true(const assay_graph_t* body, const assay_value_t* v) {
-  while (v->producer && strcmp(v->producer->op_type, "Identity") == 0 && v->producer->n_inputs == 1 &&
-         v->producer->inputs[0] && v->graph == body)
+  while (v->producer && strcmp(v->producer->op_type, "Identity") == 0 &&
+         v->producer->n_inputs == 1 && v->producer->inputs[0] && v->graph == body)
     v = v->producer->inputs[0];
   if (v == body->inputs[1]) return true;
   const assay_tensor_t* t = assay_value_constant(v);
   if (!t && v->producer && strcmp(v->producer->op_type, "Constant") == 0)
     t = assay_attr_tensor(v->producer, "value");
-  if (!t || t->kind != ASSAY_KIND_TENSOR || t->type != ASSAY_TYPE_BOOL || t->size != 1) return false;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || t->type != ASSAY_TYPE_BOOL || t->size != 1)
+    return false;
   return t->store == ASSAY_STORE_I64 ? assay_i64(t)[0] != 0
                                      : t->store == ASSAY_STORE_PACKED && *(const char*)t->data;
 }
@@ -366,12 +388,13 @@ static assay_status_t rows_append(assay_eval_t* c, rows_t* r, const assay_tensor
   bool same = item->type == r->t->type && item->rank + 1 == r->t->rank;
   for (int k = 0; same && k < item->rank; k++) same = item->dims[k] == r->t->dims[k + 1];
   if (!same)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "scan output %zu is %s%s in iteration %lld and was %s%s before; it must "
-                            "not change",
-                            i, assay_type_name(item->type), ASSAY_DIMS_TEXT(item), (long long)r->n,
-                            assay_type_name(r->t->type),
-                            assay_dims_text(r->t->rank - 1, r->t->dims + 1, (char[512]){0}, 512));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "scan output %zu is %s%s in iteration %lld and was %s%s before; it must "
+        "not change",
+        i, assay_type_name(item->type), ASSAY_DIMS_TEXT(item), (long long)r->n,
+        assay_type_name(r->t->type),
+        assay_dims_text(r->t->rank - 1, r->t->dims + 1, (char[512]){0}, 512));
   if (r->n == r->t->dims[0])
     ASSAY_TRY(assay_status_note(rows_resize(r, 2 * r->n),
                                 "node '%s' (%s): scan output %zu after %lld iterations",
@@ -402,6 +425,7 @@ static assay_status_t loop_iterate(assay_eval_t* c, loop_t* l, int64_t iteration
   size_t n = l->body.n_states;
   ASSAY_TRY(loop_scalar(g->inputs[0], ASSAY_TYPE_INT64, iteration, &l->in[0]));
   assay_status_t st = loop_scalar(g->inputs[1], ASSAY_TYPE_BOOL, *cond, &l->in[1]);
+  c->round = (uint64_t)iteration + 1;
   if (!st) st = c->run_graph(c, l->body.graph, l->body.n_inputs, l->in, g->n_outputs, l->out);
   for (size_t i = 0; i < 2; i++) {
     assay_tensor_release(l->in[i]);
@@ -432,10 +456,11 @@ static assay_status_t loop_outputs(assay_eval_t* c, loop_t* l) {
     if (!r->t) {  // no iteration
       int64_t dims[ASSAY_MAX_RANK + 1] = {0};
       const assay_value_t* made = l->body.graph->outputs[1 + n + i];
-      int rank = 1 + assay_body_empty_shape(made, dims + 1);
+      int rank = 1 + assay_body_empty_shape(c, made, dims + 1);
       const assay_valtype_t* t = made->type;
       assay_type_t type = t && t->kind == ASSAY_KIND_TENSOR && t->elem ? t->elem : ASSAY_TYPE_FLOAT;
-      ASSAY_TRY(assay_eval_output(c, n + i, assay_eval_out_type(c, n + i, type), rank, dims, &(assay_tensor_t*){0}));
+      ASSAY_TRY(assay_eval_output(c, n + i, assay_eval_out_type(c, n + i, type), rank, dims,
+                                  &(assay_tensor_t*){0}));
       continue;
     }
     if (r->n != r->t->dims[0]) ASSAY_TRY(rows_resize(r, r->n));
@@ -538,6 +563,7 @@ static assay_status_t map_items(assay_eval_t* c, assay_graph_t* g, int64_t n, as
   for (int64_t k = 0; k < n; k++) {
     for (size_t i = 0; i < c->n_in; i++)
       in[i] = c->in[i]->kind == ASSAY_KIND_SEQUENCE ? c->in[i]->items[k] : c->in[i];
+    c->round = (uint64_t)k + 1;
     ASSAY_TRY(c->run_graph(c, g, c->n_in, in, c->n_out, out));
     for (size_t i = 0; i < c->n_out; i++) {
       made[(int64_t)i * n + k] = out[i];

@@ -29,9 +29,10 @@ const assay_valtype_t* assay_body_state_type(const assay_body_t* body,
 // Brings a final state to that kind: a body may take optional(T) and give T.
 assay_status_t assay_body_final_state(assay_eval_t* c, size_t i, assay_tensor_t* t) ASSAY_MUST_USE;
 
-// The shape of a scan output that no iteration made: `length` (0 or the batch, then 0) inserted
-// into what inference knows of the body's output; unknown dimensions are 0.
-int assay_body_empty_shape(const assay_value_t* output, int64_t* dims);
+// The shape of what the body would have made for a scan output, where no iteration did: what
+// inference knows of the body's output, names taken from the sizes of the node's inputs; unknown
+// dimensions are 0.
+int assay_body_empty_shape(const assay_eval_t* c, const assay_value_t* output, int64_t* dims);
 
 // Copies `n` elements between canonical tensors of one store; strings are duplicated.
 assay_status_t assay_copy_elems(const assay_tensor_t* from, int64_t from_at, assay_tensor_t* to,

@@ -1,7 +1,7 @@
 // Scan: a body run along one axis of its scan inputs.
 //
-// Scan-8 runs batch by batch over axis 1, each row of the batch for as long as sequence_lens says; Scan-9 and later
-// run once, along any axis. Both use one pass (scan_rounds) over slices.
+// Scan-8 runs batch by batch over axis 1, each row of the batch for as long as sequence_lens says;
+// Scan-9 and later run once, along any axis. Both use one pass (scan_rounds) over slices.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -124,7 +124,8 @@ static assay_status_t scan_infer_body(assay_infer_t* c, const scan_t* s,
     if (batched)
       ASSAY_TRY(assay_infer_want_rank(c, input, n_drop, ASSAY_MAX_RANK));
     else
-      ASSAY_TRY(assay_infer_axis(c, "scan_input_axes", at(s->in_axes, i - n), shape.rank, &drop[0]));
+      ASSAY_TRY(
+          assay_infer_axis(c, "scan_input_axes", at(s->in_axes, i - n), shape.rank, &drop[0]));
     if (batched) ASSAY_TRY(common_dim(c, "batch size", input, shape.dims[0], &batch));
     if (i >= n)
       ASSAY_TRY(common_dim(c, "length to scan", input, shape.dims[drop[n_drop - 1]], &length));
@@ -279,6 +280,7 @@ static assay_status_t scan_rounds(assay_eval_t* c, run_t* r) {
         st = slice(r->scan_in[i], axis, at(s->in_directions, i) ? r->steps - 1 - t : t,
                    &r->in[n + i]);
     }
+    c->round++;  // Scan-8 goes on counting in the next row of the batch
     if (!st) st = c->run_graph(c, s->body.graph, s->body.n_inputs, r->in, g->n_outputs, r->out);
     for (size_t i = 0; !st && i < s->body.n_scans; i++) st = collect(c, r, i, t, r->out[n + i]);
     for (size_t i = 0; i < n; i++) {
@@ -304,7 +306,7 @@ static assay_status_t scan_rounds(assay_eval_t* c, run_t* r) {
     if (r->made[i]) continue;
     const assay_valtype_t* t = g->outputs[n + i]->type;
     assay_type_t type = t && t->kind == ASSAY_KIND_TENSOR && t->elem ? t->elem : ASSAY_TYPE_FLOAT;
-    int rank = assay_body_empty_shape(g->outputs[n + i], dims);
+    int rank = assay_body_empty_shape(c, g->outputs[n + i], dims);
     if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) {
       int64_t length = r->length;
       ASSAY_TRY(assay_tensor_create_zero(type, 1, &length, &r->made[i]));
@@ -326,8 +328,8 @@ static assay_status_t scan_length(assay_eval_t* c, const scan_t* s, int64_t* out
       ASSAY_TRY(assay_eval_axis(c, "scan_input_axes", at(s->in_axes, i), t->rank, &axis));
     if (t->rank <= axis || (length >= 0 && t->dims[axis] != length))
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "input %zu has shape %s; %lld is expected as length of axis %d", input,
-                              ASSAY_DIMS_TEXT(t), (long long)length, axis);
+                              "input %zu has shape %s; %lld is expected as length of axis %d",
+                              input, ASSAY_DIMS_TEXT(t), (long long)length, axis);
     length = t->dims[axis];
   }
   *out = length;
@@ -426,7 +428,7 @@ static assay_status_t scan8_empty(assay_eval_t* c, const scan_t* s, int64_t leng
     const assay_value_t* made = s->body.graph->outputs[i];
     bool state = i < s->body.n_states;
     const assay_tensor_t* in = state ? c->in[1 + i] : NULL;
-    int rank = state ? in->rank : 2 + assay_body_empty_shape(made, dims + 2);
+    int rank = state ? in->rank : 2 + assay_body_empty_shape(c, made, dims + 2);
     if (state) memcpy(dims, in->dims, (size_t)rank * sizeof *dims);
     assay_type_t type = state                         ? in->type
                         : made->type && made->type->elem ? made->type->elem

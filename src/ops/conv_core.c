@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/target.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
 
@@ -275,9 +276,7 @@ static void row_f64(double* y, const double* x, int64_t stride, double w, int64_
 }
 
 // A fused multiply-add has one right result: the clones differ in speed only.
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target_clones("avx512f", "fma", "default")))
-#endif
+ASSAY_CLONES("avx512f", "fma", "default")
 static void row_f32(double* y, const double* x, int64_t stride, double w, int64_t n) {
   const float a = (float)w;
   if (stride == 1) {

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "ops/bound.h"
 #include "ops/conv.h"
 #include "ops/families.h"
 
@@ -139,10 +141,137 @@ static assay_status_t deform_eval(assay_eval_t* c) {
   for (int i = 0; i < s.w.rank; i++) dims[2 + i] = s.w.axis[i].out;
   assay_tensor_t* y;
   ASSAY_TRY(assay_eval_output(c, 0, c->in[X]->type, s.w.rank + 2, dims, &y));
-  const assay_conv_panel_t panel = {.conv = &s, .x = assay_f64(c->in[X]), .fill = deform_fill,
-                                    .user = &d};
+  const assay_conv_panel_t panel = {
+      .conv = &s, .x = assay_f64(c->in[X]), .fill = deform_fill, .user = &d};
   return assay_conv_product(c, &panel, assay_f64(c->in[W]), bias ? assay_f64(bias) : NULL,
                             assay_f64(y));
+}
+
+// ---- its limits
+
+// An element of the panel is off by the interpolation's roundings, relative to the sum of absolute
+// values, and by what the position's rounding does: no more than the largest difference of elements
+// around it, times how far the position is off, along each axis. Interpolation is continuous, also
+// where it leaves the input.
+typedef struct deform_limits {
+  deform_t d;
+  double factor;  // of the product's sums
+  double ops;     // of one element's interpolation and mask
+  double u;
+} deform_limits_t;
+
+// The sum of |plane| times the weights at a point, and the largest |plane| within two cells of it.
+static double sample_abs(const assay_window_t* w, const double* plane, const double* at,
+                         double* out_largest) {
+  const int rank = w->rank;
+  int64_t corners = 1;
+  double sum = 0, largest = 0;
+  for (int i = 0; i < rank; i++) {
+    if (!(at[i] > -2 && at[i] < (double)w->axis[i].in + 1)) return *out_largest = 0;
+    corners *= 4;
+  }
+  for (int64_t corner = 0; corner < corners; corner++) {
+    double weight = 1;
+    int64_t index = 0;
+    bool inside = true;
+    for (int i = 0; i < rank; i++) {
+      const int64_t step = (corner >> (2 * i) & 3) - 1;
+      const double base = floor(at[i]), part = at[i] - base;
+      const int64_t p = (int64_t)base + step;
+      weight *= step == 0 ? 1 - part : step == 1 ? part : 0;
+      inside = inside && p >= 0 && p < w->axis[i].in;
+      index = inside ? index * w->axis[i].in + p : 0;
+    }
+    if (!inside) continue;
+    const double v = fabs(plane[index]);
+    if (!(v <= largest)) largest = v;
+    if (weight != 0) sum += weight * v;
+  }
+  *out_largest = largest;
+  return sum;
+}
+
+static double deform_limit(const assay_conv_panel_t* p, int64_t n, int64_t ch, int64_t q,
+                           int64_t t) {
+  const assay_conv_t* s = p->conv;
+  const deform_limits_t* l = p->user;
+  const int rank = s->w.rank;
+  const int64_t og = n * l->d.groups + ch / (s->c / l->d.groups);
+  const double* offset = l->d.offset + (og * s->kernel_size + q) * rank * s->out_size;
+  double at[ASSAY_MAX_RANK], moved = 0, largest;
+  int64_t rest = t;
+  for (int i = rank - 1; i >= 0; i--) {
+    const assay_window_axis_t* a = &s->w.axis[i];
+    const double base =
+        (double)(rest % a->out * a->stride + q % a->kernel * a->dilation - a->pads[0]);
+    rest /= a->out;
+    q /= a->kernel;
+    at[i] = base + offset[i * s->out_size + t];
+    moved += 2 * l->u * (fabs(base) + fabs(at[i]) + fabs(offset[i * s->out_size + t]));
+  }
+  double v = sample_abs(&s->w, p->x + (n * s->c + ch) * s->in_size, at, &largest);
+  double e = l->ops * v + 2 * largest * moved;
+  if (!(moved < 1)) e = INFINITY;
+  return l->factor * (v + e) + e;
+}
+
+static void deform_limits_fill(const assay_conv_panel_t* p, int64_t n, int64_t g, int64_t k0,
+                               int64_t k1, int64_t t0, int64_t t1, double* out) {
+  const assay_conv_t* s = p->conv;
+  const deform_limits_t* l = p->user;
+  for (int64_t k = k0; k < k1; k++) {
+    const int64_t ch = g * s->cg + k / s->kernel_size, q = k % s->kernel_size;
+    const int64_t og = n * l->d.groups + ch / (s->c / l->d.groups);
+    const double* mask = l->d.mask ? l->d.mask + (og * s->kernel_size + q) * s->out_size : NULL;
+    for (int64_t t = t0; t < t1; t++) {
+      const double limit = deform_limit(p, n, ch, q, t);
+      *out++ = mask ? limit * fabs(mask[t]) : limit;
+    }
+  }
+}
+
+static assay_status_t deform_bound(assay_bound_t* b) {
+  if (!assay_bound_inputs_exact(b))
+    return ASSAY_NODE_ERROR(b->node, ASSAY_UNSUPPORTED, "it has no bound behind rounded inputs");
+  const assay_rounding_t* r = b->rounding;
+  const assay_eval_t c = {.node = b->node,
+                          .n_in = b->n_in,
+                          .n_out = b->n_out,
+                          .in = (assay_tensor_t**)(uintptr_t)b->in};
+  assay_conv_t s;
+  deform_t d = {0};
+  const assay_tensor_t* bias = assay_eval_has(&c, BIAS) ? b->in[BIAS] : NULL;
+  ASSAY_TRY(assay_conv_read(b->node, b->in[X], b->in[W], bias, false, &s));
+  ASSAY_TRY(deform_groups(b->node, s.c, &d.groups));
+  d.offset = assay_f64(b->in[OFFSET]);
+  if (assay_eval_has(&c, MASK)) d.mask = assay_f64(b->in[MASK]);
+  double *limits[2], *bias_abs = NULL;
+  assay_tensor_t* w = NULL;
+  ASSAY_TRY(assay_bound_output(b, 0, &limits[0], &limits[1]));
+  assay_status_t st = assay_tensor_abs(b->in[W], &w);
+  if (!st) st = assay_new_array((size_t)s.m, sizeof *bias_abs, &bias_abs);
+  const double terms = (double)s.cg * (double)s.kernel_size + 1;
+  const assay_factor_t f = assay_bound_sum(r, terms);
+  const double u = fmax(assay_bound_unit(r->compute), assay_bound_unit(r->accumulator));
+  for (int kind = 0; !st && kind < 2; kind++) {
+    const deform_limits_t l = {.d = d,
+                               .factor = kind ? f.probable : f.guaranteed,
+                               .u = u,
+                               .ops = (2.0 * s.w.rank + pow(2, s.w.rank) + 2) * u};
+    const assay_conv_panel_t panel = {
+        .conv = &s, .x = assay_f64(b->in[X]), .fill = deform_limits_fill, .user = &l};
+    for (int64_t i = 0; bias && i < s.m; i++) bias_abs[i] = l.factor * fabs(assay_f64(bias)[i]);
+    st = assay_conv_product(&c, &panel, assay_f64(w), bias_abs, limits[kind]);
+    const double tiny = terms * 4 * assay_bound_tiny(r, r->accumulator);
+    const double range = assay_format_info(r->accumulator)->max;
+    for (int64_t i = 0; !st && i < b->out[0]->size; i++) {
+      const bool fits = limits[0][i] / f.guaranteed <= range;
+      limits[kind][i] = fits ? limits[kind][i] + tiny : (double)INFINITY;
+    }
+  }
+  assay_tensor_release(w);
+  assay_free(bias_abs);
+  return st;
 }
 
 static void deform_cost(const assay_eval_t* c, assay_cost_t* out) {
@@ -289,8 +418,31 @@ static assay_status_t col2im_eval(assay_eval_t* c) {
   return NULL;
 }
 
-const assay_op_t assay_ops_conv_deform[] = {
-    {.name = "DeformConv", .domain = "", .since = 19, .infer = deform_infer, .eval = deform_eval,
-     .cost = deform_cost},
-    {.name = "Col2Im", .domain = "", .since = 18, .infer = col2im_infer, .eval = col2im_eval},
-    {0}};
+static assay_status_t col2im_bound(assay_bound_t* c) {
+  const assay_eval_t e = {.node = c->node,
+                          .n_in = c->n_in,
+                          .n_out = c->n_out,
+                          .in = (assay_tensor_t**)(uintptr_t)c->in};
+  assay_window_t w;
+  int64_t block, image;
+  double terms = 1;
+  ASSAY_TRY(col2im_window(&e, &w, &block, &image));
+  for (int i = 0; i < w.rank; i++) terms *= (double)assay_window_overlap(&w.axis[i]);
+  const assay_products_t p = {.factors = {0}, .n_factors = 1, .terms = terms};
+  return assay_bound_products(c, &p);
+}
+
+const assay_op_t assay_ops_conv_deform[] = {{.name = "DeformConv",
+                                             .domain = "",
+                                             .since = 19,
+                                             .infer = deform_infer,
+                                             .eval = deform_eval,
+                                             .bound = deform_bound,
+                                             .cost = deform_cost},
+                                            {.name = "Col2Im",
+                                             .domain = "",
+                                             .since = 18,
+                                             .infer = col2im_infer,
+                                             .eval = col2im_eval,
+                                             .bound = col2im_bound},
+                                            {0}};

@@ -7,6 +7,7 @@
 #include <cblas.h>
 #include <string.h>
 
+#include "ops/bound.h"
 #include "ops/conv.h"
 #include "ops/families.h"
 #include "ops/gemm.h"
@@ -186,8 +187,8 @@ static assay_status_t transposed_infer(assay_infer_t* c) {
       y.dims[2 + i] = infer_axis(c->dims, &t, i, x.dims[2 + i]);
       if (assay_dim_value(y.dims[2 + i], &value) && value < 0) {
         return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
-                                "spatial axis %d of the output would have size %lld; check pads",
-                                i, (long long)value);
+                                "spatial axis %d of the output would have size %lld; check pads", i,
+                                (long long)value);
       }
     }
   }
@@ -248,15 +249,21 @@ static assay_status_t columns(const job_t* p, int64_t n, int64_t g, int64_t r0, 
   const int64_t ld = t->mg * t->kernel_size;
   const double* x = p->x + (n * t->c + g * t->cg) * t->in_size;
   const double* w = p->w + g * t->cg * ld + r0;
-  if (p->c->arith == ASSAY_ARITH_F64) {
+  if (p->c->arith == ASSAY_ARITH_F64 && !p->c->coarse) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)(r1 - r0), (int)t->in_size,
                 (int)t->cg, 1.0, w, (int)ld, x, (int)t->in_size, 0.0, out, (int)t->in_size);
     return NULL;
   }
-  const assay_matrix_t a = {.data = w, .store = ASSAY_STORE_F64, .type = ASSAY_TYPE_DOUBLE,
-                            .row_stride = 1, .col_stride = ld};
-  const assay_matrix_t b = {.data = x, .store = ASSAY_STORE_F64, .type = ASSAY_TYPE_DOUBLE,
-                            .row_stride = t->in_size, .col_stride = 1};
+  const assay_matrix_t a = {.data = w,
+                            .store = ASSAY_STORE_F64,
+                            .type = ASSAY_TYPE_DOUBLE,
+                            .row_stride = 1,
+                            .col_stride = ld};
+  const assay_matrix_t b = {.data = x,
+                            .store = ASSAY_STORE_F64,
+                            .type = ASSAY_TYPE_DOUBLE,
+                            .row_stride = t->in_size,
+                            .col_stride = 1};
   return assay_gemm(p->c, r1 - r0, t->in_size, t->cg, &a, &b, out, t->in_size, false);
 }
 
@@ -286,8 +293,7 @@ static assay_status_t run_block(const job_t* p, int64_t n, int64_t g, int64_t m0
 }
 
 static double work_of(const transposed_t* t) {
-  return (double)t->n * (double)t->c * (double)t->mg * (double)t->kernel_size *
-         (double)t->in_size;
+  return (double)t->n * (double)t->c * (double)t->mg * (double)t->kernel_size * (double)t->in_size;
 }
 
 static assay_status_t run(job_t* p) {
@@ -317,9 +323,9 @@ static assay_status_t run(job_t* p) {
     for (int64_t i = 0; i < t->n * t->group * blocks; i++) {
       const int64_t m0 = i % blocks * p->block;
       const int64_t m1 = m0 + p->block < t->mg ? m0 + p->block : t->mg;
-      assay_status_t st = room ? run_block(p, i / blocks / t->group, i / blocks % t->group, m0,
-                                           m1, room)
-                               : assay_status_no_memory();
+      assay_status_t st =
+          room ? run_block(p, i / blocks / t->group, i / blocks % t->group, m0, m1, room)
+               : assay_status_no_memory();
       if (!st) continue;
 #pragma omp critical(assay_conv_transpose_status)
       first = assay_status_join(first, st);
@@ -338,8 +344,12 @@ static assay_status_t eval_canonical(assay_eval_t* c, const assay_tensor_t* x,
   for (int i = 0; i < t.w.rank; i++) dims[2 + i] = t.w.axis[i].in;
   assay_tensor_t* y;
   ASSAY_TRY(assay_eval_output(c, 0, x->type, x->rank, dims, &y));
-  job_t job = {.c = c, .t = &t, .x = assay_f64(x), .w = assay_f64(w),
-               .bias = bias ? assay_f64(bias) : NULL, .y = assay_f64(y)};
+  job_t job = {.c = c,
+               .t = &t,
+               .x = assay_f64(x),
+               .w = assay_f64(w),
+               .bias = bias ? assay_f64(bias) : NULL,
+               .y = assay_f64(y)};
   return run(&job);
 }
 
@@ -365,9 +375,30 @@ static void transposed_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_status_free(st);
 }
 
-const assay_op_t assay_ops_conv_transpose[] = {
-    {.name = "ConvTranspose", .domain = "", .since = 1, .flags = ASSAY_OP_PACKED,
-     .infer = transposed_infer, .eval = eval_1, .cost = transposed_cost},
-    {.name = "ConvTranspose", .domain = "", .since = 11, .flags = ASSAY_OP_PACKED,
-     .infer = transposed_infer, .eval = eval_11, .cost = transposed_cost},
-    {0}};
+// Sums over the channels of a group and the kernel positions that reach an output, and the bias.
+static assay_status_t transposed_bound(assay_bound_t* c) {
+  transposed_t t;
+  ASSAY_TRY(transposed_read(c->node, c->in[0], c->in[1], NULL, 11, &t));
+  double terms = (double)t.cg;
+  for (int i = 0; i < t.w.rank; i++) terms *= (double)assay_window_overlap(&t.w.axis[i]);
+  const assay_products_t p = {.factors = {0, 1}, .n_factors = 2, .terms = terms + 1};
+  return assay_bound_products(c, &p);
+}
+
+const assay_op_t assay_ops_conv_transpose[] = {{.name = "ConvTranspose",
+                                                .domain = "",
+                                                .since = 1,
+                                                .flags = ASSAY_OP_PACKED,
+                                                .infer = transposed_infer,
+                                                .eval = eval_1,
+                                                .bound = transposed_bound,
+                                                .cost = transposed_cost},
+                                               {.name = "ConvTranspose",
+                                                .domain = "",
+                                                .since = 11,
+                                                .flags = ASSAY_OP_PACKED,
+                                                .infer = transposed_infer,
+                                                .eval = eval_11,
+                                                .bound = transposed_bound,
+                                                .cost = transposed_cost},
+                                               {0}};

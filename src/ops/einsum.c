@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
 
@@ -433,10 +434,38 @@ static void einsum_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = terms * (double)(c->n_in > 1 ? 2 * (c->n_in - 1) : 1);
 }
 
+// As one sum of products over all labels that the output lacks: steps round no more often.
+static assay_status_t bound_products_of(assay_bound_t* c, const term_labels_t* labels,
+                                        const term_labels_t* out) {
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  bool kept[LABELS] = {false};
+  int64_t size[LABELS];
+  find_sizes(&reader, labels, size);
+  for (int k = 0; k < out->n; k++) kept[out->labels[k]] = true;
+  assay_products_t p = {.n_factors = c->n_in, .terms = 1, .extra = (double)c->n_in - 1};
+  for (size_t i = 0; i < c->n_in; i++) p.factors[i] = i;
+  for (int l = 0; l < LABELS; l++)
+    if (!kept[l]) p.terms *= (double)size[l];
+  return assay_bound_products(c, &p);
+}
+
+static assay_status_t einsum_bound(assay_bound_t* c) {
+  term_labels_t labels[4], out;
+  int ranks[4];
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  if (c->n_in > 4)
+    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                            "there is no rounding bound for %zu operands; 4 are the most", c->n_in);
+  for (size_t i = 0; i < c->n_in; i++) ranks[i] = c->in[i]->rank;
+  ASSAY_TRY(read_equation(c->node, c->n_in, ranks, labels, &out));
+  return bound_products_of(c, labels, &out);
+}
+
 const assay_op_t assay_ops_einsum[] = {{.domain = "",
                                         .name = "Einsum",
                                         .since = 12,
                                         .infer = einsum_infer,
                                         .eval = einsum_eval,
+                                        .bound = einsum_bound,
                                         .cost = einsum_cost},
                                        {0}};

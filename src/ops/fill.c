@@ -49,6 +49,7 @@ static assay_status_t expand_infer(assay_infer_t* c) {
 
 static assay_status_t expand_eval(assay_eval_t* c) {
   const assay_tensor_t* in = c->in[0];
+  ASSAY_TRY(assay_eval_want_rank(c, 1, 1, 1));
   int64_t n = c->in[1]->size;
   const int64_t* target = assay_i64(c->in[1]);
   if (n > ASSAY_MAX_RANK) {
@@ -248,6 +249,7 @@ static assay_status_t constant_of_shape_infer(assay_infer_t* c) {
 
 static assay_status_t constant_of_shape_eval(assay_eval_t* c) {
   const assay_tensor_t* in = c->in[0];
+  ASSAY_TRY(assay_eval_want_rank(c, 0, 1, 1));
   if (in->size > ASSAY_MAX_RANK) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "input has %lld entries, over %d",
                             (long long)in->size, ASSAY_MAX_RANK);

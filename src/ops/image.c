@@ -7,7 +7,7 @@
 
 enum { MAX_PIXELS = 1 << 27, MAX_SIDE = 1 << 20 };
 
-// ---- pixels -----------------------------------------------------------------------------------------
+// ---- pixels ------------------------------------------------------------------------------------
 
 bool assay_image_size_ok(int64_t height, int64_t width) {
   return height >= 1 && width >= 1 && height <= MAX_SIDE && width <= MAX_SIDE &&
@@ -35,7 +35,7 @@ bool assay_image_starts(const uint8_t* data, size_t size, size_t at, const char*
   return size >= at && size - at >= n && memcmp(data + at, bytes, n) == 0;
 }
 
-// ---- formats ------------------------------------------------------------------------------------------
+// ---- formats -----------------------------------------------------------------------------------
 
 static bool is_bmp(const uint8_t* d, size_t n) { return assay_image_starts(d, n, 0, "BM", 2); }
 static bool is_jpeg(const uint8_t* d, size_t n) {
@@ -72,7 +72,7 @@ static assay_status_t decode(const uint8_t* data, size_t size, assay_image_t* im
   return NULL;
 }
 
-// ---- the operator ---------------------------------------------------------------------------------------
+// ---- the operator ------------------------------------------------------------------------------
 
 typedef enum pixel_format { RGB, BGR, GRAYSCALE } pixel_format_t;
 
@@ -83,7 +83,8 @@ static assay_status_t read_format(const assay_node_t* n, pixel_format_t* out) {
     *out = (pixel_format_t)i;
     return NULL;
   }
-  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "pixel_format is '%s'; RGB, BGR or Grayscale is expected",
+  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                          "pixel_format is '%s'; RGB, BGR or Grayscale is expected",
                           assay_attr_str(n, "pixel_format", ""));
 }
 
@@ -119,8 +120,8 @@ static assay_status_t decoder_eval(assay_eval_t* c) {
   assay_tensor_t* y = NULL;
   ASSAY_TRY(read_format(c->node, &format));
   if (x->rank != 1)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has shape %s; rank 1 is expected",
-                            ASSAY_DIMS_TEXT(x));
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input has shape %s; rank 1 is expected", ASSAY_DIMS_TEXT(x));
   uint8_t* bytes = assay_malloc((size_t)x->size);
   if (!bytes) return assay_status_no_memory();
   for (int64_t i = 0; i < x->size; i++) bytes[i] = (uint8_t)assay_i64(x)[i];

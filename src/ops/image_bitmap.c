@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "ops/image_codec.h"
 
-// ---- BMP --------------------------------------------------------------------------------------------
+// ---- BMP ---------------------------------------------------------------------------------------
 //
 // Source: Windows GDI, BITMAPFILEHEADER, BITMAPCOREHEADER, BITMAPINFOHEADER to BITMAPV5HEADER.
 
@@ -107,8 +107,8 @@ static bool bmp_plain(const bmp_t* b, const assay_image_t* image) {
   return true;
 }
 
-// Run lengths: (n, color) repeats; (0, 0) ends a row, (0, 1) the image, (0, 2, dx, dy) moves on, and
-// (0, n, ...) gives n pixels as they are, padded to 16 bits.
+// Run lengths: (n, color) repeats; (0, 0) ends a row, (0, 1) the image, (0, 2, dx, dy) moves on,
+// and (0, n, ...) gives n pixels as they are, padded to 16 bits.
 static bool bmp_runs(const bmp_t* b, const assay_image_t* image) {
   const uint8_t *p = b->data + b->offset, *end = b->data + b->size;
   bool nibbles = b->bits == 4;
@@ -147,7 +147,8 @@ assay_status_t assay_image_decode_bmp(const uint8_t* data, size_t size, assay_im
   assay_status_t st = NULL;
   bool runs = false;
   if (!bmp_header(&b) || !bmp_masks(&b)) return NULL;
-  if (b.bits != 1 && b.bits != 4 && b.bits != 8 && b.bits != 16 && b.bits != 24 && b.bits != 32) return NULL;
+  if (b.bits != 1 && b.bits != 4 && b.bits != 8 && b.bits != 16 && b.bits != 24 && b.bits != 32)
+    return NULL;
   if (b.compression == BMP_RLE8 || b.compression == BMP_RLE4) {
     if (b.bits != (b.compression == BMP_RLE8 ? 8u : 4u)) return NULL;
     runs = true;
@@ -160,7 +161,7 @@ assay_status_t assay_image_decode_bmp(const uint8_t* data, size_t size, assay_im
   return NULL;
 }
 
-// ---- PBM, PGM, PPM --------------------------------------------------------------------------------------
+// ---- PBM, PGM, PPM -----------------------------------------------------------------------------
 //
 // Source: Netpbm, pbm(5), pgm(5), ppm(5).
 
@@ -205,7 +206,8 @@ static bool pnm_rows(pnm_t* s, char kind, int64_t max, const assay_image_t* imag
   bool bit = kind == '1' || kind == '4', plain = kind <= '3';
   int channels = kind == '3' || kind == '6' ? 3 : 1;
   size_t bytes = max > 255 ? 2 : 1;
-  size_t row_bytes = bit ? (size_t)(image->width + 7) / 8 : (size_t)image->width * (size_t)channels * bytes;
+  size_t row_bytes =
+      bit ? (size_t)(image->width + 7) / 8 : (size_t)image->width * (size_t)channels * bytes;
   if (!plain && (size_t)(s->end - s->p) / row_bytes < (size_t)image->height) return false;
   uint8_t* to = image->rgb;
   for (int64_t y = 0; y < image->height; y++) {

@@ -36,12 +36,19 @@ void assay_image_drop(assay_image_t* image);
 // Bytes of the file at a position start with these.
 bool assay_image_starts(const uint8_t* data, size_t size, size_t at, const char* bytes, size_t n);
 
-assay_status_t assay_image_decode_bmp(const uint8_t* data, size_t size, assay_image_t* image) ASSAY_MUST_USE;
-assay_status_t assay_image_decode_pnm(const uint8_t* data, size_t size, assay_image_t* image) ASSAY_MUST_USE;
-assay_status_t assay_image_decode_jpeg(const uint8_t* data, size_t size, assay_image_t* image) ASSAY_MUST_USE;
-assay_status_t assay_image_decode_png(const uint8_t* data, size_t size, assay_image_t* image) ASSAY_MUST_USE;
-assay_status_t assay_image_decode_webp(const uint8_t* data, size_t size, assay_image_t* image) ASSAY_MUST_USE;
-assay_status_t assay_image_decode_tiff(const uint8_t* data, size_t size, assay_image_t* image) ASSAY_MUST_USE;
-assay_status_t assay_image_decode_jp2(const uint8_t* data, size_t size, assay_image_t* image) ASSAY_MUST_USE;
+assay_status_t assay_image_decode_bmp(const uint8_t* data, size_t size,
+                                      assay_image_t* image) ASSAY_MUST_USE;
+assay_status_t assay_image_decode_pnm(const uint8_t* data, size_t size,
+                                      assay_image_t* image) ASSAY_MUST_USE;
+assay_status_t assay_image_decode_jpeg(const uint8_t* data, size_t size,
+                                       assay_image_t* image) ASSAY_MUST_USE;
+assay_status_t assay_image_decode_png(const uint8_t* data, size_t size,
+                                      assay_image_t* image) ASSAY_MUST_USE;
+assay_status_t assay_image_decode_webp(const uint8_t* data, size_t size,
+                                       assay_image_t* image) ASSAY_MUST_USE;
+assay_status_t assay_image_decode_tiff(const uint8_t* data, size_t size,
+                                       assay_image_t* image) ASSAY_MUST_USE;
+assay_status_t assay_image_decode_jp2(const uint8_t* data, size_t size,
+                                      assay_image_t* image) ASSAY_MUST_USE;
 
 #endif  // ASSAY_OPS_IMAGE_CODEC_H_

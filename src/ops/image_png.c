@@ -32,7 +32,8 @@ static void on_warning(png_structp png, png_const_charp text) {
 // Reads the image; libpng jumps out of here to the caller's setjmp on any error.
 static void read_image(png_structp png, png_infop info, assay_image_t* image, assay_status_t* st) {
   png_read_info(png, info);
-  if (!assay_image_alloc(image, png_get_image_height(png, info), png_get_image_width(png, info), st))
+  if (!assay_image_alloc(image, png_get_image_height(png, info), png_get_image_width(png, info),
+                         st))
     return;
   png_set_expand(png);
   png_set_strip_16(png);

@@ -40,7 +40,8 @@ static int on_close(thandle_t handle) {
 
 static toff_t on_size(thandle_t handle) { return ((source_t*)handle)->size; }
 
-static int on_message(TIFF* tiff, void* user, const char* module, const char* format, va_list args) {
+static int on_message(TIFF* tiff, void* user, const char* module, const char* format,
+                      va_list args) {
   (void)tiff;
   (void)user;
   (void)module;
@@ -71,8 +72,8 @@ assay_status_t assay_image_decode_tiff(const uint8_t* data, size_t size, assay_i
   TIFFOpenOptionsSetErrorHandlerExtR(options, on_message, NULL);
   TIFFOpenOptionsSetWarningHandlerExtR(options, on_message, NULL);
   TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)1 << 30);
-  TIFF* tiff = TIFFClientOpenExt("input", "rm", &source, on_read, on_write, on_seek, on_close, on_size,
-                                 NULL, NULL, options);
+  TIFF* tiff = TIFFClientOpenExt("input", "rm", &source, on_read, on_write, on_seek, on_close,
+                                 on_size, NULL, NULL, options);
   TIFFOpenOptionsFree(options);
   if (!tiff) return NULL;
   bool sized = TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width) &&

@@ -329,6 +329,7 @@ static assay_status_t compress_eval(assay_eval_t* c) {
   const assay_tensor_t *in = c->in[0], *condition = c->in[1];
   bool flat = !assay_attr_has(c->node, "axis");
   int axis = 0;
+  ASSAY_TRY(assay_eval_want_rank(c, 1, 1, 1));
   if (!flat) {
     ASSAY_TRY(
         assay_eval_axis(c, "attribute axis", assay_attr_i64(c->node, "axis", 0), in->rank, &axis));

@@ -191,6 +191,13 @@ static assay_type_t only_type(const assay_typeset_t* set) {
   return ASSAY_TYPE_UNDEFINED;
 }
 
+// Whether output i can be nothing but a tensor: Identity of what is not known may be a sequence.
+static bool only_tensors(const assay_infer_t* c, size_t i) {
+  const assay_param_t* p = c->node->schema ? assay_schema_output(c->node->schema, i) : NULL;
+  const assay_typeset_t* t = p ? &p->types : NULL;
+  return !t || !(t->seq || t->optional || t->optional_seq || t->map || t->seq_map);
+}
+
 assay_status_t assay_infer_set(assay_infer_t* c, size_t i, assay_type_t elem,
                                const assay_shape_t* shape) {
   if (!assay_infer_wants(c, i)) return NULL;
@@ -205,7 +212,7 @@ assay_status_t assay_infer_set(assay_infer_t* c, size_t i, assay_type_t elem,
   const assay_valtype_t* type = NULL;
   if (shape && shape->known)
     ASSAY_TRY(assay_valtype_tensor(c->model, elem, shape->rank, shape->dims, &type));
-  else
+  else if (elem || only_tensors(c, i))
     ASSAY_TRY(assay_valtype_unranked(c->model, elem, &type));
   return assay_infer_set_type(c, i, type);
 }
@@ -346,6 +353,11 @@ static assay_status_t check_inputs(const assay_infer_t* c) {
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_param_t* p = assay_schema_input(s, i);
     const assay_valtype_t* t = assay_infer_type(c, i);
+    // The checker sees a function's body; a call may leave out what the body needs. Nor has an operator
+    // a meaning for one of a variable number of inputs that is not there, though onnx.checker lets it pass.
+    if (p && !n->inputs[i] && !p->is_optional)
+      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "input %zu (%s) is left out, and is not optional", i,
+                              p->name);
     if (!p || !t || (t->kind == ASSAY_KIND_TENSOR && !t->elem)) continue;
     if (!assay_typeset_has(&p->types, t))
       return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
@@ -470,8 +482,9 @@ static assay_status_t check_size(const assay_node_t* n, const assay_value_t* v) 
   int64_t dims[ASSAY_MAX_RANK];
   for (int i = 0; i < t->rank; i++)
     if (!assay_dim_value(t->dims[i], &dims[i])) return NULL;
+  bool no_numbers = !t->elem || t->elem == ASSAY_TYPE_STRING;
   if (assay_dims_size(t->rank, dims, &size) &&
-      (t->elem == ASSAY_TYPE_STRING || assay_type_packed_bytes(t->elem, size, &bytes)))
+      (no_numbers || assay_type_packed_bytes(t->elem, size, &bytes)))
     return NULL;
   return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT, "output '%s' is %s: more elements than any machine holds",
                           v->name, ASSAY_VALTYPE_TEXT(t));

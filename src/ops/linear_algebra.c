@@ -419,7 +419,7 @@ static double product_of_pivots(const factors_t* f) {
 static double det_drawn(const assay_arithmetic_t* r, factors_t* f, const double* x, double det) {
   enum { DRAWS = 16 };
   const int64_t n = f->n;
-  const assay_random_t random = assay_random_make(1, "Det");
+  const assay_random_t random = assay_random_make(1, "Det", 0);
   const double own = product_of_pivots(f);
   double square = 0;
   memcpy(f->inverse, f->lu, (size_t)(n * n) * sizeof *f->inverse);
@@ -469,7 +469,8 @@ static assay_status_t det_bound(assay_bound_t* c) {
     // What vanishes on the way to the product of the pivots is multiplied by those that follow.
     double high = (double)n * r.inner.tiny;
     for (int64_t k = 0; k < n; k++) high *= fmax(1, 2 * fabs(f.a[k * n + k]));
-    p[i] = fmin(g[i], fmin(det_limit(&r, &f, a, det, true), det_likely(&r, &f, a, det) + high));
+    p[i] = fmin(g[i], det_limit(&r, &f, a, det, true));
+    p[i] = fmin(p[i], det_likely(&r, &f, a, det) + high);  // may overwrite the factors
   }
   factors_deinit(&f);
   return st;

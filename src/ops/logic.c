@@ -17,8 +17,7 @@ typedef struct logic {
   bool to_the_left;
 } logic_t;
 
-// ---- comparisons
-// ----------------------------------------------------------------------------------
+// ---- comparisons -------------------------------------------------------------------------------
 
 static void compare_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const logic_t* p = user;
@@ -54,8 +53,7 @@ static void equal_strings_span(const void* user, int64_t n, const int64_t* at,
   }
 }
 
-// ---- logic and bits
-// -------------------------------------------------------------------------------
+// ---- logic and bits ----------------------------------------------------------------------------
 
 __attribute__((always_inline)) static inline void span_bits(const logic_t* p, int64_t n,
                                                             const int64_t* at, const int64_t* step,
@@ -99,8 +97,7 @@ static void shift_span(const void* user, int64_t n, const int64_t* at, const int
   assay_wrap_n(p->z->type, z, n);
 }
 
-// ---- evaluation
-// -----------------------------------------------------------------------------------
+// ---- evaluation --------------------------------------------------------------------------------
 
 static assay_status_t check_stores(const assay_eval_t* c, bool integers_only, bool strings_too) {
   const assay_tensor_t *a = c->in[0], *b = c->in[1];
@@ -213,8 +210,7 @@ static assay_status_t shift_eval(assay_eval_t* c) {
   return run(c, shift_span, p, c->in[0]->type);
 }
 
-// ---- inference
-// ------------------------------------------------------------------------------------
+// ---- inference ---------------------------------------------------------------------------------
 
 static assay_status_t legacy_infer(assay_infer_t* c) {
   return assay_infer_legacy_broadcast(c, ASSAY_TYPE_BOOL);

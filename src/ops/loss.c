@@ -57,6 +57,7 @@ typedef struct loss {
 
 static assay_status_t read_loss(const assay_eval_t* c, loss_t* out) {
   loss_t l = {.x = c->in[0], .target = c->in[1], .weight = assay_eval_has(c, 2) ? c->in[2] : NULL};
+  ASSAY_TRY(assay_eval_want_rank(c, 2, 1, 1));
   bool fits = l.x->rank >= 2 && l.target->rank == l.x->rank - 1;
   for (int i = 0; fits && i < l.target->rank; i++) {
     fits = l.target->dims[i] == l.x->dims[i == 0 ? 0 : i + 1];

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/gemm.h"
 
@@ -26,6 +27,8 @@ struct blocks {
   const int64_t* groups;  // the block of each of k weights; NULL: in order
   const double* table;    // values of 4-bit codes
   int64_t blob_bytes;
+  // For bounds: |weights|; of those with a zero point, (|code| + |zero|) |scale|.
+  bool magnitude;
   // Makes the weights of row j: w[0..k).
   void (*make_row)(const blocks_t* b, int64_t j, double* w);
 };
@@ -149,7 +152,9 @@ static void nbits_row(const blocks_t* b, int64_t j, double* w) {
     double zero = (double)(1 << (b->bits - 1));
     if (b->zeros) zero = b->zeros[j * b->per_row + g];
     if (b->zero_bits) zero = code_at(b->zero_bits + j * b->zero_row_bytes, b->bits, g);
-    w[i] = assay_acc(b->c, assay_acc(b->c, (double)code - zero) * b->scales[j * b->per_row + g]);
+    const double scale = b->scales[j * b->per_row + g];
+    w[i] = assay_acc(b->c, assay_acc(b->c, (double)code - zero) * scale);
+    if (b->magnitude) w[i] = ((double)code + fabs(zero)) * fabs(scale);
   }
 }
 
@@ -208,8 +213,11 @@ static assay_status_t add_bias(const assay_eval_t* c, int64_t n, assay_tensor_t*
 }
 
 // Source: com.microsoft MatMulNBits 1. accuracy_level only permits less; it is not used.
-static assay_status_t nbits_eval(assay_eval_t* c) {
-  blocks_t b = {.c = c, .make_row = nbits_row, .bits = (int)assay_attr_i64(c->node, "bits", 4)};
+static assay_status_t nbits_run(assay_eval_t* c, bool magnitude) {
+  blocks_t b = {.c = c,
+                .make_row = nbits_row,
+                .magnitude = magnitude,
+                .bits = (int)assay_attr_i64(c->node, "bits", 4)};
   ASSAY_TRY(read_sizes(c->node, &b.n, &b.k, &b.block));
   if (assay_attr_i64(c->node, "bits", 4) < 1 || assay_attr_i64(c->node, "bits", 4) > 8 ||
       assay_attr_i64(c->node, "weight_prepacked", 0) != 0) {
@@ -264,6 +272,7 @@ static void bnb4_row(const blocks_t* b, int64_t j, double* w) {
     const int64_t at = j * b->k + i;
     const int code = b->data[at / 2] >> (at % 2 ? 0 : 4) & 15;
     w[i] = assay_acc(b->c, b->table[code] * b->scales[at / b->block]);
+    if (b->magnitude) w[i] = fabs(w[i]);
   }
 }
 
@@ -278,8 +287,8 @@ static assay_status_t bnb4_infer(assay_infer_t* c) {
 }
 
 // Source: com.microsoft MatMulBnb4 1.
-static assay_status_t bnb4_eval(assay_eval_t* c) {
-  blocks_t b = {.c = c, .make_row = bnb4_row};
+static assay_status_t bnb4_run(assay_eval_t* c, bool magnitude) {
+  blocks_t b = {.c = c, .make_row = bnb4_row, .magnitude = magnitude};
   ASSAY_TRY(read_sizes(c->node, &b.n, &b.k, &b.block));
   const int64_t type = assay_attr_i64(c->node, "quant_type", 0), weights = b.n * b.k;
   if (type != 0 && type != 1) {
@@ -319,6 +328,7 @@ static void fpq4_row(const blocks_t* b, int64_t j, double* w) {
       const uint8_t byte = blob[head + i / 32 * 16 + i % 16];
       const int code = i % 32 < 16 ? byte & 15 : byte >> 4;
       w[g * b->block + i] = assay_acc(b->c, (double)(code - zero) * (double)scale);
+      if (b->magnitude) w[g * b->block + i] = (double)(code + zero) * fabs((double)scale);
     }
   }
 }
@@ -333,11 +343,11 @@ static assay_status_t fpq4_infer(assay_infer_t* c) {
   return infer_columns(c, shape.elems[0], shape.elems[1]);
 }
 
-static assay_status_t fpq4_eval(assay_eval_t* c) {
+static assay_status_t fpq4_run(assay_eval_t* c, bool magnitude) {
   static const int64_t block_sizes[] = {32, 32, 64, 128};
   const int64_t type = assay_attr_i64(c->node, "blk_quant_type", 1);
   const assay_tensor_t* shape = c->in[2];
-  blocks_t b = {.c = c, .make_row = fpq4_row};
+  blocks_t b = {.c = c, .make_row = fpq4_row, .magnitude = magnitude};
   if (type < 0 || type > 3 || shape->size != 2) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "blk_quant_type is %lld, B_shape %s; expected 0 to 3 and two numbers",
@@ -365,17 +375,70 @@ static assay_status_t fpq4_eval(assay_eval_t* c) {
   return st;
 }
 
+static assay_status_t nbits_eval(assay_eval_t* c) { return nbits_run(c, false); }
+static assay_status_t bnb4_eval(assay_eval_t* c) { return bnb4_run(c, false); }
+static assay_status_t fpq4_eval(assay_eval_t* c) { return fpq4_run(c, false); }
+
+// ---- bounds -----------------------------------------------------------------------------------
+// Weights take a difference and a product, or zero points are taken off the sums of blocks.
+
+static assay_status_t nbits_magnitude(assay_eval_t* c) { return nbits_run(c, true); }
+static assay_status_t bnb4_magnitude(assay_eval_t* c) { return bnb4_run(c, true); }
+static assay_status_t fpq4_magnitude(assay_eval_t* c) { return fpq4_run(c, true); }
+
+// What an accuracy level lets an engine do to A: fp16 or bf16 throughout, or 8 bits for each block.
+// The documented engine makes no use of it.
+static double allowed(const assay_bound_t* c, double terms) {
+  const int64_t level = assay_attr_i64(c->node, "accuracy_level", 0);
+  if (c->rounding->documented || level < 2) return 0;
+  if (level == 4) return INFINITY;
+  return (terms + 2) * assay_bound_unit(level == 2 ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_BF16);
+}
+
+// Of weights so made and a bias.
+static assay_status_t blocks_bound(assay_bound_t* c, assay_status_t (*eval)(assay_eval_t* c)) {
+  const assay_bound_run_t run = {.eval = eval, .magnitudes = true};
+  const assay_inner_t in = assay_bound_inner(c->rounding);
+  const assay_tensor_t* x = c->in[0];
+  const double terms = x->rank > 0 ? (double)x->dims[x->rank - 1] : 0;
+  const double more = 4 * in.u + allowed(c, terms);
+  assay_factor_t f = assay_bound_sum(c->rounding, terms + 1);
+  assay_tensor_t* size = NULL;
+  double* limits[2];
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (!limits[0]) return NULL;
+  ASSAY_TRY(assay_bound_evaluate(c, &run, &size));
+  for (int k = 0; k < 2; k++) {
+    const double factor = (1 + assay_factor_of(f, k)) * (1 + more) - 1;
+    for (int64_t i = 0; i < size->size; i++) {
+      const double m = assay_f64(size)[i];
+      const bool fits = m * (1 + factor) <= in.max;
+      limits[k][i] = fits ? factor * m + (terms + 2) * in.tiny : (double)INFINITY;
+    }
+  }
+  assay_tensor_release(size);
+  return NULL;
+}
+
+static assay_status_t nbits_bound(assay_bound_t* c) { return blocks_bound(c, nbits_magnitude); }
+static assay_status_t bnb4_bound(assay_bound_t* c) { return blocks_bound(c, bnb4_magnitude); }
+static assay_status_t fpq4_bound(assay_bound_t* c) { return blocks_bound(c, fpq4_magnitude); }
+
 #define MS .domain = "com.microsoft", .since = 1
 
 const assay_op_t assay_ops_matmul_blocks[] = {
-    {MS, .name = "MatMulNBits", .infer = nbits_infer, .eval = nbits_eval, .cost = blocks_cost,
+    {MS, .name = "MatMulNBits", .infer = nbits_infer, .eval = nbits_eval, .bound = nbits_bound,
+     .cost = blocks_cost,
      .schema = "A:T1, B:T2, scales:T1, zero_points?:T3, g_idx?:T4, bias?:T1 -> Y:T1 | K:i!, N:i!, "
                "accuracy_level:i=0, bits:i=4, block_size:i!, weight_prepacked:i=0 | "
                "T1=float float16 bfloat16; T2=uint8; T3=uint8 float16 float bfloat16; T4=int32"},
-    {MS, .name = "MatMulBnb4", .infer = bnb4_infer, .eval = bnb4_eval, .cost = blocks_cost,
+    {MS, .name = "MatMulBnb4", .infer = bnb4_infer, .eval = bnb4_eval, .bound = bnb4_bound,
+     .cost = blocks_cost,
      .schema = "A:T1, B:T2, absmax:T1 -> Y:T1 | K:i!, N:i!, block_size:i!, quant_type:i!, "
                "training_mode:i=0, transB:i=1 | T1=float float16 bfloat16; T2=uint8"},
-    {MS, .name = "MatMulFpQ4", .infer = fpq4_infer, .eval = fpq4_eval, .cost = blocks_cost,
+    {MS, .name = "MatMulFpQ4", .infer = fpq4_infer, .eval = fpq4_eval, .bound = fpq4_bound,
+     .cost = blocks_cost,
      .schema = "A:T1, B:T2, B_shape:T3 -> Y:T1 | blk_quant_type:i=1 | "
                "T1=float; T2=uint8; T3=int64"},
     {0}};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/activation_name.h"
+#include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
 
@@ -146,9 +147,6 @@ static assay_status_t gemm_product(assay_eval_t* c, assay_type_t type, double fa
                           ASSAY_DIMS_TEXT(z), (long long)p.m, (long long)p.n);
   }
   if (!st) st = assay_eval_output(c, 0, type, 2, p.dims, &y);
-  if (!st && y->store != ASSAY_STORE_F64) {
-    st = ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "integer inputs");
-  }
   if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
   if (!st && z) assay_broadcast_strides(z, 2, p.dims, strides);
   for (int64_t i = 0; !st && i < y->size; i++) {
@@ -198,10 +196,10 @@ static double gelu(double x, double alpha, double beta) {
   return 0.5 * x * erfc(-x * 0.70710678118654752440);
 }
 
-// y = scaleY * activation(alpha * scaleA * scaleB * A' B' + beta * C).
-// Source: com.microsoft GemmFloat8 1, with the scales of cublasLtMatmul, on which it is built.
-static assay_status_t float8_eval(assay_eval_t* c) {
-  double factor = assay_attr_f64(c->node, "alpha", 1), y_scale = 1;
+// alpha and the scales of A and B; the activation, if there is one.
+static assay_status_t float8_read(const assay_eval_t* c, double* factor, double* y_scale,
+                                  assay_activation_t* a) {
+  *factor = assay_attr_f64(c->node, "alpha", 1), *y_scale = 1;
   for (size_t i = 3; i < 6; i++) {
     if (!assay_eval_has(c, i)) continue;
     if (c->in[i]->size != 1) {
@@ -209,18 +207,27 @@ static assay_status_t float8_eval(assay_eval_t* c) {
                               "scale %zu has shape %s; expected one number", i,
                               ASSAY_DIMS_TEXT(c->in[i]));
     }
-    *(i == 5 ? &y_scale : &factor) *= assay_f64(c->in[i])[0];
+    *(i == 5 ? y_scale : factor) *= assay_f64(c->in[i])[0];
   }
-  assay_activation_t a = {.function = NULL};
+  *a = (assay_activation_t){.function = NULL};
   const char* name = assay_attr_str(c->node, "activation", "NONE");
   if (strcmp(name, "RELU") == 0) {
-    assay_activation_find("Relu", 4, &a);
+    assay_activation_find("Relu", 4, a);
   } else if (strcmp(name, "GELU") == 0) {
-    a.function = gelu;
+    a->function = gelu;
   } else if (*name && strcmp(name, "NONE") != 0) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "activation is '%s'; expected RELU, GELU or NONE", name);
   }
+  return NULL;
+}
+
+// y = scaleY * activation(alpha * scaleA * scaleB * A' B' + beta * C).
+// Source: com.microsoft GemmFloat8 1, with the scales of cublasLtMatmul, on which it is built.
+static assay_status_t float8_eval(assay_eval_t* c) {
+  double factor, y_scale;
+  assay_activation_t a;
+  ASSAY_TRY(float8_read(c, &factor, &y_scale, &a));
   assay_tensor_t* y = NULL;
   ASSAY_TRY(gemm_product(c, float8_type(c->node), factor, assay_attr_f64(c->node, "beta", 0), &y));
   if (a.function) apply_activation(c, &a, y);
@@ -234,6 +241,154 @@ static void gemm_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_matmul_cost(c, 0, form_of(c->node, "transA", ""), 1, form_of(c->node, "transB", ""), out);
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+static assay_status_t inner_size(const assay_bound_t* c, double* out) {
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  assay_matmul_t p;
+  ASSAY_TRY(assay_matmul_init(&reader, c->in[0], form_of(c->node, "transA", "transBatchA"),
+                              c->in[1], form_of(c->node, "transB", "transBatchB"), &p));
+  *out = (double)p.k;
+  assay_matmul_deinit(&p);
+  return NULL;
+}
+
+static assay_status_t fused_bound(assay_bound_t* c) {
+  const double alpha = fabs(assay_attr_f64(c->node, "alpha", 1));
+  double k;
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(inner_size(c, &k));
+  const assay_products_t p = {
+      .factors = {0, 1}, .n_factors = 2, .terms = k + (alpha != 1), .scale = alpha};
+  return assay_bound_products(c, &p);
+}
+
+// A product, its activation and a scale at the end.
+typedef struct activated {
+  const assay_activation_t* a;  // NULL: none
+  bool turns;                   // it has a minimum, where its slope is less than 1.13
+  double extra;                 // roundings of a term besides those of its sum
+  double factor;                // what the sum is multiplied by
+  double y_scale;
+  assay_status_t (*product)(assay_eval_t* c);    // without activation
+  assay_status_t (*magnitude)(assay_eval_t* c);  // of |inputs| and |attributes|
+} activated_t;
+
+// Activations grow with their argument, so its limits show at both ends. Their own rounding: a
+// library function and some operations, and by textbook formulas some u of their parameters.
+static double activated_limit(const assay_bound_t* c, const activated_t* p, double v, double e) {
+  const assay_inner_t in = assay_bound_inner(c->rounding);
+  double y = v, moved = e;
+  if (p->a) {
+    const double alpha = p->a->alpha, beta = p->a->beta;
+    y = p->a->function(v, alpha, beta);
+    moved = fmax(fabs(p->a->function(v + e, alpha, beta) - y),
+                 fabs(p->a->function(v - e, alpha, beta) - y));
+    if (p->turns) moved = fmax(moved, 1.13 * e);
+    moved += (2 * in.function + 4 * in.u) * (fabs(y) + moved) + in.tiny;
+    if (!c->rounding->documented)
+      moved += 4 * in.u * (1 + fabs(v) + e + fabs(alpha) + fabs(beta));
+    else if (p->a->has_beta)
+      moved += 2 * in.u * (fabs(beta) + fabs(alpha * v));
+  }
+  if (p->y_scale != 1) moved += in.u * (fabs(y) + moved);
+  return moved * fabs(p->y_scale);
+}
+
+static assay_status_t activated_bound(assay_bound_t* c, const activated_t* p) {
+  double* limits[2];
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (!limits[0] || !assay_bound_is_float(c, 0)) return NULL;
+  double terms;
+  ASSAY_TRY(inner_size(c, &terms));
+  terms += p->extra;
+  const assay_bound_run_t plain = {.eval = p->product};
+  const assay_bound_run_t widest = {.eval = p->magnitude, .magnitudes = true};
+  assay_tensor_t *v = NULL, *size = NULL;
+  assay_status_t st = assay_bound_evaluate(c, &plain, &v);
+  if (!st) st = assay_bound_evaluate(c, &widest, &size);
+  const assay_inner_t in = assay_bound_inner(c->rounding);
+  const assay_factor_t sum = assay_bound_sum(c->rounding, terms);
+  // The sum itself must be in range, before it is scaled.
+  const double max = in.max * fmin(1, fabs(p->factor));
+  for (int k = 0; !st && k < 2; k++) {
+    const double factor = assay_factor_of(sum, k);
+    for (int64_t i = 0; i < v->size; i++) {
+      const double m = fabs(assay_f64(size)[i]);
+      const double e = factor * m + terms * in.tiny;
+      const double limit = activated_limit(c, p, assay_f64(v)[i], e);
+      limits[k][i] = m * (1 + factor) > max || limit != limit ? (double)INFINITY : limit;
+    }
+  }
+  assay_tensor_release(v);
+  assay_tensor_release(size);
+  return st;
+}
+
+static assay_status_t fused_activation_bound(assay_bound_t* c) {
+  assay_activation_t a;
+  bool has = false;
+  ASSAY_TRY(read_activation(c->node, &a, &has));
+  const activated_t p = {.a = has ? &a : NULL,
+                         .extra = 1,
+                         .factor = assay_attr_f64(c->node, "alpha", 1),
+                         .y_scale = 1,
+                         .product = fused_eval,
+                         .magnitude = fused_eval};
+  return activated_bound(c, &p);
+}
+
+static assay_status_t gemm_of(assay_eval_t* c, bool magnitude) {
+  double alpha = assay_attr_f64(c->node, "alpha", 1), beta = assay_attr_f64(c->node, "beta", 1);
+  assay_tensor_t* y = NULL;
+  if (magnitude) alpha = fabs(alpha), beta = fabs(beta);
+  return gemm_product(c, assay_eval_out_type(c, 0, c->in[0]->type), alpha, beta, &y);
+}
+
+static assay_status_t gemm_plain(assay_eval_t* c) { return gemm_of(c, false); }
+static assay_status_t gemm_magnitude(assay_eval_t* c) { return gemm_of(c, true); }
+
+static assay_status_t fused_gemm_bound(assay_bound_t* c) {
+  assay_activation_t a;
+  bool has = false;
+  ASSAY_TRY(read_activation(c->node, &a, &has));
+  const activated_t p = {.a = has ? &a : NULL,
+                         .extra = 4,
+                         .factor = assay_attr_f64(c->node, "alpha", 1),
+                         .y_scale = 1,
+                         .product = gemm_plain,
+                         .magnitude = gemm_magnitude};
+  return activated_bound(c, &p);
+}
+
+static assay_status_t float8_of(assay_eval_t* c, bool magnitude) {
+  double factor, y_scale, beta = assay_attr_f64(c->node, "beta", 0);
+  assay_activation_t a;
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(float8_read(c, &factor, &y_scale, &a));
+  if (magnitude) factor = fabs(factor), beta = fabs(beta);
+  return gemm_product(c, float8_type(c->node), factor, beta, &y);
+}
+
+static assay_status_t float8_plain(assay_eval_t* c) { return float8_of(c, false); }
+static assay_status_t float8_magnitude(assay_eval_t* c) { return float8_of(c, true); }
+
+static assay_status_t float8_bound(assay_bound_t* c) {
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  double factor, y_scale;
+  assay_activation_t a;
+  ASSAY_TRY(float8_read(&reader, &factor, &y_scale, &a));
+  const activated_t p = {.a = a.function ? &a : NULL,
+                         .turns = a.function == gelu,
+                         .extra = 6,
+                         .factor = factor,
+                         .y_scale = y_scale,
+                         .product = float8_plain,
+                         .magnitude = float8_magnitude};
+  return activated_bound(c, &p);
+}
+
 #define MS .domain = "com.microsoft", .since = 1
 #define MATMUL_ATTRS "alpha:f=1, transA:i=0, transB:i=0"
 #define BATCH_ATTRS MATMUL_ATTRS ", transBatchA:i=0, transBatchB:i=0"
@@ -241,21 +396,24 @@ static void gemm_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 const assay_op_t assay_ops_matmul_fused[] = {
     {MS, .name = "FusedMatMul", .flags = ASSAY_OP_PACKED, .infer = fused_infer, .eval = fused_eval,
-     .cost = fused_cost, .schema = "A:T, B:T -> Y:T | " BATCH_ATTRS " | T=FLOAT"},
+     .bound = fused_bound, .cost = fused_cost,
+     .schema = "A:T, B:T -> Y:T | " BATCH_ATTRS " | T=FLOAT"},
     {MS, .name = "TransposeMatMul", .flags = ASSAY_OP_PACKED, .infer = fused_infer,
-     .eval = fused_eval, .cost = fused_cost,
+     .eval = fused_eval, .bound = fused_bound, .cost = fused_cost,
      .schema = "A:T, B:T -> Y:T | " MATMUL_ATTRS " | T=FLOAT"},
     {MS, .name = "FusedMatMulActivation", .flags = ASSAY_OP_PACKED, .infer = fused_infer,
-     .eval = fused_activation_eval, .cost = fused_cost,
+     .eval = fused_activation_eval, .bound = fused_activation_bound, .cost = fused_cost,
      .schema = "A:T, B:T -> Y:T | " BATCH_ATTRS
                ", activation:s!, activation_axis:i, " ACTIVATION_ATTRS " | T=FLOAT"},
     {MS, .name = "SparseToDenseMatMul", .infer = fused_infer, .eval = sparse_eval,
-     .cost = fused_cost,
+     .bound = fused_bound, .cost = fused_cost,
      .schema = "A:T, B:T -> Y:T | " MATMUL_ATTRS " | T=float double int64 int32 uint64 uint32"},
-    {MS, .name = "FusedGemm", .infer = gemm_infer, .eval = fused_gemm_eval, .cost = gemm_cost,
+    {MS, .name = "FusedGemm", .infer = gemm_infer, .eval = fused_gemm_eval,
+     .bound = fused_gemm_bound, .cost = gemm_cost,
      .schema = "A:T, B:T, C?:T -> Y:T | " MATMUL_ATTRS ", beta:f=1, activation:s, " ACTIVATION_ATTRS
-               " | T=float16 float double uint32 uint64 int32 int64"},
-    {MS, .name = "GemmFloat8", .infer = float8_infer, .eval = float8_eval, .cost = gemm_cost,
+               " | T=float16 float double"},
+    {MS, .name = "GemmFloat8", .infer = float8_infer, .eval = float8_eval, .bound = float8_bound,
+     .cost = gemm_cost,
      .schema = "A:TA, B:TB, C?:TC, scaleA?:TS, scaleB?:TS, scaleY?:TS -> Y:TR | " MATMUL_ATTRS
                ", beta:f=0, activation:s, dtype:i=1 | "
                "TA=float8e4m3fn float8e5m2 float16 bfloat16 float; "

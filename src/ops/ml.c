@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ops/control.h"
 #include "ops/bound_number.h"
+#include "ops/control.h"
 #include "ops/families.h"
 #include "ops/ml_common.h"
 
 enum { PARALLEL_ELEMS = 100000 };
 
-// ---- ArrayFeatureExtractor ------------------------------------------------------------------------
+// ---- ArrayFeatureExtractor ---------------------------------------------------------------------
 
 // A vector counts as one row, and so becomes a matrix, as in every runtime.
 static assay_status_t extract_infer(assay_infer_t* c) {
@@ -34,8 +34,7 @@ static assay_status_t extract_eval(assay_eval_t* c) {
   const assay_tensor_t *x = c->in[0], *at = c->in[1];
   int64_t dims[ASSAY_MAX_RANK] = {1};
   assay_tensor_t* y = NULL;
-  if (!x->rank)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input X is a scalar");
+  if (!x->rank) return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input X is a scalar");
   int64_t n = x->dims[x->rank - 1], rows = assay_dims_product(x->dims, 0, x->rank - 1);
   for (int64_t k = 0; k < at->size; k++)
     if (assay_i64(at)[k] < 0 || assay_i64(at)[k] >= n)
@@ -52,7 +51,7 @@ static assay_status_t extract_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- Binarizer, Scaler, Imputer, Normalizer -------------------------------------------------------
+// ---- Binarizer, Scaler, Imputer, Normalizer ----------------------------------------------------
 
 // ai.onnx.ml Binarizer-1: NaN is not greater than anything.
 static assay_status_t binarizer_eval(assay_eval_t* c) {
@@ -80,10 +79,11 @@ static assay_status_t per_feature(const assay_node_t* n, const char* name, size_
                                   const assay_tensor_t* x) {
   int64_t features = x->rank ? x->dims[x->rank - 1] : 1;
   if (len == 1 || (int64_t)len == features) return NULL;
-  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
-                          "attribute '%s' has %zu entries; 1, or the %lld of the input's last axis, "
-                          "are expected",
-                          name, len, (long long)features);
+  return ASSAY_NODE_ERROR(
+      n, ASSAY_INVALID_ARGUMENT,
+      "attribute '%s' has %zu entries; 1, or the %lld of the input's last axis, "
+      "are expected",
+      name, len, (long long)features);
 }
 
 // ai.onnx.ml Scaler-1: (x - offset) * scale.
@@ -120,8 +120,8 @@ static assay_status_t impute_floats(assay_eval_t* c, const assay_tensor_t* x, as
   assay_format_t format = assay_type_format(x->type);
   for (int64_t i = 0; i < x->size; i++) {
     double v = assay_f64(x)[i];
-    bool missing = isnan(old) ? isnan(v)
-                              : assay_format_round(format, v, ASSAY_OVERFLOW_IEEE) == old;
+    bool missing =
+        isnan(old) ? isnan(v) : assay_format_round(format, v, ASSAY_OVERFLOW_IEEE) == old;
     assay_f64(y)[i] = missing ? (double)values[n == 1 ? 0 : i % features] : v;
   }
   return NULL;
@@ -164,7 +164,8 @@ static assay_status_t normalizer_infer(assay_infer_t* c) {
 }
 
 // ai.onnx.ml Normalizer-1: MAX divides by the largest value, L1 by the sum of magnitudes, L2 by the
-// root of the sum of squares (the text's formula without the sign it loses); rows of divisor 0 stay.
+// root of the sum of squares (the text's formula without the sign it loses); rows of divisor 0
+// stay.
 static assay_status_t normalizer_eval(assay_eval_t* c) {
   const assay_tensor_t* x = c->in[0];
   assay_tensor_t* y = NULL;
@@ -260,11 +261,12 @@ static assay_status_t scaler_bound(assay_bound_t* c) {
 // Numbers of other types become float32: one rounding.
 static assay_status_t vectorizer_bound(assay_bound_t* c) {
   bool same = true;
-  for (size_t i = 0; i < c->n_in; i++) same = same && c->in[i] && c->in[i]->type == ASSAY_TYPE_FLOAT;
+  for (size_t i = 0; i < c->n_in; i++)
+    same = same && c->in[i] && c->in[i]->type == ASSAY_TYPE_FLOAT;
   return assay_bound_roundings(c, same ? 0 : 1);
 }
 
-// ---- FeatureVectorizer ----------------------------------------------------------------------------
+// ---- FeatureVectorizer --------------------------------------------------------------------------
 
 // Width of input i in the output: inputdimensions cuts or pads with zeros.
 static assay_status_t vector_lists(const assay_node_t* n, const int64_t** out) {
@@ -305,7 +307,8 @@ static assay_status_t vectorizer_eval(assay_eval_t* c) {
   ASSAY_TRY(vector_lists(c->node, &widths));
   for (size_t i = 0; i < c->n_in; i++) {
     int64_t r = 0, n = 0;
-    if (!c->in[i]) return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is left out", i);
+    if (!c->in[i])
+      return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu is left out", i);
     ASSAY_TRY(assay_ml_rows(c, c->in[i], &r, &n));
     if (rows >= 0 && r != rows)
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
@@ -314,7 +317,8 @@ static assay_status_t vectorizer_eval(assay_eval_t* c) {
     rows = r;
     if (!assay_add_i64(total, widths ? widths[i] : n, &total)) total = INT64_MAX;
   }
-  ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows < 0 ? 0 : rows, total}, &y));
+  ASSAY_TRY(
+      assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows < 0 ? 0 : rows, total}, &y));
   for (size_t i = 0; i < c->n_in; i++) {
     int64_t n = c->in[i]->dims[c->in[i]->rank - 1], width = widths ? widths[i] : n;
     for (int64_t r = 0; r < rows; r++)
@@ -325,7 +329,7 @@ static assay_status_t vectorizer_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- maps: ZipMap, CastMap, DictVectorizer ----------------------------------------------------------
+// ---- maps: ZipMap, CastMap, DictVectorizer -----------------------------------------------------
 
 static assay_status_t zip_infer(assay_infer_t* c) {
   assay_ml_labels_t keys;
@@ -347,8 +351,9 @@ static assay_status_t zip_eval(assay_eval_t* c) {
   ASSAY_TRY(assay_ml_labels(c->node, "classlabels_int64s", "classlabels_strings", &labels));
   ASSAY_TRY(assay_ml_rows(c, x, &rows, &n));
   if (n != labels.n)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has shape %s, but there are %lld keys",
-                            ASSAY_DIMS_TEXT(x), (long long)labels.n);
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input has shape %s, but there are %lld keys", ASSAY_DIMS_TEXT(x),
+                            (long long)labels.n);
   ASSAY_TRY(assay_tensor_create(assay_ml_labels_type(&labels), 1, &n, &keys));
   assay_status_t st = assay_new_array((size_t)rows, sizeof *maps, &maps);
   for (int64_t k = 0; !st && k < n; k++) st = assay_ml_set_label(keys, k, &labels, k);
@@ -369,17 +374,15 @@ static assay_status_t zip_eval(assay_eval_t* c) {
 }
 
 // A map's keys and values, canonical; one reference to each goes to the caller.
-static assay_status_t take_map(const assay_eval_t* c, assay_tensor_t** keys, assay_tensor_t** values) {
+static assay_status_t take_map(const assay_eval_t* c, assay_tensor_t** keys,
+                               assay_tensor_t** values) {
   const assay_tensor_t* m = c->in[0];
   if (m->kind != ASSAY_KIND_MAP || m->n_items != 2 || m->items[0]->size != m->items[1]->size ||
       m->items[0]->kind != ASSAY_KIND_TENSOR || m->items[1]->kind != ASSAY_KIND_TENSOR)
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "input 0 is not a map of keys to scalars");
-  assay_tensor_t* k = NULL;
-  ASSAY_TRY(assay_tensor_widen(m->items[0], &k));
-  assay_status_t st = assay_tensor_widen(m->items[1], values);
-  if (st) return assay_tensor_release(k), st;
-  *keys = k;
+  *keys = assay_tensor_retain(m->items[0]);
+  *values = assay_tensor_retain(m->items[1]);
   return NULL;
 }
 
@@ -459,7 +462,8 @@ static assay_status_t cast_value(assay_eval_t* c, const assay_tensor_t* values, 
 }
 
 static int compare_keys(const void* a, const void* b, void* keys) {
-  int64_t x = ((const int64_t*)keys)[*(const int64_t*)a], y = ((const int64_t*)keys)[*(const int64_t*)b];
+  int64_t x = ((const int64_t*)keys)[*(const int64_t*)a],
+          y = ((const int64_t*)keys)[*(const int64_t*)b];
   return x < y ? -1 : x > y;
 }
 
@@ -483,8 +487,9 @@ static assay_status_t cast_map(assay_eval_t* c, const assay_tensor_t* keys,
   for (int64_t k = 0; !st && k < keys->size; k++) {
     int64_t at = sparse ? assay_i64(keys)[order[k]] : k;
     if (at < 0 || at >= length)
-      st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "key %lld is outside [0, %lld) of max_map",
-                            (long long)at, (long long)length);
+      st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "key %lld is outside [0, %lld) of max_map", (long long)at,
+                            (long long)length);
     else
       st = cast_value(c, values, order[k], y, at);
   }
@@ -525,10 +530,12 @@ static assay_status_t vectorize(assay_eval_t* c, const assay_tensor_t* keys,
   assay_tensor_t* y = NULL;
   ASSAY_TRY(assay_ml_labels(c->node, "int64_vocabulary", "string_vocabulary", &v));
   if ((keys->store == ASSAY_STORE_STR) != (v.strings != NULL))
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "the map's keys are %s, the vocabulary's are not",
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "the map's keys are %s, the vocabulary's are not",
                             assay_type_name(keys->type));
   ASSAY_TRY(assay_eval_output(c, 0, values->type, 1, &v.n, &y));
-  if (y->store != ASSAY_STORE_STR) memset(y->data, 0, (size_t)v.n * assay_store_elem_bytes(y->store));
+  if (y->store != ASSAY_STORE_STR)
+    memset(y->data, 0, (size_t)v.n * assay_store_elem_bytes(y->store));
   for (int64_t k = 0; k < keys->size; k++) {
     int64_t at = 0;
     while (at < v.n && !(v.ints ? assay_i64(keys)[k] == v.ints[at]
@@ -536,7 +543,8 @@ static assay_status_t vectorize(assay_eval_t* c, const assay_tensor_t* keys,
       at++;
     if (at == v.n)
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "entry %lld of the map has a key that the vocabulary lacks", (long long)k);
+                              "entry %lld of the map has a key that the vocabulary lacks",
+                              (long long)k);
     ASSAY_TRY(assay_copy_elems(values, k, y, at, 1));
   }
   return NULL;
@@ -559,16 +567,15 @@ const assay_op_t assay_ops_ml[] = {
      .eval = extract_eval},
     {ML("Binarizer"), .flags = ASSAY_OP_POINTWISE, .discrete = 1, .infer = assay_infer_same,
      .eval = binarizer_eval},
-    {ML("Scaler"), .infer = float_infer, .eval = scaler_eval, .bound = scaler_bound, .cost = scaler_cost},
+    {ML("Scaler"), .infer = float_infer, .eval = scaler_eval, .bound = scaler_bound,
+     .cost = scaler_cost},
     {ML("Imputer"), .flags = ASSAY_OP_MOVES, .infer = assay_infer_same, .eval = imputer_eval,
      .bound = assay_bound_exact},
     {ML("Normalizer"), .infer = normalizer_infer, .eval = normalizer_eval,
-     .bound = normalizer_bound,
-     .cost = normalizer_cost},
+     .bound = normalizer_bound, .cost = normalizer_cost},
     {ML("FeatureVectorizer"), .infer = vectorizer_infer, .eval = vectorizer_eval,
      .bound = vectorizer_bound},
     {ML("ZipMap"), .flags = ASSAY_OP_MOVES, .infer = zip_infer, .eval = zip_eval},
-    {ML("CastMap"), .infer = cast_map_infer, .eval = cast_map_eval,
-     .bound = cast_map_bound},
+    {ML("CastMap"), .infer = cast_map_infer, .eval = cast_map_eval, .bound = cast_map_bound},
     {ML("DictVectorizer"), .flags = ASSAY_OP_MOVES, .infer = dict_infer, .eval = dict_eval},
     {0}};

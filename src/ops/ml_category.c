@@ -8,7 +8,7 @@
 #include "ops/families.h"
 #include "ops/ml_common.h"
 
-// ---- lookup ---------------------------------------------------------------------------------------
+// ---- lookup ------------------------------------------------------------------------------------
 
 // Keys in order, so that each value is found by bisection. Of equal keys the last one counts.
 typedef struct lookup {
@@ -66,7 +66,7 @@ static int64_t lookup_find(const lookup_t* l, const assay_tensor_t* x, int64_t i
   return l->order[low - 1];
 }
 
-// ---- lists in attributes ----------------------------------------------------------------------------
+// ---- lists in attributes -----------------------------------------------------------------------
 
 static assay_status_t ints_tensor(size_t n, const int64_t* x, assay_tensor_t** out) {
   return assay_tensor_vector_i64(ASSAY_TYPE_INT64, (int64_t)n, x, out);
@@ -98,14 +98,14 @@ static assay_status_t read_list(const assay_node_t* n, const char* ints, const c
   const assay_string_t* s = assay_attr_strings(n, strings, &n_strings);
   assay_tensor_t* t = assay_attr_tensor(n, tensor);
   if ((n_ints > 0) + (n_floats > 0) + (n_strings > 0) + (t != NULL) != 1)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "one of '%s', '%s', '%s' and '%s' must be given", ints,
-                            floats, strings, tensor);
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "one of '%s', '%s', '%s' and '%s' must be given",
+                            ints, floats, strings, tensor);
   if (t) return assay_tensor_widen(t, out);
   if (n_ints) return ints_tensor(n_ints, i, out);
   return n_floats ? floats_tensor(n_floats, f, out) : strings_tensor(n_strings, s, out);
 }
 
-// ---- LabelEncoder-2, 4 --------------------------------------------------------------------------------
+// ---- LabelEncoder-2, 4 -------------------------------------------------------------------------
 
 typedef struct encoder {
   assay_tensor_t *keys, *values, *otherwise;  // otherwise: one element
@@ -122,7 +122,8 @@ static assay_status_t read_default(const assay_node_t* n, encoder_t* e) {
   assay_tensor_t* given = assay_attr_tensor(n, "default_tensor");
   if (given && e->values->type == given->type) {
     if (given->size != 1)
-      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "default_tensor has shape %s; one element is expected",
+      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                              "default_tensor has shape %s; one element is expected",
                               ASSAY_DIMS_TEXT(given));
     return assay_tensor_widen(given, &e->otherwise);
   }
@@ -146,9 +147,11 @@ static assay_status_t read_default(const assay_node_t* n, encoder_t* e) {
 
 static assay_status_t encoder_init(const assay_node_t* n, encoder_t* e) {
   *e = (encoder_t){0};
-  assay_status_t st = read_list(n, "keys_int64s", "keys_floats", "keys_strings", "keys_tensor", &e->keys);
+  assay_status_t st =
+      read_list(n, "keys_int64s", "keys_floats", "keys_strings", "keys_tensor", &e->keys);
   if (!st)
-    st = read_list(n, "values_int64s", "values_floats", "values_strings", "values_tensor", &e->values);
+    st = read_list(n, "values_int64s", "values_floats", "values_strings", "values_tensor",
+                   &e->values);
   if (!st && e->keys->size != e->values->size)
     st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "there are %lld keys and %lld values",
                           (long long)e->keys->size, (long long)e->values->size);
@@ -164,8 +167,8 @@ static assay_status_t encoder_infer(assay_infer_t* c) {
   ASSAY_TRY(encoder_init(c->node, &e));
   assay_status_t st = NULL;
   if (in && in != e.keys->type)
-    st = ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "input is %s, the keys are %s", assay_type_name(in),
-                          assay_type_name(e.keys->type));
+    st = ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "input is %s, the keys are %s",
+                          assay_type_name(in), assay_type_name(e.keys->type));
   if (!st) st = assay_infer_set(c, 0, e.values->type, &s);
   encoder_deinit(&e);
   return st;
@@ -200,7 +203,7 @@ static assay_status_t encode(assay_eval_t* c, bool signed_zero) {
 static assay_status_t encoder2_eval(assay_eval_t* c) { return encode(c, true); }
 static assay_status_t encoder4_eval(assay_eval_t* c) { return encode(c, false); }
 
-// ---- LabelEncoder-1, CategoryMapper ---------------------------------------------------------------------
+// ---- LabelEncoder-1, CategoryMapper ------------------------------------------------------------
 
 static assay_status_t swap_infer(assay_infer_t* c) {
   assay_shape_t s = assay_infer_shape(c, 0);
@@ -227,8 +230,8 @@ static assay_status_t swap_eval(assay_eval_t* c, const char* ints_name, const ch
   const int64_t* i = ints_name ? assay_attr_ints(c->node, ints_name, &n_ints) : NULL;
   assay_tensor_t *ints = NULL, *strings = NULL;
   if (ints_name && n != n_ints)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "'%s' has %zu entries, '%s' %zu", ints_name, n_ints,
-                            strings_name, n);
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "'%s' has %zu entries, '%s' %zu", ints_name,
+                            n_ints, strings_name, n);
   assay_status_t st = strings_tensor(n, s, &strings);
   if (!st) st = assay_tensor_create(ASSAY_TYPE_INT64, 1, (int64_t[]){(int64_t)n}, &ints);
   // Without a list of integers the position is the integer.
@@ -247,7 +250,7 @@ static assay_status_t mapper_eval(assay_eval_t* c) {
   return swap_eval(c, "cats_int64s", "cats_strings");
 }
 
-// ---- OneHotEncoder ----------------------------------------------------------------------------------------
+// ---- OneHotEncoder -----------------------------------------------------------------------------
 
 static assay_status_t one_hot_infer(assay_infer_t* c) {
   assay_ml_labels_t cats;

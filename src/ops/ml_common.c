@@ -49,10 +49,11 @@ assay_status_t assay_ml_post_read(const assay_node_t* n, assay_ml_post_t* out) {
     *out = (assay_ml_post_t)i;
     return NULL;
   }
-  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                          "post_transform is '%s'; NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT is "
-                          "expected",
-                          assay_attr_str(n, "post_transform", ""));
+  return ASSAY_NODE_ERROR(
+      n, ASSAY_CORRUPT,
+      "post_transform is '%s'; NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT is "
+      "expected",
+      assay_attr_str(n, "post_transform", ""));
 }
 
 // From the side where nothing cancels.

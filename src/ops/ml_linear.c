@@ -1,15 +1,16 @@
 // ai.onnx.ml's linear models and support vector machines.
 //
-// Where the operator texts leave the two-class case open, this is what onnx.reference does: one score s
-// for two labels becomes the pair (-s, s) before the transform. Sums run over features (then over
-// support vectors) in order.
+// Where the operator texts leave the two-class case open, this is what onnx.reference does: one
+// score s for two labels becomes the pair (-s, s) before the transform. Sums run over features
+// (then over support vectors) in order.
+#include "ops/ml_linear.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "ops/families.h"
 #include "ops/ml_common.h"
-#include "ops/ml_linear.h"
 
 static double dot(const assay_eval_t* c, const assay_tensor_t* x, int64_t at, const float* w,
                   int64_t n) {
@@ -27,7 +28,7 @@ static assay_status_t set_matrix(assay_infer_t* c, size_t output, assay_type_t t
   return assay_infer_set(c, output, type, &y);
 }
 
-// ---- LinearRegressor ----------------------------------------------------------------------------------
+// ---- LinearRegressor ---------------------------------------------------------------------------
 
 // outputs: how many scores a row has; features: -1 if not known yet.
 assay_status_t assay_ml_linear_check(const assay_node_t* n, assay_linear_t* l, int64_t features) {
@@ -37,8 +38,8 @@ assay_status_t assay_ml_linear_check(const assay_node_t* n, assay_linear_t* l, i
   l->n_weights = (int64_t)n_weights;
   l->features = features;
   ASSAY_TRY(assay_ml_post_read(n, &l->post));
-  if (features >= 0 && (l->outputs < 1 || l->n_weights % l->outputs ||
-                        l->n_weights / l->outputs != features))
+  if (features >= 0 &&
+      (l->outputs < 1 || l->n_weights % l->outputs || l->n_weights / l->outputs != features))
     return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
                             "coefficients has %zu entries; %lld outputs of %lld features need %s",
                             n_weights, (long long)l->outputs, (long long)features,
@@ -50,7 +51,8 @@ assay_status_t assay_ml_linear_check(const assay_node_t* n, assay_linear_t* l, i
   return NULL;
 }
 
-static void linear_scores(const assay_eval_t* c, const assay_linear_t* l, int64_t row, double* scores) {
+static void linear_scores(const assay_eval_t* c, const assay_linear_t* l, int64_t row,
+                          double* scores) {
   for (int64_t k = 0; k < l->outputs; k++) {
     double s = dot(c, c->in[0], row * l->features, l->weights + k * l->features, l->features);
     scores[k] = l->intercepts ? assay_acc(c, s + (double)l->intercepts[k]) : s;
@@ -87,7 +89,7 @@ static assay_status_t regressor_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- LinearClassifier -----------------------------------------------------------------------------------
+// ---- LinearClassifier --------------------------------------------------------------------------
 
 // One score for two labels counts for the second, its negative for the first.
 static int64_t pair_scores(int64_t n_scores, int64_t n_labels, double* scores) {
@@ -113,8 +115,8 @@ static assay_status_t set_top(assay_tensor_t* y, int64_t row, const assay_ml_lab
 }
 
 // The number of scores: as many as labels, or one for two labels.
-assay_status_t assay_ml_classifier_outputs(const assay_node_t* n, int64_t features, int64_t n_labels,
-                                         int64_t* out) {
+assay_status_t assay_ml_classifier_outputs(const assay_node_t* n, int64_t features,
+                                           int64_t n_labels, int64_t* out) {
   size_t n_weights = 0;
   assay_attr_floats(n, "coefficients", &n_weights);
   *out = features > 0 ? (int64_t)n_weights / features : n_labels;
@@ -137,8 +139,9 @@ static assay_status_t classifier_infer(assay_infer_t* c) {
 }
 
 // Makes the two outputs of a classifier; one that is not wanted is made all the same, as scratch.
-static assay_status_t classifier_made(assay_eval_t* c, const assay_ml_labels_t* labels, int64_t rows,
-                                      int64_t columns, assay_tensor_t** y, assay_tensor_t** z) {
+static assay_status_t classifier_made(assay_eval_t* c, const assay_ml_labels_t* labels,
+                                      int64_t rows, int64_t columns, assay_tensor_t** y,
+                                      assay_tensor_t** z) {
   *y = NULL;
   if (assay_eval_wants(c, 0))
     ASSAY_TRY(assay_eval_output(c, 0, assay_ml_labels_type(labels), 1, &rows, y));
@@ -181,7 +184,7 @@ static void linear_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 2.0 * (double)n * (double)(x->rank == 2 ? x->dims[0] : 1);
 }
 
-// ---- kernels ----------------------------------------------------------------------------------------------
+// ---- kernels -----------------------------------------------------------------------------------
 
 assay_status_t assay_ml_svm_read(const assay_node_t* n, assay_svm_t* s) {
   static const char* const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
@@ -196,7 +199,8 @@ assay_status_t assay_ml_svm_read(const assay_node_t* n, assay_svm_t* s) {
   s->kernel = (assay_kernel_t)k;
   const float* params = assay_attr_floats(n, "kernel_params", &n_params);
   if (n_params && n_params != 3)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "kernel_params has %zu entries; 3 are expected", n_params);
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "kernel_params has %zu entries; 3 are expected",
+                            n_params);
   if (n_params) {
     s->gamma = (double)params[0];
     s->coef0 = (double)params[1];
@@ -210,8 +214,8 @@ assay_status_t assay_ml_svm_read(const assay_node_t* n, assay_svm_t* s) {
   return assay_ml_post_read(n, &s->post);
 }
 
-static double kernel_value(const assay_eval_t* c, const assay_svm_t* s, assay_kernel_t kernel, int64_t at,
-                           const float* v, int64_t n) {
+static double kernel_value(const assay_eval_t* c, const assay_svm_t* s, assay_kernel_t kernel,
+                           int64_t at, const float* v, int64_t n) {
   const assay_tensor_t* x = c->in[0];
   if (kernel == ASSAY_KERNEL_RBF) {
     double sum = 0;
@@ -227,7 +231,7 @@ static double kernel_value(const assay_eval_t* c, const assay_svm_t* s, assay_ke
   return d;
 }
 
-// ---- SVMRegressor -------------------------------------------------------------------------------------------
+// ---- SVMRegressor ------------------------------------------------------------------------------
 
 static assay_status_t svr_infer(assay_infer_t* c) {
   assay_svm_t s;
@@ -235,7 +239,8 @@ static assay_status_t svr_infer(assay_infer_t* c) {
   return set_matrix(c, 0, ASSAY_TYPE_FLOAT, 1);
 }
 
-// ai.onnx.ml SVMRegressor-1. Without support vectors it is linear, with the coefficients as weights.
+// ai.onnx.ml SVMRegressor-1. Without support vectors it is linear, with the coefficients as
+// weights.
 static assay_status_t svr_eval(assay_eval_t* c) {
   assay_svm_t s;
   int64_t rows = 0, features = 0, n = assay_attr_i64(c->node, "n_supports", 0), vectors = 0;
@@ -246,11 +251,11 @@ static assay_status_t svr_eval(assay_eval_t* c) {
                           n == (int64_t)s.n_coefficients
                     : n == 0 && features == (int64_t)s.n_coefficients;
   if (!fits || !s.n_rho)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "n_supports %lld, %zu support_vectors, %zu coefficients and %zu rho do not "
-                            "fit the %lld features",
-                            (long long)n, s.n_vectors, s.n_coefficients, s.n_rho,
-                            (long long)features);
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "n_supports %lld, %zu support_vectors, %zu coefficients and %zu rho do not "
+        "fit the %lld features",
+        (long long)n, s.n_vectors, s.n_coefficients, s.n_rho, (long long)features);
   bool one_class = assay_attr_i64(c->node, "one_class", 0) != 0;
   ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows, 1}, &y));
 #pragma omp parallel for schedule(static) if (rows * (n + 1) * features > 100000)
@@ -267,7 +272,7 @@ static assay_status_t svr_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- SVMClassifier --------------------------------------------------------------------------------------------
+// ---- SVMClassifier -----------------------------------------------------------------------------
 
 assay_status_t assay_ml_svc_read(const assay_node_t* n, assay_svc_t* v) {
   size_t n_classes = 0;
@@ -294,17 +299,18 @@ assay_status_t assay_ml_svc_read(const assay_node_t* n, assay_svc_t* v) {
   v->columns = v->proba ? v->classes : assay_ml_paired(v->pairs, v->classes);
   int64_t need = 0;
   if (!assay_mul_i64(v->vectors, v->classes - 1, &need) || need != (int64_t)v->s.n_coefficients)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                            "%lld support vectors of %lld classes need %lld coefficients, there are "
-                            "%zu",
-                            (long long)v->vectors, (long long)v->classes, (long long)need,
-                            v->s.n_coefficients);
+    return ASSAY_NODE_ERROR(
+        n, ASSAY_CORRUPT,
+        "%lld support vectors of %lld classes need %lld coefficients, there are "
+        "%zu",
+        (long long)v->vectors, (long long)v->classes, (long long)need, v->s.n_coefficients);
   if ((int64_t)v->s.n_rho != v->pairs ||
       (v->proba && ((int64_t)v->s.n_prob_a != v->pairs || v->s.n_prob_b != v->s.n_prob_a)))
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                            "rho has %zu entries, prob_a %zu, prob_b %zu; %lld pairs of classes are "
-                            "to be told apart",
-                            v->s.n_rho, v->s.n_prob_a, v->s.n_prob_b, (long long)v->pairs);
+    return ASSAY_NODE_ERROR(
+        n, ASSAY_CORRUPT,
+        "rho has %zu entries, prob_a %zu, prob_b %zu; %lld pairs of classes are "
+        "to be told apart",
+        v->s.n_rho, v->s.n_prob_a, v->s.n_prob_b, (long long)v->pairs);
   return NULL;
 }
 
@@ -318,8 +324,8 @@ static assay_status_t svc_infer(assay_infer_t* c) {
 }
 
 // Pairwise probabilities to class probabilities. r[i * k + j]: of i against j.
-// Source: Wu, Lin, Weng, 'Probability Estimates for Multi-class Classification by Pairwise Coupling',
-// JMLR 5 (2004), algorithm 2, as in LIBSVM.
+// Source: Wu, Lin, Weng, 'Probability Estimates for Multi-class Classification by Pairwise
+// Coupling', JMLR 5 (2004), algorithm 2, as in LIBSVM.
 void assay_ml_couple(const double* r, int64_t k, double* q, double* qp, double* p) {
   for (int64_t t = 0; t < k; t++) {
     p[t] = 1 / (double)k;
@@ -412,12 +418,13 @@ static void probabilities(const assay_svc_t* v, scratch_t* s, double* out) {
   assay_ml_couple(s->r, k, s->q, s->qp, out);
 }
 
-static assay_status_t svc_row(const assay_eval_t* c, const assay_svc_t* v, scratch_t* s, int64_t row,
-                              assay_tensor_t* y, double* out) {
+static assay_status_t svc_row(const assay_eval_t* c, const assay_svc_t* v, scratch_t* s,
+                              int64_t row, assay_tensor_t* y, double* out) {
   if (!v->per_class) {
     for (int64_t k = 0; k < v->classes; k++)
-      out[k] = assay_acc(c, dot(c, c->in[0], row * v->features, v->s.coefficients + k * v->features,
-                                v->features) + (double)v->s.rho[0]);
+      out[k] = assay_acc(
+          c, dot(c, c->in[0], row * v->features, v->s.coefficients + k * v->features, v->features) +
+                 (double)v->s.rho[0]);
     ASSAY_TRY(set_top(y, row, &v->labels, out, v->classes));
   } else {
     vote(c, v, s, row);
@@ -468,9 +475,12 @@ static void svm_cost(const assay_eval_t* c, assay_cost_t* out) {
 #define ML(operator) .domain = "ai.onnx.ml", .name = operator, .since = 1
 
 const assay_op_t assay_ops_ml_linear[] = {
-    {ML("LinearRegressor"), .infer = regressor_infer, .eval = regressor_eval, .bound = assay_ml_regressor_bound, .cost = linear_cost},
-    {ML("LinearClassifier"), .discrete = 1, .infer = classifier_infer, .eval = classifier_eval, .bound = assay_ml_classifier_bound,
-     .cost = linear_cost},
-    {ML("SVMRegressor"), .infer = svr_infer, .eval = svr_eval, .bound = assay_ml_svr_bound, .cost = svm_cost},
-    {ML("SVMClassifier"), .discrete = 1, .infer = svc_infer, .eval = svc_eval, .bound = assay_ml_svc_bound, .cost = svm_cost},
+    {ML("LinearRegressor"), .infer = regressor_infer, .eval = regressor_eval,
+     .bound = assay_ml_regressor_bound, .cost = linear_cost},
+    {ML("LinearClassifier"), .discrete = 1, .infer = classifier_infer, .eval = classifier_eval,
+     .bound = assay_ml_classifier_bound, .cost = linear_cost},
+    {ML("SVMRegressor"), .infer = svr_infer, .eval = svr_eval, .bound = assay_ml_svr_bound,
+     .cost = svm_cost},
+    {ML("SVMClassifier"), .discrete = 1, .infer = svc_infer, .eval = svc_eval,
+     .bound = assay_ml_svc_bound, .cost = svm_cost},
     {0}};

@@ -76,8 +76,7 @@ assay_status_t assay_ml_classifier_bound(assay_bound_t* c) {
   return NULL;
 }
 
-// ---- kernels
-// -------------------------------------------------------------------------------------
+// ---- kernels ------------------------------------------------------------------------------------
 
 // x^d, d a whole number or not: turns at 0 at most.
 static num_t power(const assay_arithmetic_t* a, num_t x, double d) {
@@ -145,8 +144,7 @@ assay_status_t assay_ml_svr_bound(assay_bound_t* c) {
   return NULL;
 }
 
-// ---- SVMClassifier
-// -------------------------------------------------------------------------------
+// ---- SVMClassifier ------------------------------------------------------------------------------
 
 // Room for one row.
 typedef struct room {

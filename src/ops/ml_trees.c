@@ -11,7 +11,7 @@
 
 enum { PARALLEL_STEPS = 20000 };
 
-// ---- walking --------------------------------------------------------------------------------------
+// ---- walking -----------------------------------------------------------------------------------
 
 static bool takes_true(const assay_trees_t* t, const assay_tree_node_t* n, double x) {
   if (isnan(x)) return n->missing_true;
@@ -43,7 +43,12 @@ const assay_tree_node_t* assay_trees_leaf(const assay_trees_t* t, int64_t tree,
   return n;
 }
 
-typedef enum aggregate { AGGREGATE_AVERAGE, AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX } aggregate_t;
+typedef enum aggregate {
+  AGGREGATE_AVERAGE,
+  AGGREGATE_SUM,
+  AGGREGATE_MIN,
+  AGGREGATE_MAX
+} aggregate_t;
 
 // The trees' votes for one row, tree by tree in order; a target without a vote gets 0.
 static void gather(const assay_eval_t* c, const assay_trees_t* t, aggregate_t how, int64_t at,
@@ -68,14 +73,15 @@ static void gather(const assay_eval_t* c, const assay_trees_t* t, aggregate_t ho
   }
 }
 
-static assay_status_t check_features(const assay_eval_t* c, const assay_trees_t* t, int64_t features) {
+static assay_status_t check_features(const assay_eval_t* c, const assay_trees_t* t,
+                                     int64_t features) {
   if (t->max_feature < features) return NULL;
   return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                           "a tree asks for feature %lld; the input has shape %s",
                           (long long)t->max_feature, ASSAY_DIMS_TEXT(c->in[0]));
 }
 
-// ---- base values ------------------------------------------------------------------------------------
+// ---- base values -------------------------------------------------------------------------------
 
 static assay_status_t read_base(const assay_node_t* n, int64_t want, double** out) {
   size_t len = 0;
@@ -84,7 +90,8 @@ static assay_status_t read_base(const assay_node_t* n, int64_t want, double** ou
   int64_t count = t ? t->size : (int64_t)len;
   *out = NULL;
   if (len && t)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "base_values and base_values_as_tensor are both given");
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "base_values and base_values_as_tensor are both given");
   if (!count) return NULL;
   if (count != want)
     return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "there are %lld base values; %lld are expected",
@@ -102,7 +109,7 @@ static assay_status_t read_base(const assay_node_t* n, int64_t want, double** ou
   return NULL;
 }
 
-// ---- regression ---------------------------------------------------------------------------------------
+// ---- regression --------------------------------------------------------------------------------
 
 typedef struct regression {
   aggregate_t how;
@@ -114,7 +121,8 @@ typedef struct regression {
 static assay_status_t read_targets(const assay_node_t* n, int64_t* out) {
   *out = assay_attr_i64(n, "n_targets", 0);
   if (*out >= 1) return NULL;
-  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "n_targets is %lld; it must be positive", (long long)*out);
+  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "n_targets is %lld; it must be positive",
+                          (long long)*out);
 }
 
 static assay_status_t read_regressor(const assay_node_t* n, regression_t* r) {
@@ -134,9 +142,12 @@ static assay_status_t read_regressor(const assay_node_t* n, regression_t* r) {
 static assay_status_t read_ensemble(const assay_node_t* n, regression_t* r) {
   int64_t how = assay_attr_i64(n, "aggregate_function", AGGREGATE_SUM);
   int64_t post = assay_attr_i64(n, "post_transform", ASSAY_ML_NONE);
-  if (how < AGGREGATE_AVERAGE || how > AGGREGATE_MAX || post < ASSAY_ML_NONE || post > ASSAY_ML_PROBIT)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "aggregate_function is %lld (0 to 3) and post_transform %lld "
-                            "(0 to 4)", (long long)how, (long long)post);
+  if (how < AGGREGATE_AVERAGE || how > AGGREGATE_MAX || post < ASSAY_ML_NONE ||
+      post > ASSAY_ML_PROBIT)
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "aggregate_function is %lld (0 to 3) and post_transform %lld "
+                            "(0 to 4)",
+                            (long long)how, (long long)post);
   *r = (regression_t){.how = (aggregate_t)how, .post = (assay_ml_post_t)post};
   return read_targets(n, &r->targets);
 }
@@ -227,7 +238,8 @@ static num_t gather_numbers(const assay_bound_t* c, const assay_arithmetic_t* a,
   num_t y = assay_number_sum_end(a, &s);
   if (how == AGGREGATE_AVERAGE && t->n_trees)
     y = assay_number_div(a, y, assay_number_exact((double)t->n_trees));
-  if (how == AGGREGATE_MIN || how == AGGREGATE_MAX) y = assay_number_exact(most == start ? 0 : most);
+  if (how == AGGREGATE_MIN || how == AGGREGATE_MAX)
+    y = assay_number_exact(most == start ? 0 : most);
   return base ? assay_number_add(a, y, assay_number_exact(*base)) : y;
 }
 
@@ -277,7 +289,7 @@ static assay_status_t ensemble_bound(assay_bound_t* c) {
   return st;
 }
 
-// ---- classification -----------------------------------------------------------------------------------
+// ---- classification -----------------------------------------------------------------------------
 
 static assay_status_t classifier_infer(assay_infer_t* c) {
   assay_ml_labels_t labels;
@@ -291,8 +303,8 @@ static assay_status_t classifier_infer(assay_infer_t* c) {
   return assay_infer_set(c, 1, ASSAY_TYPE_FLOAT, &y);
 }
 
-// Two classes of which only the first is voted for: the votes are those of the second (positive) one,
-// as exporters write binary models and ONNX Runtime reads them.
+// Two classes of which only the first is voted for: the votes are those of the second (positive)
+// one, as exporters write binary models and ONNX Runtime reads them.
 static bool is_binary(const assay_trees_t* t, int64_t classes) {
   for (int64_t i = 0; i < t->n_votes; i++)
     if (t->votes[i].target != 0) return false;
@@ -311,9 +323,9 @@ static void make_pair(double* y, bool probability) {
   y[0] = probability ? 1 - y[1] : -y[1];
 }
 
-static assay_status_t classify(assay_eval_t* c, const assay_ml_labels_t* labels, assay_ml_post_t post,
-                               const assay_trees_t* t, const double* base, assay_tensor_t* y,
-                               assay_tensor_t* z) {
+static assay_status_t classify(assay_eval_t* c, const assay_ml_labels_t* labels,
+                               assay_ml_post_t post, const assay_trees_t* t, const double* base,
+                               assay_tensor_t* y, assay_tensor_t* z) {
   int64_t rows = 0, features = 0, n = labels->n;
   ASSAY_TRY(assay_ml_rows(c, c->in[0], &rows, &features));
   ASSAY_TRY(check_features(c, t, features));
@@ -325,7 +337,8 @@ static assay_status_t classify(assay_eval_t* c, const assay_ml_labels_t* labels,
     gather(c, t, AGGREGATE_SUM, i * features, n, scores);
     // Of two base values the second belongs to the class that the votes are for.
     if (base && binary) scores[0] = assay_acc(c, scores[0] + base[1]);
-    for (int64_t k = 0; base && !binary && k < n; k++) scores[k] = assay_acc(c, scores[k] + base[k]);
+    for (int64_t k = 0; base && !binary && k < n; k++)
+      scores[k] = assay_acc(c, scores[k] + base[k]);
     if (binary) make_pair(scores, probability);
   }
   for (int64_t i = 0; i < rows; i++) {
@@ -381,10 +394,13 @@ static assay_status_t classify_bound(assay_bound_t* c, const assay_ml_labels_t* 
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t k = 0; k < n; k++)
       x[k] = gather_numbers(c, &a, t, AGGREGATE_SUM, i * features, k,
-                            !base ? NULL : binary ? base + 1 : base + k);
+                            !base    ? NULL
+                            : binary ? base + 1
+                                     : base + k);
     if (binary) {
       x[1] = x[0];
-      x[0] = probability ? assay_number_sub(&a, assay_number_exact(1), x[1]) : assay_number_neg(x[1]);
+      x[0] =
+          probability ? assay_number_sub(&a, assay_number_exact(1), x[1]) : assay_number_neg(x[1]);
     }
     const bool certain = assay_ml_top_is_certain(x, n, true);
     assay_ml_post_numbers(&a, post, x, n);
@@ -425,8 +441,7 @@ static void trees_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 const assay_op_t assay_ops_ml_trees[] = {
     {ML("TreeEnsemble", 5), .discrete = 1, .infer = ensemble_infer, .eval = ensemble_eval,
-     .bound = ensemble_bound,
-     .cost = trees_cost},
+     .bound = ensemble_bound, .cost = trees_cost},
     {ML("TreeEnsembleRegressor", 1), .discrete = 1, .infer = regressor_infer,
      .eval = regressor_eval, .bound = regressor_bound, .cost = trees_cost},
     {ML("TreeEnsembleClassifier", 1), .discrete = 3, .infer = classifier_infer,

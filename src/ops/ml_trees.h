@@ -51,7 +51,8 @@ const assay_tree_node_t* assay_trees_leaf(const assay_trees_t* t, int64_t tree,
                                           const assay_tensor_t* x, int64_t at);
 
 // Reads the attributes of TreeEnsembleClassifier and -Regressor; votes: "class" or "target".
-assay_status_t assay_trees_read(const assay_node_t* n, const char* votes, assay_trees_t* out) ASSAY_MUST_USE;
+assay_status_t assay_trees_read(const assay_node_t* n, const char* votes,
+                                assay_trees_t* out) ASSAY_MUST_USE;
 // Reads those of TreeEnsemble-5.
 assay_status_t assay_trees_read5(const assay_node_t* n, assay_trees_t* out) ASSAY_MUST_USE;
 

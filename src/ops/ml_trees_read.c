@@ -16,7 +16,7 @@ void assay_trees_deinit(assay_trees_t* t) {
   *t = (assay_trees_t){0};
 }
 
-// ---- checks ---------------------------------------------------------------------------------------
+// ---- checks ------------------------------------------------------------------------------------
 
 // Walks all paths from a root without recursion. state: 0 not seen, 1 on the path, 2 done.
 static bool has_cycle(const assay_trees_t* t, int64_t root, char* state, int64_t* stack) {
@@ -56,8 +56,8 @@ assay_status_t assay_trees_check(const assay_node_t* node, assay_trees_t* t, int
     const assay_tree_node_t* n = &t->nodes[i];
     if (n->mode == ASSAY_TREE_LEAF) continue;
     if (n->yes < 0 || n->yes >= t->n_nodes || n->no < 0 || n->no >= t->n_nodes)
-      return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "node %lld of the trees has a child that is not there",
-                              (long long)i);
+      return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
+                              "node %lld of the trees has a child that is not there", (long long)i);
     if (n->feature < 0)
       return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "node %lld of the trees asks for feature %lld",
                               (long long)i, (long long)n->feature);
@@ -76,15 +76,16 @@ assay_status_t assay_trees_check(const assay_node_t* node, assay_trees_t* t, int
       st = ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "tree %lld has root %lld; there are %lld nodes",
                             (long long)i, (long long)t->roots[i], (long long)t->n_nodes);
     else if (state[t->roots[i]] == 0 && has_cycle(t, t->roots[i], state, stack))
-      st = ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "tree %lld is no tree: a path comes back to a node on it",
-                            (long long)i);
+      st =
+          ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
+                           "tree %lld is no tree: a path comes back to a node on it", (long long)i);
   }
   assay_free(state);
   assay_free(stack);
   return st;
 }
 
-// ---- lists ----------------------------------------------------------------------------------------------
+// ---- lists -------------------------------------------------------------------------------------
 
 static assay_status_t int_list(const assay_node_t* n, const char* name, int64_t want, bool needed,
                                const int64_t** out) {
@@ -92,8 +93,8 @@ static assay_status_t int_list(const assay_node_t* n, const char* name, int64_t 
   const int64_t* list = assay_attr_ints(n, name, &len);
   *out = len ? list : NULL;
   if ((int64_t)len == want || (!len && !needed)) return NULL;
-  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute '%s' has %zu entries; %lld are expected", name, len,
-                          (long long)want);
+  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute '%s' has %zu entries; %lld are expected",
+                          name, len, (long long)want);
 }
 
 // A list of numbers: a list of floats, or a tensor attribute.
@@ -128,7 +129,7 @@ static double number_at(const numbers_t* x, int64_t i) {
   return x->t ? assay_ml_number(x->t, i) : (double)x->floats[i];
 }
 
-// ---- TreeEnsembleClassifier, TreeEnsembleRegressor --------------------------------------------------------
+// ---- TreeEnsembleClassifier, TreeEnsembleRegressor ---------------------------------------------
 
 // A node's name in the attributes, and its position.
 typedef struct id {
@@ -156,8 +157,8 @@ static assay_status_t mode_of(const assay_node_t* n, assay_string_t s, assay_tre
     *out = (assay_tree_mode_t)i;
     return NULL;
   }
-  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "nodes_modes holds '%.*s'", (int)(s.len > 40 ? 40 : s.len),
-                          s.text);
+  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "nodes_modes holds '%.*s'",
+                          (int)(s.len > 40 ? 40 : s.len), s.text);
 }
 
 static assay_status_t read_nodes(const assay_node_t* n, assay_trees_t* t, node_id_t* ids) {
@@ -175,7 +176,8 @@ static assay_status_t read_nodes(const assay_node_t* n, assay_trees_t* t, node_i
   ASSAY_TRY(read_numbers(n, "nodes_values", "nodes_values_as_tensor", &values));
   assay_status_t st = NULL;
   if ((int64_t)n_modes != count || values.n != count)
-    st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "there are %lld nodes, %zu nodes_modes and %lld nodes_values",
+    st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                          "there are %lld nodes, %zu nodes_modes and %lld nodes_values",
                           (long long)count, n_modes, (long long)values.n);
   for (int64_t i = 0; !st && i < count; i++) ids[i] = (node_id_t){trees[i], nodes[i], i};
   if (!st) qsort(ids, (size_t)count, sizeof *ids, compare_ids);
@@ -205,8 +207,8 @@ static assay_status_t read_nodes(const assay_node_t* n, assay_trees_t* t, node_i
   return st;
 }
 
-static assay_status_t vote_list(const assay_node_t* n, const char* votes, const char* what, int64_t count,
-                                const int64_t** out) {
+static assay_status_t vote_list(const assay_node_t* n, const char* votes, const char* what,
+                                int64_t count, const int64_t** out) {
   char name[48];
   snprintf(name, sizeof name, "%s_%s", votes, what);
   return int_list(n, name, count, true, out);
@@ -230,8 +232,9 @@ static assay_status_t read_votes(const assay_node_t* n, const char* votes, const
   for (int64_t i = 0; !st && i < w.n; i++) {
     where[i] = find_id(ids, t->n_nodes, trees[i], nodes[i]);
     if (where[i] < 0)
-      st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "%s %lld is for node %lld of tree %lld, which is not there",
-                            weights, (long long)i, (long long)nodes[i], (long long)trees[i]);
+      st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "%s %lld is for node %lld of tree %lld, which is not there", weights,
+                            (long long)i, (long long)nodes[i], (long long)trees[i]);
     else
       t->nodes[where[i]].n++;
   }
@@ -268,7 +271,7 @@ assay_status_t assay_trees_read(const assay_node_t* n, const char* votes, assay_
   return NULL;
 }
 
-// ---- TreeEnsemble-5 ---------------------------------------------------------------------------------------
+// ---- TreeEnsemble-5 ----------------------------------------------------------------------------
 
 // The sets of membership_values, each ended by NaN (the last one maybe by the end), in the order of
 // the nodes that test for membership.
@@ -281,14 +284,16 @@ static assay_status_t read_members(const assay_node_t* n, assay_trees_t* t, int6
     assay_tree_node_t* node = &t->nodes[i];
     if (node->mode != ASSAY_TREE_MEMBER) continue;
     if (at >= m.n)
-      st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "membership_values has no set for node %lld", (long long)i);
+      st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "membership_values has no set for node %lld",
+                            (long long)i);
     node->first = at;
     for (; at < m.n && !isnan(number_at(&m, at)); at++) t->members[at] = number_at(&m, at);
     node->n = at - node->first;
     at++;
   }
   if (!st && at < m.n)
-    st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "membership_values has more sets than nodes that use them");
+    st = ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                          "membership_values has more sets than nodes that use them");
   assay_tensor_release(m.t);
   return st;
 }
@@ -316,10 +321,11 @@ static assay_status_t read_lists5(const assay_node_t* n, lists5_t* l) {
   ASSAY_TRY(read_numbers(n, NULL, "nodes_splits", &l->splits));
   ASSAY_TRY(read_numbers(n, NULL, "leaf_weights", &l->weights));
   if (l->modes.n != l->inner || l->splits.n != l->inner || l->weights.n != l->leaves)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                            "%lld nodes have %lld modes and %lld splits, %lld leaves have %lld weights",
-                            (long long)l->inner, (long long)l->modes.n, (long long)l->splits.n,
-                            (long long)l->leaves, (long long)l->weights.n);
+    return ASSAY_NODE_ERROR(
+        n, ASSAY_CORRUPT,
+        "%lld nodes have %lld modes and %lld splits, %lld leaves have %lld weights",
+        (long long)l->inner, (long long)l->modes.n, (long long)l->splits.n, (long long)l->leaves,
+        (long long)l->weights.n);
   return NULL;
 }
 
@@ -336,8 +342,8 @@ static assay_status_t fill5(const assay_node_t* n, const lists5_t* l, assay_tree
   for (int64_t i = 0; i < l->inner; i++) {
     double mode = number_at(&l->modes, i);
     if (!(mode >= 0 && mode <= ASSAY_TREE_MEMBER))
-      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "nodes_modes[%lld] is %g; 0 to 6 is expected", (long long)i,
-                              mode);
+      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "nodes_modes[%lld] is %g; 0 to 6 is expected",
+                              (long long)i, mode);
     t->nodes[i] = (assay_tree_node_t){.mode = (assay_tree_mode_t)mode,
                                       .missing_true = l->missing && l->missing[i],
                                       .feature = l->features[i],

@@ -467,25 +467,29 @@ static assay_status_t tile(assay_eval_t* c, const int64_t* repeats) {
 }
 
 static assay_status_t tile_eval(assay_eval_t* c) {
+  ASSAY_TRY(assay_eval_want_rank(c, 1, 1, 1));
   ASSAY_TRY(tile_repeats_count(c->node, c->in[1]->size, c->in[0]->rank));
   return tile(c, assay_i64(c->in[1]));
 }
 
-// A whole number of either store that is one element; -1 if it is not.
-static int64_t whole_number(const assay_tensor_t* t) {
-  if (t->size != 1) return -1;
-  if (t->store == ASSAY_STORE_I64) return assay_i64(t)[0];
-  if (t->store != ASSAY_STORE_F64) return -1;
+// A tensor of one element, a whole number of either store.
+static bool whole_number(const assay_tensor_t* t, int64_t* out) {
+  if (t->size != 1 || t->store > ASSAY_STORE_I64) return false;
+  if (t->store == ASSAY_STORE_I64) return *out = assay_i64(t)[0], true;
   double x = assay_f64(t)[0];
-  return x >= 0 && x < 9e15 ? (int64_t)x : -1;
+  if (!(x > -9e15 && x < 9e15) || (double)(int64_t)x != x) return false;
+  return *out = (int64_t)x, true;
 }
 
 static assay_status_t tile1_eval(assay_eval_t* c) {
-  int64_t tiles = whole_number(c->in[1]), axis = whole_number(c->in[2]);
-  int64_t repeats[ASSAY_MAX_RANK];
-  if (tiles < 0) {
+  int64_t tiles, axis, repeats[ASSAY_MAX_RANK];
+  if (!whole_number(c->in[1], &tiles) || tiles < 0) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "input 'tiles' is not one whole number of 0 or more");
+  }
+  if (!whole_number(c->in[2], &axis)) {
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input 'axis' is not one whole number");
   }
   int k;
   ASSAY_TRY(assay_eval_axis(c, "input 'axis'", axis, c->in[0]->rank, &k));

@@ -7,7 +7,9 @@
 #include "ops/families.h"
 #include "ops/gemm.h"
 #include "ops/ms_heads.h"
+#include "ops/pointwise.h"
 #include "ops/quant.h"
+#include "ops/shadow.h"
 
 static double filter_value(const assay_node_t* n) {
   return assay_attr_f64(n, "mask_filter_value", -10000);
@@ -42,8 +44,8 @@ typedef struct caches {
 } caches_t;
 
 // Appends k and v to what was, where there is something or where the whole is wanted.
-static assay_status_t append_both(assay_kept_t* kept, const caches_t* s, assay_operand_t* k,
-                                  assay_operand_t* v) {
+static assay_status_t append_both(const assay_eval_t* c, assay_kept_t* kept, const caches_t* s,
+                                  assay_operand_t* k, assay_operand_t* v) {
   assay_tensor_t* old = NULL;
   ASSAY_TRY(fill_lengths(&old, k->batch, s->old));
   kept->t[kept->n++] = old;
@@ -57,7 +59,7 @@ static assay_status_t append_both(assay_kept_t* kept, const caches_t* s, assay_o
     if (!presents[i]) {
       const int64_t dims[4] = {x->batch, x->heads, s->capacity, x->channels};
       assay_tensor_t* t = NULL;
-      ASSAY_TRY(assay_kept_create(kept, 4, dims, &t));
+      ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));
       presents[i] = assay_f64(t);
     }
     const assay_cache_t cache = {.past = pasts[i],
@@ -66,7 +68,7 @@ static assay_status_t append_both(assay_kept_t* kept, const caches_t* s, assay_o
                                  .keep_rest = s->shared,
                                  .present = presents[i],
                                  .capacity = s->capacity};
-    assay_cache_append(&cache, x);
+    assay_cache_append(c, &cache, x);
     x->rows = total;
   }
   return NULL;
@@ -151,21 +153,39 @@ static assay_status_t check_projection(const assay_eval_t* c) {
   return NULL;
 }
 
+// The limits of y + bias, for the y without it.
+static void limit_bias(const assay_eval_t* c, const double* bias, const assay_tensor_t* y) {
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const int64_t n = y->dims[2];
+  if (y->size == 0) return;
+  const assay_span_t s = assay_shadow_of(c, assay_f64(y)), b = assay_shadow_of(c, bias);
+  for (int64_t i = 0; i < y->size; i++) {
+    const assay_near_t sum =
+        assay_near_add(&steps, assay_near_at(assay_f64(y), s, i), assay_near_at(bias, b, i % n));
+    s.guaranteed[i] = sum.g;
+    s.probable[i] = sum.p;
+  }
+}
+
 // qkv[batch, length, columns] = input x weights + bias.
 static assay_status_t project(const assay_eval_t* c, assay_kept_t* kept, assay_tensor_t** out) {
   ASSAY_TRY(check_projection(c));
   const assay_tensor_t *x = c->in[0], *w = c->in[1];
   const int64_t n = w->dims[1], dims[3] = {x->dims[0], x->dims[1], n};
   assay_tensor_t* y = NULL;
-  ASSAY_TRY(assay_kept_create(kept, 3, dims, &y));
+  ASSAY_TRY(assay_kept_create(c, kept, 3, dims, &y));
   const assay_matrix_t a = {x->data, ASSAY_STORE_F64, x->type, 0, x->dims[2], 1};
   const assay_matrix_t b = {w->data, w->store, w->type, 0, n, 1};
   if (y->size > 0) {
     ASSAY_TRY(assay_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, false));
   }
+  if (c->shadow && y->size > 0) {
+    ASSAY_TRY(assay_shadow_gemm(c, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, 0));
+  }
   if (assay_eval_has(c, A_BIAS)) {
     const double* bias = assay_f64(c->in[A_BIAS]);
     double* p = assay_f64(y);
+    if (c->shadow) limit_bias(c, bias, y);
     for (int64_t i = 0; i < dims[0] * dims[1]; i++, p += n) {
       for (int64_t j = 0; j < n; j++) p[j] = assay_acc(c, p[j] + bias[j]);
     }
@@ -236,7 +256,7 @@ static assay_status_t attend_merged(assay_eval_t* c, assay_kept_t* kept, const f
   }
   caches_t s;
   ASSAY_TRY(merged_caches(c, f, type, &q[1], &q[2], &s));
-  ASSAY_TRY(append_both(kept, &s, &q[1], &q[2]));
+  ASSAY_TRY(append_both(c, kept, &s, &q[1], &q[2]));
   assay_attention_t a = attention_of(c, &q[0], &q[1], &q[2], s.old);
   if (assay_eval_has(c, f->mask)) {
     ASSAY_TRY(assay_padding_mask(c, kept, f->mask, &a, filter_value(c->node), &a.masks[0]));
@@ -256,10 +276,10 @@ static assay_status_t attention_eval(assay_eval_t* c) {
   return st;
 }
 
-// Input x weights of quantized numbers, as whole numbers; real ones (truth 'unquantized') as they
-// are. The zero points are those of input `zero`, one or one a column.
+// Input x weights of quantized numbers, less their zero points, which are those of input `zero`, one or
+// one a column.
 static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t input, size_t zero,
-                               double* out_real, assay_tensor_t** out) {
+                               assay_tensor_t** out) {
   const assay_tensor_t* t = c->in[input];
   const assay_tensor_t* z = assay_eval_has(c, zero) ? c->in[zero] : NULL;
   const int64_t n = t->dims[t->rank - 1];
@@ -268,16 +288,9 @@ static assay_status_t centered(const assay_eval_t* c, assay_kept_t* kept, size_t
                             "zero point of input %zu has shape %s; expected one number%s", input,
                             ASSAY_DIMS_TEXT(z), input == Q_INPUT ? "" : ", or one a column");
   }
-  *out_real = assay_quant_is_real(c, t);
-  ASSAY_TRY(assay_kept_create(kept, t->rank, t->dims, out));
-  for (int64_t i = 0; i < t->size; i++) {
-    if (*out_real != 0) {
-      assay_f64(*out)[i] = assay_f64(t)[i];
-    } else {
-      const int64_t offset = z ? assay_i64(z)[z->size == 1 ? 0 : i % n] : 0;
-      assay_f64(*out)[i] = (double)(assay_i64(t)[i] - offset);
-    }
-  }
+  ASSAY_TRY(assay_kept_create(c, kept, t->rank, t->dims, out));
+  for (int64_t i = 0; i < t->size; i++)
+    assay_f64(*out)[i] = assay_elem_f64(t, i) - (z ? assay_elem_f64(z, z->size == 1 ? 0 : i % n) : 0);
   return NULL;
 }
 
@@ -294,23 +307,38 @@ static assay_status_t project_quantized(const assay_eval_t* c, assay_kept_t* kep
                             ASSAY_DIMS_TEXT(c->in[Q_SCALE]), ASSAY_DIMS_TEXT(sw), (long long)n);
   }
   assay_tensor_t *xs = NULL, *ws = NULL, *y = NULL;
-  double x_real = 0, w_real = 0;
-  ASSAY_TRY(centered(c, kept, Q_INPUT, Q_ZERO, &x_real, &xs));
-  ASSAY_TRY(centered(c, kept, Q_WEIGHTS, Q_WEIGHT_ZERO, &w_real, &ws));
-  ASSAY_TRY(assay_kept_create(kept, 3, dims, &y));
+  ASSAY_TRY(centered(c, kept, Q_INPUT, Q_ZERO, &xs));
+  ASSAY_TRY(centered(c, kept, Q_WEIGHTS, Q_WEIGHT_ZERO, &ws));
+  ASSAY_TRY(assay_kept_create(c, kept, 3, dims, &y));
   const assay_matrix_t a = {xs->data, ASSAY_STORE_F64, xs->type, 0, x->dims[2], 1};
   const assay_matrix_t b = {ws->data, ASSAY_STORE_F64, ws->type, 0, n, 1};
   assay_eval_t exact = *c;
-  if (x_real == 0 && w_real == 0) exact.arith = ASSAY_ARITH_F64;
+  exact.arith = ASSAY_ARITH_F64;
   if (y->size > 0) {
     ASSAY_TRY(assay_gemm(&exact, dims[0] * dims[1], n, x->dims[2], &a, &b, assay_f64(y), n, false));
   }
-  const double sx = x_real != 0 ? 1 : assay_f64(c->in[Q_SCALE])[0];
+  const double sx = assay_f64(c->in[Q_SCALE])[0];
   const double* bias = assay_f64(c->in[Q_BIAS]);
   double* p = assay_f64(y);
+  assay_steps_t steps = {0};
+  assay_span_t to = {NULL, NULL};
+  if (c->shadow && y->size > 0) {
+    steps = assay_rounding_steps(assay_shadow_rounding(c));
+    to = assay_shadow_of(c, p);
+  }
   for (int64_t i = 0; i < dims[0] * dims[1]; i++, p += n) {
     for (int64_t j = 0; j < n; j++) {
-      const double s = w_real != 0 ? sx : assay_acc(c, sx * assay_f64(sw)[sw->size == 1 ? 0 : j]);
+      const double s = assay_acc(c, sx * assay_f64(sw)[sw->size == 1 ? 0 : j]);
+      if (c->shadow) {
+        // The whole sum becomes a float, and is multiplied by the scales' product.
+        const assay_near_t scale = assay_near_mul(
+            &steps, assay_near_exact(sx), assay_near_exact(assay_f64(sw)[sw->size == 1 ? 0 : j]));
+        assay_near_t sum = assay_near_round(&steps, assay_near_exact(p[j]), 1);
+        sum = assay_near_mul(&steps, sum, scale);
+        sum = assay_near_add(&steps, sum, assay_near_exact(bias[j]));
+        assay_near_put(sum, p, assay_span_from(to, i * n), j);
+        continue;
+      }
       p[j] = assay_acc(c, assay_acc(c, p[j] * s) + bias[j]);
     }
   }
@@ -563,7 +591,7 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept, const inputs_t
   ASSAY_TRY(read_qkv(c, in, &x));
   ASSAY_TRY(add_bias(c, kept, in->bias, &x));
   ASSAY_TRY(separate_caches(c, in, &x, &s));
-  ASSAY_TRY(append_both(kept, &s, &x.k, &x.v));
+  ASSAY_TRY(append_both(c, kept, &s, &x.k, &x.v));
   assay_attention_t a = attention_of(c, &x.q, &x.k, &x.v, s.old);
   if (assay_eval_has(c, in->mask)) {
     ASSAY_TRY(assay_padding_mask(c, kept, in->mask, &a, filter_value(c->node), &a.masks[0]));
@@ -685,30 +713,45 @@ static void dmmha_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 // ---- table ------------------------------------------------------------------------------------
 
-#define MS(NAME, INFER, EVAL, COST)                                                                \
-  .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER, .eval = EVAL, .cost = COST, \
-  .flags = ASSAY_OP_CONTRACTS
+static assay_status_t attention_bound(assay_bound_t* b) {
+  return assay_bound_shadowed(b, attention_eval);
+}
+
+// Of quantized numbers only, as they are stored: not of truth 'unquantized'.
+static assay_status_t qattention_bound(assay_bound_t* b) {
+  if (b->in[Q_INPUT]->store != ASSAY_STORE_I64 || b->in[Q_WEIGHTS]->store != ASSAY_STORE_I64)
+    return ASSAY_NODE_ERROR(b->node, ASSAY_UNSUPPORTED, "it has no bound for unquantized numbers");
+  return assay_bound_shadowed_exact(b, qattention_eval);
+}
+
+static assay_status_t mha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, mha_eval); }
+static assay_status_t dmmha_bound(assay_bound_t* b) { return assay_bound_shadowed(b, dmmha_eval); }
+
+#define MS_FLAGS(NAME, KIND, FLAGS)                                                                             \
+  .domain = "com.microsoft", .name = NAME, .since = 1, .infer = KIND##_infer, .eval = KIND##_eval, \
+  .bound = KIND##_bound, .cost = KIND##_cost, .flags = FLAGS
+#define MS(NAME, KIND) MS_FLAGS(NAME, KIND, ASSAY_OP_CONTRACTS)
 
 const assay_op_t assay_ops_ms_attention[] = {
-    {MS("Attention", attention_infer, attention_eval, attention_cost),
+    {MS("Attention", attention),
      .schema = "input:T, weights:T, bias?:T, mask_index?:M, past?:T, attention_bias?:T, "
                "past_sequence_length?:M -> output:T, present?:T | num_heads:i!, "
                "unidirectional:i=0, mask_filter_value:f=-10000, scale:f=0, qkv_hidden_sizes:is, "
                "past_present_share_buffer:i=0, do_rotary:i=0, rotary_embedding_dim:i=0 "
                "| T=float float16 bfloat16; M=int32"},
-    {MS("QAttention", qattention_infer, qattention_eval, qattention_cost),
+    {MS_FLAGS("QAttention", qattention, ASSAY_OP_CONTRACTS | ASSAY_OP_QUANTIZES),
      .schema = "input:T1, weight:T2, bias:T3, input_scale:T3, weight_scale:T3, mask_index?:M, "
                "input_zero_point?:T1, weight_zero_point?:T2, past?:T3 -> output:T3, present?:T3 "
                "| num_heads:i!, unidirectional:i=0, mask_filter_value:f=-10000, scale:f=0, "
                "past_present_share_buffer:i=0, do_rotary:i=0 "
                "| T1=int8 uint8; T2=int8 uint8; T3=float float16; M=int32"},
-    {MS("MultiHeadAttention", mha_infer, mha_eval, mha_cost),
+    {MS("MultiHeadAttention", mha),
      .schema = "query:T, key?:T, value?:T, bias?:T, key_padding_mask?:M, attention_bias?:T, "
                "past_key?:T, past_value?:T, past_sequence_length?:M, cache_indirection?:M "
                "-> output:T, present_key?:T, present_value?:T, qk?:QK | num_heads:i!, "
                "mask_filter_value:f=-10000, scale:f=0, unidirectional:i=0 "
                "| T=float float16 bfloat16; QK=float float16 bfloat16; M=int32"},
-    {MS("DecoderMaskedMultiHeadAttention", dmmha_infer, dmmha_eval, dmmha_cost),
+    {MS("DecoderMaskedMultiHeadAttention", dmmha),
      .schema = "query:T, key?:T, value?:T, mask_index?:M, attention_bias?:T, past_key?:T, "
                "past_value?:T, past_sequence_length?:M, beam_width?:M, cache_indirection?:M, "
                "bias?:T -> output:T, present_key?:T, present_value?:T, qk?:QK | num_heads:i!, "

@@ -4,6 +4,7 @@
 
 #include "ops/activation.h"
 #include "ops/families.h"
+#include "ops/shadow.h"
 
 // ---- RelativePositionBias ---------------------------------------------------------------------
 
@@ -146,6 +147,40 @@ static double gate_of(const assay_eval_t* c, const gated_t* g, int64_t row, int6
   return assay_acc(c, assay_acc(c, u * inner) + 2);
 }
 
+// The gate with limits: two sums over all columns of its half, of absolute terms.
+static assay_near_t limit_gate(const assay_eval_t* c, const gated_t* g, int64_t row, int64_t h) {
+  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_steps_t steps = assay_rounding_steps(r);
+  const assay_factor_t f = assay_bound_sum(r, (double)g->size + (double)g->wide / 2 + 3);
+  const double range = assay_format_info(r->accumulator)->max;
+  const double* x = g->token + (row * g->heads + h) * g->size;
+  const double *b = assay_f64(c->in[G_QUERY_BIAS]) + h * g->size, *w = assay_f64(c->in[G_WEIGHT]);
+  double sums[2] = {0, 0}, sizes[2] = {0, 0};
+  assay_near_t gates[2];
+  for (int64_t d = 0; d < g->wide; d++) {
+    const int half = d >= g->wide / 2;
+    for (int64_t i = 0; i < g->size; i++) {
+      const double term = (x[i] + b[i]) * w[i * g->wide + d];
+      sums[half] += term;
+      sizes[half] += fabs(term);
+    }
+    sums[half] += assay_f64(c->in[G_BIAS])[d];
+    sizes[half] += fabs(assay_f64(c->in[G_BIAS])[d]);
+  }
+  const double tiny = (double)(g->size + 1) * (double)g->wide * steps.tiny;
+  for (int k = 0; k < 2; k++) {
+    const bool fits = sizes[k] * (1 + f.guaranteed) <= range;
+    const assay_near_t sum = {sums[k], fits ? f.guaranteed * sizes[k] + tiny : (double)INFINITY,
+                              fits ? f.probable * sizes[k] + tiny : (double)INFINITY};
+    gates[k] = assay_near_function(&steps, assay_sigmoid(sum.x), sum, 0.25, 2);
+    gates[k].g = fmin(gates[k].g, 1), gates[k].p = fmin(gates[k].p, 1);
+  }
+  const assay_near_t eco = assay_near_exact(assay_f64(c->in[G_ECO])[h]);
+  const assay_near_t inner =
+      assay_near_add(&steps, assay_near_mul(&steps, gates[1], eco), assay_near_exact(-1));
+  return assay_near_add(&steps, assay_near_mul(&steps, gates[0], inner), assay_near_exact(2));
+}
+
 // Source: com.microsoft GatedRelativePositionBias 1.
 static assay_status_t gated_eval(assay_eval_t* c) {
   gated_t g = {0};
@@ -157,8 +192,17 @@ static assay_status_t gated_eval(assay_eval_t* c) {
 #pragma omp parallel for schedule(static) if (jobs > 1 && y->size + jobs * g.size > 10000)
   for (int64_t i = 0; i < jobs; i++) {
     const int64_t b = i / (g.heads * n), h = i / n % g.heads, row = i % n;
-    const double gate = gate_of(c, &g, b * n + row, h);
     const double* rel = assay_f64(c->in[G_REL]) + (h * n + row) * n;
+    if (c->shadow) {
+      const assay_near_t near_gate = limit_gate(c, &g, b * n + row, h);
+      const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+      const assay_span_t to = assay_shadow_of(c, assay_f64(y) + i * n);
+      for (int64_t j = 0; j < n; j++)
+        assay_near_put(assay_near_mul(&steps, near_gate, assay_near_exact(rel[j])),
+                       assay_f64(y) + i * n, to, j);
+      continue;
+    }
+    const double gate = gate_of(c, &g, b * n + row, h);
     for (int64_t j = 0; j < n; j++) assay_f64(y)[i * n + j] = assay_acc(c, gate * rel[j]);
   }
   return NULL;
@@ -172,6 +216,10 @@ static assay_status_t gated_infer(assay_infer_t* c) {
   if (q.known && q.rank == 3) y.dims[0] = q.dims[0];
   for (int i = 1; rel.known && i < 4; i++) y.dims[i] = rel.dims[i];
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
+}
+
+static assay_status_t gated_bound(assay_bound_t* b) {
+  return assay_bound_shadowed_exact(b, gated_eval);
 }
 
 static void gated_cost(const assay_eval_t* c, assay_cost_t* out) {
@@ -197,6 +245,7 @@ const assay_op_t assay_ops_ms_bias[] = {
      .flags = ASSAY_OP_CONTRACTS,
      .infer = gated_infer,
      .eval = gated_eval,
+     .bound = gated_bound,
      .cost = gated_cost,
      .schema = "query_layer:T, query_bias:T, rel_pos:T, weight:T, bias:T, eco_a:T, "
                "token_offset?:M -> output:T | num_heads:i! | T=float float16; M=int32"},

@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/matmul.h"
 #include "ops/pointwise.h"
+#include "ops/shadow.h"
 
 // ---- an activation of x + bias ----------------------------------------------------------------
 
@@ -28,9 +29,39 @@ static double gelu_tanh(double x, double alpha) {
   return assay_gelu_tanh(x);
 }
 
+// The largest slope of Gelu, of its approximation by tanh and of Swish for any alpha.
+static const double STEEPEST = 1.13;
+
+// The same with limits. Engines that compute by definition round relative to x, where the result is
+// far smaller.
+static void limit_span(const fused_t* p, int64_t n, const int64_t* at, const int64_t* step) {
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(p->c));
+  const assay_span_t none = {NULL, NULL}, to = assay_shadow_of(p->c, p->y);
+  const assay_span_t sx = assay_shadow_of(p->c, p->x);
+  const assay_span_t sb = p->bias ? assay_shadow_of(p->c, p->bias) : none;
+  const assay_span_t ss = p->skip ? assay_shadow_of(p->c, p->skip) : none;
+  for (int64_t i = 0; i < n; i++) {
+    assay_near_t v = assay_near_at(p->x, sx, at[1] + i * step[1]);
+    if (p->bias) {
+      v = assay_near_add(&steps, v, assay_near_at(p->bias, sb, at[2] + i * step[2]));
+    }
+    if (p->skip) {
+      v = assay_near_add(&steps, v, assay_near_at(p->skip, ss, at[3] + i * step[3]));
+    }
+    if (p->f) {
+      v = assay_near_function(&steps, p->f(v.x, p->alpha), v, STEEPEST, 4 * fabs(v.x));
+    }
+    assay_near_put(v, p->y, to, at[0] + i);
+  }
+}
+
 // Operands: 0 the result, 1 x, 2 the bias, 3 the skip.
 static void fused_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const fused_t* p = user;
+  if (p->c->shadow) {
+    limit_span(p, n, at, step);
+    return;
+  }
   for (int64_t i = 0; i < n; i++) {
     double v = p->x[at[1] + i * step[1]];
     if (p->bias) v = assay_acc(p->c, v + p->bias[at[2] + i * step[2]]);
@@ -132,6 +163,19 @@ static assay_status_t biased_infer(assay_infer_t* c) {
 
 // ---- BiasSplitGelu ----------------------------------------------------------------------------
 
+static void limit_split(const assay_eval_t* c, int64_t half, int64_t j, const double* x,
+                        const double* bias, double* y) {
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_span_t sx = assay_shadow_of(c, x), sb = assay_shadow_of(c, bias);
+  const assay_near_t left =
+      assay_near_add(&steps, assay_near_at(x, sx, j), assay_near_at(bias, sb, j));
+  const assay_near_t right =
+      assay_near_add(&steps, assay_near_at(x, sx, j + half), assay_near_at(bias, sb, j + half));
+  const assay_near_t gelu =
+      assay_near_function(&steps, assay_gelu(right.x), right, STEEPEST, 4 * fabs(right.x));
+  assay_near_put(assay_near_mul(&steps, left, gelu), y, assay_shadow_of(c, y), j);
+}
+
 // Source: com.microsoft BiasSplitGelu 1: left * gelu(right) of the halves of x + bias.
 static assay_status_t split_gelu_eval(assay_eval_t* c) {
   const assay_tensor_t *x = c->in[0], *b = c->in[1];
@@ -152,6 +196,10 @@ static assay_status_t split_gelu_eval(assay_eval_t* c) {
     const double *from = assay_f64(x) + i * 2 * half, *bias = assay_f64(b);
     double* to = assay_f64(y) + i * half;
     for (int64_t j = 0; j < half; j++) {
+      if (c->shadow) {
+        limit_split(c, half, j, from, bias, to);
+        continue;
+      }
       const double left = assay_acc(c, from[j] + bias[j]);
       const double right = assay_acc(c, from[j + half] + bias[j + half]);
       to[j] = assay_acc(c, left * assay_acc(c, assay_gelu(right)));
@@ -175,6 +223,37 @@ static assay_status_t split_gelu_infer(assay_infer_t* c) {
 
 // ---- GemmFastGelu -----------------------------------------------------------------------------
 
+// The limits of X W: of sums of |x| |w|.
+static assay_status_t limit_product(assay_eval_t* c, const assay_matmul_t* made,
+                                    const assay_tensor_t* y) {
+  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_factor_t f = assay_bound_sum(r, (double)made->k);
+  const double tiny = (double)made->k * assay_bound_tiny(r, r->accumulator);
+  const double range = assay_format_info(r->accumulator)->max;
+  const assay_matmul_form_t plain = {0};
+  assay_tensor_t *x = NULL, *w = NULL, *sum = NULL;
+  assay_status_t st = assay_tensor_abs(c->in[0], &x);
+  if (!st) st = assay_tensor_abs(c->in[1], &w);
+  if (!st) st = assay_tensor_create(ASSAY_TYPE_DOUBLE, y->rank, y->dims, &sum);
+  if (!st) {
+    assay_matmul_t p;
+    st = assay_matmul_init(c, x, plain, w, plain, &p);
+    if (!st) st = assay_matmul_f64(c, &p, assay_f64(sum));
+    if (!st) assay_matmul_deinit(&p);
+  }
+  const assay_span_t to = assay_shadow_of(c, assay_f64(y));
+  for (int64_t i = 0; !st && i < y->size; i++) {
+    const double v = assay_f64(sum)[i];
+    const bool fits = v * (1 + f.guaranteed) <= range;
+    to.guaranteed[i] = fits ? f.guaranteed * v + tiny : (double)INFINITY;
+    to.probable[i] = fits ? f.probable * v + tiny : (double)INFINITY;
+  }
+  assay_tensor_release(x);
+  assay_tensor_release(w);
+  assay_tensor_release(sum);
+  return st;
+}
+
 // Source: com.microsoft GemmFastGelu 1: FastGelu(X W, bias).
 static assay_status_t gemm_gelu_eval(assay_eval_t* c) {
   const assay_tensor_t* b = assay_eval_has(c, 2) ? c->in[2] : NULL;
@@ -188,6 +267,7 @@ static assay_status_t gemm_gelu_eval(assay_eval_t* c) {
     st = assay_eval_output(c, 0, assay_eval_out_type(c, 0, c->in[0]->type), p.rank, p.dims, &y);
   }
   if (!st) st = assay_matmul_f64(c, &p, assay_f64(y));
+  if (!st && c->shadow) st = limit_product(c, &p, y);
   assay_matmul_deinit(&p);
   if (st) return st;
   const fused_t f = {.c = c,
@@ -226,6 +306,27 @@ static double gemma_cast(const assay_eval_t* c, double x) {
              : assay_format_round(assay_type_format(ASSAY_TYPE_FLOAT16), x, ASSAY_OVERFLOW_IEEE);
 }
 
+// Cosine and sine with the cast's rounding.
+static assay_near_t limit_cast(const assay_steps_t* steps, double y, assay_near_t angle) {
+  const assay_format_info_t* half = assay_format_info(ASSAY_FORMAT_FP16);
+  assay_near_t a = assay_near_function(steps, y, angle, 1, 0);
+  const double g = half->unit_roundoff * (fabs(y) + a.g) + half->min_subnormal;
+  a.g += g, a.p += g;
+  return a;
+}
+
+static void limit_gemma(const assay_eval_t* c, const double* e, const double* x, const double* r,
+                        double* y) {
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_near_t angle = assay_near_at(e, assay_shadow_of(c, e), 0);
+  const assay_near_t cosine = limit_cast(&steps, cos(e[0]), angle);
+  const assay_near_t sine = limit_cast(&steps, sin(e[0]), angle);
+  const assay_near_t a =
+      assay_near_mul(&steps, assay_near_at(x, assay_shadow_of(c, x), 0), cosine);
+  const assay_near_t b = assay_near_mul(&steps, assay_near_at(r, assay_shadow_of(c, r), 0), sine);
+  assay_near_put(assay_near_add(&steps, a, b), y, assay_shadow_of(c, y), 0);
+}
+
 // Source: com.microsoft GemmaRotaryEmbedding 1: q cos(emb) + q_rot sin(emb), the same for k; emb
 // is repeated for each head.
 static assay_status_t gemma_eval(assay_eval_t* c) {
@@ -252,6 +353,10 @@ static assay_status_t gemma_eval(assay_eval_t* c) {
     for (int64_t i = 0; i < jobs; i++) {
       const double* e = assay_f64(emb) + i / heads * plane;
       for (int64_t j = 0, at = i * plane; j < plane; j++, at++) {
+        if (c->shadow) {
+          limit_gemma(c, e + j, assay_f64(x) + at, assay_f64(r) + at, assay_f64(y) + at);
+          continue;
+        }
         const double a = assay_acc(c, assay_f64(x)[at] * gemma_cast(c, cos(e[j])));
         const double b = assay_acc(c, assay_f64(r)[at] * gemma_cast(c, sin(e[j])));
         assay_f64(y)[at] = assay_acc(c, a + b);
@@ -271,25 +376,38 @@ static assay_status_t gemma_infer(assay_infer_t* c) {
 
 // ---- table ------------------------------------------------------------------------------------
 
-#define MS(NAME, INFER, EVAL) \
-  .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER, .eval = EVAL
+#define BOUND(KIND, HOW) \
+  static assay_status_t KIND##_bound(assay_bound_t* b) { return HOW(b, KIND##_eval); }
+
+BOUND(gelu, assay_bound_shadowed)
+BOUND(fast_gelu, assay_bound_shadowed)
+BOUND(bias_gelu, assay_bound_shadowed)
+BOUND(quick_gelu, assay_bound_shadowed)
+BOUND(bias_add, assay_bound_shadowed)
+BOUND(split_gelu, assay_bound_shadowed)
+BOUND(gemm_gelu, assay_bound_shadowed_exact)
+BOUND(gemma, assay_bound_shadowed)
+
+#define MS(NAME, INFER, KIND)                                               \
+  .domain = "com.microsoft", .name = NAME, .since = 1, .infer = INFER,      \
+  .eval = KIND##_eval, .bound = KIND##_bound
 
 const assay_op_t assay_ops_ms_fused[] = {
-    {MS("Gelu", assay_infer_same, gelu_eval), .flags = ASSAY_OP_POINTWISE,
+    {MS("Gelu", assay_infer_same, gelu), .flags = ASSAY_OP_POINTWISE,
      .cost = assay_pointwise_cost, .schema = "X:T -> Y:T | | T=FLOAT"},
-    {MS("FastGelu", biased_infer, fast_gelu_eval), .flags = ASSAY_OP_POINTWISE,
+    {MS("FastGelu", biased_infer, fast_gelu), .flags = ASSAY_OP_POINTWISE,
      .cost = assay_pointwise_cost, .schema = "X:T, bias?:T -> Y:T | | T=FLOAT"},
-    {MS("BiasGelu", biased_infer, bias_gelu_eval), .flags = ASSAY_OP_POINTWISE,
+    {MS("BiasGelu", biased_infer, bias_gelu), .flags = ASSAY_OP_POINTWISE,
      .cost = assay_pointwise_cost, .schema = "A:T, B:T -> C:T | | T=FLOAT"},
-    {MS("QuickGelu", assay_infer_same, quick_gelu_eval), .flags = ASSAY_OP_POINTWISE,
+    {MS("QuickGelu", assay_infer_same, quick_gelu), .flags = ASSAY_OP_POINTWISE,
      .cost = assay_pointwise_cost, .schema = "X:T -> Y:T | alpha:f=1.702 | T=FLOAT"},
-    {MS("BiasAdd", biased_infer, bias_add_eval), .flags = ASSAY_OP_POINTWISE,
+    {MS("BiasAdd", biased_infer, bias_add), .flags = ASSAY_OP_POINTWISE,
      .cost = assay_pointwise_cost, .schema = "X:T, bias:T, skip:T -> Y:T | | T=float16 float"},
-    {MS("BiasSplitGelu", split_gelu_infer, split_gelu_eval), .cost = assay_pointwise_cost,
+    {MS("BiasSplitGelu", split_gelu_infer, split_gelu), .cost = assay_pointwise_cost,
      .schema = "X:T, bias:T -> Y:T | | T=float16 float"},
-    {MS("GemmFastGelu", gemm_gelu_infer, gemm_gelu_eval), .flags = ASSAY_OP_CONTRACTS,
+    {MS("GemmFastGelu", gemm_gelu_infer, gemm_gelu), .flags = ASSAY_OP_CONTRACTS,
      .cost = gemm_gelu_cost, .schema = "X:T, W:T, bias?:T -> Y:T | | T=float float16 bfloat16"},
-    {MS("GemmaRotaryEmbedding", gemma_infer, gemma_eval), .cost = assay_pointwise_cost,
+    {MS("GemmaRotaryEmbedding", gemma_infer, gemma), .cost = assay_pointwise_cost,
      .schema = "emb:U, q:T, q_rot:T, k:T, k_rot:T -> output1:T, output2:T | | T=float16; U=float"},
     {0},
 };

@@ -1,6 +1,7 @@
 // GatherBlockQuantized of com.microsoft: rows of a table that is quantized in blocks, as floats.
 #include <string.h>
 
+#include "ops/bound.h"
 #include "ops/families.h"
 
 enum { DATA, INDICES, SCALES, ZEROS };
@@ -208,6 +209,7 @@ const assay_op_t assay_ops_ms_gather[] = {
      .since = 1,
      .infer = gather_infer,
      .eval = gather_eval,
+     .bound = assay_bound_one_rounding,  // of the scale's product
      .cost = gather_cost,
      .schema = "data:T1, indices:Tind, scales:T2, zero_points?:T1 -> output:T2 | gather_axis:i=0, "
                "quantize_axis:i=1, block_size:i=128, bits:i=4 | T1=int4 uint4 uint8 float8e4m3fn "

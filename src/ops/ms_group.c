@@ -5,6 +5,7 @@
 
 #include "ops/families.h"
 #include "ops/ms_heads.h"
+#include "ops/shadow.h"
 
 enum {
   QUERY,
@@ -242,10 +243,10 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, group_t* g) {
     const size_t o = PRESENT_KEY + i;
     assay_tensor_t* t = NULL;
     if (assay_eval_wants(c, o)) {
-      const assay_type_t type = c->in[QUERY]->type;
+      const assay_type_t type = c->in[assay_eval_has(c, PAST_KEY) ? PAST_KEY : QUERY]->type;
       ASSAY_TRY(assay_eval_output(c, o, assay_eval_out_type(c, o, type), 4, dims, &t));
     } else {
-      ASSAY_TRY(assay_kept_create(kept, 4, dims, &t));
+      ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));
     }
     const assay_cache_t cache = {
         .past = assay_eval_has(c, PAST_KEY) ? assay_f64(c->in[PAST_KEY + i]) : NULL,
@@ -253,7 +254,7 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, group_t* g) {
         .old = g->old,
         .present = assay_f64(t),
         .capacity = g->capacity};
-    assay_cache_append(&cache, x);
+    assay_cache_append(c, &cache, x);
   }
   return NULL;
 }
@@ -265,7 +266,7 @@ static assay_status_t read_sink(const assay_eval_t* c, assay_kept_t* kept, assay
     a->sink = assay_f64(c->in[SINK]);
   } else if (assay_attr_i64(c->node, "smooth_softmax", 0) == 1) {
     assay_tensor_t* t = NULL;
-    ASSAY_TRY(assay_kept_create(kept, 1, &a->q_heads, &t));
+    ASSAY_TRY(assay_kept_create(c, kept, 1, &a->q_heads, &t));
     memset(assay_f64(t), 0, (size_t)t->size * sizeof(double));
     a->sink = assay_f64(t);
   }
@@ -333,6 +334,7 @@ static assay_status_t attend(assay_eval_t* c, assay_kept_t* kept) {
   a.y = (assay_heads_t){assay_f64(y), a.q_len * width, a.head_size, width};
   ASSAY_TRY(make_scores(c, &a));
   ASSAY_TRY(assay_attention_run(c, &a));
+  if (c->shadow) return NULL;
   const int64_t scores = a.scores ? a.batch * a.q_heads * a.q_len * a.kv_len : 0;
   for (int64_t i = 0; i < scores; i++) {
     if (a.scores[i] == -INFINITY) a.scores[i] = 0;
@@ -347,6 +349,8 @@ static assay_status_t group_eval(assay_eval_t* c) {
   assay_kept_release(&kept);
   return st;
 }
+
+static assay_status_t group_bound(assay_bound_t* b) { return assay_bound_shadowed(b, group_eval); }
 
 // ---- inference and cost -----------------------------------------------------------------------
 
@@ -411,6 +415,7 @@ const assay_op_t assay_ops_ms_group[] = {
      .flags = ASSAY_OP_CONTRACTS,
      .infer = group_infer,
      .eval = group_eval,
+     .bound = group_bound,
      .cost = group_cost,
      .schema =
          "query:T, key?:T, value?:T, past_key?:C, past_value?:C, seqlens_k:M, "

@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "ops/norm.h"
+#include "ops/shadow.h"
 
 // ---- tensors of an evaluation -----------------------------------------------------------------
 
-assay_status_t assay_kept_create(assay_kept_t* kept, int rank, const int64_t* dims,
-                                 assay_tensor_t** out) {
+assay_status_t assay_kept_create(const assay_eval_t* c, assay_kept_t* kept, int rank,
+                                 const int64_t* dims, assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, rank, dims, &t));
   kept->t[kept->n++] = t;
   *out = t;
-  return NULL;
+  return c->shadow ? assay_shadow_cover(c, t) : NULL;
 }
 
 void assay_kept_release(assay_kept_t* kept) {
@@ -42,11 +43,23 @@ assay_operand_t assay_operand_whole(const assay_tensor_t* t) {
                            {assay_f64(t), t->dims[1] * t->dims[2] * n, t->dims[2] * n, n}};
 }
 
+// to = from + bias, with limits.
+static void limit_bias(const assay_eval_t* c, int64_t n, const double* from, const double* bias,
+                       double* to) {
+  if (n == 0) return;
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_span_t s = assay_shadow_of(c, from), b = assay_shadow_of(c, bias);
+  const assay_span_t out = assay_shadow_of(c, to);
+  for (int64_t j = 0; j < n; j++)
+    assay_near_put(assay_near_add(&steps, assay_near_at(from, s, j), assay_near_at(bias, b, j)), to,
+                   out, j);
+}
+
 assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, const double* bias,
                                  assay_operand_t* x) {
   const int64_t dims[4] = {x->batch, x->heads, x->rows, x->channels};
   assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_kept_create(kept, 4, dims, &t));
+  ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));
   const int64_t jobs = x->batch * x->heads, n = x->channels;
 #pragma omp parallel for schedule(static) if (jobs > 1 && t->size > 100000)
   for (int64_t i = 0; i < jobs; i++) {
@@ -56,6 +69,9 @@ assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, cons
     for (int64_t r = 0; r < x->rows; r++, from += x->at.row, to += n) {
       if (!bias) {
         memcpy(to, from, (size_t)n * sizeof *to);
+        if (c->shadow) assay_shadow_copy(c, from, to, n);
+      } else if (c->shadow) {
+        limit_bias(c, n, from, bias + h * n, to);
       } else {
         for (int64_t j = 0; j < n; j++) to[j] = assay_acc(c, from[j] + bias[h * n + j]);
       }
@@ -101,6 +117,39 @@ assay_status_t assay_operand_rotate(const assay_eval_t* c, const assay_tensor_t*
   return NULL;
 }
 
+// The limits of one row: the mean of squares has no cancellation, so that its relative error is
+// that of a sum; a relative error r of it is r / (2 (1 - r)^1.5) of the inverse root at most. Its
+// elements' own limits come in twice: by the mean and by themselves.
+static void limit_rms(const assay_eval_t* c, const double* weight, double epsilon, int64_t n,
+                      double* v) {
+  const assay_rounding_t* r = assay_shadow_rounding(c);
+  const assay_steps_t steps = assay_rounding_steps(r);
+  const assay_factor_t f = assay_bound_sum(r, (double)n);
+  const assay_span_t s = assay_shadow_of(c, v), w = assay_shadow_of(c, weight);
+  double sum = 0, in_g = 0, in_p = 0;
+  for (int64_t j = 0; j < n; j++) {
+    const assay_near_t a = assay_near_at(v, s, j);
+    sum += a.x * a.x;
+    in_g += 2 * fabs(a.x) * a.g + a.g * a.g;
+    in_p += 2 * fabs(a.x) * a.p + a.p * a.p;
+  }
+  const double mean = sum / (double)n + epsilon, rest = (double)n * mean;
+  const double rg = (in_g + f.guaranteed * (sum + in_g) + (double)n * steps.tiny) / rest;
+  const double rp = (in_p + f.probable * (sum + in_p) + (double)n * steps.tiny) / rest;
+  const double ig = rg < 1 ? rg / (2 * pow(1 - rg, 1.5)) : (double)INFINITY;
+  const double ip = rp < 1 ? rp / (2 * pow(1 - rp, 1.5)) : (double)INFINITY;
+  const double inverse = 1 / sqrt(mean), more = steps.function + 4 * steps.u;
+  const assay_near_t root = {inverse, inverse * (ig + more * (1 + ig)),
+                             inverse * (ip + more * (1 + ip))};
+  const bool fits = sum * (1 + f.guaranteed) <= assay_format_info(r->accumulator)->max;
+  for (int64_t j = 0; j < n; j++) {
+    assay_near_t a = assay_near_mul(&steps, assay_near_at(v, s, j), root);
+    a = assay_near_mul(&steps, a, assay_near_at(weight, w, j));
+    if (!fits) a.g = a.p = INFINITY;
+    assay_near_put(a, v, s, j);
+  }
+}
+
 void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsilon,
                        assay_operand_t* x) {
   const bool exact = c->arith == ASSAY_ARITH_F64;
@@ -108,6 +157,10 @@ void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsil
 #pragma omp parallel for schedule(static) if (jobs > 1 && jobs * n > 100000)
   for (int64_t i = 0; i < jobs; i++) {
     double* v = x->at.data + i * n;  // contiguous, as assay_operand_own makes it
+    if (c->shadow && n > 0) {
+      limit_rms(c, weight, epsilon, n, v);
+      continue;
+    }
     const double mean =
         assay_norm_round(c, exact, assay_norm_square_sum(c, exact, v, n, 0) / (double)n);
     const double inverse = assay_norm_inverse(c, exact, mean, epsilon);
@@ -119,7 +172,7 @@ void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsil
 
 // ---- caches -----------------------------------------------------------------------------------
 
-void assay_cache_append(const assay_cache_t* cache, assay_operand_t* x) {
+void assay_cache_append(const assay_eval_t* c, const assay_cache_t* cache, assay_operand_t* x) {
   const int64_t n = x->channels, jobs = x->batch * x->heads;
   const int64_t plane = cache->capacity * n;
 #pragma omp parallel for schedule(static) if (jobs > 1 && jobs * plane > 100000)
@@ -132,12 +185,15 @@ void assay_cache_append(const assay_cache_t* cache, assay_operand_t* x) {
       copied = cache->keep_rest && cache->past_capacity < cache->capacity ? cache->past_capacity
                : cache->keep_rest                                         ? cache->capacity
                                                                           : old;
-      memcpy(to, cache->past + i * cache->past_capacity * n, (size_t)(copied * n) * sizeof *to);
+      const double* past = cache->past + i * cache->past_capacity * n;
+      memcpy(to, past, (size_t)(copied * n) * sizeof *to);
+      if (c->shadow) assay_shadow_copy(c, past, to, copied * n);
     }
     const int64_t rest = copied > end ? copied : end;
     memset(to + rest * n, 0, (size_t)((cache->capacity - rest) * n) * sizeof *to);
     for (int64_t r = 0; r < x->rows; r++) {
       memcpy(to + (old + r) * n, from + r * x->at.row, (size_t)n * sizeof *to);
+      if (c->shadow) assay_shadow_copy(c, from + r * x->at.row, to + (old + r) * n, n);
     }
   }
   x->rows = cache->capacity;
@@ -193,7 +249,7 @@ assay_status_t assay_padding_mask(const assay_eval_t* c, assay_kept_t* kept, siz
   const int64_t rows = full || square ? a->q_len : 1;
   const int64_t dims[4] = {b, 1, rows, keys};
   assay_tensor_t* m = NULL;
-  ASSAY_TRY(assay_kept_create(kept, 4, dims, &m));
+  ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &m));
   double* to = assay_f64(m);
   if (lengths) {
     mask_lengths(t, a, filter, to);

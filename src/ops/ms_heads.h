@@ -11,9 +11,10 @@ typedef struct assay_kept {
   assay_tensor_t* t[16];
 } assay_kept_t;
 
-// A tensor of doubles, not set, that lives until assay_kept_release.
-assay_status_t assay_kept_create(assay_kept_t* kept, int rank, const int64_t* dims,
-                                 assay_tensor_t** out) ASSAY_MUST_USE;
+// A tensor of doubles, not set, that lives until assay_kept_release; with limits where c->shadow is
+// set.
+assay_status_t assay_kept_create(const assay_eval_t* c, assay_kept_t* kept, int rank,
+                                 const int64_t* dims, assay_tensor_t** out) ASSAY_MUST_USE;
 void assay_kept_release(assay_kept_t* kept);
 
 // An operand as [batch, heads, rows, channels], by strides.
@@ -55,7 +56,7 @@ typedef struct assay_cache {
 } assay_cache_t;
 
 // Copies the past and x behind it into present; x becomes the present, with `capacity` rows.
-void assay_cache_append(const assay_cache_t* cache, assay_operand_t* x);
+void assay_cache_append(const assay_eval_t* c, const assay_cache_t* cache, assay_operand_t* x);
 
 // The int32 mask `input` in one of com.microsoft's forms, as numbers to add to the scores:
 //   [batch]             keys from there on are masked

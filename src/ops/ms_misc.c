@@ -9,7 +9,7 @@
 #include "ops/control.h"
 #include "ops/families.h"
 
-// ---- Unique -----------------------------------------------------------------------------------------
+// ---- Unique ------------------------------------------------------------------------------------
 
 static int compare_doubles(double x, double y) {
   return x < y ? -1 : x > y;  // NaN equals everything: split_nan tells it apart
@@ -78,7 +78,8 @@ static assay_status_t unique_fill(assay_eval_t* c, const int64_t* first, int64_t
   for (int64_t i = 0; i < x->size; i++)
     if (first[i] == i) number[i] = n++;
   if (assay_eval_wants(c, 0)) ASSAY_TRY(assay_eval_output(c, 0, x->type, 1, &n, &y));
-  if (assay_eval_wants(c, 1)) ASSAY_TRY(assay_eval_output(c, 1, ASSAY_TYPE_INT64, 1, &x->size, &idx));
+  if (assay_eval_wants(c, 1))
+    ASSAY_TRY(assay_eval_output(c, 1, ASSAY_TYPE_INT64, 1, &x->size, &idx));
   if (assay_eval_wants(c, 2)) ASSAY_TRY(assay_eval_output(c, 2, ASSAY_TYPE_INT64, 1, &n, &counts));
   for (int64_t k = 0; counts && k < n; k++) assay_i64(counts)[k] = 0;
   for (int64_t i = 0; i < x->size; i++) {
@@ -94,8 +95,8 @@ static assay_status_t unique_eval(assay_eval_t* c) {
   const assay_tensor_t* x = c->in[0];
   int64_t *order = NULL, *first = NULL;
   if (x->rank != 1)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input has shape %s; rank 1 is expected",
-                            ASSAY_DIMS_TEXT(x));
+    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
+                            "input has shape %s; rank 1 is expected", ASSAY_DIMS_TEXT(x));
   assay_status_t st = assay_new_array((size_t)x->size, sizeof *order, &order);
   if (!st) st = assay_new_array((size_t)x->size, sizeof *first, &first);
   if (!st) {
@@ -107,7 +108,7 @@ static assay_status_t unique_eval(assay_eval_t* c) {
   return st;
 }
 
-// ---- DynamicTimeWarping -----------------------------------------------------------------------------
+// ---- DynamicTimeWarping ------------------------------------------------------------------------
 
 static assay_status_t warp_infer(assay_infer_t* c) {
   assay_shape_t in = assay_infer_shape(c, 0), y = {.known = true, .rank = 2};
@@ -120,8 +121,8 @@ static assay_status_t warp_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_INT32, &y);
 }
 
-// Where a cheapest path to a point comes from: the diagonal or the row before it if cheaper than both
-// others, else the column before it.
+// Where a cheapest path to a point comes from: the diagonal or the row before it if cheaper than
+// both others, else the column before it.
 enum { FROM_DIAGONAL, FROM_ROW, FROM_COLUMN };
 
 // cost: two rows of n + 1 sums; from: where each point is reached from.
@@ -191,7 +192,7 @@ static void warp_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 3.0 * (double)c->in[0]->size;
 }
 
-// ---- RemovePadding, RestorePadding --------------------------------------------------------------------
+// ---- RemovePadding, RestorePadding -------------------------------------------------------------
 
 static assay_status_t remove_infer(assay_infer_t* c) {
   assay_shape_t x = assay_infer_shape(c, 0), y = {.known = true, .rank = 2};
@@ -235,8 +236,8 @@ static assay_status_t remove_eval(assay_eval_t* c) {
     int64_t n = assay_i64(counts)[b];
     if (n < 0 || n > length)
       return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                              "sequence_token_count[%lld] is %lld; it must be in [0, %lld]", (long long)b,
-                              (long long)n, (long long)length);
+                              "sequence_token_count[%lld] is %lld; it must be in [0, %lld]",
+                              (long long)b, (long long)n, (long long)length);
     total += n;
     if (n > most) most = n;
   }
@@ -278,10 +279,11 @@ static assay_status_t restore_eval(assay_eval_t* c) {
   const assay_tensor_t *x = c->in[0], *o = c->in[1];
   assay_tensor_t* y = NULL;
   if (x->rank != 2 || o->rank != 2 || x->dims[0] > o->size)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "inputs have shapes %s and %s; [tokens, size] and [batch, length], with at "
-                            "least as many places as tokens, are expected",
-                            ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(o));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "inputs have shapes %s and %s; [tokens, size] and [batch, length], with at "
+        "least as many places as tokens, are expected",
+        ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(o));
   int64_t size = x->dims[1];
   for (int64_t i = 0; i < x->dims[0]; i++)
     if (assay_i64(o)[i] < 0 || assay_i64(o)[i] >= o->size)

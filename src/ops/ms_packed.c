@@ -5,6 +5,7 @@
 
 #include "ops/families.h"
 #include "ops/ms_heads.h"
+#include "ops/shadow.h"
 
 // [0, t1, t1 + t2, ...]: one more than sequences; from 0 to all tokens.
 static assay_status_t check_starts(const assay_eval_t* c, size_t input, int64_t tokens,
@@ -29,6 +30,11 @@ static assay_operand_t packed_slice(const assay_tensor_t* t, int64_t first, int6
   const int64_t width = assay_dims_product(t->dims, 1, t->rank);
   return (assay_operand_t){
       1, heads, t->dims[0], channels, {assay_f64(t) + first, t->dims[0] * width, step, width}};
+}
+
+static void copy(const assay_eval_t* c, const double* from, double* to, int64_t n) {
+  memcpy(to, from, (size_t)n * sizeof *to);
+  if (c->shadow) assay_shadow_copy(c, from, to, n);
 }
 
 static assay_heads_t from_row(assay_heads_t at, int64_t row) {
@@ -91,10 +97,11 @@ static assay_status_t corner_of_bias(const assay_eval_t* c, int64_t b, int64_t n
   const assay_tensor_t* t = c->in[P_SCORE_BIAS];
   const int64_t heads = t->dims[1], dims[4] = {1, heads, n, n};
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 4, dims, out));
+  if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, *out));
   const int64_t first = t->dims[0] == 1 ? 0 : b * heads;
   for (int64_t i = 0; i < heads * n; i++) {
     const int64_t row = (first + i / n) * t->dims[2] + i % n;
-    memcpy(assay_f64(*out) + i * n, assay_f64(t) + row * t->dims[3], (size_t)n * sizeof(double));
+    copy(c, assay_f64(t) + row * t->dims[3], assay_f64(*out) + i * n, n);
   }
   return NULL;
 }
@@ -163,6 +170,10 @@ static assay_status_t packed_eval(assay_eval_t* c) {
   assay_status_t st = packed_attend(c, &kept);
   assay_kept_release(&kept);
   return st;
+}
+
+static assay_status_t packed_bound(assay_bound_t* b) {
+  return assay_bound_shadowed(b, packed_eval);
 }
 
 static assay_status_t packed_infer(assay_infer_t* c) {
@@ -361,10 +372,10 @@ static assay_status_t write_caches(assay_eval_t* c, assay_kept_t* kept, paged_t*
     if (assay_eval_wants(c, 1 + i)) {
       ASSAY_TRY(assay_eval_output(c, 1 + i, from->type, 4, from->dims, &p->caches[i]));
     } else {
-      ASSAY_TRY(assay_kept_create(kept, 4, from->dims, &p->caches[i]));
+      ASSAY_TRY(assay_kept_create(c, kept, 4, from->dims, &p->caches[i]));
     }
     double* to = assay_f64(p->caches[i]);
-    memcpy(to, assay_f64(from), (size_t)from->size * sizeof *to);
+    copy(c, assay_f64(from), to, from->size);
     const assay_operand_t* x = &p->x[1 + i];
     for (int64_t b = 0; b < p->batch; b++) {
       for (int64_t t = starts[b]; t < starts[b + 1]; t++) {
@@ -376,8 +387,8 @@ static assay_status_t write_caches(assay_eval_t* c, assay_kept_t* kept, paged_t*
                                   (long long)t, (long long)slot, (long long)(p->blocks * p->block));
         }
         for (int64_t h = 0; slot >= 0 && h < x->heads; h++) {
-          memcpy(to + (slot * x->heads + h) * x->channels,
-                 x->at.data + h * x->at.head + t * x->at.row, (size_t)x->channels * sizeof *to);
+          copy(c, x->at.data + h * x->at.head + t * x->at.row,
+               to + (slot * x->heads + h) * x->channels, x->channels);
         }
       }
     }
@@ -390,9 +401,9 @@ static assay_status_t gather_rows(const assay_eval_t* c, const paged_t* p, int64
                                   const assay_tensor_t* cache, assay_tensor_t** out) {
   const int64_t width = cache->dims[2] * cache->dims[3], dims[2] = {n, width};
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 2, dims, out));
+  if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, *out));
   for (int64_t i = 0; i < n; i++) {
-    memcpy(assay_f64(*out) + i * width, assay_f64(cache) + slot_of(c, p, b, i) * width,
-           (size_t)width * sizeof(double));
+    copy(c, assay_f64(cache) + slot_of(c, p, b, i) * width, assay_f64(*out) + i * width, width);
   }
   return NULL;
 }
@@ -460,6 +471,8 @@ static assay_status_t paged_eval(assay_eval_t* c) {
   return st;
 }
 
+static assay_status_t paged_bound(assay_bound_t* b) { return assay_bound_shadowed(b, paged_eval); }
+
 static assay_status_t paged_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, G_QUERY, 2, 2));
   ASSAY_TRY(assay_infer_want_rank(c, G_KEY_CACHE, 4, 4));
@@ -494,6 +507,7 @@ const assay_op_t assay_ops_ms_packed[] = {
      .flags = ASSAY_OP_CONTRACTS,
      .infer = packed_infer,
      .eval = packed_eval,
+     .bound = packed_bound,
      .cost = packed_cost,
      .schema = "query:T, key?:T, value?:T, bias?:T, token_offset:M, cumulative_sequence_length:M, "
                "attention_bias?:T -> output:T | num_heads:i!, mask_filter_value:f=-10000, "
@@ -504,6 +518,7 @@ const assay_op_t assay_ops_ms_packed[] = {
      .flags = ASSAY_OP_CONTRACTS,
      .infer = paged_infer,
      .eval = paged_eval,
+     .bound = paged_bound,
      .cost = paged_cost,
      .schema = "query:T, key?:T, value?:T, key_cache:C, value_cache?:C, "
                "cumulative_sequence_length:M, past_seqlens:M, block_table:M, cos_cache?:T, "

@@ -5,11 +5,10 @@
 // Source: schemas of onnxruntime 1.31 (com.microsoft, version 1); windows as in ONNX AveragePool.
 #include "ops/families.h"
 #include "ops/pointwise.h"
-#include "ops/quant.h"
+#include "ops/quant_bound.h"
 #include "ops/window.h"
 
-// ---- layout
-// -------------------------------------------------------------------------------------------
+// ---- layout ------------------------------------------------------------------------------------
 
 typedef struct layout {
   int rank;
@@ -55,8 +54,7 @@ static assay_shape_t channels_moved(const assay_shape_t* s, bool to_front) {
   return r;
 }
 
-// ---- QLinearAveragePool
-// ---------------------------------------------------------------------------------
+// ---- QLinearAveragePool ------------------------------------------------------------------------
 
 // How many elements window o of an axis counts: inside the input, or inside input and padding.
 static int64_t counted(const assay_window_axis_t* a, int64_t o, bool padding) {
@@ -150,8 +148,7 @@ static assay_status_t average_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
 }
 
-// ---- QLinearGlobalAveragePool
-// -----------------------------------------------------------------------------
+// ---- QLinearGlobalAveragePool ------------------------------------------------------------------
 
 static assay_status_t global_eval(assay_eval_t* c) {
   layout_t l;
@@ -187,19 +184,36 @@ static void pool_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = (double)c->in[0]->size;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+static assay_status_t average_bound(assay_bound_t* c) {
+  size_t n = 0;
+  const int64_t* kernel = assay_attr_ints(c->node, "kernel_shape", &n);
+  double terms = 1;
+  for (size_t i = 0; i < n; i++) terms *= (double)kernel[i];
+  return assay_steps_of_eval(c, average_eval, 3, 4,
+                             assay_quant_mean_error(c, terms, assay_quant_largest(c, 0, 1, 2)));
+}
+
+static assay_status_t global_bound(assay_bound_t* c) {
+  const double terms = c->out[0]->size ? (double)(c->in[0]->size / c->out[0]->size) : 0;
+  return assay_steps_of_eval(c, global_eval, 3, 4,
+                             assay_quant_mean_error(c, terms, assay_quant_largest(c, 0, 1, 2)));
+}
+
 #define ROW(NAME, INFER, EVAL, SCHEMA)                                                  \
   {                                                                                     \
     .domain = "com.microsoft", .name = NAME, .since = 1,                                \
     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE, .discrete = 1, .schema = SCHEMA, \
-    .infer = INFER, .eval = EVAL, .cost = pool_cost                                     \
+    .infer = INFER, .eval = EVAL##_eval, .bound = EVAL##_bound, .cost = pool_cost       \
   }
 
 const assay_op_t assay_ops_ms_qpool[] = {
-    ROW("QLinearAveragePool", average_infer, average_eval,
+    ROW("QLinearAveragePool", average_infer, average,
         "X:T, x_scale:float, x_zero_point?:T, y_scale:float, y_zero_point?:T -> Y:T | "
         "auto_pad:s=NOTSET, ceil_mode:i=0, channels_last:i=0, count_include_pad:i=0, "
         "kernel_shape:is!, pads:is, strides:is | T=uint8 int8"),
-    ROW("QLinearGlobalAveragePool", global_infer, global_eval,
+    ROW("QLinearGlobalAveragePool", global_infer, global,
         "X:T, x_scale:float, x_zero_point:T, y_scale:float, y_zero_point:T -> Y:T | "
         "channels_last:i=0 | T=uint8 int8"),
     {0},

@@ -9,10 +9,9 @@
 #include "ops/activation.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
-#include "ops/quant.h"
+#include "ops/quant_bound.h"
 
-// ---- two operands
-// -------------------------------------------------------------------------------------
+// ---- two operands ------------------------------------------------------------------------------
 
 typedef struct qbinary {
   assay_qreal_t a, b;
@@ -105,8 +104,7 @@ static assay_status_t qwhere_infer(assay_infer_t* c) {
   return broadcast_infer(c, (const size_t[]){0, 1, 4}, 3);
 }
 
-// ---- one operand
-// ----------------------------------------------------------------------------------------
+// ---- one operand -------------------------------------------------------------------------------
 
 typedef struct qunary {
   assay_qreal_t x;
@@ -143,9 +141,9 @@ static assay_status_t qleaky_relu_eval(assay_eval_t* c) {
   return run_unary(c, leaky_relu, assay_attr_f64(c->node, "alpha", 0.01));
 }
 
-// ---- QLinearConcat
-// -------------------------------------------------------------------------------------- Inputs:
-// the output's scale and zero point, then tensor, scale, zero point of each operand.
+// ---- QLinearConcat -----------------------------------------------------------------------------
+
+// Inputs: the output's scale and zero point, then tensor, scale, zero point of each operand.
 
 static assay_status_t check_triples(const assay_node_t* node) {
   if (node->n_inputs >= 5 && (node->n_inputs - 2) % 3 == 0) return NULL;
@@ -217,8 +215,7 @@ static assay_status_t qconcat_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &s);
 }
 
-// ---- QLinearSoftmax
-// -------------------------------------------------------------------------------------
+// ---- QLinearSoftmax ----------------------------------------------------------------------------
 
 // Below opset 13 the dimensions from the axis on are one. Source: ONNX Softmax-11 and -13.
 static assay_status_t qsoftmax_eval(assay_eval_t* c) {
@@ -254,8 +251,7 @@ static assay_status_t qsoftmax_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- QLinearReduceMean
-// ----------------------------------------------------------------------------------
+// ---- QLinearReduceMean -------------------------------------------------------------------------
 
 // Marks the axes to reduce: those of the attribute; all if it is not set or empty.
 static assay_status_t reduced_axes(const assay_node_t* node, int rank, bool* reduced) {
@@ -328,11 +324,75 @@ static assay_status_t qreduce_mean_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, &y);
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+// Errors of the real number before it is quantized, for all elements alike: some roundings of the
+// largest numbers that the operator meets.
+
+static assay_factor_t error_of(double e) { return (assay_factor_t){e, e}; }
+
+static assay_status_t qadd_bound(assay_bound_t* c) {
+  const double size = assay_quant_largest(c, 0, 1, 2) + assay_quant_largest(c, 3, 4, 5);
+  return assay_steps_of_eval(c, qadd_eval, 6, 7,
+                             error_of(4 * assay_bound_inner(c->rounding).u * size));
+}
+
+static assay_status_t qmul_bound(assay_bound_t* c) {
+  const double size = assay_quant_largest(c, 0, 1, 2) * assay_quant_largest(c, 3, 4, 5);
+  return assay_steps_of_eval(c, qmul_eval, 6, 7,
+                             error_of(6 * assay_bound_inner(c->rounding).u * size));
+}
+
+static assay_status_t qwhere_bound(assay_bound_t* c) {
+  const double size = fmax(assay_quant_largest(c, 1, 2, 3), assay_quant_largest(c, 4, 5, 6));
+  return assay_steps_of_eval(c, qwhere_eval, 7, 8,
+                             error_of(2 * assay_bound_inner(c->rounding).u * size));
+}
+
+// Its slope is 1/4 at most.
+static assay_status_t qsigmoid_bound(assay_bound_t* c) {
+  const assay_inner_t in = assay_bound_inner(c->rounding);
+  const double e = in.u * assay_quant_largest(c, 0, 1, 2) + 2 * in.function + 4 * in.u;
+  return assay_steps_of_eval(c, qsigmoid_eval, 3, 4, error_of(e));
+}
+
+static assay_status_t qleaky_relu_bound(assay_bound_t* c) {
+  const double slope = fmax(1, fabs(assay_attr_f64(c->node, "alpha", 0.01)));
+  const double size = slope * assay_quant_largest(c, 0, 1, 2);
+  return assay_steps_of_eval(c, qleaky_relu_eval, 3, 4,
+                             error_of(4 * assay_bound_inner(c->rounding).u * size));
+}
+
+static assay_status_t qconcat_bound(assay_bound_t* c) {
+  double size = 0;
+  for (size_t k = 2; k < c->n_in; k += 3)
+    size = fmax(size, assay_quant_largest(c, k, k + 1, k + 2));
+  return assay_steps_of_eval(c, qconcat_eval, 0, 1,
+                             error_of(2 * assay_bound_inner(c->rounding).u * size));
+}
+
+// Results are at most 1; exponents are known to within some u of the largest number, and rows are
+// no longer than the tensor.
+static assay_status_t qsoftmax_bound(assay_bound_t* c) {
+  const assay_inner_t in = assay_bound_inner(c->rounding);
+  const assay_factor_t sum = assay_bound_sum(c->rounding, (double)c->in[0]->size);
+  const double own =
+      2 * expm1(8 * in.u * assay_quant_largest(c, 0, 1, 2)) + 3 * in.function + 6 * in.u;
+  return assay_steps_of_eval(c, qsoftmax_eval, 3, 4,
+                             (assay_factor_t){own + sum.guaranteed, own + sum.probable});
+}
+
+static assay_status_t qreduce_mean_bound(assay_bound_t* c) {
+  const double terms = c->out[0]->size ? (double)(c->in[0]->size / c->out[0]->size) : 0;
+  return assay_steps_of_eval(c, qreduce_mean_eval, 3, 4,
+                             assay_quant_mean_error(c, terms, assay_quant_largest(c, 0, 1, 2)));
+}
+
 #define ROW(NAME, POINTWISE, INFER, EVAL, SCHEMA)                                   \
   {                                                                                 \
     .domain = "com.microsoft", .name = NAME, .since = 1,                            \
     .flags = ASSAY_OP_QUANTIZES | ASSAY_OP_KEEPS_TYPE | (POINTWISE), .discrete = 1, \
-    .schema = SCHEMA, .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost    \
+    .schema = SCHEMA, .infer = INFER, .eval = EVAL##_eval, .bound = EVAL##_bound,   \
+    .cost = assay_pointwise_cost                                                    \
   }
 
 static const char qbinary_schema[] =
@@ -340,24 +400,24 @@ static const char qbinary_schema[] =
     "C_zero_point?:T -> C:T | | T=uint8 int8";
 
 const assay_op_t assay_ops_ms_quant[] = {
-    ROW("QLinearAdd", ASSAY_OP_POINTWISE, qbinary_infer, qadd_eval, qbinary_schema),
-    ROW("QLinearMul", ASSAY_OP_POINTWISE, qbinary_infer, qmul_eval, qbinary_schema),
-    ROW("QLinearSigmoid", ASSAY_OP_POINTWISE, assay_infer_same, qsigmoid_eval,
+    ROW("QLinearAdd", ASSAY_OP_POINTWISE, qbinary_infer, qadd, qbinary_schema),
+    ROW("QLinearMul", ASSAY_OP_POINTWISE, qbinary_infer, qmul, qbinary_schema),
+    ROW("QLinearSigmoid", ASSAY_OP_POINTWISE, assay_infer_same, qsigmoid,
         "X:T, X_scale:float, X_zero_point?:T, Y_scale:float, Y_zero_point?:T -> Y:T | | T=uint8 "
         "int8"),
-    ROW("QLinearLeakyRelu", ASSAY_OP_POINTWISE, assay_infer_same, qleaky_relu_eval,
+    ROW("QLinearLeakyRelu", ASSAY_OP_POINTWISE, assay_infer_same, qleaky_relu,
         "X:T, X_scale:float, X_zero_point?:T, Y_scale:float, Y_zero_point?:T -> Y:T | alpha:f=0.01 "
         "| "
         "T=uint8 int8"),
-    ROW("QLinearWhere", ASSAY_OP_POINTWISE, qwhere_infer, qwhere_eval,
+    ROW("QLinearWhere", ASSAY_OP_POINTWISE, qwhere_infer, qwhere,
         "condition:bool, X:T, x_scale:float, x_zero_point:T, Y:T, y_scale:float, y_zero_point:T, "
         "z_scale:float, z_zero_point:T -> Z:T | | T=uint8 int8"),
-    ROW("QLinearConcat", 0, qconcat_infer, qconcat_eval,
+    ROW("QLinearConcat", 0, qconcat_infer, qconcat,
         "Y_scale:float, Y_zero_point:T8, inputs*:ALL -> Y:T8 | axis:i! | T8=uint8 int8"),
-    ROW("QLinearSoftmax", 0, assay_infer_same, qsoftmax_eval,
+    ROW("QLinearSoftmax", 0, assay_infer_same, qsoftmax,
         "X:T, X_scale:float, x_zero_point?:T, y_scale:float, y_zero_point:T -> Y:T | "
         "axis:i=-1, opset:i! | T=uint8 int8"),
-    ROW("QLinearReduceMean", 0, qreduce_mean_infer, qreduce_mean_eval,
+    ROW("QLinearReduceMean", 0, qreduce_mean_infer, qreduce_mean,
         "data:T, data_scale:float, data_zero_point?:T, reduced_scale:float, reduced_zero_point?:T "
         "-> "
         "reduced:T | axes:is!, keepdims:i! | T=uint8 int8"),

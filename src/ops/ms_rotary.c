@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/ms_heads.h"
+#include "ops/shadow.h"
 
 enum { X, POSITIONS, COSINES, SINES };
 
@@ -79,12 +80,17 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
   assay_tensor_t *y = NULL, *positions = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
   memcpy(assay_f64(y), assay_f64(x), (size_t)x->size * sizeof(double));
+  if (c->shadow) assay_shadow_copy(c, assay_f64(x), assay_f64(y), x->size);
   heads.at.data = assay_f64(y);
   ASSAY_TRY(read_positions(c, &heads, &positions));
   assay_status_t st = assay_operand_rotate(c, c->in[COSINES], c->in[SINES], assay_i64(positions),
                                            assay_attr_i64(c->node, "interleaved", 0) != 0, &heads);
   assay_tensor_release(positions);
   return st;
+}
+
+static assay_status_t rotary_bound(assay_bound_t* b) {
+  return assay_bound_shadowed(b, rotary_eval);
 }
 
 static void rotary_cost(const assay_eval_t* c, assay_cost_t* out) {
@@ -97,6 +103,7 @@ const assay_op_t assay_ops_ms_rotary[] = {
      .since = 1,
      .infer = rotary_infer,
      .eval = rotary_eval,
+     .bound = rotary_bound,
      .cost = rotary_cost,
      .schema = "input:T, position_ids:M, cos_cache:T, sin_cache:T -> output:T | scale:f=1, "
                "interleaved:i=0, num_heads:i=0, rotary_embedding_dim:i=0, is_packed_batching:i=0 "

@@ -1,21 +1,22 @@
 // com.microsoft operators of text generation.
 //
-// NGramRepeatBlock is evaluated. GreedySearch, BeamSearch and Sampling run decoder graphs whose inputs
-// and outputs (past states, masks, positions) are a matter of each exporter and of ONNX Runtime's
-// code, not of a definition: their rows have no eval, so that they are refused by name, but their types
-// are known.
+// NGramRepeatBlock is evaluated. GreedySearch, BeamSearch and Sampling run decoder graphs whose
+// inputs and outputs (past states, masks, positions) are a matter of each exporter and of ONNX
+// Runtime's code, not of a definition: their rows have no eval, so that they are refused by name,
+// but their types are known.
 #include <math.h>
 #include <string.h>
 
 #include "ops/control.h"
 #include "ops/families.h"
 
-// ---- NGramRepeatBlock -------------------------------------------------------------------------------
+// ---- NGramRepeatBlock --------------------------------------------------------------------------
 
 static assay_status_t ngram_size(const assay_node_t* n, int64_t* out) {
   *out = assay_attr_i64(n, "ngram_size", 0);
   if (*out >= 1) return NULL;
-  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "ngram_size is %lld; it must be positive", (long long)*out);
+  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "ngram_size is %lld; it must be positive",
+                          (long long)*out);
 }
 
 static assay_status_t block_infer(assay_infer_t* c) {
@@ -28,14 +29,16 @@ static assay_status_t block_infer(assay_infer_t* c) {
 }
 
 // Where the last n - 1 tokens occurred before, the token that followed must not come again.
-static assay_status_t block_row(const assay_node_t* node, const int64_t* ids, int64_t length, int64_t n,
-                                double* scores, int64_t vocabulary) {
+static assay_status_t block_row(const assay_node_t* node, const int64_t* ids, int64_t length,
+                                int64_t n, double* scores, int64_t vocabulary) {
   for (int64_t at = 0; at <= length - n; at++) {
-    if (n > 1 && memcmp(ids + at, ids + length - (n - 1), (size_t)(n - 1) * sizeof *ids) != 0) continue;
+    if (n > 1 && memcmp(ids + at, ids + length - (n - 1), (size_t)(n - 1) * sizeof *ids) != 0)
+      continue;
     int64_t token = ids[at + n - 1];
     if (token < 0 || token >= vocabulary)
-      return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT, "token %lld is outside the vocabulary of %lld",
-                              (long long)token, (long long)vocabulary);
+      return ASSAY_NODE_ERROR(node, ASSAY_INVALID_ARGUMENT,
+                              "token %lld is outside the vocabulary of %lld", (long long)token,
+                              (long long)vocabulary);
     scores[token] = -INFINITY;
   }
   return NULL;
@@ -47,10 +50,11 @@ static assay_status_t block_eval(assay_eval_t* c) {
   int64_t n = 0;
   ASSAY_TRY(ngram_size(c->node, &n));
   if (ids->rank != 2 || scores->rank != 2 || ids->dims[0] != scores->dims[0])
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "inputs have shapes %s and %s; [batch, length] and [batch, vocabulary] are "
-                            "expected",
-                            ASSAY_DIMS_TEXT(ids), ASSAY_DIMS_TEXT(scores));
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_INVALID_ARGUMENT,
+        "inputs have shapes %s and %s; [batch, length] and [batch, vocabulary] are "
+        "expected",
+        ASSAY_DIMS_TEXT(ids), ASSAY_DIMS_TEXT(scores));
   ASSAY_TRY(assay_eval_output(c, 0, scores->type, 2, scores->dims, &y));
   ASSAY_TRY(assay_copy_elems(scores, 0, y, 0, scores->size));
   for (int64_t b = 0; b < ids->dims[0]; b++)
@@ -59,7 +63,7 @@ static assay_status_t block_eval(assay_eval_t* c) {
   return NULL;
 }
 
-// ---- searches ---------------------------------------------------------------------------------------
+// ---- searches ----------------------------------------------------------------------------------
 
 static assay_status_t search_infer(assay_infer_t* c) {
   assay_shape_t ids = assay_infer_shape(c, 0), y = {.known = true, .rank = 2};

@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/ms_heads.h"
+#include "ops/shadow.h"
 
 enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, ROWS, COLS, TOTAL, KEY_TOTALS, COSINES, SINES };
 
@@ -166,7 +167,7 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
     if (assay_eval_wants(c, 1 + i)) {
       ASSAY_TRY(assay_eval_output(c, 1 + i, past->type, 4, past->dims, &t));
     } else {
-      ASSAY_TRY(assay_kept_create(kept, 4, past->dims, &t));
+      ASSAY_TRY(assay_kept_create(c, kept, 4, past->dims, &t));
     }
     const assay_cache_t cache = {.past = assay_f64(past),
                                  .past_capacity = s->capacity,
@@ -174,7 +175,7 @@ static assay_status_t append(assay_eval_t* c, assay_kept_t* kept, sparse_t* s) {
                                  .keep_rest = true,
                                  .present = assay_f64(t),
                                  .capacity = s->capacity};
-    assay_cache_append(&cache, operands[i]);
+    assay_cache_append(c, &cache, operands[i]);
   }
   return NULL;
 }
@@ -217,6 +218,10 @@ static assay_status_t sparse_eval(assay_eval_t* c) {
   return st;
 }
 
+static assay_status_t sparse_bound(assay_bound_t* b) {
+  return assay_bound_shadowed(b, sparse_eval);
+}
+
 static assay_status_t sparse_infer(assay_infer_t* c) {
   int64_t heads, kv_heads;
   ASSAY_TRY(check_heads(c->node, &heads, &kv_heads));
@@ -252,6 +257,7 @@ const assay_op_t assay_ops_ms_sparse[] = {
      .flags = ASSAY_OP_CONTRACTS,
      .infer = sparse_infer,
      .eval = sparse_eval,
+     .bound = sparse_bound,
      .cost = sparse_cost,
      .schema = "query:T, key?:T, value?:T, past_key:T, past_value:T, block_row_indices:M, "
                "block_col_indices:M, total_sequence_length:M, key_total_sequence_lengths:M, "

@@ -9,8 +9,8 @@
 
 #include "ops/op.h"
 
-// A step's rounding. `exact` (arithmetic F64) is passed as a constant, so that the loops of F64 have
-// no test in them.
+// A step's rounding. `exact` (arithmetic F64) is passed as a constant, so that the loops of F64
+// have no test in them.
 static inline double assay_norm_round(const assay_eval_t* c, bool exact, double x) {
   return exact ? x : assay_acc(c, x);
 }

@@ -196,7 +196,7 @@ static assay_status_t layer_either(assay_eval_t* c, bool centered, size_t mean_o
   p.size = assay_dims_product(x->dims, axis, x->rank);
   p.rows = assay_dims_product(x->dims, 0, axis);
   assay_tensor_t* y;
-  const assay_type_t y_type = centered ? x->type : c->in[1]->type;
+  const assay_type_t y_type = c->in[1]->type;  // where X and scale may differ, Y is as scale
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, y_type), x->rank, x->dims, &y));
   p.y = assay_f64(y);
   if (mean_output > 0) {

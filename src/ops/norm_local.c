@@ -3,6 +3,8 @@
 
 #include "ops/families.h"
 #include "ops/norm.h"
+#include "ops/norm_bound.h"
+#include "ops/power_bound.h"
 
 static void local_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 6 * (double)c->in[0]->size;
@@ -57,6 +59,20 @@ static void lrn_plane(const lrn_t* p, int64_t sample, int64_t channel) {
   }
 }
 
+static void lrn_read(const assay_eval_t* c, lrn_t* out) {
+  const assay_tensor_t* x = c->in[0];
+  const int64_t size = assay_attr_i64(c->node, "size", 0);
+  *out = (lrn_t){.c = c,
+                 .n = x->dims[0],
+                 .channels = x->dims[1],
+                 .before = (size - 1) / 2,
+                 .behind = size - 1 - (size - 1) / 2,
+                 .alpha = assay_attr_f64(c->node, "alpha", 1e-4) / (double)size,
+                 .beta = assay_attr_f64(c->node, "beta", 0.75),
+                 .bias = assay_attr_f64(c->node, "bias", 1),
+                 .x = assay_f64(x)};
+}
+
 static assay_status_t lrn_eval(assay_eval_t* c) {
   const assay_tensor_t* x = c->in[0];
   const int64_t size = assay_attr_i64(c->node, "size", 0);
@@ -66,11 +82,8 @@ static assay_status_t lrn_eval(assay_eval_t* c) {
                             "at least 1",
                             ASSAY_DIMS_TEXT(x), (long long)size);
   }
-  lrn_t p = {.c = c, .n = x->dims[0], .channels = x->dims[1], .before = (size - 1) / 2,
-             .behind = size - 1 - (size - 1) / 2,
-             .alpha = assay_attr_f64(c->node, "alpha", 1e-4) / (double)size,
-             .beta = assay_attr_f64(c->node, "beta", 0.75),
-             .bias = assay_attr_f64(c->node, "bias", 1), .x = assay_f64(x)};
+  lrn_t p;
+  lrn_read(c, &p);
   assay_tensor_t* y;
   ASSAY_TRY(assay_eval_output(c, 0, x->type, x->rank, x->dims, &y));
   if (y->size == 0) return NULL;
@@ -250,11 +263,213 @@ static assay_status_t mvn_eval(assay_eval_t* c) {
   return NULL;
 }
 
-const assay_op_t assay_ops_norm_local[] = {
-    {.name = "LRN", .domain = "", .since = 1, .infer = lrn_infer, .eval = lrn_eval,
-     .cost = lrn_cost},
-    {.name = "LpNormalization", .domain = "", .since = 1, .infer = lp_infer, .eval = lp_eval,
-     .cost = local_cost},
-    {.name = "MeanVarianceNormalization", .domain = "", .since = 9, .infer = mvn_infer,
-     .eval = mvn_eval, .cost = local_cost},
-    {0}};
+// ---- bounds -----------------------------------------------------------------------------------
+
+// x / base^beta: the base, a sum of squares and a constant, is off by a relative t, its power by
+// (1 - t)^-beta.
+static void lrn_bound_plane(const lrn_t* p, const assay_rounding_t* r, bool probable,
+                            const double* error, int64_t i, double* limits) {
+  const assay_inner_t in = assay_bound_inner(r);
+  const int64_t channel = i % p->channels, sample = i / p->channels * p->channels * p->run;
+  const int64_t first = channel > p->before ? channel - p->before : 0;
+  const int64_t last =
+      p->behind < p->channels - 1 - channel ? channel + p->behind : p->channels - 1;
+  const double terms = (double)(last - first + 1), alpha = fabs(p->alpha);
+  const double sum = assay_factor_of(assay_bound_sum(r, terms), probable);
+  for (int64_t j = 0; j < p->run; j++) {
+    double squares = 0, moved = 0;
+    for (int64_t k = first; k <= last; k++) {
+      const double x = fabs(p->x[sample + k * p->run + j]);
+      const double e = error ? error[sample + k * p->run + j] : 0;
+      squares += x * x;
+      moved += (2 * x + e) * e;
+    }
+    const int64_t at = sample + channel * p->run + j;
+    const double base = fabs(p->bias + p->alpha * squares), e = error ? error[at] : 0;
+    const double size = fabs(p->bias) + alpha * (squares + moved);
+    const double off = alpha * (moved + (1 + sum) * (squares + moved) * 3 * in.u +
+                                sum * (squares + moved) + terms * in.tiny) +
+                       2 * in.u * size + in.tiny;
+    const double t = off / base;
+    double power = t < 1 ? expm1(-fabs(p->beta) * log1p(-t)) : (double)INFINITY;
+    if ((squares + moved) * (1 + sum) > in.max) power = (double)INFINITY;
+    power = (1 + power) * (1 + in.function) * (1 + 4 * in.u) - 1;
+    const double root = pow(base, p->beta);
+    const double limit = fabs(p->x[at]) / root * power + e / root * (1 + power) + 2 * in.tiny;
+    limits[at] = limit == limit ? limit : (double)INFINITY;
+  }
+}
+
+static assay_status_t lrn_bound(assay_bound_t* c) {
+  const assay_tensor_t* x = c->in[0];
+  double* limits[2];
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (!limits[0] || x->size == 0) return NULL;
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  lrn_t p;
+  lrn_read(&reader, &p);
+  p.run = x->size / (p.n * p.channels);
+#pragma omp parallel for schedule(static) if (x->size > 20000)
+  for (int64_t i = 0; i < p.n * p.channels; i++)
+    for (int k = 0; k < 2; k++)
+      lrn_bound_plane(&p, c->rounding, k, assay_bound_in(c, 0, k), i, limits[k]);
+  return NULL;
+}
+
+// x / norm; a norm of 0 makes 0.
+static void lp_bound_line(const assay_rounding_t* r, const assay_power_norm_t* norm, bool probable,
+                          int64_t inner, const double* x, const double* error, double* limits) {
+  const assay_inner_t in = assay_bound_inner(r);
+  const int64_t n = (int64_t)norm->terms;
+  double sum = 0, sum_error = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double v = fabs(x[i * inner]), e = error ? error[i * inner] : 0;
+    sum += norm->p == 1 ? v : v * v;
+    sum_error += norm->p == 1 ? e : e * e;
+  }
+  const double size = norm->p == 1 ? sum : sqrt(sum);
+  const double in_size = norm->p == 1 ? sum_error : sqrt(sum_error);
+  const double off = in_size + assay_bound_norm_of(r, norm, size + in_size, probable);
+  const double t = off / size;
+  const double relative = t < 1 ? (1 + 2 * in.u) / (1 - t) - 1 : (double)INFINITY;
+  for (int64_t i = 0; i < n; i++) {
+    const double e = error ? error[i * inner] : 0;
+    double limit = fabs(x[i * inner]) / size * relative + e / size * (1 + relative) + in.tiny;
+    if (size == 0) limit = in_size > 0 ? (double)INFINITY : 0;
+    limits[i * inner] = limit == limit ? limit : (double)INFINITY;
+  }
+}
+
+static assay_status_t lp_bound(assay_bound_t* c) {
+  const assay_tensor_t* x = c->in[0];
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  double* limits[2];
+  int64_t p;
+  int axis;
+  ASSAY_TRY(lp_read(c->node, &p));
+  ASSAY_TRY(assay_eval_axis(&reader, "axis", assay_attr_i64(c->node, "axis", -1), x->rank, &axis));
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (!limits[0] || x->size == 0) return NULL;
+  const assay_power_norm_t norm = {.p = (double)p, .terms = (double)x->dims[axis]};
+  const int64_t inner = assay_dims_product(x->dims, axis + 1, x->rank);
+  const int64_t lines = x->size / x->dims[axis];
+#pragma omp parallel for schedule(static) if (x->size > 100000)
+  for (int64_t i = 0; i < lines; i++) {
+    const int64_t at = i / inner * x->dims[axis] * inner + i % inner;
+    for (int k = 0; k < 2; k++) {
+      const double* error = assay_bound_in(c, 0, k);
+      lp_bound_line(c->rounding, &norm, k, inner, assay_f64(x) + at, error ? error + at : NULL,
+                    limits[k] + at);
+    }
+  }
+  return NULL;
+}
+
+// The elements of each group of a mean, one group behind the other.
+typedef struct mvn_groups {
+  int64_t groups, size;
+  int64_t* place;   // of the elements of the groups in the tensor
+  int64_t* filled;  // elements that each group has so far
+  double *x, *e;    // e: limits of one kind; NULL: none
+} mvn_groups_t;
+
+static void mvn_fill(const assay_tensor_t* x, const bool* over, mvn_groups_t* g) {
+  int64_t strides[ASSAY_MAX_RANK], step = 1, at[ASSAY_MAX_RANK] = {0}, group = 0;
+  for (int i = x->rank - 1; i >= 0; i--) {
+    strides[i] = over[i] ? 0 : step;
+    if (!over[i]) step *= x->dims[i];
+  }
+  for (int64_t i = 0; i < x->size; i++) {
+    const int64_t to = group * g->size + g->filled[group]++;
+    g->x[to] = assay_f64(x)[i];
+    g->place[to] = i;
+    for (int d = x->rank - 1; d >= 0; d--) {
+      group += strides[d];
+      if (++at[d] < x->dims[d]) break;
+      group -= strides[d] * at[d];
+      at[d] = 0;
+    }
+  }
+}
+
+// (x - mean) / (sqrt(var) + 1e-9). Where the variance may vanish the quotient is bounded by itself
+// only: no element is farther from the mean than sqrt(n) deviations (as long as squares do not
+// vanish).
+static void mvn_bound_group(const assay_rounding_t* r, const mvn_groups_t* g, bool probable,
+                            int64_t i, double* limits) {
+  const assay_inner_t in = assay_bound_inner(r);
+  const double n = (double)g->size;
+  const assay_norm_group_t group = {
+      .x = g->x + i * g->size, .e = g->e ? g->e + i * g->size : NULL, .runs = 1, .run = g->size};
+  const assay_norm_stats_t s = assay_norm_bound_stats(r, probable, true, &group, 0);
+  const double root = sqrt(s.var), spread = root + mvn_epsilon;
+  double off = fmax(sqrt(s.var + s.var_error) - root, root - sqrt(fmax(0, s.var - s.var_error)));
+  off += 3 * in.u * (spread + off) + in.tiny;
+  const double t = off / spread;
+  const double relative = t < 1 ? (1 + 2 * in.u) / (1 - t) - 1 : (double)INFINITY;
+  const bool capped = r->documented && !g->e && sqrt(in.tiny) < mvn_epsilon;
+  for (int64_t j = 0; j < g->size; j++) {
+    const double d = fabs(group.x[j] - s.mean), y = d / spread;
+    const double of_d = s.mean_error + (group.e ? group.e[j] : 0);
+    double limit = y * relative + (of_d + in.u * (d + of_d)) / spread * (1 + relative) + in.tiny;
+    if (capped && isfinite(of_d)) limit = fmin(limit, y + 1.5 * sqrt(n));
+    limits[g->place[i * g->size + j]] = limit == limit ? limit : (double)INFINITY;
+  }
+}
+
+static void mvn_bound_all(const assay_bound_t* c, mvn_groups_t* g, double* const limits[2]) {
+  for (int k = 0; k < 2; k++) {
+    const double* error = assay_bound_in(c, 0, k);
+    for (int64_t i = 0; error && i < c->in[0]->size; i++) g->e[i] = error[g->place[i]];
+#pragma omp parallel for schedule(static) if (c->in[0]->size > 100000)
+    for (int64_t i = 0; i < g->groups; i++) mvn_bound_group(c->rounding, g, k, i, limits[k]);
+  }
+}
+
+static assay_status_t mvn_bound(assay_bound_t* c) {
+  const assay_tensor_t* x = c->in[0];
+  bool over[ASSAY_MAX_RANK];
+  double* limits[2];
+  ASSAY_TRY(mvn_axes(c->node, x->rank, over));
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (!limits[0] || x->size == 0) return NULL;
+  mvn_groups_t g = {.groups = 1};
+  for (int i = 0; i < x->rank; i++) g.groups *= over[i] ? 1 : x->dims[i];
+  g.size = x->size / g.groups;
+  assay_status_t st = assay_new_array((size_t)x->size, sizeof *g.place, &g.place);
+  if (!st) st = assay_new_array((size_t)g.groups, sizeof *g.filled, &g.filled);
+  if (!st) st = assay_new_array((size_t)x->size, sizeof *g.x, &g.x);
+  if (!st && assay_bound_is_limited(c, 0)) st = assay_new_array((size_t)x->size, sizeof *g.e, &g.e);
+  if (!st) {
+    mvn_fill(x, over, &g);
+    mvn_bound_all(c, &g, limits);
+  }
+  assay_free(g.place);
+  assay_free(g.filled);
+  assay_free(g.x);
+  assay_free(g.e);
+  return st;
+}
+
+const assay_op_t assay_ops_norm_local[] = {{.name = "LRN",
+                                            .domain = "",
+                                            .since = 1,
+                                            .infer = lrn_infer,
+                                            .eval = lrn_eval,
+                                            .bound = lrn_bound,
+                                            .cost = lrn_cost},
+                                           {.name = "LpNormalization",
+                                            .domain = "",
+                                            .since = 1,
+                                            .infer = lp_infer,
+                                            .eval = lp_eval,
+                                            .bound = lp_bound,
+                                            .cost = local_cost},
+                                           {.name = "MeanVarianceNormalization",
+                                            .domain = "",
+                                            .since = 9,
+                                            .infer = mvn_infer,
+                                            .eval = mvn_eval,
+                                            .bound = mvn_bound,
+                                            .cost = local_cost},
+                                           {0}};

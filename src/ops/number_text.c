@@ -24,8 +24,7 @@ static double to_double(const char* text) {
   return c_locale ? strtod_l(text, NULL, c_locale) : strtod(text, NULL);
 }
 
-// ---- printing
-// -------------------------------------------------------------------------------------
+// ---- printing ----------------------------------------------------------------------------------
 
 // n significant digits of |x|, nonzero and finite, without point; *out_exponent: x = d.ddd * 10^e.
 static void digits_of(double x, int n, char* digits, int* out_exponent) {
@@ -81,8 +80,7 @@ void assay_number_print(assay_type_t type, double x, char buffer[ASSAY_NUMBER_TE
   }
 }
 
-// ---- parsing
-// --------------------------------------------------------------------------------------
+// ---- parsing -----------------------------------------------------------------------------------
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ops/families.h"
+#include "ops/shadow.h"
 
 static const assay_op_t* const families[] = {
 #define ASSAY_OP_FAMILY(name) assay_ops_##name,
@@ -61,7 +62,8 @@ double assay_attr_f64(const assay_node_t* n, const char* name, double otherwise)
   const assay_attr_t* a = typed(n, name, ASSAY_ATTR_FLOAT);
   if (a) return (double)a->u.f;
   const assay_attr_spec_t* s = default_of(n, name, ASSAY_ATTR_FLOAT);
-  return s ? s->f : otherwise;
+  // A float attribute is float32: left out, it is the float32 nearest to the default of the text.
+  return (double)(float)(s ? s->f : otherwise);
 }
 
 const char* assay_attr_str(const assay_node_t* n, const char* name, const char* otherwise) {
@@ -112,8 +114,11 @@ bool assay_attr_has(const assay_node_t* n, const char* name) {
 
 assay_type_t assay_eval_out_type(const assay_eval_t* c, size_t i, assay_type_t otherwise) {
   const assay_value_t* v = i < c->n_out ? c->node->outputs[i] : NULL;
-  return v && v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem ? v->type->elem
-                                                                             : otherwise;
+  if (!v || !v->type || v->type->kind != ASSAY_KIND_TENSOR || !v->type->elem) return otherwise;
+  // Real numbers in place of integers stay real (quant.h).
+  if (c->unquantized && assay_type_is_float(otherwise) && !assay_type_is_float(v->type->elem))
+    return otherwise;
+  return v->type->elem;
 }
 
 assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, int rank,
@@ -125,6 +130,7 @@ assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, i
     return assay_status_note(st, "node '%s' (%s): output %zu '%s'", c->node->label,
                              c->node->op_type, i, v ? v->name : "");
   }
+  if (c->shadow && (st = assay_shadow_output(c, i, t)) != NULL) return assay_tensor_release(t), st;
   assay_tensor_release(c->out[i]);
   c->out[i] = t;
   *out = t;
@@ -135,6 +141,17 @@ void assay_eval_set(assay_eval_t* c, size_t i, assay_tensor_t* t) {
   assay_tensor_retain(t);
   assay_tensor_release(c->out[i]);
   c->out[i] = t;
+}
+
+assay_status_t assay_eval_want_rank(const assay_eval_t* c, size_t i, int min, int max) {
+  if (!assay_eval_has(c, i)) return NULL;
+  const assay_tensor_t* t = c->in[i];
+  if (t->kind == ASSAY_KIND_TENSOR && t->rank >= min && t->rank <= max) return NULL;
+  const assay_param_t* p = c->node->schema ? assay_schema_input(c->node->schema, i) : NULL;
+  char wanted[48];
+  snprintf(wanted, sizeof wanted, min == max ? "rank %d" : "rank %d to %d", min, max);
+  return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input %zu%s%s has shape %s; %s is expected",
+                          i, p ? " " : "", p ? p->name : "", ASSAY_DIMS_TEXT(t), wanted);
 }
 
 static assay_status_t normalize_axis(const assay_node_t* node, const char* what, int64_t axis,

@@ -14,7 +14,8 @@
 
 typedef struct assay_infer assay_infer_t;
 typedef struct assay_eval assay_eval_t;
-typedef struct assay_bound assay_bound_t;  // ops/bound.h
+typedef struct assay_bound assay_bound_t;    // ops/bound.h
+typedef struct assay_shadow assay_shadow_t;  // ops/shadow.h
 
 enum {
   ASSAY_OP_MOVES = 1 << 0,       // moves or selects elements, computes nothing: rounding error 0
@@ -22,7 +23,7 @@ enum {
   ASSAY_OP_CONTROL = 1 << 2,     // has subgraphs
   ASSAY_OP_POINTWISE = 1 << 3,   // output element = function of the broadcast input elements
   ASSAY_OP_PACKED = 1 << 4,      // eval takes float inputs as they are stored (PACKED) too
-  ASSAY_OP_QUANTIZES = 1 << 5,   // identity in truth 'unquantized'
+  ASSAY_OP_QUANTIZES = 1 << 5,   // makes or takes quantized tensors: knows truth 'unquantized' (quant.h)
   ASSAY_OP_KEEPS_TYPE = 1 << 6,  // the outputs' format is given by the model, never by --precision
   ASSAY_OP_CONTRACTS =
       1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies)
@@ -59,7 +60,8 @@ const assay_op_t* assay_op_family(size_t i);  // ends with a row without name
 
 // ---- attributes, for infer and eval ------------------------------------------------------------
 // The node's value, else the schema's default, else what is said here. The checker has made sure
-// that types are right and required ones are there.
+// that types are right and required ones are there. Floats are float32, defaults too: a model
+// that writes a default out and one that leaves it out mean the same number.
 
 int64_t assay_attr_i64(const assay_node_t* n, const char* name, int64_t otherwise);
 double assay_attr_f64(const assay_node_t* n, const char* name, double otherwise);
@@ -157,13 +159,16 @@ typedef enum assay_mode {
 struct assay_eval {
   const assay_node_t* node;
   assay_mode_t mode;
-  bool unquantized;  // truth: QuantizeLinear etc. are the identity
+  bool unquantized;  // truth: quantizers do not round (quant.h)
   assay_arith_t arith;
   assay_format_t accumulator;  // of NARROW and STOCHASTIC
   bool backwards;              // not F64: products are summed from the last term to the first
   uint64_t draws;              // of STOCHASTIC: which draws
   bool coarse;                 // F64: products of matrices may be computed in fp32 (for bounds)
   uint64_t seed;               // of the run, for random operators
+  uint64_t iteration;          // of the loops around the node (assay_random_iteration); 0: none
+  uint64_t round;              // set by a loop before run_graph: 1, 2, ...; 0: no loop
+  assay_shadow_t* shadow;      // limits on rounding are made, too; NULL: they are not
   size_t n_in, n_out;
   assay_tensor_t** in;   // canonical (or PACKED where the row says so); NULL: left out
   assay_tensor_t** out;  // to be filled; wants() says which; the driver releases them
@@ -189,6 +194,9 @@ void assay_eval_set(assay_eval_t* c, size_t i, assay_tensor_t* t);
 // Normalizes an axis of [-rank, rank); an error naming it otherwise.
 assay_status_t assay_eval_axis(const assay_eval_t* c, const char* what, int64_t axis, int rank,
                                int* out) ASSAY_MUST_USE;
+// Fails unless the input is left out or a tensor of rank in [min, max].
+assay_status_t assay_eval_want_rank(const assay_eval_t* c, size_t input, int min,
+                                    int max) ASSAY_MUST_USE;
 // The broadcast shape of tensors (NULLs are skipped).
 assay_status_t assay_eval_broadcast(const assay_eval_t* c, size_t n, assay_tensor_t* const* t,
                                     int* out_rank, int64_t* out_dims) ASSAY_MUST_USE;

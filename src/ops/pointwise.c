@@ -172,10 +172,10 @@ assay_status_t assay_infer_legacy_broadcast(assay_infer_t* c, assay_type_t elem)
   bool broadcast = assay_attr_i64(c->node, "broadcast", 0) != 0;
   if (!broadcast && !a.known) r = b;
   if (a.known && b.known) {
-    bool single = true;
+    bool single = true;  // it may be of one element, which fits anywhere
     for (int i = 0; i < b.rank; i++) {
       int64_t d;
-      if (!assay_dim_value(b.dims[i], &d) || d != 1) single = false;
+      if (assay_dim_value(b.dims[i], &d) && d != 1) single = false;
     }
     int axis = 0;
     if (broadcast && !single) ASSAY_TRY(legacy_axis(c->node, a.rank, b.rank, &axis));

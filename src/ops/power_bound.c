@@ -46,3 +46,31 @@ assay_status_t assay_bound_power_norm(assay_bound_t* c, const assay_power_norm_t
   const norm_job_t job = {c->rounding, norm};
   return assay_bound_add_local(c, local, &job, NULL);
 }
+
+// ---- products -----------------------------------------------------------------------------------
+
+typedef struct product_job {
+  assay_inner_t inner;
+  double roundings;
+} product_job_t;
+
+// Factors in any order: n - 1 roundings. magnitude: the product of the factors above 1 alone. Where
+// that passes the range the order decides whether a partial product overflows; what a partial
+// product loses below the range is multiplied by so much at most.
+static double local_product(const void* user, double y, double in, double magnitude,
+                            bool probable) {
+  const product_job_t* j = user;
+  const double u = j->inner.u, n = j->roundings;
+  const double all = expm1(n * log1p(u));
+  const double relative = probable ? fmin(all, expm1(6 * sqrt(n) * u + n * u * u)) : all;
+  if (!(magnitude * (1 + all) < j->inner.max)) return (double)INFINITY;
+  return relative * (fabs(y) + in) + n * j->inner.tiny * magnitude * (1 + all);
+}
+
+assay_status_t assay_bound_product(assay_bound_t* c, double factors) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  ASSAY_TRY(assay_bound_outward(c));
+  const product_job_t job = {assay_bound_inner(c->rounding), fmax(factors - 1, 0)};
+  return assay_bound_add_instead(c, ASSAY_INSTEAD_RAISED, local_product, &job);
+}

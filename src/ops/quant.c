@@ -4,15 +4,37 @@
 
 #include "ops/pointwise.h"
 
-bool assay_quant_is_real(const assay_eval_t* c, const assay_tensor_t* t) {
-  return c->unquantized && assay_type_is_float(t->type) && assay_type_bits(t->type) >= 16;
+// ---- truth 'unquantized'
+// -------------------------------------------------------------------------------
+
+bool assay_quant_is_real(const assay_value_t* v, const assay_tensor_t* t) {
+  return v && v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem &&
+         assay_type_store(v->type->elem) == ASSAY_STORE_I64 && t &&
+         t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
+}
+
+assay_status_t assay_quant_settle(const assay_tensor_t* t, assay_type_t type,
+                                  assay_tensor_t** out) {
+  assay_tensor_t* y = NULL;
+  ASSAY_TRY(assay_tensor_create(type, t->rank, t->dims, &y));
+  for (int64_t i = 0; i < t->size; i++) {
+    const double x = rint(assay_f64(t)[i]);
+    assay_i64(y)[i] = type == ASSAY_TYPE_BOOL ? x != 0 : assay_type_saturate(type, x);
+  }
+  *out = y;
+  return NULL;
+}
+
+assay_type_t assay_quant_type(const assay_eval_t* c, assay_type_t type) {
+  return c->unquantized && !assay_type_is_float(type) ? ASSAY_TYPE_FLOAT : type;
 }
 
 // ---- one value
 // --------------------------------------------------------------------------------------
 
-assay_quantizer_t assay_quantizer(assay_type_t type, assay_format_t quotient, bool saturate) {
-  assay_quantizer_t q = {.type = type, .quotient = quotient};
+assay_quantizer_t assay_quantizer(const assay_eval_t* c, assay_type_t type,
+                                  assay_format_t quotient, bool saturate) {
+  assay_quantizer_t q = {.type = type, .quotient = quotient, .real = c->unquantized};
   if (assay_type_is_float(type)) {
     bool has_nan = assay_format_info(assay_type_format(type))->has_nan;
     q.overflow = saturate || !has_nan ? ASSAY_OVERFLOW_SATURATE : ASSAY_OVERFLOW_IEEE;
@@ -39,31 +61,22 @@ static inline double to_integer(const assay_quantizer_t* q, double v, double zer
   return v < q->min ? q->min : v > q->max ? q->max : v;
 }
 
+// Without rounding, and without saturation but for what stands for a Relu. A scale of 0 says that all
+// numbers were 0.
+static double unrounded(const assay_quantizer_t* q, double x, double scale, double zero) {
+  if (scale == 0) return zero;
+  double v = x / scale + zero;
+  return !assay_type_is_float(q->type) && zero == q->min && v < zero ? zero : v;
+}
+
 double assay_quantize(const assay_quantizer_t* q, double x, double scale, double zero) {
+  if (q->real) return unrounded(q, x, scale, zero);
   assay_format_t f = q->quotient;
   double v = rounded(f, rounded(f, x) / rounded(f, scale));
   if (assay_type_is_float(q->type))
     return assay_format_round(assay_type_format(q->type), v + zero, q->overflow);
   if (v != v) return fmin(fmax(0, q->min), q->max);
   return to_integer(q, v, zero);
-}
-
-double assay_cast_e8m0(double x, assay_e8m0_mode_t mode, bool saturate) {
-  enum { MIN = -127, MAX = 127 };
-  if (isnan(x)) return x;
-  int exponent = MAX + 1;
-  if (isfinite(x)) {
-    double fraction = frexp(fabs(x), &exponent);  // in [0.5, 1)
-    exponent--;
-    if (mode == ASSAY_E8M0_UP && fraction > 0.5) exponent++;
-    if (mode == ASSAY_E8M0_NEAREST && fraction >= 0.75) exponent++;
-    if (x == 0) exponent = MIN - 1;
-  }
-  if (exponent < MIN || exponent > MAX) {
-    if (!saturate) return (double)NAN;
-    exponent = exponent < MIN ? MIN : MAX;
-  }
-  return ldexp(1, exponent);
 }
 
 // ---- where scales lie
@@ -286,7 +299,6 @@ assay_status_t assay_qreal_init(const assay_eval_t* c, size_t tensor, size_t sca
                             "input %zu is missing or not a tensor of numbers", tensor);
   assay_qreal_t q = {.t = c->in[tensor], .to_fp32 = c->mode != ASSAY_MODE_TRUTH};
   ASSAY_TRY(read_scale(c, scale, zero, &q.scale, &q.zero));
-  if (assay_quant_is_real(c, q.t)) q.scale = 1, q.zero = 0;
   *out = q;
   return NULL;
 }
@@ -297,20 +309,16 @@ double assay_qreal_get(const assay_qreal_t* q, int64_t i) {
 
 assay_status_t assay_qwriter_init(assay_eval_t* c, size_t scale, size_t zero, assay_type_t type,
                                   int rank, const int64_t* dims, assay_qwriter_t* out) {
-  assay_qwriter_t w = {.to_fp32 = c->mode != ASSAY_MODE_TRUTH, .real = c->unquantized};
+  assay_qwriter_t w = {.to_fp32 = c->mode != ASSAY_MODE_TRUTH};
   assay_format_t quotient = w.to_fp32 ? ASSAY_FORMAT_FP32 : ASSAY_FORMAT_FP64;
-  w.quantizer = assay_quantizer(type, quotient, true);
+  w.quantizer = assay_quantizer(c, type, quotient, true);
   ASSAY_TRY(read_scale(c, scale, zero, &w.scale, &w.zero));
-  ASSAY_TRY(assay_eval_output(c, 0, w.real ? ASSAY_TYPE_FLOAT : type, rank, dims, &w.t));
+  ASSAY_TRY(assay_eval_output(c, 0, assay_quant_type(c, type), rank, dims, &w.t));
   *out = w;
   return NULL;
 }
 
 void assay_qwriter_set(const assay_qwriter_t* w, int64_t i, double x) {
-  if (w->real) {
-    assay_f64(w->t)[i] = x;
-    return;
-  }
   double v = assay_quantize(&w->quantizer, x, w->scale, w->zero);
   if (w->t->store == ASSAY_STORE_F64)
     assay_f64(w->t)[i] = v;

@@ -1,17 +1,27 @@
 // Linear quantization: q = round(x / scale) + zero, x = (q - zero) * scale.
 //
-// In truth 'unquantized', a quantizer passes its input through: its output is a tensor of real
-// numbers with the input's float type, whatever the graph declares, and so is what pointwise and
-// moving operators make of it. Whoever takes quantized tensors takes such ones as the real numbers
-// that they are (assay_quant_is_real), and gives real numbers back. Constants stay quantized and
-// are dequantized by their scales as ever.
+// In truth 'unquantized', quantizers neither round nor saturate: what they make are real numbers in
+// units of the scale, x / scale + zero, kept as floats whatever integer type the graph declares; and so
+// is what other operators make of them. So each operator's own formula stays right, (q - zero) * scale
+// as well as a sum of products of MatMulInteger that is scaled later, and quantized constants, which stay as
+// they are, fit in. Of saturation one thing is kept: where the zero point is the type's smallest
+// number, nothing below it comes out, since exporters drop the Relu in front of such a quantizer.
+// The machine hands real numbers to operators that could take floats there, and to those with
+// ASSAY_OP_QUANTIZES, which know of them; all others, and who takes the graph's outputs, get the integers that
+// the real numbers round to (assay_quant_settle).
 #ifndef ASSAY_OPS_QUANT_H_
 #define ASSAY_OPS_QUANT_H_
 
 #include "ops/op.h"
 
-// Whether a tensor that is declared as quantized holds real numbers.
-bool assay_quant_is_real(const assay_eval_t* c, const assay_tensor_t* t);
+// Whether a value holds real numbers where the graph declares integers.
+bool assay_quant_is_real(const assay_value_t* v, const assay_tensor_t* t);
+// The integers of a type that real numbers round to, saturated; NaN becomes 0.
+assay_status_t assay_quant_settle(const assay_tensor_t* t, assay_type_t type,
+                                  assay_tensor_t** out) ASSAY_MUST_USE;
+// The type of a tensor of quantized values: the declared one, or FLOAT for real numbers in place of
+// integers.
+assay_type_t assay_quant_type(const assay_eval_t* c, assay_type_t type);
 
 // How to make quantized values. Fill by hand or with assay_quantizer().
 typedef struct assay_quantizer {
@@ -19,10 +29,12 @@ typedef struct assay_quantizer {
   double min, max;            // of an integer type
   assay_format_t quotient;    // x, scale and x / scale are rounded to it; FP64: not
   assay_overflow_t overflow;  // of a float type
+  bool real;                  // truth 'unquantized'
 } assay_quantizer_t;
 
 // saturate: of 8-bit float types; smaller floats and integers saturate always.
-assay_quantizer_t assay_quantizer(assay_type_t type, assay_format_t quotient, bool saturate);
+assay_quantizer_t assay_quantizer(const assay_eval_t* c, assay_type_t type,
+                                  assay_format_t quotient, bool saturate);
 // The quantized value as a double. Ties to even. NaN becomes 0 in an integer type.
 double assay_quantize(const assay_quantizer_t* q, double x, double scale, double zero);
 
@@ -59,19 +71,13 @@ typedef void assay_scales_fn(const void* user, int64_t n, int64_t x, int64_t x_s
 void assay_scales_run(const assay_scales_t* where, const assay_tensor_t* x, assay_scales_fn* f,
                       const void* user);
 
-// Cast's float8e8m0: as assay_format_round_e8m0, but ties go up, a sign is dropped (ONNX leaves
-// negative values open), and with `saturate` zero and what is smaller become the smallest power,
-// infinity and what is larger the largest (without: NaN). Source: ONNX Cast-24, round_mode and its
-// table.
-double assay_cast_e8m0(double x, assay_e8m0_mode_t mode, bool saturate);
-
 // ---- operands with one scale, for com.microsoft's QLinear operators
 // ---------------------------------
 
 // Reads elements as real numbers.
 typedef struct assay_qreal {
   const assay_tensor_t* t;
-  double scale, zero;  // 1 and 0 for real numbers
+  double scale, zero;
   bool to_fp32;        // products are rounded to fp32, as all but truth do
 } assay_qreal_t;
 
@@ -80,12 +86,12 @@ assay_status_t assay_qreal_init(const assay_eval_t* c, size_t tensor, size_t sca
                                 assay_qreal_t* out) ASSAY_MUST_USE;
 double assay_qreal_get(const assay_qreal_t* q, int64_t i);
 
-// Writes real numbers as quantized ones (real ones in truth 'unquantized').
+// Writes real numbers as quantized ones.
 typedef struct assay_qwriter {
   assay_quantizer_t quantizer;
   assay_tensor_t* t;
   double scale, zero;
-  bool real, to_fp32;
+  bool to_fp32;
 } assay_qwriter_t;
 
 // Makes output 0 with this shape; its type is `type` where it is quantized.

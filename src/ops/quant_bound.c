@@ -2,11 +2,13 @@
 
 #include <math.h>
 
+#include "base/alloc.h"
 #include "ops/pointwise.h"
 
 assay_steps_t assay_steps_of(const assay_rounding_t* r, assay_type_t type, bool saturate,
                              assay_format_t quotient) {
-  assay_steps_t s = {.quantizer = assay_quantizer(type, ASSAY_FORMAT_FP64, saturate),
+  const assay_eval_t quantized = {.mode = ASSAY_MODE_TRUTH};  // truth of quantized values has steps
+  assay_steps_t s = {.quantizer = assay_quantizer(&quantized, type, ASSAY_FORMAT_FP64, saturate),
                      .u = assay_bound_unit(r->compute),
                      .documented = r->documented};
   if (quotient != ASSAY_FORMAT_NONE) s.u = fmax(s.u, assay_bound_unit(quotient));
@@ -74,4 +76,47 @@ assay_status_t assay_steps_output(assay_bound_t* c, size_t scale, size_t zero, c
   ASSAY_TRY(assay_bound_output(c, 0, &job.limits[0], &job.limits[1]));
   assay_chunks_run(c->out[0]->size, 20, steps_chunk, &job);
   return NULL;
+}
+
+double assay_quant_largest(const assay_bound_t* c, size_t tensor, size_t scale, size_t zero) {
+  const assay_tensor_t* t = tensor < c->n_in ? c->in[tensor] : NULL;
+  double max = 0;
+  if (!t) return 0;
+  for (int64_t i = 0; i < t->size; i++) max = fmax(max, fabs(assay_elem_f64(t, i)));
+  return (max + fabs(number(c, zero, 0))) * fabs(number(c, scale, 1));
+}
+
+static assay_status_t steps_of_real(assay_bound_t* c, const assay_tensor_t* real, size_t scale,
+                                    size_t zero, assay_factor_t error) {
+  double* e[2] = {NULL, NULL};
+  assay_status_t st = assay_new_array((size_t)real->size, sizeof *e[0], &e[0]);
+  if (!st) st = assay_new_array((size_t)real->size, sizeof *e[1], &e[1]);
+  for (int k = 0; !st && k < 2; k++)
+    for (int64_t i = 0; i < real->size; i++) e[k][i] = assay_factor_of(error, k);
+  const double* const errors[2] = {e[0], e[1]};
+  if (!st) st = assay_steps_output(c, scale, zero, assay_f64(real), errors);
+  assay_free(e[0]);
+  assay_free(e[1]);
+  return st;
+}
+
+assay_status_t assay_steps_of_eval(assay_bound_t* c, assay_status_t (*eval)(assay_eval_t* c),
+                                   size_t scale, size_t zero, assay_factor_t error) {
+  if (!assay_bound_is_quantized(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  assay_tensor_t* real = NULL;
+  const assay_bound_run_t run = {.eval = eval, .unquantized = true};
+  ASSAY_TRY(assay_bound_evaluate(c, &run, &real));
+  assay_status_t st = steps_of_real(c, real, scale, zero, error);
+  assay_tensor_release(real);
+  return st;
+}
+
+assay_factor_t assay_quant_mean_error(const assay_bound_t* c, double terms, double largest) {
+  const assay_inner_t in = assay_bound_inner(c->rounding);
+  const assay_factor_t sum = assay_bound_sum(c->rounding, terms);
+  if (terms * largest * (1 + sum.guaranteed) > in.max)
+    return (assay_factor_t){(double)INFINITY, (double)INFINITY};
+  return (assay_factor_t){largest * (sum.guaranteed + 5 * in.u),
+                          largest * (sum.probable + 5 * in.u)};
 }

@@ -34,6 +34,17 @@ double assay_steps_limit(const assay_steps_t* s, assay_near_t x, assay_near_t sc
 assay_status_t assay_steps_output(assay_bound_t* c, size_t scale, size_t zero, const double* x,
                                   const double* const x_error[2]) ASSAY_MUST_USE;
 
+// The same from what the row's eval puts out as real numbers in truth 'unquantized', with one error
+// for all elements: far below a step, so that only those beside a tie may differ.
+assay_status_t assay_steps_of_eval(assay_bound_t* c, assay_status_t (*eval)(assay_eval_t* c),
+                                   size_t scale, size_t zero, assay_factor_t error) ASSAY_MUST_USE;
+
+// The largest magnitude that dequantizing input `tensor` meets on the way: (|x| + |zero|) |scale|.
+double assay_quant_largest(const assay_bound_t* c, size_t tensor, size_t scale, size_t zero);
+
+// The error of a mean of so many real numbers up to `largest`.
+assay_factor_t assay_quant_mean_error(const assay_bound_t* c, double terms, double largest);
+
 // Whether output i was quantized (not in truth 'unquantized').
 bool assay_bound_is_quantized(const assay_bound_t* c, size_t output);
 

@@ -60,18 +60,6 @@ static assay_status_t want_numbers(const assay_eval_t* c) {
   return NULL;
 }
 
-// The numbers of a tensor as a float tensor of the same shape: itself if it is one.
-static assay_status_t pass_through(assay_eval_t* c, assay_tensor_t* x) {
-  if (x->store == ASSAY_STORE_F64) {
-    assay_eval_set(c, 0, x);
-    return NULL;
-  }
-  assay_tensor_t* y;
-  ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, x->rank, x->dims, &y));
-  for (int64_t i = 0; i < x->size; i++) assay_f64(y)[i] = assay_elem_f64(x, i);
-  return NULL;
-}
-
 static assay_status_t quantize_eval(assay_eval_t* c) {
   assay_tensor_t *x = c->in[0], *scale = c->in[1], *zero = assay_eval_has(c, 2) ? c->in[2] : NULL,
                  *y;
@@ -81,10 +69,9 @@ static assay_status_t quantize_eval(assay_eval_t* c) {
   ASSAY_TRY(quantized_type(c->node, zero ? zero->type : ASSAY_TYPE_UNDEFINED, &type));
   ASSAY_TRY(assay_scales_find(c, x, scale, zero, assay_attr_i64(c->node, "axis", 1),
                               assay_attr_i64(c->node, "block_size", 0), &where));
-  if (c->unquantized) return pass_through(c, x);
   assay_quantizer_t q =
-      assay_quantizer(type, quotient_format(c), assay_attr_i64(c->node, "saturate", 1) != 0);
-  ASSAY_TRY(assay_eval_output(c, 0, type, x->rank, x->dims, &y));
+      assay_quantizer(c, type, quotient_format(c), assay_attr_i64(c->node, "saturate", 1) != 0);
+  ASSAY_TRY(assay_eval_output(c, 0, assay_quant_type(c, type), x->rank, x->dims, &y));
   assay_quantize_tensor(&q, &where, x, scale, zero, y);
   return NULL;
 }
@@ -127,12 +114,6 @@ static assay_status_t dequantize_eval(assay_eval_t* c) {
   ASSAY_TRY(real_type(c->node, scale->type, &type));
   ASSAY_TRY(assay_scales_find(c, x, scale, zero, assay_attr_i64(c->node, "axis", 1),
                               assay_attr_i64(c->node, "block_size", 0), &where));
-  if (assay_quant_is_real(c, x)) {
-    ASSAY_TRY(assay_tensor_retype(x, type, &y));
-    assay_eval_set(c, 0, y);
-    assay_tensor_release(y);
-    return NULL;
-  }
   ASSAY_TRY(assay_eval_output(c, 0, type, x->rank, x->dims, &y));
   assay_dequantize_tensor(&where, x, scale, zero, y);
   return NULL;
@@ -152,7 +133,7 @@ static assay_status_t dequantize_infer(assay_infer_t* c) {
 // ------------------------------------------------------------------------------ Source: ONNX
 // DynamicQuantizeLinear-11. Every step is rounded to fp32 in all modes but truth, since the scale
 // is itself an output that the rest is computed with. All zeros: the scale is 1, as in onnxruntime
-// (ONNX does not say). 'unquantized': x, 1 and 0, so that what is made of y with these is right.
+// (ONNX does not say).
 
 static assay_status_t dynamic_outputs(assay_eval_t* c, double scale, double zero) {
   if (assay_eval_wants(c, 1)) {
@@ -171,10 +152,6 @@ static assay_status_t dynamic_eval(assay_eval_t* c) {
   if (x->store != ASSAY_STORE_F64)
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "x is %s; it must be float",
                             assay_type_name(x->type));
-  if (c->unquantized) {
-    assay_eval_set(c, 0, x);
-    return dynamic_outputs(c, 1, 0);
-  }
   bool fp32 = c->mode != ASSAY_MODE_TRUTH;
   double min = 0, max = 0;
   for (int64_t i = 0; i < x->size; i++) {
@@ -190,10 +167,11 @@ static assay_status_t dynamic_eval(assay_eval_t* c) {
   assay_tensor_t* parts[2] = {0};
   assay_status_t st = assay_tensor_scalar_f64(ASSAY_TYPE_FLOAT, scale, &parts[0]);
   if (!st) st = assay_tensor_scalar_i64(ASSAY_TYPE_UINT8, (int64_t)zero, &parts[1]);
-  if (!st) st = assay_eval_output(c, 0, ASSAY_TYPE_UINT8, x->rank, x->dims, &y);
+  if (!st)
+    st = assay_eval_output(c, 0, assay_quant_type(c, ASSAY_TYPE_UINT8), x->rank, x->dims, &y);
   if (!st) {
     assay_quantizer_t q =
-        assay_quantizer(ASSAY_TYPE_UINT8, fp32 ? ASSAY_FORMAT_FP32 : ASSAY_FORMAT_FP64, true);
+        assay_quantizer(c, ASSAY_TYPE_UINT8, fp32 ? ASSAY_FORMAT_FP32 : ASSAY_FORMAT_FP64, true);
     assay_quantize_tensor(&q, &(assay_scales_t){.axis = -1}, x, parts[0], parts[1], y);
     st = dynamic_outputs(c, scale, zero);
   }

@@ -3,6 +3,7 @@
 
 #include "ops/dynamic_quantize.h"
 #include "ops/families.h"
+#include "ops/shadow.h"
 
 // ---- RNN, GRU, LSTM ---------------------------------------------------------------------------
 
@@ -44,6 +45,20 @@ static assay_status_t lstm_infer(assay_infer_t* c) {
 static assay_status_t rnn_eval(assay_eval_t* c) { return eval_cell(c, ASSAY_CELL_RNN); }
 static assay_status_t gru_eval(assay_eval_t* c) { return eval_cell(c, ASSAY_CELL_GRU); }
 static assay_status_t lstm_eval(assay_eval_t* c) { return eval_cell(c, ASSAY_CELL_LSTM); }
+
+// Limits may come in by the sequence and the initial states.
+static assay_status_t bound_cell(assay_bound_t* c, assay_status_t (*eval)(assay_eval_t* c)) {
+  static const size_t fixed[] = {W, R, BIAS, PEEPHOLES};
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+    if (fixed[i] < c->n_in && c->in_error && c->in_error[fixed[i]].guaranteed)
+      return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "it has no bound with rounded weights");
+  }
+  return assay_bound_shadowed(c, eval);
+}
+
+static assay_status_t rnn_bound(assay_bound_t* c) { return bound_cell(c, rnn_eval); }
+static assay_status_t gru_bound(assay_bound_t* c) { return bound_cell(c, gru_eval); }
+static assay_status_t lstm_bound(assay_bound_t* c) { return bound_cell(c, lstm_eval); }
 
 // Every weight is used once a token.
 static void recurrent_cost(const assay_eval_t* c, assay_cost_t* out) {
@@ -121,6 +136,7 @@ const assay_op_t assay_ops_recurrent[] = {
      .flags = ASSAY_OP_PACKED,
      .infer = rnn_infer,
      .eval = rnn_eval,
+     .bound = rnn_bound,
      .cost = recurrent_cost},
     {.domain = "",
      .name = "GRU",
@@ -128,6 +144,7 @@ const assay_op_t assay_ops_recurrent[] = {
      .flags = ASSAY_OP_PACKED,
      .infer = gru_infer,
      .eval = gru_eval,
+     .bound = gru_bound,
      .cost = recurrent_cost},
     {.domain = "",
      .name = "LSTM",
@@ -135,10 +152,12 @@ const assay_op_t assay_ops_recurrent[] = {
      .flags = ASSAY_OP_PACKED,
      .infer = lstm_infer,
      .eval = lstm_eval,
+     .bound = lstm_bound,
      .cost = recurrent_cost},
     {.domain = "com.microsoft",
      .name = "DynamicQuantizeLSTM",
      .since = 1,
+     .flags = ASSAY_OP_QUANTIZES,
      .infer = dynamic_lstm_infer,
      .eval = dynamic_lstm_eval,
      .cost = recurrent_cost,

@@ -43,6 +43,34 @@ typedef struct assay_recurrent {
 assay_status_t assay_recurrent_run(const assay_eval_t* c,
                                    const assay_recurrent_t* n) ASSAY_MUST_USE;
 
+// The limits of the outputs, where c->shadow is set, in place of themselves (recurrent_bound.c).
+assay_status_t assay_recurrent_limits(const assay_eval_t* c,
+                                      const assay_recurrent_t* n) ASSAY_MUST_USE;
+
+// Steps of batch element b, and the time that step s is about: a reversed sequence starts at its
+// own end.
+static inline int64_t assay_recurrent_length(const assay_recurrent_t* n, int64_t b) {
+  return n->lengths ? n->lengths[b] : n->length;
+}
+static inline int64_t assay_recurrent_time(const assay_recurrent_t* n, int direction, int64_t s,
+                                           int64_t b) {
+  return n->reverse || direction == 1 ? assay_recurrent_length(n, b) - 1 - s : s;
+}
+// The most steps that any batch element has.
+int64_t assay_recurrent_steps(const assay_recurrent_t* n);
+// Where, in units of rows, the input's row is, the output's, and the states'.
+static inline int64_t assay_recurrent_x_row(const assay_recurrent_t* n, int64_t t, int64_t b) {
+  return n->batch_first ? b * n->length + t : t * n->batch + b;
+}
+static inline int64_t assay_recurrent_y_row(const assay_recurrent_t* n, int d, int64_t t,
+                                            int64_t b) {
+  return n->batch_first ? (b * n->length + t) * n->directions + d
+                        : (t * n->directions + d) * n->batch + b;
+}
+static inline int64_t assay_recurrent_state_row(const assay_recurrent_t* n, int d, int64_t b) {
+  return n->batch_first ? b * n->directions + d : d * n->batch + b;
+}
+
 // What the three operators and their relatives read alike. w_axis is the axis of W and R that the
 // gates are on: 1 for [directions, gates, inputs], 2 for [directions, inputs, gates].
 typedef struct assay_recurrent_inputs {

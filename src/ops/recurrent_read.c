@@ -107,7 +107,9 @@ static assay_status_t read_activations(const assay_eval_t* c, assay_recurrent_t*
 }
 
 static assay_status_t read_direction(const assay_eval_t* c, assay_recurrent_t* n) {
-  const char* direction = assay_attr_str(c->node, "direction", "forward");
+  // The default of RNN-1 and GRU-1 is misspelt in the standard.
+  const bool given = assay_attr_has(c->node, "direction");
+  const char* direction = given ? assay_attr_str(c->node, "direction", "forward") : "forward";
   n->directions = strcmp(direction, "bidirectional") == 0 ? 2 : 1;
   n->reverse = strcmp(direction, "reverse") == 0;
   if (n->directions == 1 && !n->reverse && strcmp(direction, "forward") != 0) {

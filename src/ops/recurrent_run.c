@@ -8,21 +8,11 @@ typedef struct pass {
   const assay_eval_t* c;
   const assay_recurrent_t* n;
   int direction;
-  bool reverse;
   assay_matrix_t r;
   double* from_x;  // [rows of x, gates * hidden]: the input's share of the gates
   double* gates;   // [batch, gates * hidden]
   double *states, *cells, *work, *prepared;  // [batch, hidden]
 } pass_t;
-
-static int64_t length_of(const assay_recurrent_t* n, int64_t b) {
-  return n->lengths ? n->lengths[b] : n->length;
-}
-
-// The time that step s of batch element b is about; a reversed sequence starts at its own end.
-static int64_t time_of(const pass_t* p, int64_t s, int64_t b) {
-  return p->reverse ? length_of(p->n, b) - 1 - s : s;
-}
 
 static assay_matrix_t rows_of(const double* data, int64_t stride) {
   return (assay_matrix_t){data, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, stride, 1};
@@ -144,7 +134,7 @@ static assay_status_t gru_products(const pass_t* p, int64_t s) {
     memset(p->work, 0, (size_t)(n->batch * n->hidden) * sizeof *p->work);
   }
   for (int64_t b = 0; b < n->batch; b++) {
-    if (s < length_of(n, b)) gru_gates(p, b);
+    if (s < assay_recurrent_length(n, b)) gru_gates(p, b);
   }
   return n->linear_before_reset ? NULL : multiply(p, prepared(p, p->work), 2, 1);
 }
@@ -152,9 +142,8 @@ static assay_status_t gru_products(const pass_t* p, int64_t s) {
 static void store_row(const pass_t* p, int64_t s, int64_t b) {
   const assay_recurrent_t* n = p->n;
   if (!n->y) return;
-  const int64_t t = time_of(p, s, b), d = p->direction;
-  const int64_t at = n->batch_first ? (b * n->length + t) * n->directions + d
-                                    : (t * n->directions + d) * n->batch + b;
+  const int64_t t = assay_recurrent_time(n, p->direction, s, b);
+  const int64_t at = assay_recurrent_y_row(n, p->direction, t, b);
   memcpy(n->y + at * n->hidden, p->states + b * n->hidden, (size_t)n->hidden * sizeof(double));
 }
 
@@ -163,9 +152,9 @@ static assay_status_t run_step(const pass_t* p, int64_t s) {
   const int64_t all = n->gates * n->hidden;
   for (int64_t b = 0; b < n->batch; b++) {
     double* to = p->gates + b * all;
-    if (s < length_of(n, b)) {
-      const int64_t t = time_of(p, s, b);
-      const int64_t row = n->batch_first ? b * n->length + t : t * n->batch + b;
+    if (s < assay_recurrent_length(n, b)) {
+      const int64_t t = assay_recurrent_time(n, p->direction, s, b);
+      const int64_t row = assay_recurrent_x_row(n, t, b);
       memcpy(to, p->from_x + row * all, (size_t)all * sizeof *to);
     } else {
       memset(to, 0, (size_t)all * sizeof *to);
@@ -179,7 +168,7 @@ static assay_status_t run_step(const pass_t* p, int64_t s) {
   const double work = (double)n->batch * (double)all;
 #pragma omp parallel for schedule(static) if (n->batch > 1 && work > 1e4)
   for (int64_t b = 0; b < n->batch; b++) {
-    if (s >= length_of(n, b)) continue;  // its sequence is over: the state stays
+    if (s >= assay_recurrent_length(n, b)) continue;  // its sequence is over: the state stays
     if (n->cell == ASSAY_CELL_RNN) rnn_row(p, b);
     if (n->cell == ASSAY_CELL_GRU) gru_row(p, b);
     if (n->cell == ASSAY_CELL_LSTM) lstm_row(p, b);
@@ -190,15 +179,11 @@ static assay_status_t run_step(const pass_t* p, int64_t s) {
 
 // ---- one direction ----------------------------------------------------------------------------
 
-// Row b of a state tensor.
-static int64_t state_row(const assay_recurrent_t* n, int direction, int64_t b) {
-  return (n->batch_first ? b * n->directions + direction : direction * n->batch + b) * n->hidden;
-}
-
 static void copy_states(const assay_recurrent_t* n, int direction, const double* from, double* to,
                         bool out) {
   for (int64_t b = 0; b < n->batch; b++) {
-    const int64_t there = state_row(n, direction, b), here = b * n->hidden;
+    const int64_t there = assay_recurrent_state_row(n, direction, b) * n->hidden,
+                  here = b * n->hidden;
     memcpy(to + (out ? there : here), from + (out ? here : there), (size_t)n->hidden * sizeof *to);
   }
 }
@@ -225,13 +210,7 @@ static assay_status_t multiply_input(const pass_t* p) {
 static assay_status_t run_direction(const assay_eval_t* c, const assay_recurrent_t* n,
                                     int direction, double* from_x, double* room) {
   const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
-  pass_t p = {.c = c,
-              .n = n,
-              .direction = direction,
-              .reverse = n->reverse || direction == 1,
-              .r = n->r,
-              .from_x = from_x,
-              .gates = room};
+  pass_t p = {.c = c, .n = n, .direction = direction, .r = n->r, .from_x = from_x, .gates = room};
   p.states = room + n->batch * all;
   p.cells = p.states + state;
   p.work = p.cells + state;
@@ -241,18 +220,24 @@ static assay_status_t run_direction(const assay_eval_t* c, const assay_recurrent
   if (n->initial_h) copy_states(n, direction, n->initial_h, p.states, false);
   if (n->initial_c) copy_states(n, direction, n->initial_c, p.cells, false);
   ASSAY_TRY(multiply_input(&p));
-  int64_t steps = n->lengths ? 0 : n->length;
-  for (int64_t b = 0; n->lengths && b < n->batch; b++) {
-    if (n->lengths[b] > steps) steps = n->lengths[b];
-  }
+  const int64_t steps = assay_recurrent_steps(n);
   for (int64_t s = 0; s < steps; s++) ASSAY_TRY(run_step(&p, s));
   if (n->y_h) copy_states(n, direction, p.states, n->y_h, true);
   if (n->y_c) copy_states(n, direction, p.cells, n->y_c, true);
   return NULL;
 }
 
+int64_t assay_recurrent_steps(const assay_recurrent_t* n) {
+  int64_t steps = n->lengths ? 0 : n->length;
+  for (int64_t b = 0; n->lengths && b < n->batch; b++) {
+    if (n->lengths[b] > steps) steps = n->lengths[b];
+  }
+  return steps;
+}
+
 assay_status_t assay_recurrent_run(const assay_eval_t* c, const assay_recurrent_t* n) {
   if (n->batch == 0 || n->hidden == 0) return NULL;
+  if (c->shadow) return assay_recurrent_limits(c, n);
   const int64_t all = n->gates * n->hidden;
   const int64_t x_dims[2] = {n->length * n->batch, all};
   const int64_t room_dims[2] = {n->batch, all + 4 * n->hidden};

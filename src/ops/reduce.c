@@ -627,37 +627,8 @@ typedef struct fold_bound {
   double terms;
 } fold_bound_t;
 
-// Limits on top of what came in, from a magnitude that the operator itself makes of other inputs.
-static assay_status_t bound_fold(assay_bound_t* c, assay_instead_t instead,
-                                 assay_bound_local_fn* local) {
-  const fold_bound_t f = {c->rounding, assay_bound_inner(c->rounding), bound_terms(c)};
-  assay_tensor_t* magnitude[2] = {0};
-  assay_status_t st = NULL;
-  for (int probable = 0; !st && probable < 2; probable++)
-    st = assay_bound_instead(c, instead, probable, &magnitude[probable]);
-  if (!st) st = assay_bound_add_local(c, local, &f, magnitude);
-  assay_tensor_release(magnitude[0]);
-  assay_tensor_release(magnitude[1]);
-  return st;
-}
-
-// Products in any order: n - 1 roundings. magnitude: the product of the factors above 1 alone.
-// Where that passes the range the order decides whether a partial product overflows; what a partial
-// product loses below the range is multiplied by so much at most.
-static double local_product(const void* user, double y, double in, double magnitude,
-                            bool probable) {
-  const fold_bound_t* f = user;
-  const double u = f->inner.u, n = fmax(f->terms - 1, 0);
-  const double all = expm1(n * log1p(u));
-  const double relative = probable ? fmin(all, expm1(6 * sqrt(n) * u + n * u * u)) : all;
-  if (!(magnitude * (1 + all) < f->inner.max)) return (double)INFINITY;
-  return relative * (fabs(y) + in) + n * f->inner.tiny * magnitude * (1 + all);
-}
-
 static assay_status_t prod_bound(assay_bound_t* c) {
-  if (!assay_bound_is_float(c, 0)) return NULL;
-  ASSAY_TRY(assay_bound_outward(c));
-  return bound_fold(c, ASSAY_INSTEAD_RAISED, local_product);
+  return assay_bound_product(c, bound_terms(c));
 }
 
 // log(S), where S is off by a multiple of sum |x|. magnitude: log of that.
@@ -674,7 +645,8 @@ static double local_log_sum(const void* user, double y, double in, double magnit
 static assay_status_t log_sum_bound(assay_bound_t* c) {
   if (!assay_bound_is_float(c, 0)) return NULL;
   ASSAY_TRY(assay_bound_exact(c));  // what came in: the logarithm grows with every term
-  return bound_fold(c, ASSAY_INSTEAD_WIDEST, local_log_sum);
+  const fold_bound_t f = {c->rounding, assay_bound_inner(c->rounding), bound_terms(c)};
+  return assay_bound_add_instead(c, ASSAY_INSTEAD_WIDEST, local_log_sum, &f);
 }
 
 // y = max + log(sum of exp(x - max)), or without the maximum where that is not documented. The

@@ -67,7 +67,9 @@ static assay_status_t read_target(assay_infer_t* c, const assay_shape_t* in, int
   for (int i = 0; i < (int)n; i++) {
     int64_t value;
     out->dims[i] = target[i];
-    if (!target[i]) {
+    if (target[i] && !assay_dim_value(target[i], &value) && !assay_dim_is_size(c->dims, target[i]))
+      out->dims[i] = NULL;  // it may turn out to be -1, or 0, which copies
+    if (!out->dims[i]) {
       unknown = i, n_unknown++;
     } else if (!assay_dim_value(target[i], &value)) {
       continue;

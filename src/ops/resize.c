@@ -4,7 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "ops/bound_parts.h"
 #include "ops/families.h"
+#include "ops/pointwise.h"
 
 // What the versions differ in; `since` is that of the operator's row.
 typedef struct version {
@@ -275,7 +278,8 @@ static assay_status_t read_plan(const assay_node_t* node, const version_t* v, in
 
 // ---- inference -------------------------------------------------------------------------------
 
-// floor(in * factor) for a dim: exact where the factor is a fraction with a small power of two below.
+// floor(in * factor) for a dim: exact where the factor is a fraction with a small power of two
+// below.
 static const assay_dim_t* scaled_dim(assay_dims_t* dims, const assay_dim_t* in, double factor) {
   int64_t size, value;
   if (assay_dim_value(in, &value)) {
@@ -393,21 +397,174 @@ static void resize_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_status_free(st);
 }
 
-const assay_op_t assay_ops_resize[] = {
-    {.name = "Upsample", .domain = "", .since = 1, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {.name = "Upsample", .domain = "", .since = 7, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {.name = "Upsample", .domain = "", .since = 9, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {.name = "Resize", .domain = "", .since = 10, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {.name = "Resize", .domain = "", .since = 11, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {.name = "Resize", .domain = "", .since = 13, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {.name = "Resize", .domain = "", .since = 18, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {.name = "Resize", .domain = "", .since = 19, .infer = resize_infer, .eval = resize_eval,
-     .cost = resize_cost},
-    {0}};
+// ---- bounds -----------------------------------------------------------------------------------
+
+typedef struct resize_bound {
+  assay_bound_t* c;
+  resize_options_t o;
+  resize_axis_t axes[ASSAY_MAX_RANK];
+} resize_bound_t;
+
+// The operator on other elements, or on the input's as doubles (NULL); with the magnitudes of its
+// weights where asked for.
+static assay_status_t resize_other(const resize_bound_t* b, const double* elements, bool magnitude,
+                                   assay_tensor_t** out) {
+  const assay_tensor_t *x = b->c->in[0], *y = b->c->out[0];
+  const assay_eval_t reader = assay_bound_as_eval(b->c);
+  resize_options_t o = b->o;
+  assay_tensor_t *from = NULL, *to = NULL;
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, x->rank, x->dims, &from));
+  assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, y->rank, y->dims, &to);
+  for (int64_t i = 0; !st && i < x->size; i++) {
+    const double v = elements ? elements[i] : assay_elem_f64(x, i);
+    assay_f64(from)[i] = magnitude ? fabs(v) : v;
+  }
+  o.magnitude = magnitude;
+  if (magnitude) o.extrapolation = 0;
+  if (!st) st = assay_resize_run(&reader, &o, b->axes, from, to);
+  assay_tensor_release(from);
+  if (st) return assay_tensor_release(to), st;
+  *out = to;
+  return NULL;
+}
+
+static double largest(const assay_tensor_t* x) {
+  double max = 0;
+  for (int64_t i = 0; i < x->size; i++) max = fmax(max, fabs(assay_elem_f64(x, i)));
+  return max;
+}
+
+// Sums over the taps of all axes at once or one after the other, of weights that are computed.
+static double resize_factor(const resize_bound_t* b, bool probable) {
+  const int rank = b->c->in[0]->rank;
+  const double taps = assay_resize_taps(&b->o, rank, b->axes);
+  const assay_rounding_t* r = b->c->rounding;
+  return assay_factor_of(assay_bound_sum(r, taps + 4 * rank), probable) +
+         assay_bound_inner(r).u * 4 * rank;
+}
+
+// How far weights are off where places are computed with rounding depends on the neighbourhood:
+// told from the largest element.
+static void resize_local(const resize_bound_t* b, const assay_tensor_t* magnitude, bool probable,
+                         double* limits) {
+  const assay_rounding_t* r = b->c->rounding;
+  const assay_inner_t in = assay_bound_inner(r);
+  const int rank = b->c->in[0]->rank;
+  const double factor = resize_factor(b, probable);
+  double floor = assay_resize_taps(&b->o, rank, b->axes) * in.tiny;
+  if (!r->documented)
+    floor += largest(b->c->in[0]) * assay_resize_misplaced(&b->o, rank, b->axes, in.u);
+  for (int64_t i = 0; i < magnitude->size; i++) {
+    const double size = assay_f64(magnitude)[i];
+    limits[i] += (1 + factor) * size > in.max ? (double)INFINITY : factor * size + floor;
+  }
+}
+
+// What came in, by the magnitudes of the weights (or by where elements come from).
+static assay_status_t resize_incoming(const resize_bound_t* b, bool probable, double* limits) {
+  const double* error = assay_bound_in(b->c, 0, probable);
+  assay_tensor_t* moved = NULL;
+  if (!error) return NULL;
+  ASSAY_TRY(resize_other(b, error, true, &moved));
+  const double grown = b->o.mode == RESIZE_NEAREST ? 1 : 1 + resize_factor(b, probable);
+  for (int64_t i = 0; i < moved->size; i++) limits[i] += grown * assay_f64(moved)[i];
+  assay_tensor_release(moved);
+  return NULL;
+}
+
+// Integers are interpolated as floats and rounded: limits in steps.
+static assay_status_t resize_steps(const resize_bound_t* b, double* limits) {
+  const assay_tensor_t* y = b->c->out[0];
+  assay_tensor_t* real = NULL;
+  ASSAY_TRY(resize_other(b, NULL, false, &real));
+  for (int64_t i = 0; i < y->size; i++) {
+    const double v = assay_f64(real)[i], e = limits[i];
+    const double high = (double)assay_type_saturate(y->type, v + e);
+    const double low = (double)assay_type_saturate(y->type, v - e);
+    const double now = (double)assay_i64(y)[i];
+    limits[i] =
+        y->type == ASSAY_TYPE_BOOL ? fabs(v - 0.5) <= e : fmax(fabs(high - now), fabs(low - now));
+  }
+  assay_tensor_release(real);
+  return NULL;
+}
+
+static assay_status_t resize_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  const assay_eval_t reader = assay_bound_as_eval(c);
+  resize_bound_t b = {.c = c};
+  double* limits[2];
+  ASSAY_TRY(plan_of(&reader, &b.o, b.axes));
+  const bool copies = b.o.mode == RESIZE_NEAREST;
+  if (copies && !assay_bound_is_limited(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_begin(c, 0, &limits[0], &limits[1]));
+  if (!limits[0]) return NULL;
+  assay_tensor_t* magnitude = NULL;
+  if (!copies) ASSAY_TRY(resize_other(&b, NULL, true, &magnitude));
+  assay_status_t st = NULL;
+  for (int k = 0; !st && k < 2; k++) {
+    if (magnitude) resize_local(&b, magnitude, k, limits[k]);
+    st = resize_incoming(&b, k, limits[k]);
+    if (!st && c->out[0]->store == ASSAY_STORE_I64) st = resize_steps(&b, limits[k]);
+  }
+  assay_tensor_release(magnitude);
+  return st;
+}
+
+const assay_op_t assay_ops_resize[] = {{.name = "Upsample",
+                                        .domain = "",
+                                        .since = 1,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {.name = "Upsample",
+                                        .domain = "",
+                                        .since = 7,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {.name = "Upsample",
+                                        .domain = "",
+                                        .since = 9,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {.name = "Resize",
+                                        .domain = "",
+                                        .since = 10,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {.name = "Resize",
+                                        .domain = "",
+                                        .since = 11,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {.name = "Resize",
+                                        .domain = "",
+                                        .since = 13,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {.name = "Resize",
+                                        .domain = "",
+                                        .since = 18,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {.name = "Resize",
+                                        .domain = "",
+                                        .since = 19,
+                                        .infer = resize_infer,
+                                        .eval = resize_eval,
+                                        .bound = resize_bound,
+                                        .cost = resize_cost},
+                                       {0}};

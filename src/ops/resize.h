@@ -32,6 +32,7 @@ typedef struct resize_options {
   double cubic_a;
   bool exclude_outside, antialias;
   double extrapolation;
+  bool magnitude;  // weights by their absolute values, for bounds
 } resize_options_t;
 
 // One axis to resample.
@@ -46,6 +47,12 @@ typedef struct resize_axis {
 assay_status_t assay_resize_run(const assay_eval_t* c, const resize_options_t* o,
                                 const resize_axis_t* axes, const assay_tensor_t* x,
                                 assay_tensor_t* y) ASSAY_MUST_USE;
+// Taps of all axes together, and how far an engine that computes places and weights in its own
+// arithmetic, of unit roundoff u, may go wrong in the weights of one output element: the sum of
+// |weight| differences. For bounds.
+double assay_resize_taps(const resize_options_t* o, int rank, const resize_axis_t* axes);
+double assay_resize_misplaced(const resize_options_t* o, int rank, const resize_axis_t* axes,
+                              double u);
 // Multiplications and additions of that.
 double assay_resize_flops(const resize_options_t* o, int rank, const resize_axis_t* axes);
 

@@ -103,7 +103,8 @@ static void fill_taps(const resize_options_t* o, const resize_axis_t* a, double 
 }
 
 // Taps on each side of a place: 1 or 2, or more when an antialiasing filter is stretched.
-static int64_t filter_reach(const resize_options_t* o, const resize_axis_t* a, double* out_stretch) {
+static int64_t filter_reach(const resize_options_t* o, const resize_axis_t* a,
+                            double* out_stretch) {
   const double support = o->mode == RESIZE_LINEAR ? 1 : 2;
   *out_stretch = o->antialias && a->scale < 1 ? a->scale : 1;
   const double reach = -floor(-support / *out_stretch);
@@ -139,7 +140,10 @@ static assay_status_t table_make(const assay_eval_t* c, const resize_options_t* 
                 out->weight + j * out->taps);
     }
   }
-  for (int64_t i = 0; i < n && reach > 0; i++) out->weight[i] = assay_acc(c, out->weight[i]);
+  for (int64_t i = 0; i < n && reach > 0; i++) {
+    const double w = assay_acc(c, out->weight[i]);
+    out->weight[i] = o->magnitude ? fabs(w) : w;
+  }
   return NULL;
 }
 
@@ -290,7 +294,8 @@ static void extrapolate(const resize_options_t* o, int rank, const table_t* tabl
   int64_t at[ASSAY_MAX_RANK] = {0};
   for (int64_t i = 0; i < y->size; i++) {
     bool outside = false;
-    for (int d = 0; d < rank; d++) outside = outside || (tables[d].outside && tables[d].outside[at[d]]);
+    for (int d = 0; d < rank; d++)
+      outside = outside || (tables[d].outside && tables[d].outside[at[d]]);
     if (outside && y->store == ASSAY_STORE_F64) {
       assay_f64(y)[i] = o->extrapolation;
     } else if (outside && y->store == ASSAY_STORE_I64) {
@@ -383,6 +388,31 @@ assay_status_t assay_resize_run(const assay_eval_t* c, const resize_options_t* o
   if (!st && o->coordinates == RESIZE_TF_CROP) extrapolate(o, x->rank, tables, y);
   for (int i = 0; i < x->rank; i++) table_deinit(&tables[i]);
   return st;
+}
+
+double assay_resize_taps(const resize_options_t* o, int rank, const resize_axis_t* axes) {
+  double taps = 1, stretch;
+  for (int i = 0; i < rank && o->mode != RESIZE_NEAREST; i++)
+    if (!is_identity(o, &axes[i])) taps *= 2 * (double)filter_reach(o, &axes[i], &stretch);
+  return taps;
+}
+
+// A place takes some four operations on numbers up to the size of the axis; the filter is no
+// steeper than 1 (linear) or 2 + 2 |a| (cubic) and its polynomial's own rounding no more than 20 u
+// (1 + |a|). Weights that are divided by their sum share it.
+double assay_resize_misplaced(const resize_options_t* o, int rank, const resize_axis_t* axes,
+                              double u) {
+  double all = 0, others = 1, stretch;
+  const bool cubic = o->mode == RESIZE_CUBIC;
+  const double a = cubic ? 1 + fabs(o->cubic_a) : 0.5;
+  for (int i = 0; i < rank; i++) {
+    if (is_identity(o, &axes[i])) continue;
+    const double taps = 2 * (double)filter_reach(o, &axes[i], &stretch) + 2;
+    const double size = fmax((double)axes[i].in, fabs(axes[i].width)) + 2;
+    all += taps * (4 * u * size * 2 * a + 20 * u * a) * stretch;
+    others *= cubic ? 1 + 2 * a : 1;
+  }
+  return all * others * 2;
 }
 
 double assay_resize_flops(const resize_options_t* o, int rank, const resize_axis_t* axes) {

@@ -1,5 +1,6 @@
 // Running sums and products along an axis.
 #include "ops/families.h"
+#include "ops/power_bound.h"
 
 static assay_status_t scan_infer(assay_infer_t* c) {
   const assay_shape_t x = assay_infer_shape(c, 0);
@@ -86,16 +87,36 @@ static void scan_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (assay_eval_has(c, 0)) out->flops = (double)c->in[0]->size;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+// The last element has n terms, and none has more, whatever way they are joined.
+
+static double bound_terms(const assay_bound_t* c) {
+  const assay_tensor_t* x = c->in[0];
+  const int64_t axis = assay_i64(c->in[1])[0];
+  return (double)x->dims[axis < 0 ? axis + x->rank : axis];
+}
+
+static assay_status_t cumsum_bound(assay_bound_t* c) {
+  const assay_products_t p = {.factors = {0}, .n_factors = 1, .terms = bound_terms(c)};
+  return assay_bound_is_float(c, 0) ? assay_bound_products(c, &p) : NULL;
+}
+
+static assay_status_t cumprod_bound(assay_bound_t* c) {
+  return assay_bound_product(c, bound_terms(c));
+}
+
 const assay_op_t assay_ops_scan_sum[] = {{.domain = "",
                                           .name = "CumSum",
                                           .since = 11,
                                           .infer = scan_infer,
                                           .eval = cumsum_eval,
+                                          .bound = cumsum_bound,
                                           .cost = scan_cost},
                                          {.domain = "",
                                           .name = "CumProd",
                                           .since = 26,
                                           .infer = scan_infer,
                                           .eval = cumprod_eval,
+                                          .bound = cumprod_bound,
                                           .cost = scan_cost},
                                          {0}};

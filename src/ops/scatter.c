@@ -367,6 +367,7 @@ static assay_status_t cache_check(const assay_eval_t* c, int axis) {
         "be shorter",
         ASSAY_DIMS_TEXT(update), ASSAY_DIMS_TEXT(cache), axis);
   }
+  ASSAY_TRY(assay_eval_want_rank(c, 2, 1, 1));
   if (assay_eval_has(c, 2) && c->in[2]->size != cache->dims[0]) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "write_indices has %lld entries, the batch %lld",

@@ -1,10 +1,12 @@
 // Schemas of operators outside the onnx package, from the text in their rows. Used by schema.c.
 //
-//   "X:T, bias?:T, rest*:T -> Y:T, mask?:U | alpha:f=0.5, axis:i!, mode:s=linear, shape:is | T=FLOAT; U=int32 int64"
+//   "X:T, bias?:T, rest*:T -> Y:T, mask?:U | alpha:f=0.5, axis:i!, mode:s=linear, shape:is |
+// T=FLOAT; U=int32 int64"
 //
 //   parameters  name:type; `?` optional, `*` variadic; type is a variable or a type name
 //   attributes  name:kind; kinds i f s t g is fs ss; `!` required, `=` default
-//   variables   sets of ONNX type names, FLOAT (float16 float double bfloat16), INT (8 to 64 bit), F8,
+//   variables   sets of ONNX type names, FLOAT (float16 float double bfloat16), INT (8 to 64 bit),
+// F8,
 //               ALL (every tensor type), seq(type)
 #ifndef ASSAY_OPS_SCHEMA_TEXT_H_
 #define ASSAY_OPS_SCHEMA_TEXT_H_

@@ -101,13 +101,14 @@ static assay_status_t onehot_eval_as(assay_eval_t* c, bool from_end) {
   const assay_tensor_t *indices = c->in[0], *values = c->in[2];
   int axis;
   int64_t depth;
+  ASSAY_TRY(assay_eval_want_rank(c, 1, 0, 1));
   ASSAY_TRY(onehot_axis(c->node, indices->rank, &axis));
   if (c->in[1]->size != 1 || !as_index(c->in[1], 0, &depth) || depth < 0) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "input 'depth' of shape %s is not one number of 0 or more",
                             ASSAY_DIMS_TEXT(c->in[1]));
   }
-  if (values->size != 2) {
+  if (values->rank != 1 || values->size != 2) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "input 'values' has shape %s, expected [2]", ASSAY_DIMS_TEXT(values));
   }

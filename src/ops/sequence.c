@@ -197,10 +197,11 @@ static assay_status_t concat_infer(assay_infer_t* c) {
   int64_t axis = assay_attr_i64(c->node, "axis", 0);
   assay_shape_t shape = {0};
   if (stack != 0 && stack != 1)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "attribute 'new_axis' is %lld; 0 or 1 is expected",
-                            (long long)stack);
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "attribute 'new_axis' is %lld; 0 or 1 is expected", (long long)stack);
   if (!of) return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, NULL);
-  // An item's shape holds for all of them, however many there are; a rank past the limit is left to eval.
+  // An item's shape holds for all of them, however many there are; a rank past the limit is left to
+  // eval.
   if (of->has_shape && of->rank + stack <= ASSAY_MAX_RANK) {
     int at = 0;
     shape.known = true;
@@ -214,8 +215,8 @@ static assay_status_t concat_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, of->elem, &shape);
 }
 
-static assay_status_t concat_shape(assay_eval_t* c, const assay_tensor_t* s, bool stack, int* out_axis,
-                                   int* out_rank, int64_t* dims) {
+static assay_status_t concat_shape(assay_eval_t* c, const assay_tensor_t* s, bool stack,
+                                   int* out_axis, int* out_rank, int64_t* dims) {
   const assay_tensor_t* first = s->items[0];
   int rank = first->rank + stack;
   if (rank > ASSAY_MAX_RANK)
@@ -261,14 +262,10 @@ static assay_status_t concat_eval(assay_eval_t* c) {
   int64_t outer = assay_dims_product(dims, 0, axis);
   int64_t row = assay_dims_product(dims, axis, rank), at = 0;
   for (int64_t k = 0; k < s->n_items && y->size; k++) {
-    assay_tensor_t* item = NULL;
-    ASSAY_TRY(assay_tensor_widen(s->items[k], &item));
+    const assay_tensor_t* item = s->items[k];
     int64_t part = item->size / outer;
-    assay_status_t st = NULL;
-    for (int64_t o = 0; !st && o < outer; o++)
-      st = assay_copy_elems(item, o * part, y, o * row + at, part);
-    assay_tensor_release(item);
-    if (st) return st;
+    for (int64_t o = 0; o < outer; o++)
+      ASSAY_TRY(assay_copy_elems(item, o * part, y, o * row + at, part));
     at += part;
   }
   return NULL;
@@ -391,7 +388,10 @@ static assay_status_t optional_eval(assay_eval_t* c) {
   const assay_valtype_t* of = a && a->type == ASSAY_ATTR_TYPE_PROTO ? a->u.type : NULL;
   while (of && of->kind != ASSAY_KIND_TENSOR) of = of->of;
   assay_tensor_t *item = assay_eval_has(c, 0) ? c->in[0] : NULL, *box = NULL;
-  ASSAY_TRY(assay_optional_create(item ? item->type : of ? of->elem : ASSAY_TYPE_UNDEFINED, item, &box));
+  ASSAY_TRY(assay_optional_create(item ? item->type
+                                  : of ? of->elem
+                                       : ASSAY_TYPE_UNDEFINED,
+                                  item, &box));
   assay_eval_set(c, 0, box);
   assay_tensor_release(box);
   return NULL;

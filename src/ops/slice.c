@@ -156,6 +156,8 @@ static assay_status_t spec_from_inputs(assay_infer_t* c, slice_spec_t* s) {
   s->axes_known = true;
   if (assay_infer_has(c, 3)) {
     ASSAY_TRY(spec_input(c, 3, "axes", &s->n, axes));
+    // How many there are may be known by another input only, behind this one.
+    s->axes_known = s->n >= 0;
     for (int64_t i = 0; i < s->n; i++) {
       if (!assay_dim_value(axes[i], &s->axes[i])) s->axes_known = false;
     }
@@ -274,6 +276,7 @@ static assay_status_t slice_eval(assay_eval_t* c) {
   int64_t n = c->in[1]->size;
   for (size_t i = 1; i < 5; i++) {
     if (!assay_eval_has(c, i)) continue;
+    ASSAY_TRY(assay_eval_want_rank(c, i, 1, 1));
     ASSAY_TRY(slice_length(c->node, names[i], c->in[i]->size, n));
     lists[i] = assay_i64(c->in[i]);
   }

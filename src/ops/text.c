@@ -1,5 +1,5 @@
-// Strings: StringConcat, StringNormalizer, StringSplit, RegexFullMatch. Text is UTF-8; bytes that are
-// not are carried along.
+// Strings: StringConcat, StringNormalizer, StringSplit, RegexFullMatch. Text is UTF-8; bytes that
+// are not are carried along.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -61,8 +61,8 @@ static assay_status_t read_change(const assay_node_t* n, change_t* out) {
 
 static assay_status_t normalizer_shape(const assay_node_t* n, int rank, const char* shape) {
   if (rank == 1 || rank == 2) return NULL;
-  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT, "input has shape %s; [C] or [1, C] is expected",
-                          shape);
+  return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
+                          "input has shape %s; [C] or [1, C] is expected", shape);
 }
 
 // Without stop words the shape stays, but that a row of none becomes one of an empty string.
@@ -79,7 +79,8 @@ static assay_status_t normalizer_infer(assay_infer_t* c) {
       return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "input is %s; [C] or [1, C] is expected",
                               ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)));
     if (s.rank == 2) s.dims[0] = one;
-    *last = assay_attr_strings(c->node, "stopwords", &n) ? NULL : assay_dim_max(c->dims, *last, one);
+    *last =
+        assay_attr_strings(c->node, "stopwords", &n) ? NULL : assay_dim_max(c->dims, *last, one);
   }
   return assay_infer_set(c, 0, ASSAY_TYPE_STRING, &s);
 }
@@ -228,7 +229,8 @@ static assay_status_t split_eval(assay_eval_t* c) {
   int64_t dims[ASSAY_MAX_RANK], most = 0;
   assay_string_t piece;
   if (x->rank == ASSAY_MAX_RANK)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "the result would have rank %d", x->rank + 1);
+    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "the result would have rank %d",
+                            x->rank + 1);
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_INT64, x->rank, x->dims, &counts));
   for (int64_t i = 0; i < x->size; i++) {
     splitter_t p = splitter(c, assay_strings(x)[i]);

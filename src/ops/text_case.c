@@ -14,7 +14,12 @@ uint32_t assay_utf8_read(const char* text, size_t len, size_t* at) {
   const unsigned char* p = (const unsigned char*)text + *at;
   size_t left = len - *at;
   static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t n = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 0;
+  size_t n = p[0] < 0x80   ? 1
+             : p[0] < 0xC2 ? 0
+             : p[0] < 0xE0 ? 2
+             : p[0] < 0xF0 ? 3
+             : p[0] < 0xF5 ? 4
+                           : 0;
   uint32_t code = n == 1 ? p[0] : p[0] & (0x7Fu >> n);
   bool ok = n > 0 && n <= left;
   for (size_t i = 1; ok && i < n; i++) {

@@ -141,7 +141,8 @@ static assay_status_t group(translator_t* t) {
   const char* stop = t->p + 1;
   if (looking_at(t, "(?")) {
     stop = t->p + 2;
-    if (looking_at(t, "(?P<") || (looking_at(t, "(?<") && !looking_at(t, "(?<=") && !looking_at(t, "(?<!"))) {
+    if (looking_at(t, "(?P<") ||
+        (looking_at(t, "(?<") && !looking_at(t, "(?<=") && !looking_at(t, "(?<!"))) {
       while (stop < t->end && *stop != '>') stop++;
     } else {
       while (stop < t->end && *stop && strchr("imsU-", *stop)) stop++;
@@ -220,7 +221,8 @@ static assay_status_t translate(translator_t* t) {
       case '{':
         stop = counted(t, &most);
         if (stop) {
-          if (most > MAX_REPEAT) return bad(t, "a repetition of more than 1000 is not in RE2's syntax");
+          if (most > MAX_REPEAT)
+            return bad(t, "a repetition of more than 1000 is not in RE2's syntax");
           ASSAY_TRY(repeat(t, stop));
           break;
         }
@@ -244,7 +246,7 @@ static assay_status_t translate(translator_t* t) {
   return t->depth ? bad(t, "')' is missing") : NULL;
 }
 
-// ---- compiling and matching -----------------------------------------------------------------------
+// ---- compiling and matching --------------------------------------------------------------------
 
 static assay_status_t compile(assay_regex_t* r, const char* pattern, size_t len, const char* given,
                               size_t given_len) {

@@ -71,7 +71,15 @@ static assay_status_t tanh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = 
 static assay_status_t asinh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = asinh}); }
 static assay_status_t acosh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = acosh}); }
 static assay_status_t atanh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = atanh}); }
-static assay_status_t erf_eval(assay_eval_t* c) { return run(c, (unary_t){.f = erf}); }
+
+// ai.onnx Erf takes integers, too: what a conversion leaves of the result.
+static void erf_i64(assay_type_t type, const int64_t* x, int64_t* y, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = (int64_t)erf(assay_i64_to_f64(type, x[i]));
+}
+
+static assay_status_t erf_eval(assay_eval_t* c) {
+  return run(c, (unary_t){.f = erf, .i64 = erf_i64});
+}
 
 // ---- arithmetic -------------------------------------------------------------------------------
 

@@ -28,8 +28,8 @@ static assay_status_t unpool_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_want_rank(c, 0, 3, ASSAY_MAX_RANK));
   if (!x.known) return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, NULL);
   if (index.known && index.rank != x.rank) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "X has rank %d and I rank %d; expected the same",
-                            x.rank, index.rank);
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "X has rank %d and I rank %d; expected the same", x.rank, index.rank);
   }
   unpool_t u;
   ASSAY_TRY(unpool_read(c->node, x.rank - 2, &u));

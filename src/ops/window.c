@@ -16,8 +16,8 @@ assay_status_t assay_window_list(const assay_node_t* node, const char* name, int
     return NULL;
   }
   if (len != (size_t)n) {
-    return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "attribute '%s' has %zu values, expected %d",
-                            name, len, n);
+    return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT, "attribute '%s' has %zu values, expected %d", name,
+                            len, n);
   }
   for (int i = 0; i < n; i++) {
     // The upper limit keeps products of two of them within 64 bits.
@@ -212,4 +212,16 @@ bool assay_window_rows_next(assay_window_rows_t* r) {
     r->k[i] = r->first[i];
   }
   return false;
+}
+
+// Positions k with k * dilation = p (mod stride), for the p of most.
+int64_t assay_window_overlap(const assay_window_axis_t* a) {
+  int64_t x = a->stride, y = a->dilation;
+  while (y != 0) {
+    const int64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  const int64_t period = a->stride / x;
+  return (a->kernel + period - 1) / period;
 }

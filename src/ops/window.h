@@ -75,6 +75,9 @@ static inline void assay_window_positions(const assay_window_axis_t* a, int64_t 
   *out_end = end;
 }
 
+// The most positions of the kernel, in all windows, that can meet at one place.
+int64_t assay_window_overlap(const assay_window_axis_t* a);
+
 // Walks over the rows (lines along the last axis) of the input that one row of the output covers,
 // in the kernel's row-major order; rows in the padding are skipped.
 typedef struct assay_window_rows {

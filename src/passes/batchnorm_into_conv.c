@@ -3,7 +3,8 @@
 //   y = (conv(x, W) + b - mean) * k + B  with  k = scale / sqrt(var + epsilon)
 //     = conv(x, W * k) + ((b - mean) * k + B),   k by output channel
 //
-// Source: ONNX BatchNormalization 7, 9, 14, 15, in inference form. Computed in float64, rounded once.
+// Source: ONNX BatchNormalization 7, 9, 14, 15, in inference form. Computed in float64, rounded
+// once.
 #include <math.h>
 #include <string.h>
 
@@ -33,16 +34,19 @@ static bool in_inference_form(const assay_node_t* n) {
          assay_attr_i64(n, "training_mode", 0) == 0;
 }
 
-// A convolution that only `norm` reads, in the same graph, with constant float32 or float64 weights.
+// A convolution that only `norm` reads, in the same graph, with constant float32 or float64
+// weights.
 static bool is_foldable(const assay_uses_t* uses, const assay_node_t* norm) {
   const assay_value_t* y = norm->inputs[0];
   const assay_node_t* conv = y ? y->producer : NULL;
   if (!conv || conv->graph != norm->graph || *conv->domain || y->is_output ||
       uses->n_reads[y->id] != 1)
     return false;
-  if (strcmp(conv->op_type, "Conv") != 0 && strcmp(conv->op_type, "ConvTranspose") != 0) return false;
+  if (strcmp(conv->op_type, "Conv") != 0 && strcmp(conv->op_type, "ConvTranspose") != 0)
+    return false;
   const assay_tensor_t* w = conv->n_inputs > 1 ? assay_pass_constant(conv->inputs[1]) : NULL;
-  if (!w || w->rank < 2 || (w->type != ASSAY_TYPE_FLOAT && w->type != ASSAY_TYPE_DOUBLE)) return false;
+  if (!w || w->rank < 2 || (w->type != ASSAY_TYPE_FLOAT && w->type != ASSAY_TYPE_DOUBLE))
+    return false;
   if (conv->n_inputs > 2 && conv->inputs[2] && !assay_pass_constant(conv->inputs[2])) return false;
   for (size_t i = 1; i < 5; i++)
     if (!assay_pass_constant(norm->inputs[i])) return false;
@@ -72,7 +76,8 @@ static bool sizes_fit(site_t* s) {
   return s->channels > 0 && (!s->bias || s->bias->size == s->channels);
 }
 
-// weight *= k by output channel: the first axis, or for ConvTranspose the second one within its group.
+// weight *= k by output channel: the first axis, or for ConvTranspose the second one within its
+// group.
 static void scale_weight(const site_t* s, const double* k, double* w) {
   const assay_tensor_t* t = s->weight;
   if (!t->size) return;
@@ -141,7 +146,8 @@ static assay_status_t rewrite(assay_pass_context_t* c, const site_t* s, assay_te
     conv->inputs = inputs;
     conv->n_inputs = 3;
   }
-  if (!bias_name) ASSAY_TRY(assay_arena_printf(c->model->arena, &bias_name, "%s_bias", weight_name));
+  if (!bias_name)
+    ASSAY_TRY(assay_arena_printf(c->model->arena, &bias_name, "%s_bias", weight_name));
   ASSAY_TRY(constant_input(c, conv, 1, weight_name, assay_tensor_retain(w)));
   ASSAY_TRY(constant_input(c, conv, 2, bias_name, assay_tensor_retain(b)));
   assay_value_t* y = norm->outputs[0];

@@ -1,8 +1,10 @@
-// Nodes that read nothing but constants are evaluated once, in float64, and rounded once to their declared types.
+// Nodes that read nothing but constants are evaluated once, in float64, and rounded once to their
+// declared types.
 //
-// Not folded: what is random, has bodies or quantizes (whether it is the identity depends on the run); results that are handed
-// out of the graph; large results; and what rounding would change more than truth allows: truth sees float16 and bfloat16 values
-// unrounded, so they are folded only where rounding is exact.
+// Not folded: what is random, has bodies or quantizes (whether it is the identity depends on the
+// run); results that are handed out of the graph; large results; and what rounding would change
+// more than truth allows: truth sees float16 and bfloat16 values unrounded, so they are folded only
+// where rounding is exact.
 #include "base/alloc.h"
 #include "passes/pass.h"
 #include "truth/machine.h"
@@ -19,7 +21,8 @@ static bool can_fold(const assay_node_t* n) {
     const assay_value_t* v = n->outputs[i];
     if (!v) continue;
     const assay_valtype_t* t = v->type;
-    if (v->is_output || !t || t->kind != ASSAY_KIND_TENSOR || !t->elem || !t->has_shape) return false;
+    if (v->is_output || !t || t->kind != ASSAY_KIND_TENSOR || !t->elem || !t->has_shape)
+      return false;
     if (assay_type_is_float(t->elem) && assay_type_bits(t->elem) < 16) return false;
     int64_t bytes = 8, d;
     for (int k = 0; k < t->rank; k++)

@@ -1,9 +1,10 @@
-// Conv, ConvTranspose, Gemm and MatMul become one layer with what is done to each element of their output: bias, scale,
-// activation.
+// Conv, ConvTranspose, Gemm and MatMul become one layer with what is done to each element of their
+// output: bias, scale, activation.
 //
-// The region behind the contraction grows over pointwise nodes that read nothing but the region and constants; that takes in
-// activations of one node (Relu, Clip, HardSwish, Gelu ...) and of several (Sigmoid and Mul for SiLU; Softplus, Tanh and Mul for
-// Mish; Erf or Tanh forms of GELU) without knowing them by name. A layer ends where one value is all that leaves the region.
+// The region behind the contraction grows over pointwise nodes that read nothing but the region and
+// constants; that takes in activations of one node (Relu, Clip, HardSwish, Gelu ...) and of several
+// (Sigmoid and Mul for SiLU; Softplus, Tanh and Mul for Mish; Erf or Tanh forms of GELU) without
+// knowing them by name. A layer ends where one value is all that leaves the region.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -72,7 +73,8 @@ static assay_node_t* next_reader(const region_t* r) {
   return next;
 }
 
-static assay_status_t fuse(assay_pass_context_t* c, const assay_uses_t* uses, assay_node_t* anchor) {
+static assay_status_t fuse(assay_pass_context_t* c, const assay_uses_t* uses,
+                           assay_node_t* anchor) {
   region_t r = {.uses = uses, .nodes = {anchor}, .n = 1};
   size_t closed = 1;
   while (r.n < MAX_NODES) {
@@ -82,7 +84,8 @@ static assay_status_t fuse(assay_pass_context_t* c, const assay_uses_t* uses, as
     if (is_closed(&r)) closed = r.n;
   }
   if (closed < 2) return NULL;
-  return assay_pass_group(c, r.nodes, closed, "a contraction and what is done to each of its elements");
+  return assay_pass_group(c, r.nodes, closed,
+                          "a contraction and what is done to each of its elements");
 }
 
 static assay_status_t run(assay_pass_context_t* c) {

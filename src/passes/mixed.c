@@ -103,7 +103,8 @@ static bool visible_from(const assay_graph_t* g, const assay_graph_t* where) {
   return false;
 }
 
-// The value in the type wanted: itself, its twin, or a new one. *at moves on if a Cast was put before it.
+// The value in the type wanted: itself, its twin, or a new one. *at moves on if a Cast was put
+// before it.
 static assay_status_t in_type(mixer_t* x, assay_graph_t* g, assay_value_t* v, assay_type_t type,
                               size_t* at, assay_value_t** out) {
   if (v->id >= x->n_old_values || x->stored[v->id] == type) return *out = v, NULL;
@@ -138,8 +139,9 @@ static bool output_follows(const mixer_t* x, const assay_node_t* n, size_t i, as
   return false;
 }
 
-// The 16-bit type that a node can take part in; FLOAT otherwise. Control flow and sequences hand values on
-// between graphs and stay as they are; so does what says its output's type in an attribute.
+// The 16-bit type that a node can take part in; FLOAT otherwise. Control flow and sequences hand
+// values on between graphs and stay as they are; so does what says its output's type in an
+// attribute.
 static assay_type_t node_type(const mixer_t* x, const assay_node_t* n) {
   assay_type_t type = type_of_format(x->format_of[n->id]);
   if (type == ASSAY_TYPE_FLOAT || !n->schema || !n->op) return ASSAY_TYPE_FLOAT;
@@ -207,7 +209,7 @@ static assay_status_t mix_graph(mixer_t* x, assay_graph_t* g) {
   return NULL;
 }
 
-// ---- what nobody reads any more -------------------------------------------------------------------
+// ---- what nobody reads any more ----------------------------------------------------------------
 
 static void count_reads(const assay_model_t* m, int* reads) {
   for (size_t k = 0; k < m->n_graphs; k++) {

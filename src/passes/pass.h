@@ -1,8 +1,9 @@
 // Graph passes: named rewrites of a prepared model, and the record of what they did.
 //
-// A pass changes a copy of the model in place and keeps its truth: graph inputs and outputs stay what they are, and float64
-// truth of every output stays the same, but for constants that are rounded once again to their declared type. A pass that fuses
-// changes no node: it puts nodes into groups that a plan turns into layers.
+// A pass changes a copy of the model in place and keeps its truth: graph inputs and outputs stay
+// what they are, and float64 truth of every output stays the same, but for constants that are
+// rounded once again to their declared type. A pass that fuses changes no node: it puts nodes into
+// groups that a plan turns into layers.
 #ifndef ASSAY_PASSES_PASS_H_
 #define ASSAY_PASSES_PASS_H_
 
@@ -46,8 +47,10 @@ typedef struct assay_rewrite {
   size_t n_origins;
   assay_made_constant_t* made;
   size_t n_made, cap_made;
-  int* group_of_node;  // by node id; -1: in none. Members are neighbours in the top graph, and only the last
-  int n_groups;        // one's outputs are read outside
+  // Members of a group are neighbours in the top graph, and only the last one's outputs are read
+  // outside.
+  int* group_of_node;  // by node id; -1: in none
+  int n_groups;
 } assay_rewrite_t;
 
 typedef struct assay_pass_options {
@@ -76,14 +79,15 @@ size_t assay_pass_count(void);
 const assay_pass_t* assay_pass_at(size_t i);
 const assay_pass_t* assay_pass_find(const char* name);  // NULL if there is none
 
-// Runs the passes on a copy of a prepared model; options may be NULL. The original is retained and not changed.
+// Runs the passes on a copy of a prepared model; options may be NULL. The original is retained and
+// not changed.
 // Errors: NOT_FOUND for a name in the options that is no pass.
 assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t* options,
                                 assay_rewrite_t** out) ASSAY_MUST_USE;
 void assay_rewrite_destroy(assay_rewrite_t* r);  // NULL is allowed
 assay_origins_t assay_rewrite_origins(const assay_rewrite_t* r, const assay_node_t* node);
 
-// ---- for passes ----------------------------------------------------------------------------------
+// ---- for passes --------------------------------------------------------------------------------
 
 // Notes what was done. Nodes are of the model being changed; their origins are written down.
 assay_status_t assay_pass_record(assay_pass_context_t* c, assay_pass_action_t action,
@@ -92,12 +96,13 @@ assay_status_t assay_pass_record(assay_pass_context_t* c, assay_pass_action_t ac
 // `by` stands for what `node` stood for, too.
 assay_status_t assay_pass_absorb(assay_pass_context_t* c, const assay_node_t* node,
                                  const assay_node_t* by) ASSAY_MUST_USE;
-// Makes a value without producer a constant with these elements, canonical and in the declared type's range;
-// stored packed where they are numbers. One reference is taken over.
+// Makes a value without producer a constant with these elements, canonical and in the declared
+// type's range; stored packed where they are numbers. One reference is taken over.
 assay_status_t assay_pass_set_constant(assay_pass_context_t* c, assay_value_t* value,
                                        assay_tensor_t* take_tensor) ASSAY_MUST_USE;
-// Rounds float elements in place to the tensor's type. False, with nothing changed, if a finite element would become
-// infinite or a nonzero one zero, or, for types of fewer than 32 bits (which truth does not round to), if any would change.
+// Rounds float elements in place to the tensor's type. False, with nothing changed, if a finite
+// element would become infinite or a nonzero one zero, or, for types of fewer than 32 bits (which
+// truth does not round to), if any would change.
 bool assay_pass_round(assay_tensor_t* t);
 // The elements of a constant that no caller can replace; NULL otherwise.
 assay_tensor_t* assay_pass_constant(const assay_value_t* v);
@@ -114,12 +119,13 @@ typedef struct assay_uses {
 assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) ASSAY_MUST_USE;
 void assay_uses_deinit(assay_uses_t* u);
 
-// Makes nodes of the top graph, in its order, one group. The caller has made sure that only the last one's output is
-// read outside.
+// Makes nodes of the top graph, in its order, one group. The caller has made sure that only the
+// last one's output is read outside.
 assay_status_t assay_pass_group(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
                                 const char* why) ASSAY_MUST_USE;
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node);
-// Whether a node can be fused: a pointwise function with one float output and nothing random or discrete in it.
+// Whether a node can be fused: a pointwise function with one float output and nothing random or
+// discrete in it.
 bool assay_pass_is_fusible(const assay_node_t* node);
 bool assay_same_static_shape(const assay_value_t* a, const assay_value_t* b);
 

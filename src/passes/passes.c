@@ -58,8 +58,8 @@ static assay_status_t start(assay_rewrite_t* r) {
   return NULL;
 }
 
-// Puts the members of each group where the last of them stands: what they read is there by then, and nobody else reads
-// what they make before.
+// Puts the members of each group where the last of them stands: what they read is there by then,
+// and nobody else reads what they make before.
 static assay_status_t gather_groups(assay_rewrite_t* r) {
   assay_graph_t* g = r->model->graph;
   if (!r->n_groups) return NULL;

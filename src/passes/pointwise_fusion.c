@@ -46,8 +46,8 @@ static bool grow(const assay_pass_context_t* c, chain_t* l) {
 // Into the graph's order: layers are short.
 static void sort(chain_t* l) {
   for (size_t i = 1; i < l->n; i++)
-    for (size_t k = i; k && l->uses->position[l->nodes[k]->id] < l->uses->position[l->nodes[k - 1]->id];
-         k--) {
+    for (size_t k = i;
+         k && l->uses->position[l->nodes[k]->id] < l->uses->position[l->nodes[k - 1]->id]; k--) {
       assay_node_t* t = l->nodes[k];
       l->nodes[k] = l->nodes[k - 1];
       l->nodes[k - 1] = t;

@@ -12,7 +12,7 @@ const char* assay_pass_action_name(assay_pass_action_t a) {
   return names[a];
 }
 
-// ---- the record ----------------------------------------------------------------------------------
+// ---- the record --------------------------------------------------------------------------------
 
 assay_origins_t assay_rewrite_origins(const assay_rewrite_t* r, const assay_node_t* node) {
   return (size_t)node->id < r->n_origins ? r->origins[node->id] : (assay_origins_t){0};
@@ -66,7 +66,7 @@ void assay_rewrite_destroy(assay_rewrite_t* r) {
   assay_free(r);
 }
 
-// ---- constants -----------------------------------------------------------------------------------
+// ---- constants ---------------------------------------------------------------------------------
 
 assay_tensor_t* assay_pass_constant(const assay_value_t* v) {
   if (!v || !v->constant || v->is_input || v->constant->kind != ASSAY_KIND_TENSOR) return NULL;
@@ -116,7 +116,7 @@ assay_status_t assay_pass_set_constant(assay_pass_context_t* c, assay_value_t* v
   return NULL;
 }
 
-// ---- nodes ---------------------------------------------------------------------------------------
+// ---- nodes -------------------------------------------------------------------------------------
 
 // A body that no node holds any more: nothing in it counts as a reader or a layer.
 static void empty_graph(assay_model_t* m, assay_graph_t* g) {
@@ -145,7 +145,7 @@ void assay_pass_remove(assay_pass_context_t* c, const bool* dead) {
   }
 }
 
-// ---- readers -------------------------------------------------------------------------------------
+// ---- readers -----------------------------------------------------------------------------------
 
 void assay_uses_deinit(assay_uses_t* u) {
   assay_free(u->n_reads);
@@ -193,7 +193,7 @@ assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) {
   return NULL;
 }
 
-// ---- groups --------------------------------------------------------------------------------------
+// ---- groups ------------------------------------------------------------------------------------
 
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node) {
   return c->rewrite->group_of_node[node->id] >= 0;

@@ -1,5 +1,5 @@
-// Integer values whose elements inference knows become constants: Shape of a static shape, and the Gather, Concat, Mul, ...
-// behind it. What made them is gone where nobody else reads it.
+// Integer values whose elements inference knows become constants: Shape of a static shape, and the
+// Gather, Concat, Mul, ... behind it. What made them is gone where nobody else reads it.
 #include "base/alloc.h"
 #include "passes/pass.h"
 
@@ -44,8 +44,8 @@ static assay_status_t run(assay_pass_context_t* c) {
   assay_status_t st = NULL;
   for (size_t k = 0; !st && k < c->model->n_graphs; k++) {
     assay_graph_t* g = c->model->graphs[k];
-    // What a body of Loop or Scan computes may change from run to run: its contents hold for all of them, or are not
-    // known.
+    // What a body of Loop or Scan computes may change from run to run: its contents hold for all of
+    // them, or are not known.
     for (size_t i = 0; !st && i < g->n_nodes; i++) st = fold_node(c, g->nodes[i], dead);
   }
   if (!st) assay_pass_remove(c, dead);

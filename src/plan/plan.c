@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "formats/format.h"
+#include "plan/cone.h"
 
 struct assay_plan {
   assay_arena_t* arena;
@@ -157,6 +158,66 @@ static assay_status_t make_layers(assay_plan_t* plan, const rules_t* rules) {
   return NULL;
 }
 
+// ---- layers of a dump ---------------------------------------------------------------------------
+
+// Whether a node's outputs are random numbers. Dropout's are what came in, unless it trains.
+static bool draws(const assay_node_t* n) {
+  if (!n->op || !(n->op->flags & ASSAY_OP_RANDOM)) return false;
+  if (!(n->op->flags & ASSAY_OP_POINTWISE) && strcmp(n->op_type, "BitmaskDropout") != 0) return true;
+  const assay_value_t* training = n->n_inputs > 2 ? n->inputs[2] : NULL;
+  if (!training || !training->constant) return training != NULL;
+  return *(const uint8_t*)training->constant->data != 0;
+}
+
+static assay_status_t check_draws(const assay_layer_t* layer) {
+  for (size_t k = 0; k + 1 < layer->n_nodes; k++)
+    if (draws(layer->nodes[k]))
+      return ASSAY_NODE_ERROR(layer->nodes[k], ASSAY_UNSUPPORTED,
+                              "it draws random numbers, which differ from engine to engine, and the "
+                              "engine's outputs do not hold them");
+  return NULL;
+}
+
+static assay_status_t make_dump_layers(assay_plan_t* plan, const rules_t* rules,
+                                       const assay_dump_t* dump) {
+  const assay_model_t* m = plan->layers.model;
+  assay_cone_t* cones = NULL;
+  assay_layer_t* layers = NULL;
+  int* of_node = NULL;
+  bool* hidden = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_cones_create(m, dump->holds, plan->arena, &cones, &n));
+  ASSAY_TRY(assay_arena_new(plan->arena, n, sizeof *layers, &layers));
+  ASSAY_TRY(assay_arena_new(plan->arena, (size_t)m->n_node_ids, sizeof *of_node, &of_node));
+  ASSAY_TRY(assay_arena_new(plan->arena, (size_t)m->n_values, sizeof *hidden, &hidden));
+  for (int i = 0; i < m->n_node_ids; i++) of_node[i] = -1;
+  for (size_t i = 0; i < m->graph->n_nodes; i++) {
+    const assay_node_t* node = m->graph->nodes[i];
+    rule_of(plan, rules, &node);  // marks the rules that match something
+    for (size_t o = 0; o < node->n_outputs; o++) {
+      const assay_value_t* v = node->outputs[o];
+      if (v && !v->constant) hidden[v->id] = !dump->holds[v->id];
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    const assay_node_t** nodes = cones[i].nodes;
+    const assay_node_t* last = nodes[cones[i].n_nodes - 1];
+    ASSAY_TRY(make_layer(plan, rules->precision, rule_of(plan, rules, &last), nodes,
+                         cones[i].n_nodes, &layers[i]));
+    layers[i].drawn = draws(last);
+    ASSAY_TRY(check_draws(&layers[i]));
+    // A node that ends a layer is of that one.
+    for (size_t k = 0; k < cones[i].n_nodes; k++)
+      if (of_node[nodes[k]->id] < 0 || nodes[k] == last) of_node[nodes[k]->id] = (int)i;
+  }
+  plan->layers.layers = layers;
+  plan->layers.n_layers = plan->layers.n_all_layers = n;
+  plan->layers.layer_of_node = of_node;
+  plan->layers.hidden_value = hidden;
+  plan->layers.dump = dump;
+  return NULL;
+}
+
 // Rules for nodes that the passes took away are met: there is nothing to be in another format.
 static void mark_rules_of_removed(const assay_plan_t* plan, const rules_t* rules) {
   const assay_model_t* m = plan->model;
@@ -187,12 +248,14 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   ASSAY_TRY(ASSAY_NEW(&plan));
   plan->model = assay_model_retain(model);
   plan->layers.seed = seed;
+  plan->layers.plant = options ? options->plant : NULL;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);
   if (!st && options && options->fused)
     st = assay_passes_run(model, &options->passes, &plan->rewrite);
   plan->layers.model = plan->rewrite ? plan->rewrite->model : model;
-  if (!st) st = make_layers(plan, &rules);
+  const assay_dump_t* dump = options ? options->dump : NULL;
+  if (!st) st = dump ? make_dump_layers(plan, &rules, dump) : make_layers(plan, &rules);
   if (!st) mark_rules_of_removed(plan, &rules);
   if (!st) st = check_rules(plan, precision, rules.used);
   assay_free(rules.used);

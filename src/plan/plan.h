@@ -33,11 +33,14 @@ typedef struct assay_plan assay_plan_t;
 typedef struct assay_plan_options {
   bool fused;                  // run the passes; else every node is a layer and the model stays as it is
   assay_pass_options_t passes;
+  const assay_dump_t* dump;    // the layers of an engine that is not ours (cone.h); not with fused
+  const char* plant;           // for tests: a fault of the engine's, see backends/emu/plant.h; borrowed
 } assay_plan_options_t;
 
 // Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The plan holds a
 // reference to the model. Rules know nodes and outputs by their names in this model, also where the passes have made others of
 // them; where the rules ask for several formats within a layer, it falls apart into its nodes. options NULL: not fused.
+// Layers of a dump have the format of the node that they end in.
 // Errors: NOT_FOUND for a rule that matches nothing (with the nearest name), or a pass that there is not.
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
                                  const assay_plan_options_t* options, uint64_t seed,

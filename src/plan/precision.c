@@ -11,7 +11,8 @@ void assay_precision_deinit(assay_precision_t* p) {
   *p = (assay_precision_t){0};
 }
 
-// Finds the end of an entry: an unescaped ',' or the end of the text; *colon: its last unescaped ':'.
+// Finds the end of an entry: an unescaped ',' or the end of the text; *colon: its last unescaped
+// ':'.
 static char* entry_end(char* s, char** colon) {
   *colon = NULL;
   for (; *s && *s != ','; s++) {
@@ -32,7 +33,8 @@ static assay_status_t add_rule(assay_precision_t* p, const char* pattern, assay_
 assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) {
   size_t n = strlen(text);
   if (p->text)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "give the layers' precisions once, with ',' between");
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "give the layers' precisions once, with ',' between");
   p->text = assay_malloc(n + 1);
   if (!p->text) return assay_status_no_memory();
   memcpy(p->text, text, n + 1);

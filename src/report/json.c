@@ -85,9 +85,40 @@ static json_t* at_risk(const assay_layer_account_t* a) {
 static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
   double value = u->account->truth_max > u->account->local_max ? u->account->truth_max
                                                                : u->account->local_max;
-  return json_pack("{s:o, s:o, s:o, s:s, s:o, s:n, s:b}", "nodes", layer_nodes(plan, u->account), "op",
-                   layer_op(u->account), "value", assay_json_number(value), "verdict",
-                   assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share", "born", u->born);
+  return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:b}", "nodes", layer_nodes(plan, u->account),
+                   "op", layer_op(u->account), "value", assay_json_number(value), "verdict",
+                   assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share",
+                   u->share > 0 ? assay_json_number(u->share) : json_null(), "born", u->born);
+}
+
+// A node that the exporter got wrong.
+static json_t* fault(const assay_fault_t* f) {
+  const assay_repair_t* r = f->has_repair ? &f->repair : NULL;
+  json_t* rivals = json_array();
+  for (size_t i = 0; i < f->n_rivals; i++)
+    rivals = assay_json_push(rivals, assay_json_text(f->rivals[i]->label));
+  json_t* j = json_pack("{s:[o], s:o, s:o, s:s, s:o, s:n, s:b}", "nodes",
+                        assay_json_text(f->node->label), "op", assay_json_text(f->node->op_type),
+                        "value", assay_json_number(r && r->fits ? r->value : (double)NAN), "verdict",
+                        "export", "why", assay_json_text(r ? r->text : "it differs from golden"),
+                        "share", "born", 1);
+  j = assay_json_put(j, "tensor", assay_json_text(f->value->name));
+  j = assay_json_put(j, "cause", r ? json_string(r->cause) : json_null());
+  j = assay_json_put(j, "restored", json_boolean(f->restored));
+  j = assay_json_put(j, "difference_rms", assay_json_number(f->difference.rms));
+  j = assay_json_put(j, "explained_rms", assay_json_number(f->explained));
+  return assay_json_put(j, "rivals", rivals);
+}
+
+static json_t* export_fix(const assay_check_t* c, const assay_report_names_t* n) {
+  json_t *nodes = json_array(), *files = json_array();
+  for (size_t i = 0; i < c->export.n; i++)
+    if (c->export.faults[i].restored)
+      nodes = assay_json_push(nodes, assay_json_text(c->export.faults[i].node->label));
+  files = assay_json_push(files, assay_json_text(n->files[0]));
+  return json_pack("{s:s, s:o, s:n, s:n, s:{s:s, s:n}, s:o}", "kind", "export", "nodes", nodes,
+                   "layer_precision", "trtexec", "verified", "verdict",
+                   n->repairs_hold ? "faithful" : "unfaithful", "outputs", "files", files);
 }
 
 static json_t* text(const assay_str_t* s) {
@@ -96,6 +127,7 @@ static json_t* text(const assay_str_t* s) {
 
 static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   const assay_fix_t* f = &c->fix;
+  if (n->repairs) return export_fix(c, n);
   if (!c->has_fix || !f->n_nodes) return json_null();
   assay_str_t precision = {0}, trtexec = {0};
   assay_report_layer_precision(f, &precision);
@@ -109,6 +141,19 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
                         outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
+  return j;
+}
+
+// The layer's error against its bounds.
+static json_t* judged(const assay_layer_account_t* a) {
+  const assay_judgement_t* d = &a->judged;
+  json_t* j = json_pack(
+      "{s:I, s:I, s:I, s:I, s:I, s:I}", "elements", (json_int_t)d->elements, "exact",
+      (json_int_t)d->exact, "explained", (json_int_t)d->explained, "between",
+      (json_int_t)d->between, "beyond", (json_int_t)d->beyond, "unbounded", (json_int_t)d->unbounded);
+  j = assay_json_put(j, "error_over_probable_rms", assay_json_number(assay_judgement_ratio(d)));
+  j = assay_json_put(j, "suspected_runs", json_integer((json_int_t)a->suspected));
+  j = assay_json_put(j, "outlying_runs", json_integer((json_int_t)a->outlying));
   return j;
 }
 
@@ -126,8 +171,32 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   j = assay_json_put(j, "underflowed", json_integer((json_int_t)a->judged.underflowed));
   j = assay_json_put(j, "born_nan", json_integer((json_int_t)a->judged.born_nan));
   j = assay_json_put(j, "flipped", json_integer((json_int_t)a->flipped));
+  j = assay_json_put(j, "judged", judged(a));
+  j = assay_json_put(j, "condition", a->condition > 0 ? assay_json_number(a->condition) : json_null());
+  j = assay_json_put(j, "perturbed_by",
+                     a->condition > 0 && a->perturbed ? assay_json_text(a->perturbed->name) : json_null());
   j = assay_json_put(j, "at_risk", at_risk(a));
+  if (a->planted.here)
+    j = assay_json_put(j, "planted", json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,
+                                               "past_limit", (json_int_t)a->planted.past));
   return j;
+}
+
+// How each output's error splits over stretches of layers; null where nobody asked.
+static json_t* shares(const assay_check_t* c) {
+  const assay_shares_t* s = &c->shares;
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  if (!s->n) return json_null();
+  json_t* list = json_array();
+  for (size_t i = 0; i < s->n; i++) {
+    json_t *names = json_array(), *parts = json_object();
+    for (size_t l = s->at[i].first; l < s->at[i].end; l++)
+      names = assay_json_push(names, assay_json_text(layers->layers[l].name));
+    for (size_t o = 0; o < s->n_outputs; o++)
+      parts = assay_json_put(parts, c->outputs[o].value->name, assay_json_number(s->at[i].share[o]));
+    list = assay_json_push(list, json_pack("{s:o, s:o}", "layers", names, "share", parts));
+  }
+  return list;
 }
 
 // What the passes did to truth, and what they made that the format cannot hold.
@@ -143,19 +212,23 @@ static json_t* rewriting(const assay_check_t* c) {
 assay_status_t assay_report_json(const assay_check_t* c, const assay_report_names_t* n,
                                  json_t** out) {
   json_t *culprits = json_array(), *layers = json_array();
+  for (size_t i = 0; i < c->export.n; i++)
+    culprits = assay_json_push(culprits, fault(&c->export.faults[i]));
   for (size_t i = 0; i < c->n_culprits; i++)
     culprits = assay_json_push(culprits, culprit(c->plan, &c->culprits[i]));
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++)
     layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
-  json_t* j = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
+  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
                         "assay.check/1", "model", assay_json_text(n->model), "precision",
                         assay_json_text(n->precision), "target",
-                        n->target, "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
+                        assay_json_text(n->target), "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
                         assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
   j = assay_json_put(j, "fused", json_boolean(r != NULL));
+  j = assay_json_put(j, "shares", shares(c));
+  j = assay_json_put(j, "unmet", c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
   j = assay_json_put(j, "rewriting", r ? rewriting(c) : json_null());
   if (!j) return assay_status_no_memory();
   *out = j;

@@ -9,11 +9,13 @@
 
 typedef struct assay_report_names {
   const char* model;             // as the user gave it
-  const char* target;            // "emu"
+  const char* target;            // "emu"; of other engines the command or the file
   const char* precision;         // "fp16"; "as declared"
   const char* const* files;      // files that the fix was written to
   size_t n_files;
   const char* golden;            // NULL: none given
+  size_t repairs;                // of the export, made in the first file
+  bool repairs_hold;             // the repaired model's truth agrees with golden
 } assay_report_names_t;
 
 // A dozen lines, verdict first.

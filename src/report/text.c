@@ -83,11 +83,42 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
   }
 }
 
+static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* out) {
+  assay_str_printf(out, "  %-6s  %s (%s)   ", word, f->node->label, f->node->op_type);
+  if (f->shape)
+    assay_str_printf(out, "'%s' has another shape than golden", f->value->name);
+  else if (f->difference.mismatched)
+    assay_str_printf(out, "'%s' differs from golden in %s of %s places", f->value->name,
+                     GROUPED(f->difference.mismatched), GROUPED(f->difference.n));
+  else
+    assay_str_printf(out, "'%s' differs from golden by RMS %.3g, where rounding explains %.2g",
+                     f->value->name, f->difference.rms, f->explained);
+  assay_str_append(out, "\n");
+  if (f->has_repair)
+    assay_str_printf(out, "          %s: %s%s\n", f->repair.cause, f->repair.text,
+                     f->restored ? "" : " (brings it closer, not all the way)");
+}
+
+static void export_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
+  enum { SHOWN = 5 };
+  const assay_export_t* e = &c->export;
+  for (size_t i = 0; i < e->n && i < SHOWN; i++)
+    fault_line(&e->faults[i], i ? "also" : "export", out);
+  if (e->n > SHOWN) assay_str_printf(out, "  also    %zu more values differ\n", e->n - SHOWN);
+  if (n->repairs)
+    assay_str_printf(out, "  repair  %s   %zu %s, %s\n", n->files[0], n->repairs,
+                     n->repairs == 1 ? "node changed" : "nodes changed",
+                     n->repairs_hold ? "verified: its truth agrees with golden"
+                                     : "which leaves differences");
+  if (e->cut_short)
+    assay_str_append(out, "  note    the search for causes ran out of time; --search-time gives it more\n");
+}
+
 static const char* layer_name(const assay_layer_account_t* a) {
   return a->layer ? a->layer->name : a->node->label;
 }
 
-static void risk_lines(const assay_check_t* c, assay_str_t* out) {
+static void risk_lines(const assay_check_t* c, const assay_report_names_t* names, assay_str_t* out) {
   const assay_layer_account_t* worst = NULL;
   size_t n = 0;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
@@ -101,7 +132,7 @@ static void risk_lines(const assay_check_t* c, assay_str_t* out) {
                         "          %s keeps them wider, another engine may not\n",
                    n, n == 1 ? "layer hides" : "layers hide", assay_format_name(worst->layer->format),
                    worst->at_risk_max, worst->at_risk_value->name, layer_name(worst),
-                   c->options.backend->name);
+                   names->target);
 }
 
 static void rewriting_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
@@ -127,20 +158,22 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
       later++;
       continue;
     }
-    assay_str_printf(out, "  %-6s  %s   %s\n", i ? "also" : "born", layer_name(u->account), u->why);
+    assay_str_printf(out, "  %-6s  %s   %s", i ? "also" : "born", layer_name(u->account), u->why);
+    if (u->share > 0) assay_str_printf(out, " (%.0f %% of the output's error)", 100 * u->share);
+    assay_str_append(out, "\n");
     shown++;
   }
-  if (later || c->n_behind) {
-    assay_str_append(out, "  also    ");
-    if (later) assay_str_printf(out, "%zu more %s", later, later == 1 ? "layer" : "layers");
-    if (later && c->n_behind) assay_str_append(out, " and ");
-    if (c->n_behind)
-      assay_str_printf(out, "%zu %s behind them pass", c->n_behind,
-                       c->n_behind == 1 ? "layer" : "layers");
-    else
-      assay_str_append(out, later == 1 ? " passes" : " pass");
-    assay_str_printf(out, " %.6g\n", assay_format_info(c->options.precision.format)->max);
-  }
+  const bool overflows = c->n_culprits && c->culprits[0].verdict == ASSAY_VERDICT_OVERFLOW;
+  if (!later && !c->n_behind) return;
+  assay_str_append(out, "  also    ");
+  if (later) assay_str_printf(out, "%zu more %s", later, later == 1 ? "layer" : "layers");
+  if (later && c->n_behind) assay_str_append(out, " and ");
+  if (c->n_behind)
+    assay_str_printf(out, "%zu %s behind them", c->n_behind, c->n_behind == 1 ? "layer" : "layers");
+  if (overflows || c->n_behind)
+    assay_str_printf(out, " %s %.6g", later + c->n_behind == 1 ? "passes" : "pass",
+                     assay_format_info(c->options.precision.format)->max);
+  assay_str_append(out, "\n");
 }
 
 // The longest common shape of the labels: "/a/*/x/*" if they share start and end; "" if they share too little.
@@ -157,10 +190,35 @@ static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
   snprintf(out, capacity, "%.*s%s", (int)head, first, f->n_nodes > 1 ? "*" : "");
 }
 
+// The layers from which most of an output's error comes, where the reader asked for them or has no other culprit.
+static void share_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_shares_t* s = &c->shares;
+  if (!c->options.shares || !s->n) return;
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  for (size_t o = 0; o < s->n_outputs && o < 4; o++) {
+    assay_str_printf(out, "  shares  '%s':", c->outputs[o].value->name);
+    double limit = (double)INFINITY;
+    for (int k = 0; k < 3; k++) {
+      const assay_stretch_t* most = NULL;
+      for (size_t i = 0; i < s->n; i++)
+        if (s->at[i].share[o] < limit && (!most || s->at[i].share[o] > most->share[o]))
+          most = &s->at[i];
+      if (!most || most->share[o] <= 0) break;
+      limit = most->share[o];
+      assay_str_printf(out, "%s %.0f %% %s", k ? "," : "", 100 * most->share[o],
+                       layers->layers[most->first].name);
+      if (most->end > most->first + 1)
+        assay_str_printf(out, " to %s", layers->layers[most->end - 1].name);
+    }
+    assay_str_append(out, "\n");
+  }
+}
+
 static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   const assay_fix_t* f = &c->fix;
   if (!c->has_fix || !f->n_nodes) {
-    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix)
+    if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
+        !c->options.backend->foreign)
       assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
     return;
   }
@@ -178,15 +236,18 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
     output_line(&f->outputs[i], out);
   }
   assay_str_append(out, "\n");
-  for (size_t i = 0; i < n->n_files; i++)
+  for (size_t i = n->repairs ? 1 : 0; i < n->n_files; i++)
     assay_str_printf(out, "          %s%s\n", n->files[i],
-                     i ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
+                     i + 1 == n->n_files ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
 }
 
 assay_status_t assay_report_text(const assay_check_t* c, const assay_report_names_t* n,
                                  assay_str_t* out) {
   headline(c, n, out);
   golden_lines(c, out);
+  export_lines(c, n, out);
+  if (c->unmet.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&c->unmet));
+  share_lines(c, out);
   if (!c->faithful) {
     culprit_lines(c, out);
     assay_str_printf(out, "  blame   %s\n", assay_blame_name(c->blame));
@@ -198,7 +259,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
     assay_str_printf(out, "  note    %zu %s past the range of %s, such as '%s'\n",
                      c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
                      n->precision, c->first_constant_out_of_range);
-  risk_lines(c, out);
+  risk_lines(c, n, out);
   rewriting_lines(c, n, out);
   fix_lines(c, n, out);
   return assay_str_status(out);

@@ -82,8 +82,9 @@ static assay_status_t set_inputs(assay_session_t* s, size_t n, assay_tensor_t* c
     const assay_value_t* v = g->inputs[i];
     if (v->constant) continue;
     if (k == n)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%zu inputs were given; the model has %zu, the next is '%s'",
-                         n, assay_model_input_count(s->model), v->name);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "%zu inputs were given; the model has %zu, the next is '%s'", n,
+                         assay_model_input_count(s->model), v->name);
     if (s->machine)
       assay_machine_set(s->machine, v, inputs[k++]);
     else
@@ -97,7 +98,8 @@ static assay_status_t set_inputs(assay_session_t* s, size_t n, assay_tensor_t* c
 static assay_status_t run_all(assay_session_t* s) {
   const assay_graph_t* g = s->model->graph;
   for (size_t i = 0; i < g->n_nodes; i++)
-    ASSAY_TRY(s->machine ? assay_machine_step(s->machine, g->nodes[i]) : s->backend->step(s->state, i));
+    ASSAY_TRY(s->machine ? assay_machine_step(s->machine, g->nodes[i])
+                         : s->backend->step(s->state, i));
   return NULL;
 }
 

@@ -103,6 +103,11 @@ static assay_status_t create_head(assay_type_t type, int rank, const int64_t* di
   return NULL;
 }
 
+static assay_status_t no_memory_for(const assay_tensor_t* t) {
+  return assay_status_note(assay_status_no_memory(), "tensor %s%s", assay_type_name(t->type),
+                           ASSAY_DIMS_TEXT(t));
+}
+
 // A canonical tensor; zeroed if asked, or if its elements are pointers.
 static assay_status_t create(assay_type_t type, int rank, const int64_t* dims, bool zero,
                              assay_tensor_t** out) {
@@ -112,17 +117,16 @@ static assay_status_t create(assay_type_t type, int rank, const int64_t* dims, b
   size_t elem = assay_store_elem_bytes(t->store);
   int64_t bytes = 0;
   if (!assay_mul_i64(t->size, (int64_t)elem, &bytes)) {
-    assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                                    "shape %s has more elements than any machine holds", ASSAY_DIMS_TEXT(t));
+    assay_status_t st =
+        ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "shape %s has more elements than any machine holds",
+                    ASSAY_DIMS_TEXT(t));
     assay_free(t);
     return st;
   }
   t->data = zero || t->store == ASSAY_STORE_STR ? assay_calloc((size_t)t->size, elem)
                                                 : assay_malloc((size_t)bytes);
   if (!t->data) {
-    assay_status_t st = ASSAY_ERROR(
-        ASSAY_NO_MEMORY, "no memory for a tensor %s%s of %lld elements", assay_type_name(type),
-        ASSAY_DIMS_TEXT(t), (long long)t->size);
+    assay_status_t st = no_memory_for(t);
     assay_free(t);
     return st;
   }
@@ -174,7 +178,11 @@ assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int
   int64_t bytes = 0;
   ASSAY_TRY(create_head(type, rank, dims, &t));
   if (assay_type_packed_bytes(type, t->size, &bytes)) t->data = assay_malloc((size_t)bytes);
-  if (!t->data) return assay_free(t), assay_status_no_memory();
+  if (!t->data) {
+    assay_status_t st = no_memory_for(t);
+    assay_free(t);
+    return st;
+  }
   t->store = ASSAY_STORE_PACKED;
   t->owner = t->data;
   *out = t;
@@ -214,16 +222,53 @@ assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type, assay_t
   return NULL;
 }
 
+static assay_status_t create_container(assay_kind_t kind, assay_type_t type, int64_t n,
+                                       assay_tensor_t* const* items, assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(ASSAY_NEW(&t));
+  assay_status_t st = assay_new_array((size_t)n, sizeof *t->items, &t->items);
+  if (st) return assay_free(t), st;
+  t->refs = 1;
+  t->kind = kind;
+  t->type = type;
+  t->n_items = n;
+  for (int64_t i = 0; i < n; i++) t->items[i] = assay_tensor_retain(items[i]);
+  *out = t;
+  return NULL;
+}
+
 // ---- conversion -----------------------------------------------------------------------------
 
 // Elements converted by one thread at a time; a multiple of 8, so that packed bits end on bytes.
 enum { CHUNK = 1 << 16 };
 
+bool assay_tensor_is_canonical(const assay_tensor_t* t) {
+  if (t->kind == ASSAY_KIND_TENSOR) return t->store != ASSAY_STORE_PACKED;
+  for (int64_t i = 0; i < t->n_items; i++)
+    if (!assay_tensor_is_canonical(t->items[i])) return false;
+  return true;
+}
+
+static assay_status_t widen_items(const assay_tensor_t* t, assay_tensor_t** out) {
+  assay_tensor_t* w = NULL;
+  ASSAY_TRY(create_container(t->kind, t->type, t->n_items, t->items, &w));
+  for (int64_t i = 0; i < w->n_items; i++) {
+    assay_tensor_t* item = NULL;
+    assay_status_t st = assay_tensor_widen(w->items[i], &item);
+    if (st) return assay_tensor_release(w), st;
+    assay_tensor_release(w->items[i]);
+    w->items[i] = item;
+  }
+  *out = w;
+  return NULL;
+}
+
 assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) {
-  if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_PACKED) {
+  if (assay_tensor_is_canonical(t)) {
     *out = assay_tensor_retain(t);
     return NULL;
   }
+  if (t->kind != ASSAY_KIND_TENSOR) return widen_items(t, out);
   assay_tensor_t* w = NULL;
   ASSAY_TRY(assay_tensor_create(t->type, t->rank, t->dims, &w));
   size_t elem = assay_store_elem_bytes(w->store);
@@ -314,18 +359,18 @@ assay_status_t assay_tensor_set_string(assay_tensor_t* t, int64_t i, const char*
   return NULL;
 }
 
-static assay_status_t create_container(assay_kind_t kind, assay_type_t type, int64_t n,
-                                       assay_tensor_t* const* items, assay_tensor_t** out) {
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(ASSAY_NEW(&t));
-  assay_status_t st = assay_new_array((size_t)n, sizeof *t->items, &t->items);
-  if (st) return assay_free(t), st;
-  t->refs = 1;
-  t->kind = kind;
-  t->type = type;
-  t->n_items = n;
-  for (int64_t i = 0; i < n; i++) t->items[i] = assay_tensor_retain(items[i]);
-  *out = t;
+// Views retain whose bytes they show, and borrowed bytes have no owner.
+bool assay_tensor_is_sole(const assay_tensor_t* t) {
+  return atomic_load_explicit(&t->refs, memory_order_acquire) == 1 &&
+         t->kind == ASSAY_KIND_TENSOR && !t->release && t->owner == t->data;
+}
+
+assay_status_t assay_container_unshare(assay_tensor_t** t) {
+  if (atomic_load_explicit(&(*t)->refs, memory_order_acquire) == 1) return NULL;
+  assay_tensor_t* own = NULL;
+  ASSAY_TRY(create_container((*t)->kind, (*t)->type, (*t)->n_items, (*t)->items, &own));
+  assay_tensor_release(*t);
+  *t = own;
   return NULL;
 }
 

@@ -68,8 +68,13 @@ assay_status_t assay_tensor_create(assay_type_t type, int rank, const int64_t* d
 // The same, zeroed.
 assay_status_t assay_tensor_create_zero(assay_type_t type, int rank, const int64_t* dims,
                                         assay_tensor_t** out) ASSAY_MUST_USE;
-// A packed tensor over bytes that belong to `owner`; release(owner) is called at the end (also if
-// this fails). bytes must be exactly what the shape takes: CORRUPT otherwise.
+// A packed tensor over `data`, which is not copied. With `release`, one claim on `owner` goes over
+// to
+// the tensor: release(owner) is called once, when the tensor dies, or at once if this fails.
+// Without (NULL), the bytes are borrowed: `owner` is not looked at, nothing is freed, and the
+// caller keeps them alive and unchanged until the last reference to the tensor or to a view of it
+// is gone. bytes must be exactly what the shape takes: CORRUPT otherwise. data may be NULL if that
+// is 0.
 assay_status_t assay_tensor_wrap_packed(assay_type_t type, int rank, const int64_t* dims,
                                         const void* data, int64_t bytes,
                                         void (*release)(void* owner), void* owner,
@@ -83,7 +88,8 @@ assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dim
 // The same elements under another type with the same store (for a declared type that differs).
 assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
-// Canonical form: the tensor itself, retained, or a converted copy. Sequences etc.: themselves.
+// Canonical form: the tensor itself, retained, or a converted copy. Sequences etc. the same: with
+// all that they hold canonical.
 assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 // Packed form of numbers, rounded to the type (ties to even, overflow to infinity).
 assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
@@ -109,6 +115,13 @@ assay_status_t assay_optional_create(assay_type_t type, assay_tensor_t* item_or_
                                      assay_tensor_t** out) ASSAY_MUST_USE;
 assay_status_t assay_map_create(assay_tensor_t* keys, assay_tensor_t* values,
                                 assay_tensor_t** out) ASSAY_MUST_USE;
+
+// Whether a tensor, or all that a container holds, is canonical.
+bool assay_tensor_is_canonical(const assay_tensor_t* t);
+// Whether the holder of the only reference may write the elements: nobody else can see them.
+bool assay_tensor_is_sole(const assay_tensor_t* t);
+// Makes *t a container of the same items that may be given others: itself if nobody else holds it.
+assay_status_t assay_container_unshare(assay_tensor_t** t) ASSAY_MUST_USE;
 
 // Elements of canonical tensors.
 static inline double* assay_f64(const assay_tensor_t* t) { return (double*)t->data; }

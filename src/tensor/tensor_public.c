@@ -10,11 +10,13 @@ assay_status_t assay_tensor_make(assay_type_t type, int rank, const int64_t* dim
   assay_tensor_t* t = NULL;
   int64_t want = 0;
   if (type == ASSAY_TYPE_STRING)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "tensors of strings are made with assay_tensor_make_strings");
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "tensors of strings are made with assay_tensor_make_strings");
   ASSAY_TRY(assay_tensor_create_packed(type, rank, dims, &t));
   if (!assay_type_packed_bytes(type, t->size, &want) || (size_t)want != bytes) {
-    assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "data has %zu bytes, but %s%s takes %lld",
-                                    bytes, assay_type_name(type), ASSAY_DIMS_TEXT(t), (long long)want);
+    assay_status_t st =
+        ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "data has %zu bytes, but %s%s takes %lld", bytes,
+                    assay_type_name(type), ASSAY_DIMS_TEXT(t), (long long)want);
     return assay_tensor_release(t), st;
   }
   if (bytes) memcpy(t->data, data, bytes);
@@ -49,10 +51,11 @@ assay_status_t assay_tensor_make_container(assay_kind_t kind, assay_type_t type,
     case ASSAY_KIND_TENSOR:
       break;
   }
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "a container is a sequence of any number of items, an optional of 0 or 1, or a map of 2 "
-                     "(keys and values); got kind %d with %lld",
-                     (int)kind, (long long)n);
+  return ASSAY_ERROR(
+      ASSAY_INVALID_ARGUMENT,
+      "a container is a sequence of any number of items, an optional of 0 or 1, or a map of 2 "
+      "(keys and values); got kind %d with %lld",
+      (int)kind, (long long)n);
 }
 
 assay_kind_t assay_tensor_kind(const assay_tensor_t* t) { return t->kind; }
@@ -68,7 +71,8 @@ size_t assay_tensor_bytes(const assay_tensor_t* t) {
 }
 
 static assay_status_t too_small(const char* what, size_t have, size_t want) {
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "room for %zu %s; the tensor has %zu", have, what, want);
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "room for %zu %s; the tensor has %zu", have, what,
+                     want);
 }
 
 assay_status_t assay_tensor_read(assay_tensor_t* t, void* out_data, size_t bytes) {

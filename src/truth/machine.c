@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/random.h"
+#include "ops/pointwise.h"
+#include "ops/quant.h"
 
 // Values that no longer matter once a node has run: a slice of `ids`.
 typedef struct release_list {
@@ -14,10 +17,12 @@ struct assay_machine {
   assay_machine_config_t config;
   assay_tensor_t** slots;    // by value id; retained
   size_t n_slots;
+  assay_tensor_t** settled;  // by value id: integer outputs of an unquantized run, as they are given out
   release_list_t** lists;    // by graph (position in model->graphs), then by node
   int* positions;            // of each node in its graph, by node id
   int* ids;                  // all lists, one behind the other
   size_t n_ids, cap_ids;
+  uint64_t iteration;        // of the loops around the node that runs
 };
 
 // ---- lifetimes ------------------------------------------------------------------------------
@@ -110,6 +115,7 @@ assay_status_t assay_machine_create(const assay_model_t* model,
   m->config = *config;
   m->n_slots = (size_t)model->n_values;
   assay_status_t st = assay_new_array(m->n_slots, sizeof *m->slots, &m->slots);
+  if (!st && m->config.unquantized) st = assay_new_array(m->n_slots, sizeof *m->settled, &m->settled);
   if (!st) st = assay_new_array(model->n_graphs, sizeof *m->lists, &m->lists);
   if (!st) st = assay_new_array(m->n_slots, sizeof *last, &last);
   if (!st) st = assay_new_array((size_t)model->n_node_ids, sizeof *m->positions, &m->positions);
@@ -125,6 +131,9 @@ void assay_machine_reset(assay_machine_t* m) {
   for (size_t i = 0; i < m->n_slots; i++) {
     assay_tensor_release(m->slots[i]);
     m->slots[i] = NULL;
+    if (!m->settled) continue;
+    assay_tensor_release(m->settled[i]);
+    m->settled[i] = NULL;
   }
 }
 
@@ -134,6 +143,7 @@ void assay_machine_destroy(assay_machine_t* m) {
   for (size_t i = 0; m->lists && i < m->model->n_graphs; i++) assay_free(m->lists[i]);
   assay_free(m->lists);
   assay_free(m->slots);
+  assay_free(m->settled);
   assay_free(m->positions);
   assay_free(m->ids);
   assay_free(m);
@@ -145,49 +155,150 @@ void assay_machine_set(assay_machine_t* m, const assay_value_t* value, assay_ten
   m->slots[value->id] = t;
 }
 
-assay_tensor_t* assay_machine_get(const assay_machine_t* m, const assay_value_t* value) {
+uint64_t assay_machine_iteration(const assay_machine_t* m) { return m->iteration; }
+void assay_machine_set_iteration(assay_machine_t* m, uint64_t iteration) {
+  m->iteration = iteration;
+}
+
+// What nodes read.
+static assay_tensor_t* slot_or_constant(const assay_machine_t* m, const assay_value_t* value) {
   assay_tensor_t* t = m->slots[value->id];
   return t ? t : value->constant;
 }
 
+assay_tensor_t* assay_machine_get(const assay_machine_t* m, const assay_value_t* value) {
+  assay_tensor_t* settled = m->settled ? m->settled[value->id] : NULL;
+  return settled ? settled : slot_or_constant(m, value);
+}
+
 // ---- rounding and checks ----------------------------------------------------------------------
 
+static bool is_rounded_by(const assay_tensor_t* t, assay_format_t format) {
+  return t->kind == ASSAY_KIND_TENSOR && format != ASSAY_FORMAT_FP64 &&
+         format != ASSAY_FORMAT_NONE &&
+         (assay_type_is_float(t->type) || assay_type_is_complex(t->type));
+}
+
+static void round_elements(const assay_tensor_t* t, assay_format_t format, double* to) {
+  size_t n = (size_t)t->size * (t->store == ASSAY_STORE_C128 ? 2 : 1);
+  assay_format_round_n(format, assay_f64(t), to, n, ASSAY_OVERFLOW_IEEE);
+}
+
+// Weights as they lie in the file: half the memory of canonical ones.
+static assay_status_t round_packed(const assay_tensor_t* t, assay_format_t format,
+                                   assay_tensor_t** out) {
+  enum { CHUNK = 1 << 12 };
+  assay_tensor_t* r = NULL;
+  ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &r));
+#pragma omp parallel for schedule(static) if (t->size > 32 * CHUNK)
+  for (int64_t i = 0; i < t->size; i += CHUNK) {
+    double x[CHUNK];
+    int64_t n = t->size - i < CHUNK ? t->size - i : CHUNK;
+    assay_unpack(t->type, t->data, i, n, x);
+    assay_format_round_n(format, x, x, (size_t)n, ASSAY_OVERFLOW_IEEE);
+    assay_pack(t->type, x, n, (float*)r->data + i, ASSAY_OVERFLOW_IEEE);
+  }
+  *out = r;
+  return NULL;
+}
+
 assay_status_t assay_round_tensor(assay_tensor_t* t, assay_format_t format, assay_tensor_t** out) {
-  if (t->kind != ASSAY_KIND_TENSOR || format == ASSAY_FORMAT_FP64 || format == ASSAY_FORMAT_NONE ||
-      (!assay_type_is_float(t->type) && !assay_type_is_complex(t->type))) {
+  if (!is_rounded_by(t, format)) {
     *out = assay_tensor_retain(t);
     return NULL;
   }
+  if (t->store == ASSAY_STORE_PACKED && t->type == ASSAY_TYPE_FLOAT &&
+      assay_format_info(format)->is_float)
+    return round_packed(t, format, out);
   assay_tensor_t *wide = NULL, *r = NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_status_t st = NULL;
-  if (wide != t && wide->refs == 1)
-    r = wide;  // a fresh copy: rounded in place
-  else
-    st = assay_tensor_create(t->type, t->rank, t->dims, &r);
-  if (!st) {
-    size_t n = (size_t)t->size * (wide->store == ASSAY_STORE_C128 ? 2 : 1);
-    assay_format_round_n(format, assay_f64(wide), assay_f64(r), n, ASSAY_OVERFLOW_IEEE);
+  if (wide != t && assay_tensor_is_sole(wide)) {  // a fresh copy: rounded in place
+    round_elements(wide, format, assay_f64(wide));
+    *out = wide;
+    return NULL;
   }
-  if (r != wide) assay_tensor_release(wide);
+  assay_status_t st = assay_tensor_create(t->type, t->rank, t->dims, &r);
+  if (!st) round_elements(wide, format, assay_f64(r));
+  assay_tensor_release(wide);
   if (st) return st;
   *out = r;
+  return NULL;
+}
+
+assay_status_t assay_round_replace(assay_tensor_t** t, assay_format_t format) {
+  assay_tensor_t* r = NULL;
+  if (!assay_tensor_is_canonical(*t)) {
+    ASSAY_TRY(assay_tensor_widen(*t, &r));
+    assay_tensor_release(*t);
+    *t = r;
+  }
+  if (!is_rounded_by(*t, format)) return NULL;
+  if (assay_tensor_is_sole(*t)) return round_elements(*t, format, assay_f64(*t)), NULL;
+  ASSAY_TRY(assay_round_tensor(*t, format, &r));
+  assay_tensor_release(*t);
+  *t = r;
   return NULL;
 }
 
 // Rounds what a node made to the types that it declares; sequences item by item.
 static assay_status_t round_to_type(assay_tensor_t** t) {
   if ((*t)->kind != ASSAY_KIND_TENSOR) {
+    ASSAY_TRY(assay_container_unshare(t));
     for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(round_to_type(&(*t)->items[i]));
     return NULL;
   }
   assay_format_t format = assay_type_format((*t)->type);
   if ((*t)->store != ASSAY_STORE_F64 && (*t)->store != ASSAY_STORE_C128) return NULL;
   if (format == ASSAY_FORMAT_FP64) return NULL;
-  assay_tensor_t* r = NULL;
-  ASSAY_TRY(assay_round_tensor(*t, format, &r));
-  assay_tensor_release(*t);
-  *t = r;
+  return assay_round_replace(t, format);
+}
+
+// ---- truth 'unquantized' ------------------------------------------------------------------------
+
+static void put(assay_tensor_t** slot, assay_tensor_t* take_tensor) {
+  assay_tensor_release(*slot);
+  *slot = take_tensor;
+}
+
+// The type variable of an input; NULL if it has none that binds it to others.
+static const char* variable_of(const assay_node_t* node, size_t i) {
+  const assay_param_t* p = node->schema ? assay_schema_input(node->schema, i) : NULL;
+  return p && *p->type && (!p->is_variadic || p->is_homogeneous) ? p->type : NULL;
+}
+
+// Whole numbers beside real ones of the same type variable become real, too.
+static assay_status_t join_reals(const assay_node_t* node, size_t n_in, assay_tensor_t** in,
+                                 const char* variable) {
+  for (size_t i = 0; i < n_in; i++) {
+    const char* v = variable_of(node, i);
+    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || in[i]->store != ASSAY_STORE_I64 || !v ||
+        strcmp(v, variable) != 0)
+      continue;
+    assay_tensor_t* real = NULL;
+    ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_FLOAT, in[i]->rank, in[i]->dims, &real));
+    for (int64_t k = 0; k < in[i]->size; k++)
+      assay_f64(real)[k] = assay_i64_to_f64(in[i]->type, assay_i64(in[i])[k]);
+    put(&in[i], real);
+  }
+  return NULL;
+}
+
+// Real numbers where the node declares integers: it gets them if it could take floats there, and
+// otherwise the integers that they round to. See ops/quant.h.
+static assay_status_t fit_reals(const assay_node_t* node, size_t n_in, assay_tensor_t** in) {
+  if (node->op->flags & (ASSAY_OP_QUANTIZES | ASSAY_OP_CONTROL)) return NULL;
+  for (size_t i = 0; i < n_in; i++) {
+    if (!assay_quant_is_real(node->inputs[i], in[i])) continue;
+    const assay_param_t* p = node->schema ? assay_schema_input(node->schema, i) : NULL;
+    if (p && p->types.tensor >> ASSAY_TYPE_FLOAT & 1) {
+      const char* variable = variable_of(node, i);
+      if (variable) ASSAY_TRY(join_reals(node, n_in, in, variable));
+      continue;
+    }
+    assay_tensor_t* settled = NULL;
+    ASSAY_TRY(assay_quant_settle(in[i], node->inputs[i]->type->elem, &settled));
+    put(&in[i], settled);
+  }
   return NULL;
 }
 
@@ -200,7 +311,7 @@ static assay_status_t verify_output(const assay_node_t* n, size_t i, const assay
                             ASSAY_VALTYPE_TEXT(want));
   }
   if (t->kind != ASSAY_KIND_TENSOR) return NULL;
-  bool same = !want->elem || want->elem == t->type;
+  bool same = !want->elem || want->elem == t->type || assay_quant_is_real(n->outputs[i], t);
   if (want->has_shape) {
     same = same && want->rank == t->rank;
     for (int k = 0; same && k < t->rank; k++) {
@@ -227,20 +338,23 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
   if (m->config.hooks.before) st = m->config.hooks.before(m->config.hooks.user, node, n_in, in);
   bool packed_ok = node->op->flags & ASSAY_OP_PACKED;
   for (size_t i = 0; !st && i < n_in; i++) {
-    if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR || in[i]->store != ASSAY_STORE_PACKED) continue;
-    if (packed_ok && assay_type_is_float(in[i]->type)) continue;
+    if (!in[i] || assay_tensor_is_canonical(in[i])) continue;
+    bool tensor = in[i]->kind == ASSAY_KIND_TENSOR;
+    if (packed_ok && tensor && assay_type_is_float(in[i]->type)) continue;
     assay_tensor_t* wide = NULL;
     st = assay_tensor_widen(in[i], &wide);
     if (st) break;
     assay_tensor_release(in[i]);
     in[i] = wide;
   }
+  if (!st && m->config.unquantized) st = fit_reals(node, n_in, in);
   assay_eval_t c = {.node = node,
                     .mode = m->config.mode,
                     .unquantized = m->config.unquantized,
                     .arith = m->config.arith,
                     .accumulator = m->config.accumulator,
                     .seed = m->config.seed,
+                    .iteration = m->iteration,
                     .n_in = n_in,
                     .n_out = n_out,
                     .in = in,
@@ -248,7 +362,7 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
                     .run_graph = run_graph,
                     .driver = m};
   if (m->config.hooks.configure) m->config.hooks.configure(m->config.hooks.user, node, &c);
-  if (!st) st = node->op->eval(&c);
+  if (!st) st = c.node->op->eval(&c);
   for (size_t i = 0; !st && i < n_out; i++) {
     if (!node->outputs[i]) continue;
     if (!out[i])
@@ -264,6 +378,9 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
       out[i] = NULL;
     }
   }
+  // What a kernel lacks room for, it does not say of which node.
+  if (assay_status_code(st) == ASSAY_NO_MEMORY && strncmp(assay_status_message(st), "node '", 6) != 0)
+    st = assay_status_note(st, "node '%s' (%s)", node->label, node->op_type);
   return st;
 }
 
@@ -282,6 +399,18 @@ assay_status_t assay_machine_node(assay_machine_t* m, const assay_node_t* node, 
   return st;
 }
 
+// Integer outputs of the graph leave it as integers, whatever the slots hold.
+static assay_status_t settle_outputs(assay_machine_t* m, const assay_node_t* node) {
+  for (size_t i = 0; i < node->n_outputs; i++) {
+    const assay_value_t* v = node->outputs[i];
+    if (!v || !v->is_output || !assay_quant_is_real(v, m->slots[v->id])) continue;
+    assay_tensor_t* settled = NULL;
+    ASSAY_TRY(assay_quant_settle(m->slots[v->id], v->type->elem, &settled));
+    put(&m->settled[v->id], settled);
+  }
+  return NULL;
+}
+
 // Runs a node from slot to slot.
 static assay_status_t step(assay_machine_t* m, const assay_node_t* node) {
   assay_tensor_t *few_in[FEW], *few_out[FEW], **in = few_in, **out = few_out;
@@ -292,7 +421,7 @@ static assay_status_t step(assay_machine_t* m, const assay_node_t* node) {
   size_t n_in = 0;
   for (; !st && n_in < node->n_inputs; n_in++) {
     const assay_value_t* v = node->inputs[n_in];
-    in[n_in] = v ? assay_tensor_retain(assay_machine_get(m, v)) : NULL;
+    in[n_in] = v ? assay_tensor_retain(slot_or_constant(m, v)) : NULL;
     if (v && !in[n_in]) {
       st = ASSAY_NODE_ERROR(node, ASSAY_NOT_FOUND, "input %zu '%s' has no value", n_in, v->name);
     }
@@ -303,6 +432,7 @@ static assay_status_t step(assay_machine_t* m, const assay_node_t* node) {
     if (node->outputs[i]) assay_machine_set(m, node->outputs[i], out[i]);
     assay_tensor_release(out[i]);
   }
+  if (!st && m->settled) st = settle_outputs(m, node);
   if (in != few_in) assay_free(in);
   if (out != few_out) assay_free(out);
   return st;
@@ -337,9 +467,11 @@ static assay_status_t run_graph(assay_eval_t* c, assay_graph_t* graph, size_t n_
                             graph->name, graph->n_inputs, graph->n_outputs, n_in, n_out);
   for (size_t i = 0; i < n_in; i++) assay_machine_set(m, graph->inputs[i], in[i]);
   assay_status_t st = NULL;
+  if (c->round) m->iteration = assay_random_iteration(c->iteration, c->round);
   for (size_t i = 0; !st && i < graph->n_nodes; i++) st = run_node_of(m, graph, number, i);
+  m->iteration = c->iteration;
   for (size_t i = 0; !st && i < n_out; i++) {
-    assay_tensor_t* t = assay_machine_get(m, graph->outputs[i]);
+    assay_tensor_t* t = slot_or_constant(m, graph->outputs[i]);
     if (!t)
       st = ASSAY_NODE_ERROR(c->node, ASSAY_NOT_FOUND, "output '%s' of its body has no value",
                             graph->outputs[i]->name);

@@ -77,8 +77,7 @@ typedef struct options {
   const char *only, *format, *table;
 } options_t;
 
-// ---- counts by operator
-// --------------------------------------------------------------------------
+// ---- counts by operator -------------------------------------------------------------------------
 
 typedef struct tally {
   int64_t evaluations, elements, beyond, between, born_nan, unbounded, wrong;
@@ -115,8 +114,7 @@ static op_tally_t* tally_of(totals_t* t, const assay_node_t* node) {
   return &t->ops[t->n++];
 }
 
-// ---- data
-// ----------------------------------------------------------------------------------------
+// ---- data ---------------------------------------------------------------------------------------
 
 typedef struct data {
   assay_random_t random;
@@ -190,8 +188,7 @@ static assay_status_t make_input(data_t* d, pattern_t pattern, const config_t* c
   return NULL;
 }
 
-// ---- cases
-// ---------------------------------------------------------------------------------------
+// ---- cases --------------------------------------------------------------------------------------
 
 typedef struct bound_case {
   const char* name;
@@ -257,7 +254,7 @@ static bool accepts(bound_case_t* c, const bool* changes, bool positive) {
   const assay_graph_t* g = c->model->graph;
   const assay_machine_config_t machine_config = {.mode = ASSAY_MODE_TRUTH};
   assay_machine_t* m = NULL;
-  data_t d = {.random = assay_random_make(1, c->name)};
+  data_t d = {.random = assay_random_make(1, c->name, 0)};
   assay_status_t st = assay_machine_create(c->model, &machine_config, &m);
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     if (!c->in[i]) continue;
@@ -309,8 +306,7 @@ static assay_status_t case_init(bound_case_t* c, const char* root, const char* n
   return choose_inputs(c, totals);
 }
 
-// ---- judging
-// -------------------------------------------------------------------------------------
+// ---- judging ------------------------------------------------------------------------------------
 
 typedef struct evaluation {
   totals_t* totals;
@@ -497,9 +493,10 @@ static assay_status_t judge_variants(evaluation_t* e, const assay_layer_t* layer
 }
 
 static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                               size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                               assay_tensor_t* const* out) {
+                               uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                               size_t n_out, assay_tensor_t* const* out) {
   evaluation_t* e = user;
+  assay_locals_set_iteration(e->locals, iteration);
   bool floats = false;
   for (size_t i = 0; i < n_in; i++) floats |= holds_floats(in[i]);
   for (size_t i = 0; i < n_out; i++) floats |= holds_floats(out[i]);
@@ -521,13 +518,12 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   return st;
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 // Sets the inputs: new contents for those that may change, unless `few`: for the first of them.
 static assay_status_t set_inputs(evaluation_t* e, bool few) {
   const assay_graph_t* g = e->c->model->graph;
-  data_t d = {.random = assay_random_make(e->totals->options->seed, e->c->name),
+  data_t d = {.random = assay_random_make(e->totals->options->seed, e->c->name, 0),
               .at = stream_start(e->number, e->config)};
   // Half of the data meets the assumptions.
   e->pattern = (pattern_t)(uniform(&d) < 0.3 ? below(&d, 2) : below(&d, PATTERN_COUNT));
@@ -610,7 +606,7 @@ static void run_case(const item_t* item, int64_t visit, totals_t* totals) {
   const options_t* o = totals->options;
   bound_case_t c;
   assay_status_t st = case_init(&c, item->root, item->name, totals);
-  const assay_random_t chance = assay_random_make(o->seed, item->name);
+  const assay_random_t chance = assay_random_make(o->seed, item->name, 0);
   const size_t drawn = (size_t)(assay_random_uniform(&chance, ~(uint64_t)visit) * N_CONFIGS);
   for (size_t k = 0; !st && k < N_CONFIGS; k++) {
     if (!wanted(o, k) || (visit >= 0 && k != drawn)) continue;
@@ -637,7 +633,7 @@ static double now(void) {
 static void run_all(const item_t* items, size_t n, totals_t* totals) {
   const options_t* o = totals->options;
   const double end = now() + o->seconds;
-  const assay_random_t chance = assay_random_make(o->seed, "order of cases");
+  const assay_random_t chance = assay_random_make(o->seed, "order of cases", 0);
   // Turns that come after the end cost nothing.
   const int64_t rounds = o->seconds > 0 ? (int64_t)(20000 * o->seconds) : (int64_t)n;
 #pragma omp parallel for schedule(dynamic)
@@ -651,8 +647,7 @@ static void run_all(const item_t* items, size_t n, totals_t* totals) {
   }
 }
 
-// ---- results
-// -------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 static int by_value(const void* a, const void* b) {
   float x = *(const float*)a, y = *(const float*)b;
@@ -758,8 +753,7 @@ static void totals_deinit(totals_t* t) {
   assay_free(t->ops);
 }
 
-// ---- main
-// ----------------------------------------------------------------------------------------
+// ---- main ---------------------------------------------------------------------------------------
 
 typedef struct items {
   item_t* at;

@@ -50,8 +50,8 @@ static void test_quantile(void** state) {
 static void test_streams(void** state) {
   (void)state;
   enum { N = 200000 };
-  assay_random_t a = assay_random_make(1, "node"), b = assay_random_make(2, "node");
-  assay_random_t c = assay_random_make(1, "other");
+  assay_random_t a = assay_random_make(1, "node", 0), b = assay_random_make(2, "node", 0);
+  assay_random_t c = assay_random_make(1, "other", 0);
   assert_true(assay_random_uniform(&a, 12345) == assay_random_uniform(&a, 12345));
   assert_true(assay_random_uniform(&a, 7) != assay_random_uniform(&b, 7));
   assert_true(assay_random_uniform(&a, 7) != assay_random_uniform(&c, 7));

@@ -20,6 +20,9 @@ FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
 VERBS = ("check", "run", "inspect", "conformance")
 
+RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
+               r"17.2 GB more are needed, 1.0 GB can be had")
+
 # Arguments ({m}: the models), exit code, pattern of the output, pattern of the error: what is left of it
 # when the line about random inputs is gone. Errors are one line.
 ROWS = [
@@ -53,8 +56,9 @@ ROWS = [
     ("check {m}/cnn.onnx --layer-precision nothing", USAGE, "", "'nothing' is not PATTERN:FORMAT"),
     ("check {m}/cnn.onnx --target abacus", USAGE, "", "unknown target 'abacus'"),
     ("check {m}/cnn.onnx --truth some", USAGE, "", "--truth is unquantized, not 'some'"),
-    ("check {m}/cnn.onnx --min-cosine much", USAGE, "", "'much' is not a number, as --min-cosine needs"),
-    ("check {m}/cnn.onnx --min-cosine 2", USAGE, "", "--min-cosine is between 0 and 1"),
+    ("check {m}/cnn.onnx --search-time much", USAGE, "", "'much' is not a number, as --search-time needs"),
+    ("check {m}/cnn.onnx --require cosine~1", USAGE, "", "'cosine~1' is no requirement"),
+    ("check {m}/cnn.onnx --require nowhere:cosine>0", USAGE, "", "the model has no output 'nowhere'"),
     ("check {m}/cnn.onnx --seed 99999999999999999999", USAGE, "", "is not a number, as --seed needs"),
     ("check {m}/cnn.onnx --no-fix=1", USAGE, "", "--no-fix takes no value"),
     ("check {m}/cnn.onnx more", USAGE, "", "unexpected argument 'more'"),
@@ -75,7 +79,12 @@ ROWS = [
     ("check {m}/cnn.onnx --precision fp16 -o nowhere/at/all", FAILED, "", "cannot write 'nowhere/at/all/cnn.fixed.onnx'"),
     ("check {m}/external.onnx --json nowhere/x.json", FAILED, "^FAITHFUL", "cannot write 'nowhere/x.json'"),
     ("check gather.onnx -i far.npz", INPUT, "", "Gather"),
+    ("check range.onnx --memory-limit 1G", FAILED, "", RANGE_ERROR),
+    ("check range.onnx --memory-limit much", USAGE, "", "'much' is not a size"),
     # run
+    ("run range.onnx --memory-limit 1G", FAILED, "", RANGE_ERROR),
+    ("run range.onnx --memory-limit 1G --mode truth", FAILED, "", RANGE_ERROR),
+    ("run huge.onnx", FAILED, "", r"input 'x': tensor float\[1048576, 1048576\]: out of memory: 8.8 TB more are needed, "),
     ("run {m}/cnn.onnx", 0, r"^scores: float\[1, 5\]  min ", ""),
     ("run {m}/cnn.onnx --mode truth", 0, r"^scores: double\[1, 5\]", ""),
     ("run {m}/cnn.onnx --mode plan --precision fp16", 0, "^scores", ""),
@@ -157,6 +166,15 @@ def write_files(models):
         [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "gather.onnx")
     np.savez("far.npz", table=np.zeros(3, np.float32), at=np.array([7]))
+    tensor = helper.make_tensor_value_info
+    huge = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [tensor("x", onnx.TensorProto.FLOAT, [1 << 20] * 2)],
+                             [tensor("y", onnx.TensorProto.FLOAT, None)])
+    ramp = helper.make_graph([helper.make_node("Range", ["start", "limit", "step"], ["y"], name="ramp")], "g", [],
+                             [tensor("y", onnx.TensorProto.INT64, None)],
+                             [helper.make_tensor(name, onnx.TensorProto.INT64, [], [value])
+                              for name, value in (("start", 0), ("limit", 1 << 31), ("step", 1))])
+    for name, graph in (("huge", huge), ("range", ramp)):
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{name}.onnx")
     for name, output in (("right", [-1, -2]), ("wrong", [1, 2]), ("broken", [-1, -2])):
         write_case("cases", name, output)
 
@@ -281,6 +299,15 @@ def test_closed_output(program, models, failures):
     failures.check(done.returncode == FAILED, f"writing to a full disk: exit code {done.returncode}")
 
 
+def test_memory_limit(program, failures):
+    def run(limit):
+        return assay(program, "run", "range.onnx", env=dict(os.environ, ASSAY_MEMORY_LIMIT=limit))
+    code, _, err = run("1G")
+    failures.check(code == FAILED and re.search(RANGE_ERROR, err), f"ASSAY_MEMORY_LIMIT=1G: {code}, {err!r}")
+    code, _, err = run("1G5")
+    failures.check(code == USAGE and "ASSAY_MEMORY_LIMIT is '1G5'" in err, f"ASSAY_MEMORY_LIMIT=1G5: {code}, {err!r}")
+
+
 def golden_of(program, models, failures):
     code, _, err = assay(program, "run", f"{models}/cnn.onnx", "-i", "image.npz", "-o", "golden.npz")
     failures.check(code == 0 and np.load("golden.npz")["scores"].shape == (1, 5), f"run -o: {err}")
@@ -299,6 +326,7 @@ def main(program, models):
         test_other_json(program, models, failures)
         test_odd_names(program, failures)
         test_closed_output(program, models, failures)
+        test_memory_limit(program, failures)
         os.chdir("/")
     print(f"{len(ROWS)} command lines, {len(failures)} failures")
     return 1 if failures else 0

@@ -35,6 +35,7 @@ def info(name, dims=(2,), elem=FLOAT):
 def model(nodes, inputs=None, outputs=None, initializers=(), opset=17, ir=8, functions=()):
     graph = helper.make_graph(nodes, "g", inputs or [info("x")], outputs or [info("y")], list(initializers))
     opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid("local", 1)] * bool(functions)
+    opsets += [helper.make_opsetid(d, 1) for d in {n.domain for n in nodes} - {"", "local"} if d.startswith("ai.")]
     return helper.make_model(graph, opset_imports=opsets, ir_version=ir, functions=list(functions))
 
 
@@ -75,9 +76,9 @@ def deep(n):
     return model([relu()]).SerializeToString() + field(7, graph)
 
 
-def function(name, calls):
-    return helper.make_function("local", name, ["a"], ["b"], [helper.make_node(calls, ["a"], ["b"], domain="local")],
-                                [helper.make_opsetid("local", 1)])
+def function(name, calls, domain="local"):
+    return helper.make_function("local", name, ["a"], ["b"], [helper.make_node(calls, ["a"], ["b"], domain=domain)],
+                                [helper.make_opsetid("local", 1), helper.make_opsetid("", 17)])
 
 
 def classes():
@@ -120,6 +121,12 @@ def classes():
     yield "recursion", model([helper.make_node("F", ["x"], ["y"], domain="local")], functions=[function("F", "F")])
     yield "recursion of two", model([helper.make_node("F", ["x"], ["y"], domain="local")],
                                     functions=[function("F", "G"), function("G", "F")])
+    yield "call without what the body needs", model([helper.make_node("F", [], ["y"], domain="local")],
+                                                    functions=[function("F", "Relu", "")])
+    yield "one of several left out", model([helper.make_node("Concat", ["", "x"], ["y"], axis=0)], outputs=[info("y", (2,))])
+    yield "the last of several left out", model([helper.make_node("Sum", ["x", ""], ["y"])])
+    yield "too many outputs", model([helper.make_node("Adam", ["x", "t", "x", "x", "x", "x"], list("yabc"), domain="ai.onnx.preview.training")],
+                                    [info("x", ()), info("t", (), INT64)], [info("y", ())])
     yield "10,000 deep", deep(10000)
     yield "unknown operator", model([helper.make_node("Frobnicate", ["x"], ["y"])])
     yield "unknown domain", model([helper.make_node("Relu", ["x"], ["y"], domain="nowhere")])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what ml_dtypes, numpy and onnx say about small number formats, for check_vectors.
 
-    make_vectors.py FOLDER [--count N] [--seed S]
+    make_vectors.py FOLDER [--count N] [--seed S] [--only-random]
 
 FOLDER/manifest.txt has one line a comparison:
     decode FORMAT EXPECTED            every pattern, from 0; expected float64
@@ -140,6 +140,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=10**6, help="random float32 inputs")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only-random", action="store_true",
+                        help="leave out what is the same for every seed")
     args = parser.parse_args()
     if sys.byteorder != "little":
         sys.exit("make_vectors: needs a little-endian machine")
@@ -148,14 +150,15 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     lines = []
 
-    for name, dtype, bits in FLOATS + [("fp8e8m0", ml_dtypes.float8_e8m0fnu, 8)]:
-        decode(dtype, bits).tofile(args.folder / f"decode_{name}.bin")
-        lines.append(f"decode {name} decode_{name}.bin")
-    for name, low, high, bits in INTEGERS:
-        v = np.arange(2**bits)
-        v = np.where(v > high, v - 2**bits, v) if low else v
-        v.astype(np.float64).tofile(args.folder / f"decode_{name}.bin")
-        lines.append(f"decode {name} decode_{name}.bin")
+    if not args.only_random:
+        for name, dtype, bits in FLOATS + [("fp8e8m0", ml_dtypes.float8_e8m0fnu, 8)]:
+            decode(dtype, bits).tofile(args.folder / f"decode_{name}.bin")
+            lines.append(f"decode {name} decode_{name}.bin")
+        for name, low, high, bits in INTEGERS:
+            v = np.arange(2**bits)
+            v = np.where(v > high, v - 2**bits, v) if low else v
+            v.astype(np.float64).tofile(args.folder / f"decode_{name}.bin")
+            lines.append(f"decode {name} decode_{name}.bin")
 
     sources = {
         "fp16": lambda: [np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)],
@@ -165,6 +168,8 @@ def main():
         "random": lambda: random_chunks(args.count, args.seed),
     }
     for source, chunks in sources.items():
+        if args.only_random and source != "random":
+            continue
         with open(args.folder / f"in_{source}.bin", "wb") as file:
             for x in chunks():
                 x.tofile(file)

@@ -135,6 +135,30 @@ static void one_array(void** state) {
   refused(assay_npy_read(path_of("none.npy"), &back), "No such file");
 }
 
+static assay_status_t parse_npy(const char* descr, const char* shape, assay_tensor_t** out) {
+  char file[256];
+  int n = snprintf(file + 10, sizeof file - 10,
+                   "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape);
+  memcpy(file, "\x93NUMPY\x01\x00", 8);
+  file[8] = (char)n;
+  file[9] = 0;
+  return assay_npy_parse((const uint8_t*)file, 10 + (size_t)n, NULL, NULL, out);
+}
+
+// Strings of no width take no bytes, however many there are.
+static void strings_without_width(void** state) {
+  (void)state;
+  assay_tensor_t* t = NULL;
+  ok(parse_npy("<U0", "(2, 3)", &t));
+  assert_int_equal(t->size, 6);
+  assert_int_equal(assay_strings(t)[5].len, 0);
+  assay_tensor_release(t);
+  t = NULL;
+  refused(parse_npy("<U0", "(8, 298, 298, 21, 3)", &t), "44757216 elements of '<U0'");
+  refused(parse_npy("|S0", "(4611686018427387904,)", &t), "which has no width");
+  assert_null(t);
+}
+
 static void names_are_unique(void** state) {
   (void)state;
   assay_set_t set = {0};
@@ -191,11 +215,9 @@ static void json(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_type_comes_back),
-      cmocka_unit_test(one_array),
-      cmocka_unit_test(names_are_unique),
-      cmocka_unit_test(without_memory),
-      cmocka_unit_test(json),
+      cmocka_unit_test(every_type_comes_back), cmocka_unit_test(one_array),
+      cmocka_unit_test(strings_without_width), cmocka_unit_test(names_are_unique),
+      cmocka_unit_test(without_memory),        cmocka_unit_test(json),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

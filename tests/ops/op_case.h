@@ -1,7 +1,8 @@
 // Rows that test operators: one node, its inputs as text, the outputs or the error that must come.
 //
-// Each row runs in three ways: all shapes known; all sizes symbolic; inputs behind the first as
-// constants, where inference may know the elements. Every time the outputs must be the expected
+// Each row runs in several ways: all shapes known; all sizes symbolic; inputs behind the first as
+// constants, where inference may know the elements; and, if it must succeed, without ranks, and with
+// nothing known of the inputs. Every time the outputs must be the expected
 // ones, and what inference said of them (type, rank, dims, content; symbolic ones with their sizes
 // put in) must hold. A tensor's text is "int64[2,3] 1 2 3 4 5 6", "float[4] iota", "string[2] a b"
 // ('' is empty), "float[0,3]"; a missing optional input or output is "-".
@@ -40,7 +41,10 @@ typedef enum op_case_way {
   OP_CASE_STATIC,
   OP_CASE_SYMBOLIC,
   OP_CASE_CONSTANT,
-  OP_CASE_WAYS
+  OP_CASE_WAYS,  // so far: rows that must fail, too
+  OP_CASE_UNRANKED = OP_CASE_WAYS,
+  OP_CASE_UNKNOWN,
+  OP_CASE_ALL_WAYS
 } op_case_way_t;
 
 // ---- tensors from text ------------------------------------------------------------------------
@@ -150,6 +154,12 @@ static inline bool op_case_size(void* user, const char* name, int64_t* out) {
   if (name[0] != 's' || name[1] < '0' || name[1] > '9') return false;
   *out = strtoll(name + 1, NULL, 10);
   return true;
+}
+
+static inline const assay_valtype_t* op_case_unranked(assay_model_t* m, const assay_tensor_t* t) {
+  const assay_valtype_t* type = NULL;
+  op_case_ok(assay_valtype_unranked(m, t->type, &type));
+  return type;
 }
 
 static inline const assay_valtype_t* op_case_type(assay_model_t* m, const assay_tensor_t* t,
@@ -298,7 +308,9 @@ static inline assay_model_t* op_case_model(const op_case_t* row, op_case_way_t w
     }
     values[i] = n->inputs[i];
     values[i]->is_input = true;
-    values[i]->declared = op_case_type(m, in[i], way == OP_CASE_SYMBOLIC);
+    values[i]->declared = way >= OP_CASE_UNRANKED
+                              ? op_case_unranked(m, in[i])
+                              : op_case_type(m, in[i], way == OP_CASE_SYMBOLIC);
     m->graph->inputs[m->graph->n_inputs++] = values[i];
   }
   for (size_t i = 0; i < n_out; i++) {
@@ -313,6 +325,8 @@ static inline assay_model_t* op_case_model(const op_case_t* row, op_case_way_t w
   }
   op_case_ok(assay_graph_insert(m->graph, n, 0));
   op_case_ok(assay_onnx_check(m));
+  for (size_t i = 0; way == OP_CASE_UNKNOWN && i < n_in; i++)  // the checker wants a type
+    if (values[i]) values[i]->declared = NULL;
   return m;
 }
 
@@ -322,7 +336,8 @@ static inline assay_model_t* op_case_model(const op_case_t* row, op_case_way_t w
 static inline bool op_case_inferred(const assay_value_t* v, const assay_tensor_t* t) {
   int64_t x;
   const assay_valtype_t* type = v->type;
-  if (!type || type->elem != t->type || (type->has_shape && type->rank != t->rank)) return false;
+  if (!type || type->kind != t->kind) return !type;
+  if ((type->elem && type->elem != t->type) || (type->has_shape && type->rank != t->rank)) return false;
   for (int i = 0; type->has_shape && i < t->rank; i++)
     if (type->dims[i] && assay_dim_eval(type->dims[i], op_case_size, NULL, &x) && x != t->dims[i])
       return false;
@@ -373,7 +388,7 @@ static inline void op_case_error(const op_case_t* row, assay_status_t st, const 
 }
 
 static inline void op_case_run_way(const op_case_t* row, op_case_way_t way) {
-  static const char* const ways[] = {"static", "symbolic", "constant"};
+  static const char* const ways[] = {"static", "symbolic", "constant", "unranked", "unknown"};
   char where[256];
   snprintf(where, sizeof where, "%s-%d (%s; %s)", row->op, row->opset, row->attrs ? row->attrs : "",
            ways[way]);
@@ -403,7 +418,8 @@ static inline void op_case_run_way(const op_case_t* row, op_case_way_t way) {
 
 static inline void op_case_run(size_t n, const op_case_t* rows) {
   for (size_t i = 0; i < n; i++)
-    for (int way = 0; way < OP_CASE_WAYS; way++) op_case_run_way(&rows[i], (op_case_way_t)way);
+    for (int way = 0; way < (rows[i].error ? OP_CASE_WAYS : OP_CASE_ALL_WAYS); way++)
+      op_case_run_way(&rows[i], (op_case_way_t)way);
 }
 #define OP_CASE_RUN(rows) op_case_run(sizeof(rows) / sizeof *(rows), rows)
 

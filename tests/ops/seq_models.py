@@ -60,7 +60,7 @@ def rows():
           sc = Add(x, x) }>
     }"""
     yield "loop_grow", 18, grow, [i64(3), x], [np.tile(x, 4), np.stack([x + x] * 3)]
-    yield "loop_never_entered", 18, grow, [i64(-5), x], [x, np.zeros((0, 0), np.float32)]
+    yield "loop_never_entered", 18, grow, [i64(-5), x], [x, np.zeros((0, 4), np.float32)]
     doubles = """g (int64 M, bool c, float x) => (float y, int64[T] s) {
       limit = Constant<value = float {50.0}>()
       y, s = Loop(%s)<body = b (int64 i, bool ci, float st) => (bool co, float so, int64 sc) {
@@ -91,7 +91,7 @@ def rows():
           co = Identity(ci)
           so = Mul(st, million)
           sc = ConstantOfShape(so) }>
-    }""", [i64(3), i64([1])], "no memory"
+    }""", [i64(3), i64([1])], "out of memory"
     yield "loop_scan_changes", 18, """g (int64 M, float[1] x) => (float[] y, float[] s) {
       y, s = Loop(M, , x)<body = b (int64 i, bool ci, float[] st) => (bool co, float[] so, float[] sc) {
           co = Identity(ci)

@@ -362,12 +362,45 @@ static void test_long(void** state) {
   }
 }
 
+// Float attributes are float32: left out or written out, epsilon is 9.99999974738e-6, whoever
+// defined the operator.
+static void test_default_attributes(void** state) {
+  (void)state;
+  static const op_case_t rows[] = {
+      {"LayerNormalization",
+       17,
+       NULL,
+       {"double[2] -1e-6 1e-6", "double[2] 1e9 1e9"},
+       {"double[2] -316227.7541997429 316227.7541997429"},
+       NULL},
+      {"LayerNormalization",
+       1,
+       NULL,
+       {"double[2] -1e-6 1e-6", "double[2] 1e9 1e9"},
+       {"double[2] -316227.7541997429 316227.7541997429"},
+       NULL},
+      {"SimplifiedLayerNormalization",
+       1,
+       NULL,
+       {"double[1] 1e-6", "double[1] 1e9"},
+       {"double[1] 316227.7541997429"},
+       NULL},
+      {"SimplifiedLayerNormalization",
+       1,
+       "epsilon=1e-5",
+       {"double[1] 1e-6", "double[1] 1e9"},
+       {"double[1] 316227.7541997429"},
+       NULL},
+  };
+  OP_CASE_RUN(rows);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_unary),      cmocka_unit_test(test_activations),
-      cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_pow_and_prelu),
-      cmocka_unit_test(test_logic),      cmocka_unit_test(test_variadic),
-      cmocka_unit_test(test_long),
+      cmocka_unit_test(test_default_attributes), cmocka_unit_test(test_unary),
+      cmocka_unit_test(test_activations),        cmocka_unit_test(test_arithmetic),
+      cmocka_unit_test(test_pow_and_prelu),      cmocka_unit_test(test_logic),
+      cmocka_unit_test(test_variadic),           cmocka_unit_test(test_long),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

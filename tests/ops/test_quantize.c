@@ -64,6 +64,7 @@ static void test_cast(void** state) {
        {"float8e8m0[4] nan 2 nan 1"},
        NULL},
       {"Cast", 24, "to=24 round_mode=down", {"float[2] 1.9 0.9"}, {"float8e8m0[2] 1 0.5"}, NULL},
+      {"Cast", 24, "to=24", {"float[3] -1.5 -inf -0"}, {"float8e8m0[3] nan nan 5.877e-39"}, NULL},
       {"Cast", 24, "to=24 round_mode=odd", {"float[1] 1.9"}, {NULL}, "round_mode"},
       {"CastLike", 19, NULL, {"float[2] 1.5 -2.5", "int8[0]"}, {"int8[2] 1 -2"}, NULL},
       {"CastLike", 15, NULL, {"float[] 1.5", "string[1] x"}, {"string[] 1.5"}, NULL},
@@ -461,7 +462,7 @@ static void test_ms(void** state) {
 }
 
 // Truth: quotients are exact to float64, floats of 16 bits are not rounded, and 'unquantized'
-// passes values through.
+// neither rounds nor saturates quantized values: x / scale + zero.
 static void run_truth(const op_case_t* row, bool unquantized, double* out, assay_type_t* out_type) {
   assay_tensor_t* in[OP_CASE_VALUES] = {NULL};
   assay_value_t* values[OP_CASE_VALUES] = {NULL};
@@ -470,6 +471,8 @@ static void run_truth(const op_case_t* row, bool unquantized, double* out, assay
   assay_model_t* m = op_case_model(row, OP_CASE_STATIC, in, values);
   assay_machine_t* machine = NULL;
   op_case_ok(assay_infer_model(m));
+  m->graph->outputs[0]->is_output =
+      false;  // the value as nodes see it: outputs of integers are settled
   const assay_machine_config_t config = {.unquantized = unquantized, .keep_all = true};
   op_case_ok(assay_machine_create(m, &config, &machine));
   for (size_t i = 0; i < n; i++) assay_machine_set(machine, values[i], in[i]);
@@ -512,11 +515,11 @@ static void test_truth(void** state) {
       {{"DynamicQuantizeLinear",
         11,
         NULL,
-        {"float[1] 2.7"},
+        {"float[3] 63.75 -127.5 127.5"},  // scale 1, zero point 128 (of 127.5)
         {"float[0]", "float[0]", "float[0]"},
         NULL},
        true,
-       2.7,
+       191.75,
        ASSAY_TYPE_FLOAT},
       {{"com.microsoft.QLinearLeakyRelu",
         1,
@@ -527,6 +530,26 @@ static void test_truth(void** state) {
        true,
        -0.375,
        ASSAY_TYPE_FLOAT},
+      {{"com.microsoft.QLinearAdd",
+        1,
+        NULL,
+        {"int8[1] 5", "float[] 0.25", "int8[] 1", "int8[1] 3", "float[] 0.5", "int8[] 2",
+         "float[] 4", "int8[] 7"},
+        {NULL},
+        NULL},
+       true,
+       7.375,
+       ASSAY_TYPE_FLOAT},
+      // A zero point at the end of the range stands for a Relu.
+      {{"QuantizeLinear", 13, NULL, {"float[1] -3", "float[] 1", "int8[] -128"}, {NULL}, NULL},
+       true,
+       -128,
+       ASSAY_TYPE_FLOAT},
+      {{"QuantizeLinear", 13, NULL, {"float[1] -300", "float[] 1", "int8[] -127"}, {NULL}, NULL},
+       true,
+       -427,
+       ASSAY_TYPE_FLOAT},
+      {{"Cast", 13, "to=9", {"double[1] 0.3"}, {NULL}, NULL}, true, 1, ASSAY_TYPE_BOOL},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     double value;

@@ -1,7 +1,8 @@
 // Small models for tests of passes and plans, from text.
 //
-// Tensors: "x float[1,3,6,6]" with random elements in [-1, 1], "v float[4] positive" in [0.5, 1.5], or with elements,
-// "c float[] 3" (see op_case.h). Nodes: "Conv name x w -> y | pads=1,1,1,1"; `_` is an input left out.
+// Tensors: "x float[1,3,6,6]" with random elements in [-1, 1], "v float[4] positive" in [0.5, 1.5],
+// or with elements, "c float[] 3" (see op_case.h). Nodes: "Conv name x w -> y | pads=1,1,1,1"; `_`
+// is an input left out.
 #ifndef ASSAY_TESTS_PASSES_GRAPH_CASE_H_
 #define ASSAY_TESTS_PASSES_GRAPH_CASE_H_
 

@@ -1,5 +1,5 @@
-// Every pass keeps truth: alone and with all others, on small models and on those in models/. What each pass must find is
-// in the rows.
+// Every pass keeps truth: alone and with all others, on small models and on those in models/. What
+// each pass must find is in the rows.
 #include <glob.h>
 
 #include "accuracy/account.h"
@@ -21,7 +21,8 @@ typedef struct pass_case {
 } pass_case_t;
 
 static const pass_case_t cases[] = {
-    {{"folding a chain, but no output and no random number", 17,
+    {{"folding a chain, but no output and no random number",
+      17,
       {"x float[2,3]"},
       {"a float[2,3]", "b float[3]", "ratio float[] 0.5", "yes bool[] 1"},
       {"Mul mul a b -> p", "Add add p a -> q", "Add out x q -> y", "Neg neg a -> z",
@@ -29,15 +30,17 @@ static const pass_case_t cases[] = {
       "y z w"},
      {{"constant_folding", 2}, {"dead_code", 0}},
      4},
-    {{"integers: a computed shape", 17,
+    {{"integers: a computed shape",
+      17,
       {"x float[2,3,4]"},
       {"two int64[1] 2", "three int64[1] 3"},
-      {"Mul mul two three -> six", "Constant minus -> m | value_ints=-1", "Concat cat six m -> s | axis=0",
-       "Reshape r x s -> y"},
+      {"Mul mul two three -> six", "Constant minus -> m | value_ints=-1",
+       "Concat cat six m -> s | axis=0", "Reshape r x s -> y"},
       "y"},
      {{"constant_folding", 3}, {"shape_arithmetic", 3}},
      1},
-    {{"a Constant node and a cast that truth does not round", 17,
+    {{"a Constant node and a cast that truth does not round",
+      17,
       {"x float[2,2]"},
       {"a float[2,2]"},
       {"Constant c -> k | value_float=0.1", "Cast h a -> a16 | to=10", "Cast f a16 -> a32 | to=1",
@@ -45,21 +48,24 @@ static const pass_case_t cases[] = {
       "y"},
      {{"constant_folding", 1}},
      3},
-    {{"quantization is kept", 17,
+    {{"quantization is kept",
+      17,
       {"x float[2,3]"},
       {"w int8[3,2] iota", "s float[] 0.5", "z int8[] 1"},
       {"DequantizeLinear dq w s z -> wf", "MatMul mm x wf -> y"},
       "y"},
      {{"constant_folding", 0}},
      2},
-    {{"dead nodes and initializers", 17,
+    {{"dead nodes and initializers",
+      17,
       {"x float[4]"},
       {"a float[4]", "b float[4]"},
       {"Add add x a -> y", "Mul dead x b -> p", "Relu dead2 p -> q", "Neg dead3 a -> r"},
       "y"},
      {{"dead_code", 3}},
      1},
-    {{"shapes", 17,
+    {{"shapes",
+      17,
       {"x float[2,3,4]"},
       {"zero int64[] 0", "axes int64[1] 0", "rest int64[1] -1"},
       {"Shape s x -> d", "Gather g d zero -> n | axis=0", "Unsqueeze u n axes -> n1",
@@ -67,23 +73,27 @@ static const pass_case_t cases[] = {
       "y out"},
      {{"shape_arithmetic", 4}, {"constant_folding", 0}},
      2},
-    {{"BatchNormalization behind Conv, with and without bias", 15,
+    {{"BatchNormalization behind Conv, with and without bias",
+      15,
       {"x float[1,3,6,6]"},
-      {"w float[4,3,3,3]", "b float[4]", "s float[4]", "o float[4]", "m float[4]", "v float[4] positive",
-       "w2 float[4,2,3,3]"},
-      {"Conv conv x w b -> c | pads=1,1,1,1", "BatchNormalization bn c s o m v -> d | epsilon=0.001", "Relu act d -> e",
+      {"w float[4,3,3,3]", "b float[4]", "s float[4]", "o float[4]", "m float[4]",
+       "v float[4] positive", "w2 float[4,2,3,3]"},
+      {"Conv conv x w b -> c | pads=1,1,1,1",
+       "BatchNormalization bn c s o m v -> d | epsilon=0.001", "Relu act d -> e",
        "Conv conv2 e w2 -> f | group=2", "BatchNormalization bn2 f s o m v -> y"},
       "y"},
      {{"batchnorm_into_conv", 2}, {"epilogue_fusion", 0}},
      2},
-    {{"BatchNormalization behind ConvTranspose with groups", 9,
+    {{"BatchNormalization behind ConvTranspose with groups",
+      9,
       {"x float[2,4,5,5]"},
       {"w float[4,3,3,3]", "s float[6]", "o float[6]", "m float[6]", "v float[6] positive"},
       {"ConvTranspose up x w -> c | group=2 strides=2,2", "BatchNormalization bn c s o m v -> y"},
       "y"},
      {{"batchnorm_into_conv", 1}},
      1},
-    {{"BatchNormalization that cannot go away", 15,
+    {{"BatchNormalization that cannot go away",
+      15,
       {"x float[1,3,6,6]", "s float[4]"},
       {"w float[4,3,3,3]", "o float[4]", "m float[4]", "v float[4] positive"},
       {"Conv a x w -> c", "BatchNormalization bn1 c s o m v -> y", "Conv b x w -> d",
@@ -91,34 +101,39 @@ static const pass_case_t cases[] = {
       "y z"},
      {{"batchnorm_into_conv", 0}},
      5},
-    {{"bias and activations of one and of several nodes", 18,
+    {{"bias and activations of one and of several nodes",
+      18,
       {"x float[1,3,6,6]"},
-      {"w float[3,3,1,1]", "bias float[3,1,1]", "six float[] 6", "zero float[] 0", "half float[] 0.5",
-       "one float[] 1", "root float[] 1.4142135"},
+      {"w float[3,3,1,1]", "bias float[3,1,1]", "six float[] 6", "zero float[] 0",
+       "half float[] 0.5", "one float[] 1", "root float[] 1.4142135"},
       {"Conv c1 x w -> a", "Add bias1 a bias -> b", "Clip relu6 b zero six -> c",
-       "Conv c2 c w -> d", "Sigmoid sig d -> e", "Mul silu d e -> f",
-       "Conv c3 f w -> g", "Softplus sp g -> h", "Tanh th h -> i", "Mul mish g i -> j",
-       "Conv c4 j w -> k", "Div d1 k root -> l", "Erf erf l -> n", "Add p1 n one -> p", "Mul m1 k p -> q",
+       "Conv c2 c w -> d", "Sigmoid sig d -> e", "Mul silu d e -> f", "Conv c3 f w -> g",
+       "Softplus sp g -> h", "Tanh th h -> i", "Mul mish g i -> j", "Conv c4 j w -> k",
+       "Div d1 k root -> l", "Erf erf l -> n", "Add p1 n one -> p", "Mul m1 k p -> q",
        "Mul gelu q half -> y"},
       "y"},
      {{"epilogue_fusion", 4}, {"pointwise_fusion", 4}},
      4},
-    {{"what another reads is not hidden", 17,
+    {{"what another reads is not hidden",
+      17,
       {"x float[2,4]"},
       {"w float[4,4]", "b float[4]"},
-      {"MatMul mm x w -> a", "Add bias a b -> c", "Relu act c -> d", "Softmax soft c -> e", "Add sum d e -> y"},
+      {"MatMul mm x w -> a", "Add bias a b -> c", "Relu act c -> d", "Softmax soft c -> e",
+       "Add sum d e -> y"},
       "y a"},
      {{"epilogue_fusion", 0}, {"pointwise_fusion", 1}},
      4},
-    {{"pointwise nodes with a broadcast and an outside node between", 17,
+    {{"pointwise nodes with a broadcast and an outside node between",
+      17,
       {"x float[3,4]", "z float[4]"},
       {"k float[] 2"},
-      {"Mul a x z -> p", "Exp b x -> q", "Add c p q -> r", "ReduceSum red x -> s | keepdims=1", "Sub d r s -> t", "Neg e z -> u",
-       "Mul f t u -> y"},
+      {"Mul a x z -> p", "Exp b x -> q", "Add c p q -> r", "ReduceSum red x -> s | keepdims=1",
+       "Sub d r s -> t", "Neg e z -> u", "Mul f t u -> y"},
       "y"},
      {{"pointwise_fusion", 1}},
      3},
-    {{"discrete nodes are layers of their own", 17,
+    {{"discrete nodes are layers of their own",
+      17,
       {"x float[3,4]"},
       {"k float[] 2"},
       {"Mul a x k -> p", "Floor b p -> q", "Mul c q k -> y"},
@@ -128,7 +143,7 @@ static const pass_case_t cases[] = {
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
-// ---- truth before and after ----------------------------------------------------------------------
+// ---- truth before and after --------------------------------------------------------------------
 
 static assay_machine_t* truth_of(const assay_model_t* m, assay_tensor_t* const* in) {
   assay_machine_t* machine = NULL;
@@ -160,7 +175,8 @@ static void same_truth(const char* where, const assay_model_t* was, assay_machin
       worst = fmax(worst, fabs(assay_f64(a)[k] - assay_f64(b)[k]));
     }
     if (worst > tolerance * largest)
-      fail_msg("%s: output '%s' moved by %g of %g", where, was->graph->outputs[i]->name, worst, largest);
+      fail_msg("%s: output '%s' moved by %g of %g", where, was->graph->outputs[i]->name, worst,
+               largest);
     assay_tensor_release(a);
     assay_tensor_release(b);
   }
@@ -182,7 +198,8 @@ static void keeps_truth(const char* name, assay_model_t* m, assay_machine_t* bef
 
 static void check_model(const char* name, assay_model_t* m, assay_tensor_t* const* in) {
   assay_machine_t* before = truth_of(m, in);
-  for (size_t p = 0; p < assay_pass_count(); p++) keeps_truth(name, m, before, in, assay_pass_at(p));
+  for (size_t p = 0; p < assay_pass_count(); p++)
+    keeps_truth(name, m, before, in, assay_pass_at(p));
   keeps_truth(name, m, before, in, NULL);
   op_case_ok(assay_model_verify(m));
   assay_machine_destroy(before);
@@ -209,8 +226,8 @@ static void stored_models(void** state) {
     assay_set_t set = {0};
     assay_samples_t samples = {0};
     op_case_ok(assay_onnx_load(found.gl_pathv[i], 0, NULL, &m));
-    snprintf(path, sizeof path, "%.*s/inputs.npz", (int)(strrchr(found.gl_pathv[i], '/') - found.gl_pathv[i]),
-             found.gl_pathv[i]);
+    snprintf(path, sizeof path, "%.*s/inputs.npz",
+             (int)(strrchr(found.gl_pathv[i], '/') - found.gl_pathv[i]), found.gl_pathv[i]);
     op_case_ok(assay_npz_read(path, &set));
     op_case_ok(assay_samples_from_set(&set, m->graph->inputs, m->graph->n_inputs, true, &samples));
     check_model(found.gl_pathv[i], m, assay_samples_get(&samples, 0));
@@ -221,7 +238,7 @@ static void stored_models(void** state) {
   globfree(&found);
 }
 
-// ---- what passes find ----------------------------------------------------------------------------
+// ---- what passes find --------------------------------------------------------------------------
 
 static size_t log_entries(const assay_rewrite_t* r, const char* pass) {
   size_t n = 0;
@@ -283,7 +300,8 @@ static void failing_allocations(void** state) {
     do {
       assay_plan_t* plan = NULL;
       assay_alloc_fail_after(++n, false);
-      assay_status_t st = assay_plan_create(m, &p, &(assay_plan_options_t){.fused = true}, 0, &plan);
+      assay_status_t st =
+          assay_plan_create(m, &p, &(assay_plan_options_t){.fused = true}, 0, &plan);
       assay_alloc_fail_after(0, false);
       failed = st != NULL;
       if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
@@ -298,7 +316,7 @@ static void failing_allocations(void** state) {
   }
 }
 
-// ---- bodies --------------------------------------------------------------------------------------
+// ---- bodies ------------------------------------------------------------------------------------
 
 static assay_graph_t* add_body(assay_node_t* owner, size_t attr, const char* name, const char* row,
                                const char* output) {
@@ -308,7 +326,8 @@ static assay_graph_t* add_body(assay_node_t* owner, size_t attr, const char* nam
   body->name = name;
   graph_case_node(body, row, 17);
   graph_case_outputs(body, output);
-  owner->attrs[attr] = (assay_attr_t){.name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_GRAPH, .n = 1};
+  owner->attrs[attr] =
+      (assay_attr_t){.name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_GRAPH, .n = 1};
   owner->attrs[attr].u.g = body;
   if (owner->n_attrs <= attr) owner->n_attrs = attr + 1;
   return body;
@@ -316,7 +335,8 @@ static assay_graph_t* add_body(assay_node_t* owner, size_t attr, const char* nam
 
 // Two Ifs read `p` within their bodies; only the first one's result is wanted.
 static assay_model_t* model_with_bodies(assay_tensor_t** in) {
-  static const graph_case_t row = {"bodies", 17, {"x float[2,3]", "c bool[] 1"}, {"k float[2,3]"}, {NULL}, "y"};
+  static const graph_case_t row = {"bodies",         17,     {"x float[2,3]", "c bool[] 1"},
+                                   {"k float[2,3]"}, {NULL}, "y"};
   assay_model_t* m = graph_case_begin(&row, in);
   assay_graph_t* g = m->graph;
   graph_case_node(g, "Mul mul x k -> p", 17);
@@ -346,7 +366,8 @@ static void bodies_read_and_go(void** state) {
   assert_int_equal(r->group_of_node[r->model->graph->nodes[0]->id], -1);
   size_t nodes = 0;
   for (size_t i = 0; i < r->model->n_graphs; i++) nodes += r->model->graphs[i]->n_nodes;
-  assert_int_equal(nodes, 6);  // `dead` and its bodies are gone; `double` makes an output of its body and stays
+  assert_int_equal(
+      nodes, 6);  // `dead` and its bodies are gone; `double` makes an output of its body and stays
   assay_rewrite_destroy(r);
   assay_model_release(m);
   graph_case_release(in);

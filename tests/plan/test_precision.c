@@ -3,17 +3,20 @@
 #include "plan/plan.h"
 
 static const graph_case_t model_case = {
-    "names", 15,
+    "names",
+    15,
     {"x float[1,3,6,6]"},
-    {"w float[3,3,1,1]", "s float[3]", "o float[3]", "m float[3]", "v float[3] positive", "k float[] 2"},
-    {"Conv /enc/conv:0 x w -> c", "BatchNormalization /enc/bn c s o m v -> d", "Relu /enc/act d -> e",
-     "Mul a,b e k -> f", "Add [x]? f k -> g", "ReduceMean back\\slash g -> h", "Mul fold k k -> kk",
-     "Sub star* h kk -> y"},
+    {"w float[3,3,1,1]", "s float[3]", "o float[3]", "m float[3]", "v float[3] positive",
+     "k float[] 2"},
+    {"Conv /enc/conv:0 x w -> c", "BatchNormalization /enc/bn c s o m v -> d",
+     "Relu /enc/act d -> e", "Mul a,b e k -> f", "Add [x]? f k -> g",
+     "ReduceMean back\\slash g -> h", "Mul fold k k -> kk", "Sub star* h kk -> y"},
     "y"};
 
 typedef struct precision_case {
   const char* rules;
-  const char* formats;  // of the nodes in the model's order: 3 for fp32, h fp16, b bf16, t tf32, d fp64
+  const char*
+      formats;  // of the nodes in the model's order: 3 for fp32, h fp16, b bf16, t tf32, d fp64
   const char* error;    // part of the message; NULL: none
 } precision_case_t;
 
@@ -44,7 +47,8 @@ static void check_row(const precision_case_t* row, bool fused) {
     char found[17] = "";
     assert_true(m->n_node_ids < 16);
     assay_plan_node_formats(plan, formats);
-    for (size_t i = 0; i < m->graph->n_nodes; i++) found[i] = letter(formats[m->graph->nodes[i]->id]);
+    for (size_t i = 0; i < m->graph->n_nodes; i++)
+      found[i] = letter(formats[m->graph->nodes[i]->id]);
     if (strcmp(found, row->formats) != 0)
       fail_msg("'%s'%s: %s, expected %s", row->rules, fused ? " fused" : "", found, row->formats);
   }
@@ -88,11 +92,12 @@ static void grammar_rows(void** state) {
 // conv+bn+act is one layer, a,b with [x]? another; `fold` is computed at build.
 static const precision_case_t fused[] = {
     {"*:fp16", "hhhhhh3h", NULL},
-    {"/enc/bn:fp16", "hh333333", NULL},   // the node has become part of the convolution; its layer falls apart
-    {"c:fp16", "hh333333", NULL},         // so has the value between them
+    {"/enc/bn:fp16", "hh333333",
+     NULL},  // the node has become part of the convolution; its layer falls apart
+    {"c:fp16", "hh333333", NULL},  // so has the value between them
     {"/enc/act:fp16", "33h33333", NULL},
     {"/enc/*:fp16", "hhh33333", NULL},
-    {"fold:fp16", "33333333", NULL},      // met: there is nothing left of it
+    {"fold:fp16", "33333333", NULL},  // met: there is nothing left of it
     {"/enc/none:fp16", NULL, "matches no node"},
 };
 
@@ -127,7 +132,8 @@ static void printed_rules_are_read_again(void** state) {
     op_case_ok(assay_plan_create(m, &p, NULL, 0, &plan));
     assay_plan_node_formats(plan, formats);
     for (size_t k = 0; k < m->graph->n_nodes; k++)
-      assert_int_equal(formats[m->graph->nodes[k]->id], k == i ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_FP32);
+      assert_int_equal(formats[m->graph->nodes[k]->id],
+                       k == i ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_FP32);
     assay_plan_destroy(plan);
     assay_precision_deinit(&p);
     assay_str_deinit(&text);

@@ -34,7 +34,7 @@ static int fail_some(const char* folder, uint64_t count, uint64_t seed, uint64_t
   run_case(folder, message, sizeof message);
   uint64_t total = assay_alloc_fail_after(0, false);
   bool all = total <= count || getenv("ASSAY_FULL");
-  assay_random_t random = assay_random_make(seed, folder);
+  assay_random_t random = assay_random_make(seed, folder, 0);
   int wrong = 0;
   for (uint64_t i = 0; i < (all ? total : count); i++, ++*runs) {
     uint64_t n = all ? i + 1 : 1 + (uint64_t)(assay_random_uniform(&random, i) * (double)total);

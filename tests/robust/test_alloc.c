@@ -78,8 +78,7 @@ static assay_status_t report(const assay_check_t* check) {
 static assay_status_t run_check(assay_model_t* m, const assay_samples_t* samples) {
   assay_check_options_t options = {.precision.format = ASSAY_FORMAT_FP16,
                                    .precision_name = "fp16",
-                                   .backend = assay_backend_find("emu"),
-                                   .min_cosine = 0.999};
+                                   .backend = assay_backend_find("emu")};
   assay_check_t* check = NULL;
   assay_status_t st = assay_precision_parse(&options.precision, "*:fp16");
   if (!st) st = assay_check_run(m, &options, samples, NULL, &check);
@@ -224,7 +223,7 @@ static void fail_each(const char* name) {
   }
   if (n <= total) {
     print_message("%s: seed %llu\n", name, (unsigned long long)seed);
-    assay_random_t random = assay_random_make(seed, name);
+    assay_random_t random = assay_random_make(seed, name, 0);
     for (uint64_t i = 0; i < SAMPLES; i++) {
       double place = assay_random_uniform(&random, i);
       fail_at(name, path, n + (uint64_t)(place * (double)(total + 1 - n)), false, &tally);

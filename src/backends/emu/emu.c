@@ -5,6 +5,7 @@
 // the accumulator's format. tf32 is a format of operands: only contractions round their inputs to it, and
 // everything is stored as fp32. Tensors declared in another type than float32 keep that type.
 #include "backends/backend.h"
+#include "backends/emu/plant.h"
 #include "base/alloc.h"
 #include "truth/machine.h"
 
@@ -12,6 +13,7 @@ typedef struct emu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   assay_machine_t* machine;
+  assay_plant_t* plant;       // NULL: nothing is wrong on purpose
   assay_tensor_t** entering;  // inputs of the layer being run, as stored, for the tap
   size_t n_entering, cap_entering;
 } emu_t;
@@ -29,6 +31,7 @@ static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
   c->arith = wide || acc == ASSAY_FORMAT_FP64 ? ASSAY_ARITH_F64
              : acc == ASSAY_FORMAT_FP32       ? ASSAY_ARITH_F32
                                               : ASSAY_ARITH_NARROW;
+  assay_plant_evaluation(((const emu_t*)user)->plant, node, c);
 }
 
 // Keeps what enters a layer: the inputs of its nodes, one behind the other.
@@ -59,30 +62,27 @@ static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
     assay_tensor_release(in[i]);
     in[i] = rounded;
   }
-  return NULL;
+  return assay_plant_inputs(e->plant, node, n_in, in);
 }
 
 // Rounds to where a value is stored; containers item by item.
 static assay_status_t store(const emu_t* e, const assay_layer_t* layer, bool hidden,
                             assay_tensor_t** t) {
   if ((*t)->kind != ASSAY_KIND_TENSOR) {
+    ASSAY_TRY(assay_container_unshare(t));
     for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(store(e, layer, hidden, &(*t)->items[i]));
     return NULL;
   }
   assay_format_t format = assay_layer_storage(layer, (*t)->type);
   if (hidden && layer && (*t)->type == ASSAY_TYPE_FLOAT) format = layer->accumulator;
-  assay_tensor_t* rounded = NULL;
-  ASSAY_TRY(assay_round_tensor(*t, format, &rounded));
-  assay_tensor_release(*t);
-  *t = rounded;
-  return NULL;
+  return assay_round_replace(t, format);
 }
 
 static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
                             assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   emu_t* e = user;
   const assay_layer_t* layer = layer_of(e, node);
-  (void)in;
+  ASSAY_TRY(assay_plant_outputs(e->plant, node, layer, n_out, out));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = node->outputs[i];
     if (v && out[i]) ASSAY_TRY(store(e, layer, e->layers->hidden_value[v->id], &out[i]));
@@ -90,7 +90,8 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
   if (!e->tap || (layer && layer->nodes[layer->n_nodes - 1] != node)) return NULL;
   // A control node's body has overwritten `entering`: its own inputs are those that it holds.
   bool control = node->op && node->op->flags & ASSAY_OP_CONTROL;
-  return e->tap->layer(e->tap->user, layer, node, control ? n_in : e->n_entering,
+  return e->tap->layer(e->tap->user, layer, node, assay_machine_iteration(e->machine),
+                       control ? n_in : e->n_entering,
                        control ? in : e->entering, n_out, out);
 }
 
@@ -99,6 +100,7 @@ static void emu_close(void* state) {
   if (!e) return;
   for (size_t i = 0; i < e->n_entering; i++) assay_tensor_release(e->entering[i]);
   assay_free(e->entering);
+  assay_plant_destroy(e->plant);
   assay_machine_destroy(e->machine);
   assay_free(e);
 }
@@ -115,6 +117,7 @@ static assay_status_t emu_open(const assay_layers_t* layers, const assay_tap_t* 
       .seed = layers->seed,
       .hooks = {.configure = configure, .before = before, .after = after, .user = e}};
   assay_status_t st = assay_machine_create(layers->model, &config, &e->machine);
+  if (!st && layers->plant) st = assay_plant_parse(layers->plant, layers, &e->plant);
   if (st) return emu_close(e), st;
   *out_state = e;
   return NULL;

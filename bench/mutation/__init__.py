@@ -1,0 +1,1 @@
+"""The mutation bench: models with known faults, and what `assay check` says of them."""

@@ -1,0 +1,178 @@
+"""A healthy model with its inputs and golden tensors, made once and kept in the work folder."""
+import glob
+import hashlib
+import os
+import resource
+import subprocess
+import time
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from . import model as models
+
+BIGGEST = 700 << 20  # bytes of an ONNX file that is still taken
+
+
+class TooSlow(Exception):
+    pass
+
+
+class Failed(Exception):
+    pass
+
+
+def run(program, *arguments, limit=600, codes=(0,)):
+    """Runs the program; gives the seconds it took: of the clock, but no more than of the processors, since others
+    may be using them."""
+    started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    try:
+        done = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=5 * limit)
+    except subprocess.TimeoutExpired:
+        raise TooSlow(f"{arguments[0]} took longer than {5 * limit} s")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = min(time.monotonic() - started, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    if done.returncode not in codes:
+        raise Failed(f"exit code {done.returncode}: {done.stderr.strip()[:400]}")
+    if seconds > limit:
+        raise TooSlow(f"{arguments[0]} took {seconds:.0f} s")
+    return seconds
+
+
+class Subject:
+    def __init__(self, program, path, work, rows):
+        self.program, self.path = program, path
+        self.name = models.base_name(path)
+        digest = hashlib.sha256(os.path.abspath(path).encode() + str(rows).encode()).hexdigest()[:10]
+        self.folder = os.path.join(work, f"{self.name.replace('/', '-')}-{digest}")
+        self.model = f"{self.folder}/model.onnx"
+        self.inputs = f"{self.folder}/inputs.npz"
+        self.values = f"{self.folder}/values.npz"    # golden of every node, but of constants
+        self.outputs = f"{self.folder}/outputs.npz"  # golden of the outputs
+        self.rows = rows
+        self._proto = self._noise = None
+
+    def ready(self):
+        if os.path.exists(f"{self.folder}/ready"):
+            return self
+        os.makedirs(self.folder, exist_ok=True)
+        proto = self.proto
+        onnx.save(proto, self.model)
+        given = os.path.join(os.path.dirname(self.path), "inputs.npz")
+        if os.path.exists(given):
+            models.cut_inputs(proto, given, self.rows, self.inputs)
+        self.prepare()
+        open(f"{self.folder}/ready", "w").close()
+        return self
+
+    def prepare(self):
+        everything = f"{self.folder}/everything.npz"
+        run(self.program, "run", self.model, *self.input_options(), "--mode", "truth", "--all-values", "--save-outputs", everything)
+        arrays = dict(np.load(everything))
+        os.remove(everything)
+        constants = {name for n in self.proto.graph.node if n.op_type == "Constant" for name in n.output}
+        names = [o.name for o in self.proto.graph.output]
+        np.savez(self.outputs, **{n: arrays[n] for n in names if n in arrays})
+        np.savez(self.values, **{n: a for n, a in arrays.items() if n not in constants and a.dtype.kind in "fiub"})
+
+    @property
+    def proto(self):
+        if self._proto is None:
+            self._proto = models.load(self.path)
+        return self._proto
+
+    def graph(self):
+        """A graph that may be changed."""
+        return models.Graph(models.copy(self.proto))
+
+    def input_options(self):
+        return ["--inputs", self.inputs] if os.path.exists(self.inputs) else ["--seed", "1"]
+
+    def truth_outputs(self, path, limit=300, mode="truth"):
+        out = f"{self.folder}/got.npz"
+        run(self.program, "run", path, *self.input_options(), "--mode", mode, "--save-outputs", out, limit=limit)
+        arrays = dict(np.load(out))
+        os.remove(out)
+        return arrays
+
+    def golden(self):
+        return dict(np.load(self.outputs))
+
+    def noise(self):
+        """Golden's relative RMS difference from the model with every float constant moved by one unit roundoff, and
+        everything computed in float32: what says nothing about the export."""
+        if self._noise is None:
+            from .judge import difference
+            proto = models.copy(self.proto)
+            rng = np.random.default_rng(1)
+            tensors = list(proto.graph.initializer)
+            tensors += [a.t for n in proto.graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"]
+            for t in tensors:
+                array = numpy_helper.to_array(t)
+                if array.dtype == np.float32:
+                    moved = array * (1 + np.float32(2.0**-23) * rng.choice(np.array([-0.5, 0.5], np.float64), array.shape))
+                    t.CopyFrom(numpy_helper.from_array(moved.astype(np.float32), t.name))
+            path = f"{self.folder}/noisy.onnx"
+            onnx.save(proto, path)
+            try:
+                self._noise = difference(self.truth_outputs(path, mode="native"), self.golden())
+            except Failed:
+                self._noise = 1.0  # a choice that rounding decides: it does not even run
+            os.remove(path)
+        return self._noise
+
+    def local_change(self, path, label):
+        """How much a node's outputs change in truth between this model and another one, on golden inputs, relative to
+        what float32 arithmetic does there; None if the node cannot be taken out."""
+        from .judge import difference
+        values = dict(np.load(self.values))
+        known = {**values, **(dict(np.load(self.inputs)) if os.path.exists(self.inputs) else {})}
+        results = []
+        for source, mode in ((self.model, "truth"), (path, "truth"), (self.model, "native")):
+            graph = models.Graph(models.load(source))
+            node = next((n for n in graph.graph.node if n.name == label), None)
+            if node is None:
+                return float("inf")
+            try:
+                results.append(self.single(graph, node, known, mode))
+            except (Failed, KeyError):
+                return float("inf") if source == path else None
+        right, wrong, rounded = results
+        noise = difference(rounded, right)
+        return difference(wrong, right) / max(noise, 2.0**-24)
+
+    def single(self, graph, node, known, mode):
+        inputs, initializers, feed = [], [], {}
+        for name in dict.fromkeys(n for n in node.input if n):
+            array = graph.constant(name)
+            if array is not None:
+                initializers.append(numpy_helper.from_array(array, name))
+                continue
+            array = known[name]
+            if array.dtype == np.float64:
+                array = array.astype(np.float32)
+            feed[name] = array
+            inputs.append(onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
+        outputs = [onnx.helper.make_empty_tensor_value_info(n) for n in node.output if n]
+        proto = onnx.helper.make_model(onnx.helper.make_graph([node], "single", inputs, outputs, initializers),
+                                       opset_imports=graph.proto.opset_import, ir_version=graph.proto.ir_version)
+        path, fed, out = (f"{self.folder}/single.{e}" for e in ("onnx", "in.npz", "out.npz"))
+        onnx.save(proto, path)
+        np.savez(fed, **feed)
+        run(self.program, "run", path, *(["--inputs", fed] if feed else []), "--mode", mode, "--save-outputs", out)
+        return dict(np.load(out))
+
+
+def find_models(folders):
+    """Models of folders: FOLDER/model.onnx, FOLDER/*/model.onnx, or FOLDER/*.onnx."""
+    found = []
+    for folder in folders:
+        if os.path.isfile(folder):
+            found.append(folder)
+            continue
+        here = [os.path.join(folder, "model.onnx")] if os.path.exists(os.path.join(folder, "model.onnx")) else []
+        here = here or sorted(glob.glob(os.path.join(folder, "*", "model.onnx"))) + sorted(glob.glob(os.path.join(folder, "*.onnx")))
+        found += here
+    return [path for path in found if os.path.getsize(path) <= BIGGEST]

@@ -1,0 +1,44 @@
+// Engines that are not ours: a command that is run, or files that one has left.
+//
+// Either gives, for each sample, values by their names in the model: all outputs of the graph, and
+// any values of the top graph besides, each of which is a tap. '|' may stand for '/'; a name map
+// tells of other names.
+#ifndef ASSAY_ACCURACY_ENGINE_H_
+#define ASSAY_ACCURACY_ENGINE_H_
+
+#include "accuracy/golden.h"
+#include "accuracy/samples.h"
+#include "backends/dump.h"
+
+typedef struct assay_engine assay_engine_t;
+
+// A command for the shell. {model} {inputs} {outputs} {precision} are put in, quoted: do not quote
+// them again.
+typedef struct assay_engine_command {
+  const char* command;
+  const char* model;      // path of the file
+  const char* precision;  // "fp16"
+  double seconds;         // time limit of one run
+} assay_engine_command_t;
+
+// Runs the command on the first sample, to learn what it gives; on the others when they are asked
+// for. Borrows everything; the samples are the check's inputs; names may be empty.
+// Errors: DEVICE the command failed or gave something else than the model's values;
+// INVALID_ARGUMENT {inputs} or {outputs} are missing in it.
+assay_status_t assay_engine_run(const assay_model_t* model, const assay_engine_command_t* command,
+                                const assay_samples_t* inputs, const assay_name_map_t* names,
+                                assay_engine_t** out) ASSAY_MUST_USE;
+
+// Reads what an engine gave: npz, or JSON of Polygraphy or trtexec (io/saved.h), for n samples.
+// Errors: NOT_FOUND, CORRUPT the file; INVALID_ARGUMENT it does not fit the model or the samples.
+assay_status_t assay_engine_read(const assay_model_t* model, const char* path, size_t n,
+                                 const assay_name_map_t* names,
+                                 assay_engine_t** out) ASSAY_MUST_USE;
+
+void assay_engine_destroy(assay_engine_t* e);  // NULL is allowed
+// For assay_plan_options_t; lives as long as the engine.
+const assay_dump_t* assay_engine_dump(const assay_engine_t* e);
+// Lines for the user: arrays that are no values of the model. "" if none.
+const char* assay_engine_notes(const assay_engine_t* e);
+
+#endif  // ASSAY_ACCURACY_ENGINE_H_

@@ -1,0 +1,32 @@
+// The repair search: which change of which node brings golden back?
+#ifndef ASSAY_ACCURACY_SEARCH_H_
+#define ASSAY_ACCURACY_SEARCH_H_
+
+#include "accuracy/export.h"
+#include "truth/machine.h"
+
+// One value that golden knows, and truth of it as the model has it.
+typedef struct assay_target {
+  const assay_value_t* value;
+  assay_tensor_t *golden, *truth;  // borrowed; truth NULL: the node could not be run
+  double explained_rms, explained_max;
+} assay_target_t;
+
+typedef struct assay_search {
+  const assay_model_t* model;
+  assay_machine_t* machine;  // full slots: truth of every value, golden where it is known
+  const assay_node_t* const*
+      nodes;  // those that may be at fault, and all that the targets need, in order
+  size_t n_nodes;
+  const assay_target_t* targets;
+  size_t n_targets;
+  double deadline;  // of assay_seconds_now
+  bool cut_short;
+} assay_search_t;
+
+double assay_seconds_now(void);  // of a monotonic clock
+
+// Fills in the fault's repair, what remains, and the rivals.
+assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* fault) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCURACY_SEARCH_H_

@@ -1,0 +1,157 @@
+#include "base/memory.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Nothing here allocates: it is asked from within the allocator, and when memory is short.
+
+// ---- files of the kernel ----------------------------------------------------------------------
+
+static bool read_text(const char* path, char* buffer, size_t n) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  size_t len = 0;
+  ssize_t got;
+  while (len + 1 < n && (got = read(fd, buffer + len, n - 1 - len)) > 0) len += (size_t)got;
+  close(fd);
+  buffer[len] = 0;
+  return len > 0;
+}
+
+// The number behind `key` at the beginning of a line.
+static bool find_number(const char* text, const char* key, uint64_t* out) {
+  size_t n = strlen(key);
+  for (const char* line = text; line; line = strchr(line, '\n')) {
+    line += *line == '\n';
+    if (strncmp(line, key, n) != 0) continue;
+    char* end;
+    unsigned long long x = strtoull(line + n, &end, 10);
+    if (end == line + n) return false;
+    *out = x;
+    return true;
+  }
+  return false;
+}
+
+static bool read_number(const char* folder, const char* name, uint64_t* out) {
+  char path[PATH_MAX + 64], text[64];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return read_text(path, text, sizeof text) && find_number(text, "", out);
+}
+
+// ---- control groups ---------------------------------------------------------------------------
+
+// What the files of the two versions are called. Source: Linux,
+// Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
+typedef struct version {
+  const char *root, *line;        // where it is mounted; the line of /proc/self/cgroup
+  const char *limit, *used;       // a group without a limit says "max" or a huge number
+  const char *inactive, *active;  // in memory.stat: page cache, given back when needed
+} version_t;
+
+static const version_t versions[] = {
+    {"/sys/fs/cgroup", "0::", "memory.max", "memory.current", "inactive_file ", "active_file "},
+    {"/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes", "memory.usage_in_bytes",
+     "total_inactive_file ", "total_active_file "},
+};
+
+typedef struct room {
+  uint64_t total, available;
+} room_t;
+
+static void take_group(const version_t* v, const char* folder, room_t* room) {
+  uint64_t limit = 0, used = 0, cache = 0, more = 0;
+  if (!read_number(folder, v->limit, &limit)) return;
+  if (limit < room->total) room->total = limit;
+  if (!read_number(folder, v->used, &used)) return;
+  char path[PATH_MAX + 64], text[8192];
+  snprintf(path, sizeof path, "%s/memory.stat", folder);
+  if (read_text(path, text, sizeof text)) {
+    (void)find_number(text, v->inactive, &cache);
+    (void)find_number(text, v->active, &more);
+    cache += more;
+  }
+  used -= cache < used ? cache : used;
+  uint64_t left = limit > used ? limit - used : 0;
+  if (left < room->available) room->available = left;
+}
+
+// The process's group and those above it. Inside a container the path may be the host's, which is
+// not there: the container's own group then is the root.
+static void take_groups(const version_t* v, room_t* room) {
+  char text[8192], folder[PATH_MAX];
+  if (!read_text("/proc/self/cgroup", text, sizeof text)) return;
+  const char* path = strstr(text, v->line);
+  if (!path || (v->line[0] == '0' && path != text && path[-1] != '\n')) return;
+  path += strlen(v->line);
+  size_t root = strlen(v->root), n = strcspn(path, "\n");
+  if (root + n >= sizeof folder) return;
+  snprintf(folder, sizeof folder, "%s%.*s", v->root, (int)n, path);
+  for (;;) {
+    take_group(v, folder, room);
+    char* slash = strrchr(folder, '/');
+    if (strlen(folder) <= root || !slash) return;
+    *slash = 0;
+  }
+}
+
+static void take_all_groups(room_t* room) {
+  for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) take_groups(&versions[i], room);
+}
+
+// ---- the machine ------------------------------------------------------------------------------
+
+uint64_t assay_memory_total(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  room_t room = {.total = UINT64_MAX / 2, .available = UINT64_MAX / 2};
+  if (pages > 0 && page > 0) room.total = (uint64_t)pages * (uint64_t)page;
+  take_all_groups(&room);
+  return room.total;
+}
+
+uint64_t assay_memory_available(void) {
+  char text[8192];
+  uint64_t kb = 0;
+  room_t room = {.total = UINT64_MAX / 2, .available = UINT64_MAX / 2};
+  if (read_text("/proc/meminfo", text, sizeof text) && find_number(text, "MemAvailable:", &kb))
+    room.available = kb * 1024;
+  take_all_groups(&room);
+  return room.available;
+}
+
+// ---- text -------------------------------------------------------------------------------------
+
+const char* assay_bytes_text(uint64_t bytes, char* buffer, size_t n) {
+  static const char* const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
+  double x = (double)bytes;
+  int unit = 0;
+  for (; x >= 999.5 && unit < 6; unit++) x /= 1000;
+  snprintf(buffer, n, unit && x < 99.95 ? "%.1f %s" : "%.0f %s", x, units[unit]);
+  return buffer;
+}
+
+bool assay_bytes_parse(const char* text, uint64_t* out) {
+  static const char letters[] = "KMGTPE";
+  char* end;
+  double x = strtod(text, &end);
+  if (end == text || !(x >= 0)) return false;
+  while (*end == ' ') end++;
+  double unit = 1;
+  const char* letter = *end ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+  if (letter) {
+    end++;
+    double base = *end == 'i' ? 1024 : 1000;
+    end += *end == 'i';
+    for (const char* l = letters; l <= letter; l++) unit *= base;
+  }
+  end += *end == 'B' || *end == 'b';
+  x = floor(x * unit);
+  if (*end || !(x < 0x1p63)) return false;
+  *out = (uint64_t)x;
+  return true;
+}

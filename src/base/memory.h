@@ -1,0 +1,21 @@
+// How much memory there is: the machine's, and what a control group leaves of it.
+#ifndef ASSAY_BASE_MEMORY_H_
+#define ASSAY_BASE_MEMORY_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Bytes of memory that this process may have at most: the machine's, or its control group's limit.
+uint64_t assay_memory_total(void);
+// Bytes that can be had now without swapping; files in the page cache count as free.
+uint64_t assay_memory_available(void);
+
+// "17.2 GB" (powers of 1000); returns buffer.
+const char* assay_bytes_text(uint64_t bytes, char* buffer, size_t n);
+#define ASSAY_BYTES_TEXT(bytes) assay_bytes_text((bytes), (char[32]){0}, 32)
+// "500M", "16G", "16GB", "1.5 GiB", "1e9": false if it is not such a number of bytes. Letters
+// without i are powers of 1000.
+bool assay_bytes_parse(const char* text, uint64_t* out);
+
+#endif  // ASSAY_BASE_MEMORY_H_

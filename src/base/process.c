@@ -1,0 +1,231 @@
+#include "base/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TAIL_BYTES = 4096, TAIL_LINES = 6, POLL_MS = 50 };
+
+extern char** environ;
+
+// ---- the end of this process ------------------------------------------------------------------
+
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+enum { N_ENDS = sizeof ends / sizeof *ends };
+static volatile sig_atomic_t group;  // of the command that runs; 0: none
+
+// Takes the command along: it is no longer in the terminal's group, which Ctrl-C speaks to.
+static void end_both(int number) {
+  if (group) kill(-(pid_t)group, SIGKILL);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+static void watch(bool on, struct sigaction* before) {
+  for (int i = 0; i < N_ENDS; i++) {
+    if (!on) {
+      sigaction(ends[i], &before[i], NULL);
+      continue;
+    }
+    struct sigaction own = {.sa_handler = end_both};
+    sigemptyset(&own.sa_mask);
+    sigaction(ends[i], NULL, &before[i]);
+    if (before[i].sa_handler == SIG_DFL) sigaction(ends[i], &own, NULL);
+  }
+}
+
+// ---- what it printed --------------------------------------------------------------------------
+
+typedef struct tail {
+  char text[TAIL_BYTES];
+  size_t n;
+} tail_t;
+
+static void tail_add(tail_t* t, const char* data, size_t n) {
+  if (n > sizeof t->text) {
+    data += n - sizeof t->text;
+    n = sizeof t->text;
+  }
+  const size_t kept = t->n + n > sizeof t->text ? sizeof t->text - n : t->n;
+  memmove(t->text, t->text + t->n - kept, kept);
+  memcpy(t->text + kept, data, n);
+  t->n = kept + n;
+}
+
+// The length of a terminal's escape sequence (colours) at p; 0: there is none.
+static size_t escape_length(const char* p, size_t left) {
+  size_t n = 2;
+  if (left < 2 || p[0] != '\x1b' || p[1] != '[') return 0;
+  while (n < left && (p[n] < 0x40 || p[n] > 0x7e)) n++;
+  return n < left ? n + 1 : n;
+}
+
+// The last lines, as one: "; " between, without control characters.
+static void tail_text(const tail_t* t, assay_str_t* out) {
+  size_t end = t->n, start;
+  while (end && (t->text[end - 1] == '\n' || t->text[end - 1] == ' ')) end--;
+  start = end;
+  for (int lines = 0; start; start--)
+    if (t->text[start - 1] == '\n' && ++lines == TAIL_LINES) break;
+  bool gap = false;
+  for (size_t i = start; i < end; i++) {
+    i += escape_length(&t->text[i], end - i);
+    if (i >= end) break;
+    const unsigned char c = (unsigned char)t->text[i];
+    if (c == '\n') gap = true;
+    if (c < 0x20 || c == 0x7f) continue;
+    if (gap) assay_str_append(out, "; ");
+    gap = false;
+    assay_str_append_n(out, &t->text[i], 1);
+  }
+}
+
+// Reads what there is; false at its end.
+static bool drain(int fd, tail_t* t) {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t n = read(fd, buffer, sizeof buffer);
+    if (n > 0) tail_add(t, buffer, (size_t)n);
+    if (n == 0) return false;
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+  }
+}
+
+// ---- running ----------------------------------------------------------------------------------
+
+static assay_status_t start(const char* command, int out, pid_t* pid) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  sigset_t none, defaults;
+  char* const words[] = {(char[]){"sh"}, (char[]){"-c"}, (char*)(uintptr_t)command, NULL};
+  sigemptyset(&none);
+  sigemptyset(&defaults);
+  for (int i = 0; i < N_ENDS; i++) sigaddset(&defaults, ends[i]);
+  sigaddset(&defaults, SIGPIPE);
+  int e = posix_spawn_file_actions_init(&files);
+  if (e) return ASSAY_ERROR(ASSAY_DEVICE, "cannot start a command: %s", strerror(e));
+  e = posix_spawnattr_init(&how);
+  if (e) {
+    posix_spawn_file_actions_destroy(&files);
+    return ASSAY_ERROR(ASSAY_DEVICE, "cannot start a command: %s", strerror(e));
+  }
+  if (!e) e = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  if (!e) e = posix_spawn_file_actions_adddup2(&files, out, 1);
+  if (!e) e = posix_spawn_file_actions_adddup2(&files, out, 2);
+  if (!e) e = posix_spawnattr_setpgroup(&how, 0);
+  if (!e) e = posix_spawnattr_setsigmask(&how, &none);
+  if (!e) e = posix_spawnattr_setsigdefault(&how, &defaults);
+  if (!e)
+    e = posix_spawnattr_setflags(
+        &how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  if (!e) e = posix_spawn(pid, "/bin/sh", &files, &how, words, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&how);
+  return e ? ASSAY_ERROR(ASSAY_DEVICE, "cannot start '%s': %s", command, strerror(e)) : NULL;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Waits for the command, reading what it prints; *out_late: it was killed, as its time was over.
+static assay_status_t wait_for(pid_t pid, int fd, double seconds, tail_t* tail, int* out_state,
+                               bool* out_late) {
+  const double end = now() + seconds;
+  bool open = true;
+  *out_late = false;
+  for (;;) {
+    const pid_t done = waitpid(pid, out_state, WNOHANG);
+    if (done == pid) break;
+    if (done < 0 && errno != EINTR)
+      return ASSAY_ERROR(ASSAY_DEVICE, "cannot wait for a command: %s", strerror(errno));
+    if (!*out_late && now() >= end) {
+      *out_late = true;
+      kill(-pid, SIGKILL);
+    }
+    struct pollfd p = {.fd = open ? fd : -1, .events = POLLIN};
+    const double left = 1e3 * (end - now());
+    const int ms = left < 1 ? 1 : left < POLL_MS ? (int)left : POLL_MS;
+    if (poll(&p, 1, ms) > 0) open = drain(fd, tail);
+  }
+  // What it started and left behind may still hold the pipe: only what is there is read.
+  if (open) drain(fd, tail);
+  return NULL;
+}
+
+static assay_status_t judge(int state, bool late, double seconds, const tail_t* tail) {
+  if (!late && WIFEXITED(state) && WEXITSTATUS(state) == 0) return NULL;
+  assay_str_t why = {0};
+  if (late)
+    assay_str_printf(&why, "did not end within %g seconds and was killed", seconds);
+  else if (WIFSIGNALED(state))
+    assay_str_printf(&why, "was ended by signal %d (%s)", WTERMSIG(state),
+                     strsignal(WTERMSIG(state)));
+  else
+    assay_str_printf(&why, "ended with exit code %d", WEXITSTATUS(state));
+  assay_str_append(&why, tail->n ? "; its last lines: " : "; it printed nothing");
+  tail_text(tail, &why);
+  assay_status_t st = assay_str_status(&why);
+  if (!st) st = ASSAY_ERROR(ASSAY_DEVICE, "%s", assay_str_get(&why));
+  assay_str_deinit(&why);
+  return st;
+}
+
+assay_status_t assay_process_run(const char* command, double seconds) {
+  int ends_of_pipe[2], state = 0;
+  bool late = false;
+  pid_t pid = 0;
+  tail_t tail = {.n = 0};
+  struct sigaction before[N_ENDS];
+  if (pipe2(ends_of_pipe, O_CLOEXEC))
+    return ASSAY_ERROR(ASSAY_DEVICE, "cannot make a pipe: %s", strerror(errno));
+  fcntl(ends_of_pipe[0], F_SETFL, O_NONBLOCK);
+  watch(true, before);
+  assay_status_t st = start(command, ends_of_pipe[1], &pid);
+  close(ends_of_pipe[1]);
+  if (!st) {
+    group = (sig_atomic_t)pid;
+    st = wait_for(pid, ends_of_pipe[0], seconds, &tail, &state, &late);
+    group = 0;
+  }
+  watch(false, before);
+  close(ends_of_pipe[0]);
+  return st ? st : judge(state, late, seconds, &tail);
+}
+
+// ---- words and folders ------------------------------------------------------------------------
+
+void assay_shell_quote(assay_str_t* out, const char* text) {
+  assay_str_append(out, "'");
+  for (const char* c = text; *c; c++) {
+    if (*c == '\'')
+      assay_str_append(out, "'\\''");
+    else
+      assay_str_append_n(out, c, 1);
+  }
+  assay_str_append(out, "'");
+}
+
+assay_status_t assay_folder_make_temporary(assay_str_t* out_path) {
+  const char* base = getenv("TMPDIR");
+  assay_str_t path = {0};
+  assay_str_printf(&path, "%s/assay.XXXXXX", base && *base ? base : "/tmp");
+  assay_status_t st = assay_str_status(&path);
+  if (!st && !mkdtemp(path.text))
+    st = ASSAY_ERROR(ASSAY_DEVICE, "cannot make a folder '%s': %s", path.text, strerror(errno));
+  if (!st) {
+    assay_str_append(out_path, path.text);
+    st = assay_str_status(out_path);
+  }
+  assay_str_deinit(&path);
+  return st;
+}

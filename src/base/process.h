@@ -1,0 +1,24 @@
+// Other programs: a shell command run to its end, or to a time limit.
+#ifndef ASSAY_BASE_PROCESS_H_
+#define ASSAY_BASE_PROCESS_H_
+
+#include "base/status.h"
+#include "base/str.h"
+
+// Runs `/bin/sh -c command` and waits for it. Its input is empty; what it prints is read, and the
+// last of it goes into the message of an error. It is the leader of a process group of its own,
+// which is killed when the time is over, and when this process is told to end (SIGINT, SIGTERM,
+// SIGHUP, where the program has no handler of its own).
+//   seconds  the time limit; more than 0
+// Errors: DEVICE it could not be started, was killed, was too slow, or ended with another code
+// than 0.
+// Threads: one call at a time in a process.
+assay_status_t assay_process_run(const char* command, double seconds) ASSAY_MUST_USE;
+
+// Appends text as one word of a shell's command line.
+void assay_shell_quote(assay_str_t* out, const char* text);
+
+// A new folder for files that are needed for a while: in $TMPDIR, or /tmp. Appends its path.
+assay_status_t assay_folder_make_temporary(assay_str_t* out_path) ASSAY_MUST_USE;
+
+#endif  // ASSAY_BASE_PROCESS_H_

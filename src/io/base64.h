@@ -1,0 +1,15 @@
+// Bytes as text. Source: RFC 4648, section 4.
+#ifndef ASSAY_IO_BASE64_H_
+#define ASSAY_IO_BASE64_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+// The bytes of a text of n characters; white space is skipped, padding may be left out. *out is
+// freed with assay_free. Errors: CORRUPT.
+assay_status_t assay_base64_decode(const char* text, size_t n, uint8_t** out,
+                                   size_t* out_n) ASSAY_MUST_USE;
+
+#endif  // ASSAY_IO_BASE64_H_

@@ -1,0 +1,539 @@
+// Rounding bounds of recurrent layers: a running error through the cells, step by step, with the
+// functions' actual slopes.
+//
+// Guaranteed: limits of absolute values go through each step: of a gate's sum, |R_j|_2 |limits of
+// h|_2 (Cauchy-Schwarz) and what rounding adds; of a function, its largest slope within the
+// argument's limit, and no more than its range allows. Where a layer forgets slowly, they grow with
+// every step until the functions' ranges end them: signs cancel in R h, and limits do not know.
+//
+// Probable: what independent rounding errors do to the outputs is linear in them. The derivative is
+// carried along for a few random draws of signs: in each, every rounding is off by one standard
+// deviation up or down. The mean square over the draws estimates the output's variance without
+// bias, correlations between hidden units and steps included.
+// Sources: ONNX RNN, GRU, LSTM; Higham (2002), 3.3; M. F. Hutchinson, A stochastic estimator of the
+// trace, Commun. Stat. Simul. 19 (1990), for the draws.
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ops/recurrent.h"
+#include "ops/shadow.h"
+
+enum { DRAWS = 8, SIGMAS = 6 };
+
+// A number, its guaranteed limit, and its derivatives: errors in units of u.
+typedef struct number {
+  double x, g;
+  float t[DRAWS];
+} number_t;
+
+// What one direction works with; rows are batch elements, of `draws` draws.
+typedef struct pass {
+  const assay_eval_t* c;
+  const assay_recurrent_t* n;
+  int direction;
+  const assay_rounding_t* r;
+  assay_steps_t steps;
+  assay_factor_t sum;  // of a gate's sum
+  double range;
+  assay_matrix_t recurrent;
+  double *from_x, *gates, *h, *h_limit, *cells, *cells_limit;
+  double *work, *inner;                        // GRU: r * h, or R h of the hidden gate
+  double* work_limit;                          // limits of `work`
+  double *w_norm, *r_norm;                     // [gates * hidden]: |W_j|_2, |R_j|_2
+  double r_mean;                               // root of the mean square of r_norm
+  double* lost;                                // [batch]: not 0: errors are no longer small
+  double *x_norm, *x_guaranteed, *x_probable;  // of the input's rows
+  float* r_narrow;                             // R, [gates * hidden, hidden]
+  float *h_draws, *cell_draws, *work_draws, *gate_draws, *inner_draws;
+} pass_t;
+
+static double norm_of(const double* x, int64_t n, int64_t step) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += x[i * step] * x[i * step];
+  return sqrt(sum) * (1 + 0x1p-40);
+}
+
+// ---- numbers with derivatives
+// ---------------------------------------------------------------------
+
+// 64 random bits of a hidden unit at a step: 8 a rounding. Source: Vigna's splitmix64.
+static uint64_t bits_of(const pass_t* p, int64_t s, int64_t b, int64_t j) {
+  uint64_t z = ((uint64_t)s * (uint64_t)p->n->batch + (uint64_t)b) * (uint64_t)p->n->hidden;
+  z = (2 * (z + (uint64_t)j) + (uint64_t)p->direction + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+// A rounding of standard deviation `sigma` more. Truncation has errors of one sign: half of the
+// draws go with it.
+static void add_noise(const pass_t* p, number_t* a, double sigma, uint64_t* bits) {
+  const float s = (float)(sigma / p->steps.u);
+  for (int k = 0; k < DRAWS; k++) {
+    bool up = *bits >> k & 1;
+    if (p->r->truncates && k % 2) up = a->x < 0;
+    a->t[k] += up ? s : -s;
+  }
+  *bits >>= DRAWS;
+}
+
+static number_t times(const number_t* a, const number_t* b) {
+  const double x = fabs(a->x), y = fabs(b->x);
+  number_t out = {.x = a->x * b->x, .g = x * b->g + y * a->g + a->g * b->g};
+  for (int k = 0; k < DRAWS; k++) out.t[k] = (float)a->x * b->t[k] + (float)b->x * a->t[k];
+  return out;
+}
+
+static number_t plus(const number_t* a, const number_t* b) {
+  number_t out = {.x = a->x + b->x, .g = a->g + b->g};
+  for (int k = 0; k < DRAWS; k++) out.t[k] = a->t[k] + b->t[k];
+  return out;
+}
+
+static number_t one_minus(const number_t* a) {
+  number_t out = {.x = 1 - a->x, .g = a->g};
+  for (int k = 0; k < DRAWS; k++) out.t[k] = -a->t[k];
+  return out;
+}
+
+// A rounding of the result itself, and of `products` beside it (magnitudes that are rounded once).
+static void add_rounding(const pass_t* p, number_t* a, double products, uint64_t* bits) {
+  const double u = p->steps.u, size = fabs(a->x) + products;
+  a->g += u * (size + 2 * a->g) * (1 + 4 * u) + 3 * p->steps.tiny;
+  add_noise(p, a, u * size, bits);
+}
+
+// The activation of a gate's sum or of a cell. sigma: of the argument's own rounding errors.
+static number_t activate(const pass_t* p, int which, number_t a, double sigma, uint64_t* bits) {
+  const assay_recurrent_t* n = p->n;
+  const assay_activation_t* f = &n->activations[3 * p->direction + which];
+  const double u = p->steps.u;
+  double x = a.x, here = 1;
+  if (n->clips && fabs(x) > n->clip) {
+    here = fabs(x) - a.g > n->clip ? 0 : 1;  // cut whatever the error
+    x = copysign(n->clip, x);
+  }
+  const double y = f->function(x, f->alpha, f->beta);
+  const double reach = a.g + 2 * u * fabs(x);
+  const double most = here * f->slope(x, reach, f->alpha, f->beta);
+  const double slope = here * f->slope(x, 0, f->alpha, f->beta);
+  const double local = (p->steps.function + 2 * u) * fabs(y) +
+                       2 * p->steps.definition * fmax(1, f->has_alpha ? fabs(f->alpha) : 1) +
+                       2 * p->steps.tiny;
+  number_t out = {.x = y, .g = most * reach * (1 + 8 * u) + local};
+  if (f->range) {
+    // Neither truth nor an engine's value leaves the range, but for its own rounding.
+    double low, high;
+    f->range(f->alpha, &low, &high);
+    out.g = fmin(out.g, fmax(high - y, y - low) + 2 * local);
+  }
+  for (int k = 0; k < DRAWS; k++) out.t[k] = (float)slope * a.t[k];
+  // All local errors as one.
+  const double in = slope * (sigma + 2 * u * fabs(x));
+  add_noise(p, &out, sqrt(in * in + local * local), bits);
+  return out;
+}
+
+// ---- sums of gates
+// -------------------------------------------------------------------------------
+
+// One batch element at one step.
+typedef struct place {
+  const pass_t* p;
+  int64_t b;
+  double x, x_guaranteed, x_probable;  // norms of the input
+  double h, h_limit;                   // and of the state
+} place_t;
+
+static number_t stored(const double* x, const double* g, const float* t, int64_t b, int64_t j,
+                       int64_t width) {
+  number_t out = {.x = x[b * width + j], .g = g ? g[b * width + j] : 0};
+  for (int k = 0; k < DRAWS; k++) out.t[k] = t[(b * DRAWS + k) * width + j];
+  return out;
+}
+
+static void store(number_t a, double* x, double* g, float* t, int64_t b, int64_t j, int64_t width) {
+  x[b * width + j] = a.x;
+  g[b * width + j] = a.g;
+  for (int k = 0; k < DRAWS; k++) t[(b * DRAWS + k) * width + j] = a.t[k];
+}
+
+static const double* bias_of(const pass_t* p, int64_t g, int64_t j) {
+  const int64_t all = p->n->gates * p->n->hidden;
+  return p->n->bias ? p->n->bias + 2 * all * p->direction + g * p->n->hidden + j : NULL;
+}
+
+// The sum of gate g for hidden unit j with its limit, and the standard deviation of its own
+// rounding. state: norms of what R is multiplied by; other: what else is added, rounded alike.
+static number_t gate_sum(const place_t* at, int64_t g, int64_t j, const number_t* other,
+                         double* sigma) {
+  const pass_t* p = at->p;
+  const int64_t hidden = p->n->hidden, all = p->n->gates * hidden, k = g * hidden + j;
+  number_t z = stored(p->gates, NULL, p->gate_draws, at->b, k, all);
+  double size = p->w_norm[k] * (at->x + at->x_guaranteed) + p->r_norm[k] * (at->h + at->h_limit);
+  const double* bias = bias_of(p, g, j);
+  if (bias) {
+    z.x += bias[0] + bias[all];
+    size += fabs(bias[0]) + fabs(bias[all]);
+  }
+  z.g = p->w_norm[k] * at->x_guaranteed + p->r_norm[k] * at->h_limit;
+  if (other) {
+    z = plus(&z, other);
+    size += fabs(other->x) + other->g;
+  }
+  z.g += p->sum.guaranteed * size + (double)hidden * p->steps.tiny;
+  // A sum that may pass the range on its way has no limit.
+  if (!(size * (1 + p->sum.guaranteed) <= p->range)) z.g = INFINITY;
+  const double in = p->w_norm[k] * at->x_probable, own = p->sum.probable * size;
+  *sigma = sqrt(in * in + own * own) / SIGMAS;
+  return z;
+}
+
+// A gate: the activation of its sum.
+static number_t gate(const place_t* at, int which, int64_t g, int64_t j, const number_t* other,
+                     uint64_t* bits) {
+  double sigma;
+  const number_t z = gate_sum(at, g, j, other, &sigma);
+  return activate(at->p, which, z, sigma, bits);
+}
+
+// ---- cells
+// ---------------------------------------------------------------------------------------
+
+static void rnn_row(const place_t* at, int64_t s) {
+  const pass_t* p = at->p;
+  for (int64_t j = 0; j < p->n->hidden; j++) {
+    uint64_t bits = bits_of(p, s, at->b, j);
+    store(gate(at, 0, 0, j, NULL, &bits), p->h, p->h_limit, p->h_draws, at->b, j, p->n->hidden);
+  }
+}
+
+static number_t peep(const pass_t* p, int64_t which, int64_t j, const number_t* cell) {
+  const double w = p->n->peepholes[(3 * p->direction + which) * p->n->hidden + j];
+  const number_t weight = {.x = w};
+  return times(&weight, cell);
+}
+
+static void lstm_row(const place_t* at, int64_t s) {
+  const pass_t* p = at->p;
+  const int64_t hidden = p->n->hidden;
+  const bool peeps = p->n->peepholes != NULL;
+  for (int64_t j = 0; j < hidden; j++) {
+    uint64_t bits = bits_of(p, s, at->b, j);
+    number_t c = stored(p->cells, p->cells_limit, p->cell_draws, at->b, j, hidden), other = {0};
+    if (peeps) other = peep(p, 0, j, &c);
+    const number_t i = gate(at, 0, 0, j, peeps ? &other : NULL, &bits);
+    number_t f = one_minus(&i);
+    if (p->n->couples_forget) {
+      add_rounding(p, &f, 0, &bits);
+    } else {
+      if (peeps) other = peep(p, 2, j, &c);
+      f = gate(at, 0, 2, j, peeps ? &other : NULL, &bits);
+    }
+    const number_t candidate = gate(at, 1, 3, j, NULL, &bits);
+    const number_t kept = times(&f, &c), fresh = times(&i, &candidate);
+    c = plus(&kept, &fresh);
+    add_rounding(p, &c, fabs(kept.x) + fabs(fresh.x), &bits);
+    if (peeps) other = peep(p, 1, j, &c);
+    const number_t o = gate(at, 0, 1, j, peeps ? &other : NULL, &bits);
+    uint64_t more = bits_of(p, ~s, at->b, j);
+    const number_t y = activate(p, 2, c, 0, &more);
+    number_t h = times(&o, &y);
+    add_rounding(p, &h, 0, &more);
+    store(c, p->cells, p->cells_limit, p->cell_draws, at->b, j, hidden);
+    store(h, p->h, p->h_limit, p->h_draws, at->b, j, hidden);
+  }
+}
+
+// z and r into the gates' places; r * h into `work`, or r alone where R h comes first.
+static void gru_gates(const place_t* at, int64_t s, number_t* z) {
+  const pass_t* p = at->p;
+  const int64_t hidden = p->n->hidden;
+  for (int64_t j = 0; j < hidden; j++) {
+    uint64_t bits = bits_of(p, s, at->b, j);
+    z[j] = gate(at, 0, 0, j, NULL, &bits);
+    number_t r = gate(at, 0, 1, j, NULL, &bits);
+    if (!p->n->linear_before_reset) {
+      const number_t h = stored(p->h, p->h_limit, p->h_draws, at->b, j, hidden);
+      r = times(&r, &h);
+      add_rounding(p, &r, 0, &bits);
+    }
+    store(r, p->work, p->work_limit, p->work_draws, at->b, j, hidden);
+  }
+}
+
+// The hidden gate's sum where r multiplies R h + its bias: W x + r (R h + b_R) + b_W.
+static number_t linear_hidden(const place_t* at, int64_t j, double* sigma, uint64_t* bits) {
+  const pass_t* p = at->p;
+  const int64_t hidden = p->n->hidden, k = 2 * hidden + j;
+  const double* bias = bias_of(p, 2, j);
+  const number_t r = stored(p->work, p->work_limit, p->work_draws, at->b, j, hidden);
+  number_t inner = stored(p->inner, NULL, p->inner_draws, at->b, j, hidden);
+  double size = p->r_norm[k] * (at->h + at->h_limit);
+  if (bias) inner.x += bias[3 * hidden], size += fabs(bias[3 * hidden]);
+  inner.g = p->r_norm[k] * at->h_limit + p->sum.guaranteed * size + (double)hidden * p->steps.tiny;
+  if (!(size * (1 + p->sum.guaranteed) <= p->range)) inner.g = INFINITY;
+  add_noise(p, &inner, p->sum.probable * size / SIGMAS, bits);
+  number_t product = times(&r, &inner);
+  add_rounding(p, &product, 0, bits);
+  place_t input = *at;
+  input.h = input.h_limit = 0;
+  number_t z = gate_sum(&input, 2, j, &product, sigma);
+  if (bias) z.x -= bias[3 * hidden];  // it is within R h already
+  return z;
+}
+
+static void gru_row(const place_t* at, int64_t s, const number_t* gates) {
+  const pass_t* p = at->p;
+  const int64_t hidden = p->n->hidden;
+  for (int64_t j = 0; j < hidden; j++) {
+    uint64_t bits = bits_of(p, ~s, at->b, j);
+    double sigma;
+    const number_t sum = p->n->linear_before_reset ? linear_hidden(at, j, &sigma, &bits)
+                                                   : gate_sum(at, 2, j, NULL, &sigma);
+    const number_t y = activate(p, 1, sum, sigma, &bits), z = gates[j];
+    const number_t h = stored(p->h, p->h_limit, p->h_draws, at->b, j, hidden);
+    // (1 - z) y + z h: an error of z counts times h - y.
+    const number_t rest = one_minus(&z);
+    number_t out = {.x = rest.x * y.x + z.x * h.x};
+    out.g = (fabs(rest.x) + z.g) * y.g + (fabs(z.x) + z.g) * h.g + z.g * fabs(h.x - y.x);
+    for (int k = 0; k < DRAWS; k++)
+      out.t[k] = (float)rest.x * y.t[k] + (float)z.x * h.t[k] + (float)(h.x - y.x) * z.t[k];
+    add_rounding(p, &out, 2 * fabs(rest.x * y.x) + fabs(z.x * h.x) + fabs(y.x), &bits);
+    store(out, p->h, p->h_limit, p->h_draws, at->b, j, hidden);
+  }
+}
+
+// ---- one step of the batch
+// -----------------------------------------------------------------------
+
+// gates[first ..] += x R[first gate ..], of the numbers and of their draws.
+static assay_status_t multiply(const pass_t* p, const double* x, const float* draws, int64_t first,
+                               int64_t count, double* gates, float* gate_draws, int64_t width,
+                               bool add) {
+  const assay_recurrent_t* n = p->n;
+  const assay_matrix_t a = {x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->hidden, 1};
+  assay_matrix_t b = p->recurrent;
+  b.offset += first * n->hidden * b.col_stride;
+  ASSAY_TRY(assay_gemm(p->c, n->batch, count * n->hidden, n->hidden, &a, &b, gates, width, add));
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(n->batch * DRAWS),
+              (int)(count * n->hidden), (int)n->hidden, 1.0F, draws, (int)n->hidden,
+              p->r_narrow + first * n->hidden * n->hidden, (int)n->hidden, 0.0F, gate_draws,
+              (int)width);
+  return NULL;
+}
+
+static place_t place_of(const pass_t* p, int64_t s, int64_t b, const double* state,
+                        const double* limit) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t row = assay_recurrent_x_row(n, assay_recurrent_time(n, p->direction, s, b), b);
+  place_t at = {.p = p, .b = b, .x = p->x_norm[row]};
+  at.x_guaranteed = p->x_guaranteed[row];
+  at.x_probable = p->x_probable[row];
+  at.h = norm_of(state + b * n->hidden, n->hidden, 1);
+  at.h_limit = norm_of(limit + b * n->hidden, n->hidden, 1);
+  return at;
+}
+
+// Mean square of the draws over all hidden units, in units of u.
+static double mean_square(const float* t, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (double)t[i] * (double)t[i];
+  return sum / (double)n;
+}
+
+// Where six standard deviations change the gates' sums by so much, what is linear in them says
+// nothing any more, now and from then on: only guaranteed limits are left.
+static void note_lost(const pass_t* p, int64_t b) {
+  const double LINEAR = 0.1;
+  const int64_t n = p->n->hidden;
+  const double mean = mean_square(p->h_draws + b * DRAWS * n, DRAWS * n);
+  const double change = SIGMAS * p->steps.u * sqrt(mean) * p->r_mean;
+  if (!(change < LINEAR)) p->lost[b] = 1;
+}
+
+// Probable limits: the draws' mean square, or that of all units where it is larger (few draws may
+// all be small).
+static void put(const pass_t* p, int64_t b, const double* g, const float* t, assay_span_t to) {
+  const int64_t n = p->n->hidden;
+  const double mean = mean_square(t, DRAWS * n);
+  for (int64_t j = 0; j < n; j++) {
+    double square = 0;
+    for (int k = 0; k < DRAWS; k++) square += (double)t[k * n + j] * (double)t[k * n + j];
+    const double probable = SIGMAS * p->steps.u * sqrt(fmax(square / DRAWS, mean));
+    to.guaranteed[j] = g[j];
+    to.probable[j] = p->lost[b] || !(probable < g[j]) ? g[j] : probable;
+  }
+}
+
+static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t hidden = n->hidden, all = n->gates * hidden;
+  for (int64_t b = 0; b < n->batch; b++) {
+    double* to = p->gates + b * all;
+    memset(to, 0, (size_t)all * sizeof *to);
+    if (s >= assay_recurrent_length(n, b)) continue;
+    const int64_t t = assay_recurrent_time(n, p->direction, s, b);
+    memcpy(to, p->from_x + assay_recurrent_x_row(n, t, b) * all, (size_t)all * sizeof *to);
+  }
+  const bool gru = n->cell == ASSAY_CELL_GRU;
+  ASSAY_TRY(
+      multiply(p, p->h, p->h_draws, 0, gru ? 2 : n->gates, p->gates, p->gate_draws, all, true));
+  if (gru && n->linear_before_reset)
+    ASSAY_TRY(multiply(p, p->h, p->h_draws, 2, 1, p->inner, p->inner_draws, hidden, false));
+  for (int64_t b = 0; gru && b < n->batch; b++) {
+    if (s >= assay_recurrent_length(n, b)) continue;
+    const place_t at = place_of(p, s, b, p->h, p->h_limit);
+    gru_gates(&at, s, z + b * hidden);
+  }
+  if (gru && !n->linear_before_reset) {
+    ASSAY_TRY(multiply(p, p->work, p->work_draws, 2, 1, p->gates + 2 * hidden,
+                       p->gate_draws + 2 * hidden, all, true));
+  } else if (gru) {
+    for (int64_t i = 0; i < n->batch * DRAWS; i++)
+      memset(p->gate_draws + i * all + 2 * hidden, 0, (size_t)hidden * sizeof *p->gate_draws);
+  }
+  for (int64_t b = 0; b < n->batch; b++) {
+    if (s >= assay_recurrent_length(n, b)) continue;
+    const bool products = gru && !n->linear_before_reset;
+    const place_t at =
+        place_of(p, s, b, products ? p->work : p->h, products ? p->work_limit : p->h_limit);
+    if (n->cell == ASSAY_CELL_RNN) rnn_row(&at, s);
+    if (n->cell == ASSAY_CELL_LSTM) lstm_row(&at, s);
+    if (gru) gru_row(&at, s, z + b * hidden);
+    note_lost(p, b);
+    if (!n->y) continue;
+    const int64_t t = assay_recurrent_time(n, p->direction, s, b);
+    put(p, b, p->h_limit + b * hidden, p->h_draws + b * DRAWS * hidden,
+        assay_shadow_of(p->c, n->y + assay_recurrent_y_row(n, p->direction, t, b) * hidden));
+  }
+  return NULL;
+}
+
+// ---- one direction
+// -------------------------------------------------------------------------------
+
+// A state that the layer starts from, with the limits that it came with.
+static void read_state(const pass_t* p, const double* from, double* x, double* limit,
+                       float* draws) {
+  const assay_recurrent_t* n = p->n;
+  for (int64_t b = 0; from && b < n->batch; b++) {
+    const double* row = from + assay_recurrent_state_row(n, p->direction, b) * n->hidden;
+    const assay_span_t s = assay_shadow_of(p->c, row);
+    for (int64_t j = 0; j < n->hidden; j++) {
+      number_t a = {.x = row[j], .g = s.guaranteed ? s.guaranteed[j] : 0};
+      uint64_t bits = bits_of(p, INT64_MAX, b, j);
+      if (s.probable) add_noise(p, &a, s.probable[j] / SIGMAS, &bits);
+      store(a, x, limit, draws, b, j, n->hidden);
+    }
+  }
+}
+
+static void read_norms(pass_t* p) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t all = n->gates * n->hidden;
+  const double* w = (const double*)n->w.data + p->direction * n->w_step;
+  const double* r = (const double*)n->r.data + p->direction * n->r_step;
+  for (int64_t j = 0; j < all; j++) {
+    p->w_norm[j] = norm_of(w + j * n->w.col_stride, n->inputs, n->w.row_stride);
+    p->r_norm[j] = norm_of(r + j * n->r.col_stride, n->hidden, n->r.row_stride);
+    p->r_mean += p->r_norm[j] * p->r_norm[j];
+    for (int64_t i = 0; i < n->hidden; i++)
+      p->r_narrow[j * n->hidden + i] = (float)r[j * n->r.col_stride + i * n->r.row_stride];
+  }
+  p->r_mean = sqrt(p->r_mean / (double)all);
+  for (int64_t i = 0; i < n->length * n->batch && n->inputs > 0; i++) {
+    const double* x = n->x + i * n->inputs;
+    const assay_span_t s = assay_shadow_of(p->c, x);
+    p->x_norm[i] = norm_of(x, n->inputs, 1);
+    if (s.guaranteed) p->x_guaranteed[i] = norm_of(s.guaranteed, n->inputs, 1);
+    if (s.probable) p->x_probable[i] = norm_of(s.probable, n->inputs, 1);
+  }
+}
+
+static void put_states(const pass_t* p, double* state, const double* limit, const float* draws) {
+  const assay_recurrent_t* n = p->n;
+  for (int64_t b = 0; state && b < n->batch; b++) {
+    const int64_t row = assay_recurrent_state_row(n, p->direction, b);
+    put(p, b, limit + b * n->hidden, draws + b * DRAWS * n->hidden,
+        assay_shadow_of(p->c, state + row * n->hidden));
+  }
+}
+
+static assay_status_t run_direction(pass_t* p, number_t* z) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t all = n->gates * n->hidden;
+  read_norms(p);
+  read_state(p, n->initial_h, p->h, p->h_limit, p->h_draws);
+  read_state(p, n->initial_c, p->cells, p->cells_limit, p->cell_draws);
+  const assay_matrix_t a = {n->x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->inputs, 1};
+  assay_matrix_t b = n->w;
+  b.offset += p->direction * n->w_step;
+  ASSAY_TRY(assay_gemm(p->c, n->length * n->batch, all, n->inputs, &a, &b, p->from_x, all, false));
+  const int64_t steps = assay_recurrent_steps(n);
+  for (int64_t s = 0; s < steps; s++) ASSAY_TRY(run_step(p, s, z));
+  put_states(p, n->y_h, p->h_limit, p->h_draws);
+  put_states(p, n->y_c, p->cells_limit, p->cell_draws);
+  return NULL;
+}
+
+// Room for a direction, zeroed; what is not used has none of it.
+static assay_status_t make_room(pass_t* p, double** out_doubles, float** out_floats,
+                                number_t** out_z) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
+  const int64_t rows = n->length * n->batch;
+  struct part {
+    double** to;
+    int64_t n;
+  } parts[] = {{&p->from_x, rows * all}, {&p->gates, n->batch * all}, {&p->h, state},
+               {&p->h_limit, state},     {&p->cells, state},          {&p->cells_limit, state},
+               {&p->work, state},        {&p->work_limit, state},     {&p->inner, state},
+               {&p->w_norm, all},        {&p->lost, n->batch},        {&p->r_norm, all},
+               {&p->x_norm, rows},       {&p->x_guaranteed, rows},    {&p->x_probable, rows}};
+  struct narrow {
+    float** to;
+    int64_t n;
+  } narrow[] = {{&p->r_narrow, all * n->hidden},  {&p->h_draws, state * DRAWS},
+                {&p->cell_draws, state * DRAWS},  {&p->work_draws, state * DRAWS},
+                {&p->inner_draws, state * DRAWS}, {&p->gate_draws, n->batch * all * DRAWS}};
+  int64_t doubles = 0, floats = 0;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) doubles += parts[i].n;
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) floats += narrow[i].n;
+  ASSAY_TRY(assay_new_array((size_t)doubles, sizeof **out_doubles, out_doubles));
+  ASSAY_TRY(assay_new_array((size_t)floats, sizeof **out_floats, out_floats));
+  ASSAY_TRY(assay_new_array((size_t)state, sizeof **out_z, out_z));
+  double* d = *out_doubles;
+  float* f = *out_floats;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; d += parts[i++].n) *parts[i].to = d;
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; f += narrow[i++].n) *narrow[i].to = f;
+  return NULL;
+}
+
+assay_status_t assay_recurrent_limits(const assay_eval_t* c, const assay_recurrent_t* n) {
+  const assay_rounding_t* r = assay_shadow_rounding(c);
+  assay_gemm_prepare();
+  for (int d = 0; d < n->directions; d++) {
+    pass_t p = {.c = c,
+                .n = n,
+                .direction = d,
+                .r = r,
+                .steps = assay_rounding_steps(r),
+                .sum = assay_bound_sum(r, (double)n->inputs + (double)n->hidden + 4),
+                .range = assay_format_info(r->accumulator)->max,
+                .recurrent = n->r};
+    p.recurrent.offset += d * n->r_step;
+    double* doubles = NULL;
+    float* floats = NULL;
+    number_t* z = NULL;
+    assay_status_t st = make_room(&p, &doubles, &floats, &z);
+    if (!st) st = run_direction(&p, z);
+    assay_free(doubles);
+    assay_free(floats);
+    assay_free(z);
+    if (st) return st;
+  }
+  return NULL;
+}

@@ -1,0 +1,99 @@
+// Commands: how they end, what of their text is told, and that nothing of them stays behind.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/process.h"
+
+static void commands_end(void** state) {
+  (void)state;
+  static const struct {
+    const char* command;
+    double seconds;
+    const char* says;  // NULL: it ends well
+  } rows[] = {
+      {"true", 60, NULL},
+      {"echo text; echo more >&2", 60, NULL},
+      {"head -c 1000000 /dev/zero", 60, NULL},
+      {"test -z \"$(cat)\"", 60, NULL},  // the input is empty
+      {"exit 7", 60, "ended with exit code 7; it printed nothing"},
+      {"echo one; echo two >&2; exit 1", 60, "exit code 1; its last lines: one; two"},
+      {"seq 100; exit 1", 60, "its last lines: 95; 96; 97; 98; 99; 100"},
+      {"head -c 100000 /dev/zero | tr '\\0' x; echo; echo end; exit 1", 60, "xxx; end"},
+      {"printf '\\033[1;31mred\\033[0m\\a\\n\\n  \\n'; exit 1", 60, "its last lines: red"},
+      {"printf '\\033['; exit 1", 60, "exit code 1"},
+      {"nothing-of-that-name", 60, "exit code 127"},
+      {"kill -9 $$", 60, "was ended by signal 9"},
+      {"sleep 100", 0.2, "did not end within 0.2 seconds and was killed; it printed nothing"},
+      {"echo started; sleep 100 & sleep 100", 0.3, "was killed; its last lines: started"},
+      // It ends, and leaves something behind that holds its output: that is not waited for.
+      {"sleep 5 & exit 0", 60, NULL},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const time_t start = time(NULL);
+    assay_status_t st = assay_process_run(rows[i].command, rows[i].seconds);
+    if (!st != !rows[i].says || (st && !strstr(assay_status_message(st), rows[i].says)))
+      fprintf(stderr, "%s: %s\n", rows[i].command, st ? assay_status_message(st) : "ended well");
+    assert_true(!st == !rows[i].says);
+    if (st) {
+      assert_int_equal(assay_status_code(st), ASSAY_DEVICE);
+      assert_non_null(strstr(assay_status_message(st), rows[i].says));
+      assert_null(strpbrk(assay_status_message(st), "\n\x1b\a"));
+    }
+    assay_status_free(st);
+    assert_true(time(NULL) - start < 60);
+  }
+}
+
+static void words_stay_words(void** state) {
+  (void)state;
+  static const char* const words[] = {"plain", "two words", "it's", "$HOME `x` \"q\" \\ * ; & |",
+                                      "",      "-n",        "'",    "a\nb"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    assay_str_t command = {0};
+    // The shell compares the word with itself, given in another way.
+    assay_str_append(&command, "set -- ");
+    assay_shell_quote(&command, words[i]);
+    assay_str_append(
+        &command,
+        "; test \"$#\" = 1 && test \"$(printf '%s' \"$1\" | od -An -tx1 | tr -d ' \\n')\" = '");
+    for (const char* c = words[i]; *c; c++) assay_str_printf(&command, "%02x", (unsigned char)*c);
+    assay_str_append(&command, "'");
+    assert_null(assay_str_status(&command));
+    assay_status_t st = assay_process_run(assay_str_get(&command), 60);
+    if (st) fprintf(stderr, "%s: %s\n", words[i], assay_status_message(st));
+    assert_null(st);
+    assay_str_deinit(&command);
+  }
+}
+
+static void folders(void** state) {
+  (void)state;
+  assay_str_t a = {0}, b = {0};
+  struct stat info;
+  assert_null(assay_folder_make_temporary(&a));
+  assert_null(assay_folder_make_temporary(&b));
+  assert_string_not_equal(assay_str_get(&a), assay_str_get(&b));
+  assert_int_equal(stat(assay_str_get(&a), &info), 0);
+  assert_true(S_ISDIR(info.st_mode));
+  assert_int_equal(info.st_mode & 077, 0);  // nobody else's business
+  assert_int_equal(rmdir(assay_str_get(&a)), 0);
+  assert_int_equal(rmdir(assay_str_get(&b)), 0);
+  assay_str_deinit(&a);
+  assay_str_deinit(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(commands_end),
+                                     cmocka_unit_test(words_stay_words), cmocka_unit_test(folders)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,607 @@
+// Inference against evaluation: random cases of every operator row.
+//
+// A case runs in several ways: nothing known of the inputs; types but no ranks; all shapes; sizes
+// as names; integers as expressions; inputs as constants; a mixture. Evaluation must give the same
+// in all of them, and what inference stated before (kind, type, rank, sizes and elements, numbers
+// put in for names) must be so. A row's cases are right by construction: where one fails, either
+// the operator or its line in op_hints.h is wrong. Every second case is then spoilt: one input gets
+// another shape or other numbers, or an attribute another value. Then all ways must fail, or none.
+//   test_agree [CASES [ROW]]   more cases a row, rows of one operator
+// ASSAY_SEED: another seed; ASSAY_SHOW: counts; ASSAY_WRITE_MODELS=FOLDER: the cases that are not
+// spoilt, as models whose inputs are initializers (fuzz/make_corpus.py).
+#include <time.h>
+
+#include "op_random.h"
+#include "op_hints.h"
+#include "passes/graph_case.h"
+
+enum { CASES = 40, NAMES = 256 };
+
+typedef enum way { UNKNOWN, UNRANKED, STATIC, SYMBOLIC, CONTENT, CONSTANT, MIXED, WAYS } way_t;
+static const char* const way_names[] = {"nothing known", "unranked", "static", "symbolic",
+                                        "content",       "constant", "mixed"};
+
+static struct {
+  uint64_t seed;
+  int cases;
+  const char* only;
+  bool show;
+  int failures, printed;
+  const char* where;  // the row
+  int number;         // of the case in its row
+  bool spoilt;
+  way_t way;
+} run;
+
+static void report(const char* format, ...) ASSAY_PRINTF(1, 2);
+static void report(const char* format, ...) {
+  char text[1500];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  run.failures++;
+  if (run.printed++ < 4)
+    print_error("%s case %d%s (%s): %s\n", run.where, run.number, run.spoilt ? " spoilt" : "",
+                way_names[run.way], text);
+}
+
+// ---- names of sizes ----------------------------------------------------------------------------
+
+// "x0d1s5" is 5. Names that inference made get the size that they meet first.
+typedef struct names {
+  size_t n;
+  const char* name[NAMES];
+  int64_t value[NAMES];
+} names_t;
+
+static bool known_name(void* user, const char* name, int64_t* out) {
+  names_t* t = user;
+  const char* size = strrchr(name, 's');
+  if (name[0] == 'x' && isdigit((unsigned char)name[1]) && size) {
+    *out = strtoll(size + 1, NULL, 10);
+    return true;
+  }
+  for (size_t i = 0; i < t->n; i++)
+    if (strcmp(t->name[i], name) == 0) {
+      *out = t->value[i];
+      return true;
+    }
+  return false;
+}
+
+static bool holds(names_t* names, const assay_dim_t* d, int64_t actual) {
+  int64_t x;
+  if (!d) return true;
+  if (assay_dim_eval(d, known_name, names, &x)) return x == actual;
+  const char* name = assay_dim_name(d);
+  if (name && names->n < NAMES) {
+    names->name[names->n] = name;
+    names->value[names->n++] = actual;
+  }
+  return true;
+}
+
+// ---- what inference said -----------------------------------------------------------------------
+
+static bool type_holds(names_t* names, const assay_valtype_t* type, const assay_tensor_t* t) {
+  if (!type) return true;
+  if (type->kind != t->kind) return false;
+  if (t->kind == ASSAY_KIND_MAP) return true;
+  if (t->kind != ASSAY_KIND_TENSOR) {
+    for (int64_t i = 0; i < t->n_items; i++) {
+      names_t local = *names;  // an item's own sizes
+      if (!type_holds(&local, type->of, t->items[i])) return false;
+    }
+    return true;
+  }
+  if (type->elem && type->elem != t->type) return false;
+  if (type->has_shape && type->rank != t->rank) return false;
+  // Of no elements, what has been spoilt may be any shape: where a name is 0, products say nothing.
+  for (int i = 0; type->has_shape && i < t->rank && (t->size || !run.spoilt); i++)
+    if (!holds(names, type->dims[i], t->dims[i])) return false;
+  return true;
+}
+
+static bool content_holds(names_t* names, const assay_content_t* c, const assay_tensor_t* t) {
+  if (!c) return true;
+  if (t->kind != ASSAY_KIND_TENSOR || c->rank != t->rank || c->n != t->size ||
+      t->store > ASSAY_STORE_I64)
+    return false;
+  for (int64_t i = 0; i < c->n; i++) {
+    double x = t->store == ASSAY_STORE_I64 ? (double)assay_i64(t)[i] : assay_f64(t)[i];
+    if (c->elems[i] && ((double)(int64_t)x != x || !holds(names, c->elems[i], (int64_t)x)))
+      return false;
+  }
+  return true;
+}
+
+static void check_inferred(const assay_value_t* v, size_t i, const assay_tensor_t* t,
+                           names_t* names) {
+  if (!type_holds(names, v->type, t))
+    report("output %zu is %s%s; inferred was %s", i,
+           t->kind == ASSAY_KIND_TENSOR ? assay_type_name(t->type) : "a container",
+           ASSAY_DIMS_TEXT(t), v->type ? ASSAY_VALTYPE_TEXT(v->type) : "");
+  else if (!content_holds(names, v->content, t))
+    report("the elements inferred for output %zu are wrong", i);
+}
+
+// Equal, bit for bit; containers item by item.
+static bool same_value(const assay_tensor_t* a, const assay_tensor_t* b) {
+  if (a->kind != b->kind || a->n_items != b->n_items) return false;
+  for (int64_t i = 0; i < a->n_items; i++)
+    if (!same_value(a->items[i], b->items[i])) return false;
+  return a->kind != ASSAY_KIND_TENSOR || op_case_same(a, b);
+}
+
+// ---- models ------------------------------------------------------------------------------------
+
+static void body_value(assay_graph_t* g, const char* name) {
+  assay_value_t* v = NULL;
+  op_case_ok(assay_graph_add_value(g, name, &v));
+  v->is_input = true;
+  g->inputs[g->n_inputs++] = v;
+}
+
+static void add_body(const random_case_t* c, assay_node_t* node, const char* attr,
+                     const char* const* inputs, const char* const* rows, const char* outputs) {
+  assay_graph_t* g = NULL;
+  op_case_ok(assay_graph_create(node->graph->model, node->graph, &g));
+  g->name = attr;
+  g->owner = node;
+  g->inputs = op_case_list(g->model, 4);
+  for (; *inputs; inputs++) body_value(g, *inputs);
+  for (; *rows; rows++) graph_case_node(g, *rows, c->schema->since);
+  graph_case_outputs(g, outputs);
+  node->attrs[node->n_attrs++] = (assay_attr_t){
+      .name = attr, .doc = "", .ref = "", .type = ASSAY_ATTR_GRAPH, .n = 1, .u.g = g};
+}
+
+static void add_bodies(const random_case_t* c, assay_node_t* node, const char* kind) {
+#define LIST(...) ((const char* const[]){__VA_ARGS__, NULL})
+  const char* const* none = (const char* const[]){NULL};
+  if (strcmp(kind, "if") == 0) {
+    add_body(c, node, "then_branch", none, LIST("Identity a x0 -> a", "Shape b x0 -> b"), "a b");
+    add_body(c, node, "else_branch", none,
+             LIST("Not d x0 -> d", "Constant e -> e | value=int64[2]:7:8"), "d e");
+  } else if (strcmp(kind, "loop") == 0) {
+    size_t last = c->n_in - 1;
+    bool grows = c->in[last]->rank > 0 && c->number['z' - 'a'] % 2 == 1;
+    add_body(
+        c, node, "body", LIST("i", "c", "s"),
+        LIST("Identity keep c -> c1",
+             grows ? "Concat next s s -> s1 | axis=0" : "Identity next s -> s1",
+             "Identity count i -> i1", grows ? "Identity again i -> s2" : "Identity again s -> s2"),
+        "c1 s1 i1 s2");
+  } else if (strcmp(kind, "scan") == 0) {
+    add_body(c, node, "body", LIST("s", "x"),
+             LIST("Identity keep s -> s1", "Identity take x -> x1"), "s1 x1");
+  } else {
+    add_body(c, node, "body", c->n_in > 1 ? LIST("a", "b") : LIST("a"),
+             LIST(c->n_in > 1 ? "Add sum a b -> y" : "Neg minus a -> y"), "y");
+  }
+#undef LIST
+}
+
+// How an input is given: a constant, or with this much known.
+static way_t way_of_input(const random_case_t* c, way_t way, size_t i, uint64_t seed) {
+  static const way_t some[] = {UNRANKED, STATIC,   SYMBOLIC, CONTENT,
+                               CONSTANT, CONSTANT, SYMBOLIC, STATIC};
+  if (c->in[i]->kind != ASSAY_KIND_TENSOR && way >= SYMBOLIC) way = STATIC;
+  if (way != MIXED) return way;
+  return some[(seed >> 3 * (i % 20)) & 7];
+}
+
+// A name for a size: its own, or one that all of this size share.
+static const assay_dim_t* name_of_size(assay_model_t* m, size_t input, int dim, int64_t size,
+                                       bool shared) {
+  char name[64];
+  if (shared)
+    snprintf(name, sizeof name, "x0s%lld", (long long)size);
+  else
+    snprintf(name, sizeof name, "x%zud%ds%lld", input, dim, (long long)size);
+  return assay_dim_symbol(m->dims, name);
+}
+
+// Integers as expressions of names, or as numbers, or not known.
+static void set_content(assay_model_t* m, assay_value_t* v, const assay_tensor_t* t, size_t input,
+                        uint64_t seed) {
+  if (t->store != ASSAY_STORE_I64 || t->rank > 1 || t->size > 16 ||
+      (t->type != ASSAY_TYPE_INT64 && t->type != ASSAY_TYPE_INT32))
+    return;
+  assay_content_t* content = NULL;
+  op_case_ok(assay_arena_new(m->arena, 1, sizeof *content, &content));
+  op_case_ok(assay_arena_new(m->arena, (size_t)t->size, sizeof *content->elems, &content->elems));
+  content->rank = t->rank;
+  content->n = t->size;
+  for (int64_t i = 0; i < t->size; i++) {
+    int64_t x = assay_i64(t)[i];
+    const assay_dim_t** e = &content->elems[i];
+    switch (seed >> (5 * input + (size_t)i) % 50 & 3) {
+      case 0:
+        *e = assay_dim_const(m->dims, x);
+        break;
+      case 1:  // names are sizes; where 0 means something else, it is known
+        *e = x == 0  ? NULL
+             : x < 0 ? assay_dim_sub(m->dims, assay_dim_const(m->dims, 0),
+                                     name_of_size(m, input, 9, -x, false))
+                     : name_of_size(m, input, 9, x, seed % 3 == 0);
+        break;
+      case 2:  // of either sign as far as one can see
+        *e = x < -3 ? NULL : assay_dim_add_i(m->dims, name_of_size(m, input, 8, x + 3, false), -3);
+        break;
+      default:
+        *e = NULL;
+    }
+  }
+  v->content = content;
+}
+
+static const assay_valtype_t* declared(assay_model_t* m, const assay_tensor_t* t, size_t input,
+                                       way_t way, uint64_t seed) {
+  const assay_valtype_t *type = NULL, *of = NULL;
+  const assay_dim_t* dims[ASSAY_MAX_RANK];
+  if (t->kind != ASSAY_KIND_TENSOR) {
+    // Items of one shape; their rank is told where one is there.
+    if (t->n_items)
+      of = declared(m, t->items[0], input, way, seed);
+    else
+      op_case_ok(assay_valtype_unranked(m, t->type, &of));
+    op_case_ok(assay_valtype_of(m, t->kind, ASSAY_TYPE_UNDEFINED, of, &type));
+    return type;
+  }
+  if (way <= UNRANKED) {
+    op_case_ok(assay_valtype_unranked(m, t->type, &type));
+    return type;
+  }
+  for (int i = 0; i < t->rank; i++) {
+    uint64_t some = seed >> (7 * input + (size_t)i) % 50;
+    dims[i] = way >= SYMBOLIC && some % 8 ? name_of_size(m, input, i, t->dims[i], seed % 3 == 0)
+                                          : assay_dim_const(m->dims, t->dims[i]);
+  }
+  op_case_ok(assay_valtype_tensor(m, t->type, t->rank, dims, &type));
+  return type;
+}
+
+static assay_model_t* make_model(const random_case_t* c, const op_hint_t* hint, way_t way,
+                                 uint64_t seed, assay_value_t** values) {
+  assay_model_t* m = NULL;
+  assay_node_t* n = NULL;
+  const char* domain = c->schema->domain;
+  op_case_ok(assay_model_create(&m));
+  m->ir_version = 10;
+  m->opsets = assay_arena_alloc(m->arena, 2, sizeof *m->opsets);
+  assert_non_null(m->opsets);
+  m->opsets[0] = (assay_opset_t){domain, c->schema->since};
+  m->opsets[1] = (assay_opset_t){"", 21};
+  m->n_opsets = *domain ? 2 : 1;
+  op_case_ok(assay_graph_create(m, NULL, &m->graph));
+  m->graph->name = "case";
+  op_case_ok(assay_node_create(m->graph, domain, c->schema->name, "node", c->n_in, c->n_out,
+                               RANDOM_ATTRS + 2, &n));
+  for (size_t i = 0; i < c->n_attrs; i++)
+    op_case_attr(m, c->schema, c->attr_name[i], c->attr_value[i], &n->attrs[i]);
+  n->n_attrs = c->n_attrs;
+  m->graph->inputs = op_case_list(m, c->n_in);
+  m->graph->outputs = op_case_list(m, c->n_out);
+  for (size_t i = 0; i < c->n_in; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "x%zu", i);
+    values[i] = NULL;
+    if (!c->in[i]) continue;
+    op_case_ok(assay_graph_add_value(m->graph, name, &n->inputs[i]));
+    way_t input_way = way_of_input(c, way, i, seed);
+    if (input_way == CONSTANT) {
+      op_case_ok(assay_graph_set_initializer(n->inputs[i], assay_tensor_retain(c->in[i])));
+      continue;
+    }
+    values[i] = n->inputs[i];
+    values[i]->is_input = true;
+    values[i]->declared = declared(m, c->in[i], i, input_way, seed);
+    if (input_way == CONTENT) set_content(m, values[i], c->in[i], i, seed);
+    m->graph->inputs[m->graph->n_inputs++] = values[i];
+  }
+  for (size_t i = 0; i < c->n_out; i++) {
+    char name[32];
+    assay_value_t* v = NULL;
+    if (!c->wanted[i]) continue;
+    snprintf(name, sizeof name, "y%zu", i);
+    op_case_ok(assay_graph_add_value(m->graph, name, &v));
+    assay_node_set_output(n, i, v);
+    v->is_output = true;
+    m->graph->outputs[m->graph->n_outputs++] = v;
+  }
+  op_case_ok(assay_graph_insert(m->graph, n, 0));
+  if (hint && hint->body) add_bodies(c, n, hint->body);
+  return m;
+}
+
+// ---- one case ----------------------------------------------------------------------------------
+
+static void write_model(const assay_model_t* m) {
+  const char* folder = getenv("ASSAY_WRITE_MODELS");
+  char path[4096];
+  if (!folder || run.spoilt || run.way != CONSTANT) return;
+  snprintf(path, sizeof path, "%s/%s_%d.onnx", folder, run.where, run.number);
+  op_case_ok(assay_onnx_write(m, path, NULL));
+}
+
+// Runs a case; outputs are retained into out[]. False: *out_why says why.
+static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, uint64_t seed,
+                    assay_tensor_t** out, char* out_why, size_t capacity) {
+  assay_value_t* values[RANDOM_IN] = {NULL};
+  assay_machine_t* machine = NULL;
+  run.way = way;
+  assay_model_t* m = make_model(c, hint, way, seed, values);
+  assay_status_t st = assay_onnx_check(m);
+  if (!st) write_model(m);
+  for (size_t i = 0; way == UNKNOWN && i < c->n_in; i++)  // the checker wants a type
+    if (values[i]) values[i]->declared = NULL;
+  if (!st) st = assay_infer_model(m);
+  bool inferred = !st;
+  if (!st) {
+    const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .keep_all = true, .seed = 1};
+    op_case_ok(assay_machine_create(m, &config, &machine));
+    for (size_t i = 0; i < c->n_in; i++)
+      if (values[i]) assay_machine_set(machine, values[i], c->in[i]);
+    st = assay_machine_run(machine);
+  }
+  bool ok = !st;
+  if (st) {
+    snprintf(out_why, capacity, "%s: %s", inferred ? "evaluation" : "inference",
+             assay_status_message(st));
+    if (assay_status_code(st) == ASSAY_INTERNAL) report("%s", out_why);
+    assay_status_free(st);
+  }
+  const assay_node_t* n = m->graph->nodes[0];
+  names_t names = {0};
+  for (size_t i = 0; ok && i < n->n_outputs; i++) {
+    if (!n->outputs[i]) continue;
+    out[i] = assay_tensor_retain(assay_machine_get(machine, n->outputs[i]));
+    check_inferred(n->outputs[i], i, out[i], &names);
+  }
+  assay_machine_destroy(machine);
+  assay_model_release(m);
+  return ok;
+}
+
+static void release(assay_tensor_t** t) {
+  for (size_t i = 0; i < RANDOM_OUT; i++) {
+    assay_tensor_release(t[i]);
+    t[i] = NULL;
+  }
+}
+
+static void describe(const random_case_t* c, char* text, size_t capacity) {
+  size_t used = 0;
+  for (size_t i = 0; i < c->n_in && used < capacity; i++)
+    used += (size_t)snprintf(
+        text + used, capacity - used, " %s%s",
+        !c->in[i]                             ? "-"
+        : c->in[i]->kind != ASSAY_KIND_TENSOR ? "container"
+                                              : assay_type_name(c->in[i]->type),
+        c->in[i] && c->in[i]->kind == ASSAY_KIND_TENSOR ? ASSAY_DIMS_TEXT(c->in[i]) : "");
+  for (size_t i = 0; i < c->n_attrs && used < capacity; i++)
+    used +=
+        (size_t)snprintf(text + used, capacity - used, " %s=%s", c->attr_name[i], c->attr_value[i]);
+}
+
+// Makes a case wrong, or another one.
+static void spoil(random_case_t* c) {
+  if (c->n_attrs && random_chance(c, 3)) {
+    size_t i = (size_t)random_int(c, 0, (int64_t)c->n_attrs - 1);
+    const assay_attr_spec_t* spec = assay_schema_attr(c->schema, c->attr_name[i]);
+    if (spec->type == ASSAY_ATTR_INT || spec->type == ASSAY_ATTR_INTS) {
+      char* value = c->attr_value[i];
+      char* last = strrchr(value, ',');
+      bool drop = spec->type == ASSAY_ATTR_INTS && random_chance(c, 3);
+      last = last ? last + 1 : value;
+      snprintf(last, sizeof c->attr_value[i] - (size_t)(last - value), "%lld",
+               (long long)random_int(c, -4, 6));
+      if (drop) *last = 0;
+      return;
+    }
+  }
+  if (c->schema->n_attrs && c->n_attrs < RANDOM_ATTRS &&
+      random_chance(c, 3)) {  // one that the line leaves out
+    const assay_attr_spec_t* spec = &c->schema->attrs[random_int(c, 0, c->schema->n_attrs - 1)];
+    bool set = false;
+    for (size_t i = 0; i < c->n_attrs; i++) set |= strcmp(c->attr_name[i], spec->name) == 0;
+    if (!set && (spec->type == ASSAY_ATTR_INT || spec->type == ASSAY_ATTR_INTS)) {
+      snprintf(c->attr_name[c->n_attrs], sizeof c->attr_name[0], "%s", spec->name);
+      snprintf(c->attr_value[c->n_attrs++], sizeof c->attr_value[0], "%lld",
+               (long long)random_int(c, -2, 3));
+      return;
+    }
+  }
+  if (!c->n_in) return;
+  size_t i = (size_t)random_int(c, 0, (int64_t)c->n_in - 1);
+  assay_tensor_t *old = c->in[i], *t = NULL;
+  if (!old || old->kind != ASSAY_KIND_TENSOR) return;
+  int64_t dims[ASSAY_MAX_RANK];
+  int rank = old->rank;
+  if (rank) memcpy(dims, old->dims, (size_t)rank * sizeof *dims);
+  switch (random_int(c, 0, 3)) {
+    case 0:  // one size
+      if (rank) dims[random_int(c, 0, rank - 1)] = random_int(c, 0, 5);
+      break;
+    case 1:  // one size less, or one more
+      if (rank && random_chance(c, 2))
+        rank--;
+      else
+        dims[rank++] = random_int(c, 0, 2);
+      break;
+    default:;  // other numbers
+  }
+  op_case_ok(assay_tensor_create_zero(old->type, rank, dims, &t));
+  random_fill(c, t, random_chance(c, 2), assay_type_is_signed(old->type) ? -9 : 0, 9);
+  assay_tensor_release(old);
+  c->in[i] = t;
+}
+
+// What the other modes make of a case: it must be of the same shape.
+static void run_modes(const random_case_t* c, const op_hint_t* hint, uint64_t seed,
+                      assay_tensor_t* const* expected) {
+  static const assay_machine_config_t configs[] = {
+      {.mode = ASSAY_MODE_TRUTH, .seed = 1, .verify = true, .keep_all = true},
+      {.mode = ASSAY_MODE_TRUTH, .seed = 1, .verify = true, .keep_all = true, .unquantized = true},
+      {.mode = ASSAY_MODE_PLAN,
+       .arith = ASSAY_ARITH_F32,
+       .seed = 1,
+       .verify = true,
+       .keep_all = true},
+      {.mode = ASSAY_MODE_PLAN,
+       .arith = ASSAY_ARITH_NARROW,
+       .accumulator = ASSAY_FORMAT_FP16,
+       .seed = 1,
+       .verify = true,
+       .keep_all = true}};
+  assay_value_t* values[RANDOM_IN] = {NULL};
+  run.way = STATIC;
+  assay_model_t* m = make_model(c, hint, STATIC, seed, values);
+  op_case_ok(assay_onnx_check(m));
+  op_case_ok(assay_infer_model(m));
+  for (size_t k = 0; k < sizeof configs / sizeof *configs; k++) {
+    assay_machine_t* machine = NULL;
+    op_case_ok(assay_machine_create(m, &configs[k], &machine));
+    for (size_t i = 0; i < c->n_in; i++)
+      if (values[i]) assay_machine_set(machine, values[i], c->in[i]);
+    assay_status_t st = assay_machine_run(machine);
+    if (st) report("mode %zu: %s", k, assay_status_message(st));
+    for (size_t i = 0; !st && i < c->n_out; i++) {
+      if (!expected[i]) continue;
+      const assay_tensor_t* t = assay_machine_get(machine, m->graph->nodes[0]->outputs[i]);
+      if (t->kind != expected[i]->kind || t->rank != expected[i]->rank ||
+          (t->rank && memcmp(t->dims, expected[i]->dims, (size_t)t->rank * sizeof *t->dims) != 0))
+        report("mode %zu: output %zu has another shape", k, i);
+    }
+    assay_status_free(st);
+    assay_machine_destroy(machine);
+  }
+  assay_model_release(m);
+}
+
+// False: the case could not be evaluated.
+static bool run_case(const assay_schema_t* s, const op_hint_t* hint, uint64_t seed, bool lenient) {
+  random_case_t c;
+  char first[600] = "", why[600] = "", what[600] = "";
+  assay_tensor_t *expected[RANDOM_OUT] = {NULL}, *found[RANDOM_OUT] = {NULL};
+  int before = run.failures;
+  random_make(&c, s, hint ? hint->line : NULL, seed);
+  for (int64_t i = run.spoilt ? random_int(&c, 1, 2) : 0; i > 0; i--) spoil(&c);
+  bool ok = run_way(&c, hint, UNKNOWN, seed, expected, first, sizeof first);
+  if (!ok && !lenient) report("%s", first);
+  for (int way = UNRANKED; way < WAYS; way++) {
+    bool same = run_way(&c, hint, (way_t)way, seed, found, why, sizeof why) == ok;
+    // Where a body never ran, what is wrong with its results cannot be seen without knowing them.
+    if (!same && ok && run.spoilt && hint && hint->body) continue;
+    if (!same && ok) report("refused, and evaluated where nothing is known: %s", why);
+    if (!same && !ok) report("evaluated, and refused where nothing is known: %s", first);
+    for (size_t i = 0; same && ok && i < c.n_out; i++)
+      // The shape of what no iteration made is as much as inference knows of it.
+      if (found[i] && !same_value(found[i], expected[i]) &&
+          !(hint && hint->body && expected[i]->size == 0))
+        report("output %zu is another than where nothing is known", i);
+    release(found);
+  }
+  if (ok && !run.spoilt && run.failures == before) run_modes(&c, hint, seed, expected);
+  if (run.failures > before && run.printed <= 5) {
+    describe(&c, what, sizeof what);
+    print_error("  %s\n", what);
+  }
+  release(expected);
+  random_deinit(&c);
+  return ok;
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+static const char* full_name(const assay_schema_t* s, char* buffer, size_t capacity) {
+  snprintf(buffer, capacity, "%s%s%s", s->domain, *s->domain ? "." : "", s->name);
+  return buffer;
+}
+
+static bool listed(const not_driven_t* list, size_t n, const char* name) {
+  for (size_t i = 0; i < n; i++)
+    if (list[i].op && strcmp(list[i].op, name) == 0) return true;
+  return false;
+}
+#define LISTED(list, name) listed(list, sizeof(list) / sizeof *(list), name)
+
+static uint64_t hash(uint64_t h, const char* text) {
+  for (; *text; text++) h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+  return h;
+}
+
+static void run_schema(const assay_schema_t* s) {
+  char name[96], where[128];
+  const op_hint_t* hints[32];
+  size_t n = 0;
+  full_name(s, name, sizeof name);
+  snprintf(where, sizeof where, "%s-%d", name, s->since);
+  if (LISTED(not_driven, name) || (run.only && strcmp(run.only, name) != 0)) return;
+  for (size_t i = 0; i < sizeof op_hints / sizeof *op_hints; i++) {
+    const op_hint_t* h = &op_hints[i];
+    if (strcmp(h->op, name) != 0 || (h->to && (s->since < h->from || s->since > h->to))) continue;
+    assert_true(n < 32);
+    hints[n++] = h;
+  }
+  run.where = where;
+  run.printed = 0;
+  int evaluated = 0, cases = run.cases;
+  if ((size_t)cases < 3 * n) cases = 3 * (int)n;
+  clock_t start = clock();
+  for (run.number = 0; run.number < cases; run.number++) {
+    uint64_t seed = hash(run.seed + (uint64_t)run.number * UINT64_C(0x9e3779b97f4a7c15), where);
+    const op_hint_t* hint = n ? hints[(size_t)run.number % n] : NULL;
+    run.spoilt = false;
+    evaluated += run_case(s, hint, seed, LISTED(may_fail, name));
+    run.spoilt = true;
+    run_case(s, hint, seed, true);
+  }
+  if (evaluated * 2 < cases) report("only %d of %d cases could be evaluated", evaluated, cases);
+  if (run.show)
+    print_message("%-50s %d of %d, %.0f ms\n", where, evaluated, cases,
+                  1e3 * (double)(clock() - start) / CLOCKS_PER_SEC);
+}
+
+// Every schema version that a row evaluates.
+static void inference_agrees_with_evaluation(void** state) {
+  (void)state;
+  for (size_t i = 0; i < assay_schema_count(); i++) {
+    const assay_schema_t* s = assay_schema_at(i);
+    const assay_op_t* op = assay_op_find(s->domain, s->name, s->since);
+    if (op && op->eval && !op->schema && !s->deprecated) run_schema(s);
+  }
+  for (size_t f = 0; f < assay_op_family_count(); f++)
+    for (const assay_op_t* op = assay_op_family(f); op->name; op++)
+      if (op->eval && op->schema)
+        run_schema(assay_schema_find(op->domain, op->name, op->since, NULL));
+  if (run.failures)
+    fail_msg("%d failures with seed %llu", run.failures, (unsigned long long)run.seed);
+}
+
+// Lines of operators that are not there (any more), and reasons of rows that can be driven by now,
+// are mistakes.
+static void hints_belong_to_rows(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof op_hints / sizeof *op_hints; i++) {
+    const char *name = op_hints[i].op, *dot = strrchr(name, '.');
+    char domain[64] = "";
+    if (dot) snprintf(domain, sizeof domain, "%.*s", (int)(dot - name), name);
+    const assay_op_t* op = assay_op_find(domain, dot ? dot + 1 : name, INT32_MAX);
+    if (!op) fail_msg("no row for the hint of '%s'", name);
+  }
+}
+
+int main(int argc, char** argv) {
+  const char* seed = getenv("ASSAY_SEED");
+  run.seed = seed ? strtoull(seed, NULL, 10) : 1;
+  run.show = getenv("ASSAY_SHOW") != NULL;
+  run.cases = argc > 1 ? atoi(argv[1]) : CASES;
+  run.only = argc > 2 ? argv[2] : NULL;
+  print_message("seed %llu\n", (unsigned long long)run.seed);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(hints_belong_to_rows),
+                                     cmocka_unit_test(inference_agrees_with_evaluation)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+// Host tensors: who owns the bytes, and that containers become canonical with all that they hold.
+#include "ops/op_case.h"
+
+// ---- bytes of others ----------------------------------------------------------------------------
+
+static int released;
+
+static void count_release(void* owner) {
+  assert_ptr_equal(owner, &released);
+  released++;
+}
+
+static void owned_bytes_are_released_once(void** state) {
+  (void)state;
+  static const float bytes[3] = {1, 2, 3};
+  const int64_t dims[1] = {3}, column[2] = {3, 1}, wrong[1] = {4};
+  assay_tensor_t *t = NULL, *view = NULL, *wide = NULL;
+  released = 0;
+  op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, dims, bytes, sizeof bytes, count_release,
+                                      &released, &t));
+  op_case_ok(assay_tensor_view(t, 2, column, &view));
+  op_case_ok(assay_tensor_widen(view, &wide));
+  assert_ptr_equal(t->data, bytes);
+  assert_true(assay_f64(wide)[2] == 3);
+  assay_tensor_release(t);
+  assert_int_equal(released, 0);  // the view holds it
+  assay_tensor_release(view);
+  assert_int_equal(released, 1);
+  assay_tensor_release(wide);  // a copy
+  assert_int_equal(released, 1);
+  // On failure the claim is given up at once.
+  assay_status_t st = assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, wrong, bytes, sizeof bytes,
+                                               count_release, &released, &t);
+  assert_int_equal(assay_status_code(st), ASSAY_CORRUPT);
+  assay_status_free(st);
+  assert_int_equal(released, 2);
+}
+
+// Without a release function nothing is freed, whatever `owner` is: bytes on the stack would not
+// survive it.
+static void borrowed_bytes_stay(void** state) {
+  (void)state;
+  int64_t bytes[2] = {5, -6};
+  const int64_t dims[1] = {2}, none[1] = {0}, wrong[1] = {3};
+  assay_tensor_t *t = NULL, *copy = NULL;
+  op_case_ok(
+      assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, dims, bytes, sizeof bytes, NULL, bytes, &t));
+  assert_null(t->owner);
+  op_case_ok(assay_tensor_copy(t, &copy));
+  assay_tensor_release(t);
+  bytes[0] = 7;
+  assert_int_equal(((const int64_t*)copy->data)[0], 5);
+  assay_tensor_release(copy);
+  assay_status_t st =
+      assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, wrong, bytes, sizeof bytes, NULL, bytes, &t);
+  assert_int_equal(assay_status_code(st), ASSAY_CORRUPT);
+  assay_status_free(st);
+  op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_INT64, 1, none, NULL, 0, NULL, NULL, &t));
+  assert_non_null(t->data);
+  assay_tensor_release(t);
+}
+
+// ---- containers --------------------------------------------------------------------------------
+
+// "float[2] 1 2" as it lies in files.
+static assay_tensor_t* packed(const char* text) {
+  assay_tensor_t *wide = op_case_tensor(text), *t = NULL;
+  op_case_ok(assay_tensor_pack(wide, &t));
+  assay_tensor_release(wide);
+  return t;
+}
+
+static assay_tensor_t* packed_sequence(void) {
+  assay_tensor_t *items[2] = {packed("float[2] 1 2"), packed("float[2] 3 4.1")}, *s = NULL;
+  op_case_ok(assay_sequence_create(ASSAY_TYPE_FLOAT, 2, items, &s));
+  for (int i = 0; i < 2; i++) assay_tensor_release(items[i]);
+  return s;
+}
+
+static void containers_widen_with_their_items(void** state) {
+  (void)state;
+  assay_tensor_t *s = packed_sequence(), *box = NULL, *wide = NULL, *again = NULL;
+  op_case_ok(assay_optional_create(ASSAY_TYPE_FLOAT, s, &box));
+  assert_false(assay_tensor_is_canonical(box));
+  op_case_ok(assay_tensor_widen(box, &wide));
+  assert_true(assay_tensor_is_canonical(wide));
+  assert_int_equal(wide->kind, ASSAY_KIND_OPTIONAL);
+  assert_int_equal(wide->items[0]->n_items, 2);
+  assert_int_equal(wide->items[0]->type, ASSAY_TYPE_FLOAT);
+  assert_true(assay_f64(wide->items[0]->items[0])[1] == 2);
+  assert_int_equal(s->items[0]->store, ASSAY_STORE_PACKED);  // the original is as it was
+  op_case_ok(assay_tensor_widen(wide, &again));
+  assert_ptr_equal(again, wide);
+  assay_tensor_release(again);
+  assay_tensor_release(wide);
+  assay_tensor_release(box);
+  assay_tensor_release(s);
+}
+
+static void maps_widen(void** state) {
+  (void)state;
+  assay_tensor_t *keys = packed("int64[2] 7 8"), *values = packed("float[2] 0.5 1"), *map = NULL,
+                 *wide = NULL;
+  op_case_ok(assay_map_create(keys, values, &map));
+  op_case_ok(assay_tensor_widen(map, &wide));
+  assert_int_equal(assay_i64(wide->items[0])[1], 8);
+  assert_true(assay_f64(wide->items[1])[0] == 0.5);
+  assay_tensor_release(keys);
+  assay_tensor_release(values);
+  assay_tensor_release(map);
+  assay_tensor_release(wide);
+}
+
+static void a_shared_container_is_not_changed(void** state) {
+  (void)state;
+  assay_tensor_t *s = packed_sequence(), *mine = assay_tensor_retain(s);
+  op_case_ok(assay_container_unshare(&mine));
+  assert_ptr_not_equal(mine, s);
+  assert_ptr_equal(mine->items[0], s->items[0]);
+  assay_tensor_t* same = mine;
+  op_case_ok(assay_container_unshare(&mine));
+  assert_ptr_equal(mine, same);
+  assay_tensor_release(mine);
+  assay_tensor_release(s);
+}
+
+// ---- in a run ----------------------------------------------------------------------------------
+
+// The operators that read a sequence's items, on items as they come from files; in native mode,
+// which rounds outputs: the sequence that came in must not be rounded with them.
+static void operators_read_packed_items(void** state) {
+  (void)state;
+  static const struct {
+    const char *op, *attrs, *out;
+  } rows[] = {
+      {"ConcatFromSequence", "axis=0", "float[4] 1 2 3 4.1"},
+      {"ConcatFromSequence", "axis=0 new_axis=1", "float[2,2] 1 2 3 4.1"},
+      {"SequenceLength", NULL, "int64[] 2"},
+      {"Identity", NULL, NULL},
+  };
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    assay_tensor_t *s = packed_sequence(), *in[OP_CASE_VALUES] = {op_case_tensor("float[] 0")};
+    assay_value_t* values[OP_CASE_VALUES] = {NULL};
+    const op_case_t row = {rows[r].op, 17, rows[r].attrs, {"float[] 0"}, {"float[0]"}, NULL};
+    assay_model_t* m = op_case_model(&row, OP_CASE_STATIC, in, values);
+    const assay_valtype_t* of = NULL;
+    op_case_ok(assay_valtype_unranked(m, ASSAY_TYPE_FLOAT, &of));
+    op_case_ok(
+        assay_valtype_of(m, ASSAY_KIND_SEQUENCE, ASSAY_TYPE_UNDEFINED, of, &values[0]->declared));
+    op_case_ok(assay_infer_model(m));
+    assay_machine_t* machine = NULL;
+    op_case_ok(assay_machine_create(
+        m, &(assay_machine_config_t){.mode = ASSAY_MODE_NATIVE, .verify = true}, &machine));
+    assay_machine_set(machine, values[0], s);
+    op_case_ok(assay_machine_run(machine));
+    const assay_tensor_t* found = assay_machine_get(machine, m->graph->outputs[0]);
+    assert_true(assay_tensor_is_canonical(found));
+    if (rows[r].out) {
+      assay_tensor_t* expected = op_case_tensor(rows[r].out);
+      assert_true(op_case_same(found, expected));
+      assay_tensor_release(expected);
+    }
+    assert_int_equal(s->items[1]->store, ASSAY_STORE_PACKED);
+    assay_machine_destroy(machine);
+    assay_model_release(m);
+    assay_tensor_release(in[0]);
+    assay_tensor_release(s);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(owned_bytes_are_released_once),
+      cmocka_unit_test(borrowed_bytes_stay),
+      cmocka_unit_test(containers_widen_with_their_items),
+      cmocka_unit_test(maps_widen),
+      cmocka_unit_test(a_shared_container_is_not_changed),
+      cmocka_unit_test(operators_read_packed_items),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
