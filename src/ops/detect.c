@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/strided.h"
@@ -201,6 +203,67 @@ static assay_status_t nms_eval(assay_eval_t* c) {
   return st;
 }
 
+// ---- bounds of choices -------------------------------------------------------------------------
+//
+// Which boxes are kept hangs on comparing rounded overlaps with a threshold. Up to the first
+// comparison that rounding could turn, all engines keep the same boxes; there, one that takes the
+// threshold a little higher and one that takes it a little lower part. So if those two agree, all
+// do. The documented order compares in float64: its choice is truth's.
+
+// How far an overlap may be off: a few relative roundings of differences, products and a quotient;
+// corners that are made of center and size are off by more, against the sides.
+static double overlap_error(double u, bool made, const box_t* boxes, int64_t n) {
+  double far = 0;
+  for (int64_t i = 0; made && i < n; i++) {
+    const box_t b = box_sorted(boxes[i]);
+    const double most = fmax(fmax(fabs(b.y1), fabs(b.y2)), fmax(fabs(b.x1), fabs(b.x2)));
+    const double side = fmin(b.y2 - b.y1, b.x2 - b.x1);
+    if (side > 0) far = fmax(far, most / side);
+  }
+  return u * (16 + 64 * far);
+}
+
+static void choice_limits(double* g, double* p, int64_t n, bool certain) {
+  for (int64_t i = 0; g && i < n; i++) g[i] = p[i] = certain ? 0 : (double)INFINITY;
+}
+
+static bool same_picks(const picks_t* a, const picks_t* b) {
+  return !a->failed && !b->failed && a->n == b->n &&
+         (a->n == 0 || !memcmp(a->index, b->index, (size_t)a->n * sizeof *a->index));
+}
+
+static assay_status_t nms_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  if (c->rounding->documented || c->out[0]->size == 0) return NULL;
+  nms_t p;
+  box_t* corners = NULL;
+  double *g, *likely;
+  ASSAY_TRY(nms_read(&e, &p));
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &likely));
+  const int64_t n = p.batches * p.boxes;
+  ASSAY_TRY(assay_new_array((size_t)n, sizeof *corners, &corners));
+  for (int64_t i = 0; i < n; i++)
+    corners[i] = box_sorted(box_read(assay_f64(c->in[0]) + 4 * i, p.centered));
+  p.corners = corners;
+  const double u = assay_bound_unit(c->rounding->compute), threshold = p.iou_threshold;
+  const double error = overlap_error(u, p.centered, corners, n);
+  bool certain = true;
+  for (int64_t j = 0; certain && j < p.batches * p.classes; j++) {
+    picks_t picks[2] = {{0}};
+    for (int side = 0; side < 2; side++) {
+      p.iou_threshold = threshold + (side ? error : -error);
+      nms_class(&p, j / p.classes, j % p.classes, &picks[side]);
+    }
+    certain = same_picks(&picks[0], &picks[1]);
+    assay_free(picks[0].index);
+    assay_free(picks[1].index);
+  }
+  assay_free(corners);
+  choice_limits(g, likely, c->out[0]->size, certain);
+  return NULL;
+}
+
 // ---- EfficientNMS_TRT ------------------------------------------------------------------------
 
 // Source: NVIDIA TensorRT, plugin/efficientNMSPlugin (README.md and efficientNMSInference.cu):
@@ -314,6 +377,7 @@ static box_t efficient_box(const efficient_t* p, int64_t batch, int64_t index) {
 typedef struct efficient_out {
   double *boxes, *scores;
   int64_t *n, *classes;
+  int64_t* index;  // for bounds: of the scores
 } efficient_out_t;
 
 static void efficient_emit(const efficient_t* p, const efficient_out_t* out, int64_t k,
@@ -324,6 +388,7 @@ static void efficient_emit(const efficient_t* p, const efficient_out_t* out, int
   }
   if (out->scores) out->scores[k] = p->sigmoid ? 1 / (1 + exp(-from->score)) : from->score;
   if (out->classes) out->classes[k] = from->index % p->classes;
+  if (out->index) out->index[k] = from->index;
 }
 
 // list has room for all scores of an image, kept for the candidates that are looked at.
@@ -397,6 +462,130 @@ static assay_status_t efficient_eval(assay_eval_t* c) {
   return st;
 }
 
+// ---- EfficientNMS_TRT: bounds
+
+typedef assay_number_t num_t;
+
+// The coordinates of a box as efficient_box makes them: y1 x1 y2 x2.
+static void efficient_box_numbers(const assay_arithmetic_t* r, const efficient_t* p, int64_t batch,
+                                  int64_t index, num_t* out) {
+  const int64_t anchor = index / p->classes;
+  int64_t at = batch * p->boxes + anchor;
+  if (p->per_class_boxes) at = at * p->classes + index % p->classes;
+  const double* v = p->box_data + 4 * at;
+  num_t x[4], a[4];
+  for (int k = 0; k < 4; k++) x[k] = out[k] = assay_number_exact(v[k]);
+  if (p->anchors) {
+    const double* from = p->anchors + 4 * ((p->per_image_anchors ? batch * p->boxes : 0) + anchor);
+    for (int k = 0; k < 4; k++) a[k] = assay_number_exact(from[k]);
+    if (!p->centered) {  // corners sorted, then added: which goes with which is exact
+      const box_t s = box_sorted(box_read(v, false)), t = box_sorted(box_read(from, false));
+      const double first[4] = {s.y1, s.x1, s.y2, s.x2}, second[4] = {t.y1, t.x1, t.y2, t.x2};
+      for (int k = 0; k < 4; k++)
+        out[k] = assay_number_add(r, assay_number_exact(first[k]), assay_number_exact(second[k]));
+      return;
+    }
+    for (int k = 0; k < 2; k++) {
+      const num_t grown = assay_number_function(r, exp, (double)INFINITY, x[2 + k]);
+      x[k] = assay_number_add(r, assay_number_mul(r, x[k], a[2 + k]), a[k]);
+      x[2 + k] = assay_number_mul(r, a[2 + k], grown);
+    }
+  }
+  if (!p->centered) return;
+  for (int k = 0; k < 2; k++) {
+    const num_t half = assay_number_mul(r, x[2 + k], assay_number_exact(0.5));
+    out[k] = assay_number_sub(r, x[k], half);
+    out[2 + k] = assay_number_add(r, x[k], half);
+  }
+}
+
+static double efficient_sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+// Room for one image.
+typedef struct efficient_room {
+  candidate_t* list;
+  box_t* sorted;
+  int64_t *kept, *index[2];
+} efficient_room_t;
+
+// What is kept, into m->index[0]; false if thresholds a little off keep something else.
+static assay_status_t efficient_choose(const assay_bound_t* c, const efficient_t* p, int64_t batch,
+                                       efficient_room_t* m, int64_t* n, bool* certain) {
+  const double u = assay_bound_unit(c->rounding->compute);
+  efficient_out_t out = {.n = n, .index = m->index[0]};
+  efficient_image(p, batch, m->list, m->sorted, m->kept, &out);
+  *certain = true;
+  if (c->rounding->documented) return NULL;
+  box_t* boxes = NULL;
+  ASSAY_TRY(assay_new_array((size_t)(p->boxes * p->classes), sizeof *boxes, &boxes));
+  for (int64_t i = 0; i < p->boxes * p->classes; i++) boxes[i] = efficient_box(p, batch, i);
+  const double error = overlap_error(u, p->centered || p->anchors, boxes, p->boxes * p->classes);
+  assay_free(boxes);
+  for (int side = 0; side < 4; side++) {
+    efficient_t q = *p;
+    int64_t others = 0;
+    q.iou_threshold += side & 1 ? error : -error;
+    if (p->sigmoid) q.score_threshold += (side & 2 ? 8 : -8) * u * (1 + fabs(p->score_threshold));
+    out = (efficient_out_t){.n = &others, .index = m->index[1]};
+    efficient_image(&q, batch, m->list, m->sorted, m->kept, &out);
+    *certain = *certain && others == *n &&
+               !memcmp(m->index[0], m->index[1], (size_t)*n * sizeof *m->index[0]);
+  }
+  return NULL;
+}
+
+static void efficient_limits(assay_bound_t* c, const efficient_t* p, int64_t batch,
+                             const int64_t* index, int64_t n, bool certain) {
+  const assay_arithmetic_t r = assay_arithmetic_of(c);
+  double *g[4], *l[4];
+  for (size_t i = 0; i < 4; i++) {
+    const bool there = i < c->n_out && c->out_error[i].guaranteed;
+    const int64_t each = i == 0 ? 1 : i == 1 ? 4 * p->most : p->most;
+    g[i] = there ? assay_f64(c->out_error[i].guaranteed) + batch * each : NULL;
+    l[i] = there ? assay_f64(c->out_error[i].probable) + batch * each : NULL;
+    choice_limits(g[i], l[i], each, certain);
+  }
+  for (int64_t k = 0; certain && k < n; k++) {
+    num_t box[4], score = assay_number_exact(p->scores[batch * p->boxes * p->classes + index[k]]);
+    efficient_box_numbers(&r, p, batch, index[k], box);
+    for (int i = 0; g[1] && i < 4; i++)
+      assay_number_limits(&r, box[i], &g[1][4 * k + i], &l[1][4 * k + i]);
+    if (!g[2] || !p->sigmoid) continue;
+    score = assay_number_function(&r, efficient_sigmoid, (double)INFINITY, score);
+    score = assay_number_round(&r, 2 * r.inner.u, score);
+    assay_number_limits(&r, score, &g[2][k], &l[2][k]);
+  }
+}
+
+static assay_status_t efficient_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  efficient_t p;
+  efficient_room_t m = {0};
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(efficient_read(&e, &p));
+  const size_t total = (size_t)(p.boxes * p.classes), most = EFFICIENT_CANDIDATES;
+  assay_status_t st = assay_new_array(total, sizeof *m.list, &m.list);
+  if (!st) st = assay_new_array(most, sizeof *m.sorted, &m.sorted);
+  if (!st) st = assay_new_array(most, sizeof *m.kept, &m.kept);
+  for (int k = 0; !st && k < 2; k++) st = assay_new_array(most, sizeof *m.index[k], &m.index[k]);
+  for (size_t i = 0; !st && i < c->n_out; i++) {
+    double *g, *l;
+    st = assay_bound_output(c, i, &g, &l);
+  }
+  for (int64_t b = 0; !st && b < p.batches; b++) {
+    int64_t n = 0;
+    bool certain = true;
+    st = efficient_choose(c, &p, b, &m, &n, &certain);
+    if (!st) efficient_limits(c, &p, b, m.index[0], n, certain);
+  }
+  assay_free(m.list);
+  assay_free(m.sorted);
+  assay_free(m.kept);
+  assay_free(m.index[0]);
+  assay_free(m.index[1]);
+  return st;
+}
+
 #define EFFICIENT_SCHEMA                                                                       \
   "boxes:T, scores:T, anchors?:T -> num_detections:I, detection_boxes:T, detection_scores:T, " \
   "detection_classes:I | score_threshold:f=0.5, iou_threshold:f=0.5, max_output_boxes:i=100, " \
@@ -409,7 +598,8 @@ const assay_op_t assay_ops_detect[] = {
      .since = 10,
      .discrete = 1,
      .infer = nms_infer,
-     .eval = nms_eval},
+     .eval = nms_eval,
+     .bound = nms_bound},
     // As NVIDIA's exporters write it: in the default domain, or in their own.
     {.domain = "",
      .name = "EfficientNMS_TRT",
@@ -417,12 +607,14 @@ const assay_op_t assay_ops_detect[] = {
      .discrete = 1 | 8,
      .schema = EFFICIENT_SCHEMA,
      .infer = efficient_infer,
-     .eval = efficient_eval},
+     .eval = efficient_eval,
+     .bound = efficient_bound},
     {.domain = "trt.plugins",
      .name = "EfficientNMS_TRT",
      .since = 1,
      .discrete = 1 | 8,
      .schema = EFFICIENT_SCHEMA,
      .infer = efficient_infer,
-     .eval = efficient_eval},
+     .eval = efficient_eval,
+     .bound = efficient_bound},
     {0}};

@@ -8,7 +8,7 @@
 // Lengths whose prime factors are small go through Cooley and Tukey's algorithm with a plain
 // transform for each factor; others become a convolution of a length that is a power of two
 // (Bluestein 1970).
-enum { LARGEST_FACTOR = 61, MAX_FACTORS = 64 };
+enum { LARGEST_FACTOR = ASSAY_FFT_LARGEST_FACTOR, MAX_FACTORS = 64 };
 
 typedef struct cplx {
   double re, im;
@@ -124,6 +124,23 @@ static void run_chirp(const assay_fft_t* f, const cplx_t* x, cplx_t* y, cplx_t* 
   for (int64_t k = 0; k < f->n; k++) {
     y[k] = mul(f->c, (cplx_t){a[k].re * scale, a[k].im * scale}, f->chirp[k]);
   }
+}
+
+assay_fft_path_t assay_fft_path(int64_t n, int64_t largest_factor) {
+  assay_fft_path_t path = {0};
+  int64_t rest = n;
+  for (int64_t p = 2; p <= largest_factor; p++) {
+    for (; rest % p == 0; rest /= p) {
+      path.products += p == 2 ? 1 : 2;
+      path.sums += (double)(p - 1);
+    }
+  }
+  if (rest == 1) return path;
+  int64_t m = 1;
+  while (m < 2 * n - 1) m *= 2;
+  path = assay_fft_path(m, 2);
+  path.chirp = m;
+  return path;
 }
 
 // ---- interface --------------------------------------------------------------------------------

@@ -11,6 +11,14 @@ typedef struct assay_fft assay_fft_t;
 // Errors: NO_MEMORY
 assay_status_t assay_fft_create(const assay_eval_t* c, int64_t n, bool inverse,
                                 assay_fft_t** out) ASSAY_MUST_USE;
+// How often an input's part of an output is rounded on its way there.
+typedef struct assay_fft_path {
+  double products, sums;  // of complex numbers
+  int64_t chirp;          // 0, or the length of the three transforms that make a convolution
+} assay_fft_path_t;
+assay_fft_path_t assay_fft_path(int64_t n, int64_t largest_factor);
+enum { ASSAY_FFT_LARGEST_FACTOR = 61 };  // of those above
+
 void assay_fft_destroy(assay_fft_t* f);  // NULL is allowed
 
 // Doubles of room that a run needs beside input and output.

@@ -1,6 +1,7 @@
 // Operators that make a tensor from little: Expand, Constant, ConstantOfShape, Range.
 #include <math.h>
 
+#include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/strided.h"
@@ -374,6 +375,30 @@ static assay_status_t range_eval(assay_eval_t* c) {
                    in[2] ? assay_i64(in[2])[0] : 1);
 }
 
+// start + i * delta, or delta added i times by engines of which nothing is known.
+static assay_status_t range_bound(assay_bound_t* c) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));  // how many elements there are would hang on it
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  const assay_number_t start = assay_number_input(c, 0, 0);
+  const double delta = c->n_in > 2 && c->in[2] ? assay_f64(c->in[2])[0] : 1, u = a.inner.u;
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  for (int64_t i = 0; i < c->out[0]->size; i++) {
+    // The count itself is rounded where the format cannot hold it.
+    assay_number_t n = assay_number_exact((double)i);
+    if (n.v > 1 / u) n = assay_number_round(&a, u, n);
+    const assay_number_t y =
+        assay_number_add(&a, start, assay_number_mul(&a, n, assay_number_exact(delta)));
+    assay_number_limits(&a, y, &g[i], &p[i]);
+    if (a.rounding->documented) continue;
+    const double size = (fabs(start.v) + n.v * fabs(delta)) * u;
+    g[i] += n.v * size;
+    p[i] += fmin(n.v, 6 * sqrt(n.v)) * size;
+  }
+  return NULL;
+}
+
 const assay_op_t assay_ops_fill[] = {
     {.domain = "",
      .name = "Expand",
@@ -393,11 +418,17 @@ const assay_op_t assay_ops_fill[] = {
      .flags = ASSAY_OP_MOVES,
      .infer = constant_of_shape_infer,
      .eval = constant_of_shape_eval},
-    {.domain = "", .name = "Range", .since = 11, .infer = range_infer, .eval = range_eval},
+    {.domain = "",
+     .name = "Range",
+     .since = 11,
+     .infer = range_infer,
+     .eval = range_eval,
+     .bound = range_bound},
     {.domain = "com.microsoft",
      .name = "Range",
      .since = 1,
      .schema = "start:T, limit:T, delta?:T -> Y:T | | T=float double int16 int32 int64",
      .infer = range_infer,
-     .eval = range_eval},
+     .eval = range_eval,
+     .bound = range_bound},
     {0}};

@@ -1,6 +1,7 @@
 // EyeLike, windows and mel weights: tensors made from a few numbers.
 #include <math.h>
 
+#include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
 
@@ -121,6 +122,37 @@ static assay_status_t hamming_eval(assay_eval_t* c) {
 }
 static assay_status_t blackman_eval(assay_eval_t* c) { return window(c, 0.42, 0.5, 0.08); }
 
+// The angle 2 pi i / m is made by three operations and half as many constants, the cosine by a
+// library; the terms are of the order of 1 and cancel at the ends, so the limits are absolute.
+// hann: also sin^2(pi i / m).
+static assay_status_t window_bound(assay_bound_t* c, double a0, double a1, double a2) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  const assay_inner_t inner = assay_bound_inner(c->rounding);
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  const int64_t n = c->out[0]->size;
+  const bool periodic = assay_attr_i64(c->node, "periodic", 1) != 0;
+  const double m = (double)(periodic ? n : n - 1);
+  for (int64_t i = 0; i < n; i++) {
+    const double t = m > 0 ? 2 * pi * (double)i / m : pi;
+    // What the angle's error of 4 u does to the terms, then their own roundings.
+    const double slope = fabs(a1 * sin(t)) + fabs(4 * a2 * sin(2 * t));
+    const double turn = 4 * inner.u * t;
+    const double own = a1 * (inner.function + inner.u) + a2 * (inner.function + 2 * inner.u);
+    const double e = slope * turn + 2 * turn * turn + own + 3 * inner.u * (a0 + a1 + a2);
+    g[i] = e + 4 * inner.tiny;
+    p[i] = fmin(g[i], 6 * (0.3 * slope * turn + inner.u * sqrt(a0 * a0 + 2 * a1 * a1)) +
+                          turn * turn + (inner.function - inner.u) * (a1 + a2) + 4 * inner.tiny);
+  }
+  return NULL;
+}
+
+static assay_status_t hann_bound(assay_bound_t* c) { return window_bound(c, 0.5, 0.5, 0); }
+static assay_status_t hamming_bound(assay_bound_t* c) {
+  return window_bound(c, 25.0 / 46, 1 - 25.0 / 46, 0);
+}
+static assay_status_t blackman_bound(assay_bound_t* c) { return window_bound(c, 0.42, 0.5, 0.08); }
+
 // ---- MelWeightMatrix -------------------------------------------------------------------------
 
 enum { MEL_BINS, MEL_DFT, MEL_RATE, MEL_LOWER, MEL_UPPER, MEL_INPUTS };
@@ -147,12 +179,16 @@ static double mel_of(double hertz) { return 2595 * log1p(hertz / 700) / log(10);
 
 // The spectrogram bin at edge i of the triangles. Source: onnx.reference MelWeightMatrix-17, which
 // the operator's cases follow: the range is divided into bins + 2 steps.
-static double mel_edge(int64_t i, int64_t bins, int64_t dft, int64_t rate, double low,
-                       double high) {
+static double mel_bin(int64_t i, int64_t bins, int64_t dft, int64_t rate, double low, double high) {
   double step = (high - low) / (double)(bins + 2);
   double mel = (double)i * step + low;
   double hertz = 700 * expm1(mel / 2595 * log(10));
-  return floor(((double)dft + 1) * hertz / (double)rate);
+  return ((double)dft + 1) * hertz / (double)rate;
+}
+
+static double mel_edge(int64_t i, int64_t bins, int64_t dft, int64_t rate, double low,
+                       double high) {
+  return floor(mel_bin(i, bins, dft, rate, low, high));
 }
 
 // One triangle: up from `lower` to `center`, down to `higher`, in bins of the spectrogram. Bins
@@ -168,6 +204,39 @@ static void mel_triangle(assay_tensor_t* out, int64_t column, int64_t lower, int
     double fall = (double)(higher - j) / (double)(higher - center);
     set_number(out, j * columns + column, fall);
   }
+}
+
+// The weights are quotients of small integers, rounded once; the integers come from rounding down
+// edges, which an engine may make a little larger or smaller: near a whole number there is no limit
+// on the columns whose triangle hangs on it.
+static assay_status_t mel_bound(assay_bound_t* c) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  const assay_inner_t inner = assay_bound_inner(c->rounding);
+  const assay_tensor_t* y = c->out[0];
+  double* limits[2];
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  if (y->size == 0) return NULL;
+  const int64_t bins = y->dims[1], dft = assay_i64(c->in[MEL_DFT])[0];
+  const int64_t rate = assay_i64(c->in[MEL_RATE])[0];
+  const double low = mel_of(assay_f64(c->in[MEL_LOWER])[0]);
+  const double high = mel_of(assay_f64(c->in[MEL_UPPER])[0]);
+  for (int64_t i = 0; i < bins; i++) {
+    bool certain = true;
+    for (int k = 0; k < 3; k++) {
+      // The mel scale's exponent multiplies a relative error by at most itself, here below 16.
+      const double edge = mel_bin(i + k, bins, dft, rate, low, high);
+      const double e = 32 * (inner.u + inner.function) * (fabs(edge) + (double)dft);
+      const bool exact = c->rounding->documented;  // in float64, whatever the format
+      certain = certain && (exact || floor(edge - e) == floor(edge + e));
+    }
+    for (int64_t j = 0; j < y->dims[0]; j++) {
+      const int64_t at = j * bins + i;
+      const double e = 2 * inner.u * fabs(assay_f64(y)[at]) + inner.tiny;
+      limits[0][at] = limits[1][at] = certain ? e : (double)INFINITY;
+    }
+  }
+  return NULL;
 }
 
 static assay_status_t mel_eval(assay_eval_t* c) {
@@ -201,18 +270,34 @@ static assay_status_t mel_eval(assay_eval_t* c) {
   return NULL;
 }
 
-const assay_op_t assay_ops_generate[] = {
-    {.domain = "", .name = "EyeLike", .since = 9, .infer = eye_infer, .eval = eye_eval},
-    {.domain = "", .name = "HannWindow", .since = 17, .infer = window_infer, .eval = hann_eval},
-    {.domain = "",
-     .name = "HammingWindow",
-     .since = 17,
-     .infer = window_infer,
-     .eval = hamming_eval},
-    {.domain = "",
-     .name = "BlackmanWindow",
-     .since = 17,
-     .infer = window_infer,
-     .eval = blackman_eval},
-    {.domain = "", .name = "MelWeightMatrix", .since = 17, .infer = mel_infer, .eval = mel_eval},
-    {0}};
+const assay_op_t assay_ops_generate[] = {{.domain = "",
+                                          .name = "EyeLike",
+                                          .since = 9,
+                                          .infer = eye_infer,
+                                          .eval = eye_eval,
+                                          .bound = assay_bound_exact},
+                                         {.domain = "",
+                                          .name = "HannWindow",
+                                          .since = 17,
+                                          .infer = window_infer,
+                                          .eval = hann_eval,
+                                          .bound = hann_bound},
+                                         {.domain = "",
+                                          .name = "HammingWindow",
+                                          .since = 17,
+                                          .infer = window_infer,
+                                          .eval = hamming_eval,
+                                          .bound = hamming_bound},
+                                         {.domain = "",
+                                          .name = "BlackmanWindow",
+                                          .since = 17,
+                                          .infer = window_infer,
+                                          .eval = blackman_eval,
+                                          .bound = blackman_bound},
+                                         {.domain = "",
+                                          .name = "MelWeightMatrix",
+                                          .since = 17,
+                                          .infer = mel_infer,
+                                          .eval = mel_eval,
+                                          .bound = mel_bound},
+                                         {0}};

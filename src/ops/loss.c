@@ -1,8 +1,11 @@
 // NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.
 #include <math.h>
 
+#include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/families.h"
 #include "ops/softmax.h"
+#include "ops/softmax_bound.h"
 
 // ---- inference --------------------------------------------------------------------------------
 
@@ -140,6 +143,101 @@ static assay_status_t cross_entropy_eval(assay_eval_t* c) {
   return st;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+typedef assay_number_t num_t;
+
+// Log-probabilities and their limits.
+typedef struct log_probs {
+  const double *v, *g, *p;  // g NULL: exact
+} log_probs_t;
+
+static num_t log_prob_at(const log_probs_t* x, int64_t at) {
+  const double p = x->g ? x->p[at] / 6 : 0;
+  return (num_t){x->v[at], x->g ? x->g[at] : 0, p * p};
+}
+
+static assay_status_t bound_loss(assay_bound_t* c, const loss_t* l, const log_probs_t* x) {
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  assay_number_sum_t sum = {0}, weights = {0};
+  const int64_t* target = assay_i64(l->target);
+  for (int64_t i = 0; g && i < l->target->size; i++) {
+    num_t loss = assay_number_exact(0);
+    if (!l->ignores || target[i] != l->ignored) {
+      const int64_t at = (i / l->inner * l->classes + target[i]) * l->inner + i % l->inner;
+      const num_t weight = l->weight ? assay_number_input(c, 2, target[i]) : assay_number_exact(1);
+      loss = assay_number_neg(log_prob_at(x, at));
+      if (l->weight) loss = assay_number_mul(&a, loss, weight);
+      assay_number_sum_add(&weights, weight);
+      assay_number_sum_add(&sum, loss);
+    }
+    if (l->none) assay_number_limits(&a, loss, &g[i], &p[i]);
+  }
+  if (!g || l->none) return NULL;
+  num_t y = assay_number_sum_end(&a, &sum);
+  if (l->mean) {
+    y = assay_number_div(&a, y, assay_number_sum_end(&a, &weights));
+    // Each weight may be divided by their sum first.
+    if (!c->rounding->documented) y = assay_number_round(&a, 2 * a.inner.u, y);
+  }
+  assay_number_limits(&a, y, g, p);
+  return NULL;
+}
+
+static assay_status_t nll_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  loss_t l;
+  ASSAY_TRY(read_loss(&e, &l));
+  const log_probs_t x = {assay_f64(l.x), assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)};
+  return bound_loss(c, &l, &x);
+}
+
+// Log-softmax over the classes into made[0], its limits into made[1] and made[2].
+static assay_status_t log_probs(const assay_bound_t* c, const assay_eval_t* e, const loss_t* l,
+                                assay_tensor_t** made) {
+  for (int k = 0; k < 3; k++)
+    ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, l->x->rank, l->x->dims, &made[k]));
+  const int64_t rows = l->x->size && l->classes ? l->x->size / l->classes : 0;
+#pragma omp parallel for schedule(static) if (rows > 1 && l->x->size > 30000)
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t at = r / l->inner * l->classes * l->inner + r % l->inner;
+    assay_log_softmax_row(e, l->classes, l->inner, assay_f64(l->x) + at, assay_f64(made[0]) + at);
+    assay_softmax_bound_t row = {.rounding = c->rounding,
+                                 .n = l->classes,
+                                 .stride = l->inner,
+                                 .x = assay_f64(l->x) + at,
+                                 .y = assay_f64(made[0]) + at,
+                                 .limits = {assay_f64(made[1]) + at, assay_f64(made[2]) + at}};
+    for (int probable = 0; probable < 2; probable++) {
+      const double* in = assay_bound_in(c, 0, probable);
+      row.x_error[probable] = in ? in + at : NULL;
+    }
+    assay_log_softmax_bound_row(&row);
+  }
+  return NULL;
+}
+
+static assay_status_t cross_entropy_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  assay_tensor_t* made[3] = {NULL};
+  loss_t l;
+  ASSAY_TRY(read_loss(&e, &l));
+  assay_status_t st = log_probs(c, &e, &l, made);
+  if (!st) {
+    const log_probs_t x = {assay_f64(made[0]), assay_f64(made[1]), assay_f64(made[2])};
+    st = bound_loss(c, &l, &x);
+  }
+  if (!st && assay_bound_is_float(c, 1)) {
+    assay_limits_deinit(&c->out_error[1]);
+    c->out_error[1].guaranteed = assay_tensor_retain(made[1]);
+    c->out_error[1].probable = assay_tensor_retain(made[2]);
+  }
+  for (int k = 0; k < 3; k++) assay_tensor_release(made[k]);
+  return st;
+}
+
 static void loss_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (assay_eval_has(c, 0)) out->flops = 5.0 * (double)c->in[0]->size;
 }
@@ -149,11 +247,13 @@ const assay_op_t assay_ops_loss[] = {{.domain = "",
                                       .since = 12,
                                       .infer = loss_infer,
                                       .eval = nll_eval,
+                                      .bound = nll_bound,
                                       .cost = loss_cost},
                                      {.domain = "",
                                       .name = "SoftmaxCrossEntropyLoss",
                                       .since = 12,
                                       .infer = loss_infer,
                                       .eval = cross_entropy_eval,
+                                      .bound = cross_entropy_bound,
                                       .cost = loss_cost},
                                      {0}};

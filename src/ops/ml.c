@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/control.h"
 #include "ops/families.h"
 #include "ops/ml_common.h"
@@ -33,8 +34,7 @@ static assay_status_t extract_eval(assay_eval_t* c) {
   const assay_tensor_t *x = c->in[0], *at = c->in[1];
   int64_t dims[ASSAY_MAX_RANK] = {1};
   assay_tensor_t* y = NULL;
-  if (!x->rank)
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input X is a scalar");
+  if (!x->rank) return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT, "input X is a scalar");
   int64_t n = x->dims[x->rank - 1], rows = assay_dims_product(x->dims, 0, x->rank - 1);
   for (int64_t k = 0; k < at->size; k++)
     if (assay_i64(at)[k] < 0 || assay_i64(at)[k] >= n)
@@ -120,8 +120,8 @@ static assay_status_t impute_floats(assay_eval_t* c, const assay_tensor_t* x, as
   assay_format_t format = assay_type_format(x->type);
   for (int64_t i = 0; i < x->size; i++) {
     double v = assay_f64(x)[i];
-    bool missing = isnan(old) ? isnan(v)
-                              : assay_format_round(format, v, ASSAY_OVERFLOW_IEEE) == old;
+    bool missing =
+        isnan(old) ? isnan(v) : assay_format_round(format, v, ASSAY_OVERFLOW_IEEE) == old;
     assay_f64(y)[i] = missing ? (double)values[n == 1 ? 0 : i % features] : v;
   }
   return NULL;
@@ -197,7 +197,76 @@ static void normalizer_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 3.0 * (double)c->in[0]->size;
 }
 
-// ---- FeatureVectorizer -------------------------------------------------------------------------
+typedef assay_number_t num_t;
+
+static num_t divisor_of(const assay_bound_t* c, const assay_arithmetic_t* a, int norm, int64_t at,
+                        int64_t n) {
+  assay_number_sum_t sum = {0};
+  num_t max = {.v = -(double)INFINITY};
+  for (int64_t i = 0; i < n; i++) {
+    const num_t x = assay_number_input(c, 0, at + i);
+    if (norm == 2) assay_number_sum_add_product(&sum, x, x);
+    if (norm == 1) assay_number_sum_add(&sum, assay_number_abs(x));
+    max.v = fmax(max.v, x.v);
+    max.g = fmax(max.g, x.g);
+    max.s2 = fmax(max.s2, x.s2);
+  }
+  if (norm == 0) return max;
+  const num_t s = assay_number_sum_end(a, &sum);
+  return norm == 2 ? assay_number_sqrt(a, s) : s;
+}
+
+static assay_status_t normalizer_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  int64_t rows = 0, n = 0;
+  int norm = 0;
+  double *g, *p;
+  ASSAY_TRY(read_norm(c->node, &norm));
+  ASSAY_TRY(assay_ml_rows(&e, c->in[0], &rows, &n));
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  for (int64_t r = 0; r < rows; r++) {
+    const num_t d = divisor_of(c, &a, norm, r * n, n);
+    for (int64_t i = r * n; i < (r + 1) * n; i++) {
+      const num_t x = assay_number_input(c, 0, i);
+      // By a reciprocal: another rounding. A divisor that may be 0 has no limit.
+      num_t y = d.v == 0 && d.g == 0 ? x : assay_number_div(&a, x, d);
+      if (!c->rounding->documented) y = assay_number_round(&a, a.inner.u, y);
+      assay_number_limits(&a, y, &g[i], &p[i]);
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t scaler_bound(assay_bound_t* c) {
+  size_t n_offset = 0, n_scale = 0;
+  const float* offset = assay_attr_floats(c->node, "offset", &n_offset);
+  const float* scale = assay_attr_floats(c->node, "scale", &n_scale);
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  const assay_tensor_t* x = c->in[0];
+  const int64_t features = x->rank ? x->dims[x->rank - 1] : 1;
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  for (int64_t i = 0; i < x->size; i++) {
+    const num_t o = assay_number_exact((double)offset[n_offset == 1 ? 0 : i % features]);
+    const num_t s = assay_number_exact((double)scale[n_scale == 1 ? 0 : i % features]);
+    num_t v = assay_number_input(c, 0, i);
+    // Integers become floats, and doubles too, in between or at the end.
+    if (x->type != ASSAY_TYPE_FLOAT) v = assay_number_round(&a, a.inner.u, v);
+    assay_number_limits(&a, assay_number_mul(&a, assay_number_sub(&a, v, o), s), &g[i], &p[i]);
+  }
+  return NULL;
+}
+
+// Numbers of other types become float32: one rounding.
+static assay_status_t vectorizer_bound(assay_bound_t* c) {
+  bool same = true;
+  for (size_t i = 0; i < c->n_in; i++)
+    same = same && c->in[i] && c->in[i]->type == ASSAY_TYPE_FLOAT;
+  return assay_bound_roundings(c, same ? 0 : 1);
+}
+
+// ---- FeatureVectorizer --------------------------------------------------------------------------
 
 // Width of input i in the output: inputdimensions cuts or pads with zeros.
 static assay_status_t vector_lists(const assay_node_t* n, const int64_t** out) {
@@ -438,6 +507,9 @@ static assay_status_t cast_map_eval(assay_eval_t* c) {
   return st;
 }
 
+// Texts and doubles become float32.
+static assay_status_t cast_map_bound(assay_bound_t* c) { return assay_bound_roundings(c, 1); }
+
 static assay_status_t dict_infer(assay_infer_t* c) {
   assay_ml_labels_t vocabulary;
   assay_shape_t y = {.known = true, .rank = 1};
@@ -495,12 +567,15 @@ const assay_op_t assay_ops_ml[] = {
      .eval = extract_eval},
     {ML("Binarizer"), .flags = ASSAY_OP_POINTWISE, .discrete = 1, .infer = assay_infer_same,
      .eval = binarizer_eval},
-    {ML("Scaler"), .infer = float_infer, .eval = scaler_eval, .cost = scaler_cost},
-    {ML("Imputer"), .flags = ASSAY_OP_MOVES, .infer = assay_infer_same, .eval = imputer_eval},
+    {ML("Scaler"), .infer = float_infer, .eval = scaler_eval, .bound = scaler_bound,
+     .cost = scaler_cost},
+    {ML("Imputer"), .flags = ASSAY_OP_MOVES, .infer = assay_infer_same, .eval = imputer_eval,
+     .bound = assay_bound_exact},
     {ML("Normalizer"), .infer = normalizer_infer, .eval = normalizer_eval,
-     .cost = normalizer_cost},
-    {ML("FeatureVectorizer"), .infer = vectorizer_infer, .eval = vectorizer_eval},
+     .bound = normalizer_bound, .cost = normalizer_cost},
+    {ML("FeatureVectorizer"), .infer = vectorizer_infer, .eval = vectorizer_eval,
+     .bound = vectorizer_bound},
     {ML("ZipMap"), .flags = ASSAY_OP_MOVES, .infer = zip_infer, .eval = zip_eval},
-    {ML("CastMap"), .infer = cast_map_infer, .eval = cast_map_eval},
+    {ML("CastMap"), .infer = cast_map_infer, .eval = cast_map_eval, .bound = cast_map_bound},
     {ML("DictVectorizer"), .flags = ASSAY_OP_MOVES, .infer = dict_infer, .eval = dict_eval},
     {0}};

@@ -3,6 +3,8 @@
 // Where the operator texts leave the two-class case open, this is what onnx.reference does: one
 // score s for two labels becomes the pair (-s, s) before the transform. Sums run over features
 // (then over support vectors) in order.
+#include "ops/ml_linear.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -28,22 +30,16 @@ static assay_status_t set_matrix(assay_infer_t* c, size_t output, assay_type_t t
 
 // ---- LinearRegressor ---------------------------------------------------------------------------
 
-typedef struct linear {
-  const float *weights, *intercepts;  // intercepts NULL: none
-  int64_t n_weights, outputs, features;
-  assay_ml_post_t post;
-} linear_t;
-
 // outputs: how many scores a row has; features: -1 if not known yet.
-static assay_status_t linear_check(const assay_node_t* n, linear_t* l, int64_t features) {
+assay_status_t assay_ml_linear_check(const assay_node_t* n, assay_linear_t* l, int64_t features) {
   size_t n_weights = 0, n_intercepts = 0;
   l->weights = assay_attr_floats(n, "coefficients", &n_weights);
   l->intercepts = assay_attr_floats(n, "intercepts", &n_intercepts);
   l->n_weights = (int64_t)n_weights;
   l->features = features;
   ASSAY_TRY(assay_ml_post_read(n, &l->post));
-  if (features >= 0 && (l->outputs < 1 || l->n_weights % l->outputs ||
-                        l->n_weights / l->outputs != features))
+  if (features >= 0 &&
+      (l->outputs < 1 || l->n_weights % l->outputs || l->n_weights / l->outputs != features))
     return ASSAY_NODE_ERROR(n, ASSAY_INVALID_ARGUMENT,
                             "coefficients has %zu entries; %lld outputs of %lld features need %s",
                             n_weights, (long long)l->outputs, (long long)features,
@@ -55,34 +51,35 @@ static assay_status_t linear_check(const assay_node_t* n, linear_t* l, int64_t f
   return NULL;
 }
 
-static void linear_scores(const assay_eval_t* c, const linear_t* l, int64_t row, double* scores) {
+static void linear_scores(const assay_eval_t* c, const assay_linear_t* l, int64_t row,
+                          double* scores) {
   for (int64_t k = 0; k < l->outputs; k++) {
     double s = dot(c, c->in[0], row * l->features, l->weights + k * l->features, l->features);
     scores[k] = l->intercepts ? assay_acc(c, s + (double)l->intercepts[k]) : s;
   }
 }
 
-static assay_status_t targets_of(const assay_node_t* n, int64_t* out) {
+assay_status_t assay_ml_targets_of(const assay_node_t* n, int64_t* out) {
   *out = assay_attr_i64(n, "targets", 1);
   if (*out >= 1) return NULL;
   return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "targets is %lld", (long long)*out);
 }
 
 static assay_status_t regressor_infer(assay_infer_t* c) {
-  linear_t l = {0};
-  ASSAY_TRY(targets_of(c->node, &l.outputs));
-  ASSAY_TRY(linear_check(c->node, &l, -1));
+  assay_linear_t l = {0};
+  ASSAY_TRY(assay_ml_targets_of(c->node, &l.outputs));
+  ASSAY_TRY(assay_ml_linear_check(c->node, &l, -1));
   return set_matrix(c, 0, ASSAY_TYPE_FLOAT, l.outputs);
 }
 
 // ai.onnx.ml LinearRegressor-1.
 static assay_status_t regressor_eval(assay_eval_t* c) {
-  linear_t l = {0};
+  assay_linear_t l = {0};
   int64_t rows = 0, features = 0;
   assay_tensor_t* y = NULL;
-  ASSAY_TRY(targets_of(c->node, &l.outputs));
+  ASSAY_TRY(assay_ml_targets_of(c->node, &l.outputs));
   ASSAY_TRY(assay_ml_rows(c, c->in[0], &rows, &features));
-  ASSAY_TRY(linear_check(c->node, &l, features));
+  ASSAY_TRY(assay_ml_linear_check(c->node, &l, features));
   ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, 2, (int64_t[]){rows, l.outputs}, &y));
 #pragma omp parallel for schedule(static) if (rows * l.n_weights > 100000)
   for (int64_t r = 0; r < rows; r++) {
@@ -102,7 +99,7 @@ static int64_t pair_scores(int64_t n_scores, int64_t n_labels, double* scores) {
   return 2;
 }
 
-static int64_t paired(int64_t n_scores, int64_t n_labels) {
+int64_t assay_ml_paired(int64_t n_scores, int64_t n_labels) {
   return n_scores == 1 && n_labels == 2 ? 2 : n_scores;
 }
 
@@ -118,8 +115,8 @@ static assay_status_t set_top(assay_tensor_t* y, int64_t row, const assay_ml_lab
 }
 
 // The number of scores: as many as labels, or one for two labels.
-static assay_status_t classifier_outputs(const assay_node_t* n, int64_t features, int64_t n_labels,
-                                         int64_t* out) {
+assay_status_t assay_ml_classifier_outputs(const assay_node_t* n, int64_t features,
+                                           int64_t n_labels, int64_t* out) {
   size_t n_weights = 0;
   assay_attr_floats(n, "coefficients", &n_weights);
   *out = features > 0 ? (int64_t)n_weights / features : n_labels;
@@ -155,15 +152,15 @@ static assay_status_t classifier_made(assay_eval_t* c, const assay_ml_labels_t* 
 
 // ai.onnx.ml LinearClassifier-1.
 static assay_status_t classifier_eval(assay_eval_t* c) {
-  linear_t l = {0};
+  assay_linear_t l = {0};
   assay_ml_labels_t labels;
   int64_t rows = 0, features = 0;
   assay_tensor_t *y = NULL, *z = NULL;
   ASSAY_TRY(assay_ml_labels(c->node, "classlabels_ints", "classlabels_strings", &labels));
   ASSAY_TRY(assay_ml_rows(c, c->in[0], &rows, &features));
-  ASSAY_TRY(classifier_outputs(c->node, features, labels.n, &l.outputs));
-  ASSAY_TRY(linear_check(c->node, &l, features));
-  int64_t columns = paired(l.outputs, labels.n);
+  ASSAY_TRY(assay_ml_classifier_outputs(c->node, features, labels.n, &l.outputs));
+  ASSAY_TRY(assay_ml_linear_check(c->node, &l, features));
+  int64_t columns = assay_ml_paired(l.outputs, labels.n);
   ASSAY_TRY(classifier_made(c, &labels, rows, columns, &y, &z));
   assay_status_t st = NULL;
 #pragma omp parallel for schedule(static) if (rows * l.n_weights > 100000)
@@ -189,27 +186,17 @@ static void linear_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 // ---- kernels -----------------------------------------------------------------------------------
 
-typedef enum kernel { KERNEL_LINEAR, KERNEL_POLY, KERNEL_RBF, KERNEL_SIGMOID } kernel_t;
-
-typedef struct svm {
-  kernel_t kernel;
-  double gamma, coef0, degree;
-  const float *coefficients, *vectors, *rho, *prob_a, *prob_b;
-  size_t n_coefficients, n_vectors, n_rho, n_prob_a, n_prob_b;
-  assay_ml_post_t post;
-} svm_t;
-
-static assay_status_t svm_read(const assay_node_t* n, svm_t* s) {
+assay_status_t assay_ml_svm_read(const assay_node_t* n, assay_svm_t* s) {
   static const char* const names[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
   int k = 0;
   size_t n_params = 0;
-  *s = (svm_t){0};
+  *s = (assay_svm_t){0};
   while (k < 4 && !assay_attr_is(n, "kernel_type", names[k])) k++;
   if (k == 4)
     return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
                             "kernel_type is '%s'; LINEAR, POLY, RBF or SIGMOID is expected",
                             assay_attr_str(n, "kernel_type", ""));
-  s->kernel = (kernel_t)k;
+  s->kernel = (assay_kernel_t)k;
   const float* params = assay_attr_floats(n, "kernel_params", &n_params);
   if (n_params && n_params != 3)
     return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "kernel_params has %zu entries; 3 are expected",
@@ -227,10 +214,10 @@ static assay_status_t svm_read(const assay_node_t* n, svm_t* s) {
   return assay_ml_post_read(n, &s->post);
 }
 
-static double kernel_value(const assay_eval_t* c, const svm_t* s, kernel_t kernel, int64_t at,
-                           const float* v, int64_t n) {
+static double kernel_value(const assay_eval_t* c, const assay_svm_t* s, assay_kernel_t kernel,
+                           int64_t at, const float* v, int64_t n) {
   const assay_tensor_t* x = c->in[0];
-  if (kernel == KERNEL_RBF) {
+  if (kernel == ASSAY_KERNEL_RBF) {
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
       double d = assay_acc(c, assay_ml_number(x, at + i) - (double)v[i]);
@@ -239,26 +226,26 @@ static double kernel_value(const assay_eval_t* c, const svm_t* s, kernel_t kerne
     return exp(-s->gamma * sum);
   }
   double d = dot(c, x, at, v, n);
-  if (kernel == KERNEL_POLY) return pow(s->gamma * d + s->coef0, s->degree);
-  if (kernel == KERNEL_SIGMOID) return tanh(s->gamma * d + s->coef0);
+  if (kernel == ASSAY_KERNEL_POLY) return pow(s->gamma * d + s->coef0, s->degree);
+  if (kernel == ASSAY_KERNEL_SIGMOID) return tanh(s->gamma * d + s->coef0);
   return d;
 }
 
 // ---- SVMRegressor ------------------------------------------------------------------------------
 
 static assay_status_t svr_infer(assay_infer_t* c) {
-  svm_t s;
-  ASSAY_TRY(svm_read(c->node, &s));
+  assay_svm_t s;
+  ASSAY_TRY(assay_ml_svm_read(c->node, &s));
   return set_matrix(c, 0, ASSAY_TYPE_FLOAT, 1);
 }
 
 // ai.onnx.ml SVMRegressor-1. Without support vectors it is linear, with the coefficients as
 // weights.
 static assay_status_t svr_eval(assay_eval_t* c) {
-  svm_t s;
+  assay_svm_t s;
   int64_t rows = 0, features = 0, n = assay_attr_i64(c->node, "n_supports", 0), vectors = 0;
   assay_tensor_t* y = NULL;
-  ASSAY_TRY(svm_read(c->node, &s));
+  ASSAY_TRY(assay_ml_svm_read(c->node, &s));
   ASSAY_TRY(assay_ml_rows(c, c->in[0], &rows, &features));
   bool fits = n > 0 ? assay_mul_i64(n, features, &vectors) && vectors == (int64_t)s.n_vectors &&
                           n == (int64_t)s.n_coefficients
@@ -287,19 +274,10 @@ static assay_status_t svr_eval(assay_eval_t* c) {
 
 // ---- SVMClassifier -----------------------------------------------------------------------------
 
-typedef struct svc {
-  svm_t s;
-  assay_ml_labels_t labels;
-  int64_t classes, vectors, pairs, features;
-  const int64_t* per_class;  // vectors of each class; NULL: linear
-  bool proba;
-  int64_t columns;           // of the scores
-} svc_t;
-
-static assay_status_t svc_read(const assay_node_t* n, svc_t* v) {
+assay_status_t assay_ml_svc_read(const assay_node_t* n, assay_svc_t* v) {
   size_t n_classes = 0;
-  *v = (svc_t){0};
-  ASSAY_TRY(svm_read(n, &v->s));
+  *v = (assay_svc_t){0};
+  ASSAY_TRY(assay_ml_svm_read(n, &v->s));
   ASSAY_TRY(assay_ml_labels(n, "classlabels_ints", "classlabels_strings", &v->labels));
   v->classes = v->labels.n;
   v->per_class = assay_attr_ints(n, "vectors_per_class", &n_classes);
@@ -318,7 +296,7 @@ static assay_status_t svc_read(const assay_node_t* n, svc_t* v) {
                             n_classes, (long long)v->classes);
   v->pairs = v->classes * (v->classes - 1) / 2;
   v->proba = v->s.n_prob_a > 0;
-  v->columns = v->proba ? v->classes : paired(v->pairs, v->classes);
+  v->columns = v->proba ? v->classes : assay_ml_paired(v->pairs, v->classes);
   int64_t need = 0;
   if (!assay_mul_i64(v->vectors, v->classes - 1, &need) || need != (int64_t)v->s.n_coefficients)
     return ASSAY_NODE_ERROR(
@@ -337,9 +315,9 @@ static assay_status_t svc_read(const assay_node_t* n, svc_t* v) {
 }
 
 static assay_status_t svc_infer(assay_infer_t* c) {
-  svc_t v;
+  assay_svc_t v;
   assay_shape_t y;
-  ASSAY_TRY(svc_read(c->node, &v));
+  ASSAY_TRY(assay_ml_svc_read(c->node, &v));
   ASSAY_TRY(assay_ml_infer_rows(c, &y));
   ASSAY_TRY(assay_infer_set(c, 0, assay_ml_labels_type(&v.labels), &y));
   return set_matrix(c, 1, ASSAY_TYPE_FLOAT, v.columns);
@@ -348,7 +326,7 @@ static assay_status_t svc_infer(assay_infer_t* c) {
 // Pairwise probabilities to class probabilities. r[i * k + j]: of i against j.
 // Source: Wu, Lin, Weng, 'Probability Estimates for Multi-class Classification by Pairwise
 // Coupling', JMLR 5 (2004), algorithm 2, as in LIBSVM.
-static void couple(const double* r, int64_t k, double* q, double* qp, double* p) {
+void assay_ml_couple(const double* r, int64_t k, double* q, double* qp, double* p) {
   for (int64_t t = 0; t < k; t++) {
     p[t] = 1 / (double)k;
     q[t * k + t] = 0;
@@ -386,7 +364,7 @@ typedef struct scratch {
   double *kernels, *pairs, *votes, *r, *q, *qp;
 } scratch_t;
 
-static assay_status_t scratch_init(const svc_t* v, scratch_t* s) {
+static assay_status_t scratch_init(const assay_svc_t* v, scratch_t* s) {
   size_t k = (size_t)v->classes, square = v->proba ? k * k : 1;
   *s = (scratch_t){0};
   ASSAY_TRY(assay_new_array((size_t)v->vectors, sizeof(double), &s->kernels));
@@ -403,7 +381,7 @@ static void scratch_deinit(scratch_t* s) {
 }
 
 // Each pair of classes votes: coefficients row j - 1 holds class i's vectors against class j.
-static void vote(const assay_eval_t* c, const svc_t* v, scratch_t* s, int64_t row) {
+static void vote(const assay_eval_t* c, const assay_svc_t* v, scratch_t* s, int64_t row) {
   int64_t f = v->features, n = v->vectors, pair = 0, start_i = 0;
   for (int64_t k = 0; k < n; k++)
     s->kernels[k] = kernel_value(c, &v->s, v->s.kernel, row * f, v->s.vectors + k * f, f);
@@ -426,7 +404,7 @@ static void vote(const assay_eval_t* c, const svc_t* v, scratch_t* s, int64_t ro
   }
 }
 
-static void probabilities(const svc_t* v, scratch_t* s, double* out) {
+static void probabilities(const assay_svc_t* v, scratch_t* s, double* out) {
   int64_t k = v->classes, pair = 0;
   for (int64_t i = 0; i < k; i++) {
     for (int64_t j = i + 1; j < k; j++, pair++) {
@@ -437,15 +415,16 @@ static void probabilities(const svc_t* v, scratch_t* s, double* out) {
       s->r[j * k + i] = 1 - p;
     }
   }
-  couple(s->r, k, s->q, s->qp, out);
+  assay_ml_couple(s->r, k, s->q, s->qp, out);
 }
 
-static assay_status_t svc_row(const assay_eval_t* c, const svc_t* v, scratch_t* s, int64_t row,
-                              assay_tensor_t* y, double* out) {
+static assay_status_t svc_row(const assay_eval_t* c, const assay_svc_t* v, scratch_t* s,
+                              int64_t row, assay_tensor_t* y, double* out) {
   if (!v->per_class) {
     for (int64_t k = 0; k < v->classes; k++)
-      out[k] = assay_acc(c, dot(c, c->in[0], row * v->features, v->s.coefficients + k * v->features,
-                                v->features) + (double)v->s.rho[0]);
+      out[k] = assay_acc(
+          c, dot(c, c->in[0], row * v->features, v->s.coefficients + k * v->features, v->features) +
+                 (double)v->s.rho[0]);
     ASSAY_TRY(set_top(y, row, &v->labels, out, v->classes));
   } else {
     vote(c, v, s, row);
@@ -463,11 +442,11 @@ static assay_status_t svc_row(const assay_eval_t* c, const svc_t* v, scratch_t* 
 
 // ai.onnx.ml SVMClassifier-1.
 static assay_status_t svc_eval(assay_eval_t* c) {
-  svc_t v;
+  assay_svc_t v;
   scratch_t s = {0};
   int64_t rows = 0, need = 0;
   assay_tensor_t *y = NULL, *z = NULL;
-  ASSAY_TRY(svc_read(c->node, &v));
+  ASSAY_TRY(assay_ml_svc_read(c->node, &v));
   ASSAY_TRY(assay_ml_rows(c, c->in[0], &rows, &v.features));
   bool fits = assay_mul_i64(v.per_class ? v.vectors : v.classes, v.features, &need) &&
               need == (int64_t)(v.per_class ? v.s.n_vectors : v.s.n_coefficients);
@@ -486,9 +465,9 @@ static assay_status_t svc_eval(assay_eval_t* c) {
 }
 
 static void svm_cost(const assay_eval_t* c, assay_cost_t* out) {
-  svm_t s;
+  assay_svm_t s;
   const assay_tensor_t* x = c->in[0];
-  assay_status_free(svm_read(c->node, &s));  // what could be read counts
+  assay_status_free(assay_ml_svm_read(c->node, &s));  // what could be read counts
   double rows = (double)(x->rank == 2 ? x->dims[0] : 1);
   out->flops = 2 * rows * (double)(s.n_vectors + s.n_coefficients);
 }
@@ -496,9 +475,12 @@ static void svm_cost(const assay_eval_t* c, assay_cost_t* out) {
 #define ML(operator) .domain = "ai.onnx.ml", .name = operator, .since = 1
 
 const assay_op_t assay_ops_ml_linear[] = {
-    {ML("LinearRegressor"), .infer = regressor_infer, .eval = regressor_eval, .cost = linear_cost},
+    {ML("LinearRegressor"), .infer = regressor_infer, .eval = regressor_eval,
+     .bound = assay_ml_regressor_bound, .cost = linear_cost},
     {ML("LinearClassifier"), .discrete = 1, .infer = classifier_infer, .eval = classifier_eval,
-     .cost = linear_cost},
-    {ML("SVMRegressor"), .infer = svr_infer, .eval = svr_eval, .cost = svm_cost},
-    {ML("SVMClassifier"), .discrete = 1, .infer = svc_infer, .eval = svc_eval, .cost = svm_cost},
+     .bound = assay_ml_classifier_bound, .cost = linear_cost},
+    {ML("SVMRegressor"), .infer = svr_infer, .eval = svr_eval, .bound = assay_ml_svr_bound,
+     .cost = svm_cost},
+    {ML("SVMClassifier"), .discrete = 1, .infer = svc_infer, .eval = svc_eval,
+     .bound = assay_ml_svc_bound, .cost = svm_cost},
     {0}};

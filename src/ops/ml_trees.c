@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "ops/families.h"
+#include "ops/ml_bound.h"
 #include "ops/ml_common.h"
 
 enum { PARALLEL_STEPS = 20000 };
@@ -213,7 +214,82 @@ static assay_status_t ensemble_eval(assay_eval_t* c) {
   return st;
 }
 
-// ---- classification ----------------------------------------------------------------------------
+// ---- bounds -----------------------------------------------------------------------------------
+// Which leaf a row ends in is decided by comparing numbers as they are: exact. Votes are added.
+
+typedef assay_number_t num_t;
+
+// The sum of the votes for a target, base value included.
+static num_t gather_numbers(const assay_bound_t* c, const assay_arithmetic_t* a,
+                            const assay_trees_t* t, aggregate_t how, int64_t at, int64_t target,
+                            const double* base) {
+  assay_number_sum_t s = {0};
+  const double start = how == AGGREGATE_MIN ? INFINITY : -INFINITY;
+  double most = start;
+  for (int64_t tree = 0; tree < t->n_trees; tree++) {
+    const assay_tree_node_t* leaf = assay_trees_leaf(t, tree, c->in[0], at);
+    for (int64_t i = leaf->first; i < leaf->first + leaf->n; i++) {
+      if (t->votes[i].target != target) continue;
+      const double w = t->votes[i].weight;
+      most = how == AGGREGATE_MIN ? fmin(most, w) : fmax(most, w);
+      assay_number_sum_add(&s, assay_number_exact(w));
+    }
+  }
+  num_t y = assay_number_sum_end(a, &s);
+  if (how == AGGREGATE_AVERAGE && t->n_trees)
+    y = assay_number_div(a, y, assay_number_exact((double)t->n_trees));
+  if (how == AGGREGATE_MIN || how == AGGREGATE_MAX)
+    y = assay_number_exact(most == start ? 0 : most);
+  return base ? assay_number_add(a, y, assay_number_exact(*base)) : y;
+}
+
+static assay_status_t regress_bound(assay_bound_t* c, const regression_t* r,
+                                    const assay_trees_t* t) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  assay_ml_limits_t limits;
+  int64_t rows = 0, features = 0;
+  double* base = NULL;
+  num_t* x = NULL;
+  ASSAY_TRY(assay_ml_rows(&e, c->in[0], &rows, &features));
+  ASSAY_TRY(assay_ml_limits_begin(c, 0, &limits));
+  ASSAY_TRY(read_base(c->node, r->targets, &base));
+  assay_status_t st = assay_new_array((size_t)r->targets, sizeof *x, &x);
+  for (int64_t i = 0; !st && i < rows; i++) {
+    for (int64_t k = 0; k < r->targets; k++)
+      x[k] = gather_numbers(c, &a, t, r->how, i * features, k, base ? base + k : NULL);
+    assay_ml_post_numbers(&a, r->post, x, r->targets);
+    assay_ml_limits_row(&a, &limits, i, x, true);
+  }
+  assay_free(x);
+  assay_free(base);
+  return st;
+}
+
+// A feature that rounding may have moved could take another branch.
+static assay_status_t regressor_bound(assay_bound_t* c) {
+  regression_t r;
+  assay_trees_t t;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(read_regressor(c->node, &r));
+  ASSAY_TRY(assay_trees_read(c->node, "target", &t));
+  assay_status_t st = regress_bound(c, &r, &t);
+  assay_trees_deinit(&t);
+  return st;
+}
+
+static assay_status_t ensemble_bound(assay_bound_t* c) {
+  regression_t r;
+  assay_trees_t t;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(read_ensemble(c->node, &r));
+  ASSAY_TRY(assay_trees_read5(c->node, &t));
+  assay_status_t st = regress_bound(c, &r, &t);
+  assay_trees_deinit(&t);
+  return st;
+}
+
+// ---- classification -----------------------------------------------------------------------------
 
 static assay_status_t classifier_infer(assay_infer_t* c) {
   assay_ml_labels_t labels;
@@ -301,6 +377,55 @@ static assay_status_t classifier_eval(assay_eval_t* c) {
   return st;
 }
 
+static assay_status_t classify_bound(assay_bound_t* c, const assay_ml_labels_t* labels,
+                                     assay_ml_post_t post, const assay_trees_t* t,
+                                     const double* base) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  const int64_t n = labels->n;
+  const bool binary = is_binary(t, n);
+  const bool probability = post == ASSAY_ML_PROBIT || (post == ASSAY_ML_NONE && all_positive(t));
+  assay_ml_limits_t limits;
+  int64_t rows = 0, features = 0;
+  num_t* x = NULL;
+  ASSAY_TRY(assay_ml_rows(&e, c->in[0], &rows, &features));
+  ASSAY_TRY(assay_ml_limits_begin(c, 1, &limits));
+  ASSAY_TRY(assay_new_array((size_t)n, sizeof *x, &x));
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t k = 0; k < n; k++)
+      x[k] = gather_numbers(c, &a, t, AGGREGATE_SUM, i * features, k,
+                            !base    ? NULL
+                            : binary ? base + 1
+                                     : base + k);
+    if (binary) {
+      x[1] = x[0];
+      x[0] =
+          probability ? assay_number_sub(&a, assay_number_exact(1), x[1]) : assay_number_neg(x[1]);
+    }
+    const bool certain = assay_ml_top_is_certain(x, n, true);
+    assay_ml_post_numbers(&a, post, x, n);
+    assay_ml_limits_row(&a, &limits, i, x, certain);
+  }
+  assay_free(x);
+  return NULL;
+}
+
+static assay_status_t classifier_bound(assay_bound_t* c) {
+  assay_ml_labels_t labels;
+  assay_ml_post_t post;
+  assay_trees_t t;
+  double* base = NULL;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(assay_ml_labels(c->node, "classlabels_int64s", "classlabels_strings", &labels));
+  ASSAY_TRY(assay_ml_post_read(c->node, &post));
+  ASSAY_TRY(assay_trees_read(c->node, "class", &t));
+  assay_status_t st = read_base(c->node, labels.n, &base);
+  if (!st) st = classify_bound(c, &labels, post, &t, base);
+  assay_free(base);
+  assay_trees_deinit(&t);
+  return st;
+}
+
 // A comparison a level, levels about the logarithm of the nodes.
 static void trees_cost(const assay_eval_t* c, assay_cost_t* out) {
   size_t nodes = 0, roots = 0;
@@ -316,9 +441,9 @@ static void trees_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 const assay_op_t assay_ops_ml_trees[] = {
     {ML("TreeEnsemble", 5), .discrete = 1, .infer = ensemble_infer, .eval = ensemble_eval,
-     .cost = trees_cost},
+     .bound = ensemble_bound, .cost = trees_cost},
     {ML("TreeEnsembleRegressor", 1), .discrete = 1, .infer = regressor_infer,
-     .eval = regressor_eval, .cost = trees_cost},
+     .eval = regressor_eval, .bound = regressor_bound, .cost = trees_cost},
     {ML("TreeEnsembleClassifier", 1), .discrete = 3, .infer = classifier_infer,
-     .eval = classifier_eval, .cost = trees_cost},
+     .eval = classifier_eval, .bound = classifier_bound, .cost = trees_cost},
     {0}};

@@ -1,13 +1,15 @@
 // Operators that draw random numbers, and Dropout.
 //
 // Numbers come from a counter-based generator keyed by the run's seed (or the node's `seed`), the
-// node's label, the iteration of the loops around the node and the element's index: the same in truth, native mode and every backend.
+// node's label, the iteration of the loops around the node and the element's index: the same in
+// truth, native mode and every backend.
 #include "base/random.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/families.h"
 
 // Elements that are worth starting threads for.
@@ -25,19 +27,20 @@ static assay_random_t stream_of(const assay_eval_t* c) {
   return assay_random_make(seed, c->node->label, c->iteration);
 }
 
-// ---- RandomNormal, RandomUniform, and their Like forms -------------------------------------------
+// ---- RandomNormal, RandomUniform, and their Like forms
+// -------------------------------------------
 
 // The type of attribute dtype, which must be one of a mask's; `otherwise` if it is not set.
-static assay_status_t read_dtype(const assay_node_t* n, assay_type_t otherwise,
-                                 assay_type_t* out) {
+static assay_status_t read_dtype(const assay_node_t* n, assay_type_t otherwise, assay_type_t* out) {
   int64_t dtype = assay_attr_i64(n, "dtype", otherwise);
   const assay_param_t* p = n->schema ? assay_schema_output(n->schema, 0) : NULL;
   bool ok = dtype > ASSAY_TYPE_UNDEFINED && dtype < ASSAY_TYPE_COUNT &&
             (!p || (p->types.tensor >> dtype & 1));
   if (!ok)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "the output would be %s (dtype %lld); it must be one of %s",
-                            assay_type_name((assay_type_t)dtype), (long long)dtype,
-                            p ? assay_typeset_text(&p->types, (char[256]){0}, 256) : "ONNX's types");
+    return ASSAY_NODE_ERROR(
+        n, ASSAY_CORRUPT, "the output would be %s (dtype %lld); it must be one of %s",
+        assay_type_name((assay_type_t)dtype), (long long)dtype,
+        p ? assay_typeset_text(&p->types, (char[256]){0}, 256) : "ONNX's types");
   *out = (assay_type_t)dtype;
   return NULL;
 }
@@ -46,8 +49,9 @@ static assay_status_t shape_attr(const assay_node_t* n, const int64_t** out, int
   size_t rank = 0;
   const int64_t* dims = assay_attr_ints(n, "shape", &rank);
   if (rank > ASSAY_MAX_RANK)
-    return ASSAY_NODE_ERROR(n, ASSAY_UNSUPPORTED, "attribute 'shape' has %zu entries; %d are the most",
-                            rank, ASSAY_MAX_RANK);
+    return ASSAY_NODE_ERROR(n, ASSAY_UNSUPPORTED,
+                            "attribute 'shape' has %zu entries; %d are the most", rank,
+                            ASSAY_MAX_RANK);
   for (size_t i = 0; i < rank; i++)
     if (dims[i] < 0)
       return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute 'shape' holds %lld", (long long)dims[i]);
@@ -78,7 +82,9 @@ static void fill(const assay_random_t* r, bool normal, double a, double b, assay
   double* out = assay_f64(y);
 #pragma omp parallel for schedule(static) if (y->size > PARALLEL_ELEMS)
   for (int64_t i = 0; i < y->size; i++)
-    out[i] = a * (normal ? assay_random_normal(r, (uint64_t)i) : assay_random_uniform(r, (uint64_t)i)) + b;
+    out[i] =
+        a * (normal ? assay_random_normal(r, (uint64_t)i) : assay_random_uniform(r, (uint64_t)i)) +
+        b;
 }
 
 static assay_status_t random_fill(assay_eval_t* c, bool normal, assay_type_t type, int rank,
@@ -115,7 +121,29 @@ static assay_status_t uniform_eval(assay_eval_t* c) { return random_eval(c, fals
 static assay_status_t normal_like_eval(assay_eval_t* c) { return random_like_eval(c, true); }
 static assay_status_t uniform_like_eval(assay_eval_t* c) { return random_like_eval(c, false); }
 
-// ---- Bernoulli, Multinomial -----------------------------------------------------------------------
+// scale * number + mean of the same draws: the draw itself is off by a few ulp of a function, or
+// rounded where a uniform one is made in the format (its last bit counts from 1).
+static assay_status_t random_bound(assay_bound_t* c, bool normal) {
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  const assay_inner_t inner = assay_bound_inner(c->rounding);
+  const double shift = fabs(assay_attr_f64(c->node, normal ? "mean" : "low", 0));
+  const double scale = normal ? fabs(assay_attr_f64(c->node, "scale", 1))
+                              : fabs(assay_attr_f64(c->node, "high", 1)) + shift;
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  for (int64_t i = 0; i < c->out[0]->size; i++) {
+    const double y = fabs(assay_f64(c->out[0])[i]), drawn = normal ? y + shift : scale;
+    g[i] = (inner.function + 2 * inner.u) * drawn + inner.u * (y + shift) + 3 * inner.tiny;
+    p[i] = g[i];
+  }
+  return NULL;
+}
+
+static assay_status_t normal_bound(assay_bound_t* c) { return random_bound(c, true); }
+static assay_status_t uniform_bound(assay_bound_t* c) { return random_bound(c, false); }
+
+// ---- Bernoulli, Multinomial
+// -----------------------------------------------------------------------
 
 // ai.onnx Bernoulli-15, 22: 1 with probability p.
 static assay_status_t bernoulli_eval(assay_eval_t* c) {
@@ -140,7 +168,8 @@ static assay_status_t bernoulli_eval(assay_eval_t* c) {
 static assay_status_t sample_size(const assay_node_t* n, int64_t* out) {
   *out = assay_attr_i64(n, "sample_size", 1);
   if (*out < 1)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "attribute 'sample_size' is %lld; 1 or more is expected",
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "attribute 'sample_size' is %lld; 1 or more is expected",
                             (long long)*out);
   return NULL;
 }
@@ -214,7 +243,8 @@ static assay_status_t multinomial_eval(assay_eval_t* c) {
   return st;
 }
 
-// ---- Dropout --------------------------------------------------------------------------------------
+// ---- Dropout
+// --------------------------------------------------------------------------------------
 
 // The mask is of the data's type before opset 10, then bool.
 static assay_status_t dropout1_infer(assay_infer_t* c) { return assay_infer_same(c); }
@@ -276,11 +306,11 @@ static assay_status_t dropout1_eval(assay_eval_t* c) {
 }
 
 // ai.onnx Dropout-7: inference only; `ratio` says what training did.
-static assay_status_t dropout7_eval(assay_eval_t* c) {
-  return dropout_nothing(c, c->in[0]->type);
-}
+static assay_status_t dropout7_eval(assay_eval_t* c) { return dropout_nothing(c, c->in[0]->type); }
 
-static assay_status_t dropout10_eval(assay_eval_t* c) { return dropout_nothing(c, ASSAY_TYPE_BOOL); }
+static assay_status_t dropout10_eval(assay_eval_t* c) {
+  return dropout_nothing(c, ASSAY_TYPE_BOOL);
+}
 
 // ai.onnx Dropout-12, 13, 22: training if the third input says so.
 static assay_status_t dropout12_eval(assay_eval_t* c) {
@@ -296,7 +326,14 @@ static assay_status_t dropout12_eval(assay_eval_t* c) {
   return training ? dropout_some(c, ratio, ASSAY_TYPE_BOOL) : dropout_nothing(c, ASSAY_TYPE_BOOL);
 }
 
-// ---- com.microsoft BitmaskDropout ------------------------------------------------------------------
+// 1 - ratio, its reciprocal, the product.
+static assay_status_t dropout_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, 0));
+  return assay_bound_roundings(c, 3);
+}
+
+// ---- com.microsoft BitmaskDropout
+// ------------------------------------------------------------------
 
 // The mask as a row of uint32 words, element i in bit i % 32 of word i / 32.
 static assay_status_t bitmask_infer(assay_infer_t* c) {
@@ -332,28 +369,87 @@ static void random_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_random[] = {
-    {.domain = "", .name = "RandomNormal", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_infer, .eval = normal_eval, .cost = random_cost},
-    {.domain = "", .name = "RandomUniform", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_infer, .eval = uniform_eval, .cost = random_cost},
-    {.domain = "", .name = "RandomNormalLike", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_like_infer, .eval = normal_like_eval, .cost = random_cost},
-    {.domain = "", .name = "RandomUniformLike", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .infer = random_like_infer, .eval = uniform_like_eval, .cost = random_cost},
-    {.domain = "", .name = "Bernoulli", .since = 15, .flags = ASSAY_OP_RANDOM, .discrete = 1,
-     .infer = random_like_infer, .eval = bernoulli_eval, .cost = random_cost},
-    {.domain = "", .name = "Multinomial", .since = 7, .flags = ASSAY_OP_RANDOM, .discrete = 1,
-     .infer = multinomial_infer, .eval = multinomial_eval},
-    {.domain = "", .name = "Dropout", .since = 1, .flags = ASSAY_OP_RANDOM | ASSAY_OP_POINTWISE,
-     .infer = dropout1_infer, .eval = dropout1_eval},
-    {.domain = "", .name = "Dropout", .since = 7, .flags = ASSAY_OP_MOVES | ASSAY_OP_POINTWISE,
-     .infer = dropout1_infer, .eval = dropout7_eval},
-    {.domain = "", .name = "Dropout", .since = 10, .flags = ASSAY_OP_MOVES | ASSAY_OP_POINTWISE,
-     .infer = dropout10_infer, .eval = dropout10_eval},
-    {.domain = "", .name = "Dropout", .since = 12, .flags = ASSAY_OP_RANDOM | ASSAY_OP_POINTWISE,
-     .infer = dropout10_infer, .eval = dropout12_eval},
-    {.domain = "com.microsoft", .name = "BitmaskDropout", .since = 1, .flags = ASSAY_OP_RANDOM,
-     .schema = "data:T, ratio?:T1, training_mode?:T2 -> output:T, mask?:T3 | seed:i | T=FLOAT; T1=FLOAT; "
-               "T2=bool; T3=uint32",
-     .infer = bitmask_infer, .eval = bitmask_eval},
+    {.domain = "",
+     .name = "RandomNormal",
+     .since = 1,
+     .flags = ASSAY_OP_RANDOM,
+     .infer = random_infer,
+     .eval = normal_eval,
+     .bound = normal_bound,
+     .cost = random_cost},
+    {.domain = "",
+     .name = "RandomUniform",
+     .since = 1,
+     .flags = ASSAY_OP_RANDOM,
+     .infer = random_infer,
+     .eval = uniform_eval,
+     .bound = uniform_bound,
+     .cost = random_cost},
+    {.domain = "",
+     .name = "RandomNormalLike",
+     .since = 1,
+     .flags = ASSAY_OP_RANDOM,
+     .infer = random_like_infer,
+     .eval = normal_like_eval,
+     .bound = normal_bound,
+     .cost = random_cost},
+    {.domain = "",
+     .name = "RandomUniformLike",
+     .since = 1,
+     .flags = ASSAY_OP_RANDOM,
+     .infer = random_like_infer,
+     .eval = uniform_like_eval,
+     .bound = uniform_bound,
+     .cost = random_cost},
+    {.domain = "",
+     .name = "Bernoulli",
+     .since = 15,
+     .flags = ASSAY_OP_RANDOM,
+     .discrete = 1,
+     .infer = random_like_infer,
+     .eval = bernoulli_eval,
+     .cost = random_cost},
+    {.domain = "",
+     .name = "Multinomial",
+     .since = 7,
+     .flags = ASSAY_OP_RANDOM,
+     .discrete = 1,
+     .infer = multinomial_infer,
+     .eval = multinomial_eval},
+    {.domain = "",
+     .name = "Dropout",
+     .since = 1,
+     .flags = ASSAY_OP_RANDOM | ASSAY_OP_POINTWISE,
+     .infer = dropout1_infer,
+     .eval = dropout1_eval,
+     .bound = dropout_bound},
+    {.domain = "",
+     .name = "Dropout",
+     .since = 7,
+     .flags = ASSAY_OP_MOVES | ASSAY_OP_POINTWISE,
+     .infer = dropout1_infer,
+     .eval = dropout7_eval},
+    {.domain = "",
+     .name = "Dropout",
+     .since = 10,
+     .flags = ASSAY_OP_MOVES | ASSAY_OP_POINTWISE,
+     .infer = dropout10_infer,
+     .eval = dropout10_eval},
+    {.domain = "",
+     .name = "Dropout",
+     .since = 12,
+     .flags = ASSAY_OP_RANDOM | ASSAY_OP_POINTWISE,
+     .infer = dropout10_infer,
+     .eval = dropout12_eval,
+     .bound = dropout_bound},
+    {.domain = "com.microsoft",
+     .name = "BitmaskDropout",
+     .since = 1,
+     .flags = ASSAY_OP_RANDOM,
+     .schema =
+         "data:T, ratio?:T1, training_mode?:T2 -> output:T, mask?:T3 | seed:i | T=FLOAT; T1=FLOAT; "
+         "T2=bool; T3=uint32",
+     .infer = bitmask_infer,
+     .eval = bitmask_eval,
+     .bound = dropout_bound},
     {0}};

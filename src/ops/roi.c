@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
 
@@ -237,6 +238,160 @@ static assay_status_t align_eval_as(assay_eval_t* c, bool has_mode) {
 static assay_status_t align10_eval(assay_eval_t* c) { return align_eval_as(c, false); }
 static assay_status_t align16_eval(assay_eval_t* c) { return align_eval_as(c, true); }
 
+// ---- RoiAlign: bounds
+//
+// A sampling point is made of a roi's corners by some ten operations; what that does to its sample
+// is seen at the corners of where it may be: the sample is linear in both coordinates, with kinks.
+
+// The documented order has coordinates in float64; an eighth is left for those that come near it.
+static double coordinates_likely(const assay_bound_t* c) {
+  return c->rounding->documented ? 0.125 : 1;
+}
+
+typedef struct align_bound {
+  const assay_bound_t* c;
+  const align_t* a;
+  assay_inner_t inner;
+  double u;       // of coordinates
+  double likely;  // part of their error: coordinates_likely()
+} align_bound_t;
+
+static bool fits(const align_bound_t* b, double x) {
+  return assay_format_round(b->c->rounding->compute, x, ASSAY_OVERFLOW_IEEE) == x;
+}
+
+// Whether every engine takes as many sampling points a bin: the count is given, or the roi's length
+// in bins is computed without rounding, or is not near a whole number.
+static bool grid_is_certain(const align_bound_t* b, double from, double to, int64_t bins,
+                            double error) {
+  const align_t* a = b->a;
+  if (a->sampling > 0 || b->c->rounding->documented) return true;
+  const double offset = a->half_pixel ? 0.5 : 0, low = from * a->scale, high = to * a->scale;
+  const double length = high - low, per_bin = length / (double)bins;
+  const bool exact = fits(b, low) && fits(b, high) && fits(b, low - offset) &&
+                     fits(b, high - offset) && fits(b, length) && fits(b, per_bin);
+  return exact || ceil(per_bin - error) == ceil(per_bin + error);
+}
+
+// The points of both axes along one axis, moved by their error.
+typedef struct point_set {
+  point_t *exact, *low, *high;
+} point_set_t;
+
+static double sample_at(const align_t* a, const double* x, int64_t width, const point_t* y,
+                        const point_t* z, double* size) {
+  const double v[4] = {y->weight_low * z->weight_low * x[y->low * width + z->low],
+                       y->weight_low * z->weight_high * x[y->low * width + z->high],
+                       y->weight_high * z->weight_low * x[y->high * width + z->low],
+                       y->weight_high * z->weight_high * x[y->high * width + z->high]};
+  *size = fabs(v[0]) + fabs(v[1]) + fabs(v[2]) + fabs(v[3]);
+  return a->max ? fmax(fmax(v[0], v[1]), fmax(v[2], v[3])) : v[0] + v[1] + v[2] + v[3];
+}
+
+// One bin. Sets *g and *p.
+static void align_bin_limits(const align_bound_t* b, const double* x, int64_t width,
+                             const point_set_t* y, int64_t n_y, const point_set_t* z, int64_t n_z,
+                             double* g, double* p) {
+  double moved = 0, total = 0, worst = 0, most = 0;
+  for (int64_t i = 0; i < n_y; i++) {
+    for (int64_t j = 0; j < n_z; j++) {
+      double size = 0, unused = 0, far = 0;
+      const double v = sample_at(b->a, x, width, y->exact + i, z->exact + j, &size);
+      for (int corner = 0; corner < 4; corner++) {
+        const point_t* py = (corner & 1 ? y->high : y->low) + i;
+        const point_t* pz = (corner & 2 ? z->high : z->low) + j;
+        far = fmax(far, fabs(sample_at(b->a, x, width, py, pz, &unused) - v));
+      }
+      moved += far;
+      total += size;
+      worst = fmax(worst, far);
+      most = fmax(most, size);
+    }
+  }
+  const double n = n_y * n_z > 0 ? (double)(n_y * n_z) : 1, u = b->inner.u;
+  if (b->a->max) {
+    *g = 2 * worst + 4 * u * most + 4 * b->inner.tiny;
+    *p = b->likely * worst + 4 * u * most + 4 * b->inner.tiny;
+    return;
+  }
+  const assay_factor_t f = assay_bound_sum(b->c->rounding, 4 * n);
+  const double tiny = 5 * b->inner.tiny;
+  *g = 2 * moved / n + ((f.guaranteed + 4 * u) * total) / n + tiny;
+  *p = b->likely * moved / n + ((f.probable + 4 * u) * total) / n + tiny;
+  if (!(2 * total <= b->inner.max)) *g = *p = (double)INFINITY;
+}
+
+static void move_points(const span_t* s, double by, int64_t bins, int64_t size, point_t* out) {
+  span_t moved = *s;
+  moved.start += by;
+  align_points(&moved, bins, size, out);
+}
+
+static assay_status_t align_roi_bound(const align_bound_t* b, int64_t roi, double* g, double* p) {
+  const assay_tensor_t* x = b->c->in[0];
+  const align_t* a = b->a;
+  const double* r = assay_f64(b->c->in[1]) + 4 * roi;
+  const int64_t channels = x->dims[1], height = x->dims[2], width = x->dims[3];
+  const int64_t bins[2] = {a->height, a->width}, size[2] = {height, width};
+  const int64_t per_roi = channels * a->height * a->width;
+  bool certain = height > 0 && width > 0;
+  span_t s[2];
+  double error[2];
+  for (int k = 0; k < 2; k++) {
+    const double from = r[1 - k], to = r[3 - k];
+    s[k] = align_span(a, from, to, bins[k]);
+    error[k] = 8 * b->u * (fabs(from * a->scale) + fabs(to * a->scale) + 1);
+    certain = certain && isfinite(s[k].start) && isfinite(s[k].length) &&
+              grid_is_certain(b, from, to, bins[k], error[k]);
+  }
+  if (!certain) {
+    for (int64_t i = 0; i < per_roi; i++) g[i] = p[i] = (double)INFINITY;
+    return NULL;
+  }
+  point_t* points = NULL;
+  const int64_t n[2] = {bins[0] * s[0].grid, bins[1] * s[1].grid};
+  ASSAY_TRY(assay_new_array((size_t)(3 * (n[0] + n[1])), sizeof *points, &points));
+  point_set_t set[2];
+  for (int k = 0; k < 2; k++) {
+    point_t* at = points + (k ? 3 * n[0] : 0);
+    set[k] = (point_set_t){at, at + n[k], at + 2 * n[k]};
+    align_points(&s[k], bins[k], size[k], set[k].exact);
+    move_points(&s[k], -error[k], bins[k], size[k], set[k].low);
+    move_points(&s[k], error[k], bins[k], size[k], set[k].high);
+  }
+  const double* image = assay_f64(x) + assay_i64(b->c->in[2])[roi] * channels * height * width;
+  for (int64_t i = 0; i < per_roi; i++) {
+    const int64_t ch = i / (bins[0] * bins[1]), h = i / bins[1] % bins[0], w = i % bins[1];
+    const int64_t oy = h * s[0].grid, oz = w * s[1].grid;
+    const point_set_t y = {set[0].exact + oy, set[0].low + oy, set[0].high + oy};
+    const point_set_t z = {set[1].exact + oz, set[1].low + oz, set[1].high + oz};
+    align_bin_limits(b, image + ch * height * width, width, &y, s[0].grid, &z, s[1].grid, &g[i],
+                     &p[i]);
+  }
+  assay_free(points);
+  return NULL;
+}
+
+static assay_status_t align_bound_as(assay_bound_t* c, bool has_mode) {
+  align_t a;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(align_attrs(c->node, has_mode, &a));
+  const align_bound_t b = {.c = c,
+                           .a = &a,
+                           .inner = assay_bound_inner(c->rounding),
+                           .u = assay_bound_unit(c->rounding->compute),
+                           .likely = coordinates_likely(c)};
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  const int64_t rois = c->out[0]->dims[0], per_roi = rois ? c->out[0]->size / rois : 0;
+  for (int64_t r = 0; per_roi && r < rois; r++)
+    ASSAY_TRY(align_roi_bound(&b, r, g + r * per_roi, p + r * per_roi));
+  return NULL;
+}
+
+static assay_status_t align10_bound(assay_bound_t* c) { return align_bound_as(c, false); }
+static assay_status_t align16_bound(assay_bound_t* c) { return align_bound_as(c, true); }
+
 // Four products and sums a sample; without sampling_ratio bins of two elements are assumed.
 static void align_cost(const assay_eval_t* c, assay_cost_t* out) {
   double n = (double)assay_attr_i64(c->node, "sampling_ratio", 0);
@@ -330,6 +485,43 @@ static assay_status_t pool_eval(assay_eval_t* c) {
   return NULL;
 }
 
+// Nothing is rounded but the borders of bins. Where one lies near a whole number, engines may take
+// a row or column more or less: the largest of the widest and of the narrowest bin are the ends.
+static assay_status_t pool_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  if (c->rounding->documented) return NULL;  // borders are made in float64
+  const assay_tensor_t *x = c->in[0], *rois = c->in[1], *y = c->out[0];
+  const double scale = assay_attr_f64(c->node, "spatial_scale", 1);
+  const double u = assay_bound_unit(c->rounding->compute);
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  const int64_t height = x->dims[2], width = x->dims[3], ph = y->dims[2], pw = y->dims[3];
+  for (int64_t i = 0; i < y->size; i++) {
+    const int64_t k = i / (ph * pw), h = i / pw % ph, w = i % pw, channels = x->dims[1];
+    const double* roi = assay_f64(rois) + 5 * (k / channels);
+    const double* image =
+        assay_f64(x) + ((int64_t)roi[0] * channels + k % channels) * height * width;
+    double far = 0;
+    // Corners a rounding earlier or later, and borders moved by their own error on top.
+    for (int side = -1; side <= 1; side += 2) {
+      int64_t at[4];
+      const double start[2] = {roi[2] * scale, roi[1] * scale};
+      const double end[2] = {roi[4] * scale, roi[3] * scale};
+      for (int d = 0; d < 2; d++) {
+        const double size = fabs(start[d]) + fabs(end[d]) + 1, e = side * 4 * u * size;
+        const double low = round(start[d] - e), high = round(end[d] + e);
+        const int64_t bins = d ? pw : ph, bin_at = d ? w : h, most = d ? width : height;
+        const double bin = fmax(high - low + 1, 1) / (double)bins;
+        at[2 * d] = (int64_t)clamp(floor((double)bin_at * bin - e) + low, 0, (double)most);
+        at[2 * d + 1] = (int64_t)clamp(ceil((double)(bin_at + 1) * bin + e) + low, 0, (double)most);
+      }
+      far = fmax(far, fabs(pool_max(image, width, at[0], at[1], at[2], at[3]) - assay_f64(y)[i]));
+    }
+    g[i] = p[i] = far == far ? far : (double)INFINITY;
+  }
+  return NULL;
+}
+
 // ---- CropAndResize ---------------------------------------------------------------------------
 
 static assay_status_t crop_infer(assay_infer_t* c) {
@@ -400,6 +592,70 @@ static assay_status_t crop_eval(assay_eval_t* c) {
   return NULL;
 }
 
+typedef struct crop_bound {
+  const assay_eval_t* e;  // in float64
+  const double* image;
+  int64_t height, width;
+  double outside;
+  bool nearest;
+} crop_bound_t;
+
+static double crop_sample(const crop_bound_t* b, double y, double z) {
+  const bool inside =
+      y >= 0 && y <= (double)(b->height - 1) && z >= 0 && z <= (double)(b->width - 1);
+  return inside ? crop_value(b->e, b->image, b->width, y, z, b->nearest) : b->outside;
+}
+
+// The largest of the elements that a sample is made of.
+static double crop_largest(const crop_bound_t* b, double y, double z) {
+  double most = 0;
+  for (int k = 0; k < 4; k++) {
+    const double h = clamp(k & 1 ? ceil(y) : floor(y), 0, (double)(b->height - 1));
+    const double w = clamp(k & 2 ? ceil(z) : floor(z), 0, (double)(b->width - 1));
+    most = fmax(most, fabs(b->image[(int64_t)h * b->width + (int64_t)w]));
+  }
+  return most;
+}
+
+// As RoiAlign's samples: coordinates by four operations, then three interpolations of a difference,
+// a product and a sum.
+static assay_status_t crop_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  const assay_tensor_t *x = c->in[0], *y = c->out[0];
+  const assay_inner_t inner = assay_bound_inner(c->rounding);
+  const assay_eval_t e = assay_bound_as_eval(c);
+  const double u = assay_bound_unit(c->rounding->compute);
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  const int64_t h = y->dims[2], w = y->dims[3], channels = x->dims[1];
+  crop_bound_t b = {.e = &e,
+                    .height = x->dims[2],
+                    .width = x->dims[3],
+                    .outside = assay_attr_f64(c->node, "extrapolation_value", 0),
+                    .nearest = assay_attr_is(c->node, "mode", "nearest")};
+  for (int64_t i = 0; i < y->size; i++) {
+    const int64_t k = i / (h * w), n = assay_i64(c->in[2])[k / channels];
+    const double* roi = assay_f64(c->in[1]) + 4 * (k / channels);
+    b.image = assay_f64(x) + (n * channels + k % channels) * b.height * b.width;
+    const double v = crop_at(roi[0], roi[2], i / w % h, h, b.height);
+    const double z = crop_at(roi[1], roi[3], i % w, w, b.width);
+    const double ev = 4 * u * (fabs(roi[0]) + fabs(roi[2])) * (double)b.height;
+    const double ez = 4 * u * (fabs(roi[1]) + fabs(roi[3])) * (double)b.width;
+    double far = 0;
+    for (int corner = 0; corner < 4; corner++) {
+      const double at = crop_sample(&b, v + (corner & 1 ? ev : -ev), z + (corner & 2 ? ez : -ez));
+      far = fmax(far, fabs(at - assay_f64(y)[i]));
+    }
+    const bool copies = b.nearest || b.width == 0 || b.height == 0 || !isfinite(v) || !isfinite(z);
+    const double most = copies ? 0 : crop_largest(&b, v, z);
+    g[i] = 2 * far + 8 * inner.u * most * (1 + 8 * inner.u) + 4 * inner.tiny;
+    p[i] = coordinates_likely(c) * far + 6 * inner.u * most + 4 * inner.tiny;
+    if (!(4 * most <= inner.max)) g[i] = p[i] = (double)INFINITY;
+    if (copies) g[i] = p[i] = far;
+  }
+  return NULL;
+}
+
 static void crop_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = c->out[0] ? 9 * (double)c->out[0]->size : 0;
 }
@@ -410,14 +666,21 @@ const assay_op_t assay_ops_roi[] = {
      .since = 10,
      .infer = align10_infer,
      .eval = align10_eval,
+     .bound = align10_bound,
      .cost = align_cost},
     {.domain = "",
      .name = "RoiAlign",
      .since = 16,
      .infer = align16_infer,
      .eval = align16_eval,
+     .bound = align16_bound,
      .cost = align_cost},
-    {.domain = "", .name = "MaxRoiPool", .since = 1, .infer = pool_infer, .eval = pool_eval},
+    {.domain = "",
+     .name = "MaxRoiPool",
+     .since = 1,
+     .infer = pool_infer,
+     .eval = pool_eval,
+     .bound = pool_bound},
     {.domain = "com.microsoft",
      .name = "CropAndResize",
      .since = 1,
@@ -425,5 +688,6 @@ const assay_op_t assay_ops_roi[] = {
                "extrapolation_value:f=0 | T=float16 float double; M=int32",
      .infer = crop_infer,
      .eval = crop_eval,
+     .bound = crop_bound,
      .cost = crop_cost},
     {0}};

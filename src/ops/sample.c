@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound_number.h"
 #include "ops/families.h"
 #include "ops/op.h"
 
@@ -21,9 +22,7 @@ typedef struct options {
 
 // Version 16 (and com.microsoft) calls the modes bilinear and bicubic and knows two axes; from 20
 // on they are linear and cubic.
-static bool is_old(const assay_node_t* node) {
-  return node->op->since < 20;
-}
+static bool is_old(const assay_node_t* node) { return node->op->since < 20; }
 
 static assay_status_t read_options(const assay_node_t* node, options_t* out) {
   static const char* const old_modes[] = {"nearest", "bilinear", "bicubic"};
@@ -32,8 +31,8 @@ static assay_status_t read_options(const assay_node_t* node, options_t* out) {
   const char* const* modes = is_old(node) ? old_modes : new_modes;
   const char* mode = assay_attr_str(node, "mode", modes[LINEAR]);
   const char* padding = assay_attr_str(node, "padding_mode", "zeros");
-  *out = (options_t){.mode = -1, .padding = -1,
-                     .align_corners = assay_attr_i64(node, "align_corners", 0) != 0};
+  *out = (options_t){
+      .mode = -1, .padding = -1, .align_corners = assay_attr_i64(node, "align_corners", 0) != 0};
   for (int i = 0; i < 3; i++) {
     if (strcmp(mode, modes[i]) == 0) out->mode = i;
     if (strcmp(padding, paddings[i]) == 0) out->padding = i;
@@ -61,12 +60,10 @@ static assay_status_t sample_infer(assay_infer_t* c) {
   if (!x.known && !grid.known) return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, NULL);
   const int rank = x.known ? x.rank : grid.rank;
   int64_t last;
-  if (x.known && grid.known &&
-      (x.rank != grid.rank || assay_dim_differ(x.dims[0], grid.dims[0]))) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
-                            "X is %s and grid %s; expected equal ranks and batches",
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)),
-                            ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)));
+  if (x.known && grid.known && (x.rank != grid.rank || assay_dim_differ(x.dims[0], grid.dims[0]))) {
+    return ASSAY_NODE_ERROR(
+        c->node, ASSAY_CORRUPT, "X is %s and grid %s; expected equal ranks and batches",
+        ASSAY_VALTYPE_TEXT(assay_infer_type(c, 0)), ASSAY_VALTYPE_TEXT(assay_infer_type(c, 1)));
   }
   if (grid.known && assay_dim_value(grid.dims[rank - 1], &last) && last != rank - 2) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
@@ -124,8 +121,7 @@ static double place(const options_t* o, double g, int64_t size) {
 }
 
 // The weights of the 1, 2 or 4 elements around a place that lies `r` behind the first or second
-// one.
-// Source: Keys, Cubic convolution interpolation, 1981, with a = -0.75, as GridSample says.
+// one. Source: Keys, Cubic convolution interpolation, 1981, with a = -0.75, as GridSample says.
 static void axis_weights(int mode, double r, double* w) {
   const double a = -0.75;
   if (mode == NEAREST) {
@@ -295,6 +291,125 @@ static void sample_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_status_free(st);
 }
 
+// ---- GridSample: bounds ----------------------------------------------------------------------
+//
+// A place is made of a coordinate by a few operations; what its error does is seen at the corners
+// of where it may be: interpolation is linear in each coordinate, with kinks, or nearly so, and a
+// choice of the nearest element may come out differently. Weights and sum are rounded on top.
+
+typedef struct sample_bound {
+  const assay_bound_t* c;
+  options_t o;
+  assay_inner_t inner;
+  assay_factor_t sum;
+  double u;  // of coordinates: single operations
+  // Of what they do: the documented order has coordinates in float64; an eighth is left for those
+  // that come near it.
+  double likely;
+  int axes;
+  double *g, *p;
+} sample_bound_t;
+
+// How far a coordinate from the grid may be off, in its own unit: 4 operations on numbers no larger
+// than the place, or than the size; as many again where it is reflected.
+static double grid_error(const sample_bound_t* b, double x, double e, int64_t size) {
+  const double n = (double)size, spans = fabs(x + 1) * n;
+  const double reflected = b->o.padding == REFLECTION ? 4 * (spans + n) : 0;
+  return e + b->u * (2 * spans + 2 + reflected) * 2 / fmax(n - 1, 1);
+}
+
+static double sample_value(const sample_bound_t* b, const taps_t* t, int64_t plane) {
+  const assay_tensor_t* x = b->c->in[0];
+  if (b->o.mode == NEAREST) return t->offset[0] < 0 ? 0 : assay_f64(x)[plane + t->offset[0]];
+  double sum = 0;
+  for (int k = 0; k < t->n; k++)
+    if (t->offset[k] >= 0 && t->weight[k] != 0)
+      sum += t->weight[k] * assay_f64(x)[plane + t->offset[k]];
+  return sum;
+}
+
+// What rounding weights and sums does at one place; cubic weights come from polynomials whose terms
+// are up to 24 times as large as they are.
+static void add_own(const sample_bound_t* b, const taps_t* t, int64_t plane, int64_t at) {
+  const double* e[2] = {assay_bound_in(b->c, 0, false), assay_bound_in(b->c, 0, true)};
+  double size = 0, all = 0, came[2] = {0};
+  for (int k = 0; k < t->n; k++) {
+    if (t->offset[k] < 0) continue;
+    const int64_t from = plane + t->offset[k];
+    const double v = fabs(assay_f64(b->c->in[0])[from]), w = fabs(t->weight[k]);
+    size += w * v;
+    all += v;
+    for (int probable = 0; probable < 2; probable++)
+      if (e[probable]) came[probable] += w * e[probable][from];
+  }
+  const double rough = b->o.mode == CUBIC ? 24 * b->u * b->axes * all : 0;
+  const double ops = (2 * b->axes + 1) * b->inner.u, tiny = (double)t->n * b->inner.tiny;
+  const bool moves = b->o.mode == NEAREST, past = !(2 * size <= b->inner.max);
+  b->g[at] = 2 * b->g[at] + came[0] + (moves ? 0 : (b->sum.guaranteed + ops) * size + rough + tiny);
+  b->p[at] = b->likely * b->p[at] + came[1] +
+             (moves ? 0 : (b->sum.probable + ops) * size + rough / 4 + tiny);
+  if (past && !moves) b->g[at] = b->p[at] = (double)INFINITY;
+}
+
+// Output place `at` of image n, all channels. room: coordinates, as many as axes.
+static void bound_place(const sample_bound_t* b, int64_t n, int64_t at, int64_t out_size) {
+  const assay_tensor_t *x = b->c->in[0], *y = b->c->out[0];
+  const int64_t channels = x->dims[1], in_size = x->size / (x->dims[0] * channels);
+  const int64_t place_at = n * out_size + at, first = place_at * b->axes;
+  const double* grid = assay_f64(b->c->in[1]) + first;
+  taps_t t;
+  for (int64_t k = n * channels; k < (n + 1) * channels; k++)
+    b->g[k * out_size + at] = b->p[k * out_size + at] = 0;
+  for (int probable = 0; probable < 2; probable++) {
+    const double* e = assay_bound_in(b->c, 1, probable);
+    double* to = probable ? b->p : b->g;
+    for (unsigned corner = 0; corner < 1U << b->axes; corner++) {
+      double moved[MAX_AXES];
+      for (int i = 0; i < b->axes; i++) {
+        const double off = grid_error(b, grid[i], e ? e[first + i] : 0, x->dims[x->rank - 1 - i]);
+        moved[i] = grid[i] + (corner >> i & 1 ? off : -off);
+      }
+      find_taps(&b->o, moved, b->axes, x->dims + 2, &t);
+      for (int64_t k = n * channels; k < (n + 1) * channels; k++) {
+        const int64_t out = k * out_size + at;
+        const double d = fabs(sample_value(b, &t, k * in_size) - assay_f64(y)[out]);
+        to[out] = d <= to[out] ? to[out] : d == d ? d : (double)INFINITY;
+      }
+    }
+  }
+  find_taps(&b->o, grid, b->axes, x->dims + 2, &t);
+  for (int64_t k = n * channels; k < (n + 1) * channels; k++)
+    add_own(b, &t, k * in_size, k * out_size + at);
+}
+
+// Integers are cut off behind the sum: any of them may come out one away, or as far as an other
+// choice of elements is; strings are only moved.
+static assay_status_t sample_integers_bound(assay_bound_t* c, const options_t* o) {
+  if (o->mode == NEAREST || c->out[0]->store != ASSAY_STORE_I64)
+    return assay_bound_want_exact(c, SIZE_MAX);
+  return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
+                          "there is no rounding bound for interpolated integers");
+}
+
+static assay_status_t sample_bound(assay_bound_t* c) {
+  const assay_tensor_t *x = c->in[0], *y = c->out[0];
+  sample_bound_t b = {.c = c,
+                      .inner = assay_bound_inner(c->rounding),
+                      .u = assay_bound_unit(c->rounding->compute),
+                      .likely = c->rounding->documented && assay_bound_inputs_exact(c) ? 0.125 : 1,
+                      .axes = x->rank - 2};
+  ASSAY_TRY(read_options(c->node, &b.o));
+  if (!assay_bound_is_float(c, 0)) return sample_integers_bound(c, &b.o);
+  ASSAY_TRY(assay_bound_output(c, 0, &b.g, &b.p));
+  if (y->size == 0) return NULL;
+  b.sum = assay_bound_sum(c->rounding, pow(b.o.mode == CUBIC ? 4 : 2, b.axes));
+  const int64_t out_size = y->size / (y->dims[0] * y->dims[1]);
+#pragma omp parallel for schedule(static) if (y->size > 10000)
+  for (int64_t i = 0; i < y->dims[0] * out_size; i++)
+    bound_place(&b, i / out_size, i % out_size, out_size);
+  return NULL;
+}
+
 // ---- AffineGrid ------------------------------------------------------------------------------
 // grid[n, ...place, :] = theta[n] * (place, 1), places from -1 to 1, innermost axis first.
 // Source: ONNX AffineGrid-20.
@@ -380,6 +495,40 @@ static assay_status_t affine_eval(assay_eval_t* c) {
   return NULL;
 }
 
+// Places are off by two roundings of numbers up to 2, or, added up step by step, by as many as
+// there are places.
+static assay_status_t affine_bound(assay_bound_t* c) {
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  const assay_tensor_t *theta = c->in[0], *y = c->out[0];
+  const bool align = assay_attr_i64(c->node, "align_corners", 0) != 0;
+  const int axes = (int)theta->dims[1];
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  if (y->size == 0) return NULL;
+  const int64_t places = y->size / axes / y->dims[0];
+  for (int64_t i = 0; i < y->dims[0] * places; i++) {
+    assay_number_t at[3];
+    int64_t rest = i % places;
+    for (int k = 0; k < axes; k++) {
+      const int64_t n = y->dims[axes - k];
+      const double steps = c->rounding->documented ? 4 : 4 + (double)n;
+      at[k] = assay_number_exact(affine_place(align, rest % n, n));
+      at[k].g = steps * a.inner.u;
+      at[k].s2 = steps * a.inner.u * a.inner.u / 4;
+      rest /= n;
+    }
+    const int64_t m = i / places * axes * (axes + 1);
+    for (int r = 0; r < axes; r++) {
+      assay_number_sum_t s = {0};
+      for (int k = 0; k <= axes; k++)
+        assay_number_sum_add_product(&s, assay_number_input(c, 0, m + r * (axes + 1) + k),
+                                     k < axes ? at[k] : assay_number_exact(1));
+      assay_number_limits(&a, assay_number_sum_end(&a, &s), &g[i * axes + r], &p[i * axes + r]);
+    }
+  }
+  return NULL;
+}
+
 static void affine_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (c->out[0] && c->in[0]->rank == 3) {
     out->flops = 2 * (double)c->out[0]->size * (double)c->in[0]->dims[2];
@@ -387,14 +536,34 @@ static void affine_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_sample[] = {
-    {.name = "GridSample", .domain = "", .since = 16, .infer = sample_infer, .eval = sample_eval,
+    {.name = "GridSample",
+     .domain = "",
+     .since = 16,
+     .infer = sample_infer,
+     .eval = sample_eval,
+     .bound = sample_bound,
      .cost = sample_cost},
-    {.name = "GridSample", .domain = "", .since = 20, .infer = sample_infer, .eval = sample_eval,
+    {.name = "GridSample",
+     .domain = "",
+     .since = 20,
+     .infer = sample_infer,
+     .eval = sample_eval,
+     .bound = sample_bound,
      .cost = sample_cost},
-    {.name = "AffineGrid", .domain = "", .since = 20, .infer = affine_infer, .eval = affine_eval,
+    {.name = "AffineGrid",
+     .domain = "",
+     .since = 20,
+     .infer = affine_infer,
+     .eval = affine_eval,
+     .bound = affine_bound,
      .cost = affine_cost},
-    {.name = "GridSample", .domain = "com.microsoft", .since = 1,
+    {.name = "GridSample",
+     .domain = "com.microsoft",
+     .since = 1,
      .schema = "X:T1, Grid:T2 -> Y:T1 | align_corners:i=0, mode:s=bilinear, padding_mode:s=zeros "
                "| T1=ALL; T2=float16 float double",
-     .infer = sample_infer, .eval = sample_eval, .cost = sample_cost},
+     .infer = sample_infer,
+     .eval = sample_eval,
+     .bound = sample_bound,
+     .cost = sample_cost},
     {0}};

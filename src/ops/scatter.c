@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/index.h"
@@ -221,6 +222,99 @@ static assay_status_t scatter_nd_eval(assay_eval_t* c) {
   return st;
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+
+// The operator on other floats: data and updates of magnitudes (or their limits), or of constants.
+typedef enum scatter_on { ON_ABS, ON_RAISED, ON_LIMITS, ON_LIMITS_PROBABLE, ON_ONES } scatter_on_t;
+
+static double substitute(const assay_bound_t* c, scatter_on_t on, size_t input, int64_t i) {
+  const double x = fabs(assay_f64(c->in[input])[i]);
+  const double* e = assay_bound_in(c, input, on == ON_LIMITS_PROBABLE);
+  switch (on) {
+    case ON_ABS:
+      return x + (e ? e[i] : 0);
+    case ON_RAISED:
+      return fmax(x, 1);
+    case ON_ONES:
+      return input == 0 ? 1 : 2;
+    default:
+      return e ? e[i] : 0;
+  }
+}
+
+static assay_status_t scatter_on(assay_bound_t* c, scatter_on_t on, assay_tensor_t** out) {
+  assay_tensor_t* in[3] = {NULL, assay_tensor_retain(c->in[1]), NULL};
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && k < 3; k += 2) {
+    st = assay_tensor_copy(c->in[k], &in[k]);
+    for (int64_t i = 0; !st && i < in[k]->size; i++) assay_f64(in[k])[i] = substitute(c, on, k, i);
+  }
+  if (!st) st = c->evaluate(c, false, in, out);
+  for (size_t k = 0; k < 3; k++) assay_tensor_release(in[k]);
+  return st;
+}
+
+// Sums of an element and its updates, in any order. How many there are is counted by adding twos
+// to ones. What came in adds up alike.
+static assay_status_t scatter_sum_bound(assay_bound_t* c) {
+  const assay_inner_t inner = assay_bound_inner(c->rounding);
+  assay_tensor_t *size = NULL, *terms = NULL, *came[2] = {NULL};
+  double* limits[2];
+  assay_status_t st = assay_bound_output(c, 0, &limits[0], &limits[1]);
+  if (!st) st = scatter_on(c, ON_ABS, &size);
+  if (!st) st = scatter_on(c, ON_ONES, &terms);
+  if (!st) st = scatter_on(c, ON_LIMITS, &came[0]);
+  if (!st) st = scatter_on(c, ON_LIMITS_PROBABLE, &came[1]);
+  for (int64_t i = 0; !st && i < size->size; i++) {
+    const double n = (assay_f64(terms)[i] + 1) / 2, s = assay_f64(size)[i];  // 1 + 2 an update
+    // An element without updates is copied.
+    const assay_factor_t f = n > 1 ? assay_bound_sum(c->rounding, n - 1) : (assay_factor_t){0, 0};
+    const bool past = (1 + f.guaranteed) * s > inner.max;
+    for (int probable = 0; probable < 2; probable++)
+      limits[probable][i] = past ? (double)INFINITY
+                                 : assay_factor_of(f, probable) * s + (n - 1) * inner.tiny +
+                                       assay_f64(came[probable])[i];
+  }
+  assay_tensor_release(size);
+  assay_tensor_release(terms);
+  assay_tensor_release(came[0]);
+  assay_tensor_release(came[1]);
+  return st;
+}
+
+// Products: one rounding an update; a partial product past the range ends all limits, one below it
+// is multiplied by the factors above 1.
+static assay_status_t scatter_product_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  const assay_inner_t inner = assay_bound_inner(c->rounding);
+  assay_tensor_t *raised = NULL, *twos = NULL;
+  double* limits[2];
+  assay_status_t st = assay_bound_output(c, 0, &limits[0], &limits[1]);
+  if (!st) st = scatter_on(c, ON_RAISED, &raised);
+  if (!st) st = scatter_on(c, ON_ONES, &twos);
+  for (int64_t i = 0; !st && i < raised->size; i++) {
+    const double n = log2(assay_f64(twos)[i]), y = fabs(assay_f64(c->out[0])[i]);
+    const double all = expm1(n * log1p(inner.u)), most = assay_f64(raised)[i];
+    const double lost = n * inner.tiny * most * (1 + all);
+    const bool past = n > 0 && !(most * (1 + all) <= inner.max);
+    limits[0][i] = past ? (double)INFINITY : all * y + lost;
+    limits[1][i] =
+        fmin(limits[0][i], expm1(6 * sqrt(n) * inner.u + n * inner.u * inner.u) * y + lost);
+  }
+  assay_tensor_release(raised);
+  assay_tensor_release(twos);
+  return st;
+}
+
+// Elements that are only moved, and the larger or smaller of two, are not rounded.
+static assay_status_t scatter_bound(assay_bound_t* c) {
+  reduction_t reduction;
+  ASSAY_TRY(reduction_of(c->node, &reduction));
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  if (reduction == REDUCE_ADD) return scatter_sum_bound(c);
+  return reduction == REDUCE_MUL ? scatter_product_bound(c) : assay_bound_exact(c);
+}
+
 // ---- TensorScatter ---------------------------------------------------------------------------
 
 static assay_status_t cache_attrs(const assay_node_t* node, bool* out_circular) {
@@ -333,7 +427,8 @@ const assay_op_t assay_ops_scatter[] = {{.domain = "",
                                          .name = "ScatterElements",
                                          .since = 16,
                                          .infer = scatter_elements_infer,
-                                         .eval = scatter_elements_eval},
+                                         .eval = scatter_elements_eval,
+                                         .bound = scatter_bound},
                                         {.domain = "",
                                          .name = "ScatterND",
                                          .since = 11,
@@ -344,7 +439,8 @@ const assay_op_t assay_ops_scatter[] = {{.domain = "",
                                          .name = "ScatterND",
                                          .since = 16,
                                          .infer = scatter_nd_infer,
-                                         .eval = scatter_nd_eval},
+                                         .eval = scatter_nd_eval,
+                                         .bound = scatter_bound},
                                         {.domain = "",
                                          .name = "TensorScatter",
                                          .since = 24,

@@ -1,4 +1,5 @@
 // NonZero and OneHot: from elements to indices, and from indices to elements.
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/strided.h"
@@ -143,11 +144,13 @@ const assay_op_t assay_ops_search[] = {{.domain = "",
                                         .since = 9,
                                         .flags = ASSAY_OP_MOVES,
                                         .infer = onehot_infer,
-                                        .eval = onehot9_eval},
+                                        .eval = onehot9_eval,
+                                        .bound = assay_bound_exact},
                                        {.domain = "",
                                         .name = "OneHot",
                                         .since = 11,
                                         .flags = ASSAY_OP_MOVES,
                                         .infer = onehot_infer,
-                                        .eval = onehot_eval},
+                                        .eval = onehot_eval,
+                                        .bound = assay_bound_exact},
                                        {0}};

@@ -1,7 +1,9 @@
 // DFT and STFT of ONNX; Rfft, Irfft, ComplexMul, ComplexMulConj of com.microsoft.
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/families.h"
 #include "ops/fft.h"
 
@@ -152,7 +154,7 @@ static assay_status_t dft_infer(assay_infer_t* c) {
 }
 
 // Source: ONNX DFT 17 (axis is an attribute), 20 (an input).
-static assay_status_t dft_eval_with(assay_eval_t* c, int64_t axis) {
+static assay_status_t dft_read(const assay_eval_t* c, int64_t axis, transform_t* out, int* out_at) {
   const assay_tensor_t* x = c->in[0];
   const bool half = assay_attr_i64(c->node, "onesided", 0) != 0;
   transform_t t = {.inverse = assay_attr_i64(c->node, "inverse", 0) != 0};
@@ -180,6 +182,16 @@ static assay_status_t dft_eval_with(assay_eval_t* c, int64_t axis) {
                             ASSAY_DIMS_TEXT(x), at, (long long)t.n);
   }
   t.n_out = half && !t.inverse ? t.n / 2 + 1 : t.n;
+  *out = t;
+  *out_at = at;
+  return NULL;
+}
+
+static assay_status_t dft_eval_with(assay_eval_t* c, int64_t axis) {
+  const assay_tensor_t* x = c->in[0];
+  transform_t t;
+  int at = 0;
+  ASSAY_TRY(dft_read(c, axis, &t, &at));
   int64_t dims[ASSAY_MAX_RANK];
   memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
   dims[at] = t.n_out;
@@ -197,6 +209,152 @@ static assay_status_t dft_eval(assay_eval_t* c) {
   int64_t axis = -2;
   ASSAY_TRY(read_scalar(c, "axis", 2, &axis));
   return dft_eval_with(c, axis);
+}
+
+// ---- bounds of transforms ----------------------------------------------------------------------
+
+// What one row's rounding can do to its outputs.
+typedef struct row_bound {
+  assay_inner_t inner;
+  bool chirp;
+  double guaranteed;    // times the sum of |x|
+  double product;       // by independent errors: of a product, relative
+  double spread;        // of all stages: times the largest |y| and the length of x
+  double probable_sum;  // or times the sum of |x|; 0: not
+} row_bound_t;
+
+// A product of complex numbers in three operations a part has an error of 2 sqrt(2) u |a||b|, and
+// a root of unity is rounded. Every input meets as many products and sums as the transform has
+// stages (N. J. Higham, Accuracy and Stability, 2002, 24.1, element by element), and all factors
+// have length 1. A convolution with a chirp passes three transforms, and what is between them is up
+// to 2n - 1 times as large.
+static row_bound_t row_bound_of(const assay_bound_t* c, int64_t n) {
+  const assay_rounding_t* r = c->rounding;
+  row_bound_t b = {.inner = assay_bound_inner(r)};
+  const double u = b.inner.u, size = (double)n;
+  const double root = b.inner.function + (r->documented ? 0 : 8 * u), product = 3 * u + root;
+  // Engines of which nothing is known may give up factors earlier, or not have stages at all.
+  const assay_fft_path_t path = assay_fft_path(n, r->documented ? ASSAY_FFT_LARGEST_FACTOR : 13);
+  const double stages = path.products * product + path.sums * u;
+  b.chirp = path.chirp > 0;
+  b.guaranteed = b.chirp ? (2 * size - 1) * (3 * stages + 4 * product) : stages;
+  b.guaranteed *= 1 + b.guaranteed;
+  // Of 2 to 3 roundings a part, each of a part of the product.
+  b.product = root - u;
+  b.spread = sqrt(3 * (path.products + 2) * b.product * b.product + 3 * path.sums * u * u);
+  if (r->documented) return b;
+  b.guaranteed = fmax(b.guaranteed, (2 * size + 2) * u + root);
+  b.probable_sum = fmin(b.guaranteed, 6 * sqrt(2 * size + 2) * u + root);
+  return b;
+}
+
+typedef struct rows_bound {
+  const transform_t* t;
+  row_bound_t b;
+  const double *from, *y;
+  double extra;  // roundings of the input, relative
+  double *g, *p;
+} rows_bound_t;
+
+// Squares of the outputs' lengths, not scaled: all n of them.
+static double read_powers(const rows_bound_t* r, int64_t o, int64_t i, double* power) {
+  const transform_t* t = r->t;
+  const double scale = t->inverse ? (double)t->n : 1;
+  double largest = 0;
+  for (int64_t k = 0; k < t->n; k++) {
+    // The other half of a real signal's spectrum.
+    const int64_t at = k < t->n_out ? k : t->n - k;
+    const double* y = r->y + ((o * t->n_out + at) * t->inner + i) * t->out_parts;
+    const double length = scale * (t->out_parts == 2 ? hypot(y[0], y[1]) : fabs(y[0]));
+    power[k] = length * length;
+    largest = fmax(largest, length);
+  }
+  return largest;
+}
+
+// Independent errors of a stage add up to u times the length of the numbers that an output is made
+// of there: the values of n / s sub-transforms of size s, at one frequency. By Parseval's theorem
+// the sum of their squares is the mean of the squares of the n / s outputs that are s apart.
+static void add_stage(const double* power, int64_t n, int64_t s, double square, double* variance) {
+  for (int64_t k = 0; k < s; k++) {
+    double sum = 0;
+    for (int64_t m = k; m < n; m += s) sum += power[m];
+    sum *= square * (double)s / (double)n;
+    for (int64_t m = k; m < n; m += s) variance[m] += sum;
+  }
+}
+
+static void find_variances(const rows_bound_t* r, const double* power, double* variance) {
+  const int64_t n = r->t->n;
+  const double u = r->b.inner.u, product = r->b.product * r->b.product;
+  int64_t s = n;
+  memset(variance, 0, (size_t)n * sizeof *variance);
+  for (int64_t p = 2; p <= ASSAY_FFT_LARGEST_FACTOR; p++) {
+    for (; s % p == 0; s /= p) {
+      add_stage(power, n, s, (double)(p - 1) * u * u, variance);
+      add_stage(power, n, s / p, (p == 2 ? 1 : 2) * product + (double)(p - 1) * u * u, variance);
+    }
+  }
+}
+
+// room: 4 n.
+static void bound_row(const rows_bound_t* r, int64_t o, int64_t i, double* room) {
+  const transform_t* t = r->t;
+  double sum = 0, square = 0, *x = room, *power = x + 2 * t->n, *variance = power + t->n;
+  read_row(t, r->from, o, i, x);
+  for (int64_t j = 0; j < t->n; j++) {
+    sum += fabs(x[2 * j]) + fabs(x[2 * j + 1]);
+    square += x[2 * j] * x[2 * j] + x[2 * j + 1] * x[2 * j + 1];
+  }
+  const double scale = t->inverse ? 1 / (double)t->n : 1, length = sqrt(square);
+  const double tiny = r->b.inner.tiny * (double)t->n * 8;
+  const double g = (r->b.guaranteed + r->extra) * sum + tiny;
+  const double largest = read_powers(r, o, i, power);
+  const bool past = !((1 + r->b.guaranteed) * sum * 2 <= r->b.inner.max);
+  if (!r->b.chirp) find_variances(r, power, variance);
+  for (int64_t k = 0; k < t->n_out; k++) {
+    double p = r->b.chirp ? r->b.spread * (largest + 2 * length) : sqrt(variance[k]);
+    p = 6 * (p + r->extra * length) + tiny;
+    if (r->b.probable_sum > 0) p = fmax(p, (r->b.probable_sum + r->extra) * sum + tiny);
+    for (int part = 0; part < t->out_parts; part++) {
+      const int64_t at = ((o * t->n_out + k) * t->inner + i) * t->out_parts + part;
+      const double own = (fabs(r->y[at]) + g * scale) * r->b.inner.u + r->b.inner.tiny;
+      r->g[at] = past ? (double)INFINITY : g * scale + (t->inverse ? own : 0);
+      r->p[at] = past ? (double)INFINITY : fmin(g, p) * scale + (t->inverse ? own : 0);
+    }
+  }
+}
+
+static assay_status_t bound_rows(assay_bound_t* c, const transform_t* t, const double* from,
+                                 double extra) {
+  rows_bound_t r = {.t = t, .b = row_bound_of(c, t->n), .from = from, .extra = extra};
+  double* x = NULL;
+  ASSAY_TRY(assay_bound_output(c, 0, &r.g, &r.p));
+  r.y = assay_f64(c->out[0]);
+  ASSAY_TRY(assay_new_array((size_t)(4 * t->n), sizeof *x, &x));
+  for (int64_t k = 0; k < t->outer * t->inner; k++) bound_row(&r, k / t->inner, k % t->inner, x);
+  assay_free(x);
+  return NULL;
+}
+
+static assay_status_t dft_bound_with(assay_bound_t* c, int64_t axis) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  transform_t t;
+  int at = 0;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(dft_read(&e, axis, &t, &at));
+  return c->out[0]->size > 0 ? bound_rows(c, &t, assay_f64(c->in[0]), 0) : NULL;
+}
+
+static assay_status_t dft_bound_17(assay_bound_t* c) {
+  return dft_bound_with(c, assay_attr_i64(c->node, "axis", 1));
+}
+
+static assay_status_t dft_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  int64_t axis = -2;
+  ASSAY_TRY(read_scalar(&e, "axis", 2, &axis));
+  return dft_bound_with(c, axis);
 }
 
 // ---- STFT -------------------------------------------------------------------------------------
@@ -244,8 +402,8 @@ static void cut_frames(const assay_eval_t* c, const assay_tensor_t* x, int64_t f
   }
 }
 
-// Source: ONNX STFT 17.
-static assay_status_t stft_eval(assay_eval_t* c) {
+static assay_status_t stft_read(const assay_eval_t* c, transform_t* t, int64_t* out_frames,
+                                int64_t* out_step) {
   const assay_tensor_t* x = c->in[0];
   const assay_tensor_t* window = assay_eval_has(c, 2) ? c->in[2] : NULL;
   const bool half = assay_attr_i64(c->node, "onesided", 1) != 0;
@@ -268,21 +426,57 @@ static assay_status_t stft_eval(assay_eval_t* c) {
         ASSAY_DIMS_TEXT(x));
   }
   const int64_t frames = (x->dims[1] - n) / step + 1, bins = half ? n / 2 + 1 : n;
-  const int64_t dims[4] = {x->dims[0], frames, bins, 2};
-  const int64_t cut_dims[4] = {x->dims[0], frames, n, x->dims[2]};
+  *out_frames = frames;
+  *out_step = step;
+  *t = (transform_t){.outer = x->dims[0] * frames,
+                     .inner = 1,
+                     .n = n,
+                     .n_in = n,
+                     .n_out = bins,
+                     .in_parts = (int)x->dims[2],
+                     .out_parts = 2};
+  return NULL;
+}
+
+// The frames, cut out; NULL if there is nothing in them.
+static assay_status_t stft_cut(const assay_eval_t* c, const transform_t* t, int64_t frames,
+                               int64_t step, assay_tensor_t** out) {
+  const assay_tensor_t* x = c->in[0];
+  const double* window = assay_eval_has(c, 2) ? assay_f64(c->in[2]) : NULL;
+  const int64_t dims[4] = {x->dims[0], frames, t->n, x->dims[2]};
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 4, dims, out));
+  cut_frames(c, x, frames, step, t->n, window, assay_f64(*out));
+  return NULL;
+}
+
+// Source: ONNX STFT 17.
+static assay_status_t stft_eval(assay_eval_t* c) {
+  const assay_tensor_t* x = c->in[0];
+  transform_t t;
+  int64_t frames = 0, step = 0;
+  ASSAY_TRY(stft_read(c, &t, &frames, &step));
+  const int64_t dims[4] = {x->dims[0], frames, t.n_out, 2};
   assay_tensor_t *y = NULL, *cut = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), 4, dims, &y));
   if (y->size == 0) return NULL;
-  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 4, cut_dims, &cut));
-  cut_frames(c, x, frames, step, n, window ? assay_f64(window) : NULL, assay_f64(cut));
-  const transform_t t = {.outer = x->dims[0] * frames,
-                         .inner = 1,
-                         .n = n,
-                         .n_in = n,
-                         .n_out = bins,
-                         .in_parts = (int)x->dims[2],
-                         .out_parts = 2};
+  ASSAY_TRY(stft_cut(c, &t, frames, step, &cut));
   assay_status_t st = run_rows(c, &t, assay_f64(cut), assay_f64(y));
+  assay_tensor_release(cut);
+  return st;
+}
+
+static assay_status_t stft_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  transform_t t;
+  int64_t frames = 0, step = 0;
+  assay_tensor_t* cut = NULL;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(stft_read(&e, &t, &frames, &step));
+  if (c->out[0]->size == 0) return NULL;
+  ASSAY_TRY(stft_cut(&e, &t, frames, step, &cut));
+  // A window's product is rounded once.
+  const double u = assay_eval_has(&e, 2) ? assay_bound_inner(c->rounding).u : 0;
+  assay_status_t st = bound_rows(c, &t, assay_f64(cut), u);
   assay_tensor_release(cut);
   return st;
 }
@@ -340,7 +534,7 @@ static assay_status_t irfft_infer(assay_infer_t* c) {
 }
 
 // Source: com.microsoft Rfft 1 (not scaled) and Irfft 1 (scaled by 1/n, so that it undoes Rfft).
-static assay_status_t ms_fft_eval(assay_eval_t* c, bool inverse) {
+static assay_status_t ms_fft_read(const assay_eval_t* c, bool inverse, transform_t* out) {
   const assay_tensor_t* x = c->in[0];
   ASSAY_TRY(check_ms(c->node));
   const int signal = inverse ? x->rank - 2 : x->rank - 1;
@@ -364,6 +558,26 @@ static assay_status_t ms_fft_eval(assay_eval_t* c, bool inverse) {
                             "input has shape %s; the transform would have length %lld",
                             ASSAY_DIMS_TEXT(x), (long long)t.n);
   }
+  *out = t;
+  return NULL;
+}
+
+static assay_status_t ms_fft_bound(assay_bound_t* c, bool inverse) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  transform_t t;
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  ASSAY_TRY(ms_fft_read(&e, inverse, &t));
+  return c->out[0]->size > 0 ? bound_rows(c, &t, assay_f64(c->in[0]), 0) : NULL;
+}
+
+static assay_status_t rfft_bound(assay_bound_t* c) { return ms_fft_bound(c, false); }
+static assay_status_t irfft_bound(assay_bound_t* c) { return ms_fft_bound(c, true); }
+
+static assay_status_t ms_fft_eval(assay_eval_t* c, bool inverse) {
+  const assay_tensor_t* x = c->in[0];
+  transform_t t;
+  ASSAY_TRY(ms_fft_read(c, inverse, &t));
+  const int signal = inverse ? x->rank - 2 : x->rank - 1;
   int64_t dims[ASSAY_MAX_RANK];
   memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
   dims[signal] = t.n_out;
@@ -411,6 +625,40 @@ static assay_status_t complex_mul(assay_eval_t* c, double sign) {
 static assay_status_t complex_mul_eval(assay_eval_t* c) { return complex_mul(c, 1); }
 static assay_status_t complex_mul_conj_eval(assay_eval_t* c) { return complex_mul(c, -1); }
 
+// Two products a part.
+static assay_status_t complex_mul_bound(assay_bound_t* c) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  const assay_arithmetic_t r = assay_arithmetic_of(c);
+  int rank = 0;
+  int64_t dims[ASSAY_MAX_RANK], sa[ASSAY_MAX_RANK], sb[ASSAY_MAX_RANK];
+  double *g, *p;
+  ASSAY_TRY(assay_eval_broadcast(&e, 2, e.in, &rank, dims));
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+  assay_broadcast_strides(c->in[0], rank, dims, sa);
+  assay_broadcast_strides(c->in[1], rank, dims, sb);
+  for (int64_t i = 0; i < c->out[0]->size; i += 2) {
+    int64_t at_a = 0, at_b = 0, rest = i;
+    for (int d = rank - 1; d >= 0; d--) {
+      at_a += rest % dims[d] * sa[d];
+      at_b += rest % dims[d] * sb[d];
+      rest /= dims[d];
+    }
+    assay_number_t u[2], v[2];
+    for (int k = 0; k < 2; k++) {
+      u[k] = assay_number_input(c, 0, at_a + k);
+      v[k] = assay_number_input(c, 1, at_b + k);
+    }
+    for (int part = 0; part < 2; part++) {
+      // Limits do not know signs: those of both operators are the same.
+      assay_number_sum_t s = {0};
+      assay_number_sum_add_product(&s, u[0], v[part]);
+      assay_number_sum_add_product(&s, u[1], v[1 - part]);
+      assay_number_limits(&r, assay_number_sum_end(&r, &s), &g[i + part], &p[i + part]);
+    }
+  }
+  return NULL;
+}
+
 static void complex_mul_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (c->n_out > 0 && c->out[0]) out->flops = 3.0 * (double)c->out[0]->size;
 }
@@ -424,25 +672,30 @@ const assay_op_t assay_ops_signal[] = {
      .since = 17,
      .infer = dft_infer_17,
      .eval = dft_eval_17,
+     .bound = dft_bound_17,
      .cost = transform_cost},
     {.domain = "",
      .name = "DFT",
      .since = 20,
      .infer = dft_infer,
      .eval = dft_eval,
+     .bound = dft_bound,
      .cost = transform_cost},
     {.domain = "",
      .name = "STFT",
      .since = 17,
      .infer = stft_infer,
      .eval = stft_eval,
+     .bound = stft_bound,
      .cost = transform_cost},
-    {MS, .name = "Rfft", .infer = rfft_infer, .eval = rfft_eval, .cost = transform_cost,
-     .schema = "X:T -> Y:T | " FFT_ATTRS "=1 | T=float double float16"},
-    {MS, .name = "Irfft", .infer = irfft_infer, .eval = irfft_eval, .cost = transform_cost,
-     .schema = "X:T -> Y:T | " FFT_ATTRS "! | T=float double float16"},
+    {MS, .name = "Rfft", .infer = rfft_infer, .eval = rfft_eval, .bound = rfft_bound,
+     .cost = transform_cost, .schema = "X:T -> Y:T | " FFT_ATTRS "=1 | T=float double float16"},
+    {MS, .name = "Irfft", .infer = irfft_infer, .eval = irfft_eval, .bound = irfft_bound,
+     .cost = transform_cost, .schema = "X:T -> Y:T | " FFT_ATTRS "! | T=float double float16"},
     {MS, .name = "ComplexMul", .infer = assay_infer_broadcasts, .eval = complex_mul_eval,
-     .cost = complex_mul_cost, .schema = "A:T, B:T -> C:T | | T=float double float16"},
+     .bound = complex_mul_bound, .cost = complex_mul_cost,
+     .schema = "A:T, B:T -> C:T | | T=float double float16"},
     {MS, .name = "ComplexMulConj", .infer = assay_infer_broadcasts, .eval = complex_mul_conj_eval,
-     .cost = complex_mul_cost, .schema = "A:T, B:T -> C:T | | T=float double float16"},
+     .bound = complex_mul_bound, .cost = complex_mul_cost,
+     .schema = "A:T, B:T -> C:T | | T=float double float16"},
     {0}};

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/strided.h"
@@ -334,13 +335,15 @@ const assay_op_t assay_ops_sort[] = {{.domain = "",
                                       .since = 1,
                                       .discrete = 2,
                                       .infer = topk1_infer,
-                                      .eval = topk1_eval},
+                                      .eval = topk1_eval,
+                                      .bound = assay_bound_exact},
                                      {.domain = "",
                                       .name = "TopK",
                                       .since = 10,
                                       .discrete = 2,
                                       .infer = topk_infer,
-                                      .eval = topk_eval},
+                                      .eval = topk_eval,
+                                      .bound = assay_bound_exact},
                                      {.domain = "",
                                       .name = "Unique",
                                       .since = 11,

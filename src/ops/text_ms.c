@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/families.h"
 #include "ops/text_case.h"
 #include "ops/text_regex.h"
 
 // ---- Tokenizer ----------------------------------------------------------------------------------
 //
-// Source: ContribOperators.md of ONNX Runtime. Separators are applied one after the other, each to the
-// pieces that those before it left; a single empty separator asks for characters.
+// Source: ContribOperators.md of ONNX Runtime. Separators are applied one after the other, each to
+// the pieces that those before it left; a single empty separator asks for characters.
 
 typedef struct tokenizer {
   assay_regex_t** regexes;  // separators, or the one of tokenexp
@@ -231,9 +232,9 @@ static assay_status_t murmur_eval(assay_eval_t* c) {
 
 // ---- WordConvEmbedding --------------------------------------------------------------------------
 //
-// Of each word (a row of character ids, up to the first that is not positive): look up the characters,
-// convolve over the character axis, take the largest of each filter, add the bias, tanh.
-// Source: ONNX Runtime, ContribOperators.md and core of WordConvEmbedding.
+// Of each word (a row of character ids, up to the first that is not positive): look up the
+// characters, convolve over the character axis, take the largest of each filter, add the bias,
+// tanh. Source: ONNX Runtime, ContribOperators.md and core of WordConvEmbedding.
 
 static assay_status_t word_conv_infer(assay_infer_t* c) {
   assay_shape_t seq = assay_infer_shape(c, 0), w = assay_infer_shape(c, 1);
@@ -289,14 +290,50 @@ static assay_status_t word_conv_eval(assay_eval_t* c) {
           int64_t id = ids[at + k] > 0 ? ids[at + k] : 0;
           const double* row = assay_f64(e) + id * size;
           const double* weights = assay_f64(w) + (f * width + k) * size;
-          for (int64_t s = 0; s < size; s++) sum = assay_acc(c, sum + assay_acc(c, row[s] * weights[s]));
+          for (int64_t s = 0; s < size; s++)
+            sum = assay_acc(c, sum + assay_acc(c, row[s] * weights[s]));
         }
         if (sum > best || isnan(sum)) best = sum;
       }
       // A word without characters has no embedding: zeros.
-      assay_f64(y)[word * filters + f] =
-          n ? tanh(assay_acc(c, best + assay_f64(c->in[2])[f])) : 0;
+      assay_f64(y)[word * filters + f] = n ? tanh(assay_acc(c, best + assay_f64(c->in[2])[f])) : 0;
     }
+  }
+  return NULL;
+}
+
+// The largest of several sums is off by no more than the worst of them that could be the largest.
+static assay_status_t word_conv_bound(assay_bound_t* c) {
+  ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
+  const assay_tensor_t *seq = c->in[0], *w = c->in[1], *e = c->in[3];
+  const int64_t words = seq->dims[0], chars = seq->dims[1], filters = w->dims[0];
+  const int64_t width = w->dims[2], size = e->dims[1];
+  const assay_arithmetic_t a = assay_arithmetic_of(c);
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, 0, &g, &p));
+#pragma omp parallel for schedule(static) if (words * filters > 1000)
+  for (int64_t k = 0; k < words * filters; k++) {
+    const int64_t *ids = assay_i64(seq) + k / filters * chars, f = k % filters;
+    int64_t n = 0;
+    while (n < chars && ids[n] > 0) n++;
+    const int64_t windows = (n > width ? n : width) - width + 1;
+    assay_number_t best = {.v = -(double)INFINITY};
+    for (int64_t at = 0; at < windows; at++) {
+      assay_number_sum_t sum = {0};
+      for (int64_t i = 0; i < width * size; i++) {
+        const int64_t id = ids[at + i / size] > 0 ? ids[at + i / size] : 0;
+        assay_number_sum_add_product(&sum, assay_number_exact(assay_f64(e)[id * size + i % size]),
+                                     assay_number_exact(assay_f64(w)[f * width * size + i]));
+      }
+      const assay_number_t y = assay_number_sum_end(&a, &sum);
+      best.v = fmax(best.v, y.v);
+      best.g = fmax(best.g, y.g);
+      best.s2 = fmax(best.s2, y.s2);
+    }
+    const assay_number_t bias = assay_number_exact(assay_f64(c->in[2])[f]);
+    const assay_number_t y =
+        assay_number_function(&a, tanh, (double)INFINITY, assay_number_add(&a, best, bias));
+    assay_number_limits(&a, n ? y : assay_number_exact(0), &g[k], &p[k]);
   }
   return NULL;
 }
@@ -307,15 +344,29 @@ static void word_conv_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 const assay_op_t assay_ops_text_ms[] = {
-    {.domain = "com.microsoft", .name = "Tokenizer", .since = 1, .flags = ASSAY_OP_MOVES,
-     .schema = "X:string -> Y:string | mark:i!, mincharnum:i!, pad_value:s!, separators:ss, tokenexp:s",
-     .infer = tokenizer_infer, .eval = tokenizer_eval},
-    {.domain = "com.microsoft", .name = "MurmurHash3", .since = 1, .discrete = 1,
+    {.domain = "com.microsoft",
+     .name = "Tokenizer",
+     .since = 1,
+     .flags = ASSAY_OP_MOVES,
+     .schema =
+         "X:string -> Y:string | mark:i!, mincharnum:i!, pad_value:s!, separators:ss, tokenexp:s",
+     .infer = tokenizer_infer,
+     .eval = tokenizer_eval},
+    {.domain = "com.microsoft",
+     .name = "MurmurHash3",
+     .since = 1,
+     .discrete = 1,
      .schema = "X:T1 -> Y:T2 | positive:i=1, seed:i=0 | T1=uint32 int32 uint64 int64 float double "
                "string; T2=uint32 int32",
-     .infer = murmur_infer, .eval = murmur_eval},
-    {.domain = "com.microsoft", .name = "WordConvEmbedding", .since = 1,
+     .infer = murmur_infer,
+     .eval = murmur_eval},
+    {.domain = "com.microsoft",
+     .name = "WordConvEmbedding",
+     .since = 1,
      .schema = "Sequence:T, W:T1, B:T1, C:T1 -> Y:T1 | embedding_size:i, conv_window_size:i, "
                "char_embedding_size:i | T=int32; T1=float",
-     .infer = word_conv_infer, .eval = word_conv_eval, .cost = word_conv_cost},
+     .infer = word_conv_infer,
+     .eval = word_conv_eval,
+     .bound = word_conv_bound,
+     .cost = word_conv_cost},
     {0}};

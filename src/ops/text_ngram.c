@@ -1,11 +1,12 @@
 // TfIdfVectorizer: counts of n-grams.
 //
-// Tokens (numbers or strings) get dense ids in the order of their values, so that an n-gram is a short
-// list of ids; n-grams of a length are sorted, so that each window is found by bisection.
+// Tokens (numbers or strings) get dense ids in the order of their values, so that an n-gram is a
+// short list of ids; n-grams of a length are sorted, so that each window is found by bisection.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_number.h"
 #include "ops/families.h"
 
 typedef struct token {
@@ -20,16 +21,16 @@ typedef struct gram {
 } gram_t;
 
 typedef struct vectorizer {
-  token_t* tokens;    // the pool's, sorted, each once
+  token_t* tokens;  // the pool's, sorted, each once
   int64_t n_tokens;
-  int* ids;           // of the pool, token by token
-  gram_t* grams;      // sorted by length, then ids, then index
+  int* ids;       // of the pool, token by token
+  gram_t* grams;  // sorted by length, then ids, then index
   int64_t n_grams;
   const int64_t* outputs;  // by n-gram
   const float* weights;    // NULL: all 1
   int64_t width;           // of the output
   int64_t min, max, skips;
-  bool count, weigh;       // TF counts, IDF weighs, TFIDF both
+  bool count, weigh;  // TF counts, IDF weighs, TFIDF both
 } vectorizer_t;
 
 static int compare_tokens(const void* a, const void* b) {
@@ -55,7 +56,8 @@ static int compare_grams(const void* a, const void* b) {
 }
 
 static int token_id(const vectorizer_t* v, const token_t* t) {
-  const token_t* found = v->n_tokens ? bsearch(t, v->tokens, (size_t)v->n_tokens, sizeof *t, compare_tokens) : NULL;
+  const token_t* found =
+      v->n_tokens ? bsearch(t, v->tokens, (size_t)v->n_tokens, sizeof *t, compare_tokens) : NULL;
   return found ? (int)(found - v->tokens) : -1;
 }
 
@@ -75,8 +77,8 @@ static assay_status_t read_indexes(const assay_node_t* n, vectorizer_t* v) {
   }
   if (!count) return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "ngram_indexes is empty");
   if (weights && weights != count)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "weights has %zu entries, ngram_indexes has %zu", weights,
-                            count);
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "weights has %zu entries, ngram_indexes has %zu",
+                            weights, count);
   return NULL;
 }
 
@@ -90,10 +92,11 @@ static assay_status_t read_mode(const assay_node_t* n, vectorizer_t* v) {
   v->max = assay_attr_i64(n, "max_gram_length", 1);
   v->skips = assay_attr_i64(n, "max_skip_count", 0);
   if (v->min < 1 || v->max < v->min || v->skips < 0)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                            "min_gram_length %lld, max_gram_length %lld and max_skip_count %lld make "
-                            "no sense",
-                            (long long)v->min, (long long)v->max, (long long)v->skips);
+    return ASSAY_NODE_ERROR(
+        n, ASSAY_CORRUPT,
+        "min_gram_length %lld, max_gram_length %lld and max_skip_count %lld make "
+        "no sense",
+        (long long)v->min, (long long)v->max, (long long)v->skips);
   return NULL;
 }
 
@@ -118,8 +121,7 @@ static assay_status_t read_pool(const assay_node_t* n, bool strings, vectorizer_
   ASSAY_TRY(assay_new_array(size, sizeof *v->ids, &v->ids));
   ASSAY_TRY(assay_new_array((size_t)v->n_grams, sizeof *v->grams, &v->grams));
   ASSAY_TRY(assay_new_array(size, sizeof *all, &all));
-  for (size_t i = 0; i < size; i++)
-    all[i] = s ? (token_t){.s = s[i]} : (token_t){.i = ints[i]};
+  for (size_t i = 0; i < size; i++) all[i] = s ? (token_t){.s = s[i]} : (token_t){.i = ints[i]};
   if (size) memcpy(v->tokens, all, size * sizeof *all);
   qsort(v->tokens, size, sizeof *all, compare_tokens);
   for (size_t i = 0; i < size; i++)
@@ -132,10 +134,11 @@ static assay_status_t read_pool(const assay_node_t* n, bool strings, vectorizer_
     int64_t first = counts[k], end = k + 1 < n_counts ? counts[k + 1] : (int64_t)size;
     int64_t length = (int64_t)k + 1;
     if (first < 0 || end < first || end > (int64_t)size || (end - first) % length)
-      return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
-                              "ngram_counts[%zu] is %lld and the next %lld; of a pool of %zu tokens "
-                              "they must cut out %lld-grams",
-                              k, (long long)first, (long long)end, size, (long long)length);
+      return ASSAY_NODE_ERROR(
+          n, ASSAY_CORRUPT,
+          "ngram_counts[%zu] is %lld and the next %lld; of a pool of %zu tokens "
+          "they must cut out %lld-grams",
+          k, (long long)first, (long long)end, size, (long long)length);
     for (int64_t at = first; at < end; at += length) {
       if (found == v->n_grams)
         return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
@@ -146,7 +149,8 @@ static assay_status_t read_pool(const assay_node_t* n, bool strings, vectorizer_
     }
   }
   if (found != v->n_grams)
-    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "the pool holds %lld n-grams, ngram_indexes %lld entries",
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "the pool holds %lld n-grams, ngram_indexes %lld entries",
                             (long long)found, (long long)v->n_grams);
   qsort(v->grams, (size_t)found, sizeof *v->grams, compare_grams);
   return NULL;
@@ -158,7 +162,8 @@ static void vectorizer_deinit(vectorizer_t* v) {
   assay_free(v->grams);
 }
 
-// ---- inference and evaluation ---------------------------------------------------------------------
+// ---- inference and evaluation
+// ---------------------------------------------------------------------
 
 static assay_status_t tfidf_infer(assay_infer_t* c) {
   vectorizer_t v = {0};
@@ -203,7 +208,8 @@ static void count_row(const vectorizer_t* v, const int* row, int64_t n, int* win
   }
 }
 
-static assay_status_t tfidf_rows(const assay_tensor_t* x, const vectorizer_t* v, assay_tensor_t* y) {
+static assay_status_t tfidf_rows(const assay_tensor_t* x, const vectorizer_t* v,
+                                 assay_tensor_t* y) {
   int64_t n = x->dims[x->rank - 1], rows = x->rank == 2 ? x->dims[0] : 1;
   int *row = NULL, *window = NULL;
   ASSAY_TRY(assay_new_array((size_t)n, sizeof *row, &row));
@@ -241,6 +247,13 @@ static assay_status_t tfidf_eval(assay_eval_t* c) {
   return st;
 }
 
-const assay_op_t assay_ops_text_ngram[] = {
-    {.domain = "", .name = "TfIdfVectorizer", .since = 9, .infer = tfidf_infer, .eval = tfidf_eval},
-    {0}};
+// A count times a weight: one rounding.
+static assay_status_t tfidf_bound(assay_bound_t* c) { return assay_bound_roundings(c, 1); }
+
+const assay_op_t assay_ops_text_ngram[] = {{.domain = "",
+                                            .name = "TfIdfVectorizer",
+                                            .since = 9,
+                                            .infer = tfidf_infer,
+                                            .eval = tfidf_eval,
+                                            .bound = tfidf_bound},
+                                           {0}};

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound_number.h"
 #include "ops/families.h"
 
 // Inputs are R, T, then all X, all gradients, and all of each state; outputs all new X, then all of
@@ -169,6 +170,142 @@ static assay_status_t momentum_eval(assay_eval_t* c) {
   return eval_step(c, 1, momentum, &s);
 }
 
+// ---- bounds -----------------------------------------------------------------------------------
+// The same formulas in numbers that know their limits, each constant made in the engine's format.
+
+typedef assay_number_t num_t;
+
+typedef struct step_bound {
+  assay_arithmetic_t a;
+  step_t s;
+  num_t rate, one_minus_alpha, one_minus_beta, one_minus_post;
+} step_bound_t;
+
+typedef void (*update_bound_t)(const step_bound_t* b, num_t g, num_t* x, num_t* state1,
+                               num_t* state2);
+
+static num_t scaled(const step_bound_t* b, double factor, num_t x) {
+  return assay_number_mul(&b->a, assay_number_exact(factor), x);
+}
+
+static num_t regularized(const step_bound_t* b, num_t g, num_t x) {
+  return b->s.norm == 0 ? g : assay_number_add(&b->a, scaled(b, b->s.norm, x), g);
+}
+
+static num_t adaptive_root(const step_bound_t* b, num_t h) {
+  return assay_number_add(&b->a, assay_number_sqrt(&b->a, h), assay_number_exact(b->s.epsilon));
+}
+
+static void adagrad_numbers(const step_bound_t* b, num_t g, num_t* x, num_t* h, num_t* unused) {
+  const assay_arithmetic_t* a = &b->a;
+  (void)unused;
+  g = regularized(b, g, *x);
+  *h = assay_number_add(a, *h, assay_number_square(a, g));
+  const num_t move = assay_number_div(a, assay_number_mul(a, b->rate, g), adaptive_root(b, *h));
+  *x = assay_number_sub(a, *x, move);
+}
+
+static void adam_numbers(const step_bound_t* b, num_t g, num_t* x, num_t* v, num_t* h) {
+  const assay_arithmetic_t* a = &b->a;
+  g = regularized(b, g, *x);
+  *v = assay_number_add(a, scaled(b, b->s.alpha, *v), assay_number_mul(a, b->one_minus_alpha, g));
+  const num_t square = assay_number_square(a, g);
+  *h =
+      assay_number_add(a, scaled(b, b->s.beta, *h), assay_number_mul(a, b->one_minus_beta, square));
+  const num_t step = assay_number_div(a, *v, adaptive_root(b, *h));
+  *x = assay_number_sub(a, *x, assay_number_mul(a, b->rate, step));
+  *x = assay_number_mul(a, b->one_minus_post, *x);
+}
+
+static void momentum_numbers(const step_bound_t* b, num_t g, num_t* x, num_t* v, num_t* unused) {
+  const assay_arithmetic_t* a = &b->a;
+  (void)unused;
+  g = regularized(b, g, *x);
+  *v = assay_number_add(a, scaled(b, b->s.alpha, *v), scaled(b, b->s.beta, g));
+  const num_t move = b->s.nesterov ? assay_number_add(a, g, scaled(b, b->s.alpha, *v)) : *v;
+  *x = assay_number_sub(a, *x, assay_number_mul(a, b->rate, move));
+}
+
+static void put_limits(const assay_bound_t* c, const step_bound_t* b, size_t output, int64_t e,
+                       num_t x) {
+  assay_limits_t* l = &c->out_error[output];
+  if (l->guaranteed)
+    assay_number_limits(&b->a, x, assay_f64(l->guaranteed) + e, assay_f64(l->probable) + e);
+}
+
+static assay_status_t bound_step(assay_bound_t* c, size_t n_states, update_bound_t update,
+                                 const step_bound_t* b) {
+  const size_t n = groups_of(c->n_in, n_states);
+  for (size_t i = 0; i < c->n_out; i++) {
+    double *g, *p;
+    ASSAY_TRY(assay_bound_output(c, i, &g, &p));
+  }
+  for (size_t i = 0; i < n; i++) {
+    for (int64_t e = 0; e < c->in[2 + i]->size; e++) {
+      num_t x[3] = {assay_number_input(c, 2 + i, e)};
+      for (size_t k = 0; k < n_states; k++)
+        x[1 + k] = assay_number_input(c, 2 + (2 + k) * n + i, e);
+      update(b, assay_number_input(c, 2 + n + i, e), &x[0], &x[1], &x[2]);
+      for (size_t k = 0; k <= n_states; k++)
+        if (k * n + i < c->n_out) put_limits(c, b, k * n + i, e, x[k]);
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t read_step_bound(const assay_bound_t* c, size_t n_states, step_bound_t* b,
+                                      int64_t* count) {
+  const assay_eval_t e = assay_bound_as_eval(c);
+  const num_t one = assay_number_exact(1);
+  b->a = assay_arithmetic_of(c);
+  ASSAY_TRY(read_step(&e, n_states, &b->s, count));
+  b->s.c = NULL;
+  b->rate = assay_number_input(c, 0, 0);
+  b->one_minus_alpha = assay_number_sub(&b->a, one, assay_number_exact(b->s.alpha));
+  b->one_minus_beta = assay_number_sub(&b->a, one, assay_number_exact(b->s.beta));
+  b->one_minus_post = assay_number_sub(&b->a, one, assay_number_exact(b->s.norm_post));
+  return NULL;
+}
+
+static assay_status_t adagrad_bound(assay_bound_t* c) {
+  step_bound_t b;
+  int64_t t = 0;
+  ASSAY_TRY(read_step_bound(c, 1, &b, &t));
+  const num_t decay = assay_number_exact(assay_attr_f64(c->node, "decay_factor", 0));
+  const num_t slowed = assay_number_add(
+      &b.a, assay_number_exact(1), assay_number_mul(&b.a, assay_number_exact((double)t), decay));
+  b.rate = assay_number_div(&b.a, b.rate, slowed);
+  return bound_step(c, 1, adagrad_numbers, &b);
+}
+
+// 1 - x^t, the power a library's function.
+static num_t one_minus_power(const step_bound_t* b, double x, int64_t t) {
+  const num_t power =
+      assay_number_round(&b->a, b->a.inner.function, assay_number_exact(pow(x, (double)t)));
+  return assay_number_sub(&b->a, assay_number_exact(1), power);
+}
+
+static assay_status_t adam_bound(assay_bound_t* c) {
+  step_bound_t b;
+  int64_t t = 0;
+  ASSAY_TRY(read_step_bound(c, 2, &b, &t));
+  if (t > 0) {
+    const num_t first = one_minus_power(&b, b.s.alpha, t);
+    const num_t second = assay_number_sqrt(&b.a, one_minus_power(&b, b.s.beta, t));
+    b.rate = assay_number_div(&b.a, assay_number_mul(&b.a, b.rate, second), first);
+  }
+  return bound_step(c, 2, adam_numbers, &b);
+}
+
+static assay_status_t momentum_bound(assay_bound_t* c) {
+  step_bound_t b;
+  int64_t t = 0;
+  ASSAY_TRY(read_step_bound(c, 1, &b, &t));
+  if (t <= 0) b.s.beta = 1;
+  b.s.nesterov = assay_attr_is(c->node, "mode", "nesterov");
+  return bound_step(c, 1, momentum_numbers, &b);
+}
+
 static assay_status_t infer_one(assay_infer_t* c) { return infer_step(c, 1); }
 static assay_status_t infer_two(assay_infer_t* c) { return infer_step(c, 2); }
 
@@ -179,7 +316,10 @@ static void step_cost(const assay_eval_t* c, assay_cost_t* out) {
 #define TRAINING .domain = "ai.onnx.preview.training", .since = 1
 
 const assay_op_t assay_ops_training[] = {
-    {TRAINING, .name = "Adagrad", .infer = infer_one, .eval = adagrad_eval, .cost = step_cost},
-    {TRAINING, .name = "Adam", .infer = infer_two, .eval = adam_eval, .cost = step_cost},
-    {TRAINING, .name = "Momentum", .infer = infer_one, .eval = momentum_eval, .cost = step_cost},
+    {TRAINING, .name = "Adagrad", .infer = infer_one, .eval = adagrad_eval, .bound = adagrad_bound,
+     .cost = step_cost},
+    {TRAINING, .name = "Adam", .infer = infer_two, .eval = adam_eval, .bound = adam_bound,
+     .cost = step_cost},
+    {TRAINING, .name = "Momentum", .infer = infer_one, .eval = momentum_eval,
+     .bound = momentum_bound, .cost = step_cost},
     {0}};

@@ -77,8 +77,7 @@ typedef struct options {
   const char *only, *format, *table;
 } options_t;
 
-// ---- counts by operator
-// --------------------------------------------------------------------------
+// ---- counts by operator -------------------------------------------------------------------------
 
 typedef struct tally {
   int64_t evaluations, elements, beyond, between, born_nan, unbounded, wrong;
@@ -115,8 +114,7 @@ static op_tally_t* tally_of(totals_t* t, const assay_node_t* node) {
   return &t->ops[t->n++];
 }
 
-// ---- data
-// ----------------------------------------------------------------------------------------
+// ---- data ---------------------------------------------------------------------------------------
 
 typedef struct data {
   assay_random_t random;
@@ -190,8 +188,7 @@ static assay_status_t make_input(data_t* d, pattern_t pattern, const config_t* c
   return NULL;
 }
 
-// ---- cases
-// ---------------------------------------------------------------------------------------
+// ---- cases --------------------------------------------------------------------------------------
 
 typedef struct bound_case {
   const char* name;
@@ -226,7 +223,7 @@ static assay_status_t read_inputs(bound_case_t* c, const char* folder) {
 }
 
 // Inputs that say how much to compute: with other contents a case would be another one, or run for
-// ever. Loop's scalars count turns.
+// ever. Loop's scalars count turns, the size of a region for RoiAlign sampling points.
 static bool says_how_much(const bound_case_t* c, size_t i) {
   static const struct {
     const char* op;
@@ -239,6 +236,8 @@ static bool says_how_much(const bound_case_t* c, size_t i) {
     if (strcmp(n->op_type, "Loop") == 0 && c->in[i]->size == 1) return true;
     for (size_t j = 0; j < n->n_inputs; j++) {
       if (n->inputs[j] != g->inputs[i]) continue;
+      const bool align = strcmp(n->op_type, "RoiAlign") == 0;
+      if (align && j == 1 && assay_attr_i64(n, "sampling_ratio", 0) == 0) return true;
       for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         if (strcmp(rows[r].op, n->op_type) == 0 && rows[r].inputs >> j & 1) return true;
     }
@@ -307,8 +306,7 @@ static assay_status_t case_init(bound_case_t* c, const char* root, const char* n
   return choose_inputs(c, totals);
 }
 
-// ---- judging
-// -------------------------------------------------------------------------------------
+// ---- judging ------------------------------------------------------------------------------------
 
 typedef struct evaluation {
   totals_t* totals;
@@ -520,8 +518,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   return st;
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 // Sets the inputs: new contents for those that may change, unless `few`: for the first of them.
 static assay_status_t set_inputs(evaluation_t* e, bool few) {
@@ -556,6 +553,8 @@ static void evaluate(evaluation_t* e, const assay_layers_t* layers) {
     assay_backend_emu.reset(e->engine);
     st = set_inputs(e, few);
     for (size_t i = 0; !st && i < layers->n_layers; i++) st = assay_backend_emu.step(e->engine, i);
+    // Whether an input is accepted may itself hang on rounding (a matrix that is singular).
+    if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) e->judging = false;
     if (!st || e->judging) break;
     if (!few) assay_status_free(st);
   }
@@ -648,8 +647,7 @@ static void run_all(const item_t* items, size_t n, totals_t* totals) {
   }
 }
 
-// ---- results
-// -------------------------------------------------------------------------------------
+// ---- results ------------------------------------------------------------------------------------
 
 static int by_value(const void* a, const void* b) {
   float x = *(const float*)a, y = *(const float*)b;
@@ -755,8 +753,7 @@ static void totals_deinit(totals_t* t) {
   assay_free(t->ops);
 }
 
-// ---- main
-// ----------------------------------------------------------------------------------------
+// ---- main ---------------------------------------------------------------------------------------
 
 typedef struct items {
   item_t* at;

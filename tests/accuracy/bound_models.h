@@ -438,6 +438,7 @@ static const op_case_t bound_models[] = {
      1,
      "interleaved=1 num_heads=3 rotary_embedding_dim=8",
      {"float[2,5,30] iota", "int64[1] 1", "float[9,4] iota", "float[9,4] iota"},
+#include "accuracy/bound_models_rare.inc"
      {"?"},
      NULL},
     {"com.microsoft.MoE",

@@ -250,12 +250,12 @@ static inline void op_case_attrs(assay_model_t* m, assay_node_t* n, const char* 
   if (!schema) fail_msg("no schema for %s-%d", n->op_type, opset);
   size_t i = 0;
   while (text && *text) {
-    char name[64], value[128] = "";
+    char name[64], value[1024] = "";
     int used = 0;
     assert_true(sscanf(text, " %63[^= ]=%n", name, &used) == 1 && used > 0);
     text += used;
     used = 0;
-    sscanf(text, "%127[^ ]%n", value, &used);
+    sscanf(text, "%1023[^ ]%n", value, &used);
     text += used;
     text += strspn(text, " ");
     assert_true(i < n->n_attrs);
