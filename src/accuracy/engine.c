@@ -239,7 +239,8 @@ static assay_status_t fetch(void* user, size_t k, assay_tensor_t** out) {
   if (e->how.command && !run->at) ASSAY_TRY(run_command(e, k));
   assay_tensor_t* const* at = assay_samples_get(run, joined && run->n > 1 ? k : 0);
   for (size_t i = 0; i < e->n_values; i++) out[e->values[i]->id] = assay_tensor_retain(at[i]);
-  if (e->how.command) assay_samples_deinit(run);
+  // The first one's may be asked for again.
+  if (e->how.command && k) assay_samples_deinit(run);
   return NULL;
 }
 

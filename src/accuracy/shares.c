@@ -109,11 +109,38 @@ static assay_status_t fill_slots(job_t* j, size_t cut) {
   return NULL;
 }
 
-static assay_status_t run_from(job_t* j, size_t cut, assay_tensor_t** outputs) {
-  ASSAY_TRY(fill_slots(j, cut));
+// Layers of a dump may compute a node once more of which one before the cut has shown an output: that
+// stays the engine's.
+static assay_status_t restore(job_t* j, const assay_node_t* n, size_t cut) {
+  const int ends = j->layers->layer_of_node[n->id];
+  if (!j->layers->dump || ends < 0 || (size_t)ends >= cut) return NULL;
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    if (v && j->engine[v->id]) ASSAY_TRY(set_widened(j->machine, v, j->engine[v->id]));
+  }
+  return NULL;
+}
+
+// The nodes of the layers from the cut on, in the graph's order, each once.
+static assay_status_t run_nodes(job_t* j, size_t cut) {
+  bool* wanted = NULL;
+  ASSAY_TRY(assay_new_array((size_t)j->layers->model->n_node_ids, sizeof *wanted, &wanted));
   for (size_t l = cut; l < j->layers->n_layers; l++)
     for (size_t k = 0; k < j->layers->layers[l].n_nodes; k++)
-      ASSAY_TRY(assay_machine_step(j->machine, j->layers->layers[l].nodes[k]));
+      wanted[j->layers->layers[l].nodes[k]->id] = true;
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < j->graph->n_nodes; i++) {
+    if (!wanted[j->graph->nodes[i]->id]) continue;
+    st = assay_machine_step(j->machine, j->graph->nodes[i]);
+    if (!st) st = restore(j, j->graph->nodes[i], cut);
+  }
+  assay_free(wanted);
+  return st;
+}
+
+static assay_status_t run_from(job_t* j, size_t cut, assay_tensor_t** outputs) {
+  ASSAY_TRY(fill_slots(j, cut));
+  ASSAY_TRY(run_nodes(j, cut));
   for (size_t i = 0; i < j->graph->n_outputs; i++) {
     assay_tensor_t* t = assay_machine_get(j->machine, j->graph->outputs[i]);
     if (t) ASSAY_TRY(assay_tensor_widen(t, &outputs[i]));

@@ -414,6 +414,27 @@ def test_files(a, failures):
     failures.check("norm/div" in bad and bad[0] == "norm/div", f"wrong.npz: defects {bad}")
 
 
+def shared_model():
+    """A node whose outputs are read by several layers, in another order than the graph's, and shown in part."""
+    f = onnx.TensorProto.FLOAT
+    info = lambda n, s=(4,): helper.make_tensor_value_info(n, f, s)
+    nodes = [helper.make_node("Exp", ["x"], ["v"], name="v"), helper.make_node("Neg", ["v"], ["late"], name="late"),
+             helper.make_node("Split", ["x"], ["l", "m"], name="split", num_outputs=2),
+             helper.make_node("Abs", ["v"], ["soon"], name="soon"), helper.make_node("Sqrt", ["soon"], ["a"], name="a"),
+             helper.make_node("Mul", ["late", "late"], ["b"], name="b"), helper.make_node("Add", ["l", "m"], ["c"], name="c")]
+    graph = helper.make_graph(nodes, "g", [info("x")], [info("a"), info("b"), info("c", (2,))])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), "shared.onnx")
+
+
+def test_shared(a, failures):
+    """Unfaithful engines: the error is split over layers that share nodes."""
+    shared_model()
+    for value in ("v", "late", "l", "soon", "a", "c"):
+        for keep in ("a", "l", "l late", "v", "m soon"):
+            code, j, err = a.check("shared.onnx", "--exec", engine("fault", value, "3", *keep.split()))
+            failures.check(code == UNFAITHFUL and j["blame"] == "engine", f"fault in '{value}', taps {keep}: {code}, {err}")
+
+
 def random_model():
     f = onnx.TensorProto.FLOAT
     info = lambda n: helper.make_tensor_value_info(n, f, [4])
@@ -441,7 +462,7 @@ def main(program, models, python):
         write("engine.py", ENGINE)
         write("fail.py", FAIL)
         for test in (test_faithful, test_recomputed, test_faults, test_precision, test_rules, test_control, test_captured,
-                     test_samples, test_quoting, test_failures, test_interrupt, test_usage, test_files, test_random):
+                     test_samples, test_quoting, test_shared, test_failures, test_interrupt, test_usage, test_files, test_random):
             test(a, failures)
         os.chdir("/")
     print(f"{len(failures)} failures")

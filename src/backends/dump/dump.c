@@ -10,7 +10,7 @@ typedef struct dump {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   assay_tensor_t** at;  // by value id: graph inputs, and what the engine made of this sample
-  size_t started;       // samples; the last one is in progress
+  size_t started;       // by resets: the last one's sample is in progress; 0: the first
   bool fetched;         // what the engine made of it is there
 } dump_t;
 
@@ -61,11 +61,12 @@ static assay_tensor_t* dump_get(void* state, const assay_value_t* value) {
 }
 
 static assay_status_t fetch(dump_t* d) {
+  const size_t sample = d->started ? d->started - 1 : 0;
   const assay_model_t* m = d->layers->model;
   assay_tensor_t** made = NULL;
   if (d->fetched) return NULL;
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *made, &made));
-  assay_status_t st = d->layers->dump->fetch(d->layers->dump->user, d->started - 1, made);
+  assay_status_t st = d->layers->dump->fetch(d->layers->dump->user, sample, made);
   for (int i = 0; i < m->n_values; i++) {
     // What is set is the engine's input: it is not asked what it makes of it.
     if (!st && made[i] && !d->at[i]) d->at[i] = assay_tensor_retain(made[i]);
@@ -114,7 +115,8 @@ static assay_status_t dump_step(void* state, size_t number) {
   assay_status_t st = assay_new_array(n_in, sizeof *in, &in);
   if (!st) st = assay_new_array(last->n_outputs, sizeof *out, &out);
   if (!st) st = gather(d, layer, in, out);
-  if (!st && d->tap) st = d->tap->layer(d->tap->user, layer, last, 0, n_in, in, last->n_outputs, out);
+  if (!st && d->tap)
+    st = d->tap->layer(d->tap->user, layer, last, 0, n_in, in, last->n_outputs, out);
   for (size_t i = 0; in && i < n_in; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; out && i < last->n_outputs; i++) assay_tensor_release(out[i]);
   assay_free(in);
