@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/strided.h"
@@ -332,13 +333,17 @@ static assay_status_t unique_eval(assay_eval_t* c) {
 const assay_op_t assay_ops_sort[] = {{.domain = "",
                                       .name = "TopK",
                                       .since = 1,
+                                      .flags = ASSAY_OP_MOVES,
                                       .discrete = 2,
+                                      .bound = assay_bound_exact,
                                       .infer = topk1_infer,
                                       .eval = topk1_eval},
                                      {.domain = "",
                                       .name = "TopK",
                                       .since = 10,
+                                      .flags = ASSAY_OP_MOVES,
                                       .discrete = 2,
+                                      .bound = assay_bound_exact,
                                       .infer = topk_infer,
                                       .eval = topk_eval},
                                      {.domain = "",
