@@ -108,7 +108,9 @@ static void not_finite(const job_t* job, assay_judgement_t* j, double s, double 
     note_beyond(j, (double)INFINITY, g, s, t, i);
 }
 
-static void judge_element(const job_t* job, assay_judgement_t* j, double s, double t, int64_t i) {
+// once: t rounded to the storage format.
+static void judge_element(const job_t* job, assay_judgement_t* j, double s, double t, double once,
+                          int64_t i) {
   const double g = job->guaranteed ? job->guaranteed[i] : 0;
   const double p = job->probable ? job->probable[i] : g;
   if (!isfinite(t)) {
@@ -123,8 +125,7 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
     return;
   }
   const double error = fabs(s - t);
-  if (error == 0 || (job->storage.rounds &&
-                     s == assay_format_round(job->storage.format, t, ASSAY_OVERFLOW_IEEE))) {
+  if (error == 0 || s == once) {
     j->exact++;
     j->sum_truth2 += t * t;
     j->sum_limit2 += isfinite(p) ? p * p : 0;
@@ -170,9 +171,16 @@ static double element(const assay_tensor_t* t, int64_t i) {
 }
 
 static void judge_chunk(const job_t* job, int64_t first, int64_t n, assay_judgement_t* j) {
+  enum { PART = 512 };
   const assay_tensor_t *e = job->in->engine, *t = job->in->truth;
-  for (int64_t i = first; i < first + n; i++)
-    judge_element(job, j, element(e, i), element(t, i), i);
+  double truth[PART], once[PART];
+  for (int64_t i = first; i < first + n; i += PART) {
+    const int64_t some = first + n - i < PART ? first + n - i : PART;
+    for (int64_t k = 0; k < some; k++) truth[k] = element(t, i + k);
+    assay_format_round_n(job->storage.format, truth, once, (size_t)some, ASSAY_OVERFLOW_IEEE);
+    for (int64_t k = 0; k < some; k++)
+      judge_element(job, j, element(e, i + k), truth[k], once[k], i + k);
+  }
   j->elements += n;
 }
 

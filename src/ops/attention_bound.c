@@ -6,8 +6,10 @@
 // subtracting the maximum; of changing the base of the exponential. With p = softmax(s) and
 // y = sum p_j v_j, the softmax of s + e makes
 //   y' - y = sum p_j (exp(e_j) - 1) (v_j - y) / sum p_j exp(e_j)
-// exactly, as sum p_j (v_j - y) = 0. Guaranteed: |exp(e_j) - 1| <= expm1(d_j) =: w_j. Probable: the
-// scores' errors are independent, so their squares add up. Softmax's sums and quotient and the
+// exactly, as sum p_j (v_j - y) = 0. Guaranteed: |exp(e_j) - 1| <= expm1(d_j) =: w_j. For the same
+// reason exp(e_j) - exp(e_r) may stand for exp(e_j) - 1: where one key r has more than half of the
+// weight, only the others count, with w_j + w_r. Probable: the scores' errors are independent, so
+// their squares add up. Softmax's sums and quotient and the
 // second product round relative to p_j |v_j|, the denominator relative to |y|.
 // Sources: P. Blanchard, D. J. Higham, N. J. Higham, Accurately computing the log-sum-exp and
 // softmax functions, IMA J. Numer. Anal. 41 (2021), 4; T. Dao et al., FlashAttention,
@@ -47,7 +49,8 @@ typedef struct head {
 
 static double norm_of(const double* x, int64_t n) {
   double sum = 0, max = 0;
-  for (int64_t i = 0; i < n; i++) max = fmax(max, fabs(x[i]));
+  for (int64_t i = 0; i < n; i++)
+    if (!(fabs(x[i]) <= max)) max = isnan(x[i]) ? (double)INFINITY : fabs(x[i]);
   if (!(max > 0) || !(max < (double)INFINITY)) return max;
   for (int64_t i = 0; i < n; i++) sum += (x[i] / max) * (x[i] / max);
   return max * sqrt(sum) * (1 + 0x1p-40);
@@ -74,14 +77,16 @@ static void raw_limits(const head_t* x, int64_t i, const score_limits_t* e) {
   const double norm = norm_of(q, a->head_size) * scale;
   const double q_g = s.guaranteed ? norm_of(s.guaranteed, a->head_size) * scale : 0;
   const double q_p = s.probable ? norm_of(s.probable, a->head_size) * scale : 0;
-  const double tiny = (size + 2) * assay_bound_tiny(x->rules->r, x->rules->r->accumulator);
+  const double tiny = x->rules->steps.tiny * fmax(scale, 1), length = norm_of(q, a->head_size);
   for (int64_t j = 0; j < a->kv_len; j++) {
     const double k = x->k_norm[j], k_g = x->k_limit[0] ? x->k_limit[0][j] : 0,
                  k_p = x->k_limit[1] ? x->k_limit[1][j] : 0;
     const double in_g = norm * k_g + q_g * (k + k_g);
     const double sum = (norm + q_g) * (k + k_g) / scale;
-    e->g[j] = x->rules->score.guaranteed * sum * scale + in_g + tiny * fmax(scale, 1);
-    e->own[j] = x->rules->score.probable * sum * scale + tiny * fmax(scale, 1);
+    // Scaled operands may lose their subnormal parts, too, each times the other operand.
+    const double lost = tiny * (size + 2 + sqrt(size) * (length + k));
+    e->g[j] = x->rules->score.guaranteed * sum * scale + in_g + lost;
+    e->own[j] = x->rules->score.probable * sum * scale + lost;
     e->in[j] = norm * k_p + q_p * (k + k_p);
     if (scale == 0) e->g[j] = e->own[j] = e->in[j] = 0;
     // A sum that may pass the range on its way has no limit; nor has one of the unscaled operands.
@@ -145,7 +150,9 @@ static void sink_limits(const head_t* x, const score_limits_t* e) {
 
 // One row's weights: p, and p times what errors of its scores can do; sums of them.
 typedef struct row {
-  double* p;
+  double* p;             // 0 at `leader`
+  int64_t leader;        // the key r; -1: none
+  double lead;           // its weight
   double* square;        // (p w / largest p w)^2 of independent errors
   double largest;        // p w of them
   double wide, wide_in;  // max of expm1(d) over the keys that count: guaranteed, what came in
@@ -175,33 +182,54 @@ static void argument_limits(const head_t* x, double max, const double* s, const 
   }
 }
 
+// What the argument of the sink's exponential rounds.
+static double sink_limit(const head_t* x, double max) {
+  const double s = x->a->sink[x->h];
+  return x->rules->steps.u * (2 * fabs(s - max) + fabs(s) + fabs(max));
+}
+
 static void weigh(const head_t* x, double max, const double* s, const score_limits_t* e,
                   row_t* row) {
   const int64_t n = x->a->kv_len;
   const double* sink = x->a->sink ? x->a->sink + x->h : NULL;
   double total = sink ? exp(*sink - max) : 0, low = max;
-  *row = (row_t){.p = row->p, .square = row->square};
+  *row = (row_t){.p = row->p, .square = row->square, .leader = -1};
   for (int64_t j = 0; j < n; j++) {
     row->p[j] = exp(s[j] - max);
     total += row->p[j];
     row->keys += s[j] > -INFINITY;
     if (row->p[j] > 0x1p-200 && s[j] < low) low = s[j];
+    if (s[j] == max) row->leader = j;
   }
+  row->lead = row->leader >= 0 ? row->p[row->leader] / total : 0;
+  if (!(row->lead > 0.5)) row->leader = -1;
+  const int64_t r = row->leader;
+  // What the leader's error adds to the others'.
+  const double more = r >= 0 ? expm1(e->g[r]) : 0;
+  const double more_in = r >= 0 ? expm1(e->in[r]) + expm1(e->own[r]) : 0;
   row->spread = max - low;
   row->rest = row->rest_in = sink ? exp(*sink - max) / total : 0;
   for (int64_t j = 0; j < n; j++) {
     const double p = row->p[j] /= total;
     row->square[j] = 0;
     if (p == 0 && (s[j] == -INFINITY || e->g[j] < 600)) continue;
-    const double w = expm1(e->g[j]), in = expm1(e->in[j]), own = p * expm1(e->own[j]);
+    row->rest += p * exp(-e->g[j]);
+    row->rest_in += p * exp(-fmin(e->g[j], e->own[j] + e->in[j]));
+    if (j == r) continue;
+    const double w = expm1(e->g[j]) + more, in = expm1(e->in[j]) + more_in;
+    const double own = p * expm1(e->own[j]);
     row->sum += p * w;
     row->sum_in += p * in;
     row->wide = fmax(row->wide, w);
     row->wide_in = fmax(row->wide_in, in);
-    row->rest += p * exp(-e->g[j]);
-    row->rest_in += p * exp(-fmin(e->g[j], e->own[j] + e->in[j]));
     row->square[j] = own;
     row->largest = fmax(row->largest, own);
+  }
+  if (sink) {
+    // The sink is a key whose value is 0.
+    const double p = exp(*sink - max) / total, d = sink_limit(x, max);
+    row->sum += p * (expm1(d) + more);
+    row->sum_in += p * (expm1(d) + more_in);
   }
   if (!(row->largest > 0) || !(row->largest < (double)INFINITY)) return;
   for (int64_t j = 0; j < n; j++) {
@@ -235,10 +263,17 @@ static void relative_limits(const head_t* x, const row_t* row, assay_factor_t* t
 
 // ---- results of one query -----------------------------------------------------------------------
 
-// sums[d] = sum p_j |v_jd|; squares[d] = sum square_j v_jd^2; in[0..1][d]: sum p_j limits of v.
+// sums[d] = sum p_j |v_jd|, without the leader's; squares[d] = sum square_j v_jd^2; in[0..1][d]:
+// sum p_j limits of v.
 typedef struct products {
   const double *sums, *squares, *in[2];
 } products_t;
+
+// p_r |v_rd| of the leader.
+static double lead_of(const head_t* x, const row_t* row, int64_t d) {
+  if (row->leader < 0) return 0;
+  return row->lead * fabs(x->v[row->leader * x->a->v.row + d]);
+}
 
 static void value_limits(const head_t* x, int64_t i, const row_t* row, const products_t* m) {
   const int64_t n = x->a->v_head_size;
@@ -249,18 +284,26 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
   relative_limits(x, row, &terms, &denominator);
   const double tiny = (row->keys + 1) * x->rules->steps.tiny;
   for (int64_t d = 0; d < n; d++) {
-    const double sum = m->sums[d] * x->v_scale, v_max = x->v_max[d];
+    const double others = m->sums[d] * x->v_scale, v_max = x->v_max[d];
+    const double sum = others + lead_of(x, row, d);
     const double mean = truth ? fmin(fabs(truth[d]), sum) : sum;
     // |v_j - y| <= |v_j| + |y|; sum p w |v| <= max w sum p |v| and <= max |v| sum p w.
-    const double scores = (fmin(row->wide * sum, row->sum * v_max) + row->sum * mean) / row->rest;
+    const double scores =
+        (fmin(row->wide * others, row->sum * v_max) + row->sum * mean) / row->rest;
     const double came =
-        (fmin(row->wide_in * sum, row->sum_in * v_max) + row->sum_in * mean) / row->rest_in;
+        (fmin(row->wide_in * others, row->sum_in * v_max) + row->sum_in * mean) / row->rest_in;
     const double squares = m->squares[d] * x->v_scale * x->v_scale + row->sum_square * mean * mean;
     const double independent = row->largest * sqrt(2 * squares) / row->rest_in;
     double g = scores, p = fmin(scores, came + independent);
     if (m->in[0]) {
-      g += m->in[0][d] * (1 + row->wide) / row->rest;
-      p += m->in[1][d] * (1 + row->wide) / row->rest;
+      double in[2] = {m->in[0][d], m->in[1][d]};
+      if (row->leader >= 0) {
+        const assay_span_t s = assay_shadow_of(x->c, x->v + row->leader * x->a->v.row);
+        in[0] += row->lead * s.guaranteed[d];
+        in[1] += row->lead * s.probable[d];
+      }
+      g += in[0] * (1 + row->wide) / row->rest;
+      p += in[1] * (1 + row->wide) / row->rest;
     }
     g += terms.guaranteed * (sum + g) + denominator.guaranteed * (mean + g);
     p += terms.probable * (sum + p) + denominator.probable * (mean + p);
@@ -329,16 +372,19 @@ static void limit_row(const head_t* x, const room_t* w, int64_t i, double* s, ro
   mask_limits(x, i, w->bias, s, &w->e);
   if (a->scores && stage == ASSAY_SCORES_BIASED) put_scores(x, i, &w->e);
   if (a->sink) sink_limits(x, &w->e);
+  for (int64_t j = 0; j < a->kv_len; j++)
+    if (isnan(w->e.g[j])) w->e.g[j] = w->e.own[j] = INFINITY;
   const double max = largest_score(s, a->kv_len, a->sink ? a->sink + x->h : NULL);
   if (!any || max == -INFINITY) {
     memset(row->p, 0, (size_t)a->kv_len * sizeof *row->p);
     memset(row->square, 0, (size_t)a->kv_len * sizeof *row->square);
-    *row = (row_t){.p = row->p, .square = row->square, .rest = 1, .rest_in = 1};
+    *row = (row_t){.p = row->p, .square = row->square, .leader = -1, .rest = 1, .rest_in = 1};
     return;  // zeros, whose limits stay 0
   }
   argument_limits(x, max, s, &w->e);
   weigh(x, max, s, &w->e, row);
   if (a->scores && stage == ASSAY_SCORES_SOFTMAX) put_probabilities(x, i, row, &w->e);
+  if (row->leader >= 0) row->p[row->leader] = 0;
 }
 
 static assay_status_t limit_block(const head_t* x, const room_t* w, int64_t i0, int64_t rows) {
@@ -457,10 +503,11 @@ assay_status_t assay_attention_limits(const assay_eval_t* c, const assay_attenti
   if (block > a->q_len) block = a->q_len;
   const assay_rounding_t* r = assay_shadow_rounding(c);
   // The scale is one more product, or one of each operand's.
-  const rules_t rules = {
-      r, assay_rounding_steps(r),
-      assay_factor_add(assay_bound_sum(r, (double)a->head_size), assay_bound_ops(r, 3)),
-      assay_format_info(r->accumulator)->max};
+  const assay_steps_t steps = assay_rounding_steps(r);
+  const assay_factor_t scale = {3 * steps.u, 3 * steps.u};
+  const rules_t rules = {r, steps,
+                         assay_factor_add(assay_bound_sum(r, (double)a->head_size), scale),
+                         assay_format_info(r->accumulator)->max};
   const int64_t heads = a->batch * a->q_heads;
   assay_status_t st = NULL;
 #pragma omp parallel for schedule(dynamic) if (heads > 1)

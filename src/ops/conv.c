@@ -508,16 +508,9 @@ static assay_status_t direct_bound(assay_bound_t* c) {
   return assay_bound_products(c, &p);
 }
 
-// x or w as wide as it may be: |x| + its limit.
-static assay_status_t widest(const assay_bound_t* c, size_t i, assay_tensor_t** out) {
-  ASSAY_TRY(assay_tensor_abs(c->in[i], out));
-  const assay_tensor_t* e = c->in_error ? c->in_error[i].guaranteed : NULL;
-  for (int64_t k = 0; e && k < (*out)->size; k++) assay_f64(*out)[k] += assay_f64(e)[k];
-  return NULL;
-}
-
-// By Winograd's algorithm. What came in is the same as for direct sums, whose rounding is small
-// beside this one's; without it they are not needed.
+// By Winograd's algorithm. What came in is the same as for direct sums, whose own rounding is small
+// beside this one's; without it they are not needed. The operands are taken without their limits,
+// which are far smaller.
 static assay_status_t winograd_bound(assay_bound_t* c, const assay_conv_t* s) {
   double *g, *p;
   if (assay_bound_inputs_exact(c)) {
@@ -529,17 +522,9 @@ static assay_status_t winograd_bound(assay_bound_t* c, const assay_conv_t* s) {
     g = assay_f64(c->out_error[0].guaranteed);
     p = assay_f64(c->out_error[0].probable);
   }
-  assay_tensor_t *x = NULL, *w = NULL, *bias = NULL;
-  assay_status_t st = widest(c, 0, &x);
-  if (!st) st = widest(c, 1, &w);
-  if (!st && c->n_in > 2 && c->in[2]) st = widest(c, 2, &bias);
-  if (!st)
-    st = assay_conv_winograd_limits(c->rounding, s, assay_f64(x), assay_f64(w),
+  const assay_tensor_t* bias = c->n_in > 2 ? c->in[2] : NULL;
+  return assay_conv_winograd_limits(c->rounding, s, assay_f64(c->in[0]), assay_f64(c->in[1]),
                                     bias ? assay_f64(bias) : NULL, g, p);
-  assay_tensor_release(x);
-  assay_tensor_release(w);
-  assay_tensor_release(bias);
-  return st;
 }
 
 // A term for each kernel position of each channel in the group, and the bias.

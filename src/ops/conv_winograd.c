@@ -1,9 +1,11 @@
 // With d a tile of the input, g a kernel, and matrices A, B, G of the algorithm F(m, 3), a tile of
-// the output is A^T [sum over channels (G g G^T) o (B^T d B)] A, and the error of each of its
-// elements at most
-//   h u |A^T| [sum over channels (|G| |g| |G^T|) o (|B^T| |d| |B|)] |A|
-// where h counts the roundings on a term's way: those of each transform along each axis, and the
-// channels' sum. That is itself a Winograd convolution, of absolute values; it runs in fp32.
+// the output is A^T [sum over channels U o V] A with U = G g G^T, V = B^T d B, and the error of
+// each of its elements at most
+//   u |A^T| [sum over channels h |U| o |V| + t (|G| |g| |G^T|) o (|B^T| |d| |B|)] |A|
+// where h counts the roundings of the channels' sum and the output's transform, t those of the
+// operands' transforms, along all axes. These are Winograd convolutions of absolute values
+// themselves; they run in fp32. The errors of the products' sums are independent of each other, so
+// their squares add up in the probable limits.
 // Sources: B. Barabasz, A. Anderson, K. M. Soodhalter, D. Gregg, Error analysis and improving the
 // accuracy of Winograd convolution for deep neural networks, ACM TOMS 46 (2020), theorems 1 to 4;
 // the matrices of A. Lavin, S. Gray, Fast algorithms for convolutional neural networks, CVPR 2016
@@ -19,7 +21,7 @@
 
 enum { KERNEL = 3, MAX_TILE = 6, MAX_AXES = 3, MAX_POINTS = 216, TILES = 64 };
 
-// One axis of F(out, 3); `in` = out + 2. Absolute values.
+// One axis of F(out, 3); `in` = out + 2.
 typedef struct winograd {
   int out, in;
   double g[MAX_TILE][KERNEL], b[MAX_TILE][MAX_TILE], a[MAX_TILE][MAX_TILE];
@@ -31,9 +33,9 @@ typedef struct winograd {
 static const winograd_t f23 = {
     .out = 2,
     .in = 4,
-    .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, {0, 0, 1}},
-    .b = {{1, 0, 1, 0}, {0, 1, 1, 0}, {0, 1, 1, 0}, {0, 1, 0, 1}},
-    .a = {{1, 1, 1, 0}, {0, 1, 1, 1}},
+    .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
+    .b = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
+    .a = {{1, 1, 1, 0}, {0, 1, -1, -1}},
     .roundings_in = 3 + 1,
     .roundings_out = 2,
 };
@@ -43,18 +45,18 @@ static const winograd_t f43 = {
     .out = 4,
     .in = 6,
     .g = {{1.0 / 4, 0, 0},
-          {1.0 / 6, 1.0 / 6, 1.0 / 6},
-          {1.0 / 6, 1.0 / 6, 1.0 / 6},
+          {-1.0 / 6, -1.0 / 6, -1.0 / 6},
+          {-1.0 / 6, 1.0 / 6, -1.0 / 6},
           {1.0 / 24, 1.0 / 12, 1.0 / 6},
-          {1.0 / 24, 1.0 / 12, 1.0 / 6},
+          {1.0 / 24, -1.0 / 12, 1.0 / 6},
           {0, 0, 1}},
-    .b = {{4, 0, 5, 0, 1, 0},
-          {0, 4, 4, 1, 1, 0},
-          {0, 4, 4, 1, 1, 0},
-          {0, 2, 1, 2, 1, 0},
-          {0, 2, 1, 2, 1, 0},
-          {0, 4, 0, 5, 0, 1}},
-    .a = {{1, 1, 1, 1, 1, 0}, {0, 1, 1, 2, 2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, 1, 8, 8, 1}},
+    .b = {{4, 0, -5, 0, 1, 0},
+          {0, -4, -4, 1, 1, 0},
+          {0, 4, -4, -1, 1, 0},
+          {0, -2, -1, 2, 1, 0},
+          {0, 2, -1, -2, 1, 0},
+          {0, 4, 0, -5, 0, 1}},
+    .a = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
     .roundings_in = 5 + 4,
     .roundings_out = 5,
 };
@@ -114,10 +116,9 @@ typedef struct work {
   int points;  // in^rank: products of each tile
   int64_t grid[MAX_AXES], tiles;
   const double *x, *bias;
-  double x_scale, scale;  // of the input; of the products
-  const float* kernels;   // [points, m, cg]
-  assay_factor_t factor;  // of all; probable: into products and their sums
-  double out;             // probable, out of products
+  double x_scale, scale;    // of the input; of the products
+  const float* kernels[2];  // [points, m, cg]: |U|, and of absolute values
+  assay_factor_t in, sum, out;
   double a_square[MAX_TILE][MAX_TILE];
   double *guaranteed, *probable;
 } work_t;
@@ -135,7 +136,7 @@ static void place_of(const work_t* k, int64_t tile, int64_t* at) {
   }
 }
 
-// The input of one tile of one channel: |x|, zeros outside.
+// The input of one tile of one channel: zeros outside.
 static void gather(const work_t* k, const double* plane, const int64_t* at, double* to) {
   const assay_conv_t* s = k->s;
   for (int q = 0; q < k->points; q++) {
@@ -149,13 +150,32 @@ static void gather(const work_t* k, const double* plane, const int64_t* at, doub
       inside = inside && p >= 0 && p < s->w.axis[i].in;
       index = inside ? index * s->w.axis[i].in + p : 0;
     }
-    to[q] = inside ? fabs(plane[index]) / k->x_scale : 0;
+    to[q] = inside ? plane[index] / k->x_scale : 0;
   }
 }
 
-// panel[points, cg, n]: the transformed inputs of n tiles.
+// The absolute values of a transform [m, n] of n^rank numbers, and the transform of their absolute
+// values, to places `step` apart.
+static void transform_both(const work_t* k, int n, const double* matrix, int stride,
+                           const double* from, int64_t step, float* values, float* absolute) {
+  double x[MAX_POINTS], y[MAX_POINTS], sizes[MAX_TILE * MAX_TILE];
+  const int rank = k->s->w.rank, count = power(n, rank);
+  for (int i = 0; i < k->f->in * stride; i++) sizes[i] = fabs(matrix[i]);
+  for (int i = 0; i < count; i++) {
+    x[i] = from[i];
+    y[i] = fabs(from[i]);
+  }
+  transform(rank, k->f->in, n, matrix, stride, x);
+  transform(rank, k->f->in, n, sizes, stride, y);
+  for (int q = 0; q < k->points; q++) {
+    values[q * step] = (float)fabs(x[q]);
+    absolute[q * step] = (float)y[q];
+  }
+}
+
+// panels[points, cg, n]: the transformed inputs of n tiles.
 static void transform_inputs(const work_t* k, int64_t sample, int64_t group, int64_t t0, int64_t n,
-                             float* panel) {
+                             float* values, float* absolute) {
   const assay_conv_t* s = k->s;
   double d[MAX_POINTS];
   int64_t at[MAX_AXES];
@@ -164,15 +184,20 @@ static void transform_inputs(const work_t* k, int64_t sample, int64_t group, int
     for (int64_t t = 0; t < n; t++) {
       place_of(k, t0 + t, at);
       gather(k, plane, at, d);
-      transform(s->w.rank, k->f->in, k->f->in, &k->f->b[0][0], MAX_TILE, d);
-      for (int q = 0; q < k->points; q++) panel[(q * s->cg + c) * n + t] = (float)d[q];
+      transform_both(k, k->f->in, &k->f->b[0][0], MAX_TILE, d, s->cg * n, values + c * n + t,
+                     absolute + c * n + t);
     }
   }
 }
 
+// One tile of the limits.
+typedef struct tile {
+  double guaranteed[MAX_POINTS], probable[MAX_POINTS], sums[MAX_POINTS];
+} tile_t;
+
 // Puts a tile of one output channel to its place.
-static void put_tile(const work_t* k, const double* tile, const double* squares, int64_t channel,
-                     const int64_t* at, int64_t plane) {
+static void put_tile(const work_t* k, const tile_t* t, int64_t channel, const int64_t* at,
+                     int64_t plane) {
   const assay_conv_t* s = k->s;
   const int n = power(k->f->out, s->w.rank);
   const double tiny = (double)(s->cg * k->points + 4) * assay_bound_tiny(k->r, k->r->accumulator);
@@ -190,34 +215,47 @@ static void put_tile(const work_t* k, const double* tile, const double* squares,
       index = inside ? index * s->w.axis[i].out + p : 0;
     }
     if (!inside) continue;
-    const double sum = tile[q] * k->scale + bias;
-    const bool fits = sum * (1 + k->factor.guaranteed) <= range;
-    k->guaranteed[plane + index] += fits ? k->factor.guaranteed * sum + tiny : (double)INFINITY;
-    // The errors of different products are independent.
-    const double products = k->factor.probable * (sqrt(squares[q]) * k->scale + bias);
-    const double p = fmin(products + k->out * sum, k->factor.guaranteed * sum);
-    k->probable[plane + index] += fits ? p + tiny : (double)INFINITY;
+    const double g = t->guaranteed[q] * k->scale + k->sum.guaranteed * bias;
+    const double p = t->probable[q] * k->scale + k->sum.probable * bias;
+    const bool fits = 2 * t->sums[q] * k->scale + bias <= range;
+    k->guaranteed[plane + index] += fits ? g + tiny : (double)INFINITY;
+    k->probable[plane + index] += fits ? fmin(p, g) + tiny : (double)INFINITY;
   }
 }
 
-// products[points, mg, n] to the output's tiles.
+// products[points, mg, n], of values and of absolute ones, to the output's tiles.
 static void transform_outputs(const work_t* k, int64_t sample, int64_t group, int64_t t0, int64_t n,
-                              const float* products) {
+                              const float* values, const float* absolute) {
   const assay_conv_t* s = k->s;
+  const int rank = s->w.rank, out = k->f->out, in = k->f->in;
   // What fp32 may have lost: its own rounding, and products below its range.
   const double slack = 1 + (double)(s->cg + 8) * 0x1p-23, lost = (double)s->cg * 0x1p-120;
-  double y[MAX_POINTS], squares[MAX_POINTS];
+  double sizes[MAX_TILE * MAX_TILE], last[MAX_POINTS];
+  tile_t y;
   int64_t at[MAX_AXES];
+  for (int i = 0; i < MAX_TILE * MAX_TILE; i++) sizes[i] = fabs((&k->f->a[0][0])[i]);
   for (int64_t m = 0; m < s->mg; m++) {
     const int64_t channel = group * s->mg + m;
     for (int64_t t = 0; t < n; t++) {
-      for (int q = 0; q < k->points; q++)
-        y[q] = (double)products[(q * s->mg + m) * n + t] * slack + lost;
-      for (int q = 0; q < k->points; q++) squares[q] = y[q] * y[q];
-      transform(s->w.rank, k->f->out, k->f->in, &k->f->a[0][0], MAX_TILE, y);
-      transform(s->w.rank, k->f->out, k->f->in, &k->a_square[0][0], MAX_TILE, squares);
+      for (int q = 0; q < k->points; q++) {
+        const double v = (double)values[(q * s->mg + m) * n + t] * slack + lost;
+        const double a = (double)absolute[(q * s->mg + m) * n + t] * slack + lost;
+        const double p = k->sum.probable * v + k->in.probable * a;
+        // Sums of what the operands' transforms have rounded round, too.
+        const double both = k->in.guaranteed * (1 + k->sum.guaranteed + k->out.guaranteed);
+        y.guaranteed[q] = (k->sum.guaranteed + k->out.guaranteed) * v + both * a;
+        y.probable[q] = p * p;
+        y.sums[q] = a;
+        last[q] = v;
+      }
+      transform(rank, out, in, sizes, MAX_TILE, y.guaranteed);
+      transform(rank, out, in, &k->a_square[0][0], MAX_TILE, y.probable);
+      transform(rank, out, in, sizes, MAX_TILE, y.sums);
+      transform(rank, out, in, sizes, MAX_TILE, last);
+      for (int q = 0; q < power(out, rank); q++)
+        y.probable[q] = sqrt(y.probable[q]) + k->out.probable * last[q];
       place_of(k, t0 + t, at);
-      put_tile(k, y, squares, channel, at, (sample * s->m + channel) * s->out_size);
+      put_tile(k, &y, channel, at, (sample * s->m + channel) * s->out_size);
     }
   }
 }
@@ -227,28 +265,31 @@ static assay_status_t run_tiles(const work_t* k, int64_t sample, int64_t group, 
                                 int64_t n) {
   const assay_conv_t* s = k->s;
   float* room = NULL;
-  const int64_t panel = k->points * s->cg * n;
-  ASSAY_TRY(assay_new_array((size_t)(panel + k->points * s->mg * n), sizeof *room, &room));
-  transform_inputs(k, sample, group, t0, n, room);
-  for (int q = 0; q < k->points; q++) {
-    const float* w = k->kernels + (q * s->m + group * s->mg) * s->cg;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)s->mg, (int)n, (int)s->cg, 1.0F, w,
-                (int)s->cg, room + q * s->cg * n, (int)n, 0.0F, room + panel + q * s->mg * n,
-                (int)n);
+  const int64_t panel = k->points * s->cg * n, products = k->points * s->mg * n;
+  ASSAY_TRY(assay_new_array((size_t)(2 * (panel + products)), sizeof *room, &room));
+  float* out = room + 2 * panel;
+  transform_inputs(k, sample, group, t0, n, room, room + panel);
+  for (int which = 0; which < 2; which++) {
+    for (int q = 0; q < k->points; q++) {
+      const float* w = k->kernels[which] + (q * s->m + group * s->mg) * s->cg;
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)s->mg, (int)n, (int)s->cg, 1.0F,
+                  w, (int)s->cg, room + which * panel + q * s->cg * n, (int)n, 0.0F,
+                  out + which * products + q * s->mg * n, (int)n);
+    }
   }
-  transform_outputs(k, sample, group, t0, n, room + panel);
+  transform_outputs(k, sample, group, t0, n, out, out + products);
   assay_free(room);
   return NULL;
 }
 
-static void transform_kernels(const work_t* k, const double* w, double scale, float* to) {
+static void transform_kernels(const work_t* k, const double* w, double scale, float* values,
+                              float* absolute) {
   const assay_conv_t* s = k->s;
   const int size = power(KERNEL, s->w.rank);
   double g[MAX_POINTS];
   for (int64_t i = 0; i < s->m * s->cg; i++) {
-    for (int j = 0; j < size; j++) g[j] = fabs(w[i * size + j]) / scale;
-    transform(s->w.rank, k->f->in, KERNEL, &k->f->g[0][0], KERNEL, g);
-    for (int q = 0; q < k->points; q++) to[q * s->m * s->cg + i] = (float)g[q];
+    for (int j = 0; j < size; j++) g[j] = w[i * size + j] / scale;
+    transform_both(k, KERNEL, &k->f->g[0][0], KERNEL, g, s->m * s->cg, values + i, absolute + i);
   }
 }
 
@@ -274,11 +315,9 @@ assay_status_t assay_conv_winograd_limits(const assay_rounding_t* r, const assay
     k.tiles *= k.grid[i];
   }
   // The transforms are single operations, the channels' sum and the bias the accumulator's.
-  const assay_factor_t out = assay_bound_ops(r, rank * k.f->roundings_out);
-  k.factor = assay_factor_add(assay_bound_sum(r, (double)s->cg + 1),
-                              assay_bound_ops(r, rank * k.f->roundings_in));
-  k.factor.guaranteed += out.guaranteed;
-  k.out = out.probable;
+  k.in = assay_bound_ops(r, rank * k.f->roundings_in);
+  k.sum = assay_bound_sum(r, (double)s->cg + 1);
+  k.out = assay_bound_ops(r, rank * k.f->roundings_out);
   for (int i = 0; i < MAX_TILE; i++)
     for (int j = 0; j < MAX_TILE; j++) k.a_square[i][j] = k.f->a[i][j] * k.f->a[i][j];
   const double x_max = largest(x, s->n * s->c * s->in_size);
@@ -287,9 +326,11 @@ assay_status_t assay_conv_winograd_limits(const assay_rounding_t* r, const assay
   const double w_scale = w_max > 0 && isfinite(w_max) ? w_max : 1;
   k.scale = k.x_scale * w_scale;
   float* kernels = NULL;
-  ASSAY_TRY(assay_new_array((size_t)(k.points * s->m * s->cg), sizeof *kernels, &kernels));
-  transform_kernels(&k, w, w_scale, kernels);
-  k.kernels = kernels;
+  const int64_t size = k.points * s->m * s->cg;
+  ASSAY_TRY(assay_new_array((size_t)(2 * size), sizeof *kernels, &kernels));
+  transform_kernels(&k, w, w_scale, kernels, kernels + size);
+  k.kernels[0] = kernels;
+  k.kernels[1] = kernels + size;
   assay_gemm_prepare();
   const int64_t blocks = (k.tiles + TILES - 1) / TILES;
   assay_status_t st = NULL;

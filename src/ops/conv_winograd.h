@@ -9,8 +9,8 @@
 // and dilations of 1, at most 3 axes. Others are computed directly.
 bool assay_conv_winograd_fits(const assay_rounding_t* r, const assay_conv_t* s);
 
-// Adds the limits of y [n, m, out...] to guaranteed and probable: x and w are the operands as wide
-// as they may be (signs do not matter), bias NULL or m elements. Tiles start at output 0.
+// Adds the limits of y [n, m, out...] to guaranteed and probable: bias is NULL or m elements. Tiles
+// start at output 0.
 assay_status_t assay_conv_winograd_limits(const assay_rounding_t* r, const assay_conv_t* s,
                                           const double* x, const double* w, const double* bias,
                                           double* guaranteed, double* probable) ASSAY_MUST_USE;

@@ -1,8 +1,11 @@
 // LinearAttention: attention as a recurrence over a state of [keys, values].
+#include "ops/linear_attention.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "ops/families.h"
+#include "ops/shadow.h"
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA };
 
@@ -38,16 +41,6 @@ static assay_status_t linear_infer(assay_infer_t* c) {
 
 // ---- evaluation -------------------------------------------------------------------------------
 
-typedef struct linear {
-  int64_t batch, length, q_heads, kv_heads, d_k, d_v;
-  bool gated, delta;
-  double scale;
-  const double *q, *k, *v;
-  const double *decay, *beta;  // NULL: none
-  int64_t decay_width, beta_width;
-  double *y, *state;
-} linear_t;
-
 // [B, T, heads * n] with the B and T of the query; n into *out_n.
 static assay_status_t check_packed(const assay_eval_t* c, const char* name, size_t input,
                                    int64_t heads, int64_t* out_n) {
@@ -64,7 +57,7 @@ static assay_status_t check_packed(const assay_eval_t* c, const char* name, size
 }
 
 // The decay and beta inputs, which the rule needs or forbids.
-static assay_status_t check_gates(const assay_eval_t* c, linear_t* l) {
+static assay_status_t check_gates(const assay_eval_t* c, assay_linear_attention_t* l) {
   const char* rule = assay_attr_str(c->node, "update_rule", "gated_delta");
   l->gated = strcmp(rule, "gated") == 0 || strcmp(rule, "gated_delta") == 0;
   l->delta = strcmp(rule, "delta") == 0 || strcmp(rule, "gated_delta") == 0;
@@ -102,8 +95,8 @@ static assay_status_t check_gates(const assay_eval_t* c, linear_t* l) {
 
 // One step of one head's state s [d_k, d_v]; `write` has room for d_v numbers. Sums run over the
 // key channels in order.
-static void step(const assay_eval_t* c, const linear_t* l, int64_t b, int64_t h, int64_t t,
-                 double* s, double* write) {
+static void step(const assay_eval_t* c, const assay_linear_attention_t* l, int64_t b, int64_t h,
+                 int64_t t, double* s, double* write) {
   const int64_t at = b * l->length + t, d_v = l->d_v;
   const double* k = l->k + (at * l->kv_heads + h) * l->d_k;
   const double* v = l->v + (at * l->kv_heads + h) * d_v;
@@ -146,8 +139,8 @@ static void step(const assay_eval_t* c, const linear_t* l, int64_t b, int64_t h,
 
 // Source: ONNX LinearAttention 27, run token by token. Heads are independent.
 static assay_status_t linear_eval(assay_eval_t* c) {
-  linear_t l = {.q_heads = assay_attr_i64(c->node, "q_num_heads", 0),
-                .kv_heads = assay_attr_i64(c->node, "kv_num_heads", 0)};
+  assay_linear_attention_t l = {.q_heads = assay_attr_i64(c->node, "q_num_heads", 0),
+                                .kv_heads = assay_attr_i64(c->node, "kv_num_heads", 0)};
   if (l.q_heads <= 0 || l.kv_heads <= 0 || l.q_heads % l.kv_heads != 0) {
     return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                             "q_num_heads is %lld, kv_num_heads %lld; expected a positive multiple",
@@ -188,6 +181,14 @@ static assay_status_t linear_eval(assay_eval_t* c) {
   if (st) return assay_tensor_release(state), st;
   if (past) memcpy(state->data, past->data, (size_t)past->size * sizeof(double));
   l.y = assay_f64(y), l.state = assay_f64(state);
+  if (c->shadow) {
+    st = assay_shadow_cover(c, state);
+    if (!st) st = assay_linear_attention_limits(c, &l);
+    if (!st && assay_eval_wants(c, 1)) assay_eval_set(c, 1, state);
+    assay_tensor_release(state);
+    assay_tensor_release(write);
+    return st;
+  }
   const double work = (double)state->size * (double)l.length;
 #pragma omp parallel for schedule(static) if (heads > 1 && work > 3e4)
   for (int64_t i = 0; i < heads; i++) {
@@ -224,18 +225,24 @@ static assay_status_t linear_ms_infer(assay_infer_t* c) {
   return assay_infer_set(c, 1, assay_infer_elem(c, assay_infer_has(c, PAST) ? PAST : QUERY), NULL);
 }
 
+static assay_status_t linear_bound(assay_bound_t* b) {
+  return assay_bound_shadowed_exact(b, linear_eval);
+}
+
 const assay_op_t assay_ops_linear_attention[] = {
     {.domain = "",
      .name = "LinearAttention",
      .since = 27,
      .infer = linear_infer,
      .eval = linear_eval,
+     .bound = linear_bound,
      .cost = linear_cost},
     {.domain = "com.microsoft",
      .name = "LinearAttention",
      .since = 1,
      .infer = linear_ms_infer,
      .eval = linear_ms_eval,
+     .bound = linear_bound,
      .cost = linear_cost,
      .schema = "query:T, key:T, value:T, past_state?:S, "
                "decay?:T, beta?:T -> output:T, "

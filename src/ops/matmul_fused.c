@@ -268,6 +268,7 @@ typedef struct activated {
   const assay_activation_t* a;  // NULL: none
   bool turns;                   // it has a minimum, where its slope is less than 1.13
   double extra;                 // roundings of a term besides those of its sum
+  double factor;                // what the sum is multiplied by
   double y_scale;
   assay_status_t (*product)(assay_eval_t* c);    // without activation
   assay_status_t (*magnitude)(assay_eval_t* c);  // of |inputs| and |attributes|
@@ -309,13 +310,15 @@ static assay_status_t activated_bound(assay_bound_t* c, const activated_t* p) {
   if (!st) st = assay_bound_evaluate(c, &widest, &size);
   const assay_inner_t in = assay_bound_inner(c->rounding);
   const assay_factor_t sum = assay_bound_sum(c->rounding, terms);
+  // The sum itself must be in range, before it is scaled.
+  const double max = in.max * fmin(1, fabs(p->factor));
   for (int k = 0; !st && k < 2; k++) {
     const double factor = assay_factor_of(sum, k);
     for (int64_t i = 0; i < v->size; i++) {
       const double m = fabs(assay_f64(size)[i]);
       const double e = factor * m + terms * in.tiny;
       const double limit = activated_limit(c, p, assay_f64(v)[i], e);
-      limits[k][i] = m * (1 + factor) > in.max || limit != limit ? (double)INFINITY : limit;
+      limits[k][i] = m * (1 + factor) > max || limit != limit ? (double)INFINITY : limit;
     }
   }
   assay_tensor_release(v);
@@ -329,6 +332,7 @@ static assay_status_t fused_activation_bound(assay_bound_t* c) {
   ASSAY_TRY(read_activation(c->node, &a, &has));
   const activated_t p = {.a = has ? &a : NULL,
                          .extra = 1,
+                         .factor = assay_attr_f64(c->node, "alpha", 1),
                          .y_scale = 1,
                          .product = fused_eval,
                          .magnitude = fused_eval};
@@ -351,6 +355,7 @@ static assay_status_t fused_gemm_bound(assay_bound_t* c) {
   ASSAY_TRY(read_activation(c->node, &a, &has));
   const activated_t p = {.a = has ? &a : NULL,
                          .extra = 4,
+                         .factor = assay_attr_f64(c->node, "alpha", 1),
                          .y_scale = 1,
                          .product = gemm_plain,
                          .magnitude = gemm_magnitude};
@@ -377,6 +382,7 @@ static assay_status_t float8_bound(assay_bound_t* c) {
   const activated_t p = {.a = a.function ? &a : NULL,
                          .turns = a.function == gelu,
                          .extra = 6,
+                         .factor = factor,
                          .y_scale = y_scale,
                          .product = float8_plain,
                          .magnitude = float8_magnitude};

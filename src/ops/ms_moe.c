@@ -7,6 +7,7 @@
 #include "ops/activation.h"
 #include "ops/families.h"
 #include "ops/gemm.h"
+#include "ops/shadow.h"
 #include "ops/softmax.h"
 
 enum { INPUT, ROUTER };
@@ -37,6 +38,7 @@ typedef struct moe {
   layer_t fc[3];    // the third one has no weights where there is none
   int64_t* chosen;  // [tokens, top] experts
   double* weights;  // [tokens, top]
+  double* unsure;   // with limits: [tokens, top] of the weights; INFINITY: the choice is not sure
 } moe_t;
 
 // ---- attributes and shapes --------------------------------------------------------------------
@@ -173,6 +175,50 @@ static assay_status_t read_moe(const assay_eval_t* c, const form_t* f, moe_t* m)
 
 // ---- routing ----------------------------------------------------------------------------------
 
+// The relative error of softmax (as in attention_bound.c): differences, exponentials, sum,
+// quotient.
+static double softmax_limit(const moe_t* m, const double* logits) {
+  const assay_rounding_t* r = assay_shadow_rounding(m->c);
+  const assay_steps_t steps = assay_rounding_steps(r);
+  double low = INFINITY, high = -INFINITY;
+  for (int64_t j = 0; j < m->experts; j++) {
+    low = fmin(low, logits[j]);
+    high = fmax(high, logits[j]);
+  }
+  const double away = fmin(high - low, 800) + fmax(fabs(high), fabs(low));
+  return 2 * (steps.function + 2 * steps.u * away) +
+         assay_bound_sum(r, (double)m->experts).guaranteed + 3 * steps.u;
+}
+
+// Limits of a token's weights. Where an expert that is not chosen may come out above one that is,
+// there are none; experts of the same logit are told apart by their order.
+static void limit_weights(const moe_t* m, const double* logits, const double* p,
+                          const int64_t* chosen, const double* weights, bool own, bool normalize,
+                          double* limits) {
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(m->c));
+  const double e = softmax_limit(m, logits);
+  bool sure = true;
+  for (int64_t i = 0; i < m->top; i++) {
+    for (int64_t j = 0; j < m->experts; j++) {
+      bool taken = false;
+      for (int64_t t = 0; t < m->top; t++) taken = taken || chosen[t] == j;
+      const bool beats = p[chosen[i]] * (1 - e) > p[j] * (1 + e) + 2 * steps.tiny;
+      sure = sure && (taken || beats || logits[j] == logits[chosen[i]]);
+    }
+  }
+  const double each = own ? 0 : e;
+  // Of the sum as the weights', of the quotient two roundings.
+  const double all = normalize ? 2 * each + (double)(m->top + 2) * steps.u : each;
+  for (int64_t i = 0; i < m->top; i++)
+    limits[i] = sure ? all * (1 + 2 * all) * fabs(weights[i]) + steps.tiny : (double)INFINITY;
+  if (normalize && own) {
+    // Weights of both signs may cancel in their sum.
+    double size = 0;
+    for (int64_t i = 0; i < m->top; i++) size += fabs(weights[i]);
+    for (int64_t i = 0; i < m->top; i++) limits[i] *= fmax(size, 1);
+  }
+}
+
 // The k largest of a token's probabilities; of equal ones the first.
 static void choose(const double* p, int64_t n, int64_t k, int64_t* out) {
   for (int64_t i = 0; i < k; i++) {
@@ -203,6 +249,10 @@ static assay_status_t route(const form_t* f, moe_t* m) {
     }
     for (int64_t i = 0; normalize && i < m->top; i++) {
       weights[i] = assay_acc(c, weights[i] / sum);
+    }
+    if (c->shadow) {
+      limit_weights(m, assay_f64(c->in[ROUTER]) + t * m->experts, p, chosen, weights, own != NULL,
+                    normalize, m->unsure + t * m->top);
     }
   }
   assay_free(p);
@@ -235,6 +285,23 @@ static void dequantize(const moe_t* m, const layer_t* l, int64_t e) {
   }
 }
 
+// The limits of a layer's outputs, and its bias. Quantized weights are rounded once more.
+static assay_status_t limit_layer(const moe_t* m, const layer_t* l, int64_t e, int64_t rows,
+                                  const assay_matrix_t* a, const assay_matrix_t* b, double* y) {
+  const assay_eval_t* c = m->c;
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_span_t to = assay_shadow_of(c, y);
+  if (rows * l->n == 0) return NULL;
+  memset(to.guaranteed, 0, (size_t)(rows * l->n) * sizeof *to.guaranteed);
+  memset(to.probable, 0, (size_t)(rows * l->n) * sizeof *to.probable);
+  ASSAY_TRY(assay_shadow_gemm(c, rows, l->n, l->k, a, b, y, l->n, l->dense ? 1 : 0));
+  for (int64_t i = 0; l->bias && i < rows * l->n; i++) {
+    const assay_near_t bias = assay_near_exact(assay_f64(l->bias)[e * l->n + i % l->n]);
+    assay_near_put(assay_near_add(&steps, assay_near_at(y, to, i), bias), y, to, i);
+  }
+  return NULL;
+}
+
 // y[rows, n] = x[rows, k] times the expert's weights, plus its bias.
 static assay_status_t run_layer(const moe_t* m, const layer_t* l, int64_t e, int64_t rows,
                                 const double* x, double* y) {
@@ -243,6 +310,7 @@ static assay_status_t run_layer(const moe_t* m, const layer_t* l, int64_t e, int
   const assay_matrix_t a = {x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, l->k, 1};
   const assay_matrix_t b = {w, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, 1, l->k};
   ASSAY_TRY(assay_gemm(m->c, rows, l->n, l->k, &a, &b, y, l->n, false));
+  if (m->c->shadow) return limit_layer(m, l, e, rows, &a, &b, y);
   for (int64_t i = 0; l->bias && i < rows * l->n; i++) {
     y[i] = assay_acc(m->c, y[i] + assay_f64(l->bias)[e * l->n + i % l->n]);
   }
@@ -271,6 +339,51 @@ static double activate(const moe_t* m, double x) {
   }
 }
 
+// The same with limits. The slopes of Gelu and of Swish (with any alpha) are at most 1.13.
+static assay_near_t limit_swiglu(const moe_t* m, const assay_steps_t* s, assay_near_t g,
+                                 assay_near_t l) {
+  g.x = g.x > m->limit ? m->limit : g.x;
+  l.x = l.x > m->limit ? m->limit : l.x < -m->limit ? -m->limit : l.x;
+  const assay_near_t gate =
+      assay_near_function(s, assay_swish(g.x, m->alpha), g, 1.13, 4 * fabs(g.x));
+  return assay_near_mul(s, gate, assay_near_add(s, l, assay_near_exact(m->beta)));
+}
+
+static assay_near_t limit_activate(const moe_t* m, const assay_steps_t* s, assay_near_t x) {
+  if (m->activation == RELU) {
+    x.x = x.x < 0 ? 0 : x.x;
+    return x;
+  }
+  if (m->activation == GELU) return assay_near_function(s, assay_gelu(x.x), x, 1.13, 4 * fabs(x.x));
+  if (m->activation == SILU)
+    return assay_near_function(s, assay_swish(x.x, 1), x, 1.13, 4 * fabs(x.x));
+  return x;
+}
+
+static void limit_activations(const moe_t* m, int64_t rows, const double* h, const double* other,
+                              double* y) {
+  const assay_eval_t* c = m->c;
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_span_t none = {NULL, NULL}, sh = assay_shadow_of(c, h), to = assay_shadow_of(c, y);
+  const assay_span_t so = other ? assay_shadow_of(c, other) : none;
+  const int64_t n = m->inter, wide = m->fc[0].n;
+  for (int64_t k = 0; k < rows * n; k++) {
+    const int64_t first = k / n * wide, i = k % n;
+    const assay_near_t up = other ? assay_near_at(other, so, k) : assay_near_exact(0);
+    assay_near_t a;
+    if (m->activation != SWIGLU) {
+      a = limit_activate(m, &steps, assay_near_at(h, sh, first + i));
+      if (other) a = assay_near_mul(&steps, a, up);
+    } else if (other) {
+      a = limit_swiglu(m, &steps, assay_near_at(h, sh, first + i), up);
+    } else {
+      const int64_t g = m->fusion == 1 ? 2 * i : i, l = m->fusion == 1 ? 2 * i + 1 : i + n;
+      a = limit_swiglu(m, &steps, assay_near_at(h, sh, first + g), assay_near_at(h, sh, first + l));
+    }
+    assay_near_put(a, y, to, k);
+  }
+}
+
 // The activations [rows, inter] of the first layer's outputs h; `other` is the third layer's, NULL
 // without one. y may be h.
 static void activations(const moe_t* m, int64_t rows, const double* h, const double* other,
@@ -296,6 +409,18 @@ typedef struct rooms {
   double *x, *h, *other, *act, *out;
 } rooms_t;
 
+// to += weight * from, with limits.
+static void limit_output(const moe_t* m, int64_t choice, const double* from, double* to) {
+  const assay_eval_t* c = m->c;
+  const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
+  const assay_span_t sf = assay_shadow_of(c, from), st = assay_shadow_of(c, to);
+  const assay_near_t w = {m->weights[choice], m->unsure[choice], m->unsure[choice]};
+  for (int64_t j = 0; j < m->hidden; j++) {
+    const assay_near_t more = assay_near_mul(&steps, w, assay_near_at(from, sf, j));
+    assay_near_put(assay_near_add(&steps, assay_near_at(to, st, j), more), to, st, j);
+  }
+}
+
 // Adds what expert e makes of the tokens that chose it.
 static assay_status_t run_expert(const moe_t* m, int64_t e, const rooms_t* room, double* y) {
   const assay_eval_t* c = m->c;
@@ -309,12 +434,22 @@ static assay_status_t run_expert(const moe_t* m, int64_t e, const rooms_t* room,
   if (rows == 0) return NULL;
   ASSAY_TRY(run_layer(m, &m->fc[0], e, rows, room->x, room->h));
   if (m->fc[2].w) ASSAY_TRY(run_layer(m, &m->fc[2], e, rows, room->x, room->other));
-  activations(m, rows, room->h, m->fc[2].w ? room->other : NULL, room->act);
+  const double* other = m->fc[2].w ? room->other : NULL;
+  if (c->shadow) {
+    limit_activations(m, rows, room->h, other, room->act);
+  } else {
+    activations(m, rows, room->h, other, room->act);
+  }
   ASSAY_TRY(run_layer(m, &m->fc[1], e, rows, room->act, room->out));
   const double* from = room->out;
   for (int64_t i = 0; i < m->tokens * m->top; i++) {
     if (m->chosen[i] != e) continue;
     double* to = y + i / m->top * n;
+    if (c->shadow) {
+      limit_output(m, i, from, to);
+      from += n;
+      continue;
+    }
     for (int64_t j = 0; j < n; j++) {
       to[j] = assay_acc(c, to[j] + assay_acc(c, m->weights[i] * from[j]));
     }
@@ -327,19 +462,19 @@ static assay_status_t run_expert(const moe_t* m, int64_t e, const rooms_t* room,
 static assay_status_t run_experts(moe_t* m, double* y) {
   const int64_t n = m->tokens, wide = m->fc[0].n;
   int64_t per = 2 * m->hidden + 2 * m->inter + wide, total = 0;
-  double* all = NULL;
+  assay_tensor_t* all = NULL;
   if (!assay_mul_i64(per, n, &total)) {
     return ASSAY_NODE_ERROR(m->c->node, ASSAY_NO_MEMORY, "the hidden layers are too large");
   }
-  ASSAY_TRY(assay_new_array((size_t)total, sizeof *all, &all));
-  rooms_t room = {.x = all};
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, 1, &total, &all));
+  assay_status_t st = m->c->shadow ? assay_shadow_cover(m->c, all) : NULL;
+  rooms_t room = {.x = assay_f64(all)};
   room.out = room.x + n * m->hidden;
   room.other = room.out + n * m->hidden;
   room.act = room.other + n * m->inter;
   room.h = room.act + n * m->inter;
-  assay_status_t st = NULL;
   for (int64_t e = 0; !st && e < m->experts; e++) st = run_expert(m, e, &room, y);
-  assay_free(all);
+  assay_tensor_release(all);
   return st;
 }
 
@@ -355,11 +490,14 @@ static assay_status_t moe_eval_with(assay_eval_t* c, const form_t* f) {
   }
   if (!st) st = assay_new_array((size_t)(m.tokens * m.top), sizeof *m.chosen, &m.chosen);
   if (!st) st = assay_new_array((size_t)(m.tokens * m.top), sizeof *m.weights, &m.weights);
+  if (!st && c->shadow)
+    st = assay_new_array((size_t)(m.tokens * m.top), sizeof *m.unsure, &m.unsure);
   if (!st) memset(assay_f64(y), 0, (size_t)y->size * sizeof(double));
   if (!st) st = route(f, &m);
   if (!st) st = run_experts(&m, assay_f64(y));
   assay_free(m.chosen);
   assay_free(m.weights);
+  assay_free(m.unsure);
   for (int i = 0; i < 3; i++) assay_free(m.fc[i].dense);
   return st;
 }
@@ -398,19 +536,26 @@ static void qmoe_cost(const assay_eval_t* c, assay_cost_t* out) {
   moe_cost_with(c, &qmoe_form, bits > 0 ? 8.0 / (double)bits : 1, out);
 }
 
-#define MS(NAME, EVAL, COST)                                                        \
+static assay_status_t moe_bound(assay_bound_t* b) {
+  return assay_bound_shadowed_exact(b, moe_eval);
+}
+static assay_status_t qmoe_bound(assay_bound_t* b) {
+  return assay_bound_shadowed_exact(b, qmoe_eval);
+}
+
+#define MS(NAME, KIND)                                                              \
   .domain = "com.microsoft", .name = NAME, .since = 1, .flags = ASSAY_OP_CONTRACTS, \
-  .infer = moe_infer, .eval = EVAL, .cost = COST
+  .infer = moe_infer, .eval = KIND##_eval, .bound = KIND##_bound, .cost = KIND##_cost
 
 const assay_op_t assay_ops_ms_moe[] = {
-    {MS("MoE", moe_eval, moe_cost),
+    {MS("MoE", moe),
      .schema = "input:T, router_probs:T, fc1_experts_weights:T, fc1_experts_bias?:T, "
                "fc2_experts_weights:T, fc2_experts_bias?:T, fc3_experts_weights?:T, "
                "fc3_experts_bias?:T -> output:T | activation_type:s=relu, activation_alpha:f=1, "
                "activation_beta:f=0, swiglu_fusion:i=0, swiglu_limit:f, k:i=1, "
                "normalize_routing_weights:i=0, use_sparse_mixer:i=0 "
                "| T=float float16 bfloat16"},
-    {MS("QMoE", qmoe_eval, qmoe_cost),
+    {MS("QMoE", qmoe),
      .schema = "input:T, router_probs:T, fc1_experts_weights:T1, fc1_scales?:T2, "
                "fc1_experts_bias?:T, fc2_experts_weights:T1, fc2_scales?:T2, fc2_experts_bias?:T, "
                "fc3_experts_weights?:T1, fc3_scales?:T2, fc3_experts_bias?:T, "

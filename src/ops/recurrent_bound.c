@@ -42,6 +42,8 @@ typedef struct pass {
   double *work, *inner;                        // GRU: r * h, or R h of the hidden gate
   double* work_limit;                          // limits of `work`
   double *w_norm, *r_norm;                     // [gates * hidden]: |W_j|_2, |R_j|_2
+  double r_mean;                               // root of the mean square of r_norm
+  double* lost;                                // [batch]: not 0: errors are no longer small
   double *x_norm, *x_guaranteed, *x_probable;  // of the input's rows
   float* r_narrow;                             // R, [gates * hidden, hidden]
   float *h_draws, *cell_draws, *work_draws, *gate_draws, *inner_draws;
@@ -335,21 +337,34 @@ static place_t place_of(const pass_t* p, int64_t s, int64_t b, const double* sta
   return at;
 }
 
+// Mean square of the draws over all hidden units, in units of u.
+static double mean_square(const float* t, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (double)t[i] * (double)t[i];
+  return sum / (double)n;
+}
+
+// Where six standard deviations change the gates' sums by so much, what is linear in them says
+// nothing any more, now and from then on: only guaranteed limits are left.
+static void note_lost(const pass_t* p, int64_t b) {
+  const double LINEAR = 0.1;
+  const int64_t n = p->n->hidden;
+  const double mean = mean_square(p->h_draws + b * DRAWS * n, DRAWS * n);
+  const double change = SIGMAS * p->steps.u * sqrt(mean) * p->r_mean;
+  if (!(change < LINEAR)) p->lost[b] = 1;
+}
+
 // Probable limits: the draws' mean square, or that of all units where it is larger (few draws may
 // all be small).
-static void put(const double* g, const float* t, int64_t hidden, double u, assay_span_t to) {
-  double mean = 0;
-  for (int64_t j = 0; j < hidden; j++) {
+static void put(const pass_t* p, int64_t b, const double* g, const float* t, assay_span_t to) {
+  const int64_t n = p->n->hidden;
+  const double mean = mean_square(t, DRAWS * n);
+  for (int64_t j = 0; j < n; j++) {
     double square = 0;
-    for (int k = 0; k < DRAWS; k++) square += (double)t[k * hidden + j] * (double)t[k * hidden + j];
-    to.probable[j] = square / DRAWS;
-    mean += square / DRAWS;
-  }
-  mean /= (double)hidden;
-  for (int64_t j = 0; j < hidden; j++) {
-    const double p = SIGMAS * u * sqrt(fmax(to.probable[j], mean));
+    for (int k = 0; k < DRAWS; k++) square += (double)t[k * n + j] * (double)t[k * n + j];
+    const double probable = SIGMAS * p->steps.u * sqrt(fmax(square / DRAWS, mean));
     to.guaranteed[j] = g[j];
-    to.probable[j] = p == p ? fmin(p, g[j]) : g[j];
+    to.probable[j] = p->lost[b] || !(probable < g[j]) ? g[j] : probable;
   }
 }
 
@@ -388,9 +403,10 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
     if (n->cell == ASSAY_CELL_RNN) rnn_row(&at, s);
     if (n->cell == ASSAY_CELL_LSTM) lstm_row(&at, s);
     if (gru) gru_row(&at, s, z + b * hidden);
+    note_lost(p, b);
     if (!n->y) continue;
     const int64_t t = assay_recurrent_time(n, p->direction, s, b);
-    put(p->h_limit + b * hidden, p->h_draws + b * DRAWS * hidden, hidden, p->steps.u,
+    put(p, b, p->h_limit + b * hidden, p->h_draws + b * DRAWS * hidden,
         assay_shadow_of(p->c, n->y + assay_recurrent_y_row(n, p->direction, t, b) * hidden));
   }
   return NULL;
@@ -415,7 +431,7 @@ static void read_state(const pass_t* p, const double* from, double* x, double* l
   }
 }
 
-static void read_norms(const pass_t* p) {
+static void read_norms(pass_t* p) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden;
   const double* w = (const double*)n->w.data + p->direction * n->w_step;
@@ -423,9 +439,11 @@ static void read_norms(const pass_t* p) {
   for (int64_t j = 0; j < all; j++) {
     p->w_norm[j] = norm_of(w + j * n->w.col_stride, n->inputs, n->w.row_stride);
     p->r_norm[j] = norm_of(r + j * n->r.col_stride, n->hidden, n->r.row_stride);
+    p->r_mean += p->r_norm[j] * p->r_norm[j];
     for (int64_t i = 0; i < n->hidden; i++)
       p->r_narrow[j * n->hidden + i] = (float)r[j * n->r.col_stride + i * n->r.row_stride];
   }
+  p->r_mean = sqrt(p->r_mean / (double)all);
   for (int64_t i = 0; i < n->length * n->batch && n->inputs > 0; i++) {
     const double* x = n->x + i * n->inputs;
     const assay_span_t s = assay_shadow_of(p->c, x);
@@ -439,12 +457,12 @@ static void put_states(const pass_t* p, double* state, const double* limit, cons
   const assay_recurrent_t* n = p->n;
   for (int64_t b = 0; state && b < n->batch; b++) {
     const int64_t row = assay_recurrent_state_row(n, p->direction, b);
-    put(limit + b * n->hidden, draws + b * DRAWS * n->hidden, n->hidden, p->steps.u,
+    put(p, b, limit + b * n->hidden, draws + b * DRAWS * n->hidden,
         assay_shadow_of(p->c, state + row * n->hidden));
   }
 }
 
-static assay_status_t run_direction(const pass_t* p, number_t* z) {
+static assay_status_t run_direction(pass_t* p, number_t* z) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden;
   read_norms(p);
@@ -473,8 +491,8 @@ static assay_status_t make_room(pass_t* p, double** out_doubles, float** out_flo
   } parts[] = {{&p->from_x, rows * all}, {&p->gates, n->batch * all}, {&p->h, state},
                {&p->h_limit, state},     {&p->cells, state},          {&p->cells_limit, state},
                {&p->work, state},        {&p->work_limit, state},     {&p->inner, state},
-               {&p->w_norm, all},        {&p->r_norm, all},           {&p->x_norm, rows},
-               {&p->x_guaranteed, rows}, {&p->x_probable, rows}};
+               {&p->w_norm, all},        {&p->lost, n->batch},        {&p->r_norm, all},
+               {&p->x_norm, rows},       {&p->x_guaranteed, rows},    {&p->x_probable, rows}};
   struct narrow {
     float** to;
     int64_t n;

@@ -249,15 +249,24 @@ assay_status_t assay_shadow_gemm(const assay_eval_t* c, int64_t m, int64_t n, in
                                  int64_t ld, double extra) {
   if (m == 0 || n == 0 || k == 0) return NULL;
   const assay_rounding_t* r = assay_shadow_rounding(c);
+  const double more = extra * assay_rounding_steps(r).u;
   const assay_factor_t f =
-      assay_factor_add(assay_bound_sum(r, (double)k), assay_bound_ops(r, extra));
+      assay_factor_add(assay_bound_sum(r, (double)k), (assay_factor_t){more, more});
+  const double range = assay_format_info(r->accumulator)->max;
   const product_t p = {c, m, n, k, ld, out};
   assay_tensor_t *abs_a = NULL, *abs_b = NULL;
   assay_status_t st = dense(a, (const double*)a->data, m, k, &abs_a);
   if (!st) st = dense(b, (const double*)b->data, k, n, &abs_b);
   if (!st) st = add_product(&p, abs_a, abs_b, f.guaranteed, f.probable);
-  if (!st) st = add_incoming(&p, a, b, abs_a, abs_b);
   const assay_span_t s = assay_shadow_of(c, out);
+  // A sum that may pass the range on its way has no limit.
+  for (int64_t i = 0; !st && s.guaranteed && f.guaranteed > 0 && i < m; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      if (!(s.guaranteed[i * ld + j] / f.guaranteed * (1 + f.guaranteed) <= range))
+        s.guaranteed[i * ld + j] = s.probable[i * ld + j] = INFINITY;
+    }
+  }
+  if (!st) st = add_incoming(&p, a, b, abs_a, abs_b);
   const double tiny = (double)k * assay_bound_tiny(r, r->accumulator);
   for (int64_t i = 0; !st && s.guaranteed && i < m; i++) {
     for (int64_t j = 0; j < n; j++) {

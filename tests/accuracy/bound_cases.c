@@ -255,7 +255,7 @@ static bool accepts(bound_case_t* c, const bool* changes, bool positive) {
   const assay_graph_t* g = c->model->graph;
   const assay_machine_config_t machine_config = {.mode = ASSAY_MODE_TRUTH};
   assay_machine_t* m = NULL;
-  data_t d = {.random = assay_random_make(1, c->name)};
+  data_t d = {.random = assay_random_make(1, c->name, 0)};
   assay_status_t st = assay_machine_create(c->model, &machine_config, &m);
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     if (!c->in[i]) continue;
@@ -495,9 +495,10 @@ static assay_status_t judge_variants(evaluation_t* e, const assay_layer_t* layer
 }
 
 static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node,
-                               size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                               assay_tensor_t* const* out) {
+                               uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                               size_t n_out, assay_tensor_t* const* out) {
   evaluation_t* e = user;
+  assay_locals_set_iteration(e->locals, iteration);
   bool floats = false;
   for (size_t i = 0; i < n_in; i++) floats |= holds_floats(in[i]);
   for (size_t i = 0; i < n_out; i++) floats |= holds_floats(out[i]);
@@ -525,7 +526,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
 // Sets the inputs: new contents for those that may change, unless `few`: for the first of them.
 static assay_status_t set_inputs(evaluation_t* e, bool few) {
   const assay_graph_t* g = e->c->model->graph;
-  data_t d = {.random = assay_random_make(e->totals->options->seed, e->c->name),
+  data_t d = {.random = assay_random_make(e->totals->options->seed, e->c->name, 0),
               .at = stream_start(e->number, e->config)};
   // Half of the data meets the assumptions.
   e->pattern = (pattern_t)(uniform(&d) < 0.3 ? below(&d, 2) : below(&d, PATTERN_COUNT));
@@ -606,7 +607,7 @@ static void run_case(const item_t* item, int64_t visit, totals_t* totals) {
   const options_t* o = totals->options;
   bound_case_t c;
   assay_status_t st = case_init(&c, item->root, item->name, totals);
-  const assay_random_t chance = assay_random_make(o->seed, item->name);
+  const assay_random_t chance = assay_random_make(o->seed, item->name, 0);
   const size_t drawn = (size_t)(assay_random_uniform(&chance, ~(uint64_t)visit) * N_CONFIGS);
   for (size_t k = 0; !st && k < N_CONFIGS; k++) {
     if (!wanted(o, k) || (visit >= 0 && k != drawn)) continue;
@@ -633,7 +634,7 @@ static double now(void) {
 static void run_all(const item_t* items, size_t n, totals_t* totals) {
   const options_t* o = totals->options;
   const double end = now() + o->seconds;
-  const assay_random_t chance = assay_random_make(o->seed, "order of cases");
+  const assay_random_t chance = assay_random_make(o->seed, "order of cases", 0);
   // Turns that come after the end cost nothing.
   const int64_t rounds = o->seconds > 0 ? (int64_t)(20000 * o->seconds) : (int64_t)n;
 #pragma omp parallel for schedule(dynamic)

@@ -6,8 +6,9 @@
 // put in for names) must be so. A row's cases are right by construction: where one fails, either
 // the operator or its line in op_hints.h is wrong. Every second case is then spoilt: one input gets
 // another shape or other numbers, or an attribute another value. Then all ways must fail, or none.
-//   test_agree [CASES [ROW]]   more cases a row, rows of one operator; ASSAY_SEED: another seed;
-// ASSAY_SHOW: counts
+//   test_agree [CASES [ROW]]   more cases a row, rows of one operator
+// ASSAY_SEED: another seed; ASSAY_SHOW: counts; ASSAY_WRITE_MODELS=FOLDER: the cases that are not
+// spoilt, as models whose inputs are initializers (fuzz/make_corpus.py).
 #include <time.h>
 
 #include "op_random.h"

@@ -174,9 +174,9 @@ static void backends_draw_the_same(void** state) {
   // The local truth of each node drew the same numbers: all that is left is one rounding.
   for (size_t i = 0; i < assay_account_layer_count(a); i++) {
     const assay_layer_account_t* l = assay_account_layer(a, i);
-    if (l->rounded_exactly != l->elements)
-      fail_msg("%s: %lld of %lld elements", l->node->label, (long long)l->rounded_exactly,
-               (long long)l->elements);
+    if (l->judged.exact != l->judged.elements)
+      fail_msg("%s: %lld of %lld elements", l->node->label, (long long)l->judged.exact,
+               (long long)l->judged.elements);
   }
   assay_account_destroy(a);
   assay_plan_destroy(plan);
