@@ -167,3 +167,18 @@ def other_kernel(graph, node, rng, precision):
         return None
     other = str(rng.choice(others))
     return None if other == "Mish" and graph.opset < 18 else f"op={other}"
+
+
+# As in export_kinds: operators that a kind takes at all.
+OPERATORS = {"swapped inputs": ("Sub", "Div", "Pow", "Where", "MatMul", "Concat"),
+             "terms left out": SUMS + ("ReduceMean", "ReduceSum", "GlobalAveragePool", "ReduceL2"),
+             "accumulated in fp16": SUMS, "accumulated in bf16": SUMS, "rounded towards zero": COMPUTES,
+             "stored in a lower format": COMPUTES, "read in a lower format": COMPUTES, "subnormals flushed": COMPUTES,
+             "another kernel": tuple(export_kinds.OTHERS)}
+ATTRIBUTES = ("epsilon", "alpha", "axis", "flag", "padding", "mode", "permutation")
+
+
+def may_fit(name, node):
+    if name in ATTRIBUTES:
+        return export_kinds.may_fit(name, node)
+    return name not in OPERATORS or node.op_type in OPERATORS[name]

@@ -84,7 +84,9 @@ def alpha_left_out(graph, node, rng):
     name = names.get(node.op_type)
     if name is None:
         return None
-    if graph.attribute(node, name) is None:
+    defaults = {"LeakyRelu": 0.01, "HardSigmoid": 0.2, "Selu": 1.67326}
+    now = graph.attribute(node, name)
+    if now is None or abs(now - defaults.get(node.op_type, 1.0)) < 1e-4:
         return None
     graph.drop_attribute(node, name)
     return f"{name} left out"
@@ -480,10 +482,13 @@ def operator(graph, node, rng):
     return f"{other} in place of {now}"
 
 
+LEFT_OUT = ("Relu", "Sigmoid", "Tanh", "Sqrt", "Abs", "HardSwish", "Erf", "Softplus", "Elu", "LeakyRelu", "Neg", "Exp",
+            "Clip", "Floor", "Reciprocal", "Softmax", "Gelu", "Mish")
+
+
 @kind("node left out", "operator", "missing node")
 def left_out(graph, node, rng):
-    if node.op_type not in ("Relu", "Sigmoid", "Tanh", "Sqrt", "Abs", "HardSwish", "Erf", "Softplus", "Elu", "LeakyRelu",
-                            "Neg", "Exp", "Clip", "Floor", "Reciprocal"):
+    if node.op_type not in LEFT_OUT:
         return None
     now = node.op_type
     node.op_type = "Identity"
@@ -503,7 +508,9 @@ def superfluous(graph, node, rng):
 
 
 # Operators that a kind takes at all; those that are not listed look at the node's constants.
-OPERATORS = {"epsilon": ("Normalization",), "epsilon constant": ("Add",), "alpha left out": ("Elu", "LeakyRelu", "Selu", "Celu", "HardSigmoid", "ThresholdedRelu", "Gemm"),
+OPERATORS = {"operator": tuple(OTHERS), "node left out": LEFT_OUT,
+             "superfluous node": ("Conv", "MatMul", "Gemm", "Add", "Mul", "Normalization"),
+             "epsilon": ("Normalization",), "epsilon constant": ("Add",), "alpha left out": ("Elu", "LeakyRelu", "Selu", "Celu", "HardSigmoid", "ThresholdedRelu", "Gemm"),
              "alpha": ("Elu", "LeakyRelu", "HardSigmoid", "Gemm", "Celu"), "axis": ("Softmax", "LayerNormalization", "Concat", "Gather", "Split", "ArgMax", "Flatten"),
              "reduced axes": ("Reduce",), "flag": ("Gemm", "Pool", "CumSum", "ReduceMean", "TopK", "ArgMax", "LSTM", "GRU", "IsInf"),
              "padding": ("Conv", "Pool"), "dilation": ("Conv",), "permutation": ("Transpose",),

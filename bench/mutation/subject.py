@@ -15,6 +15,9 @@ from . import model as models
 BIGGEST = 700 << 20  # bytes of an ONNX file that is still taken
 
 
+QUANTIZES = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul")
+
+
 class TooSlow(Exception):
     pass
 
@@ -45,7 +48,9 @@ class Subject:
     def __init__(self, program, path, work, rows):
         self.program, self.path = program, path
         self.name = models.base_name(path)
-        digest = hashlib.sha256(os.path.abspath(path).encode() + str(rows).encode()).hexdigest()[:10]
+        build = os.stat(program)
+        key = f"{os.path.abspath(path)} {rows} {build.st_size} {build.st_mtime_ns}"
+        digest = hashlib.sha256(key.encode()).hexdigest()[:10]
         self.folder = os.path.join(work, f"{self.name.replace('/', '-')}-{digest}")
         self.model = f"{self.folder}/model.onnx"
         self.inputs = f"{self.folder}/inputs.npz"
@@ -83,12 +88,18 @@ class Subject:
             self._proto = models.load(self.path)
         return self._proto
 
+    def nodes(self):
+        return models.Graph(self.proto).nodes()
+
     def graph(self):
         """A graph that may be changed."""
         return models.Graph(models.copy(self.proto))
 
     def input_options(self):
-        return ["--inputs", self.inputs] if os.path.exists(self.inputs) else ["--seed", "1"]
+        """Inputs, and what golden of a quantized model is: the network before it was quantized."""
+        quantized = any(n.op_type in QUANTIZES for n in self.proto.graph.node)
+        inputs = ["--inputs", self.inputs] if os.path.exists(self.inputs) else ["--seed", "1"]
+        return inputs + (["--truth", "unquantized"] if quantized else [])
 
     def truth_outputs(self, path, limit=300, mode="truth"):
         out = f"{self.folder}/got.npz"

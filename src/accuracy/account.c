@@ -216,6 +216,14 @@ static assay_cost_t cost_of(const assay_layer_t* layer, const assay_node_t* node
   return cost;
 }
 
+// Only where the layer counts what floats chose (boxes kept, say) may rounding change a shape.
+static int64_t misshapen(const assay_node_t* node, size_t i, const assay_tensor_t* e,
+                         const assay_tensor_t* l) {
+  if (!e || !l || e->kind != ASSAY_KIND_TENSOR || l->kind != ASSAY_KIND_TENSOR) return 0;
+  if (same_shape(e, l) || !node->op || node->op->discrete >> i & 1) return 0;
+  return e->size ? e->size : 1;
+}
+
 // Sums for the report, and the judgement of one run.
 static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
@@ -225,6 +233,7 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   assay_error_sum_t run = ASSAY_ERROR_SUM_INIT;
   for (size_t i = 0; i < r->n_out; i++) {
     const assay_tensor_t *e = r->engine[i], *l = r->local[i];
+    acc->misshapen += misshapen(node, i, e, l);
     if (!holds_floats(e) || !holds_floats(l) || e->size != l->size) continue;
     acc->stores_float |= e->type == ASSAY_TYPE_FLOAT;
     acc->local_max = fmax(acc->local_max, largest(l));
@@ -242,7 +251,8 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   if (a->backend->foreign) ASSAY_TRY(assay_foreign_judge(a->locals, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
-  if (a->backend->foreign && !run_of.unfinite_in && assay_foreign_is_vague(&run_of)) {
+  const bool unlimited = a->backend->foreign || !local->bounded;
+  if (unlimited && !run_of.unfinite_in && assay_foreign_is_vague(&run_of)) {
     bool asked;
     double by;
     ASSAY_TRY(assay_foreign_compare(a->locals, &run_of, &asked, &by));
@@ -529,7 +539,7 @@ static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inpu
 
 static void judge(assay_layer_account_t* acc) {
   const assay_judgement_t* j = &acc->judged;
-  acc->verdict = j->beyond || acc->outlying                ? ASSAY_VERDICT_DEFECT
+  acc->verdict = j->beyond || acc->outlying || acc->misshapen ? ASSAY_VERDICT_DEFECT
                  : j->born_nan                             ? ASSAY_VERDICT_INVALID
                  : j->overflowed                           ? ASSAY_VERDICT_OVERFLOW
                  : j->underflowed                          ? ASSAY_VERDICT_UNDERFLOW

@@ -40,6 +40,7 @@ typedef struct assay_layer_account {
   bool bounded;              // every operator of the layer has a bound
   int64_t suspected;         // runs whose error was held against reruns of the emulated layer
   int64_t outlying;          // of them: those whose error lies outside what the reruns show
+  int64_t misshapen;         // elements of outputs of another shape than truth on the same inputs
   double outlying_by;        // the largest ratio of an error's RMS to that of the reruns
   int64_t flipped;           // discrete elements
   double truth_max;          // largest |output| in truth

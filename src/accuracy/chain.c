@@ -328,10 +328,23 @@ assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t
   return NULL;
 }
 
+// Whether fault i asks for the same exchange of two constants as one before it.
+static bool is_exchanged(const assay_export_t* e, size_t i) {
+  const assay_edit_t* a = &e->faults[i].repair.edits[0];
+  if (a->kind != ASSAY_EDIT_EXCHANGE) return false;
+  for (size_t k = 0; k < i; k++) {
+    const assay_edit_t* b = &e->faults[k].repair.edits[0];
+    if (!e->faults[k].restored || b->kind != ASSAY_EDIT_EXCHANGE) continue;
+    if (a->value == b->value && a->other_value == b->other_value) return true;
+    if (a->value == b->other_value && a->other_value == b->value) return true;
+  }
+  return false;
+}
+
 assay_status_t assay_chain_repair(const assay_export_t* e, assay_model_t* model, size_t* out_n) {
   *out_n = 0;
   for (size_t i = 0; i < e->n; i++) {
-    if (!e->faults[i].restored) continue;
+    if (!e->faults[i].restored || is_exchanged(e, i)) continue;
     ASSAY_TRY(assay_repair_apply(&e->faults[i].repair, model));
     (*out_n)++;
   }

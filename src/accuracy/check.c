@@ -207,6 +207,9 @@ static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
              "%.9g and rounding explains %.2g",
              (long long)j->beyond, (long long)j->elements, j->worst_engine, j->worst_truth,
              j->worst_limit);
+  else if (a->misshapen)
+    snprintf(why, room, "defect: another shape than the operator gives, of %lld elements",
+             (long long)a->misshapen);
   else
     snprintf(why, room, "defect: RMS error %.3g, %.1f times what rounding in other orders shows",
              assay_error_sum_rms(&a->own), a->outlying_by);

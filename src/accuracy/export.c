@@ -19,6 +19,7 @@ typedef struct walk {
   assay_tensor_t** missed;        // by value id: truth where golden took its place
   assay_difference_t* explained;  // by value id: of the noisy run from truth
   assay_export_t* out;
+  bool* faulty;                   // by node id; NULL: only outputs are known
   bool walking;
 } walk_t;
 
@@ -192,6 +193,7 @@ static void walk_deinit(walk_t* w) {
   assay_free(w->noisy_out);
   assay_free(w->missed);
   assay_free(w->explained);
+  assay_free(w->faulty);
 }
 
 // A node that cannot be run at all, though golden knows what it gives: a fault, behind which golden
@@ -277,7 +279,7 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   bool* wanted = NULL;
   const assay_node_t** nodes = NULL;
   assay_target_t* targets = NULL;
-  assay_search_t s = {.model = w->model, .machine = w->truth, .deadline = deadline};
+  assay_search_t s = {.model = w->model, .machine = w->truth, .faulty = w->faulty, .deadline = deadline};
   assay_status_t st = assay_new_array((size_t)w->model->n_values, sizeof *wanted, &wanted);
   if (!st) st = assay_new_array(g->n_nodes, sizeof *nodes, &nodes);
   if (!st) st = assay_new_array(n, sizeof *targets, &targets);
@@ -315,6 +317,8 @@ static assay_status_t search_all(walk_t* w) {
   const double seconds = w->options->seconds > 0 ? w->options->seconds : 40;
   const double end = assay_seconds_now() + seconds;
   if (w->out->outputs_only) return search_outputs(w, end);
+  ASSAY_TRY(assay_new_array((size_t)w->model->n_node_ids, sizeof *w->faulty, &w->faulty));
+  for (size_t i = 0; i < w->out->n; i++) w->faulty[w->out->faults[i].node->id] = true;
   for (size_t i = 0; i < w->out->n; i++) {
     // The time left, shared among the faults left.
     const double now = assay_seconds_now();

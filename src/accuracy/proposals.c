@@ -267,6 +267,62 @@ assay_status_t assay_propose_numbers(const assay_suspect_t* s, const char* cause
   return NULL;
 }
 
+// Dilations with the padding that keeps the output's size.
+// Source: ONNX Conv 11: effective kernel (k - 1) d + 1.
+static assay_status_t offer_dilation(const assay_suspect_t* s, const char* cause, int64_t dilation,
+                                     const assay_numbers_t* kernel, const assay_trial_t* t,
+                                     bool* stop) {
+  const assay_attr_spec_t* names[] = {assay_schema_attr(s->node->schema, "dilations"),
+                                      assay_schema_attr(s->node->schema, "pads")};
+  assay_numbers_t dilations = {.n = kernel->n}, pads = {.n = 2 * kernel->n};
+  if (!names[0] || !names[1]) return NULL;
+  if (!list_now(s, names[0], &dilations))
+    for (size_t i = 0; i < kernel->n; i++) dilations.at[i] = 1;
+  list_now(s, names[1], &pads);
+  bool same = true;
+  for (size_t i = 0; i < kernel->n; i++) {
+    const int64_t grow = (dilation - dilations.at[i]) * (kernel->at[i] - 1);
+    same = same && grow == 0;
+    pads.at[i] += grow / 2;
+    pads.at[i + kernel->n] += grow - grow / 2;
+    dilations.at[i] = dilation;
+  }
+  if (same) return NULL;
+  assay_repair_t r = attr_repair(s, cause, names[0]);
+  r.n_edits = 2;
+  r.edits[1] = r.edits[0];
+  r.edits[1].attr.name = names[1]->name;
+  r.edits[0].attr.n = dilations.n;
+  r.edits[1].attr.n = pads.n;
+  memcpy(r.edits[0].numbers, dilations.at, sizeof dilations.at);
+  memcpy(r.edits[1].numbers, pads.at, sizeof pads.at);
+  char text[100];
+  print_numbers(&pads, text, sizeof text);
+  snprintf(r.text, sizeof r.text, "dilations all %lld, with pads = [%s]", (long long)dilation,
+           text);
+  return assay_offer(t, &r, stop);
+}
+
+assay_status_t assay_propose_dilation(const assay_suspect_t* s, const char* cause,
+                                      const assay_trial_t* t, bool* stop) {
+  static const int64_t usual[] = {1, 2, 3, 4, 6, 8, 12};
+  const assay_schema_t* schema = s->node->schema;
+  const assay_attr_spec_t* a = schema ? assay_schema_attr(schema, "kernel_shape") : NULL;
+  assay_numbers_t kernel = {0};
+  if (!a || !assay_schema_attr(schema, "dilations")) return NULL;
+  if (!list_now(s, a, &kernel)) {
+    // Without the attribute it is the weight's.
+    const assay_tensor_t* w = s->n_in > 1 ? s->in[1] : NULL;
+    if (!w || w->rank < 3 || w->rank - 2 > ASSAY_EDIT_NUMBERS / 2) return NULL;
+    kernel.n = (size_t)w->rank - 2;
+    memcpy(kernel.at, w->dims + 2, kernel.n * sizeof *kernel.at);
+  }
+  if (2 * kernel.n > ASSAY_EDIT_NUMBERS) return NULL;
+  for (size_t i = 0; i < sizeof usual / sizeof *usual && !*stop; i++)
+    ASSAY_TRY(offer_dilation(s, cause, usual[i], &kernel, t, stop));
+  return NULL;
+}
+
 // The next permutation in lexicographic order; false behind the last.
 static bool next_permutation(int64_t* p, int n) {
   int i = n - 2;

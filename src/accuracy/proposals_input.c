@@ -349,6 +349,12 @@ assay_status_t assay_propose_gates(const assay_suspect_t* s, const char* cause,
 // ---- another operator
 // ---------------------------------------------------------------------------------------
 
+// A function that was left out: an Identity stands where it was.
+static const char* const functions[] = {"Relu", "Sigmoid",  "Tanh",      "Sqrt",       "Abs",
+                                        "Erf",  "Softplus", "HardSwish", "Reciprocal", "Exp",
+                                        "Elu",  "LeakyRelu", "Neg",      "Gelu",       "Mish",
+                                        "Softmax", "Floor",  "Swish",    "HardSigmoid", "Log"};
+
 static const char* const alike[][6] = {
     {"Add", "Sub", "Mul", "Div"},
     {"Max", "Min"},
@@ -371,19 +377,27 @@ static const char* const alike[][6] = {
     {"Sqrt", "Reciprocal", "Identity"},
 };
 
+static assay_status_t offer_operator(const assay_suspect_t* s, const char* cause, const char* op,
+                                     const assay_trial_t* t, bool* stop) {
+  assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_OPERATOR);
+  r.edits[0].op_type = op;
+  snprintf(r.text, sizeof r.text, "%s in place of %s", op, s->node->op_type);
+  return assay_offer(t, &r, stop);
+}
+
 assay_status_t assay_propose_operator(const assay_suspect_t* s, const char* cause,
                                       const assay_trial_t* t, bool* stop) {
   const char* now = s->node->op_type;
   if (*s->node->domain) return NULL;
+  const bool identity = strcmp(now, "Identity") == 0;
+  for (size_t k = 0; identity && k < sizeof functions / sizeof *functions && !*stop; k++)
+    ASSAY_TRY(offer_operator(s, cause, functions[k], t, stop));
   for (size_t row = 0; row < sizeof alike / sizeof *alike; row++) {
     bool in_row = false;
     for (int k = 0; k < 6 && alike[row][k]; k++) in_row |= strcmp(alike[row][k], now) == 0;
     for (int k = 0; in_row && k < 6 && alike[row][k] && !*stop; k++) {
-      if (strcmp(alike[row][k], now) == 0) continue;
-      assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_OPERATOR);
-      r.edits[0].op_type = alike[row][k];
-      snprintf(r.text, sizeof r.text, "%s in place of %s", alike[row][k], now);
-      ASSAY_TRY(assay_offer(t, &r, stop));
+      if (strcmp(alike[row][k], now) != 0)
+        ASSAY_TRY(offer_operator(s, cause, alike[row][k], t, stop));
     }
   }
   return NULL;

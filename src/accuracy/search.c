@@ -129,6 +129,16 @@ static assay_status_t exchange(trial_t* t, const assay_edit_t* e) {
   return put(t, e->other_value, assay_tensor_retain(e->value->constant));
 }
 
+// Whether a node that reads the value was found at fault, or all may be.
+static bool read_by_faulty(const assay_search_t* s, const assay_value_t* v) {
+  if (!s->faulty) return true;
+  const assay_graph_t* g = s->model->graph;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; s->faulty[g->nodes[i]->id] && k < g->nodes[i]->n_inputs; k++)
+      if (g->nodes[i]->inputs[k] == v) return true;
+  return false;
+}
+
 // Fills t->got with what the targets are with the repair. *out_fits: it could be evaluated and
 // changed something.
 static assay_status_t evaluate(trial_t* t, const assay_repair_t* r, bool* out_fits) {
@@ -138,7 +148,9 @@ static assay_status_t evaluate(trial_t* t, const assay_repair_t* r, bool* out_fi
   }
   size_t next = t->position + 1;
   assay_status_t st = NULL;
+  *out_fits = false;
   if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
+    if (!read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
     st = exchange(t, &r->edits[0]);
     next = 0;
   } else {

@@ -20,6 +20,9 @@ typedef struct assay_search {
   size_t n_nodes;
   const assay_target_t* targets;
   size_t n_targets;
+  // Where golden holds inner values: the nodes that were found at fault. Constants are exchanged
+  // between two of them only. NULL: not known.
+  const bool* faulty;  // by node id
   double deadline;  // of assay_seconds_now
   bool cut_short;
 } assay_search_t;
