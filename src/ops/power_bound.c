@@ -4,9 +4,9 @@
 
 // The sum S of positive terms is off by a relative T; its root by (1 + T)^(1/p) - 1. Powers are
 // products (p = 2) or library functions; the exponent 1/p of the root is itself rounded, which
-// costs u |log S| / p. Terms below the range are lost: (S + t)^(1/p) - S^(1/p), which is at most
-// t^(1/p). Where S passes the range, anything may come out (an engine may scale its terms: then it
-// does not).
+// costs u |log S| / p. Terms below the range are rounded to 0 or up, t in all:
+// S^(1/p) - (S - t)^(1/p) at most, the whole of it where t >= S. Where S passes the range, anything may come out (an engine
+// may scale its terms: then it does not).
 double assay_bound_norm_of(const assay_rounding_t* r, const assay_power_norm_t* norm, double size,
                            bool probable) {
   const assay_inner_t in = assay_bound_inner(r);
@@ -24,7 +24,8 @@ double assay_bound_norm_of(const assay_rounding_t* r, const assay_power_norm_t* 
   root = fmax(root, relative < 1 ? -expm1(log1p(-relative) / p) : 1);
   root = (1 + root) * (1 + (function ? in.function : in.u)) * (1 + 2 * in.u) - 1;
   if (function && sum > 0) root += in.u * fabs(log(sum)) / p;
-  return root * size + fmax(0, pow(sum + lost, 1 / p) - size) + in.tiny;
+  const double below = size - (sum > lost ? pow(sum - lost, 1 / p) : 0);
+  return root * size + fmax(below, pow(sum + lost, 1 / p) - size) + in.tiny;
 }
 
 typedef struct norm_job {
