@@ -404,7 +404,7 @@ static assay_status_t limit_block(const head_t* x, const room_t* w, int64_t i0, 
   }
   // Weights and values are at most 1: products in fp32 lose nothing that matters.
   assay_eval_t coarse = *x->c;
-  coarse.coarse = n < 0x1p20;
+  coarse.coarse = n < (1 << 20);
   const assay_matrix_t p = matrix(w->p, n, 1), v = matrix(x->v_abs, m, 1);
   const assay_matrix_t square = matrix(w->square, n, 1), v2 = matrix(x->v_square, m, 1);
   ASSAY_TRY(assay_gemm(&coarse, rows, m, n, &p, &v, w->sums, m, false));

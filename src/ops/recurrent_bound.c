@@ -364,7 +364,7 @@ static void put(const pass_t* p, int64_t b, const double* g, const float* t, ass
     for (int k = 0; k < DRAWS; k++) square += (double)t[k * n + j] * (double)t[k * n + j];
     const double probable = SIGMAS * p->steps.u * sqrt(fmax(square / DRAWS, mean));
     to.guaranteed[j] = g[j];
-    to.probable[j] = p->lost[b] || !(probable < g[j]) ? g[j] : probable;
+    to.probable[j] = p->lost[b] != 0 || !(probable < g[j]) ? g[j] : probable;
   }
 }
 
