@@ -29,8 +29,16 @@ static const double FACTOR = 8;
 // ---- what rounding explains
 // ---------------------------------------------------------------------------
 
-// Moves each element by one unit roundoff of its type, up or down by chance: what an exporter that
-// rounds a constant may have done to it.
+// Whether a number has so few significant bits that nobody rounded it: 2, 0.5, -1e3. Such constants mean
+// what they say (an exponent of 2 must stay 2: other powers of negative numbers are NaN).
+static bool is_exact(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (bits & (UINT64_MAX >> (64 - 52 + 11))) == 0;
+}
+
+// Moves each element that may have been rounded by one unit roundoff of its type, up or down by
+// chance: what an exporter that rounds a constant may have done to it.
 static assay_status_t move_constant(assay_tensor_t** t) {
   const assay_type_t type = (*t)->type;
   if ((*t)->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(type) || assay_type_bits(type) < 16)
@@ -41,7 +49,8 @@ static assay_status_t move_constant(assay_tensor_t** t) {
   const double u = assay_format_info(assay_type_format(type))->unit_roundoff;
   for (int64_t i = 0; !st && i < wide->size; i++) {
     const uint64_t hash = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U;
-    assay_f64(moved)[i] = assay_f64(wide)[i] * (1 + (hash >> 40 & 1 ? u : -u));
+    const double x = assay_f64(wide)[i];
+    assay_f64(moved)[i] = is_exact(x) ? x : x * (1 + (hash >> 40 & 1 ? u : -u));
   }
   assay_tensor_release(wide);
   if (st) return st;
@@ -107,12 +116,23 @@ static assay_status_t stand_in(const assay_tensor_t* truth, assay_tensor_t* gold
   return assay_tensor_retype(golden, truth->type, out);
 }
 
+static double unit_of(const assay_tensor_t* t) {
+  return t->kind == ASSAY_KIND_TENSOR && assay_type_is_float(t->type)
+             ? assay_format_info(assay_type_format(t->type))->unit_roundoff
+             : 0;
+}
+
 static assay_status_t compare(walk_t* w, const assay_node_t* n, const assay_value_t* v,
                               assay_tensor_t** out) {
   const assay_golden_tensor_t* g = w->golden_of[v->id];
   const assay_difference_t d = assay_difference(*out, g->tensor);
   assay_difference_t explained = {0};
   if (w->noisy_out[v->id]) explained = assay_difference(w->noisy_out[v->id], *out);
+  // Where the noisy run says nothing, one rounding of the value itself and its usual growth.
+  if (!w->noisy_out[v->id] || explained.mismatched > d.mismatched) {
+    explained.rms = fmax(explained.rms, 2 * unit_of(*out) * d.ref_rms);
+    explained.max = fmax(explained.max, 2 * unit_of(*out) * d.ref_max);
+  }
   w->explained[v->id] = explained;
   w->out->values_compared++;
   if (is_fault(&d, &explained, g->tensor)) {
