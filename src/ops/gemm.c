@@ -43,8 +43,13 @@ static void read_run(const assay_matrix_t* x, int64_t first, int64_t stride, int
     if (stride == 1) {
       assay_unpack(x->type, x->data, first, n, to);
     } else if (x->type == ASSAY_TYPE_FLOAT) {
-      const float* from = (const float*)x->data + first;
-      for (int64_t t = 0; t < n; t++) to[t] = (double)from[t * stride];
+      // Weights lie in the file at any address.
+      const char* from = (const char*)x->data + first * (int64_t)sizeof(float);
+      for (int64_t t = 0; t < n; t++) {
+        float f;
+        memcpy(&f, from + t * stride * (int64_t)sizeof f, sizeof f);
+        to[t] = (double)f;
+      }
     } else {
       for (int64_t t = 0; t < n; t++) assay_unpack(x->type, x->data, first + t * stride, 1, to + t);
     }
