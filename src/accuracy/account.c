@@ -236,6 +236,9 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
     acc->misshapen += misshapen(node, i, e, l);
     if (!holds_floats(e) || !holds_floats(l) || e->size != l->size) continue;
     acc->stores_float |= e->type == ASSAY_TYPE_FLOAT;
+    const assay_format_t stored = assay_layer_storage(layer, e->type);
+    if (!acc->storage || assay_format_info(stored)->max < assay_format_info(acc->storage)->max)
+      acc->storage = stored;
     acc->local_max = fmax(acc->local_max, largest(l));
     assay_error_sum_add(&run, assay_f64(e), assay_f64(l), (size_t)e->size);
   }

@@ -53,6 +53,7 @@ typedef struct assay_layer_account {
   double perturbation;             // its relative RMS error
   assay_cost_t cost;           // of one run
   bool stores_float;               // has an output that --precision changes
+  assay_format_t storage;          // of its float outputs: the layer's, or a declared one; NONE
   // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its
   // format's range. This engine keeps them wider; another one may not.
   int64_t at_risk;

@@ -164,6 +164,8 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
                         layer_nodes(plan, a), "format", format, "own", sums(&a->own, true),
                         "inherited", sums(&a->inherited, true), "verdict",
                         assay_verdict_name(a->verdict));
+  j = assay_json_put(j, "storage",
+                     a->storage ? json_string(assay_format_name(a->storage)) : json_null());
   j = assay_json_put(j, "total", sums(&a->total, true));
   j = assay_json_put(j, "op", layer_op(a));
   j = assay_json_put(j, "runs", json_integer((json_int_t)a->runs));
