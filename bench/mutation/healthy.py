@@ -37,7 +37,7 @@ def own_golden(subject):
     """The golden files of a case, on all of its inputs."""
     folder = os.path.dirname(subject.path)
     inputs, golden = (os.path.join(folder, f"{n}.npz") for n in ("inputs", "golden"))
-    if not (os.path.exists(inputs) and os.path.exists(golden)):
+    if subject.is_small or not (os.path.exists(inputs) and os.path.exists(golden)):
         return
     with np.load(golden) as arrays:
         if not any(o.name in arrays.files for o in subject.proto.graph.output):
