@@ -440,7 +440,7 @@ static const opt_t options[] = {
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: truth takes quantizers (QuantizeLinear, QLinear operators,\nMatMulInteger, Cast to 8 bits and fewer) as the identity, so that\nquantization counts as error (default: as written)", false},
+     "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth: quantization counts as\nerror (default: as written)", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
      "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99';\n(default: 'cosine >= 0.999')", false},
     {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
