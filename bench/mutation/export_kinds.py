@@ -225,7 +225,7 @@ def mode(graph, node, rng):
 
 # ---- integers in constants ---------------------------------------------------------------------------
 
-@kind("slice", "constant numbers", "numbers", "axis")
+@kind("slice", "slice", "constant numbers", "numbers", "axis")
 def off_by_one_slice(graph, node, rng):
     if node.op_type not in ("Slice", "Gather") or len(node.input) < 2:
         return None
@@ -469,7 +469,7 @@ OTHERS = {"Add": ["Sub", "Mul"], "Sub": ["Add"], "Mul": ["Add", "Div"], "Div": [
           "LeakyRelu": ["Relu"], "Exp": ["Softplus"], "Greater": ["Less"]}
 
 
-@kind("operator", "operator", "superfluous node", "attribute", "swapped inputs")
+@kind("operator", "operator", "superfluous node", "attribute", "swapped inputs", "scaled constant")
 def operator(graph, node, rng):
     if node.op_type not in OTHERS or len(node.output) != 1:
         return None

@@ -40,7 +40,7 @@ def judge_engine(report, label, fault):
 def judge_export(report, planted, outputs_only, restored):
     """Of an export's fault. restored: the repaired model gives golden again; None: there is none."""
     found = [c for c in report["culprits"] if c["verdict"] == "export"]
-    facts = {"blame": report["blame"], "restored": restored}
+    facts = {"blame": report["blame"], "restored": restored, "export": report.get("export")}
     if not found:
         return "missed", facts
     ranked = [found[0]["nodes"][0]] + (found[0]["rivals"] if outputs_only else [])

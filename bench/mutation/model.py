@@ -114,8 +114,25 @@ def copy(proto):
     return other
 
 
+def shrunk(proto, side):
+    """The model for smaller images and shorter texts, where its weights do not fix the size; None: there is nothing to
+    shrink. Whether it runs is for the caller to see."""
+    small, any_input = copy(proto), False
+    for i in small.graph.input:
+        kind, dims = i.type.tensor_type.elem_type, i.type.tensor_type.shape.dim
+        of_size = dims[2:] if len(dims) == 4 else dims[1:] if len(dims) == 2 and kind == onnx.TensorProto.INT64 else []
+        for d in of_size:
+            if d.dim_value >= 2 * side:
+                d.dim_value, any_input = side, True
+    for o in small.graph.output:
+        o.type.tensor_type.ClearField("shape")
+    del small.graph.value_info[:]
+    return small if any_input else None
+
+
 def cut_inputs(proto, path, rows, out):
-    """The first rows of a case's inputs, for the inputs whose leading dimension the model leaves open."""
+    """The first rows of a case's inputs, for the inputs whose leading dimension the model leaves open, and the corner of
+    images that the model takes smaller ones of."""
     known = dict(np.load(path))
     kept = {}
     for i in proto.graph.input:
@@ -127,6 +144,8 @@ def cut_inputs(proto, path, rows, out):
             array = array[:rows]
         elif dims and array.ndim and dims[0].dim_value and array.shape[0] > dims[0].dim_value:
             array = array[:dims[0].dim_value]
+        if array.ndim == len(dims):
+            array = array[tuple([slice(None)] + [slice(d.dim_value or None) for d in dims[1:]])]
         kept[i.name] = array
     np.savez(out, **kept)
 

@@ -12,8 +12,8 @@ from onnx import numpy_helper
 
 from . import model as models
 
-BIGGEST = 700 << 20  # bytes of an ONNX file that is still taken
-
+# Threads that wait sleep: others may be using the machine.
+ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", **os.environ}
 
 QUANTIZES = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul")
 
@@ -32,7 +32,7 @@ def run(program, *arguments, limit=600, codes=(0,)):
     started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         done = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=5 * limit)
+                              timeout=5 * limit, env=ENVIRONMENT)
     except subprocess.TimeoutExpired:
         raise TooSlow(f"{arguments[0]} took longer than {5 * limit} s")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -44,12 +44,29 @@ def run(program, *arguments, limit=600, codes=(0,)):
     return seconds
 
 
+def as_saved(array):
+    """As frameworks save it: float32, unless that would overflow."""
+    if array.dtype != np.float64:
+        return array
+    with np.errstate(over="ignore"):
+        short = array.astype(np.float32)
+    return short if np.array_equal(np.isfinite(short), np.isfinite(array)) else array
+
+
+def moved(array, rng):
+    """Each element that may have been rounded, moved by one unit roundoff; one with few bits means what it says, as in
+    src/accuracy/export.c."""
+    rounded = np.frexp(array)[0] * 2.0**12 % 1 != 0
+    step = 2.0**-24 * rng.choice(np.array([-1, 1], np.float64), array.shape)
+    return np.where(rounded, array * (1 + step), array).astype(np.float32)
+
+
 class Subject:
-    def __init__(self, program, path, work, rows):
-        self.program, self.path = program, path
+    def __init__(self, program, path, work, rows, side=0):
+        self.program, self.path, self.side = program, path, side
         self.name = models.base_name(path)
         build = os.stat(program)
-        key = f"{os.path.abspath(path)} {rows} {build.st_size} {build.st_mtime_ns}"
+        key = f"{os.path.abspath(path)} {rows} {side} {build.st_size} {build.st_mtime_ns}"
         digest = hashlib.sha256(key.encode()).hexdigest()[:10]
         self.folder = os.path.join(work, f"{self.name.replace('/', '-')}-{digest}")
         self.model = f"{self.folder}/model.onnx"
@@ -58,6 +75,7 @@ class Subject:
         self.outputs = f"{self.folder}/outputs.npz"  # golden of the outputs
         self.rows = rows
         self._proto = self._noise = None
+        self.is_small = False
 
     def ready(self):
         if os.path.exists(f"{self.folder}/ready"):
@@ -80,13 +98,33 @@ class Subject:
         constants = {name for n in self.proto.graph.node if n.op_type == "Constant" for name in n.output}
         names = [o.name for o in self.proto.graph.output]
         np.savez(self.outputs, **{n: arrays[n] for n in names if n in arrays})
-        np.savez(self.values, **{n: a for n, a in arrays.items() if n not in constants and a.dtype.kind in "fiub"})
+        values = {n: a for n, a in arrays.items() if n not in constants and a.dtype.kind in "fiub"}
+        np.savez(self.values, **{n: as_saved(a) for n, a in values.items()})
 
     @property
     def proto(self):
         if self._proto is None:
             self._proto = models.load(self.path)
+            small = models.shrunk(self._proto, self.side) if self.side else None
+            self.is_small = small is not None and self.runs(small)
+            if self.is_small:
+                self._proto = small
         return self._proto
+
+    def runs(self, proto):
+        """Whether a model of another input size runs; asked once."""
+        path, yes, no = (f"{self.folder}/{n}" for n in ("small.onnx", "small", "whole"))
+        if os.path.exists(yes) or os.path.exists(no):
+            return os.path.exists(yes)
+        os.makedirs(self.folder, exist_ok=True)
+        onnx.save(proto, path)
+        try:
+            run(self.program, "run", path, "--seed", "1", "--mode", "truth", "--save-outputs", f"{self.folder}/small.npz")
+            open(yes, "w").close()
+        except Failed:
+            open(no, "w").close()
+        os.remove(path)
+        return os.path.exists(yes)
 
     def nodes(self):
         return models.Graph(self.proto).nodes()
@@ -123,8 +161,7 @@ class Subject:
             for t in tensors:
                 array = numpy_helper.to_array(t)
                 if array.dtype == np.float32:
-                    moved = array * (1 + np.float32(2.0**-23) * rng.choice(np.array([-0.5, 0.5], np.float64), array.shape))
-                    t.CopyFrom(numpy_helper.from_array(moved.astype(np.float32), t.name))
+                    t.CopyFrom(numpy_helper.from_array(moved(array.astype(np.float64), rng), t.name))
             path = f"{self.folder}/noisy.onnx"
             onnx.save(proto, path)
             try:
@@ -176,7 +213,7 @@ class Subject:
         return dict(np.load(out))
 
 
-def find_models(folders):
+def find_models(folders, biggest):
     """Models of folders: FOLDER/model.onnx, FOLDER/*/model.onnx, or FOLDER/*.onnx."""
     found = []
     for folder in folders:
@@ -186,4 +223,4 @@ def find_models(folders):
         here = [os.path.join(folder, "model.onnx")] if os.path.exists(os.path.join(folder, "model.onnx")) else []
         here = here or sorted(glob.glob(os.path.join(folder, "*", "model.onnx"))) + sorted(glob.glob(os.path.join(folder, "*.onnx")))
         found += here
-    return [path for path in found if os.path.getsize(path) <= BIGGEST]
+    return [path for path in found if os.path.getsize(path) <= biggest]

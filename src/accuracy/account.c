@@ -236,6 +236,9 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
     acc->misshapen += misshapen(node, i, e, l);
     if (!holds_floats(e) || !holds_floats(l) || e->size != l->size) continue;
     acc->stores_float |= e->type == ASSAY_TYPE_FLOAT;
+    const assay_format_t stored = assay_layer_storage(layer, e->type);
+    if (!acc->storage || assay_format_info(stored)->max < assay_format_info(acc->storage)->max)
+      acc->storage = stored;
     acc->local_max = fmax(acc->local_max, largest(l));
     assay_error_sum_add(&run, assay_f64(e), assay_f64(l), (size_t)e->size);
   }
@@ -272,7 +275,7 @@ static assay_status_t note_first(assay_account_t* a, assay_layer_account_t* acc,
   a->order[a->n_order++] = node;
   acc->node = node;
   acc->layer = layer;
-  acc->own = acc->inherited = ASSAY_ERROR_SUM_INIT;
+  acc->own = acc->inherited = acc->total = ASSAY_ERROR_SUM_INIT;
   return NULL;
 }
 
@@ -371,6 +374,7 @@ static void note_condition(assay_account_t* a, assay_layer_account_t* acc, const
   assay_error_sum_t total = ASSAY_ERROR_SUM_INIT;
   if (same_shape(engine, truth))
     assay_error_sum_add(&total, assay_f64(engine), assay_f64(truth), (size_t)truth->size);
+  assay_error_sum_join(&acc->total, &total);
   a->value_error[v->id] = relative(&total);
   const double left = relative(inherited);
   const double u = assay_bound_unit(assay_layer_storage(acc->layer, truth->type));
@@ -430,6 +434,8 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
     assay_error_sum_add(&inherited, assay_f64(l), assay_f64(t), (size_t)t->size);
     assay_error_sum_join(&acc->inherited, &inherited);
     note_condition(a, acc, node->outputs[i], &inherited, e, t);
+    if (a->options.watch.value && same_shape(e, t))
+      a->options.watch.value(a->options.watch.user, acc, node->outputs[i], e, l, t);
   }
   acc->truth_max = fmax(acc->truth_max, largest(t));
   return NULL;

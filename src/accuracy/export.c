@@ -312,6 +312,7 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   s.targets = targets;
   if (!st) st = assay_search_run(&s, fault);
   w->out->cut_short |= s.cut_short;
+  w->out->trials += s.trials;
   assay_free(wanted);
   assay_free(nodes);
   assay_free(targets);

@@ -35,6 +35,7 @@ typedef struct assay_export {
   size_t values_compared;
   bool outputs_only;  // golden held no inner values
   bool cut_short;     // the search ran out of time
+  size_t trials;      // repairs that were tried out
 } assay_export_t;
 
 typedef struct assay_export_options {

@@ -15,6 +15,7 @@ typedef struct storage {
   double half_tiny;
   double min_normal;
   double max;
+  double end;   // limits below it are about the end of the arithmetic's range
   bool rounds;  // storing is a rounding of its own
 } storage_t;
 
@@ -26,6 +27,7 @@ static storage_t storage_of(assay_format_t format, assay_format_t compute) {
                      .half_tiny = f->min_subnormal / 2,
                      .min_normal = f->min_normal,
                      .max = f->max,
+                     .end = 0x1p10 * assay_format_info(compute)->min_normal,
                      .rounds = f->is_float && u > assay_bound_unit(compute)};
 }
 
@@ -85,6 +87,16 @@ static void note_beyond(assay_judgement_t* j, double error, double limit, double
   j->worst_index = i;
 }
 
+// Whether truth is lost below a format's range where 0 is stored: it lies nearer to 0 than to the
+// smallest number, or below the normal range where that is flushed. Where the arithmetic alone may
+// be off by as much (g), it is a sum that cancels, unless g itself speaks of the end of the
+// arithmetic's range. What vanishes is counted, but is no rounding: the sums over errors leave it
+// out.
+static bool vanishes(const job_t* job, double t, double g) {
+  if (t == 0 || fabs(t) >= job->storage.min_normal) return false;
+  return fabs(t) > g || g < job->storage.end;
+}
+
 static void not_finite(const job_t* job, assay_judgement_t* j, double s, double t, double g,
                        int64_t i) {
   if (s != s) {
@@ -125,6 +137,11 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
     return;
   }
   const double error = fabs(s - t);
+  const bool limited = job->bounded && g < (double)INFINITY;
+  if (s == 0 && vanishes(job, t, limited ? g : 0)) {
+    j->underflowed++;
+    return;
+  }
   if (error == 0 || s == once) {
     j->exact++;
     j->sum_truth2 += t * t;
@@ -137,17 +154,11 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   double rest = error - own;
   if (job->storage.rounds) rest -= half_ulp(&job->storage, s);
   if (rest < 0) rest = 0;
-  const bool flushed = s == 0 && fabs(t) < job->storage.min_normal;
-  if (!job->bounded || !(g < (double)INFINITY)) {
-    if (flushed)
-      j->underflowed++;
-    else
-      j->unbounded++;
+  if (!limited) {
+    j->unbounded++;
     return;
   }
-  if (s == 0 && (flushed || rest <= g))
-    j->underflowed++;
-  else if (rest <= p)
+  if (rest <= p)
     j->explained++;
   else if (rest <= g)
     j->between++;

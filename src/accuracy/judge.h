@@ -18,7 +18,7 @@ typedef struct assay_judgement {
   int64_t between;      // past the probable, within the guaranteed limit
   int64_t beyond;       // past the guaranteed limit
   int64_t overflowed;   // infinite where truth is finite and rounding can take it past the range
-  int64_t underflowed;  // 0 where truth is not, and rounding or flushing can take it there
+  int64_t underflowed;  // 0 where truth lies below the format's range, and not by cancelling
   int64_t born_nan;     // NaN where truth is finite, and no NaN or infinity came in
   int64_t unbounded;    // there is no limit
   int64_t not_judged;   // truth is not finite, or something not finite came in

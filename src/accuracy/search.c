@@ -1,14 +1,14 @@
 #include "accuracy/search.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "accuracy/search_trial.h"
 #include "base/alloc.h"
 
-enum { KEPT = 4, FIT_STEPS = 8 };
+enum { STAGES = 3 };
 
 double assay_seconds_now(void) {
   struct timespec t;
@@ -16,338 +16,34 @@ double assay_seconds_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// A repair that was tried, and what it left.
-typedef struct kept {
-  assay_repair_t repair;
-  double remains;
-  bool restored;
-  int rank;  // stage and row: earlier ones are likelier causes
-} kept_t;
+// A repair that may be tried: a row of the table makes it again when its turn comes.
+typedef struct candidate {
+  size_t position;  // of the node
+  size_t row;
+  size_t ordinal;  // among those that the row offers for the node
+  double score;    // smaller ones first
+  bool reshapes, done;
+} candidate_t;
 
-typedef struct trial {
-  assay_search_t* s;
-  bool* dirty;           // by value id: changed by the repair being tried
-  assay_tensor_t** old;  // by value id: what its slot held
-  const assay_value_t** touched;
-  size_t n_touched, cap_touched;
-  assay_tensor_t** got;  // by target: with the repair
-  double before;         // the score without repair
-  int rank;
-  size_t position;  // of the suspect among the nodes
-  kept_t best[KEPT];
-  size_t n_best;
-  bool found;  // something restored golden in this stage
-} trial_t;
+typedef struct candidates {
+  candidate_t* at;
+  size_t n, capacity;
+  size_t unlisted;  // the first nodes, which there was no time for
+  bool begun;
+} candidates_t;
 
-// ---- evaluating from a node on
-// ------------------------------------------------------------------------
+typedef struct hunt {
+  assay_trials_t trials;
+  candidates_t lists[STAGES];
+  double start, end;  // of the search
+  double until;       // of what is being done
+  // What is done with offers of the row at work.
+  candidates_t* listing;
+  const candidate_t* trying;
+  size_t row, offered;
+} hunt_t;
 
-static size_t target_of(const assay_search_t* s, const assay_value_t* v) {
-  size_t k = 0;
-  while (k < s->n_targets && s->targets[k].value != v) k++;
-  return k;
-}
-
-// Puts a new tensor (taken over) in place of a value's; targets are kept aside, since their slots
-// hold golden.
-static assay_status_t put(trial_t* t, const assay_value_t* v, assay_tensor_t* take) {
-  const size_t k = target_of(t->s, v);
-  if (k < t->s->n_targets) {
-    assay_tensor_release(t->got[k]);
-    t->got[k] = take;
-    return NULL;
-  }
-  if (!t->dirty[v->id]) {
-    assay_status_t st =
-        assay_grow(&t->touched, &t->cap_touched, t->n_touched + 1, sizeof *t->touched);
-    if (st) return assay_tensor_release(take), st;
-    t->touched[t->n_touched++] = v;
-    t->dirty[v->id] = true;
-    t->old[v->id] = assay_tensor_retain(assay_machine_get(t->s->machine, v));
-  }
-  assay_machine_set(t->s->machine, v, take);
-  assay_tensor_release(take);
-  return NULL;
-}
-
-static void restore(trial_t* t) {
-  for (size_t i = 0; i < t->n_touched; i++) {
-    const assay_value_t* v = t->touched[i];
-    assay_machine_set(t->s->machine, v, t->old[v->id]);
-    assay_tensor_release(t->old[v->id]);
-    t->old[v->id] = NULL;
-    t->dirty[v->id] = false;
-  }
-  t->n_touched = 0;
-}
-
-// A node with a body may read anything around it.
-static bool reads_dirty(const trial_t* t, const assay_node_t* n) {
-  if (n->op && n->op->flags & ASSAY_OP_CONTROL) return t->n_touched > 0;
-  for (size_t i = 0; i < n->n_inputs; i++)
-    if (n->inputs[i] && t->dirty[n->inputs[i]->id]) return true;
-  return false;
-}
-
-static bool same_tensor(const assay_tensor_t* a, const assay_tensor_t* b) {
-  if (a == b) return true;
-  if (!a || !b || a->kind != ASSAY_KIND_TENSOR || b->kind != ASSAY_KIND_TENSOR) return false;
-  if (a->store != b->store || a->store > ASSAY_STORE_C128 || a->rank != b->rank) return false;
-  if (memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) != 0) return false;
-  return !memcmp(a->data, b->data, (size_t)a->size * assay_store_elem_bytes(a->store));
-}
-
-// Evaluates one node, with the repair or without, and puts what changed.
-static assay_status_t step(trial_t* t, const assay_node_t* n, const assay_repair_t* r) {
-  assay_tensor_t **in = NULL, **out = NULL;
-  assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
-  if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
-  for (size_t i = 0; !st && i < n->n_inputs; i++)
-    in[i] = n->inputs[i] ? assay_machine_get(t->s->machine, n->inputs[i]) : NULL;
-  if (!st && r)
-    st = assay_repair_evaluate(t->s->machine, r, n->n_inputs, in, n->n_outputs, out);
-  else if (!st)
-    st = assay_machine_node(t->s->machine, n, n->n_inputs, in, n->n_outputs, out);
-  for (size_t i = 0; out && i < n->n_outputs; i++) {
-    const assay_value_t* v = n->outputs[i];
-    const bool target = v && target_of(t->s, v) < t->s->n_targets;
-    if (!st && v && out[i] &&
-        (target || !same_tensor(out[i], assay_machine_get(t->s->machine, v)))) {
-      st = put(t, v, out[i]);
-    } else {
-      assay_tensor_release(out[i]);
-    }
-  }
-  assay_free(in);
-  assay_free(out);
-  return st;
-}
-
-// Puts two constants in each other's place.
-static assay_status_t exchange(trial_t* t, const assay_edit_t* e) {
-  ASSAY_TRY(put(t, e->value, assay_tensor_retain(e->other_value->constant)));
-  return put(t, e->other_value, assay_tensor_retain(e->value->constant));
-}
-
-// Whether a node that reads the value was found at fault, or all may be.
-static bool read_by_faulty(const assay_search_t* s, const assay_value_t* v) {
-  if (!s->faulty) return true;
-  const assay_graph_t* g = s->model->graph;
-  for (size_t i = 0; i < g->n_nodes; i++)
-    for (size_t k = 0; s->faulty[g->nodes[i]->id] && k < g->nodes[i]->n_inputs; k++)
-      if (g->nodes[i]->inputs[k] == v) return true;
-  return false;
-}
-
-// Fills t->got with what the targets are with the repair. *out_fits: it could be evaluated and
-// changed something.
-static assay_status_t evaluate(trial_t* t, const assay_repair_t* r, bool* out_fits) {
-  for (size_t k = 0; k < t->s->n_targets; k++) {
-    assay_tensor_release(t->got[k]);
-    t->got[k] = NULL;
-  }
-  size_t next = t->position + 1;
-  assay_status_t st = NULL;
-  *out_fits = false;
-  if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
-    if (!read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
-    st = exchange(t, &r->edits[0]);
-    next = 0;
-  } else {
-    st = step(t, r->node, r);
-  }
-  bool any = t->n_touched > 0;
-  for (size_t k = 0; k < t->s->n_targets; k++) any |= t->got[k] != NULL;
-  for (size_t i = next; !st && any && i < t->s->n_nodes; i++)
-    if (reads_dirty(t, t->s->nodes[i])) st = step(t, t->s->nodes[i], NULL);
-  restore(t);
-  *out_fits = !st && any;
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    assay_status_free(st);
-    st = NULL;
-  }
-  return st;
-}
-
-// ---- scores
-// -------------------------------------------------------------------------------------------
-
-// The sum over the targets of (difference / golden's size)^2, and whether all are within what is
-// explained.
-static double score(const trial_t* t, assay_tensor_t* const* got, bool* out_restored) {
-  double sum = 0;
-  *out_restored = true;
-  for (size_t k = 0; k < t->s->n_targets; k++) {
-    const assay_target_t* g = &t->s->targets[k];
-    const assay_difference_t d = assay_difference(got && got[k] ? got[k] : g->truth, g->golden);
-    if (!d.comparable) {
-      *out_restored = false;
-      sum += 1e6;
-      continue;
-    }
-    const double scale = fmax(d.ref_rms, 1e-300);
-    sum += (d.rms / scale) * (d.rms / scale) + 1e3 * (double)d.mismatched / (double)(d.n + 1);
-    if (d.mismatched || d.rms > g->explained_rms || d.max > g->explained_max) *out_restored = false;
-  }
-  return sum;
-}
-
-static bool better(const kept_t* a, const kept_t* b) {
-  if (a->restored != b->restored) return a->restored;
-  if (a->restored && a->rank != b->rank) return a->rank < b->rank;
-  return a->remains < b->remains;
-}
-
-// Keeps the best repair of each of the best few nodes.
-static assay_status_t keep(trial_t* t, const assay_repair_t* r, double remains, bool restored) {
-  const kept_t next = {.repair = *r, .remains = remains, .restored = restored, .rank = t->rank};
-  size_t at = 0;
-  while (at < t->n_best && t->best[at].repair.node != r->node) at++;
-  if (at == t->n_best) {
-    if (t->n_best < KEPT)
-      t->n_best++;
-    else if (better(&next, &t->best[--at]))
-      assay_repair_deinit(&t->best[at].repair);
-    else
-      return NULL;
-  } else if (!better(&next, &t->best[at])) {
-    return NULL;
-  } else {
-    assay_repair_deinit(&t->best[at].repair);
-  }
-  t->best[at] = next;
-  ASSAY_TRY(assay_repair_copy(r, &t->best[at].repair));
-  for (; at > 0 && better(&t->best[at], &t->best[at - 1]); at--) {
-    const kept_t x = t->best[at];
-    t->best[at] = t->best[at - 1];
-    t->best[at - 1] = x;
-  }
-  t->found |= restored;
-  return NULL;
-}
-
-// A repair that leaves nearly everything is none.
-static const double HELPS = 0.5;
-
-static assay_status_t try_once(trial_t* t, const assay_repair_t* r, bool* out_restored,
-                               bool* out_fits) {
-  *out_restored = false;
-  ASSAY_TRY(evaluate(t, r, out_fits));
-  if (!*out_fits) return NULL;
-  const double after = score(t, t->got, out_restored);
-  const double remains = sqrt(after / fmax(t->before, 1e-300));
-  if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
-  return NULL;
-}
-
-// ---- fitting a parameter
-// --------------------------------------------------------------------------------
-
-// Weighted sums over all elements of the targets: <r, s>, <s, s> and <r, r>, with r = now - golden
-// and s = now - last.
-typedef struct slope {
-  double rs, ss, rr;
-} slope_t;
-
-static void add_slope(const assay_tensor_t* now, const assay_tensor_t* last,
-                      const assay_tensor_t* golden, slope_t* out) {
-  const assay_difference_t d = assay_difference(now, golden);
-  const assay_difference_t e = assay_difference(last, golden);
-  if (!d.comparable || !e.comparable || now->store != ASSAY_STORE_F64) return;
-  const double w = 1 / fmax(d.ref_rms * d.ref_rms * (double)(d.n + 1), 1e-300);
-  for (int64_t i = 0; i < golden->size; i++) {
-    const double r = assay_f64(now)[i] - assay_f64(golden)[i];
-    const double s = assay_f64(now)[i] - assay_f64(last)[i];
-    if (!isfinite(r) || !isfinite(s)) continue;
-    out->rs += w * r * s;
-    out->ss += w * s * s;
-    out->rr += w * r * r;
-  }
-}
-
-static slope_t slope_between(const trial_t* t, assay_tensor_t* const* last) {
-  slope_t s = {0};
-  for (size_t k = 0; k < t->s->n_targets; k++) {
-    const assay_target_t* g = &t->s->targets[k];
-    const assay_tensor_t *now = t->got[k] ? t->got[k] : g->truth,
-                         *was = last[k] ? last[k] : g->truth;
-    if (now && was) add_slope(now, was, g->golden, &s);
-  }
-  return s;
-}
-
-static void take_got(trial_t* t, assay_tensor_t** to) {
-  for (size_t k = 0; k < t->s->n_targets; k++) {
-    assay_tensor_release(to[k]);
-    to[k] = t->got[k];
-    t->got[k] = NULL;
-  }
-}
-
-// The shortest decimal that still restores golden.
-static assay_status_t shorten(trial_t* t, assay_repair_t* r) {
-  const double exact = r->value;
-  for (int digits = 1; digits <= 7; digits++) {
-    char text[40];
-    bool restored, fits;
-    snprintf(text, sizeof text, "%.*g", digits, exact);
-    ASSAY_TRY(assay_repair_set_value(r, strtod(text, NULL)));
-    ASSAY_TRY(try_once(t, r, &restored, &fits));
-    if (restored) return NULL;
-  }
-  return assay_repair_set_value(r, exact);
-}
-
-// Secant steps along the parameter, as long as they lead towards golden.
-static assay_status_t fit_from(trial_t* t, assay_repair_t* r, assay_tensor_t** last) {
-  double p = r->start, step = fmax(fabs(p), 0.1) / 64;
-  bool restored = false, fits = false;
-  for (int k = 0; k < FIT_STEPS && !restored; k++) {
-    const double before = r->value;
-    double next = p + step;
-    if (strcmp(r->cause, "epsilon") == 0 && next <= 0) next = p / 8;
-    assay_status_t st = assay_repair_set_value(r, next);
-    if (st) return assay_status_free(st), NULL;
-    ASSAY_TRY(try_once(t, r, &restored, &fits));
-    if (!fits || restored) break;
-    const slope_t s = slope_between(t, last);
-    const double moved = r->value - before;
-    // Where the first step does not point at golden, this is not the parameter.
-    if (!(s.ss > 0) || moved == 0 || (k == 0 && s.rs * s.rs < 0.2 * s.ss * s.rr)) break;
-    p = r->value;
-    step = -s.rs / s.ss * moved;
-    if (!isfinite(step) || fabs(step) < 1e-9 * fabs(p)) break;
-    take_got(t, last);
-  }
-  return restored ? shorten(t, r) : NULL;
-}
-
-static assay_status_t fit(trial_t* t, const assay_repair_t* repair) {
-  assay_repair_t r;
-  assay_tensor_t** last = NULL;
-  ASSAY_TRY(assay_repair_copy(repair, &r));
-  assay_status_t st = assay_new_array(t->s->n_targets, sizeof *last, &last);
-  if (!st) st = fit_from(t, &r, last);
-  for (size_t k = 0; last && k < t->s->n_targets; k++) assay_tensor_release(last[k]);
-  assay_free(last);
-  assay_repair_deinit(&r);
-  return st;
-}
-
-// ---- suspects
-// -------------------------------------------------------------------------------------------
-
-static assay_status_t offer(void* user, const assay_repair_t* r, bool* stop) {
-  trial_t* t = user;
-  bool restored, fits;
-  if (assay_seconds_now() > t->s->deadline) {
-    t->s->cut_short = true;
-    *stop = true;
-    return NULL;
-  }
-  if (r->fits) return fit(t, r);
-  return try_once(t, r, &restored, &fits);
-}
+// ---- asking rows of the table -------------------------------------------------------------------
 
 static assay_status_t widen_all(const assay_machine_t* m, size_t n, assay_value_t* const* values,
                                 assay_tensor_t** out) {
@@ -358,21 +54,26 @@ static assay_status_t widen_all(const assay_machine_t* m, size_t n, assay_value_
   return NULL;
 }
 
-static assay_status_t suspect(trial_t* t, size_t position, int stage, bool* stop) {
-  const assay_node_t* n = t->s->nodes[position];
+// Calls the rows [first, end) of a stage for a node; their offers go to `offer`.
+static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, int stage,
+                          const assay_trial_t* trial) {
+  const assay_search_t* s = h->trials.s;
+  const assay_node_t* n = s->nodes[position];
   assay_tensor_t **in = NULL, **out = NULL;
+  bool stop = false;
   assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
   if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
-  if (!st) st = widen_all(t->s->machine, n->n_inputs, n->inputs, in);
-  if (!st) st = widen_all(t->s->machine, n->n_outputs, n->outputs, out);
-  t->position = position;
-  const assay_suspect_t s = {t->s->model, n, n->n_inputs, n->n_outputs, in, out};
-  const assay_trial_t trial = {offer, t};
-  for (size_t i = 0; !st && !*stop && i < assay_proposal_count(); i++) {
+  if (!st) st = widen_all(s->machine, n->n_inputs, n->inputs, in);
+  if (!st) st = widen_all(s->machine, n->n_outputs, n->outputs, out);
+  h->trials.position = position;
+  const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out};
+  for (size_t i = first; !st && !stop && i < end; i++) {
     const assay_proposal_t* p = assay_proposal_get(i);
     if (p->stage != stage) continue;
-    t->rank = (int)i;
-    st = p->propose(&s, p->cause, &trial, stop);
+    h->row = i;
+    h->offered = 0;
+    h->trials.rank = (int)i;
+    st = p->propose(&suspect, p->cause, trial, &stop);
   }
   for (size_t i = 0; in && i < n->n_inputs; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; out && i < n->n_outputs; i++) assay_tensor_release(out[i]);
@@ -381,17 +82,149 @@ static assay_status_t suspect(trial_t* t, size_t position, int stage, bool* stop
   return st;
 }
 
-// Stage by stage over all suspects, the last first: they are cheap to try.
-static assay_status_t run(trial_t* t) {
-  bool stop = false;
-  for (int stage = 1; stage <= 3 && !stop && !t->found; stage++)
-    for (size_t i = t->s->n_nodes; i-- > 0 && !stop;) ASSAY_TRY(suspect(t, i, stage, &stop));
+// ---- suspicion ----------------------------------------------------------------------------------
+
+// Errors neither grow nor fade much from layer to layer, relative to the values: a repair that moves
+// its node by about as much as the targets are off is the likeliest. Behind that: late nodes are
+// cheap to try, and earlier rows are likelier causes.
+static double score_of(const hunt_t* h, const assay_trial_effect_t* e) {
+  const double needed = fmin(1, sqrt(h->trials.before)), n = (double)h->trials.s->n_nodes;
+  const double behind = (n - (double)h->trials.position) / n;
+  const double gain = e->change > 0 ? fmin(4, fabs(log10(needed / e->change))) : 4;
+  return gain + 0.8 * behind + 0.02 * (double)h->row;
+}
+
+// What is not looked at counts as neither likely nor unlikely; so do parameters that can be fitted
+// to anything.
+static const double UNKNOWN_GAIN = 5, FITTED_GAIN = 2;
+
+static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
+  hunt_t* h = user;
+  candidates_t* list = h->listing;
+  const double now = assay_seconds_now();
+  assay_trial_effect_t e = {.fits = true};
+  const double needed = fmin(1, sqrt(h->trials.before));
+  const size_t ordinal = h->offered++;
+  *stop = false;
+  if (r->fits)
+    e.change = needed / FITTED_GAIN;
+  else if (now < h->until)
+    ASSAY_TRY(assay_trials_look(&h->trials, r, &e));
+  else
+    e.change = needed / UNKNOWN_GAIN;
+  if (!e.fits) return NULL;
+  ASSAY_TRY(assay_grow(&list->at, &list->capacity, list->n + 1, sizeof *list->at));
+  list->at[list->n++] = (candidate_t){.position = h->trials.position,
+                                      .row = h->row,
+                                      .ordinal = ordinal,
+                                      .score = score_of(h, &e),
+                                      .reshapes = e.reshapes};
   return NULL;
 }
 
-static void report(trial_t* t, assay_fault_t* fault) {
+static int by_score(const void* a, const void* b) {
+  const candidate_t *x = a, *y = b;
+  if (x->score != y->score) return x->score < y->score ? -1 : 1;
+  if (x->position != y->position) return x->position > y->position ? -1 : 1;
+  if (x->row != y->row) return x->row < y->row ? -1 : 1;
+  return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+}
+
+// Lists the repairs of a stage, the most suspicious first. Looking at each in its own node may take
+// a part of the stage's time.
+static assay_status_t list_stage(hunt_t* h, int stage, double until) {
+  candidates_t* list = &h->lists[stage];
+  const assay_trial_t trial = {list_offer, h};
+  const double now = assay_seconds_now();
+  if (!list->begun) list->unlisted = h->trials.s->n_nodes;
+  list->begun = true;
+  if (!list->unlisted) return NULL;
+  h->listing = list;
+  h->until = now + 0.4 * (until - now);
+  while (list->unlisted > 0 && assay_seconds_now() < until)
+    ASSAY_TRY(ask(h, --list->unlisted, 0, assay_proposal_count(), stage + 1, &trial));
+  if (list->n) qsort(list->at, list->n, sizeof *list->at, by_score);
+  return NULL;
+}
+
+// ---- trying -------------------------------------------------------------------------------------
+
+static assay_status_t try_offer(void* user, const assay_repair_t* r, bool* stop) {
+  hunt_t* h = user;
+  if (h->offered++ != h->trying->ordinal) return NULL;
+  *stop = true;
+  return assay_trials_try(&h->trials, r);
+}
+
+static assay_status_t try_candidate(hunt_t* h, int stage, candidate_t* c) {
+  const assay_trial_t trial = {try_offer, h};
+  c->done = true;
+  h->trying = c;
+  return ask(h, c->position, c->row, c->row + 1, stage + 1, &trial);
+}
+
+// The rows above the one that restored golden, for its own node: the same may be told better.
+static assay_status_t try_better_rows(hunt_t* h, int stage, const candidate_t* found) {
+  candidates_t* list = &h->lists[stage];
+  for (size_t i = 0; i < list->n && assay_seconds_now() < h->end; i++) {
+    candidate_t* c = &list->at[i];
+    if (c->done || c->position != found->position || c->row >= found->row) continue;
+    ASSAY_TRY(try_candidate(h, stage, c));
+  }
+  return NULL;
+}
+
+// Tries a stage's candidates, those that reshape or the others. Once golden is restored it goes on
+// for half as long again: what else restores it is a rival.
+static assay_status_t try_stage(hunt_t* h, int stage, bool reshaping, double until) {
+  candidates_t* list = &h->lists[stage];
+  ASSAY_TRY(list_stage(h, stage, until));
+  h->until = until;
+  for (size_t i = 0; i < list->n; i++) {
+    candidate_t* c = &list->at[i];
+    if (c->done || c->reshapes != reshaping) continue;
+    const double now = assay_seconds_now();
+    if (now > h->until) {
+      h->trials.s->cut_short |= !h->trials.found;
+      break;
+    }
+    const bool before = h->trials.found;
+    ASSAY_TRY(try_candidate(h, stage, c));
+    if (before || !h->trials.found) continue;
+    h->until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
+    ASSAY_TRY(try_better_rows(h, stage, c));
+  }
+  return NULL;
+}
+
+// Whether truth has the shapes that golden has.
+static bool shapes_fit(const assay_search_t* s) {
+  for (size_t k = 0; k < s->n_targets; k++)
+    if (!assay_difference(s->targets[k].truth, s->targets[k].golden).comparable) return false;
+  return true;
+}
+
+// Stage by stage over all suspects. Where truth has golden's shapes, a repair that changes a shape
+// on the way is the less likely one: it comes behind. What a stage leaves of its time goes to the
+// next ones, and in the end to what was cut short.
+static assay_status_t run(hunt_t* h) {
+  static const double shares[] = {0.35, 0.65, 0.75, 0.85, 0.9, 0.95};
+  const bool fit = shapes_fit(h->trials.s);
+  for (int k = 0; k < 4 * STAGES && !h->trials.found; k++) {
+    const bool again = k >= 2 * STAGES;
+    const bool reshaping = (k / STAGES % 2 == 1) == fit;
+    const double share = again ? 1 : shares[k];
+    if (again && assay_seconds_now() > h->end) break;
+    ASSAY_TRY(try_stage(h, k % STAGES, reshaping, h->start + share * (h->end - h->start)));
+  }
+  return NULL;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+static void report(assay_trials_t* t, assay_fault_t* fault) {
   if (!t->n_best) return;
-  const kept_t* best = &t->best[0];
+  const assay_kept_t* best = &t->best[0];
   fault->has_repair = true;
   fault->restored = best->restored;
   fault->repair = best->repair;
@@ -405,20 +238,11 @@ static void report(trial_t* t, assay_fault_t* fault) {
 }
 
 assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* fault) {
-  trial_t t = {.s = s};
-  bool restored;
-  const size_t values = (size_t)s->model->n_values;
-  assay_status_t st = assay_new_array(values, sizeof *t.dirty, &t.dirty);
-  if (!st) st = assay_new_array(values, sizeof *t.old, &t.old);
-  if (!st) st = assay_new_array(s->n_targets, sizeof *t.got, &t.got);
-  t.before = st ? 0 : score(&t, NULL, &restored);
-  if (!st) st = run(&t);
-  if (!st) report(&t, fault);
-  for (size_t i = 0; i < t.n_best; i++) assay_repair_deinit(&t.best[i].repair);
-  for (size_t k = 0; t.got && k < s->n_targets; k++) assay_tensor_release(t.got[k]);
-  assay_free(t.got);
-  assay_free(t.dirty);
-  assay_free(t.old);
-  assay_free(t.touched);
+  hunt_t h = {.start = assay_seconds_now(), .end = s->deadline};
+  ASSAY_TRY(assay_trials_init(s, &h.trials));
+  assay_status_t st = run(&h);
+  if (!st) report(&h.trials, fault);
+  for (int k = 0; k < STAGES; k++) assay_free(h.lists[k].at);
+  assay_trials_deinit(&h.trials);
   return st;
 }

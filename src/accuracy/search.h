@@ -25,6 +25,7 @@ typedef struct assay_search {
   const bool* faulty;  // by node id
   double deadline;  // of assay_seconds_now
   bool cut_short;
+  size_t trials;  // repairs whose effect was followed to the targets
 } assay_search_t;
 
 double assay_seconds_now(void);  // of a monotonic clock

@@ -164,6 +164,9 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
                         layer_nodes(plan, a), "format", format, "own", sums(&a->own, true),
                         "inherited", sums(&a->inherited, true), "verdict",
                         assay_verdict_name(a->verdict));
+  j = assay_json_put(j, "storage",
+                     a->storage ? json_string(assay_format_name(a->storage)) : json_null());
+  j = assay_json_put(j, "total", sums(&a->total, true));
   j = assay_json_put(j, "op", layer_op(a));
   j = assay_json_put(j, "runs", json_integer((json_int_t)a->runs));
   j = assay_json_put(j, "truth_max", assay_json_number(a->truth_max));
@@ -230,6 +233,12 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   j = assay_json_put(j, "shares", shares(c));
   j = assay_json_put(j, "unmet", c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
   j = assay_json_put(j, "rewriting", r ? rewriting(c) : json_null());
+  if (c->options.golden)
+    j = assay_json_put(j, "export", json_pack("{s:I, s:b, s:I, s:b}", "values_compared",
+                                              (json_int_t)c->export.values_compared, "outputs_only",
+                                              c->export.outputs_only, "trials",
+                                              (json_int_t)c->export.trials, "cut_short",
+                                              c->export.cut_short));
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

@@ -1,0 +1,46 @@
+// Trying one repair after another within a search: evaluating, scoring, fitting, keeping the best.
+#ifndef ASSAY_ACCURACY_SEARCH_TRIAL_H_
+#define ASSAY_ACCURACY_SEARCH_TRIAL_H_
+
+#include "accuracy/search.h"
+
+// A repair that was tried, and what it left.
+typedef struct assay_kept {
+  assay_repair_t repair;
+  double remains;
+  bool restored;
+  int rank;  // its row in the table: earlier ones are likelier causes
+} assay_kept_t;
+
+enum { ASSAY_TRIAL_KEPT = 4 };
+
+typedef struct assay_trials {
+  assay_search_t* s;
+  bool* dirty;           // by value id: changed by the repair being tried
+  assay_tensor_t** old;  // by value id: what its slot held
+  const assay_value_t** touched;
+  size_t n_touched, cap_touched;
+  assay_tensor_t** got;  // by target: with the repair
+  double before;         // the score without repair
+  int rank;              // row of the repair being tried
+  size_t position;       // of the suspect among the nodes
+  assay_kept_t best[ASSAY_TRIAL_KEPT];
+  size_t n_best;
+  bool found;  // something restored golden
+} assay_trials_t;
+
+assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) ASSAY_MUST_USE;
+void assay_trials_deinit(assay_trials_t* t);
+
+// What a repair does to its own node.
+typedef struct assay_trial_effect {
+  bool fits;      // the node can be evaluated with it, and gives something else
+  bool reshapes;  // an output has another shape
+  double change;  // RMS over the RMS that it had, of the output that changes most
+} assay_trial_effect_t;
+assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
+                                 assay_trial_effect_t* out) ASSAY_MUST_USE;
+// Tries a repair, or fits its parameter, and keeps it if it helps.
+assay_status_t assay_trials_try(assay_trials_t* t, const assay_repair_t* r) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCURACY_SEARCH_TRIAL_H_
