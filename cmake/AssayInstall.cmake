@@ -7,7 +7,7 @@
 #   lib/pkgconfig/assay.pc   lib/cmake/assay/   find_package(assay) -> assay::assay, assay::static
 
 # Libraries that do not come from the system: files that lie beside libassay in the installed tree.
-set(ASSAY_BUNDLED_LIBRARIES "" CACHE STRING "Library files to install beside libassay")
+# (AssayOneDnn.cmake lists its own.)
 
 # After the tree's own folder the one that OpenBLAS was linked from: of Debian's builds it has to be the
 # one with OpenMP, whatever the machine's default is.
@@ -50,7 +50,7 @@ endif()
 # what those in turn would need if they were static.
 set(ASSAY_STATIC_LIBS
     ${XXHASH_LDFLAGS} ${JANSSON_LDFLAGS} ${OPENBLAS_LDFLAGS} ${PCRE2_LDFLAGS} ${WEBP_LDFLAGS}
-    ${OPENJPEG_LDFLAGS} ${PROTOBUF_C_LDFLAGS} -ljpeg -lpng16 -ltiff -lz ${OpenMP_C_FLAGS} -lm)
+    ${OPENJPEG_LDFLAGS} ${PROTOBUF_C_LDFLAGS} ${ASSAY_ONEDNN_FLAGS} -ljpeg -lpng16 -ltiff -lz ${OpenMP_C_FLAGS} -lm)
 list(REMOVE_DUPLICATES ASSAY_STATIC_LIBS)
 list(JOIN ASSAY_STATIC_LIBS " " ASSAY_STATIC_FLAGS)
 

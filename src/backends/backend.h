@@ -81,6 +81,7 @@ assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_lay
 bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in);
 
 extern const assay_backend_t assay_backend_emu;
+extern const assay_backend_t assay_backend_cpu;
 // For plans made of a dump only; not found by name.
 extern const assay_backend_t assay_backend_dump;
 // The backend of a name; NULL if there is none.

@@ -1,0 +1,203 @@
+#ifdef ASSAY_ONEDNN
+#include "backends/cpu/onednn.h"
+
+#include <pthread.h>
+
+#include "backends/cpu/convert.h"
+#include "base/alloc.h"
+
+static dnnl_engine_t engine;
+static dnnl_stream_t stream;
+static dnnl_status_t engine_status;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void start(void) {
+  engine_status = dnnl_engine_create(&engine, dnnl_cpu, 0);
+  if (engine_status == dnnl_success)
+    engine_status = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
+}
+
+assay_status_t dnn_check(dnnl_status_t status, const char* what) {
+  if (status == dnnl_success) return NULL;
+  if (status == dnnl_out_of_memory) return assay_status_no_memory();
+  return ASSAY_ERROR(ASSAY_DEVICE, "oneDNN: %s failed with status %d", what, (int)status);
+}
+
+assay_status_t dnn_engine(dnnl_engine_t* out) {
+  pthread_once(&once, start);
+  *out = engine;
+  return dnn_check(engine_status, "starting the engine");
+}
+
+dnnl_data_type_t dnn_type(assay_type_t type) {
+  switch (type) {
+    case ASSAY_TYPE_FLOAT:
+      return dnnl_f32;
+    case ASSAY_TYPE_BFLOAT16:
+      return dnnl_bf16;
+    case ASSAY_TYPE_FLOAT16:
+      return dnnl_f16;
+    default:
+      return dnnl_data_type_undef;
+  }
+}
+
+bool dnn_is_float(assay_type_t type) { return dnn_type(type) != dnnl_data_type_undef; }
+
+assay_status_t dnn_md(int rank, const int64_t* dims, assay_type_t type, cpu_layout_t layout,
+                      dnnl_memory_desc_t* out) {
+  dnnl_dims_t sizes = {0}, strides = {0};
+  int64_t step = 1;
+  for (int i = 0; i < rank; i++) sizes[i] = dims[i];
+  const bool last = layout == CPU_CHANNELS_LAST && rank >= 3;
+  if (last) {
+    strides[1] = 1;
+    step = dims[1];
+  }
+  for (int i = rank - 1; i >= 0; i--) {
+    if (last && i == 1) continue;
+    strides[i] = step;
+    step *= dims[i];
+  }
+  return dnn_check(dnnl_memory_desc_create_with_strides(out, rank, sizes, dnn_type(type), strides),
+                   "describing memory");
+}
+
+assay_status_t dnn_md_any(int rank, const int64_t* dims, assay_type_t type,
+                          dnnl_memory_desc_t* out) {
+  dnnl_dims_t sizes = {0};
+  for (int i = 0; i < rank; i++) sizes[i] = dims[i];
+  return dnn_check(
+      dnnl_memory_desc_create_with_tag(out, rank, sizes, dnn_type(type), dnnl_format_tag_any),
+      "describing memory");
+}
+
+assay_status_t dnn_new(int src_input, dnn_kernel_t** out) {
+  ASSAY_TRY(ASSAY_NEW(out));
+  (*out)->base = (cpu_kernel_t){.in_place = -1, .run = dnn_run, .destroy = dnn_destroy};
+  (*out)->src_input = src_input;
+  (*out)->weights_input = -1;
+  return NULL;
+}
+
+assay_status_t dnn_attr(dnnl_primitive_attr_t* out) {
+  ASSAY_TRY(dnn_check(dnnl_primitive_attr_create(out), "making attributes"));
+  return dnn_check(dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user),
+                   "setting attributes");
+}
+
+static assay_status_t memory(const_dnnl_primitive_desc_t d, dnnl_query_t what, int index,
+                             dnnl_memory_t* out) {
+  const_dnnl_memory_desc_t md = dnnl_primitive_desc_query_md(d, what, index);
+  return dnn_check(dnnl_memory_create(out, md, engine, DNNL_MEMORY_NONE), "making memory");
+}
+
+assay_status_t dnn_finish(dnn_kernel_t* k, dnnl_primitive_desc_t descriptor, bool weights,
+                          bool bias) {
+  assay_status_t st = dnn_check(dnnl_primitive_create(&k->primitive, descriptor), "a primitive");
+  if (!st) st = memory(descriptor, dnnl_query_src_md, 0, &k->src);
+  if (!st) st = memory(descriptor, dnnl_query_dst_md, 0, &k->dst);
+  if (!st && weights && !k->weights) st = memory(descriptor, dnnl_query_weights_md, 0, &k->weights);
+  if (!st && bias) st = memory(descriptor, dnnl_query_weights_md, 1, &k->bias);
+  if (!st) st = memory(descriptor, dnnl_query_scratchpad_md, 0, &k->scratchpad);
+  if (!st)
+    k->dst_offset = (dnnl_memory_desc_get_size(
+                         dnnl_primitive_desc_query_md(descriptor, dnnl_query_scratchpad_md, 0)) +
+                     63) /
+                    64 * 64;
+  return st;
+}
+
+assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
+                                const_dnnl_memory_desc_t from_md, const float* from) {
+  const_dnnl_memory_desc_t to_md =
+      dnnl_primitive_desc_query_md(descriptor, dnnl_query_weights_md, 0);
+  dnnl_memory_t source = NULL;
+  dnnl_primitive_desc_t order = NULL;
+  dnnl_primitive_t reorder = NULL;
+  k->packed = assay_malloc(dnnl_memory_desc_get_size(to_md));
+  if (!k->packed) return assay_status_no_memory();
+  assay_status_t st =
+      dnn_check(dnnl_memory_create(&source, from_md, engine, (void*)(uintptr_t)from), "weights");
+  if (!st) st = dnn_check(dnnl_memory_create(&k->weights, to_md, engine, k->packed), "weights");
+  if (!st)
+    st = dnn_check(dnnl_reorder_primitive_desc_create(&order, from_md, engine, to_md, engine, NULL),
+                   "packing weights");
+  if (!st) st = dnn_check(dnnl_primitive_create(&reorder, order), "packing weights");
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, k->weights}};
+  if (!st) st = dnn_check(dnnl_primitive_execute(reorder, stream, 2, args), "packing weights");
+  if (!st) st = dnn_check(dnnl_stream_wait(stream), "packing weights");
+  if (reorder) dnnl_primitive_destroy(reorder);
+  if (order) dnnl_primitive_desc_destroy(order);
+  if (source) dnnl_memory_destroy(source);
+  return st;
+}
+
+assay_status_t dnn_epilogue(dnn_kernel_t* k, const cpu_layer_t* l, cpu_layout_t layout,
+                            bool* out_ok) {
+  *out_ok = true;
+  k->size = l->out[0].size;
+  if (l->layer->n_nodes == 1) return NULL;
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, &k->program));
+  *out_ok = k->program;
+  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
+    const cpu_stream_t* s = cpu_program_stream(k->program, i);
+    // One input in one form: what the primitive reads is not read as a stream, too.
+    if (s->constant || s->input < 0) continue;
+    if (k->base.in[s->input].type) *out_ok = false;
+    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+  }
+  return NULL;
+}
+
+void dnn_destroy(cpu_kernel_t* base) {
+  dnn_kernel_t* k = (dnn_kernel_t*)base;
+  dnnl_memory_t all[] = {k->src, k->weights, k->bias, k->dst, k->scratchpad};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i]) dnnl_memory_destroy(all[i]);
+  if (k->primitive) dnnl_primitive_destroy(k->primitive);
+  cpu_program_destroy(k->program);
+  assay_free(k->packed);
+  assay_free(k->bias_data);
+  assay_free(k);
+}
+
+static void narrow_all(const float* from, int64_t size, assay_type_t type, void* to) {
+  enum { CHUNK = 16384 };
+  const int64_t chunks = (size + CHUNK - 1) / CHUNK;
+#pragma omp parallel for schedule(static) if (chunks > 2)
+  for (int64_t i = 0; i < chunks; i++)
+    cpu_narrow(from + i * CHUNK, size - i * CHUNK < CHUNK ? size - i * CHUNK : CHUNK, type,
+               i * CHUNK, to);
+}
+
+assay_status_t dnn_run(cpu_kernel_t* base, const void* const* in, void* const* out, void* scratch) {
+  dnn_kernel_t* k = (dnn_kernel_t*)base;
+  char* aligned = (char*)(((uintptr_t)scratch + 63) / 64 * 64);
+  void* to = k->dst_apart ? aligned + k->dst_offset : out[0];
+  dnnl_exec_arg_t args[5];
+  int n = 0;
+  args[n++] = (dnnl_exec_arg_t){DNNL_ARG_SRC, k->src};
+  args[n++] = (dnnl_exec_arg_t){DNNL_ARG_DST, k->dst};
+  args[n++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, k->scratchpad};
+  dnnl_memory_set_data_handle(k->src, (void*)(uintptr_t)in[k->src_input]);
+  dnnl_memory_set_data_handle(k->dst, to);
+  dnnl_memory_set_data_handle(k->scratchpad, aligned);
+  if (k->weights) {
+    args[n++] = (dnnl_exec_arg_t){DNNL_ARG_WEIGHTS, k->weights};
+    if (k->weights_input >= 0)
+      dnnl_memory_set_data_handle(k->weights, (void*)(uintptr_t)in[k->weights_input]);
+  }
+  if (k->bias) {
+    args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, k->bias};
+    dnnl_memory_set_data_handle(k->bias, k->bias_data);
+  }
+  ASSAY_TRY(dnn_check(dnnl_primitive_execute(k->primitive, stream, n, args), "running a layer"));
+  ASSAY_TRY(dnn_check(dnnl_stream_wait(stream), "running a layer"));
+  if (k->program)
+    cpu_program_run_all(k->program, k->size, in, to, k->base.out[0].type, out[0]);
+  else if (k->dst_apart)
+    narrow_all(to, k->size, k->base.out[0].type, out[0]);
+  return NULL;
+}
+#endif

@@ -1,0 +1,141 @@
+// MaxPool, AveragePool and the global ones by oneDNN, channels last.
+#ifdef ASSAY_ONEDNN
+#include <string.h>
+
+#include "backends/cpu/onednn.h"
+#include "base/alloc.h"
+#include "ops/window.h"
+
+typedef struct pooling {
+  dnnl_alg_kind_t kind;
+  bool global;
+} pooling_t;
+
+static bool read_kind(const assay_node_t* n, pooling_t* out) {
+  static const struct {
+    const char* name;
+    bool max, global;
+  } kinds[] = {{"MaxPool", true, false},
+               {"AveragePool", false, false},
+               {"GlobalMaxPool", true, true},
+               {"GlobalAveragePool", false, true}};
+  for (size_t i = 0; !*n->domain && i < sizeof kinds / sizeof *kinds; i++) {
+    if (strcmp(n->op_type, kinds[i].name) != 0) continue;
+    const bool padding = assay_attr_i64(n, "count_include_pad", 0) != 0;
+    out->global = kinds[i].global;
+    out->kind = kinds[i].max ? dnnl_pooling_max
+                : padding    ? dnnl_pooling_avg_include_padding
+                             : dnnl_pooling_avg_exclude_padding;
+    return true;
+  }
+  return false;
+}
+
+// The window, fitted to the input; global: all of it.
+static assay_status_t read_window(const assay_node_t* n, const cpu_operand_t* x, bool global,
+                                  assay_window_t* w) {
+  *w = (assay_window_t){.rank = x->rank - 2};
+  for (int i = 0; i < w->rank; i++) {
+    const int64_t size = x->dims[2 + i];
+    w->axis[i] =
+        (assay_window_axis_t){.kernel = size, .stride = 1, .dilation = 1, .in = size, .out = 1};
+  }
+  if (global) return NULL;
+  ASSAY_TRY(assay_window_read(n, x->rank - 2, NULL, w));
+  return assay_window_fit(n, w, x->dims + 2);
+}
+
+static assay_status_t describe(const cpu_layer_t* l, const pooling_t* p, const assay_window_t* w,
+                               const cpu_operand_t* x, assay_type_t type,
+                               dnnl_primitive_desc_t* out) {
+  dnnl_memory_desc_t src = NULL, dst = NULL;
+  dnnl_primitive_attr_t attr = NULL;
+  dnnl_engine_t engine;
+  dnnl_dims_t strides, kernel, dilations, before, behind;
+  for (int i = 0; i < w->rank; i++) {
+    const assay_window_axis_t* a = &w->axis[i];
+    strides[i] = a->stride;
+    kernel[i] = a->kernel;
+    dilations[i] = a->dilation - 1;
+    before[i] = a->pads[0];
+    behind[i] = (a->out - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->in - a->pads[0];
+  }
+  assay_status_t st = dnn_engine(&engine);
+  if (!st) st = dnn_attr(&attr);
+  if (!st) st = dnn_md(x->rank, x->dims, type, CPU_CHANNELS_LAST, &src);
+  if (!st) st = dnn_md(x->rank, l->out[0].dims, type, CPU_CHANNELS_LAST, &dst);
+  if (!st) {
+    dnnl_status_t made = dnnl_pooling_forward_primitive_desc_create(
+        out, engine, dnnl_forward_inference, p->kind, src, dst, strides, kernel, dilations, before,
+        behind, attr);
+    if (made == dnnl_unimplemented || made == dnnl_invalid_arguments)
+      *out = NULL;
+    else
+      st = dnn_check(made, "describing a pooling");
+  }
+  if (src) dnnl_memory_desc_destroy(src);
+  if (dst) dnnl_memory_desc_destroy(dst);
+  if (attr) dnnl_primitive_attr_destroy(attr);
+  return st;
+}
+
+// Where windows reach past the input by more than the declared padding (ceil_mode), implementations
+// count differently; those are left to the emulated engine.
+static bool is_regular(const pooling_t* p, const assay_window_t* w) {
+  for (int i = 0; i < w->rank && p->kind != dnnl_pooling_max; i++) {
+    const assay_window_axis_t* a = &w->axis[i];
+    if ((a->out - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->in - a->pads[0] >
+        a->pads[1])
+      return false;
+  }
+  return !(w->ceil_mode && p->kind != dnnl_pooling_max);
+}
+
+static assay_status_t build(const cpu_layer_t* l, const pooling_t* p, const assay_window_t* w,
+                            const cpu_operand_t* x, assay_type_t type, cpu_kernel_t** out) {
+  dnnl_primitive_desc_t descriptor = NULL;
+  dnn_kernel_t* k = NULL;
+  ASSAY_TRY(dnn_new((int)(x - l->in), &k));
+  k->size = l->out[0].size;
+  k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
+  k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
+  k->dst_apart = type != l->out[0].type;
+  assay_status_t st = describe(l, p, w, x, type, &descriptor);
+  if (!st && descriptor) st = dnn_finish(k, descriptor, false, false);
+  k->base.scratch = 64 + k->dst_offset + (k->dst_apart ? (size_t)k->size * sizeof(float) : 0);
+  if (!st && descriptor)
+    *out = &k->base;
+  else
+    dnn_destroy(&k->base);
+  if (descriptor) dnnl_primitive_desc_destroy(descriptor);
+  return st;
+}
+
+static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+  const assay_node_t* n = l->layer->nodes[0];
+  pooling_t p;
+  if (l->layer->n_nodes != 1 || l->n_out < 1 || !l->out[0].value || !read_kind(n, &p)) return NULL;
+  if (l->n_out > 1 && l->out[1].value) return NULL;  // indices
+  const cpu_operand_t* x = cpu_input(l, n->inputs[0]);
+  if (!x || x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !dnn_is_float(x->type) ||
+      x->type != l->out[0].type)
+    return NULL;
+  assay_window_t w;
+  ASSAY_TRY(read_window(n, x, p.global, &w));
+  if (!is_regular(&p, &w)) return NULL;
+  // Averages of 16-bit formats are summed in float32 in any case; rounding once is ours to do.
+  ASSAY_TRY(build(l, &p, &w, x, p.kind == dnnl_pooling_max ? x->type : ASSAY_TYPE_FLOAT, out));
+  if (!*out && x->type != ASSAY_TYPE_FLOAT) ASSAY_TRY(build(l, &p, &w, x, ASSAY_TYPE_FLOAT, out));
+  return NULL;
+}
+
+const cpu_tactic_t cpu_tactic_onednn_pool = {
+    .name = "onednn_pool",
+    .source = "onednn",
+    .make = make,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .fma = true,
+                 .function_ulps = 2},
+};
+#endif

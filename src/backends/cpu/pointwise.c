@@ -1,0 +1,67 @@
+// Layers of pointwise nodes: one program over their elements.
+#include "backends/cpu/program.h"
+#include "base/alloc.h"
+
+typedef struct pointwise {
+  cpu_kernel_t base;
+  cpu_program_t* program;
+  int64_t size;
+} pointwise_t;
+
+static assay_status_t run(cpu_kernel_t* k, const void* const* in, void* const* out, void* scratch) {
+  (void)scratch;
+  const pointwise_t* p = (const pointwise_t*)k;
+  cpu_program_run_all(p->program, p->size, in, NULL, p->base.out[0].type, out[0]);
+  return NULL;
+}
+
+static void destroy(cpu_kernel_t* k) {
+  cpu_program_destroy(((pointwise_t*)k)->program);
+  assay_free(k);
+}
+
+// Channels last where an input of the output's size lies so: nothing needs to be moved then.
+static cpu_layout_t layout_of(const cpu_layer_t* l) {
+  for (size_t i = 0; i < l->n_in; i++)
+    if (cpu_is_channels_last(&l->in[i]) && l->in[i].rank == l->out[0].rank &&
+        l->in[i].size == l->out[0].size)
+      return CPU_CHANNELS_LAST;
+  return CPU_PLAIN;
+}
+
+static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+  if (l->n_out != 1 || !l->out[0].value) return NULL;
+  const assay_type_t type = l->out[0].type;
+  if (type != ASSAY_TYPE_FLOAT && type != ASSAY_TYPE_FLOAT16 && type != ASSAY_TYPE_BFLOAT16)
+    return NULL;
+  cpu_program_t* program = NULL;
+  cpu_layout_t layout = layout_of(l);
+  ASSAY_TRY(cpu_program_make(l, 0, NULL, layout, &program));
+  if (!program && layout != CPU_PLAIN)
+    ASSAY_TRY(cpu_program_make(l, 0, NULL, layout = CPU_PLAIN, &program));
+  if (!program) return NULL;
+  pointwise_t* p = NULL;
+  assay_status_t st = ASSAY_NEW(&p);
+  if (st) return cpu_program_destroy(program), st;
+  *p = (pointwise_t){.base = {.in_place = -1, .run = run, .destroy = destroy},
+                     .program = program,
+                     .size = l->out[0].size};
+  p->base.out[0] = (cpu_form_t){type, layout};
+  for (size_t i = 0; i < cpu_program_n_streams(program); i++) {
+    const cpu_stream_t* s = cpu_program_stream(program, i);
+    if (!s->constant) p->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+  }
+  *out = &p->base;
+  return NULL;
+}
+
+const cpu_tactic_t cpu_tactic_pointwise = {
+    .name = "pointwise",
+    .source = "assay",
+    .make = make,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .fma = true,
+                 .by_definition = true,
+                 .function_ulps = 4},
+};

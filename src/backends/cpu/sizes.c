@@ -1,0 +1,49 @@
+#include "backends/cpu/sizes.h"
+
+#include "base/alloc.h"
+
+void cpu_sizes_deinit(cpu_sizes_t* s) {
+  assay_map_deinit(&s->index);
+  assay_free(s->size);
+  *s = (cpu_sizes_t){0};
+}
+
+void cpu_sizes_clear(cpu_sizes_t* s) {
+  assay_map_deinit(&s->index);
+  s->index = (assay_map_t){0};
+  s->n = 0;
+}
+
+assay_status_t cpu_sizes_bind(cpu_sizes_t* s, const assay_valtype_t* type, int rank,
+                              const int64_t* dims) {
+  if (!type || type->kind != ASSAY_KIND_TENSOR || !type->has_shape || type->rank != rank)
+    return NULL;
+  for (int i = 0; i < rank; i++) {
+    const char* name = type->dims[i] ? assay_dim_name(type->dims[i]) : NULL;
+    if (!name || assay_map_get(&s->index, name, NULL)) continue;
+    ASSAY_TRY(assay_grow(&s->size, &s->cap, s->n + 1, sizeof *s->size));
+    ASSAY_TRY(assay_map_put(&s->index, name, s->n, NULL));
+    s->size[s->n++] = dims[i];
+  }
+  return NULL;
+}
+
+static bool size_of(void* user, const char* name, int64_t* out) {
+  const cpu_sizes_t* s = user;
+  uint64_t at;
+  if (!assay_map_get(&s->index, name, &at)) return false;
+  *out = s->size[at];
+  return true;
+}
+
+bool cpu_sizes_of(const cpu_sizes_t* s, const assay_value_t* v, int max, int* out_rank,
+                  int64_t* out_dims) {
+  const assay_valtype_t* t = v->type;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->rank > max) return false;
+  for (int i = 0; i < t->rank; i++)
+    if (!t->dims[i] || !assay_dim_eval(t->dims[i], size_of, (void*)(uintptr_t)s, &out_dims[i]) ||
+        out_dims[i] < 0)
+      return false;
+  *out_rank = t->rank;
+  return true;
+}

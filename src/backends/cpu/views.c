@@ -1,0 +1,46 @@
+// Layers that only give an input another shape: nothing is moved.
+#include <string.h>
+
+#include "backends/cpu/tactic.h"
+#include "base/alloc.h"
+
+static void destroy(cpu_kernel_t* k) { assay_free(k); }
+
+static bool only_reshapes(const assay_node_t* n) {
+  static const char* const names[] = {"Reshape",   "Flatten",  "Squeeze",
+                                      "Unsqueeze", "Identity", "Dropout"};
+  if (*n->domain || !n->n_outputs) return false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(n->op_type, names[i]) == 0) return true;
+  return false;
+}
+
+static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+  const assay_node_t* n = l->layer->nodes[0];
+  if (l->layer->n_nodes != 1 || !only_reshapes(n) || l->n_out != 1 || !l->out[0].value) return NULL;
+  const cpu_operand_t* x = cpu_input(l, n->inputs[0]);
+  // Dropout may draw; in a format of its own the layer has to round.
+  const bool training =
+      strcmp(n->op_type, "Dropout") == 0 && n->schema && (n->schema->since < 7 || n->n_inputs > 2);
+  if (!x || training || x->size != l->out[0].size || x->type != l->out[0].type) return NULL;
+  cpu_kernel_t* k = NULL;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  k->destroy = destroy;
+  k->in_place = cpu_input_index(l, n->inputs[0]);
+  const bool same =
+      x->rank == l->out[0].rank &&
+      (!x->rank || memcmp(x->dims, l->out[0].dims, (size_t)x->rank * sizeof *x->dims) == 0);
+  const cpu_form_t form = {x->type, same ? x->layout : CPU_PLAIN};
+  k->in[k->in_place] = k->out[0] = form;
+  *out = k;
+  return NULL;
+}
+
+const cpu_tactic_t cpu_tactic_views = {
+    .name = "views",
+    .source = "assay",
+    .make = make,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .function_ulps = 1},
+};
