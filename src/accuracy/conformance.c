@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
-#include "truth/machine.h"
+#include "runtime/executor.h"
 
 enum { PATH_BYTES = 4096, MAX_DEPTH = 16 };
 
@@ -100,9 +100,9 @@ static assay_status_t read_tolerance(const char* folder, assay_tolerance_t* out)
 }
 
 // Whether a Dropout draws: only in training mode with a ratio that is not 0.
-static bool dropout_draws(const assay_machine_t* m, const assay_node_t* n) {
+static bool dropout_draws(const assay_executor_t* e, const assay_node_t* n) {
   if (n->n_inputs < 3 || !n->inputs[2]) return false;
-  assay_tensor_t* ratio = n->inputs[1] ? assay_machine_get(m, n->inputs[1]) : NULL;
+  assay_tensor_t* ratio = n->inputs[1] ? assay_executor_get(e, n->inputs[1]) : NULL;
   assay_tensor_t* wide = NULL;
   if (!ratio) return true;
   assay_status_t st = assay_tensor_widen(ratio, &wide);
@@ -113,12 +113,12 @@ static bool dropout_draws(const assay_machine_t* m, const assay_node_t* n) {
 }
 
 // Whether the outputs are a draw that another generator cannot repeat.
-static bool is_random(const assay_machine_t* m, const assay_model_t* model) {
+static bool is_random(const assay_executor_t* e, const assay_model_t* model) {
   for (size_t g = 0; g < model->n_graphs; g++) {
     for (size_t i = 0; i < model->graphs[g]->n_nodes; i++) {
       const assay_node_t* n = model->graphs[g]->nodes[i];
       if (!n->op || !(n->op->flags & ASSAY_OP_RANDOM)) continue;
-      if (strcmp(n->op_type, "Dropout") != 0 || dropout_draws(m, n)) return true;
+      if (strcmp(n->op_type, "Dropout") != 0 || dropout_draws(e, n)) return true;
     }
   }
   return false;
@@ -135,7 +135,7 @@ static size_t count_files(const char* folder, const char* stem) {
 
 // Sets the inputs from input_J.pb: all graph inputs, or those without initializer if there are
 // fewer files.
-static assay_status_t read_inputs(assay_machine_t* m, const assay_graph_t* g, const char* folder) {
+static assay_status_t read_inputs(assay_executor_t* e, const assay_graph_t* g, const char* folder) {
   size_t n = count_files(folder, "input"), file = 0;
   for (size_t i = 0; i < g->n_inputs && file < n; i++) {
     const assay_value_t* v = g->inputs[i];
@@ -144,13 +144,14 @@ static assay_status_t read_inputs(assay_machine_t* m, const assay_graph_t* g, co
     assay_tensor_t* t = NULL;
     path_of(path, "%s/input_%zu.pb", folder, file++);
     ASSAY_TRY(assay_onnx_read_value(path, v->declared, &t));
-    assay_machine_set(m, v, t);
+    assay_status_t st = assay_executor_set(e, v, t);
     assay_tensor_release(t);
+    if (st) return st;
   }
   return NULL;
 }
 
-static assay_status_t compare_outputs(assay_machine_t* m, const assay_graph_t* g,
+static assay_status_t compare_outputs(assay_executor_t* e, const assay_graph_t* g,
                                       const char* folder, const assay_tolerance_t* tolerance,
                                       assay_str_t* why) {
   size_t n = count_files(folder, "output");
@@ -158,7 +159,7 @@ static assay_status_t compare_outputs(assay_machine_t* m, const assay_graph_t* g
   for (size_t i = 0; i < n; i++) {
     char path[PATH_BYTES];
     assay_tensor_t* want = NULL;
-    assay_tensor_t* got = assay_machine_get(m, g->outputs[i]);
+    assay_tensor_t* got = assay_executor_get(e, g->outputs[i]);
     if (!got) return ASSAY_ERROR(ASSAY_INTERNAL, "output %zu has no value", i);
     path_of(path, "%s/output_%zu.pb", folder, i);
     ASSAY_TRY(assay_onnx_read_value(path, g->outputs[i]->declared, &want));
@@ -174,34 +175,42 @@ static assay_status_t compare_outputs(assay_machine_t* m, const assay_graph_t* g
   return NULL;
 }
 
-static assay_status_t run_case(const char* folder, assay_case_backend_t backend,
-                               assay_str_t* why) {
+// The evaluator, or a plan of one layer a node on a backend.
+static assay_status_t open_case(assay_model_t* model, const char* backend, assay_plan_t** out_plan,
+                                assay_executor_t** out) {
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .verify = true};
+  const assay_precision_t declared = {.format = ASSAY_FORMAT_FP32};
+  if (!backend) return assay_executor_evaluate(model, &config, out);
+  ASSAY_TRY(assay_plan_create(model, &declared, NULL, 0, out_plan));
+  return assay_executor_run_plan(*out_plan, assay_backend_find(backend), NULL, out);
+}
+
+static assay_status_t run_case(const char* folder, const char* backend, assay_str_t* why) {
   char path[PATH_BYTES];
   assay_model_t* model = NULL;
-  assay_machine_t* m = NULL;
+  assay_plan_t* plan = NULL;
+  assay_executor_t* e = NULL;
   assay_tolerance_t tolerance;
-  assay_machine_config_t config = {.mode = ASSAY_MODE_NATIVE, .verify = true};
-  if (backend == ASSAY_CASE_EMU) config.arith = ASSAY_ARITH_F32;
   ASSAY_TRY(read_tolerance(folder, &tolerance));
   path_of(path, "%s/model.onnx", folder);
   ASSAY_TRY(assay_onnx_load(path, 0, NULL, &model));
-  assay_status_t st = assay_machine_create(model, &config, &m);
+  assay_status_t st = open_case(model, backend, &plan, &e);
   for (int k = 0; !st && !why->len; k++) {
     path_of(path, "%s/test_data_set_%d", folder, k);
     if (!exists(path)) break;
-    assay_machine_reset(m);
-    st = read_inputs(m, model->graph, path);
-    if (!st) tolerance.shape_only = is_random(m, model);
-    if (!st) st = assay_machine_run(m);
-    if (!st) st = compare_outputs(m, model->graph, path, &tolerance, why);
+    assay_executor_reset(e);
+    st = read_inputs(e, model->graph, path);
+    if (!st) tolerance.shape_only = is_random(e, model);
+    if (!st) st = assay_executor_run(e);
+    if (!st) st = compare_outputs(e, model->graph, path, &tolerance, why);
   }
-  assay_machine_destroy(m);
+  assay_executor_destroy(e);
+  assay_plan_destroy(plan);
   assay_model_release(model);
   return st;
 }
 
-assay_status_t assay_conformance_run(const char* folder, assay_case_backend_t backend,
-                                     assay_str_t* why) {
+assay_status_t assay_conformance_run(const char* folder, const char* backend, assay_str_t* why) {
   assay_status_t st = run_case(folder, backend, why);
   if (!st) return NULL;
   if (assay_status_code(st) == ASSAY_NO_MEMORY && !*assay_status_message(st)) return st;

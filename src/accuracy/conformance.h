@@ -13,16 +13,12 @@ typedef struct assay_case_list {
 assay_status_t assay_conformance_find(const char* root, assay_case_list_t* out) ASSAY_MUST_USE;
 void assay_case_list_deinit(assay_case_list_t* list);
 
-typedef enum assay_case_backend {
-  ASSAY_CASE_NATIVE = 0,  // the evaluator, each output rounded to its type
-  ASSAY_CASE_EMU,         // the emu backend, formats as declared
-} assay_case_backend_t;
-
 // Runs one case: FOLDER/model.onnx on each FOLDER/test_data_set_K (input_J.pb, output_J.pb), with
 // the tolerances of FOLDER/data.json (rtol 1e-3, atol 1e-7 without). Appends to *why in what it
 // failed; nothing if it passed. A model that cannot be read or run is a failed case as well, its
-// message in *why.
-assay_status_t assay_conformance_run(const char* folder, assay_case_backend_t backend,
+// message in *why. backend: the name of one, with formats as declared; NULL: the evaluator in
+// native mode.
+assay_status_t assay_conformance_run(const char* folder, const char* backend,
                                      assay_str_t* why) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_CONFORMANCE_H_

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "accuracy/conformance.h"
+#include "backends/backend.h"
 #include "base/alloc.h"
 #include "cli/cli.h"
 
@@ -37,7 +38,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void child(const char* folder, assay_case_backend_t backend, int fd) {
+static void child(const char* folder, const char* backend, int fd) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   assay_str_t why = {0};
   assay_status_t st = assay_conformance_run(folder, backend, &why);
@@ -51,7 +52,7 @@ static void child(const char* folder, assay_case_backend_t backend, int fd) {
 }
 
 static bool start(job_t* job, const char* root, const char* name, size_t number,
-                  assay_case_backend_t backend, double timeout_s) {
+                  const char* backend, double timeout_s) {
   char folder[8192];
   int fds[2];
   snprintf(folder, sizeof folder, "%s/%s", root, name);
@@ -110,14 +111,14 @@ static void record(totals_t* t, const char* name, const job_t* job, bool verbose
   else if (verbose)
     fprintf(t->text, "ok   %s\n", name);
   if (t->cases)
-    t->cases = assay_json_put(t->cases, name,
-                              ok ? json_pack("{s:s}", "status", "passed")
-                                 : json_pack("{s:s, s:o}", "status", "failed", "why",
-                                             assay_json_text(why)));
+    t->cases = assay_json_put(
+        t->cases, name,
+        ok ? json_pack("{s:s}", "status", "passed")
+           : json_pack("{s:s, s:o}", "status", "failed", "why", assay_json_text(why)));
 }
 
 // Runs the cases, `jobs` at a time.
-static bool run_all(const args_t* a, assay_case_list_t* list, assay_case_backend_t backend,
+static bool run_all(const args_t* a, assay_case_list_t* list, const char* backend,
                     totals_t* totals) {
   static job_t jobs[MAX_JOBS];
   size_t width = (size_t)a->jobs, next = 0, busy = 0;
@@ -166,11 +167,9 @@ static void keep_matching(assay_case_list_t* list, const char* pattern) {
 
 static int run(void* p) {
   args_t* a = p;
-  assay_case_backend_t backend = ASSAY_CASE_NATIVE;
-  if (a->backend && strcmp(a->backend, "emu") == 0)
-    backend = ASSAY_CASE_EMU;
-  else if (a->backend && strcmp(a->backend, "native") != 0)
-    return assay_cli_usage("conformance", "--backend is native or emu, not '%s'", a->backend);
+  const char* backend = a->backend && strcmp(a->backend, "native") != 0 ? a->backend : NULL;
+  if (backend && !assay_backend_find(backend))
+    return assay_cli_usage("conformance", "--backend is native, emu or cpu, not '%s'", backend);
   if (!a->timeout_s) a->timeout_s = 60;
   if (a->jobs <= 0) a->jobs = sysconf(_SC_NPROCESSORS_ONLN);
   if (a->jobs > MAX_JOBS) a->jobs = MAX_JOBS;
@@ -178,9 +177,10 @@ static int run(void* p) {
   assay_status_t st = assay_conformance_find(a->folder, &list);
   if (!st && a->match) keep_matching(&list, a->match);
   if (!st && !list.n)
-    st = ASSAY_ERROR(ASSAY_NOT_FOUND, "no case%s%s below '%s': a case is a folder with model.onnx "
-                     "and test_data_set_0", a->match ? " matching " : "", a->match ? a->match : "",
-                     a->folder);
+    st = ASSAY_ERROR(ASSAY_NOT_FOUND,
+                     "no case%s%s below '%s': a case is a folder with model.onnx "
+                     "and test_data_set_0",
+                     a->match ? " matching " : "", a->match ? a->match : "", a->folder);
   if (st) return assay_case_list_deinit(&list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
   bool to_stdout = a->json && strcmp(a->json, "-") == 0;
   totals_t totals = {.cases = a->json ? json_object() : NULL, .text = to_stdout ? stderr : stdout};
@@ -208,7 +208,9 @@ static const opt_t options[] = {
     {"FOLDER", 0, OPT_STRING, offsetof(args_t, folder), NULL,
      "folder with cases in ONNX's layout, at any depth", true},
     {"--backend", 0, OPT_STRING, offsetof(args_t, backend), "B",
-     "native (default): the evaluator, rounding to each declared type;\nemu: sums in fp32", false},
+     "native (default): the evaluator, rounding to each declared type;\nemu: sums in fp32; cpu: "
+     "kernels of the CPU backend",
+     false},
     {"--match", 0, OPT_STRING, offsetof(args_t, match), "PATTERN",
      "only cases whose name matches (shell wildcards)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE",
@@ -224,8 +226,9 @@ const verb_t assay_verb_conformance = {
     .name = "conformance",
     .summary = "run the ONNX operator tests",
     .usage = "FOLDER [options]",
-    .examples = "  assay conformance cases/\n"
-                "  assay conformance cases/node --match 'test_resize_*' --json results.json\n",
+    .examples =
+        "  assay conformance cases/\n"
+        "  assay conformance cases/node --match 'test_resize_*' --json results.json\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

@@ -9,10 +9,10 @@
 #include "formats/format.h"
 #include "io/npz.h"
 #include "plan/plan.h"
-#include "truth/machine.h"
+#include "runtime/executor.h"
 
 typedef struct args {
-  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant;
+  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target;
   opt_list_t inputs, shapes, outputs, no_pass;
   int64_t seed, memory_limit;
   bool time, fused, values;
@@ -24,19 +24,16 @@ typedef struct job {
   cli_shapes_t shapes;
   assay_samples_t samples;
   assay_precision_t precision;
-  assay_machine_t* machine;       // truth and native
-  assay_plan_t* plan;             // plan
-  const assay_backend_t* backend;
-  void* state;
+  assay_plan_t* plan;  // of mode plan
+  assay_executor_t* executor;
   assay_set_t* results;           // by sample
 } job_t;
 
 static void job_deinit(job_t* j) {
   for (size_t i = 0; j->results && i < j->samples.n; i++) assay_set_deinit(&j->results[i]);
   assay_free(j->results);
-  if (j->backend) j->backend->close(j->state);
+  assay_executor_destroy(j->executor);
   assay_plan_destroy(j->plan);
-  assay_machine_destroy(j->machine);
   assay_precision_deinit(&j->precision);
   assay_samples_deinit(&j->samples);
   cli_shapes_free(&j->shapes);
@@ -61,10 +58,11 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
   assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
   plan_options.plant = a->plant;
   ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
-  const assay_backend_t* emu = assay_backend_find("emu");
-  ASSAY_TRY(emu->open(assay_plan_layers(j->plan), NULL, &j->state));
-  j->backend = emu;
-  return NULL;
+  const assay_backend_t* backend = assay_backend_find(a->target ? a->target : "emu");
+  if (!backend)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has emu and cpu",
+                       a->target);
+  return assay_executor_run_plan(j->plan, backend, NULL, &j->executor);
 }
 
 static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode) {
@@ -73,33 +71,19 @@ static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode)
       .unquantized = a->truth && strcmp(a->truth, "unquantized") == 0,
       .seed = (uint64_t)a->seed,
       .keep_all = a->values};
-  return assay_machine_create(j->model, &config, &j->machine);
+  return assay_executor_evaluate(j->model, &config, &j->executor);
 }
 
 // The graph that is run: the model's, or what the passes have made of it.
-static const assay_graph_t* graph_of(const job_t* j) {
-  return j->plan ? assay_plan_layers(j->plan)->model->graph : j->model->graph;
-}
-
 // Runs one sample; graph outputs can be read afterwards.
 static assay_status_t run_sample(job_t* j, assay_tensor_t* const* inputs) {
-  const assay_graph_t* g = graph_of(j);
-  size_t n_steps = j->plan ? assay_plan_layers(j->plan)->n_layers : g->n_nodes;
-  if (j->machine)
-    assay_machine_reset(j->machine);
-  else
-    j->backend->reset(j->state);
-  for (size_t i = 0; i < g->n_inputs; i++) {
-    if (!inputs[i]) continue;
-    if (j->machine)
-      assay_machine_set(j->machine, g->inputs[i], inputs[i]);
-    else
-      ASSAY_TRY(j->backend->set(j->state, g->inputs[i], inputs[i]));
-  }
-  if (j->machine) ASSAY_TRY(assay_machine_check_inputs(j->machine));
+  const assay_graph_t* g = assay_executor_graph(j->executor);
+  const size_t n_steps = assay_executor_n_steps(j->executor);
+  assay_executor_reset(j->executor);
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (inputs[i]) ASSAY_TRY(assay_executor_set(j->executor, g->inputs[i], inputs[i]));
   for (size_t i = 0; i < n_steps; i++) {
-    ASSAY_TRY(j->machine ? assay_machine_step(j->machine, g->nodes[i])
-                         : j->backend->step(j->state, i));
+    ASSAY_TRY(assay_executor_step(j->executor, i));
     assay_cli_progress("running", (double)i / (double)n_steps);
   }
   assay_cli_progress("", 1);
@@ -140,8 +124,7 @@ static bool wanted(const args_t* a, const char* name) {
 
 static assay_status_t collect_value(const args_t* a, job_t* j, size_t sample, bool truth,
                                     const assay_value_t* v) {
-  assay_tensor_t* t =
-      j->machine ? assay_machine_get(j->machine, v) : j->backend->get(j->state, v);
+  assay_tensor_t* t = assay_executor_get(j->executor, v);
   assay_tensor_t *wide = NULL, *typed = NULL;
   if (!t || !wanted(a, v->name)) return NULL;
   // Files hold arrays; sequences between nodes are left out.
@@ -156,7 +139,7 @@ static assay_status_t collect_value(const args_t* a, job_t* j, size_t sample, bo
 
 // Keeps the outputs of a sample, or all that its nodes made; truth is saved in float64.
 static assay_status_t collect(const args_t* a, job_t* j, size_t sample, bool truth) {
-  const assay_graph_t* g = graph_of(j);
+  const assay_graph_t* g = assay_executor_graph(j->executor);
   for (size_t i = 0; !a->values && i < g->n_outputs; i++)
     ASSAY_TRY(collect_value(a, j, sample, truth, g->outputs[i]));
   for (size_t i = 0; a->values && i < g->n_nodes; i++)
@@ -210,7 +193,8 @@ static assay_status_t save(const args_t* a, const job_t* j) {
 }
 
 static int run_job(args_t* a, job_t* j) {
-  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n || a->plant;
+  bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n || a->plant ||
+                   a->target;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -224,6 +208,7 @@ static int run_job(args_t* a, job_t* j) {
                            : a->layer_precision ? "--layer-precision"
                            : a->accumulate      ? "--accumulate"
                            : a->plant           ? "--plant"
+                           : a->target          ? "--target"
                                                 : "--fused",
                            mode);
   if (plan && a->values)
@@ -289,6 +274,8 @@ static const opt_t options[] = {
      "mode plan: 'PATTERN:FORMAT,...'", false},
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "mode plan: what sums are kept in", false},
+    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
+     "mode plan: emu (default) or cpu", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth", false},

@@ -5,15 +5,12 @@
 #include "base/alloc.h"
 #include "formats/format.h"
 #include "ir/ir.h"
-#include "plan/plan.h"
-#include "truth/machine.h"
+#include "runtime/executor.h"
 
 struct assay_session {
   assay_model_t* model;
-  assay_machine_t* machine;        // NATIVE and TRUTH
-  assay_plan_t* plan;              // PLAN
-  const assay_backend_t* backend;
-  void* state;
+  assay_plan_t* plan;  // PLAN
+  assay_executor_t* executor;
 };
 
 static assay_status_t open_machine(assay_session_t* s, const assay_session_options_t* o) {
@@ -21,7 +18,7 @@ static assay_status_t open_machine(assay_session_t* s, const assay_session_optio
       .mode = o->mode == ASSAY_RUN_TRUTH ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE,
       .unquantized = o->unquantized,
       .seed = o->seed};
-  return assay_machine_create(s->model, &config, &s->machine);
+  return assay_executor_evaluate(s->model, &config, &s->executor);
 }
 
 static assay_status_t open_plan(assay_session_t* s, const assay_session_options_t* o) {
@@ -34,11 +31,7 @@ static assay_status_t open_plan(assay_session_t* s, const assay_session_options_
   if (o->layer_precision) st = assay_precision_parse(&precision, o->layer_precision);
   if (!st) st = assay_plan_create(s->model, &precision, NULL, o->seed, &s->plan);
   assay_precision_deinit(&precision);
-  if (st) return st;
-  const assay_backend_t* emu = &assay_backend_emu;
-  ASSAY_TRY(emu->open(assay_plan_layers(s->plan), NULL, &s->state));
-  s->backend = emu;
-  return NULL;
+  return st ? st : assay_executor_run_plan(s->plan, &assay_backend_emu, NULL, &s->executor);
 }
 
 assay_status_t assay_session_create(assay_model_t* model, const assay_session_options_t* options,
@@ -57,22 +50,10 @@ assay_status_t assay_session_create(assay_model_t* model, const assay_session_op
 
 void assay_session_destroy(assay_session_t* s) {
   if (!s) return;
-  if (s->backend) s->backend->close(s->state);
+  assay_executor_destroy(s->executor);
   assay_plan_destroy(s->plan);
-  assay_machine_destroy(s->machine);
   assay_model_release(s->model);
   assay_free(s);
-}
-
-static void reset(assay_session_t* s) {
-  if (s->machine)
-    assay_machine_reset(s->machine);
-  else
-    s->backend->reset(s->state);
-}
-
-static assay_tensor_t* value_of(const assay_session_t* s, const assay_value_t* v) {
-  return s->machine ? assay_machine_get(s->machine, v) : s->backend->get(s->state, v);
 }
 
 static assay_status_t set_inputs(assay_session_t* s, size_t n, assay_tensor_t* const* inputs) {
@@ -85,21 +66,10 @@ static assay_status_t set_inputs(assay_session_t* s, size_t n, assay_tensor_t* c
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                          "%zu inputs were given; the model has %zu, the next is '%s'", n,
                          assay_model_input_count(s->model), v->name);
-    if (s->machine)
-      assay_machine_set(s->machine, v, inputs[k++]);
-    else
-      ASSAY_TRY(s->backend->set(s->state, v, inputs[k++]));
+    ASSAY_TRY(assay_executor_set(s->executor, v, inputs[k++]));
   }
   if (k != n)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%zu inputs were given; the model has %zu", n, k);
-  return s->machine ? assay_machine_check_inputs(s->machine) : NULL;
-}
-
-static assay_status_t run_all(assay_session_t* s) {
-  const assay_graph_t* g = s->model->graph;
-  for (size_t i = 0; i < g->n_nodes; i++)
-    ASSAY_TRY(s->machine ? assay_machine_step(s->machine, g->nodes[i])
-                         : s->backend->step(s->state, i));
   return NULL;
 }
 
@@ -109,11 +79,11 @@ assay_status_t assay_session_run(assay_session_t* s, size_t n_inputs, assay_tens
   if (n_outputs != g->n_outputs)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "room for %zu outputs; the model has %zu", n_outputs,
                        g->n_outputs);
-  reset(s);
+  assay_executor_reset(s->executor);
   assay_status_t st = set_inputs(s, n_inputs, inputs);
-  if (!st) st = run_all(s);
+  if (!st) st = assay_executor_run(s->executor);
   for (size_t i = 0; !st && i < n_outputs; i++)
-    outputs[i] = assay_tensor_retain(value_of(s, g->outputs[i]));
-  reset(s);
+    outputs[i] = assay_tensor_retain(assay_executor_get(s->executor, g->outputs[i]));
+  assay_executor_reset(s->executor);
   return st;
 }

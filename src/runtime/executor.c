@@ -1,0 +1,77 @@
+#include "runtime/executor.h"
+
+#include "base/alloc.h"
+
+struct assay_executor {
+  const assay_graph_t* graph;
+  size_t n_steps;
+  assay_machine_t* machine;  // the evaluator; NULL: a plan on
+  const assay_backend_t* backend;
+  void* state;
+};
+
+assay_status_t assay_executor_evaluate(const assay_model_t* model,
+                                       const assay_machine_config_t* config,
+                                       assay_executor_t** out) {
+  assay_executor_t* e = NULL;
+  ASSAY_TRY(ASSAY_NEW(&e));
+  e->graph = model->graph;
+  e->n_steps = model->graph->n_nodes;
+  assay_status_t st = assay_machine_create(model, config, &e->machine);
+  if (st) return assay_executor_destroy(e), st;
+  *out = e;
+  return NULL;
+}
+
+assay_status_t assay_executor_run_plan(const assay_plan_t* plan, const assay_backend_t* backend,
+                                       const assay_tap_t* tap, assay_executor_t** out) {
+  const assay_layers_t* layers = assay_plan_layers(plan);
+  assay_executor_t* e = NULL;
+  ASSAY_TRY(ASSAY_NEW(&e));
+  e->graph = layers->model->graph;
+  e->n_steps = layers->n_layers;
+  assay_status_t st = backend->open(layers, tap, &e->state);
+  if (st) return assay_executor_destroy(e), st;
+  e->backend = backend;
+  *out = e;
+  return NULL;
+}
+
+void assay_executor_destroy(assay_executor_t* e) {
+  if (!e) return;
+  if (e->backend) e->backend->close(e->state);
+  assay_machine_destroy(e->machine);
+  assay_free(e);
+}
+
+const assay_graph_t* assay_executor_graph(const assay_executor_t* e) { return e->graph; }
+size_t assay_executor_n_steps(const assay_executor_t* e) { return e->n_steps; }
+
+void assay_executor_reset(assay_executor_t* e) {
+  if (e->machine)
+    assay_machine_reset(e->machine);
+  else
+    e->backend->reset(e->state);
+}
+
+assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, assay_tensor_t* t) {
+  if (!e->machine) return e->backend->set(e->state, v, t);
+  assay_machine_set(e->machine, v, t);
+  return NULL;
+}
+
+assay_status_t assay_executor_step(assay_executor_t* e, size_t i) {
+  if (!e->machine) return e->backend->step(e->state, i);
+  if (i == 0) ASSAY_TRY(assay_machine_check_inputs(e->machine));
+  return assay_machine_step(e->machine, e->graph->nodes[i]);
+}
+
+assay_status_t assay_executor_run(assay_executor_t* e) {
+  if (e->machine) ASSAY_TRY(assay_machine_check_inputs(e->machine));
+  for (size_t i = 0; i < e->n_steps; i++) ASSAY_TRY(assay_executor_step(e, i));
+  return NULL;
+}
+
+assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v) {
+  return e->machine ? assay_machine_get(e->machine, v) : e->backend->get(e->state, v);
+}

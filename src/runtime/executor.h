@@ -1,0 +1,33 @@
+// Something that runs a model: the evaluator, or a plan on a backend. One interface for both.
+#ifndef ASSAY_RUNTIME_EXECUTOR_H_
+#define ASSAY_RUNTIME_EXECUTOR_H_
+
+#include "plan/plan.h"
+#include "truth/machine.h"
+
+typedef struct assay_executor assay_executor_t;
+
+// The evaluator over a prepared model, which must outlive the executor.
+assay_status_t assay_executor_evaluate(const assay_model_t* model,
+                                       const assay_machine_config_t* config,
+                                       assay_executor_t** out) ASSAY_MUST_USE;
+// A plan on a backend; tap may be NULL. The plan must outlive the executor.
+assay_status_t assay_executor_run_plan(const assay_plan_t* plan, const assay_backend_t* backend,
+                                       const assay_tap_t* tap,
+                                       assay_executor_t** out) ASSAY_MUST_USE;
+void assay_executor_destroy(assay_executor_t* e);  // NULL is allowed
+
+// The graph that runs: of a fused plan, the rewritten one. Its inputs and outputs are the model's,
+// in their order.
+const assay_graph_t* assay_executor_graph(const assay_executor_t* e);
+// Empties all values; then the inputs are set (retained), then every step is run, in order.
+void assay_executor_reset(assay_executor_t* e);
+assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v,
+                                  assay_tensor_t* t) ASSAY_MUST_USE;
+size_t assay_executor_n_steps(const assay_executor_t* e);
+assay_status_t assay_executor_step(assay_executor_t* e, size_t i) ASSAY_MUST_USE;
+assay_status_t assay_executor_run(assay_executor_t* e) ASSAY_MUST_USE;
+// Canonical, borrowed; NULL: not there.
+assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v);
+
+#endif  // ASSAY_RUNTIME_EXECUTOR_H_
