@@ -50,9 +50,16 @@ endif()
 # what those in turn would need if they were static.
 set(ASSAY_STATIC_LIBS
     ${XXHASH_LDFLAGS} ${JANSSON_LDFLAGS} ${OPENBLAS_LDFLAGS} ${PCRE2_LDFLAGS} ${WEBP_LDFLAGS}
-    ${OPENJPEG_LDFLAGS} ${PROTOBUF_C_LDFLAGS} ${ASSAY_ONEDNN_FLAGS} -ljpeg -lpng16 -ltiff -lz ${OpenMP_C_FLAGS} -lm)
+    ${OPENJPEG_LDFLAGS} ${PROTOBUF_C_LDFLAGS} -ljpeg -lpng16 -ltiff -lz ${OpenMP_C_FLAGS} -lm)
 list(REMOVE_DUPLICATES ASSAY_STATIC_LIBS)
 list(JOIN ASSAY_STATIC_LIBS " " ASSAY_STATIC_FLAGS)
+# Bundled libraries: by file, and found where they are installed when the program starts.
+set(ASSAY_STATIC_BUNDLED "")
+foreach(library IN LISTS ASSAY_BUNDLED_LIBRARIES)
+  cmake_path(GET library FILENAME name)
+  string(PREPEND ASSAY_STATIC_FLAGS "-Wl,-rpath,\${libdir} -l:${name} ")
+  list(APPEND ASSAY_STATIC_BUNDLED "\${assay_libdir}/${name}")
+endforeach()
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/assay")
 file(RELATIVE_PATH ASSAY_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
