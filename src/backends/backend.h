@@ -62,6 +62,8 @@ typedef struct assay_backend {
   // Runs layer i of the top graph.
   assay_status_t (*step)(void* state, size_t i);
   void (*reset)(void* state);
+  // What ran layer i of the top graph when it was last run: "onednn_conv", "emu". NULL: only one way.
+  const char* (*tactic)(void* state, size_t i);
   // How it rounds inside a node of a layer that is given these inputs.
   void (*rounding)(void* state, const assay_layer_t* layer, size_t n_in, assay_tensor_t* const* in,
                    assay_rounding_t* out);

@@ -75,3 +75,8 @@ assay_status_t assay_executor_run(assay_executor_t* e) {
 assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v) {
   return e->machine ? assay_machine_get(e->machine, v) : e->backend->get(e->state, v);
 }
+
+const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
+  if (e->machine) return "evaluator";
+  return e->backend->tactic ? e->backend->tactic(e->state, i) : e->backend->name;
+}

@@ -26,6 +26,8 @@ assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v,
                                   assay_tensor_t* t) ASSAY_MUST_USE;
 size_t assay_executor_n_steps(const assay_executor_t* e);
 assay_status_t assay_executor_step(assay_executor_t* e, size_t i) ASSAY_MUST_USE;
+// What ran step i last; the backend's name where it has but one way.
+const char* assay_executor_tactic(const assay_executor_t* e, size_t i);
 assay_status_t assay_executor_run(assay_executor_t* e) ASSAY_MUST_USE;
 // Canonical, borrowed; NULL: not there.
 assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v);

@@ -489,6 +489,11 @@ static assay_status_t cpu_step(void* state, size_t i) {
   return NULL;
 }
 
+static const char* cpu_tactic(void* state, size_t i) {
+  const cpu_tactic_t* ran = ((const cpu_t*)state)->steps[i].ran;
+  return ran ? ran->name : "emu";
+}
+
 static void cpu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                          assay_tensor_t* const* in, assay_rounding_t* out) {
   const cpu_t* c = state;
@@ -506,4 +511,5 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .get = cpu_get,
                                            .step = cpu_step,
                                            .reset = cpu_reset,
+                                           .tactic = cpu_tactic,
                                            .rounding = cpu_rounding};
