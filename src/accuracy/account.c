@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "accuracy/absorb.h"
 #include "accuracy/foreign.h"
 #include "accuracy/local.h"
 #include "base/alloc.h"
@@ -464,6 +465,22 @@ static bool all_entered(const record_t* r, size_t n, assay_tensor_t* const* trut
   return true;
 }
 
+// Whether the layer minds true inputs past its format's range. `out` is truth of it.
+static assay_status_t note_range(assay_account_t* a, assay_layer_account_t* acc, const record_t* r,
+                                 size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                                 assay_tensor_t* const* out) {
+  if (!acc->layer || acc->layer->format == ASSAY_FORMAT_FP32 || !r->n_in || r->n_in != n_in)
+    return NULL;
+  const double range = assay_format_info(acc->layer->format)->max;
+  bool absorbs = false;
+  if (!(acc->truth_max_in > range) || !all_entered(r, n_in, in)) return NULL;
+  assay_locals_set_iteration(a->locals, r->iteration);
+  ASSAY_TRY(assay_absorbs(a->locals, acc->layer, acc->node, n_in, in, n_out, out, &absorbs));
+  acc->past_range++;
+  acc->absorbed += absorbs;
+  return NULL;
+}
+
 // Which input's error an ill-conditioned layer makes so large; asked for in its worst run.
 static assay_status_t perturb(assay_account_t* a, assay_layer_account_t* acc, const record_t* r,
                               size_t n_in, assay_tensor_t* const* in) {
@@ -554,7 +571,10 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
     if (node->outputs[i]) st = follow(a, acc, node, i, r, &out[i]);
   a->flipped += acc->flipped - before;
   entering_t* e = &a->entering[last->id];
-  if (!st) st = perturb(a, acc, r, e->n ? e->n : n_in, e->n ? e->in : in);
+  assay_tensor_t* const* entered = e->n ? e->in : in;
+  const size_t n_entered = e->n ? e->n : n_in;
+  if (!st) st = perturb(a, acc, r, n_entered, entered);
+  if (!st) st = note_range(a, acc, r, n_entered, entered, n_out, out);
   entering_deinit(e);
   record_free(r);
   return st;

@@ -63,6 +63,8 @@ typedef struct assay_layer_account {
   int64_t at_risk;
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
+  int64_t past_range;  // runs in which true inputs pass the format's range; of them:
+  int64_t absorbed;    // where infinities in their place change nothing (absorb.h)
   assay_planted_t planted;             // of a fault that was planted here
 } assay_layer_account_t;
 

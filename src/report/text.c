@@ -61,8 +61,10 @@ static void headline(const assay_check_t* c, const assay_report_names_t* n, assa
   else
     assay_str_printf(out, " in %s on %s", n->precision, n->target);
   const char* separator = ": ";
+  bool any = false;  // is at fault by itself
+  for (size_t i = 0; i < c->n_outputs; i++) any |= !c->outputs[i].faithful;
   for (size_t i = 0; i < c->n_outputs && i < 4; i++) {
-    if (!c->faithful && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
+    if (any && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
     assay_str_append(out, separator);
     output_line(&c->outputs[i], out);
     separator = "; ";
