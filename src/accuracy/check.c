@@ -213,6 +213,17 @@ static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
              assay_error_sum_rms(&a->own), a->outlying_by);
 }
 
+static void why_amplified(const assay_layer_account_t* a, char* why, size_t room) {
+  const assay_perturbation_t* p = a->perturbations.n ? &a->perturbations.at[0] : NULL;
+  if (p)
+    snprintf(why, room,
+             "amplified: '%s' comes in with an error of %.2g of its values and leaves with %.2g, %.0f "
+             "times as much",
+             p->value->name, p->in, p->out, p->condition);
+  else
+    snprintf(why, room, "amplified: errors that come in leave %.0f times larger", a->condition);
+}
+
 static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t* a,
                                   assay_verdict_t verdict, bool born) {
   ASSAY_TRY(assay_grow(&c->culprits, &c->cap_culprits, c->n_culprits + 1, sizeof *c->culprits));
@@ -233,6 +244,9 @@ static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t*
                "underflow: %lld of %lld elements vanish, %s begins at %.3g; RMS error %.3g",
                (long long)a->judged.underflowed, (long long)a->judged.elements, f->name,
                f->min_subnormal, assay_error_sum_rms(&a->own));
+      break;
+    case ASSAY_VERDICT_AMPLIFIED:
+      why_amplified(a, u->why, sizeof u->why);
       break;
     case ASSAY_VERDICT_DEFECT:
       why_defect(a, u->why, sizeof u->why);
