@@ -110,6 +110,7 @@ ROWS = [
     ("inspect model", USAGE, "", "FILE is missing"),
     ("inspect weather {m}/cnn.onnx", USAGE, "", "'weather' cannot be inspected: say model, data or plan"),
     ("inspect model {m}/cnn.onnx", 0, r"(?s)input +'image' float\[1, 3, 8, 8\].*output +'scores' float\[1, 5\].*Conv-", ""),
+    ("inspect model {m}/cnn.onnx", 0, r"flops +[1-9][0-9.]*", ""),
     ("inspect model {m}/loop.onnx", 0, "Loop", ""),
     ("inspect model {m}/nothing.onnx", INPUT, "", "No such file"),
     ("inspect data image.npz", 0, r"image: float\[1, 3, 8, 8\]  min", ""),
