@@ -65,8 +65,7 @@ class Subject:
     def __init__(self, program, path, work, rows, side=0):
         self.program, self.path, self.side = program, path, side
         self.name = models.base_name(path)
-        build = os.stat(program)
-        key = f"{os.path.abspath(path)} {rows} {side} {build.st_size} {build.st_mtime_ns}"
+        key = f"{os.path.abspath(path)} {rows} {side}"
         digest = hashlib.sha256(key.encode()).hexdigest()[:10]
         self.folder = os.path.join(work, f"{self.name.replace('/', '-')}-{digest}")
         self.model = f"{self.folder}/model.onnx"

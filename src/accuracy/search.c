@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "accuracy/search_reach.h"
 #include "accuracy/search_trial.h"
 #include "base/alloc.h"
-
-enum { STAGES = 3 };
+#include "base/memory.h"
 
 double assay_seconds_now(void) {
   struct timespec t;
@@ -22,23 +22,18 @@ typedef struct candidate {
   size_t row;
   size_t ordinal;  // among those that the row offers for the node
   double score;    // smaller ones first
-  bool reshapes, done;
+  bool done;
 } candidate_t;
-
-typedef struct candidates {
-  candidate_t* at;
-  size_t n, capacity;
-  size_t unlisted;  // the first nodes, which there was no time for
-  bool begun;
-} candidates_t;
 
 typedef struct hunt {
   assay_trials_t trials;
-  candidates_t lists[STAGES];
+  double* reach;  // by value id
+  candidate_t* list;
+  size_t n, capacity;
+  bool shapes_fit;    // truth has golden's shapes
   double start, end;  // of the search
-  double until;       // of what is being done
+  double look_until;
   // What is done with offers of the row at work.
-  candidates_t* listing;
   const candidate_t* trying;
   size_t row, offered;
 } hunt_t;
@@ -54,9 +49,9 @@ static assay_status_t widen_all(const assay_machine_t* m, size_t n, assay_value_
   return NULL;
 }
 
-// Calls the rows [first, end) of a stage for a node; their offers go to `offer`.
-static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, int stage,
-                          const assay_trial_t* trial) {
+// Calls the rows [first, end) for a node; their offers go to `offer`. done is told after each row.
+static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end,
+                          const assay_trial_t* trial, void (*done)(hunt_t* h)) {
   const assay_search_t* s = h->trials.s;
   const assay_node_t* n = s->nodes[position];
   assay_tensor_t **in = NULL, **out = NULL;
@@ -69,11 +64,11 @@ static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, 
   const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out};
   for (size_t i = first; !st && !stop && i < end; i++) {
     const assay_proposal_t* p = assay_proposal_get(i);
-    if (p->stage != stage) continue;
     h->row = i;
     h->offered = 0;
     h->trials.rank = (int)i;
     st = p->propose(&suspect, p->cause, trial, &stop);
+    if (!st && done) done(h);
   }
   for (size_t i = 0; in && i < n->n_inputs; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; out && i < n->n_outputs; i++) assay_tensor_release(out[i]);
@@ -84,42 +79,66 @@ static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, 
 
 // ---- suspicion ----------------------------------------------------------------------------------
 
-// Errors neither grow nor fade much from layer to layer, relative to the values: a repair that moves
-// its node by about as much as the targets are off is the likeliest. Behind that: late nodes are
-// cheap to try, and earlier rows are likelier causes.
-static double score_of(const hunt_t* h, const assay_trial_effect_t* e) {
-  const double needed = fmin(1, sqrt(h->trials.before)), n = (double)h->trials.s->n_nodes;
-  const double behind = (n - (double)h->trials.position) / n;
-  const double gain = e->change > 0 ? fmin(4, fabs(log10(needed / e->change))) : 4;
-  return gain + 0.8 * behind + 0.02 * (double)h->row;
-}
+// Orders of magnitude by which other things make a repair less likely, or its trial dearer.
+static const double LATER_STAGE = 0.35;  // each
+static const double RESHAPING = 1.5;     // where truth has golden's shapes
+static const double MANY_OFFERS = 0.5;   // times the decades of how many a row offers for a node
+static const double COST = 0.7;          // times the decades of what a trial costs
 
 // What is not looked at counts as neither likely nor unlikely; so do parameters that can be fitted
 // to anything.
 static const double UNKNOWN_GAIN = 5, FITTED_GAIN = 2;
 
+static double needed(const hunt_t* h) { return fmin(1, sqrt(h->trials.before)); }
+
+// How much of a change of the node arrives.
+static double reach_of(const hunt_t* h) {
+  const assay_node_t* n = h->trials.s->nodes[h->trials.position];
+  double most = 0;
+  for (size_t k = 0; k < n->n_outputs; k++)
+    if (n->outputs[k]) most = fmax(most, h->reach[n->outputs[k]->id]);
+  return most;
+}
+
+// A repair whose change arrives as about what the targets are off by is the likeliest. Behind that:
+// late nodes are cheap to try, and earlier rows are likelier causes.
+static double score_of(const hunt_t* h, const assay_trial_effect_t* e) {
+  const double n = (double)h->trials.s->n_nodes;
+  const double behind = (n - (double)h->trials.position) / n;
+  const double gain = e->change > 0 ? fmin(4, fabs(log10(needed(h) / e->change))) : 4;
+  const int stage = assay_proposal_get(h->row)->stage;
+  return gain + COST * log10(0.02 + behind) + LATER_STAGE * stage +
+         (e->reshapes && h->shapes_fit ? RESHAPING : 0);
+}
+
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   hunt_t* h = user;
-  candidates_t* list = h->listing;
-  const double now = assay_seconds_now();
   assay_trial_effect_t e = {.fits = true};
-  const double needed = fmin(1, sqrt(h->trials.before));
   const size_t ordinal = h->offered++;
   *stop = false;
-  if (r->fits)
-    e.change = needed / FITTED_GAIN;
-  else if (now < h->until)
+  if (r->fits) {
+    e.change = needed(h) / FITTED_GAIN;
+  } else if (assay_seconds_now() < h->look_until) {
     ASSAY_TRY(assay_trials_look(&h->trials, r, &e));
-  else
-    e.change = needed / UNKNOWN_GAIN;
+    e.change *= reach_of(h);
+  } else {
+    e.change = needed(h) / UNKNOWN_GAIN;
+  }
   if (!e.fits) return NULL;
-  ASSAY_TRY(assay_grow(&list->at, &list->capacity, list->n + 1, sizeof *list->at));
-  list->at[list->n++] = (candidate_t){.position = h->trials.position,
-                                      .row = h->row,
-                                      .ordinal = ordinal,
-                                      .score = score_of(h, &e),
-                                      .reshapes = e.reshapes};
+  ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
+  h->list[h->n++] = (candidate_t){
+      .position = h->trials.position, .row = h->row, .ordinal = ordinal, .score = score_of(h, &e)};
   return NULL;
+}
+
+// What a row offers for a node shares the row's likelihood.
+static void share_out(hunt_t* h) {
+  size_t first = h->n;
+  while (first > 0 && h->list[first - 1].position == h->trials.position &&
+         h->list[first - 1].row == h->row)
+    first--;
+  for (size_t i = first; i < h->n; i++)
+    h->list[i].score += MANY_OFFERS * log10((double)(h->n - first));
 }
 
 static int by_score(const void* a, const void* b) {
@@ -130,20 +149,25 @@ static int by_score(const void* a, const void* b) {
   return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
-// Lists the repairs of a stage, the most suspicious first. Looking at each in its own node may take
-// a part of the stage's time.
-static assay_status_t list_stage(hunt_t* h, int stage, double until) {
-  candidates_t* list = &h->lists[stage];
+// Whether truth has the shapes that golden has.
+static bool shapes_fit(const assay_search_t* s) {
+  for (size_t k = 0; k < s->n_targets; k++)
+    if (!assay_difference(s->targets[k].truth, s->targets[k].golden).comparable) return false;
+  return true;
+}
+
+// Lists all repairs, the most suspicious first. Looking at each in its own node may take a part of
+// the time, and listing them a larger one.
+static assay_status_t list_all(hunt_t* h) {
+  const assay_search_t* s = h->trials.s;
   const assay_trial_t trial = {list_offer, h};
-  const double now = assay_seconds_now();
-  if (!list->begun) list->unlisted = h->trials.s->n_nodes;
-  list->begun = true;
-  if (!list->unlisted) return NULL;
-  h->listing = list;
-  h->until = now + 0.4 * (until - now);
-  while (list->unlisted > 0 && assay_seconds_now() < until)
-    ASSAY_TRY(ask(h, --list->unlisted, 0, assay_proposal_count(), stage + 1, &trial));
-  if (list->n) qsort(list->at, list->n, sizeof *list->at, by_score);
+  const double until = h->start + 0.5 * (h->end - h->start);
+  h->look_until = h->start + 0.3 * (h->end - h->start);
+  h->shapes_fit = shapes_fit(s);
+  for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;)
+    if (!assay_search_adopted(s, s->nodes[i]))
+      ASSAY_TRY(ask(h, i, 0, assay_proposal_count(), &trial, share_out));
+  if (h->n) qsort(h->list, h->n, sizeof *h->list, by_score);
   return NULL;
 }
 
@@ -156,74 +180,70 @@ static assay_status_t try_offer(void* user, const assay_repair_t* r, bool* stop)
   return assay_trials_try(&h->trials, r);
 }
 
-static assay_status_t try_candidate(hunt_t* h, int stage, candidate_t* c) {
+static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
   const assay_trial_t trial = {try_offer, h};
   c->done = true;
   h->trying = c;
-  return ask(h, c->position, c->row, c->row + 1, stage + 1, &trial);
+  return ask(h, c->position, c->row, c->row + 1, &trial, NULL);
 }
 
 // The rows above the one that restored golden, for its own node: the same may be told better.
-static assay_status_t try_better_rows(hunt_t* h, int stage, const candidate_t* found) {
-  candidates_t* list = &h->lists[stage];
-  for (size_t i = 0; i < list->n && assay_seconds_now() < h->end; i++) {
-    candidate_t* c = &list->at[i];
+static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
+  for (size_t i = 0; i < h->n && assay_seconds_now() < h->end; i++) {
+    candidate_t* c = &h->list[i];
     if (c->done || c->position != found->position || c->row >= found->row) continue;
-    ASSAY_TRY(try_candidate(h, stage, c));
+    ASSAY_TRY(try_candidate(h, c));
   }
   return NULL;
 }
 
-// Tries a stage's candidates, those that reshape or the others. Once golden is restored it goes on
-// for half as long again: what else restores it is a rival.
-static assay_status_t try_stage(hunt_t* h, int stage, bool reshaping, double until) {
-  candidates_t* list = &h->lists[stage];
-  ASSAY_TRY(list_stage(h, stage, until));
-  h->until = until;
-  for (size_t i = 0; i < list->n; i++) {
-    candidate_t* c = &list->at[i];
-    if (c->done || c->reshapes != reshaping) continue;
+// Tries one after the other. Once golden is restored it goes on for half as long again: what else
+// restores it is a rival.
+static assay_status_t try_all(hunt_t* h) {
+  double until = h->end;
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    if (c->done) continue;
     const double now = assay_seconds_now();
-    if (now > h->until) {
+    if (now > until) {
       h->trials.s->cut_short |= !h->trials.found;
       break;
     }
     const bool before = h->trials.found;
-    ASSAY_TRY(try_candidate(h, stage, c));
+    ASSAY_TRY(try_candidate(h, c));
     if (before || !h->trials.found) continue;
-    h->until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
-    ASSAY_TRY(try_better_rows(h, stage, c));
+    until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
+    ASSAY_TRY(try_better_rows(h, c));
   }
   return NULL;
 }
 
-// Whether truth has the shapes that golden has.
-static bool shapes_fit(const assay_search_t* s) {
-  for (size_t k = 0; k < s->n_targets; k++)
-    if (!assay_difference(s->targets[k].truth, s->targets[k].golden).comparable) return false;
-  return true;
+static assay_status_t hunt_run(hunt_t* h) {
+  ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
+  ASSAY_TRY(list_all(h));
+  return try_all(h);
 }
 
-// Stage by stage over all suspects. Where truth has golden's shapes, a repair that changes a shape
-// on the way is the less likely one: it comes behind. What a stage leaves of its time goes to the
-// next ones, and in the end to what was cut short.
-static assay_status_t run(hunt_t* h) {
-  static const double shares[] = {0.35, 0.65, 0.75, 0.85, 0.9, 0.95};
-  const bool fit = shapes_fit(h->trials.s);
-  for (int k = 0; k < 4 * STAGES && !h->trials.found; k++) {
-    const bool again = k >= 2 * STAGES;
-    const bool reshaping = (k / STAGES % 2 == 1) == fit;
-    const double share = again ? 1 : shares[k];
-    if (again && assay_seconds_now() > h->end) break;
-    ASSAY_TRY(try_stage(h, k % STAGES, reshaping, h->start + share * (h->end - h->start)));
-  }
+// ---- several faults
+// -------------------------------------------------------------------------------
+
+const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n) {
+  for (size_t i = 0; i < s->n_adopted; i++)
+    if (s->adopted[i]->node == n) return s->adopted[i];
   return NULL;
 }
 
-// ---- the whole ----------------------------------------------------------------------------------
+static void hunt_deinit(hunt_t* h) {
+  assay_free(h->list);
+  assay_free(h->reach);
+  assay_trials_deinit(&h->trials);
+}
 
+static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
+                                   size_t* out_n);
+
+// Takes the best repair of a search over.
 static void report(assay_trials_t* t, assay_fault_t* fault) {
-  if (!t->n_best) return;
   const assay_kept_t* best = &t->best[0];
   fault->has_repair = true;
   fault->restored = best->restored;
@@ -237,12 +257,69 @@ static void report(assay_trials_t* t, assay_fault_t* fault) {
   t->n_best = 0;
 }
 
-assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* fault) {
-  hunt_t h = {.start = assay_seconds_now(), .end = s->deadline};
+// Searches on with a repair that mends a part made. Found: out[0] is that repair, out[1..] what was
+// missing.
+static assay_status_t search_behind(hunt_t* h, const assay_partial_t* p, double end,
+                                    assay_fault_t* out, size_t* out_n) {
+  assay_search_t next = *h->trials.s;
+  assay_target_t* targets = NULL;
+  size_t n = 0;
+  *out_n = 0;
+  ASSAY_TRY(assay_trials_adopt(&h->trials, &p->repair, &targets));
+  next.targets = targets;
+  next.adopted[next.n_adopted++] = &p->repair;
+  assay_status_t st = targets ? search_level(&next, end, true, out + 1, &n) : NULL;
+  h->trials.s->trials = next.trials;
+  h->trials.s->cut_short |= next.cut_short;
+  assay_trials_drop(&h->trials);
+  assay_free(targets);
+  if (st || !n || !out[n].restored) {
+    for (size_t i = 1; i <= n; i++) assay_repair_deinit(&out[i].repair);
+    return st;
+  }
+  out[0] = (assay_fault_t){
+      .node = p->repair.node, .has_repair = true, .restored = true, .remains = out[n].remains};
+  ASSAY_TRY(assay_repair_copy(&p->repair, &out[0].repair));
+  *out_n = n + 1;
+  return NULL;
+}
+
+// Tries to go on from each repair that mended a part, the best first.
+static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
+  const size_t most = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
+  for (size_t i = 0; i < h->trials.n_partials && i < most && !*out_n; i++) {
+    const double now = assay_seconds_now();
+    if (now > end) break;
+    ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
+  }
+  return NULL;
+}
+
+// out: room for ASSAY_SEARCH_FAULTS less those adopted. Only with `deeper` it looks for more than
+// one.
+static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
+                                   size_t* out_n) {
+  hunt_t h = {.start = assay_seconds_now()};
+  const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_FAULTS;
+  *out_n = 0;
+  h.end = more ? h.start + 0.7 * (end - h.start) : end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
-  assay_status_t st = run(&h);
-  if (!st) report(&h.trials, fault);
-  for (int k = 0; k < STAGES; k++) assay_free(h.lists[k].at);
-  assay_trials_deinit(&h.trials);
+  assay_status_t st = hunt_run(&h);
+  if (!st && more && !h.trials.found) st = search_more(&h, end, out, out_n);
+  if (!st && !*out_n && h.trials.n_best) {
+    out[0] = (assay_fault_t){0};
+    report(&h.trials, &out[0]);
+    *out_n = 1;
+  }
+  hunt_deinit(&h);
+  return st;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
+  assay_memory_keep(true);
+  assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
+  assay_memory_keep(false);
   return st;
 }
