@@ -20,16 +20,26 @@ double assay_seconds_now(void) {
 typedef struct candidate {
   size_t position;  // of the node
   size_t row;
-  size_t ordinal;  // among those that the row offers for the node
-  double score;    // smaller ones first
+  size_t ordinal;   // among those that the row offers for the node
+  double expected;  // decades of what is to arrive, as guessed; NAN: not known
+  double base;      // what does not depend on that
+  double score;     // smaller ones first
   bool done;
 } candidate_t;
+
+// What arrived of a change, in decades over what was expected.
+typedef struct measure {
+  size_t position;
+  double decades;
+} measure_t;
 
 typedef struct hunt {
   assay_trials_t trials;
   double* reach;  // by value id
   candidate_t* list;
   size_t n, capacity;
+  measure_t* measures;
+  size_t n_measures, cap_measures;
   bool shapes_fit;    // truth has golden's shapes
   double start, end;  // of the search
   double look_until;
@@ -49,9 +59,9 @@ static assay_status_t widen_all(const assay_machine_t* m, size_t n, assay_value_
   return NULL;
 }
 
-// Calls the rows [first, end) for a node; their offers go to `offer`. done is told after each row.
+// Calls the rows [first, end) for a node; their offers go to `offer`.
 static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end,
-                          const assay_trial_t* trial, void (*done)(hunt_t* h)) {
+                          const assay_trial_t* trial) {
   const assay_search_t* s = h->trials.s;
   const assay_node_t* n = s->nodes[position];
   assay_tensor_t **in = NULL, **out = NULL;
@@ -68,7 +78,6 @@ static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end,
     h->offered = 0;
     h->trials.rank = (int)i;
     st = p->propose(&suspect, p->cause, trial, &stop);
-    if (!st && done) done(h);
   }
   for (size_t i = 0; in && i < n->n_inputs; i++) assay_tensor_release(in[i]);
   for (size_t i = 0; out && i < n->n_outputs; i++) assay_tensor_release(out[i]);
@@ -80,10 +89,10 @@ static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end,
 // ---- suspicion ----------------------------------------------------------------------------------
 
 // Orders of magnitude by which other things make a repair less likely, or its trial dearer.
-static const double LATER_STAGE = 0.35;  // each
-static const double RESHAPING = 1.5;     // where truth has golden's shapes
-static const double MANY_OFFERS = 0.5;   // times the decades of how many a row offers for a node
-static const double COST = 0.7;          // times the decades of what a trial costs
+static const double LATER_STAGE = 0.2;  // each
+static const double RESHAPING = 0.7;    // where truth has golden's shapes
+static const double MANY_OFFERS = 0.8;  // times the decades of how many a row offers
+static const double COST = 0.7;         // times the decades of what a trial costs
 
 // What is not looked at counts as neither likely nor unlikely; so do parameters that can be fitted
 // to anything.
@@ -100,45 +109,65 @@ static double reach_of(const hunt_t* h) {
   return most;
 }
 
-// A repair whose change arrives as about what the targets are off by is the likeliest. Behind that:
-// late nodes are cheap to try, and earlier rows are likelier causes.
-static double score_of(const hunt_t* h, const assay_trial_effect_t* e) {
+// What the measures say of a position: the near ones count more, none of them for much if all are
+// far.
+static double correction(const hunt_t* h, size_t position) {
+  const double n = (double)h->trials.s->n_nodes, far = 1 + n / 16;
+  double sum = 0, weights = 1 / (far * far);
+  for (size_t i = 0; i < h->n_measures; i++) {
+    const double d = 1 + fabs((double)h->measures[i].position - (double)position);
+    sum += h->measures[i].decades / (d * d);
+    weights += 1 / (d * d);
+  }
+  return sum / weights;
+}
+
+static const double UNLIKELY = 4;  // decades from what is needed, at most
+
+// A repair whose change arrives as about what the targets are off by is the likeliest.
+static double gain_of(const hunt_t* h, const candidate_t* c) {
+  const double now = log10(fmax(needed(h), 1e-300));
+  if (c->expected != c->expected) return log10(UNKNOWN_GAIN);
+  return fmin(UNLIKELY, fabs(now - c->expected - correction(h, c->position)));
+}
+
+// Behind that: late nodes are cheap to try, and earlier rows are likelier causes.
+static double base_of(const hunt_t* h, const assay_trial_effect_t* e) {
   const double n = (double)h->trials.s->n_nodes;
   const double behind = (n - (double)h->trials.position) / n;
-  const double gain = e->change > 0 ? fmin(4, fabs(log10(needed(h) / e->change))) : 4;
   const int stage = assay_proposal_get(h->row)->stage;
-  return gain + COST * log10(0.02 + behind) + LATER_STAGE * stage +
+  return COST * log10(0.02 + behind) + LATER_STAGE * stage +
          (e->reshapes && h->shapes_fit ? RESHAPING : 0);
 }
 
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   hunt_t* h = user;
   assay_trial_effect_t e = {.fits = true};
-  const size_t ordinal = h->offered++;
+  candidate_t c = {.position = h->trials.position,
+                   .row = h->row,
+                   .ordinal = h->offered++,
+                   .expected = (double)NAN};
   *stop = false;
-  if (r->fits) {
-    e.change = needed(h) / FITTED_GAIN;
-  } else if (assay_seconds_now() < h->look_until) {
+  if (!r->fits && assay_seconds_now() < h->look_until) {
     ASSAY_TRY(assay_trials_look(&h->trials, r, &e));
-    e.change *= reach_of(h);
-  } else {
-    e.change = needed(h) / UNKNOWN_GAIN;
+    c.expected = log10(fmax(e.change * reach_of(h), 1e-300));
   }
   if (!e.fits) return NULL;
+  c.base = base_of(h, &e) - (r->fits ? log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
   ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
-  h->list[h->n++] = (candidate_t){
-      .position = h->trials.position, .row = h->row, .ordinal = ordinal, .score = score_of(h, &e)};
+  h->list[h->n++] = c;
   return NULL;
 }
 
-// What a row offers for a node shares the row's likelihood.
-static void share_out(hunt_t* h) {
-  size_t first = h->n;
-  while (first > 0 && h->list[first - 1].position == h->trials.position &&
-         h->list[first - 1].row == h->row)
-    first--;
-  for (size_t i = first; i < h->n; i++)
-    h->list[i].score += MANY_OFFERS * log10((double)(h->n - first));
+// Each row is about as likely to have the right one: what it offers in all nodes shares that.
+static assay_status_t share_out(hunt_t* h) {
+  size_t* offers = NULL;
+  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
+  for (size_t i = 0; i < h->n; i++) offers[h->list[i].row]++;
+  for (size_t i = 0; i < h->n; i++)
+    h->list[i].base += MANY_OFFERS * log10((double)offers[h->list[i].row]);
+  assay_free(offers);
+  return NULL;
 }
 
 static int by_score(const void* a, const void* b) {
@@ -147,6 +176,11 @@ static int by_score(const void* a, const void* b) {
   if (x->position != y->position) return x->position > y->position ? -1 : 1;
   if (x->row != y->row) return x->row < y->row ? -1 : 1;
   return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+}
+
+static void sort(hunt_t* h) {
+  for (size_t i = 0; i < h->n; i++) h->list[i].score = h->list[i].base + gain_of(h, &h->list[i]);
+  if (h->n) qsort(h->list, h->n, sizeof *h->list, by_score);
 }
 
 // Whether truth has the shapes that golden has.
@@ -161,13 +195,14 @@ static bool shapes_fit(const assay_search_t* s) {
 static assay_status_t list_all(hunt_t* h) {
   const assay_search_t* s = h->trials.s;
   const assay_trial_t trial = {list_offer, h};
-  const double until = h->start + 0.5 * (h->end - h->start);
-  h->look_until = h->start + 0.3 * (h->end - h->start);
+  const double until = h->start + 0.35 * (h->end - h->start);
+  h->look_until = h->start + 0.25 * (h->end - h->start);
   h->shapes_fit = shapes_fit(s);
   for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;)
     if (!assay_search_adopted(s, s->nodes[i]))
-      ASSAY_TRY(ask(h, i, 0, assay_proposal_count(), &trial, share_out));
-  if (h->n) qsort(h->list, h->n, sizeof *h->list, by_score);
+      ASSAY_TRY(ask(h, i, 0, assay_proposal_count(), &trial));
+  ASSAY_TRY(share_out(h));
+  sort(h);
   return NULL;
 }
 
@@ -184,7 +219,31 @@ static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
   const assay_trial_t trial = {try_offer, h};
   c->done = true;
   h->trying = c;
-  return ask(h, c->position, c->row, c->row + 1, &trial, NULL);
+  h->trials.arrived = (double)NAN;
+  ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, &trial));
+  if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
+  ASSAY_TRY(assay_grow(&h->measures, &h->cap_measures, h->n_measures + 1, sizeof *h->measures));
+  h->measures[h->n_measures++] = (measure_t){c->position, log10(h->trials.arrived) - c->expected};
+  return NULL;
+}
+
+// A first trial here and there, to see what arrives from where.
+static assay_status_t probe(hunt_t* h) {
+  enum { PROBES = 12 };
+  const double until = h->start + 0.45 * (h->end - h->start);
+  const size_t n = h->trials.s->n_nodes, step = n / PROBES + 1;
+  for (size_t end = n; end > 0 && !h->trials.found && assay_seconds_now() < until;
+       end -= end < step ? end : step) {
+    const size_t first = end < step ? 0 : end - step;
+    for (size_t i = 0; i < h->n; i++) {
+      candidate_t* c = &h->list[i];
+      if (c->done || c->expected != c->expected || c->position < first || c->position >= end)
+        continue;
+      ASSAY_TRY(try_candidate(h, c));
+      break;
+    }
+  }
+  return NULL;
 }
 
 // The rows above the one that restored golden, for its own node: the same may be told better.
@@ -200,7 +259,10 @@ static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
 // Tries one after the other. Once golden is restored it goes on for half as long again: what else
 // restores it is a rival.
 static assay_status_t try_all(hunt_t* h) {
-  double until = h->end;
+  enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
+  const double begun = assay_seconds_now();
+  double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
+  size_t tried = 0;
   for (size_t i = 0; i < h->n; i++) {
     candidate_t* c = &h->list[i];
     if (c->done) continue;
@@ -211,7 +273,10 @@ static assay_status_t try_all(hunt_t* h) {
     }
     const bool before = h->trials.found;
     ASSAY_TRY(try_candidate(h, c));
-    if (before || !h->trials.found) continue;
+    if (before || !h->trials.found) {
+      if (++tried % AGAIN == 0) sort(h), i = (size_t)-1;
+      continue;
+    }
     until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
     ASSAY_TRY(try_better_rows(h, c));
   }
@@ -221,6 +286,8 @@ static assay_status_t try_all(hunt_t* h) {
 static assay_status_t hunt_run(hunt_t* h) {
   ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
   ASSAY_TRY(list_all(h));
+  ASSAY_TRY(probe(h));
+  sort(h);
   return try_all(h);
 }
 
@@ -235,6 +302,7 @@ const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_
 
 static void hunt_deinit(hunt_t* h) {
   assay_free(h->list);
+  assay_free(h->measures);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);
 }

@@ -122,6 +122,17 @@ static void clear_got(assay_trials_t* t) {
   }
 }
 
+// Evaluation that fails means that a repair does not fit, also where it asks for more memory than
+// there is; only a system without memory ends the search.
+static assay_status_t forgive(assay_status_t st) {
+  size_t bytes;
+  int64_t room;
+  if (!st) return NULL;
+  if (assay_status_code(st) == ASSAY_NO_MEMORY && !assay_alloc_refused(&bytes, &room)) return st;
+  assay_status_free(st);
+  return NULL;
+}
+
 // Fills t->got with what the targets are with the repair, and leaves the values behind it in the
 // machine. *out_fits: it could be evaluated and changed something.
 static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t* r,
@@ -143,11 +154,7 @@ static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t
   for (size_t i = next; !st && any && i < t->s->n_nodes; i++)
     if (reads_dirty(t, t->s->nodes[i])) st = step(t, t->s->nodes[i], NULL);
   *out_fits = !st && any;
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    assay_status_free(st);
-    st = NULL;
-  }
-  return st;
+  return forgive(st);
 }
 
 static assay_status_t evaluate(assay_trials_t* t, const assay_repair_t* r, bool* out_fits) {
@@ -177,6 +184,21 @@ static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* o
     if (d.mismatched || d.rms > g->explained_rms || d.max > g->explained_max) *out_restored = false;
   }
   return sum;
+}
+
+// How far the targets are from truth without the repair, over golden's size.
+static double moved(const assay_trials_t* t) {
+  double sum = 0;
+  for (size_t k = 0; k < t->s->n_targets; k++) {
+    const assay_target_t* g = &t->s->targets[k];
+    if (!t->got[k]) continue;
+    const assay_difference_t d = assay_difference(t->got[k], g->truth);
+    const assay_difference_t size = assay_difference(g->golden, g->golden);
+    if (!d.comparable || d.mismatched) return (double)NAN;
+    const double part = d.rms / fmax(size.ref_rms, 1e-300);
+    sum += part * part;
+  }
+  return sqrt(sum);
 }
 
 static bool better(const assay_kept_t* a, const assay_kept_t* b) {
@@ -241,8 +263,10 @@ static const double HELPS = 0.5, HELPS_IN_PART = 0.97;
 static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool* out_restored,
                                bool* out_fits) {
   *out_restored = false;
+  t->arrived = (double)NAN;
   ASSAY_TRY(evaluate(t, r, out_fits));
   if (!*out_fits) return NULL;
+  if (!r->fits) t->arrived = moved(t);
   const double after = score(t, t->got, out_restored);
   const double remains = sqrt(after / fmax(t->before, 1e-300));
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
@@ -384,11 +408,7 @@ assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
     if (t->got[k] && !same_tensor(t->got[k], truth_of_target(t, k)))
       note_change(t->got[k], truth_of_target(t, k), out);
   restore(t);
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    assay_status_free(st);
-    st = NULL;
-  }
-  return st;
+  return forgive(st);
 }
 
 // ---- taking a repair as made

@@ -29,8 +29,9 @@ typedef struct assay_trials {
   size_t n_touched, cap_touched;
   assay_tensor_t** got;  // by target: with the repair
   double before;         // the score without repair
-  int rank;              // row of the repair being tried
-  size_t position;       // of the suspect among the nodes
+  double arrived;   // how far the last repair moved the targets, over their RMS; NAN: not known
+  int rank;         // row of the repair being tried
+  size_t position;  // of the suspect among the nodes
   assay_kept_t best[ASSAY_TRIAL_KEPT];
   size_t n_best;
   assay_partial_t partials[ASSAY_TRIAL_PARTIALS];  // best first
