@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 
+enum { STAGES = 3 };
+
 double assay_seconds_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -59,8 +61,8 @@ static assay_status_t widen_all(const assay_machine_t* m, size_t n, assay_value_
   return NULL;
 }
 
-// Calls the rows [first, end) for a node; their offers go to `offer`.
-static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end,
+// Calls the rows [first, end) of a stage for a node; their offers go to `offer`.
+static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, int stage,
                           const assay_trial_t* trial) {
   const assay_search_t* s = h->trials.s;
   const assay_node_t* n = s->nodes[position];
@@ -74,6 +76,7 @@ static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end,
   const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out};
   for (size_t i = first; !st && !stop && i < end; i++) {
     const assay_proposal_t* p = assay_proposal_get(i);
+    if (p->stage != stage) continue;
     h->row = i;
     h->offered = 0;
     h->trials.rank = (int)i;
@@ -198,9 +201,10 @@ static assay_status_t list_all(hunt_t* h) {
   const double until = h->start + 0.35 * (h->end - h->start);
   h->look_until = h->start + 0.25 * (h->end - h->start);
   h->shapes_fit = shapes_fit(s);
-  for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;)
-    if (!assay_search_adopted(s, s->nodes[i]))
-      ASSAY_TRY(ask(h, i, 0, assay_proposal_count(), &trial));
+  for (int stage = 1; stage <= STAGES; stage++)
+    for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;)
+      if (!assay_search_adopted(s, s->nodes[i]))
+        ASSAY_TRY(ask(h, i, 0, assay_proposal_count(), stage, &trial));
   ASSAY_TRY(share_out(h));
   sort(h);
   return NULL;
@@ -220,7 +224,8 @@ static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
   c->done = true;
   h->trying = c;
   h->trials.arrived = (double)NAN;
-  ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, &trial));
+  const int stage = assay_proposal_get(c->row)->stage;
+  ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, stage, &trial));
   if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
   ASSAY_TRY(assay_grow(&h->measures, &h->cap_measures, h->n_measures + 1, sizeof *h->measures));
   h->measures[h->n_measures++] = (measure_t){c->position, log10(h->trials.arrived) - c->expected};
@@ -267,10 +272,7 @@ static assay_status_t try_all(hunt_t* h) {
     candidate_t* c = &h->list[i];
     if (c->done) continue;
     const double now = assay_seconds_now();
-    if (now > until) {
-      h->trials.s->cut_short |= !h->trials.found;
-      break;
-    }
+    if (now > until) break;
     const bool before = h->trials.found;
     ASSAY_TRY(try_candidate(h, c));
     if (before || !h->trials.found) {
@@ -283,12 +285,25 @@ static assay_status_t try_all(hunt_t* h) {
   return NULL;
 }
 
-static assay_status_t hunt_run(hunt_t* h) {
+// Whether something mends so much that the rest is likely to be another fault.
+static bool is_mended_in_part(const assay_trials_t* t) {
+  return t->n_partials && t->partials[0].merit > 0.6;
+}
+
+// until: where the time for several faults would begin.
+static assay_status_t hunt_run(hunt_t* h, double until) {
+  const double end = h->end;
   ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
   ASSAY_TRY(list_all(h));
+  h->end = until;
   ASSAY_TRY(probe(h));
   sort(h);
-  return try_all(h);
+  ASSAY_TRY(try_all(h));
+  h->end = end;
+  if (h->trials.found || is_mended_in_part(&h->trials)) return NULL;
+  if (until < end) ASSAY_TRY(try_all(h));
+  h->trials.s->cut_short |= !h->trials.found && assay_seconds_now() > end;
+  return NULL;
 }
 
 // ---- several faults
@@ -370,9 +385,9 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   hunt_t h = {.start = assay_seconds_now()};
   const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_FAULTS;
   *out_n = 0;
-  h.end = more ? h.start + 0.7 * (end - h.start) : end;
+  h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
-  assay_status_t st = hunt_run(&h);
+  assay_status_t st = hunt_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
   if (!st && more && !h.trials.found) st = search_more(&h, end, out, out_n);
   if (!st && !*out_n && h.trials.n_best) {
     out[0] = (assay_fault_t){0};
