@@ -382,7 +382,7 @@ def pick_alike(graph, node, rng):
     return i, array, str(rng.choice(names))
 
 
-@kind("exchanged weights", "exchanged constants")
+@kind("exchanged weights", "exchanged constants", "swapped inputs")
 def exchanged(graph, node, rng):
     found = pick_alike(graph, node, rng)
     if not found:

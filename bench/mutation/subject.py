@@ -172,7 +172,7 @@ class Subject:
 
     def local_change(self, path, label):
         """How much a node's outputs change in truth between this model and another one, on golden inputs, relative to
-        what float32 arithmetic does there; None if the node cannot be taken out."""
+        what float32 arithmetic does there; None if the node cannot be taken out, or is not in both."""
         from .judge import difference
         values = dict(np.load(self.values))
         known = {**values, **(dict(np.load(self.inputs)) if os.path.exists(self.inputs) else {})}
@@ -181,7 +181,7 @@ class Subject:
             graph = models.Graph(models.load(source))
             node = next((n for n in graph.graph.node if n.name == label), None)
             if node is None:
-                return float("inf")
+                return None
             try:
                 results.append(self.single(graph, node, known, mode))
             except (Failed, KeyError):
