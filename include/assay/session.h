@@ -23,7 +23,7 @@ typedef struct assay_session_options {
   assay_format_t accumulator;   // PLAN: what sums are kept in; NONE: fp32
   const char* layer_precision;  // PLAN: "PATTERN:FORMAT,..."; NULL: none
   uint64_t seed;                // of random operators
-  bool unquantized;             // TRUTH: QuantizeLinear and the like are the identity
+  bool unquantized;             // TRUTH: quantizers, QLinear operators too, are the identity
 } assay_session_options_t;
 #define ASSAY_SESSION_OPTIONS_INIT                                                                 \
   {                                                                                                \

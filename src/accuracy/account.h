@@ -13,6 +13,7 @@
 #define ASSAY_ACCURACY_ACCOUNT_H_
 
 #include "accuracy/judge.h"
+#include "accuracy/perturb.h"
 #include "accuracy/planted.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
@@ -35,7 +36,7 @@ typedef struct assay_layer_account {
   const assay_node_t* node;  // of a layer of several: the last
   assay_verdict_t verdict;
   int64_t runs;  // 1 a sample; more inside loops
-  assay_error_sum_t own, inherited;
+  assay_error_sum_t own, inherited, total;  // total = own + inherited, element by element
   assay_judgement_t judged;  // own error element by element, against the bounds
   bool bounded;              // every operator of the layer has a bound
   int64_t suspected;         // runs whose error was held against reruns of the emulated layer
@@ -49,22 +50,38 @@ typedef struct assay_layer_account {
   double own_worst_rms;      // largest RMS of a single run, for loops
   // How much larger, relative to the values, an error left than it came in; 0 where none came in.
   double condition;
-  const assay_value_t* perturbed;  // the input by which the largest error came in
-  double perturbation;             // its relative RMS error
+  double perturbation;  // the largest relative RMS error of an input
+  // Where the condition is past what is harmless: each input's error by itself, of the run with
+  // the largest condition.
+  assay_perturbations_t perturbations;
+  double perturbed_at;  // that condition; 0: none
   assay_cost_t cost;           // of one run
   bool stores_float;               // has an output that --precision changes
+  assay_format_t storage;          // of its float outputs: the layer's, or a declared one; NONE
   // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its
   // format's range. This engine keeps them wider; another one may not.
   int64_t at_risk;
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
+  int64_t past_range;  // runs in which true inputs pass the format's range; of them:
+  int64_t absorbed;    // where infinities in their place change nothing (absorb.h)
   assay_planted_t planted;             // of a fault that was planted here
 } assay_layer_account_t;
 
 typedef struct assay_account assay_account_t;
 
+// Sees every float output of every layer that the engine and truth give the same shape, as its error
+// is split: own = engine - local, inherited = local - truth. Tensors are borrowed.
+typedef struct assay_account_watch {
+  void (*value)(void* user, const assay_layer_account_t* layer, const assay_value_t* value,
+                const assay_tensor_t* engine, const assay_tensor_t* local,
+                const assay_tensor_t* truth);
+  void* user;
+} assay_account_watch_t;
+
 typedef struct assay_account_options {
   bool unquantized;
+  assay_account_watch_t watch;  // value NULL: nobody
   bool outputs_only;  // no own and inherited errors: for verifying a fix
   void (*progress)(void* user, double fraction);
   void* user;

@@ -15,6 +15,7 @@ typedef struct storage {
   double half_tiny;
   double min_normal;
   double max;
+  double end;   // limits below it are about the end of the arithmetic's range
   bool rounds;  // storing is a rounding of its own
 } storage_t;
 
@@ -26,6 +27,7 @@ static storage_t storage_of(assay_format_t format, assay_format_t compute) {
                      .half_tiny = f->min_subnormal / 2,
                      .min_normal = f->min_normal,
                      .max = f->max,
+                     .end = 0x1p10 * assay_format_info(compute)->min_normal,
                      .rounds = f->is_float && u > assay_bound_unit(compute)};
 }
 
@@ -62,6 +64,7 @@ void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more) 
   to->sum_limit2 += more->sum_limit2;
   to->sum_truth2 += more->sum_truth2;
   to->sum_error_truth += more->sum_error_truth;
+  to->sum_whole2 += more->sum_whole2;
 }
 
 // ---- one element --------------------------------------------------------------------------------
@@ -83,6 +86,16 @@ static void note_beyond(assay_judgement_t* j, double error, double limit, double
   j->worst_truth = t;
   j->worst_limit = limit;
   j->worst_index = i;
+}
+
+// Whether truth is lost below a format's range where 0 is stored: it lies nearer to 0 than to the
+// smallest number, or below the normal range where that is flushed. Where the arithmetic alone may
+// be off by as much (g), it is a sum that cancels, unless g itself speaks of the end of the
+// arithmetic's range. What vanishes is counted, but is no rounding: the sums over errors leave it
+// out.
+static bool vanishes(const job_t* job, double t, double g) {
+  if (t == 0 || fabs(t) >= job->storage.min_normal) return false;
+  return fabs(t) > g || g < job->storage.end;
 }
 
 static void not_finite(const job_t* job, assay_judgement_t* j, double s, double t, double g,
@@ -125,6 +138,11 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
     return;
   }
   const double error = fabs(s - t);
+  const bool limited = job->bounded && g < (double)INFINITY;
+  if (s == 0 && vanishes(job, t, limited ? g : 0)) {
+    j->underflowed++;
+    return;
+  }
   if (error == 0 || s == once) {
     j->exact++;
     j->sum_truth2 += t * t;
@@ -137,17 +155,11 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   double rest = error - own;
   if (job->storage.rounds) rest -= half_ulp(&job->storage, s);
   if (rest < 0) rest = 0;
-  const bool flushed = s == 0 && fabs(t) < job->storage.min_normal;
-  if (!job->bounded || !(g < (double)INFINITY)) {
-    if (flushed)
-      j->underflowed++;
-    else
-      j->unbounded++;
+  if (!limited) {
+    j->unbounded++;
     return;
   }
-  if (s == 0 && (flushed || rest <= g))
-    j->underflowed++;
-  else if (rest <= p)
+  if (rest <= p)
     j->explained++;
   else if (rest <= g)
     j->between++;
@@ -157,6 +169,7 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   j->sum_limit2 += p * p;
   j->sum_truth2 += t * t;
   j->sum_error_truth += (s - t) * t;
+  j->sum_whole2 += (s - t) * (s - t);
   if (p > 0) {
     j->n_ratio++;
     j->sum_ratio2 += (rest / p) * (rest / p);
@@ -210,4 +223,9 @@ double assay_judgement_ratio(const assay_judgement_t* j) {
 
 double assay_judgement_slope(const assay_judgement_t* j) {
   return j->sum_truth2 > 0 ? j->sum_error_truth / j->sum_truth2 : 0;
+}
+
+double assay_judgement_slope_sigmas(const assay_judgement_t* j) {
+  const double variance = j->n_ratio ? j->sum_truth2 * j->sum_whole2 / (double)j->n_ratio : 0;
+  return variance > 0 ? fabs(j->sum_error_truth) / sqrt(variance) : 0;
 }

@@ -395,6 +395,8 @@ static int run_job(args_t* a, job_t* j) {
   for (size_t i = 0; !st && i < a->require.n; i++)
     st = assay_require_parse(&j->require, a->require.items[i]);
   if (!st) st = assay_require_resolve(&j->require, j->model->graph);
+  if (!st && !a->golden && assay_require_needs_golden(&j->require))
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
   if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
@@ -461,9 +463,9 @@ static const opt_t options[] = {
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: quantization counts as error, not as the model", false},
+     "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth: quantization counts as\nerror (default: as written)", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
-     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99';\n(default: 'cosine >= 0.999')", false},
+     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= 0.999'); or a command with {outputs}, {truth},\n{golden}, {inputs} put in (npz files): exit code 0 if they will do,\n1 if not", false},
     {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
      "split each output's error over the layers, also where it is\nfaithful", false},
     CLI_FUSED_OPTIONS,

@@ -291,7 +291,7 @@ static const opt_t options[] = {
      "mode plan: what sums are kept in", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: quantizers do not round in truth", false},
+     "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth", false},
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
      "mode plan, for tests: a node computes something else, as in check", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},

@@ -541,7 +541,9 @@ assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p)
   const bool joined = assay_bound_unit(r->compute) > assay_bound_unit(r->accumulator);
   const assay_factor_t f =
       assay_factor_add(assay_bound_sum(r, p->terms), assay_bound_ops(r, p->extra + joined));
-  const double tiny = p->terms * assay_bound_tiny(r, joined ? r->compute : r->accumulator);
+  // What terms lose below the normal numbers is scaled with their sum.
+  const double tiny = p->terms * assay_bound_tiny(r, joined ? r->compute : r->accumulator) *
+                      (p->scale > 1 ? p->scale : 1);
   assay_status_t st = assay_new_array(c->n_in, sizeof *s.in, &s.in);
   if (!st) st = assay_new_array(c->n_out, sizeof *s.out, &s.out);
   if (!st && assay_bound_inputs_exact(c)) {

@@ -12,7 +12,7 @@
 
 // A third more than 6 standard deviations: heads share the error of a decay, and the mean square of
 // few draws of it may be low everywhere.
-enum { DRAWS = 8, SIGMAS = 8 };
+enum { DRAWS = 16, SIGMAS = 8 };
 
 // Draws in units of u.
 typedef struct draws {
@@ -102,6 +102,7 @@ static void make_write(head_t* x, const double* key, const double* v, const doub
     x->wt[j] = (draws_t){{0}};
     if (!beta) continue;
     x->w[j] = v[j] - read_state(x, key, j, &x->wg[j], &x->wt[j]);
+    for (int k = 0; k < DRAWS; k++) x->wt[j].t[k] *= -1;
     add_rounding(x, fabs(x->w[j]), &x->wg[j], &x->wt[j]);
     x->w[j] *= *beta;
     x->wg[j] *= fabs(*beta);

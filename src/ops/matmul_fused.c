@@ -291,8 +291,8 @@ static double activated_limit(const assay_bound_t* c, const activated_t* p, doub
     else if (p->a->has_beta)
       moved += 2 * in.u * (fabs(beta) + fabs(alpha * v));
   }
-  if (p->y_scale != 1) moved += in.u * (fabs(y) + moved);
-  return moved * fabs(p->y_scale);
+  if (p->y_scale == 1) return moved;
+  return (moved + in.u * (fabs(y) + moved)) * fabs(p->y_scale) + in.tiny;
 }
 
 static assay_status_t activated_bound(assay_bound_t* c, const activated_t* p) {
@@ -312,11 +312,13 @@ static assay_status_t activated_bound(assay_bound_t* c, const activated_t* p) {
   const assay_factor_t sum = assay_bound_sum(c->rounding, terms);
   // The sum itself must be in range, before it is scaled.
   const double max = in.max * fmin(1, fabs(p->factor));
+  // What its terms lose below the normal numbers is scaled with it.
+  const double lost = terms * in.tiny * fmax(1, fabs(p->factor));
   for (int k = 0; !st && k < 2; k++) {
     const double factor = assay_factor_of(sum, k);
     for (int64_t i = 0; i < v->size; i++) {
       const double m = fabs(assay_f64(size)[i]);
-      const double e = factor * m + terms * in.tiny;
+      const double e = factor * m + lost;
       const double limit = activated_limit(c, p, assay_f64(v)[i], e);
       limits[k][i] = m * (1 + factor) > max || limit != limit ? (double)INFINITY : limit;
     }

@@ -91,6 +91,21 @@ assay_norm_stats_t assay_norm_bound_stats(const assay_rounding_t* r, bool probab
   return s;
 }
 
+// Whether a number on the way to the result may leave the range, whatever the result is. d: at
+// most |x - mean|; factor: at most |inverse * scale|.
+static bool passes_range(const assay_norm_apply_t* a, const assay_inner_t* in, double x, double d,
+                         double factor) {
+  const assay_norm_stats_t* s = &a->stats;
+  double most = fmax(fmax(factor, d), d * factor);
+  if (!a->rounding->documented) {
+    most = fmax(most, factor * (fabs(x) + fabs(s->mean) + s->mean_error));
+    // The products in another order.
+    const double inverse = s->inverse * (1 + s->inverse_error);
+    most = fmax(most, d * fmax(inverse, inverse > 0 ? factor / inverse : 0));
+  }
+  return most > in->max;
+}
+
 // (x - mean) * inverse * scale + bias in any order of the products; or, where that is not
 // documented, x * (inverse * scale) + (bias - mean * inverse * scale), where x and the mean count
 // by themselves.
@@ -108,7 +123,12 @@ void assay_norm_bound_apply(const assay_norm_apply_t* a) {
     of_d += a->centered ? u * (d + of_d) : 0;
     if (folded) of_d += 2 * u * (fabs(x) + fabs(s->mean) + s->mean_error + e);
     double error = factor * (of_d * (1 + relative) + d * relative);
-    error += in.tiny * (factor + fabs(a->scale[j * a->scale_step]) + 2);
+    // What a product loses below the normal numbers counts times what it is multiplied by after.
+    const double scale = fabs(a->scale[j * a->scale_step]);
+    double lost = factor + scale + s->inverse + d + of_d + 2;
+    if (folded) lost += fabs(x) + fabs(s->mean) + s->mean_error + e;
+    error += in.tiny * lost * (1 + relative);
+    error = passes_range(a, &in, x, d + of_d, factor * (1 + relative)) ? (double)INFINITY : error;
     if (a->bias) {
       const double y = fabs(factor * d) + fabs(bias) + error;
       const double sum = fabs((x - s->mean) * s->inverse * a->scale[j * a->scale_step] + bias);

@@ -47,6 +47,9 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
                                  assay_plan_t** out) ASSAY_MUST_USE;
 void assay_plan_destroy(assay_plan_t* plan);  // NULL is allowed
 
+// Of all that a run depends on besides its inputs: layers, formats, nodes, constants.
+uint64_t assay_plan_checksum(const assay_plan_t* plan);
+
 const assay_layers_t* assay_plan_layers(const assay_plan_t* plan);
 // What the passes did; NULL if not fused.
 const assay_rewrite_t* assay_plan_rewrite(const assay_plan_t* plan);

@@ -61,8 +61,10 @@ static void headline(const assay_check_t* c, const assay_report_names_t* n, assa
   else
     assay_str_printf(out, " in %s on %s", n->precision, n->target);
   const char* separator = ": ";
+  bool any = false;  // is at fault by itself
+  for (size_t i = 0; i < c->n_outputs; i++) any |= !c->outputs[i].faithful;
   for (size_t i = 0; i < c->n_outputs && i < 4; i++) {
-    if (!c->faithful && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
+    if (any && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
     assay_str_append(out, separator);
     output_line(&c->outputs[i], out);
     separator = "; ";
@@ -135,11 +137,31 @@ static void risk_lines(const assay_check_t* c, const assay_report_names_t* names
                    names->target);
 }
 
-static void rewriting_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
+// Layers that make small errors large, and which input's.
+static void amplified_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_layer_account_t* worst = NULL;
+  size_t n = 0;
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (!a->perturbations.n) continue;
+    n++;
+    if (!worst || a->perturbations.at[0].condition > worst->perturbations.at[0].condition) worst = a;
+  }
+  if (!worst) return;
+  const assay_perturbation_t* p = &worst->perturbations.at[0];
+  assay_str_printf(out,
+                   "  note    %zu %s ill-conditioned; most of all %s: an error of %.2g in '%s' leaves as "
+                   "%.2g,\n          %.0f times as much\n",
+                   n, n == 1 ? "layer is" : "layers are", layer_name(worst), p->in, p->value->name,
+                   p->out, p->condition);
+}
+
+static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
+  const char* format = assay_format_name(c->options.precision.format);
   if (c->folded_out_of_range)
     assay_str_printf(out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n",
                      c->folded_out_of_range, c->folded_out_of_range == 1 ? "constant" : "constants",
-                     c->folded_out_of_range == 1 ? "is" : "are", n->precision,
+                     c->folded_out_of_range == 1 ? "is" : "are", format,
                      c->first_folded_out_of_range->value->name, c->first_folded_out_of_range->pass);
   if (c->rewriting_mismatched)
     assay_str_printf(out, "  note    rewriting changed truth in %s places\n",
@@ -170,9 +192,13 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
   if (later && c->n_behind) assay_str_append(out, " and ");
   if (c->n_behind)
     assay_str_printf(out, "%zu %s behind them", c->n_behind, c->n_behind == 1 ? "layer" : "layers");
-  if (overflows || c->n_behind)
-    assay_str_printf(out, " %s %.6g", later + c->n_behind == 1 ? "passes" : "pass",
-                     assay_format_info(c->options.precision.format)->max);
+  if (overflows || c->n_behind) {
+    const assay_format_t stored = c->n_culprits ? c->culprits[0].account->storage : 0;
+    const assay_format_info_t* f =
+        assay_format_info(stored ? stored : c->options.precision.format);
+    assay_str_printf(out, " %s %.6g, where %s ends", later + c->n_behind == 1 ? "passes" : "pass",
+                     f->max, f->name);
+  }
   assay_str_append(out, "\n");
 }
 
@@ -219,7 +245,10 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
   if (!c->has_fix || !f->n_nodes) {
     if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
         !c->options.backend->foreign)
-      assay_str_append(out, "  fix     none found; try bf16, or fp32\n");
+      assay_str_append(out, strcmp(n->precision, "as declared") != 0
+                                ? "  fix     none found; try bf16, or fp32\n"
+                                : "  fix     none: the model declares this format itself; check the fp32 "
+                                  "model that it was made from\n");
     return;
   }
   char pattern[256];
@@ -258,9 +287,11 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
   if (c->constants_out_of_range)
     assay_str_printf(out, "  note    %zu %s past the range of %s, such as '%s'\n",
                      c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
-                     n->precision, c->first_constant_out_of_range);
+                     assay_format_name(c->options.precision.format),
+                     c->first_constant_out_of_range);
+  amplified_lines(c, out);
   risk_lines(c, n, out);
-  rewriting_lines(c, n, out);
+  rewriting_lines(c, out);
   fix_lines(c, n, out);
   return assay_str_status(out);
 }

@@ -317,7 +317,8 @@ typedef struct evaluation {
   bool fair;  // the data meets the probable limits' assumptions
   void* engine;
   assay_locals_t* locals;
-  bool judging;  // a failure now is not the model's
+  bool judging;    // a failure now is not the model's
+  bool fair_node;  // so do the node's inputs
 } evaluation_t;
 
 static bool has_unfinite(const assay_tensor_t* t, const assay_layer_t* layer) {
@@ -447,7 +448,7 @@ static assay_status_t count(evaluation_t* e, const assay_node_t* node, int varia
     t->between += j->between;
     t->born_nan += j->born_nan;
     t->unbounded += j->unbounded;
-    if (e->fair) {
+    if (e->fair_node) {
       if (j->between && t->fair_between < SHOWN)
         printf("between: %s, %s, %s, evaluation %lld (%s): %lld of %lld elements; %s\n",
                node->op_type, e->c->name, configs[e->config].name, (long long)e->number,
@@ -492,6 +493,21 @@ static assay_status_t judge_variants(evaluation_t* e, const assay_layer_t* layer
   return st;
 }
 
+// Elements are independent where they were made so: in inputs of the model, and constants. What
+// nodes before this one made of them is not (a few weights, gathered for many targets), and neither
+// are inputs that stay as the case has them, but for scalars.
+static bool is_fair(const evaluation_t* e, const assay_node_t* node, assay_tensor_t* const* in) {
+  const assay_graph_t* g = e->c->model->graph;
+  for (size_t i = 0; i < node->n_inputs; i++) {
+    if (!holds_floats(in[i]) || in[i]->size <= 1) continue;
+    bool made = false;
+    for (size_t k = 0; k < g->n_inputs; k++)
+      made |= node->inputs[i] == g->inputs[k] && e->c->changes[k];
+    if (!made) return false;
+  }
+  return e->fair;
+}
+
 static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node,
                                uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
                                size_t n_out, assay_tensor_t* const* out) {
@@ -501,6 +517,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   for (size_t i = 0; i < n_in; i++) floats |= holds_floats(in[i]);
   for (size_t i = 0; i < n_out; i++) floats |= holds_floats(out[i]);
   if (!floats || !node->op || node->op->flags & ASSAY_OP_CONTROL) return NULL;
+  e->fair_node = is_fair(e, node, in);
   e->judging = true;
   assay_rounding_t rounding = {0};
   assay_local_t local = {0};
