@@ -159,10 +159,9 @@ static assay_status_t match_contents(const args_t* a, job_t* j) {
   if (j->inputs.n) st = assay_golden_match_content(&found, j->model, assay_samples_get(&j->inputs, 0), &options);
   if (st) return assay_golden_deinit(&found), st;
   j->golden_values = found;
-  if (found.notes.len) fputs(assay_str_get(&found.notes), stderr);
   bool any = false;
   for (size_t i = 0; i < found.n; i++) any |= found.at[i].value && (!a->golden || found.at[i].value->is_output);
-  if (any) return NULL;
+  if (any) return fputs(assay_str_get(&j->golden_values.notes), stderr), NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                      "'%s' has no array with the name of %s (such as '%s'), and none with the elements of one; "
                      "--name-map tells which is which",
@@ -447,7 +446,7 @@ static const opt_t options[] = {
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
      "the original framework's outputs: npz, or JSON of Polygraphy\nor trtexec", false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
-     "the original framework's inner tensors, by ONNX name", false},
+     "the original framework's inner tensors, by ONNX name, else by\nshape and contents", false},
     {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",
      "JSON: {\"name in the golden files\": \"name in the model\"};\nalso for what another engine gives", false},
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
