@@ -81,6 +81,7 @@ ROWS = [
     ("check {m}/cnn.onnx -i image.npz -g other.npz", INPUT, "", "no array with the name of an output"),
     ("check {m}/cnn.onnx -i image.npz -g wrong.npz", UNFAITHFUL, "'scores' has another shape than golden", r"'scores' has shape \[1, 7\]"),
     ("check {m}/cnn.onnx -i image.npz -g golden.npz", FAITHFUL, "^FAITHFUL", ""),
+    ("check {m}/cnn.onnx -i image.npz -g renamed.npz", FAITHFUL, "^FAITHFUL", "^golden 'theirs:0' is taken for 'scores': the same elements$"),
     ("check {m}/cnn.onnx --precision fp16 -o nowhere/at/all", FAILED, "", "cannot write 'nowhere/at/all/cnn.fixed.onnx'"),
     ("check {m}/external.onnx --json nowhere/x.json", FAILED, "^FAITHFUL", "cannot write 'nowhere/x.json'"),
     ("check gather.onnx -i far.npz", INPUT, "", "Gather"),
@@ -317,6 +318,7 @@ def test_memory_limit(program, failures):
 def golden_of(program, models, failures):
     code, _, err = assay(program, "run", f"{models}/cnn.onnx", "-i", "image.npz", "-o", "golden.npz")
     failures.check(code == 0 and np.load("golden.npz")["scores"].shape == (1, 5), f"run -o: {err}")
+    np.savez("renamed.npz", **{"theirs:0": np.load("golden.npz")["scores"]})
 
 
 def main(program, models):
