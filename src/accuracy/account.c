@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "formats/extremes.h"
 #include "formats/format.h"
+#include "ops/cost.h"
 #include "truth/machine.h"
 
 // What the engine did in one run of a node, kept until truth comes to the same run.
@@ -240,21 +241,6 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
-// Cost functions may read elements of inputs that say what to do (scales, sizes), as evaluations
-// do: those are small, and canonical for them. Large ones stay as they are.
-static assay_status_t readable(size_t n_in, assay_tensor_t* const* in, assay_tensor_t** out) {
-  enum { SMALL = 4096 };
-  for (size_t i = 0; i < n_in; i++) {
-    const bool packed =
-        in[i] && in[i]->kind == ASSAY_KIND_TENSOR && in[i]->store == ASSAY_STORE_PACKED;
-    if (packed && in[i]->size <= SMALL)
-      ASSAY_TRY(assay_tensor_widen(in[i], &out[i]));
-    else
-      out[i] = assay_tensor_retain(in[i]);
-  }
-  return NULL;
-}
-
 static double bytes_of(size_t n, assay_tensor_t* const* t) {
   double bytes = 0;
   for (size_t i = 0; i < n; i++)
@@ -266,20 +252,11 @@ static double bytes_of(size_t n, assay_tensor_t* const* t) {
 static assay_status_t note_cost(const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
                                 assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out,
                                 assay_cost_t* cost) {
-  const double bytes = bytes_of(n_in, in) + bytes_of(n_out, out);
-  *cost = (assay_cost_t){.bytes = bytes};
   const bool single = !layer || layer->n_nodes == 1;
-  if (!single || !node->op || !node->op->cost) return NULL;
-  assay_tensor_t** wide = NULL;
-  ASSAY_TRY(assay_new_array(n_in, sizeof *wide, &wide));
-  assay_status_t st = readable(n_in, in, wide);
-  const assay_eval_t c = {
-      .node = node, .n_in = n_in, .n_out = n_out, .in = wide, .out = (assay_tensor_t**)out};
-  if (!st) node->op->cost(&c, cost);
-  if (cost->bytes <= 0) cost->bytes = bytes;
-  for (size_t i = 0; i < n_in; i++) assay_tensor_release(wide[i]);
-  assay_free(wide);
-  return st;
+  *cost = (assay_cost_t){0};
+  if (single) ASSAY_TRY(assay_cost_of_tensors(node, n_in, in, n_out, out, cost));
+  if (cost->bytes <= 0) cost->bytes = bytes_of(n_in, in) + bytes_of(n_out, out);
+  return NULL;
 }
 
 // Only where the layer counts what floats chose (boxes kept, say) may rounding change a shape.

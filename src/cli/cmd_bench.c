@@ -275,7 +275,7 @@ static const opt_t options[] = {
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
-     "format of float32 values: fp32 (default), bf16, fp16; int8: as the model's quantizers say",
+     "format of float32 values: fp32 (default), bf16, fp16;\nint8: as the model's quantizers say",
      false},
     {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
      "'PATTERN:FORMAT,...' on names of nodes and outputs", false},

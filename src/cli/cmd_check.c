@@ -389,7 +389,7 @@ static int run_job(args_t* a, job_t* j) {
       .progress = show_progress};
   j->options.plan.plant = a->plant;
   if (!j->options.backend)
-    return assay_cli_usage("check", "unknown target '%s'; this build has emu", a->target);
+    return assay_cli_usage("check", "unknown target '%s'; this build has emu and cpu", a->target);
   st = parse_precision(a, j->model, &j->options);
   for (size_t i = 0; !st && i < a->require.n; i++)
     st = assay_require_parse(&j->require, a->require.items[i]);
@@ -451,7 +451,7 @@ static const opt_t options[] = {
      "JSON: {\"name in the golden files\": \"name in the model\"};\nalso for what another engine gives", false},
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
      "how long to look for what an exporter did wrong (default: 40)", false},
-    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default)", false},
+    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default) or cpu", false},
     {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
      "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} {precision} put in; "
      "npz in, npz out; any inner\nvalues in it are taps", false},

@@ -9,18 +9,42 @@ typedef struct sizes {
   void* user;
 } sizes_t;
 
+// Formulas look into scales, sizes and the like, in their canonical form; never into weights.
+static assay_status_t readable(assay_tensor_t* t, assay_tensor_t** out) {
+  if (t->kind == ASSAY_KIND_TENSOR && t->size <= SMALL) return assay_tensor_widen(t, out);
+  *out = assay_tensor_retain(t);
+  return NULL;
+}
+
+assay_status_t assay_cost_of_tensors(const assay_node_t* node, size_t n_in,
+                                     assay_tensor_t* const* in, size_t n_out,
+                                     assay_tensor_t* const* out, assay_cost_t* cost) {
+  *cost = (assay_cost_t){0};
+  if (!node->op || !node->op->cost) return NULL;
+  assay_tensor_t** t = NULL;
+  ASSAY_TRY(assay_new_array(n_in, sizeof *t, &t));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < n_in; i++)
+    if (in[i]) st = readable(in[i], &t[i]);
+  if (!st) {
+    const assay_eval_t c = {.node = node,
+                            .n_in = n_in,
+                            .n_out = n_out,
+                            .in = t,
+                            .out = (assay_tensor_t**)(uintptr_t)out};
+    node->op->cost(&c, cost);
+  }
+  for (size_t i = 0; i < n_in; i++) assay_tensor_release(t[i]);
+  assay_free(t);
+  return st;
+}
+
 // A tensor of the value's shape; its elements are the constant's, or zeros that nobody touches.
 // NULL where the value is left out, no tensor, or of a shape that is not known.
 static assay_status_t stand_in(const assay_value_t* v, const sizes_t* sizes, assay_tensor_t** out) {
   int64_t dims[ASSAY_MAX_RANK];
   if (!v) return NULL;
-  if (v->constant) {
-    // Formulas look into scales, sizes and the like, in their canonical form; never into weights.
-    if (v->constant->kind == ASSAY_KIND_TENSOR && v->constant->size <= SMALL)
-      return assay_tensor_widen(v->constant, out);
-    *out = assay_tensor_retain(v->constant);
-    return NULL;
-  }
+  if (v->constant) return readable(v->constant, out);
   const assay_valtype_t* t = v->type;
   if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || !t->elem) return NULL;
   for (int i = 0; i < t->rank; i++)
@@ -49,14 +73,8 @@ assay_status_t assay_cost_of_node(const assay_node_t* node, assay_size_of_t* siz
   ASSAY_TRY(assay_new_array(n, sizeof *t, &t));
   assay_status_t st = stand_ins(node->inputs, node->n_inputs, &sizes, known, t);
   if (!st) st = stand_ins(node->outputs, node->n_outputs, &sizes, known, t + node->n_inputs);
-  if (!st && *known) {
-    const assay_eval_t c = {.node = node,
-                            .n_in = node->n_inputs,
-                            .n_out = node->n_outputs,
-                            .in = t,
-                            .out = t + node->n_inputs};
-    node->op->cost(&c, out);
-  }
+  if (!st && *known)
+    st = assay_cost_of_tensors(node, node->n_inputs, t, node->n_outputs, t + node->n_inputs, out);
   for (size_t i = 0; i < n; i++) assay_tensor_release(t[i]);
   assay_free(t);
   return st;

@@ -4,6 +4,12 @@
 
 #include "ops/op.h"
 
+// The cost of a node for given inputs and outputs, canonical or packed; NULL: left out. Where it
+// cannot be told it is 0. NO_MEMORY.
+assay_status_t assay_cost_of_tensors(const assay_node_t* node, size_t n_in,
+                                     assay_tensor_t* const* in, size_t n_out,
+                                     assay_tensor_t* const* out, assay_cost_t* cost);
+
 // The size that a name stands for; false: not known.
 typedef bool assay_size_of_t(void* user, const char* name, int64_t* out);
 

@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "inspect", "conformance")
+VERBS = ("check", "run", "inspect", "conformance", "bench")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")
@@ -26,7 +26,7 @@ RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]
 # Arguments ({m}: the models), exit code, pattern of the output, pattern of the error: what is left of it
 # when the line about random inputs is gone. Errors are one line.
 ROWS = [
-    ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*inspect.*conformance"),
+    ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*inspect.*conformance.*bench"),
     ("-h", 0, "Usage: assay VERB", ""),
     ("help", 0, "Usage: assay VERB", ""),
     ("--version", 0, r"^assay \d+\.\d+\.\d+\n$", ""),
@@ -106,6 +106,16 @@ ROWS = [
     ("run {m}/cnn.onnx -o nowhere/out.npz", FAILED, "", "cannot write 'nowhere/out.npz'"),
     ("run {m}/nothing.onnx", INPUT, "", "No such file"),
     ("run gather.onnx -i far.npz", INPUT, "", "Gather"),
+    # bench
+    ("bench", USAGE, "", "MODEL is missing"),
+    ("bench {m}/nothing.onnx", INPUT, "", "No such file"),
+    ("bench {m}/cnn.onnx --seconds 0.01 --target abacus", USAGE, "", "unknown target 'abacus'"),
+    ("bench {m}/cnn.onnx --seconds 0.01", 0, r"latency +median [0-9.]+ ms(?s:.*)throughput", ""),
+    ("bench {m}/cnn.onnx --seconds 0.01 --latencies", 0, r"^([0-9.]+\n){3,}$", ""),
+    ("bench {m}/cnn.onnx --seconds 0.01 --layers --precision bf16", 0, "tactic +operator(?s:.*)Conv", ""),
+    ("run {m}/cnn.onnx --target cpu", 0, "scores", ""),
+    ("run {m}/cnn.onnx --target abacus", USAGE, "", "unknown target 'abacus'; this build has emu and cpu"),
+    ("check {m}/cnn.onnx --target cpu --fused --precision bf16 --no-fix", 0, "FAITHFUL .* on cpu", ""),
     # inspect
     ("inspect", USAGE, "", "WHAT is missing"),
     ("inspect model", USAGE, "", "FILE is missing"),
@@ -122,7 +132,7 @@ ROWS = [
     ("conformance", USAGE, "", "FOLDER is missing"),
     ("conformance nothing", INPUT, "", "'nothing' is not a folder that can be read"),
     ("conformance {m}", INPUT, "", "no case below"),
-    ("conformance cases --backend abacus", USAGE, "", "--backend is native or emu, not 'abacus'"),
+    ("conformance cases --backend abacus", USAGE, "", "--backend is native, emu or cpu, not 'abacus'"),
     ("conformance cases --match right", 0, "^1 passed, 0 failed\n$", ""),
     ("conformance cases --jobs 1", UNFAITHFUL, r"(?s)FAIL broken: .*FAIL wrong: .*\n1 passed, 2 failed\n$", ""),
     ("conformance cases --json cases.json", UNFAITHFUL, "1 passed, 2 failed", ""),

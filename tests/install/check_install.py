@@ -83,7 +83,7 @@ def build_examples(tree, work, cmake, cc, models):
         run(cc, *strict, *sources, *pkg_config("--cflags"), tree / "lib/libassay.a", *others, "-o", static)
         if "libassay" in run("ldd", static):
             sys.exit(f"{static} is not linked with the static library")
-        run(cmake, "-S", example, "-B", work / name, f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
+        run(cmake, "-G", "Ninja", "-S", example, "-B", work / name, f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
         run(cmake, "--build", work / name)
         outputs = {run(program, *arguments) for program in (shared, static, work / name / name)}
         if len(outputs) != 1:
@@ -97,7 +97,7 @@ def check_static_package(tree, work, cmake, cc):
     (source / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(user C)\nfind_package(assay 0.1 REQUIRED COMPONENTS static)\n"
         f"add_executable(user {PROJECT}/tests/test_headers.c)\ntarget_link_libraries(user PRIVATE assay::static)\n")
-    run(cmake, "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
+    run(cmake, "-G", "Ninja", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={tree}", f"-DCMAKE_C_COMPILER={cc}")
     run(cmake, "--build", source / "build")
     run(source / "build/user")
 
