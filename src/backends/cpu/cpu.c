@@ -399,9 +399,9 @@ static assay_status_t fetch(cpu_t* c, const cpu_layer_t* d, const cpu_kernel_t* 
     assay_tensor_t* t;
     if (!k->in[i].type) continue;
     ASSAY_TRY(slot(c, d->in[i].value, &value));
-    // By way of the type in which the layer takes it, where the kernel computes in a wider one.
-    ASSAY_TRY(cpu_value_in_form(value, (cpu_form_t){d->in[i].type, k->in[i].layout}, &t));
-    if (k->in[i].type != d->in[i].type) ASSAY_TRY(cpu_value_in_form(value, k->in[i], &t));
+    // Rounded to the type in which the layer takes it, also where the kernel computes in a wider
+    // one.
+    ASSAY_TRY(cpu_value_in_form(value, d->in[i].type, k->in[i], &t));
     held[i] = assay_tensor_retain(t);
   }
   return NULL;

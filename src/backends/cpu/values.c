@@ -29,6 +29,7 @@ void cpu_value_put(cpu_value_t* v, assay_tensor_t* take_tensor, cpu_layout_t lay
   if (take_tensor->kind == ASSAY_KIND_TENSOR && take_tensor->store == ASSAY_STORE_PACKED) {
     v->packed[0] = take_tensor;
     v->layout[0] = layout;
+    v->through[0] = take_tensor->type;
     v->n_packed = 1;
   } else {
     v->canonical = take_tensor;
@@ -97,25 +98,26 @@ static assay_status_t in_layout(assay_tensor_t* t, cpu_layout_t layout, cpu_layo
 
 // ---- forms -------------------------------------------------------------------------------------
 
-static int find(const cpu_value_t* v, assay_type_t type, cpu_layout_t layout) {
+static int find(const cpu_value_t* v, assay_type_t through, cpu_form_t form) {
   for (int i = 0; i < v->n_packed; i++)
-    if (v->packed[i]->type == type && v->layout[i] == layout) return i;
+    if (v->packed[i]->type == form.type && v->layout[i] == form.layout && v->through[i] == through)
+      return i;
   return -1;
 }
 
-static void keep(cpu_value_t* v, assay_tensor_t* take_tensor, cpu_layout_t layout) {
+static void keep(cpu_value_t* v, assay_tensor_t* take_tensor, assay_type_t through,
+                 cpu_layout_t layout) {
   if (v->n_packed == CPU_FORMS) assay_tensor_release(v->packed[--v->n_packed]);
   v->packed[v->n_packed] = take_tensor;
+  v->through[v->n_packed] = through;
   v->layout[v->n_packed++] = layout;
 }
 
 assay_status_t cpu_value_canonical(cpu_value_t* v, assay_type_t declared, assay_tensor_t** out) {
   if (!v->canonical) {
     assay_tensor_t *plain = NULL, *wide = NULL;
-    int at = 0;
-    for (int i = 0; i < v->n_packed; i++)
-      if (v->layout[i] == CPU_PLAIN) at = i;
-    ASSAY_TRY(in_layout(v->packed[at], v->layout[at], CPU_PLAIN, &plain));
+    // As it was made: others may have been rounded.
+    ASSAY_TRY(in_layout(v->packed[0], v->layout[0], CPU_PLAIN, &plain));
     assay_status_t st = assay_tensor_widen(plain, &wide);
     if (!st) st = assay_tensor_retype(wide, declared, &v->canonical);
     assay_tensor_release(plain);
@@ -141,34 +143,52 @@ static assay_status_t convert(assay_tensor_t* t, assay_type_t type, assay_tensor
   return st;
 }
 
-assay_status_t cpu_value_in_form(cpu_value_t* v, cpu_form_t form, assay_tensor_t** out) {
+// What lies in a model's file may lie at any address; kernels read elements at multiples of their
+// size.
+static assay_status_t align(assay_tensor_t** t) {
+  const size_t elem = (size_t)(assay_type_bits((*t)->type) + 7) / 8;
+  assay_tensor_t* copy = NULL;
+  if ((uintptr_t)(*t)->data % elem == 0) return NULL;
+  ASSAY_TRY(assay_tensor_copy(*t, &copy));
+  assay_tensor_release(*t);
+  *t = copy;
+  return NULL;
+}
+
+// The tensor that a form is made of, retained, and its layout: elements of the type that are
+// rounded as wanted, in another order; or else what the value was made as, which comes first.
+static assay_status_t source_of(cpu_value_t* v, assay_type_t through, assay_type_t type,
+                                assay_tensor_t** out, cpu_layout_t* out_layout) {
+  for (int i = 0; i < v->n_packed; i++)
+    if (v->packed[i]->type == type && v->through[i] == through) {
+      *out = assay_tensor_retain(v->packed[i]);
+      *out_layout = v->layout[i];
+      return NULL;
+    }
+  assay_tensor_t *from = v->n_packed ? v->packed[0] : v->canonical, *rounded = NULL;
+  *out_layout = v->n_packed ? v->layout[0] : CPU_PLAIN;
+  ASSAY_TRY(convert(from, through, &rounded));
+  assay_status_t st = convert(rounded, type, out);
+  assay_tensor_release(rounded);
+  return st;
+}
+
+assay_status_t cpu_value_in_form(cpu_value_t* v, assay_type_t through, cpu_form_t form,
+                                 assay_tensor_t** out) {
   const assay_tensor_t* any = cpu_value_any(v);
   if (!any || any->kind != ASSAY_KIND_TENSOR)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "a value that is no tensor has no packed form");
   if (any->rank < 3) form.layout = CPU_PLAIN;
-  int at = find(v, form.type, form.layout);
+  for (int i = 0; i < v->n_packed; i++) ASSAY_TRY(align(&v->packed[i]));
+  int at = find(v, through, form);
   if (at < 0) {
-    // Of the type if there is one, whatever its order; else what there is is converted first.
-    int source = -1;
-    for (int i = 0; i < v->n_packed; i++)
-      if (v->packed[i]->type == form.type) source = i;
     assay_tensor_t *typed = NULL, *made = NULL;
-    cpu_layout_t layout = CPU_PLAIN;
-    assay_status_t st;
-    if (source >= 0) {
-      typed = assay_tensor_retain(v->packed[source]);
-      layout = v->layout[source];
-      st = NULL;
-    } else if (v->canonical) {
-      st = convert(v->canonical, form.type, &typed);
-    } else {
-      layout = v->layout[0];
-      st = convert(v->packed[0], form.type, &typed);
-    }
-    if (!st) st = in_layout(typed, layout, form.layout, &made);
+    cpu_layout_t layout;
+    ASSAY_TRY(source_of(v, through, form.type, &typed, &layout));
+    assay_status_t st = in_layout(typed, layout, form.layout, &made);
     assay_tensor_release(typed);
     if (st) return st;
-    keep(v, made, form.layout);
+    keep(v, made, through, form.layout);
     at = v->n_packed - 1;
   }
   *out = v->packed[at];

@@ -14,6 +14,8 @@ typedef struct cpu_value {
   // Packed tensors of the value's dimensions; under CHANNELS_LAST their elements lie in that order.
   assay_tensor_t* packed[CPU_FORMS];
   cpu_layout_t layout[CPU_FORMS];
+  assay_type_t
+      through[CPU_FORMS];  // elements were rounded to this type; its own: as they were made
   int n_packed;
   bool keep;  // a constant, which the next run reads again
 } cpu_value_t;
@@ -30,9 +32,10 @@ void cpu_value_put(cpu_value_t* v, assay_tensor_t* take_tensor, cpu_layout_t lay
 
 // The elements in the canonical form with the declared type; borrowed.
 assay_status_t cpu_value_canonical(cpu_value_t* v, assay_type_t declared, assay_tensor_t** out);
-// The tensor in a form; borrowed. Float elements are rounded to the form's type. UNSUPPORTED for
-// what is no tensor of numbers.
-assay_status_t cpu_value_in_form(cpu_value_t* v, cpu_form_t form, assay_tensor_t** out);
+// The tensor in a form; borrowed. Float elements are rounded to `through`, and that is widened or
+// rounded to the form's type. UNSUPPORTED for what is no tensor of numbers.
+assay_status_t cpu_value_in_form(cpu_value_t* v, assay_type_t through, cpu_form_t form,
+                                 assay_tensor_t** out);
 
 // Copies a packed tensor's elements into another order. Element sizes of 1, 2, 4 and 8 bytes.
 void cpu_reorder(const void* from, cpu_layout_t from_layout, int rank, const int64_t* dims,
