@@ -23,7 +23,8 @@ sys.path.insert(0, os.path.join(ROOT, "bench"))
 from truth_figures import feed, machine  # noqa: E402
 
 FORMATS = ("fp32", "tf32", "bf16", "fp16")
-SPLIT_LIMIT = 1e-12
+SPLIT_LIMIT, SUM_LIMIT, ABLATION_LIMIT = 1e-12, 1e-9, 0.1
+SHARES_OF = ("mobilenet_v3_large", "efficientnet_b0", "resnet50", "speech_lstm")
 
 
 class Kept:
@@ -84,6 +85,30 @@ def split(page, kept, program, found):
     return misses
 
 
+def shares(page, kept, program, found):
+    """Shares against ablation, for models of which truth is cheap."""
+    misses = []
+    page += ["", "## Shares of an output's error", "",
+             "Shares as `check` makes them (at most 32 evaluations of truth), and the single layers with the largest ones (4 at most) held "
+             f"against ablation: the layer's own error alone, and all errors but its own. Limits: shares add up to 1 within {SUM_LIMIT:g}, "
+             f"ablation within {ABLATION_LIMIT:g}.", "",
+             "| model | format | layers | stretches | evaluations | tried | 1 - sum | all own errors added: off by | alone - share | "
+             "left out - share |", "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for name, path, inputs in found:
+        if name.startswith("zoo/") and name[4:] not in SHARES_OF:
+            continue
+        answer = kept.ask(f"shares {name}", [program, "4", path, inputs, "bf16", "fp16"])
+        for line in answer["lines"]:
+            page.append(f"| {name} | {line['format']} | {line['layers']} | {line['stretches']} | {line['runs']} | {line['tried']} | "
+                        f"{line['sum_off']:.1e} | {line['engine_off']:.1e} | {line['alone_off']:.1e} | {line['exact_off']:.1e} |")
+            if not (line["sum_off"] <= SUM_LIMIT and line["alone_off"] <= ABLATION_LIMIT and line["exact_off"] <= ABLATION_LIMIT):
+                misses.append(f"shares of {name} in {line['format']}")
+        if answer["error"]:
+            page.append(f"| {name} | {answer['error']} |")
+            misses.append(f"shares of {name}: {answer['error']}")
+    return misses
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", required=True)
@@ -97,6 +122,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         found = list(models(a.cases, a.zoo, work))
         misses = split(page, kept, os.path.join(a.programs, "accuracy_split_error"), found)
+        misses += shares(page, kept, os.path.join(a.programs, "accuracy_shares_ablation"), found)
     page += ["", "## Limits missed", ""] + ([f"- {m}" for m in misses] or ["None."])
     with open(a.out, "w") as f:
         f.write("\n".join(page) + "\n")

@@ -39,8 +39,13 @@ static int64_t elements(const assay_tensor_t* t) {
   return n;
 }
 
-// A Loop without a trip count, or with a large one, goes on for ever by right.
+// A Loop without a trip count, or with a large one, goes on for ever by right; so does a Scan over
+// a long sequence, be it of items without elements.
 static bool endless(const assay_node_t* node, size_t n_in, assay_tensor_t* const* in) {
+  if (strcmp(node->op_type, "Scan") == 0)
+    for (size_t i = 0; i < n_in; i++)
+      for (int d = 0; in[i] && in[i]->kind == ASSAY_KIND_TENSOR && d < in[i]->rank; d++)
+        if (in[i]->dims[d] > MAX_READ) return true;
   if (strcmp(node->op_type, "Loop") != 0) return false;
   assay_tensor_t* trips = NULL;
   if (!n_in || !in[0] || assay_tensor_size(in[0]) != 1) return true;

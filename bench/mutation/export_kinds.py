@@ -65,7 +65,7 @@ def epsilon(graph, node, rng):
     return f"epsilon {value:g} instead of {now:g}"
 
 
-@kind("epsilon constant", "scaled constant", "epsilon")
+@kind("epsilon constant", "scaled constant", "usual number", "epsilon")
 def epsilon_constant(graph, node, rng):
     if node.op_type != "Add":
         return None
@@ -314,7 +314,7 @@ def broadcast(graph, node, rng):
 
 # ---- constants ------------------------------------------------------------------------------------------
 
-@kind("scaled weight", "scaled constant", "fitted attribute", "attribute")
+@kind("scaled weight", "scaled constant", "usual number", "fitted attribute", "attribute")
 def scaled(graph, node, rng):
     places = float_inputs(graph, node, 2)
     if not places:
@@ -325,7 +325,7 @@ def scaled(graph, node, rng):
     return f"'{node.input[i]}' times {factor:g}"
 
 
-@kind("wrong scalar", "scaled constant", "attribute", "fitted attribute")
+@kind("wrong scalar", "usual number", "scaled constant", "attribute", "fitted attribute")
 def scalar(graph, node, rng):
     if node.op_type not in ("Mul", "Div", "Add", "Sub", "Pow", "Clip", "Max", "Min"):
         return None
@@ -382,7 +382,7 @@ def pick_alike(graph, node, rng):
     return i, array, str(rng.choice(names))
 
 
-@kind("exchanged weights", "exchanged constants")
+@kind("exchanged weights", "exchanged constants", "swapped inputs")
 def exchanged(graph, node, rng):
     found = pick_alike(graph, node, rng)
     if not found:
@@ -469,7 +469,7 @@ OTHERS = {"Add": ["Sub", "Mul"], "Sub": ["Add"], "Mul": ["Add", "Div"], "Div": [
           "LeakyRelu": ["Relu"], "Exp": ["Softplus"], "Greater": ["Less"]}
 
 
-@kind("operator", "operator", "superfluous node", "attribute", "swapped inputs", "scaled constant")
+@kind("operator", "operator", "superfluous node", "attribute", "swapped inputs", "scaled constant", "usual number")
 def operator(graph, node, rng):
     if node.op_type not in OTHERS or len(node.output) != 1:
         return None

@@ -144,7 +144,7 @@ def cut_inputs(proto, path, rows, out):
             array = array[:rows]
         elif dims and array.ndim and dims[0].dim_value and array.shape[0] > dims[0].dim_value:
             array = array[:dims[0].dim_value]
-        if array.ndim == len(dims):
+        if dims and array.ndim == len(dims):
             array = array[tuple([slice(None)] + [slice(d.dim_value or None) for d in dims[1:]])]
         kept[i.name] = array
     np.savez(out, **kept)

@@ -65,8 +65,7 @@ class Subject:
     def __init__(self, program, path, work, rows, side=0):
         self.program, self.path, self.side = program, path, side
         self.name = models.base_name(path)
-        build = os.stat(program)
-        key = f"{os.path.abspath(path)} {rows} {side} {build.st_size} {build.st_mtime_ns}"
+        key = f"{os.path.abspath(path)} {rows} {side}"
         digest = hashlib.sha256(key.encode()).hexdigest()[:10]
         self.folder = os.path.join(work, f"{self.name.replace('/', '-')}-{digest}")
         self.model = f"{self.folder}/model.onnx"
@@ -173,7 +172,7 @@ class Subject:
 
     def local_change(self, path, label):
         """How much a node's outputs change in truth between this model and another one, on golden inputs, relative to
-        what float32 arithmetic does there; None if the node cannot be taken out."""
+        what float32 arithmetic does there; None if the node cannot be taken out, or is not in both."""
         from .judge import difference
         values = dict(np.load(self.values))
         known = {**values, **(dict(np.load(self.inputs)) if os.path.exists(self.inputs) else {})}
@@ -182,7 +181,7 @@ class Subject:
             graph = models.Graph(models.load(source))
             node = next((n for n in graph.graph.node if n.name == label), None)
             if node is None:
-                return float("inf")
+                return None
             try:
                 results.append(self.single(graph, node, known, mode))
             except (Failed, KeyError):

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "accuracy/absorb.h"
 #include "accuracy/foreign.h"
 #include "accuracy/local.h"
 #include "base/alloc.h"
@@ -13,11 +14,20 @@
 // What the engine did in one run of a node, kept until truth comes to the same run.
 typedef struct record {
   struct record* next;
+  uint64_t iteration;
+  size_t n_in;
+  assay_tensor_t** in;  // of all nodes of the layer; n_in 0: not kept
   size_t n_out;
   assay_tensor_t** engine;  // outputs as stored
   assay_tensor_t**
       local;  // truth of the node on the engine's inputs; the engine's own for control nodes
 } record_t;
+
+// True inputs of a layer of several nodes while truth runs through it.
+typedef struct entering {
+  size_t n;
+  assay_tensor_t** in;
+} entering_t;
 
 typedef struct queue {
   record_t *first, **last;
@@ -35,6 +45,7 @@ struct assay_account {
   bool has_plain;          // `plain` has this sample's outputs
   assay_tap_t tap;
   queue_t* queues;                  // by node id
+  entering_t* entering;             // by the id of a layer's last node
   assay_layer_account_t* accounts;  // by node id
   const assay_node_t** order;       // nodes as they first ended
   size_t n_order, cap_order;
@@ -88,6 +99,8 @@ static void record_free(record_t* r) {
     assay_tensor_release(r->engine[i]);
     assay_tensor_release(r->local[i]);
   }
+  for (size_t i = 0; i < r->n_in; i++) assay_tensor_release(r->in[i]);
+  assay_free(r->in);
   assay_free(r->engine);
   assay_free(r->local);
   assay_free(r);
@@ -102,6 +115,16 @@ static assay_status_t record_create(size_t n_out, assay_tensor_t* const* engine,
   r->n_out = n_out;
   for (size_t i = 0; i < n_out; i++) r->engine[i] = assay_tensor_retain(engine[i]);
   *out = r;
+  return NULL;
+}
+
+// What entered the layer in this run, to see which of it an ill-conditioned layer amplifies.
+static assay_status_t record_inputs(record_t* r, uint64_t iteration, size_t n_in,
+                                    assay_tensor_t* const* in) {
+  ASSAY_TRY(assay_new_array(n_in, sizeof *r->in, &r->in));
+  r->iteration = iteration;
+  r->n_in = n_in;
+  for (size_t i = 0; i < n_in; i++) r->in[i] = assay_tensor_retain(in[i]);
   return NULL;
 }
 
@@ -146,13 +169,30 @@ static bool is_control(const assay_node_t* node) {
   return node->op && node->op->flags & ASSAY_OP_CONTROL;
 }
 
-// Whether a run's error is larger than errors of independent sign use to be: then reruns decide.
+// Whether the accumulator is narrower than fp32: limits on sums then allow nearly anything.
+static bool is_narrow(const assay_rounding_t* r) {
+  return assay_bound_unit(r->accumulator) > assay_bound_unit(ASSAY_FORMAT_FP32);
+}
+
+// The RMS of error over probable limit from which on a run of n elements is worth asking about.
+static double worth_asking(const assay_rounding_t* r, double n) {
+  const double usual = fmin(1, 1.0 / 16 + 1 / sqrt(n));
+  return is_narrow(r) ? usual / 8 : usual;
+}
+
+// An error along truth by so many standard deviations is no accident.
+enum { SIGMAS = 8 };
+
+// Whether a run's error is larger than errors of independent sign use to be, or lies along truth:
+// then reruns decide.
 static bool is_suspect(const assay_judgement_t* j, const assay_rounding_t* r) {
   if (j->beyond) return false;  // no need to ask
   if (j->between) return true;
   const double u = assay_bound_unit(r->compute), n = (double)j->n_ratio;
-  if (n == 0 || j->sum_error2 <= 16 * u * u * j->sum_truth2) return false;
-  return assay_judgement_ratio(j) > fmin(1, 1.0 / 16 + 1 / sqrt(n));
+  if (n == 0) return false;
+  if (assay_judgement_slope_sigmas(j) > SIGMAS && fabs(assay_judgement_slope(j)) > 8 * u) return true;
+  if (j->sum_error2 <= 16 * u * u * j->sum_truth2) return false;
+  return assay_judgement_ratio(j) > worth_asking(r, n);
 }
 
 // Runs the layer again in several orders and with stochastic rounding. The engine's error is
@@ -184,13 +224,14 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   assay_free(out);
   if (st) return st;
   const double factor = rounding->documented ? 4 : 16;
-  const double floor = fmin(1, 1.0 / 16 + 1 / sqrt((double)engine->n_ratio + 1));
+  const double floor = worth_asking(rounding, (double)engine->n_ratio + 1);
   const double u = assay_bound_unit(rounding->compute);
   const double by = assay_judgement_ratio(engine) / fmax(ratio, floor / factor);
   const bool often =
       (double)engine->between > factor * (double)between + 3 + 1e-4 * (double)engine->elements;
   const bool along = fabs(assay_judgement_slope(engine)) > factor * fmax(slope, 2 * u) &&
-                     assay_judgement_ratio(engine) > floor;
+                     (assay_judgement_ratio(engine) > floor ||
+                      assay_judgement_slope_sigmas(engine) > SIGMAS);
   acc->suspected++;
   if (by > factor || often || along) {
     acc->outlying++;
@@ -298,6 +339,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   if (!taken) {
     const assay_hidden_tap_t tap = {.value = note_risk, .user = acc};
     st = assay_locals_run(a->locals, layer, node, n_in, in, &rounding, &tap, &local);
+    if (!st) st = record_inputs(r, iteration, n_in, in);
   }
   for (size_t i = 0; !st && i < n_out; i++)
     r->local[i] = assay_tensor_retain(taken ? r->engine[i] : local.truth[i]);
@@ -385,9 +427,69 @@ static void note_condition(assay_account_t* a, assay_layer_account_t* acc, const
 
 static void note_perturbation(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_value_t* v) {
-  if (a->value_error[v->id] <= acc->perturbation) return;
-  acc->perturbation = a->value_error[v->id];
-  acc->perturbed = v;
+  acc->perturbation = fmax(acc->perturbation, a->value_error[v->id]);
+}
+
+// True inputs of a layer of several nodes, as they come by: the machine forgets them behind their
+// last reader.
+static assay_status_t keep_entering(assay_account_t* a, const assay_layer_t* layer,
+                                    const assay_node_t* node, size_t n_in,
+                                    assay_tensor_t* const* in) {
+  size_t n = 0, first = SIZE_MAX;
+  for (size_t k = 0; k < layer->n_nodes; k++) {
+    if (layer->nodes[k] == node) first = n;
+    n += layer->nodes[k]->n_inputs;
+  }
+  if (first == SIZE_MAX) return NULL;
+  entering_t* e = &a->entering[layer->nodes[layer->n_nodes - 1]->id];
+  if (!e->in) ASSAY_TRY(assay_new_array(n, sizeof *e->in, &e->in));
+  e->n = n;
+  for (size_t i = 0; i < n_in; i++) {
+    const assay_value_t* v = node->inputs[i];
+    if (!v || a->layers->hidden_value[v->id]) continue;
+    assay_tensor_release(e->in[first + i]);
+    e->in[first + i] = assay_tensor_retain(in[i]);
+  }
+  return NULL;
+}
+
+static void entering_deinit(entering_t* e) {
+  for (size_t i = 0; i < e->n; i++) assay_tensor_release(e->in[i]);
+  assay_free(e->in);
+  *e = (entering_t){0};
+}
+
+// Inputs that truth did not come by (of a node that an engine's dump computes twice) cannot be told.
+static bool all_entered(const record_t* r, size_t n, assay_tensor_t* const* truth) {
+  for (size_t i = 0; i < n; i++)
+    if (r->in[i] && !truth[i]) return false;
+  return true;
+}
+
+// Whether the layer minds true inputs past its format's range. `out` is truth of it.
+static assay_status_t note_range(assay_account_t* a, assay_layer_account_t* acc, const record_t* r,
+                                 size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                                 assay_tensor_t* const* out) {
+  if (!acc->layer || acc->layer->format == ASSAY_FORMAT_FP32 || !r->n_in || r->n_in != n_in)
+    return NULL;
+  const double range = assay_format_info(acc->layer->format)->max;
+  bool absorbs = false;
+  if (!(acc->truth_max_in > range) || !all_entered(r, n_in, in)) return NULL;
+  assay_locals_set_iteration(a->locals, r->iteration);
+  ASSAY_TRY(assay_absorbs(a->locals, acc->layer, acc->node, n_in, in, n_out, out, &absorbs));
+  acc->past_range++;
+  acc->absorbed += absorbs;
+  return NULL;
+}
+
+// Which input's error an ill-conditioned layer makes so large; asked for in its worst run.
+static assay_status_t perturb(assay_account_t* a, assay_layer_account_t* acc, const record_t* r,
+                              size_t n_in, assay_tensor_t* const* in) {
+  if (acc->condition <= CONDITION_LIMIT || acc->condition <= acc->perturbed_at) return NULL;
+  if (!r->n_in || r->n_in != n_in || !all_entered(r, n_in, in)) return NULL;
+  acc->perturbed_at = acc->condition;
+  assay_locals_set_iteration(a->locals, r->iteration);
+  return assay_perturb(a->locals, acc->layer, acc->node, n_in, r->in, in, &acc->perturbations);
 }
 
 // What came into a layer by a node of it. Nodes that several layers compute were run by truth once.
@@ -457,6 +559,7 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
     note_perturbation(a, acc, node->inputs[i]);
     a->value_max[node->inputs[i]->id] = largest(in[i]);
   }
+  if (layer && layer->n_nodes > 1) ASSAY_TRY(keep_entering(a, layer, node, n_in, in));
   if (node != last) return NULL;
   if (layer)
     for (size_t k = 0; k < layer->n_nodes; k++) note_inputs(a, acc, layer->nodes[k]);
@@ -468,6 +571,12 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   for (size_t i = 0; !st && i < n_out; i++)
     if (node->outputs[i]) st = follow(a, acc, node, i, r, &out[i]);
   a->flipped += acc->flipped - before;
+  entering_t* e = &a->entering[last->id];
+  assay_tensor_t* const* entered = e->n ? e->in : in;
+  const size_t n_entered = e->n ? e->n : n_in;
+  if (!st) st = perturb(a, acc, r, n_entered, entered);
+  if (!st) st = note_range(a, acc, r, n_entered, entered, n_out, out);
+  entering_deinit(e);
   record_free(r);
   return st;
 }
@@ -490,6 +599,7 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   assay_status_t st = assay_machine_create(m, &truth, &a->truth);
   if (!st) st = assay_locals_create(a->layers, options->unquantized, &a->locals);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
+  if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->entering, &a->entering);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->accounts, &a->accounts);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_error, &a->value_error);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_max, &a->value_max);
@@ -509,6 +619,8 @@ static void empty_queues(assay_account_t* a) {
   if (!a->queues) return;
   for (int i = 0; i < a->layers->model->n_node_ids; i++)
     for (record_t* r; (r = pop(&a->queues[i]));) record_free(r);
+  for (int i = 0; a->entering && i < a->layers->model->n_node_ids; i++)
+    entering_deinit(&a->entering[i]);
 }
 
 void assay_account_destroy(assay_account_t* a) {
@@ -519,6 +631,7 @@ void assay_account_destroy(assay_account_t* a) {
   assay_locals_destroy(a->locals);
   assay_machine_destroy(a->plain);
   assay_free(a->queues);
+  assay_free(a->entering);
   assay_free(a->accounts);
   assay_free(a->order);
   assay_free(a->outputs);

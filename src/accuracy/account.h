@@ -13,6 +13,7 @@
 #define ASSAY_ACCURACY_ACCOUNT_H_
 
 #include "accuracy/judge.h"
+#include "accuracy/perturb.h"
 #include "accuracy/planted.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
@@ -50,8 +51,11 @@ typedef struct assay_layer_account {
   double own_worst_rms;      // largest RMS of a single run, for loops
   // How much larger, relative to the values, an error left than it came in; 0 where none came in.
   double condition;
-  const assay_value_t* perturbed;  // the input by which the largest error came in
-  double perturbation;             // its relative RMS error
+  double perturbation;  // the largest relative RMS error of an input
+  // Where the condition is past what is harmless: each input's error by itself, of the run with
+  // the largest condition.
+  assay_perturbations_t perturbations;
+  double perturbed_at;  // that condition; 0: none
   assay_cost_t cost;           // of one run
   bool stores_float;               // has an output that --precision changes
   assay_format_t storage;          // of its float outputs: the layer's, or a declared one; NONE
@@ -60,6 +64,8 @@ typedef struct assay_layer_account {
   int64_t at_risk;
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
+  int64_t past_range;  // runs in which true inputs pass the format's range; of them:
+  int64_t absorbed;    // where infinities in their place change nothing (absorb.h)
   assay_planted_t planted;             // of a fault that was planted here
 } assay_layer_account_t;
 

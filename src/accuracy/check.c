@@ -6,9 +6,13 @@
 
 #include "accuracy/chain.h"
 #include "accuracy/fix.h"
+#include "accuracy/script.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 #include "truth/machine.h"
+
+// How long one command of the user's may take to judge outputs.
+static const double COMMAND_SECONDS = 600;
 
 const char* assay_blame_name(assay_blame_t b) {
   static const char* const names[] = {"none", "precision", "engine", "export", "model", "input"};
@@ -166,29 +170,79 @@ static bool holds(const assay_output_check_t* o, const assay_requirements_t* req
   return o->is_float ? assay_error_sum_cosine(&o->error) >= 0.999 : o->differing == 0;
 }
 
+// Outputs of all samples, for the user's commands.
+static void keep_outputs(assay_account_t* account, size_t sample, size_t n_outputs,
+                         assay_script_data_t* kept) {
+  for (size_t i = 0; kept->engine && i < n_outputs; i++) {
+    kept->engine[sample * n_outputs + i] =
+        assay_tensor_retain(assay_account_engine_output(account, i));
+    kept->truth[sample * n_outputs + i] =
+        assay_tensor_retain(assay_account_truth_output(account, i));
+  }
+}
+
+static assay_status_t ask_commands(const assay_requirements_t* require,
+                                   const assay_script_data_t* data, bool* out_yes,
+                                   assay_str_t* unmet) {
+  for (size_t i = 0; i < require->n; i++) {
+    bool yes = true;
+    if (!require->at[i].command) continue;
+    ASSAY_TRY(assay_script_ask(require->at[i].text, COMMAND_SECONDS, data, &yes, unmet));
+    *out_yes &= yes;
+  }
+  return NULL;
+}
+
+static assay_status_t run_sample(assay_account_t* account, const assay_model_t* model,
+                                 assay_tensor_t* const* inputs, assay_tensor_t* const* golden,
+                                 assay_output_check_t* outputs) {
+  assay_machine_t* plain = NULL;
+  assay_status_t st = assay_account_run(account, inputs);
+  if (!st && golden && quantizes(model)) st = unquantized_outputs(model, inputs, &plain);
+  if (!st) st = add_outputs(account, model->graph, plain, golden, outputs);
+  assay_machine_destroy(plain);
+  return st;
+}
+
+static assay_status_t run_all(assay_account_t* account, const assay_requirements_t* require,
+                              assay_script_data_t* data, assay_output_check_t* outputs,
+                              bool* out_faithful, assay_str_t* unmet) {
+  const assay_graph_t* g = data->model->graph;
+  const assay_samples_t* golden = data->golden;
+  for (size_t k = 0; k < data->inputs->n; k++) {
+    assay_tensor_t* const* want =
+        golden && golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL;
+    ASSAY_TRY(run_sample(account, data->model, assay_samples_get(data->inputs, k), want, outputs));
+    keep_outputs(account, k, g->n_outputs, data);
+  }
+  *out_faithful = true;
+  for (size_t i = 0; i < g->n_outputs; i++) {
+    outputs[i].faithful = holds(&outputs[i], require);
+    *out_faithful &= outputs[i].faithful;
+  }
+  return data->engine ? ask_commands(require, data, out_faithful, unmet) : NULL;
+}
+
 assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
                                  const assay_requirements_t* require,
-                                 assay_output_check_t* outputs, bool* out_faithful) {
-  for (size_t k = 0; k < inputs->n; k++) {
-    ASSAY_TRY(assay_account_run(account, assay_samples_get(inputs, k)));
-    assay_tensor_t* const* want =
-        golden && golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL;
-    assay_machine_t* plain = NULL;
-    assay_status_t st = NULL;
-    if (want && quantizes(model))
-      st = unquantized_outputs(model, assay_samples_get(inputs, k), &plain);
-    if (!st) st = add_outputs(account, model->graph, plain, want, outputs);
-    assay_machine_destroy(plain);
-    if (st) return st;
+                                 assay_output_check_t* outputs, bool* out_faithful,
+                                 assay_str_t* unmet) {
+  assay_script_data_t data = {.model = model, .inputs = inputs, .golden = golden};
+  const size_t n = inputs->n * model->graph->n_outputs;
+  assay_status_t st = NULL;
+  if (require && assay_require_has_commands(require)) {
+    st = assay_new_array(n, sizeof *data.engine, &data.engine);
+    if (!st) st = assay_new_array(n, sizeof *data.truth, &data.truth);
   }
-  *out_faithful = true;
-  for (size_t i = 0; i < model->graph->n_outputs; i++) {
-    assay_output_check_t* o = &outputs[i];
-    o->faithful = holds(o, require);
-    *out_faithful &= o->faithful;
+  if (!st) st = run_all(account, require, &data, outputs, out_faithful, unmet);
+  for (size_t i = 0; i < n; i++) {
+    if (data.engine) assay_tensor_release(data.engine[i]);
+    if (data.truth) assay_tensor_release(data.truth[i]);
   }
-  return NULL;
+  assay_free(data.engine);
+  assay_free(data.truth);
+  return st;
 }
 
 // ---- culprits -----------------------------------------------------------------------------------
@@ -213,6 +267,17 @@ static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
              assay_error_sum_rms(&a->own), a->outlying_by);
 }
 
+static void why_amplified(const assay_layer_account_t* a, char* why, size_t room) {
+  const assay_perturbation_t* p = a->perturbations.n ? &a->perturbations.at[0] : NULL;
+  if (p)
+    snprintf(why, room,
+             "amplified: '%s' comes in with an error of %.2g of its values and leaves with %.2g, %.0f "
+             "times as much",
+             p->value->name, p->in, p->out, p->condition);
+  else
+    snprintf(why, room, "amplified: errors that come in leave %.0f times larger", a->condition);
+}
+
 static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t* a,
                                   assay_verdict_t verdict, bool born) {
   ASSAY_TRY(assay_grow(&c->culprits, &c->cap_culprits, c->n_culprits + 1, sizeof *c->culprits));
@@ -233,6 +298,9 @@ static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t*
                "underflow: %lld of %lld elements vanish, %s begins at %.3g; RMS error %.3g",
                (long long)a->judged.underflowed, (long long)a->judged.elements, f->name,
                f->min_subnormal, assay_error_sum_rms(&a->own));
+      break;
+    case ASSAY_VERDICT_AMPLIFIED:
+      why_amplified(a, u->why, sizeof u->why);
       break;
     case ASSAY_VERDICT_DEFECT:
       why_defect(a, u->why, sizeof u->why);
@@ -475,7 +543,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
   ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.require,
-                              c->outputs, &c->faithful));
+                              c->outputs, &c->faithful, &c->unmet));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
   ASSAY_TRY(check_export(c, inputs));

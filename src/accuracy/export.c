@@ -19,7 +19,7 @@ typedef struct walk {
   assay_tensor_t** missed;        // by value id: truth where golden took its place
   assay_difference_t* explained;  // by value id: of the noisy run from truth
   assay_export_t* out;
-  bool* faulty;                   // by node id; NULL: only outputs are known
+  bool* faulty;  // by node id; NULL: only outputs are known
   bool walking;
 } walk_t;
 
@@ -29,8 +29,8 @@ static const double FACTOR = 8;
 // ---- what rounding explains
 // ---------------------------------------------------------------------------
 
-// Whether a number has so few significant bits that nobody rounded it: 2, 0.5, -1e3. Such constants mean
-// what they say (an exponent of 2 must stay 2: other powers of negative numbers are NaN).
+// Whether a number has so few significant bits that nobody rounded it: 2, 0.5, -1e3. Such constants
+// mean what they say (an exponent of 2 must stay 2: other powers of negative numbers are NaN).
 static bool is_exact(double x) {
   uint64_t bits;
   memcpy(&bits, &x, sizeof bits);
@@ -293,13 +293,42 @@ static assay_target_t target_of(const walk_t* w, const assay_value_t* v) {
                           .explained_max = allowed(e->max, golden, d.ref_max)};
 }
 
+// Takes what was found over: the first into the fault, the others behind it.
+static assay_status_t take_found(walk_t* w, size_t fault, assay_fault_t* found, size_t n) {
+  assay_export_t* e = w->out;
+  assay_status_t st =
+      n > 1 ? assay_grow(&e->faults, &e->capacity, e->n + n - 1, sizeof *e->faults) : NULL;
+  if (st) {
+    for (size_t i = 0; i < n; i++) assay_repair_deinit(&found[i].repair);
+    return st;
+  }
+  if (n > 1)
+    memmove(&e->faults[fault + n], &e->faults[fault + 1], (e->n - fault - 1) * sizeof *e->faults);
+  const assay_fault_t known = e->faults[fault];
+  for (size_t i = 0; i < n; i++) {
+    found[i].value = known.value;
+    found[i].difference = known.difference;
+    found[i].explained = known.explained;
+    found[i].shape = known.shape;
+    e->faults[fault + i] = found[i];
+  }
+  e->n += n ? n - 1 : 0;
+  return NULL;
+}
+
 static assay_status_t search(walk_t* w, const assay_value_t* const* values, size_t n,
-                             double deadline, assay_fault_t* fault) {
+                             double deadline, size_t fault) {
   const assay_graph_t* g = w->model->graph;
   bool* wanted = NULL;
   const assay_node_t** nodes = NULL;
   assay_target_t* targets = NULL;
-  assay_search_t s = {.model = w->model, .machine = w->truth, .faulty = w->faulty, .deadline = deadline};
+  assay_fault_t found[ASSAY_SEARCH_FAULTS];
+  size_t n_found = 0;
+  assay_search_t s = {.model = w->model,
+                      .machine = w->truth,
+                      .faulty = w->faulty,
+                      .deadline = deadline,
+                      .several = w->out->outputs_only};
   assay_status_t st = assay_new_array((size_t)w->model->n_values, sizeof *wanted, &wanted);
   if (!st) st = assay_new_array(g->n_nodes, sizeof *nodes, &nodes);
   if (!st) st = assay_new_array(n, sizeof *targets, &targets);
@@ -310,7 +339,8 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
   if (!st) s.n_nodes = list_nodes(w, wanted, nodes);
   s.nodes = nodes;
   s.targets = targets;
-  if (!st) st = assay_search_run(&s, fault);
+  if (!st) st = assay_search_run(&s, found, &n_found);
+  if (!st) st = take_found(w, fault, found, n_found);
   w->out->cut_short |= s.cut_short;
   w->out->trials += s.trials;
   assay_free(wanted);
@@ -329,7 +359,7 @@ static assay_status_t search_outputs(walk_t* w, double deadline) {
     const assay_value_t* v = w->golden->at[i].value;
     if (v && v->producer && w->golden_of[v->id]) values[n++] = v;
   }
-  if (!st) st = search(w, values, n, deadline, &w->out->faults[0]);
+  if (!st) st = search(w, values, n, deadline, 0);
   assay_free(values);
   return st;
 }
@@ -344,8 +374,7 @@ static assay_status_t search_all(walk_t* w) {
     // The time left, shared among the faults left.
     const double now = assay_seconds_now();
     const double share = fmax(0, end - now) / (double)(w->out->n - i);
-    assay_fault_t* f = &w->out->faults[i];
-    ASSAY_TRY(search(w, &f->value, 1, now + share, f));
+    ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));
   }
   return NULL;
 }

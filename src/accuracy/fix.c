@@ -6,24 +6,19 @@
 #include "base/alloc.h"
 #include "formats/format.h"
 
-enum { MAX_RUNS = 6 };
+enum { MAX_RUNS = 2 };
 
+// Nodes are those of the model as it was given: plans cut it into layers each in its own way.
 typedef struct search {
   assay_check_t* check;
-  bool* chosen;        // by node id: in fp32
+  bool* chosen;  // by node id: in fp32
   size_t n_chosen;
+  double* time;  // by node id: how much longer it takes in fp32
 } search_t;
 
-static bool in_range(const assay_layer_account_t* a, double x) {
-  return !a->layer || x <= assay_format_info(a->layer->format)->max;
-}
-
-// A layer is chosen by the nodes of the model that it stands for: `plan` is the one that it is of.
-static void choose(search_t* s, const assay_plan_t* plan, const assay_layer_account_t* a) {
-  const assay_node_t* const* nodes = a->layer ? a->layer->nodes : &a->node;
-  size_t n = a->layer ? a->layer->n_nodes : 1;
-  for (size_t k = 0; k < n; k++) {
-    assay_origins_t o = assay_plan_origins(plan, &nodes[k]);
+static void choose(search_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
+  for (size_t k = 0; layer && k < layer->n_nodes; k++) {
+    assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
     for (size_t i = 0; i < o.n; i++) {
       s->n_chosen += !s->chosen[o.nodes[i]->id];
       s->chosen[o.nodes[i]->id] = true;
@@ -31,56 +26,141 @@ static void choose(search_t* s, const assay_plan_t* plan, const assay_layer_acco
   }
 }
 
-// Every layer whose own values leave the range, and those that read such values: a reader in the low format would
-// round them to infinity on their way in.
-static void choose_by_range(search_t* s, const assay_plan_t* plan, const assay_account_t* account) {
-  for (size_t i = 0; i < assay_account_layer_count(account); i++) {
-    const assay_layer_account_t* a = assay_account_layer(account, i);
-    bool low = a->layer && a->layer->format != ASSAY_FORMAT_FP32;
-    if (!low) continue;
-    bool out = a->stores_float && !in_range(a, a->truth_max);
-    bool in = a->stores_float && !in_range(a, a->truth_max_in);
-    bool failed = a->verdict == ASSAY_VERDICT_OVERFLOW || a->verdict == ASSAY_VERDICT_INVALID;
-    if (out || in || failed) choose(s, plan, a);
+static bool is_chosen(const search_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
+  bool all = true;
+  for (size_t k = 0; k < layer->n_nodes; k++) {
+    assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
+    for (size_t i = 0; i < o.n; i++) all &= s->chosen[o.nodes[i]->id];
   }
+  return all;
 }
-
-// Where nothing overflows: layers in which more than a few values vanish.
-static void choose_by_underflow(search_t* s, const assay_plan_t* plan,
-                                const assay_account_t* account) {
-  for (size_t i = 0; i < assay_account_layer_count(account); i++) {
-    const assay_layer_account_t* a = assay_account_layer(account, i);
-    bool low = a->layer && a->layer->format != ASSAY_FORMAT_FP32;
-    if (low && a->judged.underflowed * 100 > a->judged.elements) choose(s, plan, a);
-  }
-}
-
-// The `n` layers with the largest own error against what they hold that are not chosen yet.
-static void choose_by_error(search_t* s, const assay_plan_t* plan, const assay_account_t* account,
-                            size_t n) {
-  for (; n; n--) {
-    const assay_layer_account_t* worst = NULL;
-    double worst_ratio = 0;
-    for (size_t i = 0; i < assay_account_layer_count(account); i++) {
-      const assay_layer_account_t* a = assay_account_layer(account, i);
-      assay_origins_t o = assay_plan_origins(plan, &a->node);
-      double ratio = a->own.sum_ref2 > 0 ? a->own.sum_err2 / a->own.sum_ref2 : 0;
-      if (ratio <= worst_ratio || (o.n && s->chosen[o.nodes[0]->id])) continue;
-      worst = a;
-      worst_ratio = ratio;
-    }
-    if (!worst) return;
-    choose(s, plan, worst);
-  }
-}
-
-// ---- by shares ----------------------------------------------------------------------------------------------
 
 // How much longer a layer takes in fp32 than in 16 bits, in bytes moved: memory at half the speed, and products at a
 // small part of it (tensor cores do some 100 operations a byte).
 static double extra_time(const assay_layer_account_t* a) {
-  return a ? a->cost.bytes / 2 + a->cost.flops / 100 + 1 : 1;
+  return a->cost.bytes / 2 + a->cost.flops / 100 + 1;
 }
+
+static assay_status_t note_times(search_t* s) {
+  const assay_check_t* c = s->check;
+  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *s->time, &s->time));
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    const size_t n = a->layer ? a->layer->n_nodes : 0;
+    for (size_t k = 0; k < n; k++) {
+      assay_origins_t o = assay_plan_origins(c->plan, &a->layer->nodes[k]);
+      for (size_t m = 0; m < o.n; m++)
+        s->time[o.nodes[m]->id] += extra_time(a) / (double)(n * o.n);
+    }
+  }
+  return NULL;
+}
+
+static double time_of(const search_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
+  double time = 0;
+  for (size_t k = 0; k < layer->n_nodes; k++) {
+    assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
+    for (size_t i = 0; i < o.n; i++) time += s->time[o.nodes[i]->id];
+  }
+  return time;
+}
+
+// ---- by range -------------------------------------------------------------------------------------------------
+
+static bool is_low(const assay_layer_account_t* a) {
+  return a->layer && a->layer->format != ASSAY_FORMAT_FP32 && a->stores_float;
+}
+
+static bool passes(const assay_layer_account_t* a, double x) {
+  return x > assay_format_info(a->layer->format)->max;
+}
+
+static bool is_graph_output(const assay_graph_t* g, const assay_value_t* v) {
+  for (size_t i = 0; i < g->n_outputs; i++)
+    if (g->outputs[i] == v) return true;
+  return false;
+}
+
+static bool absorbs(const assay_layer_account_t* a) {
+  return a && a->past_range && a->absorbed == a->past_range;
+}
+
+// Whether somebody minds that the layer's outputs are infinities: a graph output, or a reader that
+// does not absorb them, or that is to give what they should be.
+static bool is_minded(const search_t* s, const assay_layer_t* layer) {
+  const assay_check_t* c = s->check;
+  const assay_layers_t* all = assay_plan_layers(c->plan);
+  const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
+  for (size_t o = 0; o < last->n_outputs; o++) {
+    const assay_value_t* v = last->outputs[o];
+    if (!v) continue;
+    if (is_graph_output(all->model->graph, v)) return true;
+    for (size_t l = 0; l < all->n_all_layers; l++) {
+      const assay_layer_t* reader = &all->layers[l];
+      bool reads = false;
+      for (size_t k = 0; k < reader->n_nodes; k++)
+        for (size_t i = 0; i < reader->nodes[k]->n_inputs; i++)
+          reads |= reader->nodes[k]->inputs[i] == v;
+      if (!reads) continue;
+      const assay_layer_account_t* a =
+          assay_account_of_node(c->account, reader->nodes[reader->n_nodes - 1]);
+      if (!absorbs(a) || is_chosen(s, c->plan, reader)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether a layer has to be kept: its true values leave the range, or those that it reads do, which
+// it would round to infinity on their way in. Where that does no harm it may stay; `all` takes these too,
+// and what the engine was seen to fail in.
+static bool has_to_be_kept(const search_t* s, const assay_layer_account_t* a, bool all) {
+  const bool out = passes(a, a->truth_max), in = passes(a, a->truth_max_in);
+  const bool failed =
+      a->verdict == ASSAY_VERDICT_INVALID || a->verdict == ASSAY_VERDICT_OVERFLOW;
+  if (all) return out || in || failed;
+  if (in && !absorbs(a)) return true;
+  return out ? is_minded(s, a->layer) : failed && !in;
+}
+
+// From the last layer on, so that readers are known.
+static void choose_by_range(search_t* s, bool all) {
+  const assay_check_t* c = s->check;
+  for (size_t i = assay_account_layer_count(c->account); i-- > 0;) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (is_low(a) && has_to_be_kept(s, a, all)) choose(s, c->plan, a->layer);
+  }
+}
+
+// Energy of a layer's own error, against what it holds.
+static double ratio_of(const assay_layer_account_t* a) {
+  return is_low(a) && a->own.sum_ref2 > 0 ? a->own.sum_err2 / a->own.sum_ref2 : 0;
+}
+
+// Layers whose choices flipped, which read what they choose by in the low format, and those with the largest of these
+// ratios, until so little of their sum is left. For outputs that are no floats, and whose error has no shares.
+static void choose_by_error(search_t* s, double rest) {
+  const assay_check_t* c = s->check;
+  const size_t n = assay_account_layer_count(c->account);
+  double whole = 0;
+  for (size_t i = 0; i < n; i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    whole += ratio_of(a);
+    if (a->flipped) choose(s, c->plan, a->layer);
+  }
+  for (double left = whole; left > rest * whole;) {
+    const assay_layer_account_t* worst = NULL;
+    for (size_t i = 0; i < n; i++) {
+      const assay_layer_account_t* a = assay_account_layer(c->account, i);
+      if (ratio_of(a) <= (worst ? ratio_of(worst) : 0) || is_chosen(s, c->plan, a->layer)) continue;
+      worst = a;
+    }
+    if (!worst) return;
+    choose(s, c->plan, worst->layer);
+    left -= ratio_of(worst);
+  }
+}
+
+// ---- by shares ----------------------------------------------------------------------------------------------
 
 typedef struct unit {
   size_t first, end;  // layers
@@ -88,18 +168,27 @@ typedef struct unit {
   bool chosen;
 } unit_t;
 
-static assay_status_t list_units(const assay_check_t* c, const assay_shares_t* shares,
+// Where the user's command says no, and no output is at fault by itself, all count.
+static bool counts(const assay_output_check_t* outputs, size_t n, size_t i) {
+  bool any = false;
+  for (size_t k = 0; k < n; k++) any |= !outputs[k].faithful;
+  return !any || !outputs[i].faithful;
+}
+
+static assay_status_t list_units(const search_t* s, const assay_plan_t* plan,
+                                 const assay_shares_t* shares, const assay_output_check_t* outputs,
                                  unit_t** out) {
-  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  const assay_layers_t* layers = assay_plan_layers(plan);
   ASSAY_TRY(assay_new_array(shares->n, sizeof **out, out));
   for (size_t i = 0; i < shares->n; i++) {
     unit_t* u = &(*out)[i];
-    *u = (unit_t){.first = shares->at[i].first, .end = shares->at[i].end};
+    *u = (unit_t){.first = shares->at[i].first, .end = shares->at[i].end, .chosen = true};
     for (size_t o = 0; o < shares->n_outputs; o++)
-      if (!c->outputs[o].faithful) u->share = fmax(u->share, fabs(shares->at[i].share[o]));
+      if (counts(outputs, shares->n_outputs, o))
+        u->share = fmax(u->share, fabs(shares->at[i].share[o]));
     for (size_t l = u->first; l < u->end; l++) {
-      const assay_layer_t* layer = &layers->layers[l];
-      u->time += extra_time(assay_account_of_node(c->account, layer->nodes[layer->n_nodes - 1]));
+      u->time += time_of(s, plan, &layers->layers[l]);
+      u->chosen &= is_chosen(s, plan, &layers->layers[l]);
     }
   }
   return NULL;
@@ -111,26 +200,32 @@ static double worth(const unit_t* units, size_t n, size_t i) {
   return units[i].share / (units[i].time * (beside ? 1.0 : 1.5));
 }
 
-// The part of the error's energy that may stay, judged by the cosine: 1 - cosine grows with it.
-static double may_stay(const assay_check_t* c) {
+// The part of the error's energy that may stay.
+static double may_stay(const assay_check_t* c, const assay_output_check_t* outputs) {
   double part = 1;
   for (size_t i = 0; i < c->n_outputs; i++) {
-    const assay_output_check_t* o = &c->outputs[i];
+    const assay_output_check_t* o = &outputs[i];
     if (o->faithful || !o->is_float) continue;
     const double now = 1 - assay_error_sum_cosine(&o->error);
-    part = fmin(part, now > 0.001 ? 0.001 / now : 0.25);
+    const bool asked = c->options.require && assay_require_has_statistics(c->options.require);
+    part = fmin(part, asked         ? assay_require_room(c->options.require, o)
+                      : now > 0.001 ? 0.001 / now
+                                    : 0.25);
   }
-  return part;
+  return part < 1 ? part : 0.25;
 }
 
 // Chooses stretches, those that take most error away for their time first, until so little should be left.
-static assay_status_t choose_by_share(search_t* s, const assay_shares_t* shares, double rest) {
-  const assay_check_t* c = s->check;
-  const assay_layers_t* layers = assay_plan_layers(c->plan);
+static assay_status_t choose_by_share(search_t* s, const assay_plan_t* plan,
+                                      const assay_shares_t* shares,
+                                      const assay_output_check_t* outputs, double rest) {
+  const assay_layers_t* layers = assay_plan_layers(plan);
   unit_t* units = NULL;
-  ASSAY_TRY(list_units(c, shares, &units));
-  double left = 1;
-  while (left > rest) {
+  if (!shares->n) return NULL;
+  ASSAY_TRY(list_units(s, plan, shares, outputs, &units));
+  double left = 0;
+  for (size_t i = 0; i < shares->n; i++) left += units[i].chosen ? 0 : units[i].share;
+  for (const double end = rest * left; left > end;) {
     size_t best = shares->n;
     for (size_t i = 0; i < shares->n; i++) {
       if (units[i].chosen || units[i].share <= 0) continue;
@@ -139,16 +234,14 @@ static assay_status_t choose_by_share(search_t* s, const assay_shares_t* shares,
     if (best == shares->n) break;
     units[best].chosen = true;
     left -= units[best].share;
-    for (size_t l = units[best].first; l < units[best].end; l++) {
-      const assay_layer_t* layer = &layers->layers[l];
-      const assay_layer_account_t* a =
-          assay_account_of_node(c->account, layer->nodes[layer->n_nodes - 1]);
-      if (a) choose(s, c->plan, a);
-    }
+    for (size_t l = units[best].first; l < units[best].end; l++)
+      choose(s, plan, &layers->layers[l]);
   }
   assay_free(units);
   return NULL;
 }
+
+// ---- verifying --------------------------------------------------------------------------------------------------
 
 // The precision of the check with the chosen layers in fp32.
 static assay_status_t precision_of(const search_t* s, assay_precision_t* out) {
@@ -173,23 +266,25 @@ static assay_status_t precision_of(const search_t* s, assay_precision_t* out) {
   return st;
 }
 
-// Runs with the layers chosen so far. If that is not faithful, *out_next is the account to choose more from.
+// Runs with the layers chosen so far; *out_plan is the plan of that.
 static assay_status_t verify(search_t* s, const assay_samples_t* inputs,
-                             const assay_samples_t* golden, assay_plan_t** out_plan,
-                             assay_account_t** out_account, bool* out_faithful) {
+                             const assay_samples_t* golden, assay_plan_t** out_plan) {
   assay_check_t* c = s->check;
   assay_precision_t precision = {0};
-  assay_account_options_t options = {.unquantized = c->options.unquantized};
+  assay_account_t* account = NULL;
+  const assay_account_options_t options = {.unquantized = c->options.unquantized,
+                                           .outputs_only = true};
   assay_status_t st = precision_of(s, &precision);
   if (!st) st = assay_plan_create(c->model, &precision, &c->options.plan, c->options.seed, out_plan);
   assay_precision_deinit(&precision);
-  if (!st) st = assay_account_create(*out_plan, c->options.backend, &options, out_account);
+  if (!st) st = assay_account_create(*out_plan, c->options.backend, &options, &account);
   assay_free(c->fix.outputs);
   c->fix.outputs = NULL;
   if (!st) st = assay_outputs_create(c->model->graph, &c->fix.outputs);
   if (!st)
-    st = assay_run_samples(*out_account, c->model, inputs, golden, c->options.require,
-                           c->fix.outputs, out_faithful);
+    st = assay_run_samples(account, c->model, inputs, golden, c->options.require, c->fix.outputs,
+                           &c->fix.verified, NULL);
+  assay_account_destroy(account);
   c->fix.runs++;
   return st;
 }
@@ -209,38 +304,49 @@ static assay_status_t record(search_t* s) {
   return NULL;
 }
 
+// Where nothing passes a range: by shares, as many as the demands ask for, and some to spare.
+static assay_status_t choose_first(search_t* s) {
+  const assay_check_t* c = s->check;
+  choose_by_range(s, false);
+  if (s->n_chosen) return NULL;
+  choose_by_range(s, true);
+  if (s->n_chosen) return NULL;
+  ASSAY_TRY(choose_by_share(s, c->plan, &c->shares, c->outputs, may_stay(c, c->outputs) / 2));
+  if (!s->n_chosen) choose_by_error(s, 0.1);
+  return NULL;
+}
+
+// What did not do shows how much error is left, and where it comes from.
+static assay_status_t choose_more(search_t* s, const assay_plan_t* plan,
+                                  const assay_samples_t* inputs) {
+  const assay_check_t* c = s->check;
+  const size_t before = s->n_chosen;
+  const assay_shares_options_t options = {.unquantized = c->options.unquantized};
+  assay_shares_t shares = {0};
+  choose_by_range(s, true);
+  ASSAY_TRY(assay_shares_run(plan, c->options.backend, assay_samples_get(inputs, 0), &options,
+                             &shares));
+  assay_status_t st =
+      choose_by_share(s, plan, &shares, c->fix.outputs, may_stay(c, c->fix.outputs) / 8);
+  assay_shares_deinit(&shares);
+  if (!st && s->n_chosen == before) choose_by_error(s, 0.001);
+  return st;
+}
+
 static assay_status_t search(search_t* s, const assay_samples_t* inputs,
                              const assay_samples_t* golden) {
   assay_check_t* c = s->check;
   assay_plan_t* plan = NULL;
-  assay_account_t* account = NULL;
-  assay_status_t st = NULL;
-  double rest = may_stay(c) / 2;
-  size_t step = 4;
-  for (int run = 0; !st && run < MAX_RUNS; run++) {
-    const assay_account_t* seen = account ? account : c->account;
-    const assay_plan_t* seen_plan = account ? plan : c->plan;
-    size_t before = s->n_chosen;
-    choose_by_range(s, seen_plan, seen);
-    if (s->n_chosen == before) choose_by_underflow(s, seen_plan, seen);
-    // A run that still misses leaves less and less; then the shares have said what they know.
-    for (; !st && s->n_chosen == before && rest > 1e-3; rest /= 4)
-      st = choose_by_share(s, &c->shares, rest);
-    if (st) break;
-    if (s->n_chosen == before) {
-      choose_by_error(s, seen_plan, seen, step);
-      step *= 4;
-    }
-    if (s->n_chosen == before) break;
-    assay_account_destroy(account);
+  assay_status_t st = note_times(s);
+  for (int run = 0; !st && run < MAX_RUNS && !c->fix.verified; run++) {
+    const size_t before = s->n_chosen;
+    st = run ? choose_more(s, plan, inputs) : choose_first(s);
+    if (st || s->n_chosen == before) break;
     assay_plan_destroy(plan);
-    account = NULL;
     plan = NULL;
     if (c->options.progress) c->options.progress(c->options.user, "verifying a fix", 0);
-    st = verify(s, inputs, golden, &plan, &account, &c->fix.verified);
-    if (c->fix.verified) break;
+    st = verify(s, inputs, golden, &plan);
   }
-  assay_account_destroy(account);
   assay_plan_destroy(plan);
   return st ? st : record(s);
 }
@@ -251,5 +357,6 @@ assay_status_t assay_fix_search(assay_check_t* check, const assay_samples_t* inp
   ASSAY_TRY(assay_new_array((size_t)check->model->n_node_ids, sizeof *s.chosen, &s.chosen));
   assay_status_t st = search(&s, inputs, golden);
   assay_free(s.chosen);
+  assay_free(s.time);
   return st;
 }

@@ -4,17 +4,21 @@
 
 #include "accuracy/check.h"
 
-// Fills check->fix (has_fix) after an unfaithful run: layers that make or read values past the format's range go to
-// fp32; the model is run again; layers that then fail are added, a few times at most.
+// Fills check->fix (has_fix) after an unfaithful run. First: layers that make or read values past the format's range
+// and that values need which are within it; where none do, those with the largest shares of the error for their time, as
+// many as the demands ask for. That is run. If it does not do, what else passes the range, and the shares of the
+// error that is left, add layers for a second run, which is the last.
 assay_status_t assay_fix_search(assay_check_t* check, const assay_samples_t* inputs,
                                 const assay_samples_t* golden) ASSAY_MUST_USE;
 
-// Shared with check.c: statistics for each graph output, and runs of all samples that fill them.
+// Shared with check.c: statistics for each graph output, and runs of all samples that fill them. What a
+// command of the user's has against the outputs is appended to *unmet (may be NULL).
 assay_status_t assay_outputs_create(const assay_graph_t* g,
                                     assay_output_check_t** out) ASSAY_MUST_USE;
 assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
                                  const assay_requirements_t* require,
-                                 assay_output_check_t* outputs, bool* out_faithful) ASSAY_MUST_USE;
+                                 assay_output_check_t* outputs, bool* out_faithful,
+                                 assay_str_t* unmet) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_FIX_H_

@@ -65,6 +65,7 @@ void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more) 
   to->sum_limit2 += more->sum_limit2;
   to->sum_truth2 += more->sum_truth2;
   to->sum_error_truth += more->sum_error_truth;
+  to->sum_whole2 += more->sum_whole2;
 }
 
 // ---- one element --------------------------------------------------------------------------------
@@ -174,6 +175,7 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   j->sum_limit2 += p * p;
   j->sum_truth2 += t * t;
   j->sum_error_truth += (s - t) * t;
+  j->sum_whole2 += (s - t) * (s - t);
   if (p > 0) {
     j->n_ratio++;
     j->sum_ratio2 += (rest / p) * (rest / p);
@@ -227,4 +229,9 @@ double assay_judgement_ratio(const assay_judgement_t* j) {
 
 double assay_judgement_slope(const assay_judgement_t* j) {
   return j->sum_truth2 > 0 ? j->sum_error_truth / j->sum_truth2 : 0;
+}
+
+double assay_judgement_slope_sigmas(const assay_judgement_t* j) {
+  const double variance = j->n_ratio ? j->sum_truth2 * j->sum_whole2 / (double)j->n_ratio : 0;
+  return variance > 0 ? fabs(j->sum_error_truth) / sqrt(variance) : 0;
 }

@@ -27,7 +27,8 @@ typedef struct assay_judgement {
   int64_t n_ratio;
   double sum_ratio2;  // sum of (error / probable limit)^2
   double sum_error2, sum_limit2;
-  double sum_truth2, sum_error_truth;  // the error's part along truth
+  // The error's part along truth; here the error is whole, storing included.
+  double sum_truth2, sum_error_truth, sum_whole2;
   // The worst element beyond its guaranteed limit.
   double worst;  // error / guaranteed limit; 0: none
   double worst_engine, worst_truth, worst_limit;
@@ -52,5 +53,7 @@ assay_status_t assay_judge(const assay_judge_input_t* in, assay_judgement_t* out
 // RMS of error / probable limit; 0 without elements. The slope of the error along truth.
 double assay_judgement_ratio(const assay_judgement_t* j);
 double assay_judgement_slope(const assay_judgement_t* j);
+// How many standard deviations the slope is from 0, were the errors independent.
+double assay_judgement_slope_sigmas(const assay_judgement_t* j);
 
 #endif  // ASSAY_ACCURACY_JUDGE_H_

@@ -338,11 +338,11 @@ static bool next_permutation(int64_t* p, int n) {
 
 assay_status_t assay_propose_permutation(const assay_suspect_t* s, const char* cause,
                                          const assay_trial_t* t, bool* stop) {
-  enum { MAX_RANK = 5 };
+  enum { ALL_UP_TO = 4 };  // dims; of more only two are exchanged
   const assay_schema_t* schema = s->node->schema;
   const assay_attr_spec_t* a = schema ? assay_schema_attr(schema, "perm") : NULL;
   const int rank = data_rank(s);
-  if (!a || rank < 2 || rank > MAX_RANK) return NULL;
+  if (!a || rank < 2 || rank > ASSAY_EDIT_NUMBERS) return NULL;
   assay_numbers_t now;
   if (!list_now(s, a, &now)) {
     now = (assay_numbers_t){.name = "perm", .n = (size_t)rank, .rank = rank};
@@ -350,6 +350,14 @@ assay_status_t assay_propose_permutation(const assay_suspect_t* s, const char* c
   }
   assay_numbers_t p = now;
   list_offer_t o = {s, cause, t, a};
+  for (int i = 0; rank > ALL_UP_TO && i < rank; i++) {
+    for (int k = i + 1; k < rank && !*stop; k++) {
+      p = now;
+      p.at[i] = now.at[k], p.at[k] = now.at[i];
+      ASSAY_TRY(emit_attr(&o, &p, stop));
+    }
+  }
+  if (rank > ALL_UP_TO) return NULL;
   for (int i = 0; i < rank; i++) p.at[i] = i;
   do {
     if (memcmp(p.at, now.at, (size_t)rank * sizeof *p.at) != 0) ASSAY_TRY(emit_attr(&o, &p, stop));

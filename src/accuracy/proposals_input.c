@@ -223,6 +223,35 @@ assay_status_t assay_propose_scaled(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
+// A single number that was mistaken: by a factor, a sign, a power, or for another usual one.
+assay_status_t assay_propose_usual_number(const assay_suspect_t* s, const char* cause,
+                                          const assay_trial_t* t, bool* stop) {
+  for (size_t i = 0; i < s->n_in && !*stop; i++) {
+    assay_tensor_t* x = NULL;
+    ASSAY_TRY(assay_suspect_constant(s, i, &x));
+    const double now = is_float(x) && x->size == 1 ? assay_f64(x)[0] : 0;
+    const double others[] = {2 * now,  now / 2,  -now,      1 / now,   now * now, sqrt(fabs(now)),
+                             10 * now, now / 10, 1e3 * now, now / 1e3, 1,         2,
+                             0.5,      3};
+    assay_status_t st = NULL;
+    for (size_t k = 0; now != 0 && k < sizeof others / sizeof *others && !st && !*stop; k++) {
+      const double value = (double)(float)others[k];
+      assay_tensor_t* y = NULL;
+      if (!isfinite(value) || value == (double)(float)now || value == 0) continue;
+      st = assay_tensor_create(x->type, x->rank, x->dims, &y);
+      if (st) break;
+      assay_f64(y)[0] = value;
+      assay_repair_t r = constant_repair(s, cause, i, y);
+      snprintf(r.text, sizeof r.text, "'%.100s' = %.7g instead of %.7g", value_name(s, i), value,
+               now);
+      st = assay_offer(t, &r, stop);
+    }
+    assay_tensor_release(x);
+    if (st) return st;
+  }
+  return NULL;
+}
+
 // Calls f for each other initializer of the same type and shape as a constant input.
 typedef assay_status_t constant_fn(const assay_suspect_t* s, const char* cause, size_t input,
                                    const assay_value_t* other, const assay_trial_t* t, bool* stop);
@@ -350,10 +379,10 @@ assay_status_t assay_propose_gates(const assay_suspect_t* s, const char* cause,
 // ---------------------------------------------------------------------------------------
 
 // A function that was left out: an Identity stands where it was.
-static const char* const functions[] = {"Relu", "Sigmoid",  "Tanh",      "Sqrt",       "Abs",
-                                        "Erf",  "Softplus", "HardSwish", "Reciprocal", "Exp",
-                                        "Elu",  "LeakyRelu", "Neg",      "Gelu",       "Mish",
-                                        "Softmax", "Floor",  "Swish",    "HardSigmoid", "Log"};
+static const char* const functions[] = {"Relu",    "Sigmoid",   "Tanh",      "Sqrt",        "Abs",
+                                        "Erf",     "Softplus",  "HardSwish", "Reciprocal",  "Exp",
+                                        "Elu",     "LeakyRelu", "Neg",       "Gelu",        "Mish",
+                                        "Softmax", "Floor",     "Swish",     "HardSigmoid", "Log"};
 
 static const char* const alike[][6] = {
     {"Add", "Sub", "Mul", "Div"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "accuracy/check.h"
+#include "accuracy/script.h"
 #include "base/alloc.h"
 
 // ---- statistics -----------------------------------------------------------------------------------------
@@ -51,25 +52,31 @@ typedef struct statistic {
   const char* name;
   double (*get)(const assay_output_check_t* o);
   bool floats, golden;  // of float outputs only; needs golden
+  double (*room)(double now, double wanted);  // see assay_require_room; NULL: a guess
 } statistic_t;
 
+// 1 - cosine grows with the error's energy; decibels are its logarithm, the others its root.
+static double room_cosine(double now, double wanted) { return (1 - wanted) / (1 - now); }
+static double room_db(double now, double wanted) { return pow(10, (now - wanted) / 10); }
+static double room_root(double now, double wanted) { return wanted / now * (wanted / now); }
+
 static const statistic_t statistics[] = {
-    {"cosine", get_cosine, true, false},
-    {"snr_db", get_snr, true, false},
-    {"psnr_db", get_psnr, true, false},
-    {"max_abs", get_max_abs, true, false},
-    {"max_rel", get_max_rel, true, false},
-    {"mean", get_mean, true, false},
-    {"rms", get_rms, true, false},
-    {"nan", get_nan, true, false},
-    {"inf", get_inf, true, false},
-    {"top1", get_top1, true, false},
-    {"top5", get_top5, true, false},
-    {"differing", get_differing, false, false},
-    {"golden_psnr_db", get_golden_psnr, true, true},
-    {"golden_snr_db", get_golden_snr, true, true},
-    {"golden_max_abs", get_golden_max, true, true},
-    {"drop_psnr_db", get_drop, true, true},
+    {"cosine", get_cosine, true, false, room_cosine},
+    {"snr_db", get_snr, true, false, room_db},
+    {"psnr_db", get_psnr, true, false, room_db},
+    {"max_abs", get_max_abs, true, false, room_root},
+    {"max_rel", get_max_rel, true, false, room_root},
+    {"mean", get_mean, true, false, NULL},
+    {"rms", get_rms, true, false, room_root},
+    {"nan", get_nan, true, false, NULL},
+    {"inf", get_inf, true, false, NULL},
+    {"top1", get_top1, true, false, NULL},
+    {"top5", get_top5, true, false, NULL},
+    {"differing", get_differing, false, false, NULL},
+    {"golden_psnr_db", get_golden_psnr, true, true, NULL},
+    {"golden_snr_db", get_golden_snr, true, true, NULL},
+    {"golden_max_abs", get_golden_max, true, true, NULL},
+    {"drop_psnr_db", get_drop, true, true, NULL},
 };
 enum { N_STATISTICS = sizeof statistics / sizeof *statistics };
 
@@ -142,9 +149,12 @@ static assay_status_t copy_text(assay_requirements_t* r, const char* text, char*
 assay_status_t assay_require_parse(assay_requirements_t* r, const char* text) {
   char *copy = NULL, *whole = NULL;
   assay_requirement_t next = {0};
-  ASSAY_TRY(copy_text(r, text, &copy));
   ASSAY_TRY(copy_text(r, text, &whole));
-  ASSAY_TRY(parse(copy, text, &next));
+  next.command = assay_script_is_command(text);
+  if (!next.command) {
+    ASSAY_TRY(copy_text(r, text, &copy));
+    ASSAY_TRY(parse(copy, text, &next));
+  }
   ASSAY_TRY(assay_grow(&r->at, &r->capacity, r->n + 1, sizeof *r->at));
   next.text = whole;
   r->at[r->n++] = next;
@@ -172,8 +182,22 @@ assay_status_t assay_require_resolve(const assay_requirements_t* r, const assay_
 
 bool assay_require_needs_golden(const assay_requirements_t* r) {
   bool needs = false;
-  for (size_t i = 0; i < r->n; i++) needs |= statistics[r->at[i].statistic].golden;
+  for (size_t i = 0; i < r->n; i++)
+    needs |= r->at[i].command ? strstr(r->at[i].text, "{golden}") != NULL
+                              : statistics[r->at[i].statistic].golden;
   return needs;
+}
+
+bool assay_require_has_statistics(const assay_requirements_t* r) {
+  bool has = false;
+  for (size_t i = 0; i < r->n; i++) has |= !r->at[i].command;
+  return has;
+}
+
+bool assay_require_has_commands(const assay_requirements_t* r) {
+  bool has = false;
+  for (size_t i = 0; i < r->n; i++) has |= r->at[i].command;
+  return has;
 }
 
 // ---- holding ----------------------------------------------------------------------------------------------
@@ -200,7 +224,7 @@ bool assay_require_holds(const assay_requirements_t* r, const assay_output_check
   for (size_t i = 0; i < r->n; i++) {
     const assay_requirement_t* q = &r->at[i];
     const statistic_t* s = &statistics[q->statistic];
-    if (q->output && strcmp(q->output, output->value->name) != 0) continue;
+    if (q->command || (q->output && strcmp(q->output, output->value->name) != 0)) continue;
     if (s->floats != output->is_float || (s->golden && !output->has_golden)) {
       if (q->output) all = false;
       continue;
@@ -213,4 +237,19 @@ bool assay_require_holds(const assay_requirements_t* r, const assay_output_check
                        output->value->name, s->name, x, q->text);
   }
   return all;
+}
+
+double assay_require_room(const assay_requirements_t* r, const assay_output_check_t* output) {
+  double room = 1;
+  for (size_t i = 0; i < r->n; i++) {
+    const assay_requirement_t* q = &r->at[i];
+    const statistic_t* s = &statistics[q->statistic];
+    if (q->command || (q->output && strcmp(q->output, output->value->name) != 0)) continue;
+    if (s->floats != output->is_float || (s->golden && !output->has_golden)) continue;
+    const double now = s->get(output);
+    if (relates(now, q->relation, q->value)) continue;
+    const double part = s->room ? s->room(now, q->value) : 0.1;
+    room = fmin(room, part >= 0 && part < 1 ? part : 0.25);
+  }
+  return room;
 }

@@ -7,6 +7,8 @@
 // along the last dimension whose 1 or 5 largest elements are the same), differing (integers);
 // golden_psnr_db, golden_snr_db, golden_max_abs: engine against golden; drop_psnr_db: how much lower golden_psnr_db
 // is than truth's against golden. Without OUTPUT a demand holds for every output that has the statistic.
+//
+// A demand with {outputs} in it is a command of the user's instead (script.h): its exit code decides.
 #ifndef ASSAY_ACCURACY_REQUIRE_H_
 #define ASSAY_ACCURACY_REQUIRE_H_
 
@@ -30,6 +32,7 @@ typedef struct assay_requirement {
   assay_relation_t relation;
   double value;
   const char* text;       // as written
+  bool command;           // text is a command; nothing else is set
 } assay_requirement_t;
 
 typedef struct assay_requirements {
@@ -49,6 +52,12 @@ assay_status_t assay_require_resolve(const assay_requirements_t* r,
 // Whether all demands on this output hold. Appends what does not to *why (may be NULL).
 bool assay_require_holds(const assay_requirements_t* r, const struct assay_output_check* output,
                          assay_str_t* why);
+// Whether there are demands on statistics, and commands.
+bool assay_require_has_statistics(const assay_requirements_t* r);
+bool assay_require_has_commands(const assay_requirements_t* r);
+// The part of an output's error, as energy, that may stay so that all demands on it hold: 1 where they do; to
+// first order, and a guess where a demand is no function of the energy.
+double assay_require_room(const assay_requirements_t* r, const struct assay_output_check* output);
 // Whether a demand speaks of golden.
 bool assay_require_needs_golden(const assay_requirements_t* r);
 

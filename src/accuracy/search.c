@@ -5,8 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "accuracy/search_reach.h"
 #include "accuracy/search_trial.h"
 #include "base/alloc.h"
+#include "base/memory.h"
 
 enum { STAGES = 3 };
 
@@ -20,25 +22,30 @@ double assay_seconds_now(void) {
 typedef struct candidate {
   size_t position;  // of the node
   size_t row;
-  size_t ordinal;  // among those that the row offers for the node
-  double score;    // smaller ones first
-  bool reshapes, done;
+  size_t ordinal;   // among those that the row offers for the node
+  double expected;  // decades of what is to arrive, as guessed; NAN: not known
+  double base;      // what does not depend on that
+  double score;     // smaller ones first
+  bool done;
 } candidate_t;
 
-typedef struct candidates {
-  candidate_t* at;
-  size_t n, capacity;
-  size_t unlisted;  // the first nodes, which there was no time for
-  bool begun;
-} candidates_t;
+// What arrived of a change, in decades over what was expected.
+typedef struct measure {
+  size_t position;
+  double decades;
+} measure_t;
 
 typedef struct hunt {
   assay_trials_t trials;
-  candidates_t lists[STAGES];
+  double* reach;  // by value id
+  candidate_t* list;
+  size_t n, capacity;
+  measure_t* measures;
+  size_t n_measures, cap_measures;
+  bool shapes_fit;    // truth has golden's shapes
   double start, end;  // of the search
-  double until;       // of what is being done
+  double look_until;
   // What is done with offers of the row at work.
-  candidates_t* listing;
   const candidate_t* trying;
   size_t row, offered;
 } hunt_t;
@@ -84,41 +91,85 @@ static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, 
 
 // ---- suspicion ----------------------------------------------------------------------------------
 
-// Errors neither grow nor fade much from layer to layer, relative to the values: a repair that moves
-// its node by about as much as the targets are off is the likeliest. Behind that: late nodes are
-// cheap to try, and earlier rows are likelier causes.
-static double score_of(const hunt_t* h, const assay_trial_effect_t* e) {
-  const double needed = fmin(1, sqrt(h->trials.before)), n = (double)h->trials.s->n_nodes;
-  const double behind = (n - (double)h->trials.position) / n;
-  const double gain = e->change > 0 ? fmin(4, fabs(log10(needed / e->change))) : 4;
-  return gain + 0.8 * behind + 0.02 * (double)h->row;
-}
+// Orders of magnitude by which other things make a repair less likely, or its trial dearer.
+static const double LATER_STAGE = 0.2;  // each
+static const double RESHAPING = 0.7;    // where truth has golden's shapes
+static const double MANY_OFFERS = 0.8;  // times the decades of how many a row offers
+static const double COST = 0.7;         // times the decades of what a trial costs
 
 // What is not looked at counts as neither likely nor unlikely; so do parameters that can be fitted
 // to anything.
 static const double UNKNOWN_GAIN = 5, FITTED_GAIN = 2;
 
+static double needed(const hunt_t* h) { return fmin(1, sqrt(h->trials.before)); }
+
+// How much of a change of the node arrives.
+static double reach_of(const hunt_t* h) {
+  const assay_node_t* n = h->trials.s->nodes[h->trials.position];
+  double most = 0;
+  for (size_t k = 0; k < n->n_outputs; k++)
+    if (n->outputs[k]) most = fmax(most, h->reach[n->outputs[k]->id]);
+  return most;
+}
+
+// What the measures say of a position: the near ones count more, none of them for much if all are
+// far.
+static double correction(const hunt_t* h, size_t position) {
+  const double n = (double)h->trials.s->n_nodes, far = 1 + n / 16;
+  double sum = 0, weights = 1 / (far * far);
+  for (size_t i = 0; i < h->n_measures; i++) {
+    const double d = 1 + fabs((double)h->measures[i].position - (double)position);
+    sum += h->measures[i].decades / (d * d);
+    weights += 1 / (d * d);
+  }
+  return sum / weights;
+}
+
+static const double UNLIKELY = 4;  // decades from what is needed, at most
+
+// A repair whose change arrives as about what the targets are off by is the likeliest.
+static double gain_of(const hunt_t* h, const candidate_t* c) {
+  const double now = log10(fmax(needed(h), 1e-300));
+  if (c->expected != c->expected) return log10(UNKNOWN_GAIN);
+  return fmin(UNLIKELY, fabs(now - c->expected - correction(h, c->position)));
+}
+
+// Behind that: late nodes are cheap to try, and earlier rows are likelier causes.
+static double base_of(const hunt_t* h, const assay_trial_effect_t* e) {
+  const double n = (double)h->trials.s->n_nodes;
+  const double behind = (n - (double)h->trials.position) / n;
+  const int stage = assay_proposal_get(h->row)->stage;
+  return COST * log10(0.02 + behind) + LATER_STAGE * stage +
+         (e->reshapes && h->shapes_fit ? RESHAPING : 0);
+}
+
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   hunt_t* h = user;
-  candidates_t* list = h->listing;
-  const double now = assay_seconds_now();
   assay_trial_effect_t e = {.fits = true};
-  const double needed = fmin(1, sqrt(h->trials.before));
-  const size_t ordinal = h->offered++;
+  candidate_t c = {.position = h->trials.position,
+                   .row = h->row,
+                   .ordinal = h->offered++,
+                   .expected = (double)NAN};
   *stop = false;
-  if (r->fits)
-    e.change = needed / FITTED_GAIN;
-  else if (now < h->until)
+  if (!r->fits && assay_seconds_now() < h->look_until) {
     ASSAY_TRY(assay_trials_look(&h->trials, r, &e));
-  else
-    e.change = needed / UNKNOWN_GAIN;
+    c.expected = log10(fmax(e.change * reach_of(h), 1e-300));
+  }
   if (!e.fits) return NULL;
-  ASSAY_TRY(assay_grow(&list->at, &list->capacity, list->n + 1, sizeof *list->at));
-  list->at[list->n++] = (candidate_t){.position = h->trials.position,
-                                      .row = h->row,
-                                      .ordinal = ordinal,
-                                      .score = score_of(h, &e),
-                                      .reshapes = e.reshapes};
+  c.base = base_of(h, &e) - (r->fits ? log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
+  ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
+  h->list[h->n++] = c;
+  return NULL;
+}
+
+// Each row is about as likely to have the right one: what it offers in all nodes shares that.
+static assay_status_t share_out(hunt_t* h) {
+  size_t* offers = NULL;
+  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
+  for (size_t i = 0; i < h->n; i++) offers[h->list[i].row]++;
+  for (size_t i = 0; i < h->n; i++)
+    h->list[i].base += MANY_OFFERS * log10((double)offers[h->list[i].row]);
+  assay_free(offers);
   return NULL;
 }
 
@@ -130,20 +181,32 @@ static int by_score(const void* a, const void* b) {
   return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
-// Lists the repairs of a stage, the most suspicious first. Looking at each in its own node may take
-// a part of the stage's time.
-static assay_status_t list_stage(hunt_t* h, int stage, double until) {
-  candidates_t* list = &h->lists[stage];
+static void sort(hunt_t* h) {
+  for (size_t i = 0; i < h->n; i++) h->list[i].score = h->list[i].base + gain_of(h, &h->list[i]);
+  if (h->n) qsort(h->list, h->n, sizeof *h->list, by_score);
+}
+
+// Whether truth has the shapes that golden has.
+static bool shapes_fit(const assay_search_t* s) {
+  for (size_t k = 0; k < s->n_targets; k++)
+    if (!assay_difference(s->targets[k].truth, s->targets[k].golden).comparable) return false;
+  return true;
+}
+
+// Lists all repairs, the most suspicious first. Looking at each in its own node may take a part of
+// the time, and listing them a larger one.
+static assay_status_t list_all(hunt_t* h) {
+  const assay_search_t* s = h->trials.s;
   const assay_trial_t trial = {list_offer, h};
-  const double now = assay_seconds_now();
-  if (!list->begun) list->unlisted = h->trials.s->n_nodes;
-  list->begun = true;
-  if (!list->unlisted) return NULL;
-  h->listing = list;
-  h->until = now + 0.4 * (until - now);
-  while (list->unlisted > 0 && assay_seconds_now() < until)
-    ASSAY_TRY(ask(h, --list->unlisted, 0, assay_proposal_count(), stage + 1, &trial));
-  if (list->n) qsort(list->at, list->n, sizeof *list->at, by_score);
+  const double until = h->start + 0.35 * (h->end - h->start);
+  h->look_until = h->start + 0.25 * (h->end - h->start);
+  h->shapes_fit = shapes_fit(s);
+  for (int stage = 1; stage <= STAGES; stage++)
+    for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;)
+      if (!assay_search_adopted(s, s->nodes[i]))
+        ASSAY_TRY(ask(h, i, 0, assay_proposal_count(), stage, &trial));
+  ASSAY_TRY(share_out(h));
+  sort(h);
   return NULL;
 }
 
@@ -156,74 +219,114 @@ static assay_status_t try_offer(void* user, const assay_repair_t* r, bool* stop)
   return assay_trials_try(&h->trials, r);
 }
 
-static assay_status_t try_candidate(hunt_t* h, int stage, candidate_t* c) {
+static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
   const assay_trial_t trial = {try_offer, h};
   c->done = true;
   h->trying = c;
-  return ask(h, c->position, c->row, c->row + 1, stage + 1, &trial);
+  h->trials.arrived = (double)NAN;
+  const int stage = assay_proposal_get(c->row)->stage;
+  ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, stage, &trial));
+  if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
+  ASSAY_TRY(assay_grow(&h->measures, &h->cap_measures, h->n_measures + 1, sizeof *h->measures));
+  h->measures[h->n_measures++] = (measure_t){c->position, log10(h->trials.arrived) - c->expected};
+  return NULL;
+}
+
+// A first trial here and there, to see what arrives from where.
+static assay_status_t probe(hunt_t* h) {
+  enum { PROBES = 12 };
+  const double until = h->start + 0.45 * (h->end - h->start);
+  const size_t n = h->trials.s->n_nodes, step = n / PROBES + 1;
+  for (size_t end = n; end > 0 && !h->trials.found && assay_seconds_now() < until;
+       end -= end < step ? end : step) {
+    const size_t first = end < step ? 0 : end - step;
+    for (size_t i = 0; i < h->n; i++) {
+      candidate_t* c = &h->list[i];
+      if (c->done || c->expected != c->expected || c->position < first || c->position >= end)
+        continue;
+      ASSAY_TRY(try_candidate(h, c));
+      break;
+    }
+  }
+  return NULL;
 }
 
 // The rows above the one that restored golden, for its own node: the same may be told better.
-static assay_status_t try_better_rows(hunt_t* h, int stage, const candidate_t* found) {
-  candidates_t* list = &h->lists[stage];
-  for (size_t i = 0; i < list->n && assay_seconds_now() < h->end; i++) {
-    candidate_t* c = &list->at[i];
+static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
+  for (size_t i = 0; i < h->n && assay_seconds_now() < h->end; i++) {
+    candidate_t* c = &h->list[i];
     if (c->done || c->position != found->position || c->row >= found->row) continue;
-    ASSAY_TRY(try_candidate(h, stage, c));
+    ASSAY_TRY(try_candidate(h, c));
   }
   return NULL;
 }
 
-// Tries a stage's candidates, those that reshape or the others. Once golden is restored it goes on
-// for half as long again: what else restores it is a rival.
-static assay_status_t try_stage(hunt_t* h, int stage, bool reshaping, double until) {
-  candidates_t* list = &h->lists[stage];
-  ASSAY_TRY(list_stage(h, stage, until));
-  h->until = until;
-  for (size_t i = 0; i < list->n; i++) {
-    candidate_t* c = &list->at[i];
-    if (c->done || c->reshapes != reshaping) continue;
+// Tries one after the other. Once golden is restored it goes on for half as long again: what else
+// restores it is a rival.
+static assay_status_t try_all(hunt_t* h) {
+  enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
+  const double begun = assay_seconds_now();
+  double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
+  size_t tried = 0;
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    if (c->done) continue;
     const double now = assay_seconds_now();
-    if (now > h->until) {
-      h->trials.s->cut_short |= !h->trials.found;
-      break;
-    }
+    if (now > until) break;
     const bool before = h->trials.found;
-    ASSAY_TRY(try_candidate(h, stage, c));
-    if (before || !h->trials.found) continue;
-    h->until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
-    ASSAY_TRY(try_better_rows(h, stage, c));
+    ASSAY_TRY(try_candidate(h, c));
+    if (before || !h->trials.found) {
+      if (++tried % AGAIN == 0) sort(h), i = (size_t)-1;
+      continue;
+    }
+    until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
+    ASSAY_TRY(try_better_rows(h, c));
   }
   return NULL;
 }
 
-// Whether truth has the shapes that golden has.
-static bool shapes_fit(const assay_search_t* s) {
-  for (size_t k = 0; k < s->n_targets; k++)
-    if (!assay_difference(s->targets[k].truth, s->targets[k].golden).comparable) return false;
-  return true;
+// Whether something mends so much that the rest is likely to be another fault.
+static bool is_mended_in_part(const assay_trials_t* t) {
+  return t->n_partials && t->partials[0].merit > 0.6;
 }
 
-// Stage by stage over all suspects. Where truth has golden's shapes, a repair that changes a shape
-// on the way is the less likely one: it comes behind. What a stage leaves of its time goes to the
-// next ones, and in the end to what was cut short.
-static assay_status_t run(hunt_t* h) {
-  static const double shares[] = {0.35, 0.65, 0.75, 0.85, 0.9, 0.95};
-  const bool fit = shapes_fit(h->trials.s);
-  for (int k = 0; k < 4 * STAGES && !h->trials.found; k++) {
-    const bool again = k >= 2 * STAGES;
-    const bool reshaping = (k / STAGES % 2 == 1) == fit;
-    const double share = again ? 1 : shares[k];
-    if (again && assay_seconds_now() > h->end) break;
-    ASSAY_TRY(try_stage(h, k % STAGES, reshaping, h->start + share * (h->end - h->start)));
-  }
+// until: where the time for several faults would begin.
+static assay_status_t hunt_run(hunt_t* h, double until) {
+  const double end = h->end;
+  ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
+  ASSAY_TRY(list_all(h));
+  h->end = until;
+  ASSAY_TRY(probe(h));
+  sort(h);
+  ASSAY_TRY(try_all(h));
+  h->end = end;
+  if (h->trials.found || is_mended_in_part(&h->trials)) return NULL;
+  if (until < end) ASSAY_TRY(try_all(h));
+  h->trials.s->cut_short |= !h->trials.found && assay_seconds_now() > end;
   return NULL;
 }
 
-// ---- the whole ----------------------------------------------------------------------------------
+// ---- several faults
+// -------------------------------------------------------------------------------
 
+const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n) {
+  for (size_t i = 0; i < s->n_adopted; i++)
+    if (s->adopted[i]->node == n) return s->adopted[i];
+  return NULL;
+}
+
+static void hunt_deinit(hunt_t* h) {
+  assay_free(h->list);
+  assay_free(h->measures);
+  assay_free(h->reach);
+  assay_trials_deinit(&h->trials);
+}
+
+static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
+                                   size_t* out_n);
+
+// Takes the best repair of a search over.
 static void report(assay_trials_t* t, assay_fault_t* fault) {
-  if (!t->n_best) return;
   const assay_kept_t* best = &t->best[0];
   fault->has_repair = true;
   fault->restored = best->restored;
@@ -237,12 +340,69 @@ static void report(assay_trials_t* t, assay_fault_t* fault) {
   t->n_best = 0;
 }
 
-assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* fault) {
-  hunt_t h = {.start = assay_seconds_now(), .end = s->deadline};
+// Searches on with a repair that mends a part made. Found: out[0] is that repair, out[1..] what was
+// missing.
+static assay_status_t search_behind(hunt_t* h, const assay_partial_t* p, double end,
+                                    assay_fault_t* out, size_t* out_n) {
+  assay_search_t next = *h->trials.s;
+  assay_target_t* targets = NULL;
+  size_t n = 0;
+  *out_n = 0;
+  ASSAY_TRY(assay_trials_adopt(&h->trials, &p->repair, &targets));
+  next.targets = targets;
+  next.adopted[next.n_adopted++] = &p->repair;
+  assay_status_t st = targets ? search_level(&next, end, true, out + 1, &n) : NULL;
+  h->trials.s->trials = next.trials;
+  h->trials.s->cut_short |= next.cut_short;
+  assay_trials_drop(&h->trials);
+  assay_free(targets);
+  if (st || !n || !out[n].restored) {
+    for (size_t i = 1; i <= n; i++) assay_repair_deinit(&out[i].repair);
+    return st;
+  }
+  out[0] = (assay_fault_t){
+      .node = p->repair.node, .has_repair = true, .restored = true, .remains = out[n].remains};
+  ASSAY_TRY(assay_repair_copy(&p->repair, &out[0].repair));
+  *out_n = n + 1;
+  return NULL;
+}
+
+// Tries to go on from each repair that mended a part, the best first.
+static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
+  const size_t most = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
+  for (size_t i = 0; i < h->trials.n_partials && i < most && !*out_n; i++) {
+    const double now = assay_seconds_now();
+    if (now > end) break;
+    ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
+  }
+  return NULL;
+}
+
+// out: room for ASSAY_SEARCH_FAULTS less those adopted. Only with `deeper` it looks for more than
+// one.
+static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
+                                   size_t* out_n) {
+  hunt_t h = {.start = assay_seconds_now()};
+  const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_FAULTS;
+  *out_n = 0;
+  h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
-  assay_status_t st = run(&h);
-  if (!st) report(&h.trials, fault);
-  for (int k = 0; k < STAGES; k++) assay_free(h.lists[k].at);
-  assay_trials_deinit(&h.trials);
+  assay_status_t st = hunt_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
+  if (!st && more && !h.trials.found) st = search_more(&h, end, out, out_n);
+  if (!st && !*out_n && h.trials.n_best) {
+    out[0] = (assay_fault_t){0};
+    report(&h.trials, &out[0]);
+    *out_n = 1;
+  }
+  hunt_deinit(&h);
+  return st;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
+  assay_memory_keep(true);
+  assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
+  assay_memory_keep(false);
   return st;
 }

@@ -12,6 +12,8 @@ typedef struct assay_target {
   double explained_rms, explained_max;
 } assay_target_t;
 
+enum { ASSAY_SEARCH_FAULTS = 3 };  // that are found at once
+
 typedef struct assay_search {
   const assay_model_t* model;
   assay_machine_t* machine;  // full slots: truth of every value, golden where it is known
@@ -23,14 +25,23 @@ typedef struct assay_search {
   // Where golden holds inner values: the nodes that were found at fault. Constants are exchanged
   // between two of them only. NULL: not known.
   const bool* faulty;  // by node id
-  double deadline;  // of assay_seconds_now
+  double deadline;     // of assay_seconds_now
+  bool several;        // where no repair restores golden by itself, look for two or three that do
+  // Repairs that are taken as made: their nodes are evaluated with them.
+  const assay_repair_t* adopted[ASSAY_SEARCH_FAULTS];
+  size_t n_adopted;
   bool cut_short;
   size_t trials;  // repairs whose effect was followed to the targets
 } assay_search_t;
 
 double assay_seconds_now(void);  // of a monotonic clock
 
-// Fills in the fault's repair, what remains, and the rivals.
-assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* fault) ASSAY_MUST_USE;
+// The repair of a node that is taken as made; NULL: there is none.
+const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n);
+
+// Fills in node, repair, what remains, and rivals of as many faults (ASSAY_SEARCH_FAULTS at most)
+// as have to be mended together; *out_n 0: nothing helps.
+assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults,
+                                size_t* out_n) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_SEARCH_H_

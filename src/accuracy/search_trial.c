@@ -79,6 +79,7 @@ static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay
   if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
   for (size_t i = 0; !st && i < n->n_inputs; i++)
     in[i] = n->inputs[i] ? assay_machine_get(t->s->machine, n->inputs[i]) : NULL;
+  if (!r) r = assay_search_adopted(t->s, n);
   if (!st && r)
     st = assay_repair_evaluate(t->s->machine, r, n->n_inputs, in, n->n_outputs, out);
   else if (!st)
@@ -121,9 +122,21 @@ static void clear_got(assay_trials_t* t) {
   }
 }
 
-// Fills t->got with what the targets are with the repair. *out_fits: it could be evaluated and
-// changed something.
-static assay_status_t evaluate(assay_trials_t* t, const assay_repair_t* r, bool* out_fits) {
+// Evaluation that fails means that a repair does not fit, also where it asks for more memory than
+// there is; only a system without memory ends the search.
+static assay_status_t forgive(assay_status_t st) {
+  size_t bytes;
+  int64_t room;
+  if (!st) return NULL;
+  if (assay_status_code(st) == ASSAY_NO_MEMORY && !assay_alloc_refused(&bytes, &room)) return st;
+  assay_status_free(st);
+  return NULL;
+}
+
+// Fills t->got with what the targets are with the repair, and leaves the values behind it in the
+// machine. *out_fits: it could be evaluated and changed something.
+static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t* r,
+                                         bool* out_fits) {
   clear_got(t);
   size_t next = t->position + 1;
   assay_status_t st = NULL;
@@ -140,12 +153,13 @@ static assay_status_t evaluate(assay_trials_t* t, const assay_repair_t* r, bool*
   if (any) t->s->trials++;
   for (size_t i = next; !st && any && i < t->s->n_nodes; i++)
     if (reads_dirty(t, t->s->nodes[i])) st = step(t, t->s->nodes[i], NULL);
-  restore(t);
   *out_fits = !st && any;
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    assay_status_free(st);
-    st = NULL;
-  }
+  return forgive(st);
+}
+
+static assay_status_t evaluate(assay_trials_t* t, const assay_repair_t* r, bool* out_fits) {
+  assay_status_t st = evaluate_and_leave(t, r, out_fits);
+  restore(t);
   return st;
 }
 
@@ -172,6 +186,21 @@ static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* o
   return sum;
 }
 
+// How far the targets are from truth without the repair, over golden's size.
+static double moved(const assay_trials_t* t) {
+  double sum = 0;
+  for (size_t k = 0; k < t->s->n_targets; k++) {
+    const assay_target_t* g = &t->s->targets[k];
+    if (!t->got[k]) continue;
+    const assay_difference_t d = assay_difference(t->got[k], g->truth);
+    const assay_difference_t size = assay_difference(g->golden, g->golden);
+    if (!d.comparable || d.mismatched) return (double)NAN;
+    const double part = d.rms / fmax(size.ref_rms, 1e-300);
+    sum += part * part;
+  }
+  return sqrt(sum);
+}
+
 static bool better(const assay_kept_t* a, const assay_kept_t* b) {
   if (a->restored != b->restored) return a->restored;
   if (a->restored && a->rank != b->rank) return a->rank < b->rank;
@@ -179,8 +208,10 @@ static bool better(const assay_kept_t* a, const assay_kept_t* b) {
 }
 
 // Keeps the best repair of each of the best few nodes.
-static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double remains, bool restored) {
-  const assay_kept_t next = {.repair = *r, .remains = remains, .restored = restored, .rank = t->rank};
+static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double remains,
+                           bool restored) {
+  const assay_kept_t next = {
+      .repair = *r, .remains = remains, .restored = restored, .rank = t->rank};
   size_t at = 0;
   while (at < t->n_best && t->best[at].repair.node != r->node) at++;
   if (at == t->n_best) {
@@ -206,17 +237,40 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
   return NULL;
 }
 
-// A repair that leaves nearly everything is none.
-static const double HELPS = 0.5;
+// Keeps a repair among those that mend a part, one a node.
+static assay_status_t keep_partial(assay_trials_t* t, const assay_repair_t* r, double remains) {
+  assay_partial_t next = {
+      .repair = *r, .remains = remains, .merit = (1 - remains) * (r->fits ? 0.6 : 1)};
+  size_t at = 0;
+  while (at < t->n_partials && t->partials[at].repair.node != r->node) at++;
+  if (at == ASSAY_TRIAL_PARTIALS) at--;
+  if (at < t->n_partials) {
+    if (t->partials[at].merit >= next.merit) return NULL;
+    assay_repair_deinit(&t->partials[at].repair);
+  } else {
+    t->n_partials++;
+  }
+  ASSAY_TRY(assay_repair_copy(r, &next.repair));
+  for (; at > 0 && t->partials[at - 1].merit < next.merit; at--)
+    t->partials[at] = t->partials[at - 1];
+  t->partials[at] = next;
+  return NULL;
+}
+
+// A repair that leaves nearly everything is none. One that takes a part may be one of several.
+static const double HELPS = 0.5, HELPS_IN_PART = 0.97;
 
 static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool* out_restored,
                                bool* out_fits) {
   *out_restored = false;
+  t->arrived = (double)NAN;
   ASSAY_TRY(evaluate(t, r, out_fits));
   if (!*out_fits) return NULL;
+  if (!r->fits) t->arrived = moved(t);
   const double after = score(t, t->got, out_restored);
   const double remains = sqrt(after / fmax(t->before, 1e-300));
   if (*out_restored || remains < HELPS) ASSAY_TRY(keep(t, r, remains, *out_restored));
+  if (!*out_restored && remains < HELPS_IN_PART) ASSAY_TRY(keep_partial(t, r, remains));
   return NULL;
 }
 
@@ -354,11 +408,33 @@ assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
     if (t->got[k] && !same_tensor(t->got[k], truth_of_target(t, k)))
       note_change(t->got[k], truth_of_target(t, k), out);
   restore(t);
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    assay_status_free(st);
-    st = NULL;
+  return forgive(st);
+}
+
+// ---- taking a repair as made
+// ----------------------------------------------------------------------
+
+assay_status_t assay_trials_adopt(assay_trials_t* t, const assay_repair_t* r,
+                                  assay_target_t** out) {
+  bool fits = false;
+  assay_target_t* targets = NULL;
+  *out = NULL;
+  t->position = 0;
+  while (t->position < t->s->n_nodes && t->s->nodes[t->position] != r->node) t->position++;
+  assay_status_t st = evaluate_and_leave(t, r, &fits);
+  if (!st && fits) st = assay_new_array(t->s->n_targets, sizeof *targets, &targets);
+  for (size_t k = 0; targets && k < t->s->n_targets; k++) {
+    targets[k] = t->s->targets[k];
+    if (t->got[k]) targets[k].truth = t->got[k];
   }
+  if (!targets) restore(t);
+  *out = targets;
   return st;
+}
+
+void assay_trials_drop(assay_trials_t* t) {
+  restore(t);
+  clear_got(t);
 }
 
 // ---- the whole
@@ -384,6 +460,7 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
 
 void assay_trials_deinit(assay_trials_t* t) {
   for (size_t i = 0; i < t->n_best; i++) assay_repair_deinit(&t->best[i].repair);
+  for (size_t i = 0; i < t->n_partials; i++) assay_repair_deinit(&t->partials[i].repair);
   if (t->got) clear_got(t);
   assay_free(t->got);
   assay_free(t->dirty);

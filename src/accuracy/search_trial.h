@@ -12,7 +12,14 @@ typedef struct assay_kept {
   int rank;  // its row in the table: earlier ones are likelier causes
 } assay_kept_t;
 
-enum { ASSAY_TRIAL_KEPT = 4 };
+// A repair that mends a part: another fault may hide the rest.
+typedef struct assay_partial {
+  assay_repair_t repair;
+  double remains;
+  double merit;  // what counts: fitted parameters can take a part of anything
+} assay_partial_t;
+
+enum { ASSAY_TRIAL_KEPT = 4, ASSAY_TRIAL_PARTIALS = 6 };
 
 typedef struct assay_trials {
   assay_search_t* s;
@@ -22,10 +29,13 @@ typedef struct assay_trials {
   size_t n_touched, cap_touched;
   assay_tensor_t** got;  // by target: with the repair
   double before;         // the score without repair
-  int rank;              // row of the repair being tried
-  size_t position;       // of the suspect among the nodes
+  double arrived;   // how far the last repair moved the targets, over their RMS; NAN: not known
+  int rank;         // row of the repair being tried
+  size_t position;  // of the suspect among the nodes
   assay_kept_t best[ASSAY_TRIAL_KEPT];
   size_t n_best;
+  assay_partial_t partials[ASSAY_TRIAL_PARTIALS];  // best first
+  size_t n_partials;
   bool found;  // something restored golden
 } assay_trials_t;
 
@@ -42,5 +52,11 @@ assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
                                  assay_trial_effect_t* out) ASSAY_MUST_USE;
 // Tries a repair, or fits its parameter, and keeps it if it helps.
 assay_status_t assay_trials_try(assay_trials_t* t, const assay_repair_t* r) ASSAY_MUST_USE;
+
+// Makes a repair until it is dropped. *out: the targets, with truth as it is then (borrowed from
+// t), to be freed; NULL if the repair does not fit.
+assay_status_t assay_trials_adopt(assay_trials_t* t, const assay_repair_t* r,
+                                  assay_target_t** out) ASSAY_MUST_USE;
+void assay_trials_drop(assay_trials_t* t);
 
 #endif  // ASSAY_ACCURACY_SEARCH_TRIAL_H_

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,4 +157,19 @@ bool assay_bytes_parse(const char* text, uint64_t* out) {
   if (*end || !(x < 0x1p63)) return false;
   *out = (uint64_t)x;
   return true;
+}
+
+// ---- the system's allocator -------------------------------------------------------------------
+
+void assay_memory_keep(bool on) {
+#ifdef __GLIBC__
+  // Source: mallopt(3). The threshold of mmap is the largest that glibc takes by itself; setting
+  // either number ends its adjusting them, so that they stay at where adjusting would lead.
+  enum { MMAP_BYTES = 32 << 20, TRIM_BYTES = 64 << 20, KEEP_BYTES = 1 << 30 };
+  mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+  mallopt(M_TRIM_THRESHOLD, on ? KEEP_BYTES : TRIM_BYTES);
+  if (!on) malloc_trim(TRIM_BYTES);
+#else
+  (void)on;
+#endif
 }

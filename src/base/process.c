@@ -162,8 +162,8 @@ static assay_status_t wait_for(pid_t pid, int fd, double seconds, tail_t* tail, 
   return NULL;
 }
 
-static assay_status_t judge(int state, bool late, double seconds, const tail_t* tail) {
-  if (!late && WIFEXITED(state) && WEXITSTATUS(state) == 0) return NULL;
+static assay_status_t judge(int state, bool late, double seconds, int most, const tail_t* tail) {
+  if (!late && WIFEXITED(state) && WEXITSTATUS(state) <= most) return NULL;
   assay_str_t why = {0};
   if (late)
     assay_str_printf(&why, "did not end within %g seconds and was killed", seconds);
@@ -180,7 +180,8 @@ static assay_status_t judge(int state, bool late, double seconds, const tail_t* 
   return st;
 }
 
-assay_status_t assay_process_run(const char* command, double seconds) {
+assay_status_t assay_process_ask(const char* command, double seconds, int most, int* out_code,
+                                 assay_str_t* out_said) {
   int ends_of_pipe[2], state = 0;
   bool late = false;
   pid_t pid = 0;
@@ -199,7 +200,16 @@ assay_status_t assay_process_run(const char* command, double seconds) {
   }
   watch(false, before);
   close(ends_of_pipe[0]);
-  return st ? st : judge(state, late, seconds, &tail);
+  if (!st) st = judge(state, late, seconds, most, &tail);
+  if (st) return st;
+  *out_code = WEXITSTATUS(state);
+  if (out_said && tail.n) tail_text(&tail, out_said);
+  return NULL;
+}
+
+assay_status_t assay_process_run(const char* command, double seconds) {
+  int code;
+  return assay_process_ask(command, seconds, 0, &code, NULL);
 }
 
 // ---- words and folders ------------------------------------------------------------------------

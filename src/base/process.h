@@ -15,6 +15,11 @@
 // Threads: one call at a time in a process.
 assay_status_t assay_process_run(const char* command, double seconds) ASSAY_MUST_USE;
 
+// The same for a command that answers by its exit code: codes up to `most` are no errors. What it
+// printed last is appended to *out_said.
+assay_status_t assay_process_ask(const char* command, double seconds, int most, int* out_code,
+                                 assay_str_t* out_said) ASSAY_MUST_USE;
+
 // Appends text as one word of a shell's command line.
 void assay_shell_quote(assay_str_t* out, const char* text);
 

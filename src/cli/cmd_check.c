@@ -5,6 +5,7 @@
 #include "accuracy/chain.h"
 #include "accuracy/check.h"
 #include "accuracy/engine.h"
+#include "accuracy/golden_content.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/inputs.h"
@@ -118,10 +119,7 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
   }
   for (size_t i = 0; !st && i < g->n_outputs; i++)
     any |= j->golden.n && assay_samples_get(&j->golden, 0)[i] != NULL;
-  if (!st && !any)
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "'%s' has no array with the name of an output (such as '%s')", a->golden,
-                     g->n_outputs ? g->outputs[0]->name : "");
+  if (!st && !any) assay_samples_deinit(&j->golden);  // names may still be told by the contents
   if (!st && j->golden.n && j->golden.n != j->inputs.n && j->golden.n != 1)
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", a->golden,
                      j->golden.n, j->inputs.n);
@@ -140,7 +138,35 @@ static assay_status_t match_golden(const args_t* a, const assay_model_t* m, job_
   assay_status_t st = a->name_map ? assay_name_map_read(a->name_map, &map) : NULL;
   if (!st) st = assay_golden_match(&j->golden_set, m, a->name_map ? &map : NULL, out);
   assay_name_map_deinit(&map);
+  // In a repaired model what was found by its contents has the same name.
+  for (size_t i = 0; !st && i < j->golden_values.n && i < out->n; i++) {
+    const assay_golden_tensor_t* g = &j->golden_values.at[i];
+    if (g->match != ASSAY_GOLDEN_BY_CONTENT) continue;
+    out->at[i].value = assay_graph_find(m->graph, g->value->name);
+    out->at[i].match = g->match;
+  }
   return st;
+}
+
+// What no name told. Without an output there is nothing to hold the model against.
+static assay_status_t match_contents(const args_t* a, job_t* j) {
+  const assay_graph_t* g = j->model->graph;
+  assay_golden_t found = {0};
+  const assay_content_options_t options = {.unquantized = j->options.unquantized || has_quantization(j->model),
+                                           .seed = j->options.seed};
+  ASSAY_TRY(match_golden(a, j->model, j, &found));
+  assay_status_t st = NULL;
+  if (j->inputs.n) st = assay_golden_match_content(&found, j->model, assay_samples_get(&j->inputs, 0), &options);
+  if (st) return assay_golden_deinit(&found), st;
+  j->golden_values = found;
+  bool any = false;
+  for (size_t i = 0; i < found.n; i++) any |= found.at[i].value && (!a->golden || found.at[i].value->is_output);
+  if (any) return fputs(assay_str_get(&j->golden_values.notes), stderr), NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "'%s' has no array with the name of %s (such as '%s'), and none with the elements of one; "
+                     "--name-map tells which is which",
+                     a->golden ? a->golden : a->golden_intermediates, a->golden ? "an output" : "a value",
+                     g->n_outputs ? g->outputs[0]->name : "");
 }
 
 static assay_status_t read_intermediates(const args_t* a, job_t* j) {
@@ -155,13 +181,7 @@ static assay_status_t read_intermediates(const args_t* a, job_t* j) {
     if (st) return st;
   }
   if (!j->golden_set.n) return NULL;
-  ASSAY_TRY(match_golden(a, j->model, j, &j->golden_values));
-  bool any = false;
-  for (size_t i = 0; i < j->golden_values.n; i++) any |= j->golden_values.at[i].value != NULL;
-  if (!any)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "'%s' has no array with the name of a value of the model; --name-map tells which is which",
-                       a->golden_intermediates);
+  ASSAY_TRY(match_contents(a, j));
   j->options.golden = &j->golden_values;
   return NULL;
 }
@@ -374,6 +394,8 @@ static int run_job(args_t* a, job_t* j) {
   for (size_t i = 0; !st && i < a->require.n; i++)
     st = assay_require_parse(&j->require, a->require.items[i]);
   if (!st) st = assay_require_resolve(&j->require, j->model->graph);
+  if (!st && !a->golden && assay_require_needs_golden(&j->require))
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
   if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
@@ -424,7 +446,7 @@ static const opt_t options[] = {
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
      "the original framework's outputs: npz, or JSON of Polygraphy\nor trtexec", false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
-     "the original framework's inner tensors, by ONNX name", false},
+     "the original framework's inner tensors, by ONNX name, else by\nshape and contents", false},
     {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",
      "JSON: {\"name in the golden files\": \"name in the model\"};\nalso for what another engine gives", false},
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
@@ -442,7 +464,7 @@ static const opt_t options[] = {
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth: quantization counts as\nerror (default: as written)", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
-     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99';\n(default: 'cosine >= 0.999')", false},
+     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= 0.999'); or a command with {outputs}, {truth},\n{golden}, {inputs} put in (npz files): exit code 0 if they will do,\n1 if not", false},
     {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
      "split each output's error over the layers, also where it is\nfaithful", false},
     CLI_FUSED_OPTIONS,

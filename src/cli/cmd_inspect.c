@@ -10,6 +10,7 @@
 #include "formats/format.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
+#include "ops/cost.h"
 #include "ops/infer.h"
 #include "plan/plan.h"
 
@@ -30,10 +31,10 @@ static json_t* type_json(const assay_value_t* v) {
   json_t* shape = t->has_shape ? json_array() : json_null();
   for (int i = 0; t->has_shape && i < t->rank; i++) {
     int64_t d;
-    shape = assay_json_push(
-        shape, assay_dim_value(t->dims[i], &d)
-                   ? json_integer(d)
-                   : assay_json_text(assay_dim_text(t->dims[i], (char[128]){0}, 128)));
+    shape = assay_json_push(shape,
+                            assay_dim_value(t->dims[i], &d)
+                                ? json_integer(d)
+                                : assay_json_text(assay_dim_text(t->dims[i], (char[128]){0}, 128)));
   }
   return assay_json_put(j, "shape", shape);
 }
@@ -43,6 +44,37 @@ static json_t* names_json(assay_value_t* const* values, size_t n) {
   for (size_t i = 0; i < n; i++)
     list = assay_json_push(list, assay_json_text(values[i] ? values[i]->name : ""));
   return list;
+}
+
+// Open sizes of the graph's inputs count as 1.
+typedef struct open {
+  const assay_graph_t* graph;
+  bool met;
+} open_t;
+
+static bool one_if_open(void* user, const char* name, int64_t* out) {
+  open_t* open = user;
+  for (size_t i = 0; i < open->graph->n_inputs; i++) {
+    const assay_valtype_t* t = open->graph->inputs[i]->type;
+    for (int d = 0; t && t->kind == ASSAY_KIND_TENSOR && d < t->rank; d++) {
+      const char* input = t->dims[d] ? assay_dim_name(t->dims[d]) : NULL;
+      if (!input || strcmp(input, name) != 0) continue;
+      *out = 1;
+      return open->met = true;
+    }
+  }
+  return false;
+}
+
+// Null where shapes are not known; open sizes count as 1.
+static json_t* flops_json(const assay_graph_t* g, const assay_node_t* n) {
+  assay_cost_t cost;
+  bool known;
+  open_t open = {g, false};
+  assay_status_t st = assay_cost_of_node(n, one_if_open, &open, &known, &cost);
+  const bool ok = !st && known;
+  assay_status_free(st);
+  return ok ? json_real(cost.flops) : json_null();
 }
 
 static json_t* model_json(const assay_model_t* m) {
@@ -59,11 +91,11 @@ static json_t* model_json(const assay_model_t* m) {
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
     nodes = assay_json_push(
-        nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b}", "name", assay_json_text(n->label), "op",
-                         assay_json_text(n->op_type), "domain", assay_json_text(n->domain),
+        nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name", assay_json_text(n->label),
+                         "op", assay_json_text(n->op_type), "domain", assay_json_text(n->domain),
                          "inputs", names_json(n->inputs, n->n_inputs), "outputs",
                          names_json(n->outputs, n->n_outputs), "supported",
-                         n->function || (n->op && n->op->eval)));
+                         n->function || (n->op && n->op->eval), "flops", flops_json(g, n)));
   }
   return json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1",
                    "graph", assay_json_text(g->name), "ir_version", (json_int_t)m->ir_version,
@@ -91,8 +123,8 @@ static void count_node(op_count_t* counts, size_t* n_counts, const assay_node_t*
                            strcmp(counts[k].domain, n->domain) != 0 || counts[k].since != since))
     k++;
   if (k == *n_counts)
-    counts[(*n_counts)++] = (op_count_t){n->domain, n->op_type, since, 0,
-                                         n->function || (n->op && n->op->eval)};
+    counts[(*n_counts)++] =
+        (op_count_t){n->domain, n->op_type, since, 0, n->function || (n->op && n->op->eval)};
   counts[k].n++;
 }
 
@@ -132,6 +164,31 @@ static void print_parameters(const assay_model_t* m) {
   printf("parameters %.0f in %.1f MB\n", elements, bytes / 1e6);
 }
 
+// Of all nodes, bodies once; sizes that are open count as 1.
+static assay_status_t print_flops(const assay_model_t* m) {
+  double flops = 0;
+  size_t unknown = 0;
+  open_t open = {m->graph, false};
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      assay_cost_t cost;
+      bool known;
+      ASSAY_TRY(assay_cost_of_node(m->graphs[g]->nodes[i], one_if_open, &open, &known, &cost));
+      flops += cost.flops;
+      unknown += !known;
+    }
+  const char* unit = flops >= 1e9 ? "G" : flops >= 1e6 ? "M" : "";
+  printf("flops      %.4g%s%s",
+         flops / (*unit == 'G' ? 1e9
+                  : *unit      ? 1e6
+                               : 1),
+         *unit ? " " : "", unit);
+  if (unknown) printf(", without %zu nodes whose sizes only a run tells", unknown);
+  if (open.met) printf("; open sizes count as 1: give them with --shape");
+  putchar('\n');
+  return NULL;
+}
+
 static assay_status_t print_model(const assay_model_t* m) {
   const assay_graph_t* g = m->graph;
   printf("model      '%s', IR %lld, made by %s %s; operator sets:", g->name,
@@ -148,6 +205,7 @@ static assay_status_t print_model(const assay_model_t* m) {
     printf("output     '%s' %s\n", g->outputs[i]->name,
            ASSAY_VALTYPE_TEXT(g->outputs[i]->type ? g->outputs[i]->type : g->outputs[i]->declared));
   print_parameters(m);
+  ASSAY_TRY(print_flops(m));
   return print_operators(m);
 }
 
@@ -199,8 +257,8 @@ static json_t* array_json(const char* name, const assay_tensor_t* t, bool text) 
     double x = values ? values[i]
                : t->store == ASSAY_STORE_C128
                    ? hypot(assay_c128(t)[2 * i], assay_c128(t)[2 * i + 1])
-                   : t->type == ASSAY_TYPE_UINT64 ? (double)(uint64_t)assay_i64(t)[i]
-                                                  : (double)assay_i64(t)[i];
+               : t->type == ASSAY_TYPE_UINT64 ? (double)(uint64_t)assay_i64(t)[i]
+                                              : (double)assay_i64(t)[i];
     nan += x != x;
     inf += isinf(x) != 0;
     zero += x == 0;
@@ -359,8 +417,8 @@ static int inspect_plan(const args_t* a) {
     }
     if (a->json)
       code = emit_json(json_pack("{s:s, s:b, s:o, s:o}", "schema", "assay.inspect.plan/1", "fused",
-                                 plan_options.fused,
-                                 "layers", list, "passes", log_json(assay_plan_rewrite(plan))),
+                                 plan_options.fused, "layers", list, "passes",
+                                 log_json(assay_plan_rewrite(plan))),
                        a->json);
     else
       json_decref(list);
@@ -396,10 +454,11 @@ const verb_t assay_verb_inspect = {
     .name = "inspect",
     .summary = "show what is in a model, a file of arrays, or a plan",
     .usage = "model|data|plan FILE [options]",
-    .examples = "  assay inspect model model.onnx\n"
-                "  assay inspect model model.onnx --json -\n"
-                "  assay inspect data inputs.npz\n"
-                "  assay inspect plan model.onnx --precision fp16 --fused\n",
+    .examples =
+        "  assay inspect model model.onnx\n"
+        "  assay inspect model model.onnx --json -\n"
+        "  assay inspect data inputs.npz\n"
+        "  assay inspect plan model.onnx --precision fp16 --fused\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

@@ -202,7 +202,7 @@ static assay_status_t slice(const assay_tensor_t* t, int axis, int64_t index,
   strip_t s = strip_of(t->rank, t->dims, axis);
   assay_tensor_t* r = NULL;
   assay_status_t st = assay_tensor_create(t->type, rank, dims, &r);
-  for (int64_t o = 0; !st && o < s.outer; o++)
+  for (int64_t o = 0; !st && r->size && o < s.outer; o++)
     st = assay_copy_elems(t, (o * s.length + index) * s.inner, r, o * s.inner, s.inner);
   if (st) return assay_tensor_release(r), st;
   *out = r;
@@ -212,7 +212,7 @@ static assay_status_t slice(const assay_tensor_t* t, int axis, int64_t index,
 // Puts `item` at `index` of `axis` of t, whose shape is item's with that dimension inserted.
 static assay_status_t put(assay_tensor_t* t, int axis, int64_t index, const assay_tensor_t* item) {
   strip_t s = strip_of(t->rank, t->dims, axis);
-  for (int64_t o = 0; o < s.outer; o++)
+  for (int64_t o = 0; item->size && o < s.outer; o++)
     ASSAY_TRY(assay_copy_elems(item, o * s.inner, t, (o * s.length + index) * s.inner, s.inner));
   return NULL;
 }

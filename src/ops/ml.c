@@ -174,6 +174,7 @@ static assay_status_t normalizer_eval(assay_eval_t* c) {
   ASSAY_TRY(read_norm(c->node, &norm));
   ASSAY_TRY(assay_ml_rows(c, x, &rows, &n));
   ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_FLOAT, x->rank, x->dims, &y));
+  if (!y->size) return NULL;
 #pragma omp parallel for schedule(static) if (x->size > PARALLEL_ELEMS)
   for (int64_t r = 0; r < rows; r++) {
     double d = norm ? 0 : -INFINITY;

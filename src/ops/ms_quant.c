@@ -181,7 +181,7 @@ static assay_status_t qconcat_eval(assay_eval_t* c) {
     assay_qreal_t x;
     ASSAY_TRY(assay_qreal_init(c, k, k + 1, k + 2, &x));
     int64_t width = assay_dims_product(x.t->dims, axis, first->rank);
-    for (int64_t o = 0; o < outer; o++)
+    for (int64_t o = 0; width && o < outer; o++)
       for (int64_t i = 0; i < width; i++)
         assay_qwriter_set(&y, o * row + at + i, assay_qreal_get(&x, o * width + i));
     at += width;

@@ -267,10 +267,7 @@ static assay_status_t hidden_vector(const assay_eval_t* c, size_t i, const char*
 static assay_status_t skip_either(assay_eval_t* c, bool centered) {
   const assay_tensor_t* x = c->in[0];
   const size_t bias_input = centered ? 4 : 3;
-  if (x->rank < 2) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "the input has shape %s, expected rank 2 or 3",
-                            ASSAY_DIMS_TEXT(x));
-  }
+  ASSAY_TRY(assay_eval_want_rank(c, 0, 2, 3));
   const int axis = x->rank - 1;
   const int64_t size = x->dims[axis];
   ASSAY_TRY(hidden_vector(c, 2, "gamma", size));

@@ -337,7 +337,7 @@ static assay_status_t split_part(const assay_tensor_t* x, int axis, int64_t at, 
   int64_t inner = assay_dims_product(x->dims, axis + 1, x->rank);
   assay_tensor_t* t = NULL;
   assay_status_t st = assay_tensor_create(x->type, rank, dims, &t);
-  for (int64_t o = 0; !st && o < outer; o++)
+  for (int64_t o = 0; !st && t->size && o < outer; o++)
     st = assay_copy_elems(x, (o * x->dims[axis] + at) * inner, t, o * part * inner, part * inner);
   if (st) return assay_tensor_release(t), st;
   *out = t;

@@ -60,7 +60,7 @@ static int topk_before(const order_t* o, int64_t a, int64_t b) {
 }
 
 static int items_compare(const order_t* o, int64_t a, int64_t b) {
-  for (int64_t i = 0; i < o->outer; i++) {
+  for (int64_t i = 0; o->inner && i < o->outer; i++) {
     for (int64_t j = 0; j < o->inner; j++) {
       int64_t at = i * o->outer_step + j;
       int r = compare(o->t, at + a * o->step, at + b * o->step);

@@ -157,6 +157,7 @@ static void block_maxima(const assay_tensor_t* x, int axis, int64_t block, assay
   int64_t outer = assay_dims_product(x->dims, 0, axis), d = x->dims[axis];
   int64_t inner = assay_dims_product(x->dims, axis + 1, x->rank), blocks = scale->dims[axis];
   bool parallel = x->size > 100000;
+  if (!scale->size) return;
 #pragma omp parallel for schedule(static) if (parallel)
   for (int64_t o = 0; o < outer; o++) {
     double* s = assay_f64(scale) + o * blocks * inner;

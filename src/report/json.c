@@ -157,6 +157,19 @@ static json_t* judged(const assay_layer_account_t* a) {
   return j;
 }
 
+// Of an ill-conditioned layer: each input's error by itself.
+static json_t* perturbations(const assay_layer_account_t* a) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < a->perturbations.n; i++) {
+    const assay_perturbation_t* p = &a->perturbations.at[i];
+    list = assay_json_push(
+        list, json_pack("{s:o, s:o, s:o, s:o}", "input", assay_json_text(p->value->name), "error_in",
+                        assay_json_number(p->in), "error_out", assay_json_number(p->out), "condition",
+                        assay_json_number(p->condition)));
+  }
+  return list;
+}
+
 static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
   json_t* j = json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name",
@@ -177,7 +190,9 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   j = assay_json_put(j, "judged", judged(a));
   j = assay_json_put(j, "condition", a->condition > 0 ? assay_json_number(a->condition) : json_null());
   j = assay_json_put(j, "perturbed_by",
-                     a->condition > 0 && a->perturbed ? assay_json_text(a->perturbed->name) : json_null());
+                     a->perturbations.n ? assay_json_text(a->perturbations.at[0].value->name)
+                                        : json_null());
+  j = assay_json_put(j, "perturbations", perturbations(a));
   j = assay_json_put(j, "at_risk", at_risk(a));
   if (a->planted.here)
     j = assay_json_put(j, "planted", json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,

@@ -61,8 +61,10 @@ static void headline(const assay_check_t* c, const assay_report_names_t* n, assa
   else
     assay_str_printf(out, " in %s on %s", n->precision, n->target);
   const char* separator = ": ";
+  bool any = false;  // is at fault by itself
+  for (size_t i = 0; i < c->n_outputs; i++) any |= !c->outputs[i].faithful;
   for (size_t i = 0; i < c->n_outputs && i < 4; i++) {
-    if (!c->faithful && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
+    if (any && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
     assay_str_append(out, separator);
     output_line(&c->outputs[i], out);
     separator = "; ";
@@ -133,6 +135,25 @@ static void risk_lines(const assay_check_t* c, const assay_report_names_t* names
                    n, n == 1 ? "layer hides" : "layers hide", assay_format_name(worst->layer->format),
                    worst->at_risk_max, worst->at_risk_value->name, layer_name(worst),
                    names->target);
+}
+
+// Layers that make small errors large, and which input's.
+static void amplified_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_layer_account_t* worst = NULL;
+  size_t n = 0;
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    if (!a->perturbations.n) continue;
+    n++;
+    if (!worst || a->perturbations.at[0].condition > worst->perturbations.at[0].condition) worst = a;
+  }
+  if (!worst) return;
+  const assay_perturbation_t* p = &worst->perturbations.at[0];
+  assay_str_printf(out,
+                   "  note    %zu %s ill-conditioned; most of all %s: an error of %.2g in '%s' leaves as "
+                   "%.2g,\n          %.0f times as much\n",
+                   n, n == 1 ? "layer is" : "layers are", layer_name(worst), p->in, p->value->name,
+                   p->out, p->condition);
 }
 
 static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
@@ -268,6 +289,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
                      c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
                      assay_format_name(c->options.precision.format),
                      c->first_constant_out_of_range);
+  amplified_lines(c, out);
   risk_lines(c, n, out);
   rewriting_lines(c, out);
   fix_lines(c, n, out);

@@ -58,6 +58,11 @@ ROWS = [
     ("check {m}/cnn.onnx --truth some", USAGE, "", "--truth is unquantized, not 'some'"),
     ("check {m}/cnn.onnx --search-time much", USAGE, "", "'much' is not a number, as --search-time needs"),
     ("check {m}/cnn.onnx --require cosine~1", USAGE, "", "'cosine~1' is no requirement"),
+    ("check {m}/external.onnx --require test${{IFS}}-s${{IFS}}{{outputs}}", FAITHFUL, "^FAITHFUL", ""),
+    ("check {m}/external.onnx --require test${{IFS}}!${{IFS}}-s${{IFS}}{{outputs}}", UNFAITHFUL, "^UNFAITHFUL(.|\n)*unmet .*says no", ""),
+    ("check {m}/external.onnx --require exit${{IFS}}7;{{outputs}}", FAILED, "", "--require 'exit.*ended with exit code 7"),
+    ("check {m}/external.onnx --require cat${{IFS}}{{outputs}}${{IFS}}{{golden}}", USAGE, "", "give --golden"),
+    ("check {m}/external.onnx --require golden_psnr_db>30", USAGE, "", "give --golden"),
     ("check {m}/cnn.onnx --require nowhere:cosine>0", USAGE, "", "the model has no output 'nowhere'"),
     ("check {m}/cnn.onnx --seed 99999999999999999999", USAGE, "", "is not a number, as --seed needs"),
     ("check {m}/cnn.onnx --no-fix=1", USAGE, "", "--no-fix takes no value"),
@@ -76,6 +81,7 @@ ROWS = [
     ("check {m}/cnn.onnx -i image.npz -g other.npz", INPUT, "", "no array with the name of an output"),
     ("check {m}/cnn.onnx -i image.npz -g wrong.npz", UNFAITHFUL, "'scores' has another shape than golden", r"'scores' has shape \[1, 7\]"),
     ("check {m}/cnn.onnx -i image.npz -g golden.npz", FAITHFUL, "^FAITHFUL", ""),
+    ("check {m}/cnn.onnx -i image.npz -g renamed.npz", FAITHFUL, "^FAITHFUL", "^golden 'theirs:0' is taken for 'scores': the same elements$"),
     ("check {m}/cnn.onnx --precision fp16 -o nowhere/at/all", FAILED, "", "cannot write 'nowhere/at/all/cnn.fixed.onnx'"),
     ("check {m}/external.onnx --json nowhere/x.json", FAILED, "^FAITHFUL", "cannot write 'nowhere/x.json'"),
     ("check gather.onnx -i far.npz", INPUT, "", "Gather"),
@@ -105,6 +111,7 @@ ROWS = [
     ("inspect model", USAGE, "", "FILE is missing"),
     ("inspect weather {m}/cnn.onnx", USAGE, "", "'weather' cannot be inspected: say model, data or plan"),
     ("inspect model {m}/cnn.onnx", 0, r"(?s)input +'image' float\[1, 3, 8, 8\].*output +'scores' float\[1, 5\].*Conv-", ""),
+    ("inspect model {m}/cnn.onnx", 0, r"flops +[1-9][0-9.]*", ""),
     ("inspect model {m}/loop.onnx", 0, "Loop", ""),
     ("inspect model {m}/nothing.onnx", INPUT, "", "No such file"),
     ("inspect data image.npz", 0, r"image: float\[1, 3, 8, 8\]  min", ""),
@@ -311,6 +318,7 @@ def test_memory_limit(program, failures):
 def golden_of(program, models, failures):
     code, _, err = assay(program, "run", f"{models}/cnn.onnx", "-i", "image.npz", "-o", "golden.npz")
     failures.check(code == 0 and np.load("golden.npz")["scores"].shape == (1, 5), f"run -o: {err}")
+    np.savez("renamed.npz", **{"theirs:0": np.load("golden.npz")["scores"]})
 
 
 def main(program, models):

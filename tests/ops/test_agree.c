@@ -31,6 +31,7 @@ static struct {
   int number;         // of the case in its row
   bool spoilt;
   way_t way;
+  bool starved;  // memory was short, in some way of the case
 } run;
 
 static void report(const char* format, ...) ASSAY_PRINTF(1, 2);
@@ -351,6 +352,7 @@ static bool run_way(const random_case_t* c, const op_hint_t* hint, way_t way, ui
     snprintf(out_why, capacity, "%s: %s", inferred ? "evaluation" : "inference",
              assay_status_message(st));
     if (assay_status_code(st) == ASSAY_INTERNAL) report("%s", out_why);
+    run.starved |= assay_status_code(st) == ASSAY_NO_MEMORY;
     assay_status_free(st);
   }
   const assay_node_t* n = m->graph->nodes[0];
@@ -439,6 +441,20 @@ static void spoil(random_case_t* c) {
   c->in[i] = t;
 }
 
+// Makes an input that has no elements and yet vast sizes: nothing may count those one by one.
+static void make_vast(random_case_t* c) {
+  if (!c->n_in) return;
+  size_t i = (size_t)random_int(c, 0, (int64_t)c->n_in - 1);
+  assay_tensor_t *old = c->in[i], *t = NULL;
+  if (!old || old->kind != ASSAY_KIND_TENSOR || old->rank < 2) return;
+  int64_t dims[ASSAY_MAX_RANK];
+  for (int d = 0; d < old->rank; d++) dims[d] = INT64_C(1) << 60 / old->rank;
+  dims[random_int(c, 0, old->rank - 1)] = 0;
+  op_case_ok(assay_tensor_create_zero(old->type, old->rank, dims, &t));
+  assay_tensor_release(old);
+  c->in[i] = t;
+}
+
 // What the other modes make of a case: it must be of the same shape.
 static void run_modes(const random_case_t* c, const op_hint_t* hint, uint64_t seed,
                       assay_tensor_t* const* expected) {
@@ -487,12 +503,17 @@ static bool run_case(const assay_schema_t* s, const op_hint_t* hint, uint64_t se
   char first[600] = "", why[600] = "", what[600] = "";
   assay_tensor_t *expected[RANDOM_OUT] = {NULL}, *found[RANDOM_OUT] = {NULL};
   int before = run.failures;
+  run.starved = false;
   random_make(&c, s, hint ? hint->line : NULL, seed);
   for (int64_t i = run.spoilt ? random_int(&c, 1, 2) : 0; i > 0; i--) spoil(&c);
+  // A body runs as often as its sequence is long, by right.
+  if (run.spoilt && !(hint && hint->body) && random_chance(&c, 6)) make_vast(&c);
   bool ok = run_way(&c, hint, UNKNOWN, seed, expected, first, sizeof first);
   if (!ok && !lenient) report("%s", first);
   for (int way = UNRANKED; way < WAYS; way++) {
     bool same = run_way(&c, hint, (way_t)way, seed, found, why, sizeof why) == ok;
+    // Outputs of vast inputs may be vast, where they have elements; ways differ in what they hold.
+    if (!same && run.spoilt && run.starved) continue;
     // Where a body never ran, what is wrong with its results cannot be seen without knowing them.
     if (!same && ok && run.spoilt && hint && hint->body) continue;
     if (!same && ok) report("refused, and evaluated where nothing is known: %s", why);
@@ -601,6 +622,7 @@ int main(int argc, char** argv) {
   run.cases = argc > 1 ? atoi(argv[1]) : CASES;
   run.only = argc > 2 ? argv[2] : NULL;
   print_message("seed %llu\n", (unsigned long long)run.seed);
+  assay_memory_set_limit(INT64_C(1) << 24);
   const struct CMUnitTest tests[] = {cmocka_unit_test(hints_belong_to_rows),
                                      cmocka_unit_test(inference_agrees_with_evaluation)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,264 @@
+// Fixes: what is kept in fp32, in how many runs, and by whose demands.
+#include <unistd.h>
+
+#include "accuracy/check.h"
+#include "passes/graph_case.h"
+
+typedef struct row {
+  graph_case_t graph;
+  assay_format_t format;
+  bool fused;
+  const char* require;  // NULL: the default
+  const char* nodes;    // that the fix keeps in fp32, "a b c"; NULL: any; "": the check is faithful
+} row_t;
+
+// 4e4 * 2 passes fp16: p as a value of a branch that minds, q of one that does not.
+#define INPUT "x float[4] 1 2 3 -3"
+static const row_t rows[] = {
+    {{"minded",
+      0,
+      {INPUT},
+      {"k float[] 4e4", "l float[] 1e-5"},
+      {"Mul up x k -> p", "Mul down p l -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     false,
+     NULL,
+     "up down"},
+    {{"absorbed", 0, {INPUT}, {"k float[] 4e4"}, {"Mul up x k -> p", "Sigmoid s p -> y"}, "y"},
+     ASSAY_FORMAT_FP16,
+     false,
+     NULL,
+     ""},
+    {{"both",
+      0,
+      {INPUT},
+      {"k float[] 4e4", "l float[] 1e-5"},
+      {"Mul up x k -> p", "Mul down p l -> r", "Mul high x k -> q", "Sigmoid s q -> t",
+       "Add sum r t -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     false,
+     NULL,
+     "up down"},
+    {{"one value, two readers",
+      0,
+      {INPUT},
+      {"k float[] 4e4", "l float[] 1e-5"},
+      {"Mul up x k -> p", "Mul down p l -> r", "Sigmoid s p -> t", "Add sum r t -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     false,
+     NULL,
+     "up down"},
+    {{"a chain that absorbs",
+      0,
+      {INPUT},
+      {"k float[] 4e4", "l float[] 1e-5", "m float[] 2", "six float[] 6", "none float[] -6"},
+      {"Mul up x k -> p", "Mul down p l -> r", "Mul high x k -> q", "Mul higher q m -> u",
+       "Clip clip u none six -> t", "Add sum r t -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     false,
+     NULL,
+     "up down"},
+    {{"squares",
+      0,
+      {"x float[1,64] positive"},
+      {"k float[] 400"},
+      {"Mul scale x k -> z", "Mul square z z -> q", "ReduceMean mean q -> m | axes=1",
+       "Sqrt root m -> r", "Div div z r -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     false,
+     NULL,
+     "square mean root"},
+    {{"fused",
+      0,
+      {INPUT},
+      {"k float[] 4e4", "l float[] 1e-5"},
+      {"Mul up x k -> p", "Exp e x -> r", "Softmax so p -> t", "Mul down p l -> y"},
+      "y t"},
+     ASSAY_FORMAT_FP16,
+     true,
+     NULL,
+     NULL},
+    // By shares: the demand says how much of the error has to go.
+    {{"noisy",
+      0,
+      {"x float[8,64]"},
+      {"w float[64,64]", "v float[64,8]"},
+      {"MatMul one x w -> a", "Tanh t a -> b", "MatMul two b v -> y"},
+      "y"},
+     ASSAY_FORMAT_BF16,
+     false,
+     "snr_db >= 30",
+     ""},
+    {{"noisy",
+      0,
+      {"x float[8,64]"},
+      {"w float[64,64]", "v float[64,8]"},
+      {"MatMul one x w -> a", "Tanh t a -> b", "MatMul two b v -> y"},
+      "y"},
+     ASSAY_FORMAT_BF16,
+     false,
+     "snr_db >= 52",
+     NULL},
+    {{"noisy",
+      0,
+      {"x float[8,64]"},
+      {"w float[64,64]", "v float[64,8]"},
+      {"MatMul one x w -> a", "Tanh t a -> b", "MatMul two b v -> y"},
+      "y"},
+     ASSAY_FORMAT_BF16,
+     false,
+     "y: max_abs <= 1e-4",
+     NULL},
+    // What differs is no float.
+    {{"chosen",
+      0,
+      {"x float[1,3] 1 1.0001 0.5"},
+      {"one float[] 1"},
+      {"Mul low x one -> p", "ArgMax n p -> y | axis=1"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     false,
+     NULL,
+     "low n"},
+};
+
+// One sample of these inputs; borrows them.
+static assay_samples_t sample_of(const assay_model_t* m, assay_tensor_t** in) {
+  return (assay_samples_t){.n = 1, .n_values = m->graph->n_inputs, .at = in};
+}
+
+static assay_check_t* check_of(assay_model_t* m, assay_tensor_t** in, assay_format_t format,
+                               bool fused, const assay_requirements_t* require) {
+  const assay_samples_t inputs = sample_of(m, in);
+  assay_check_t* c = NULL;
+  assay_check_options_t o = {.precision = {.format = format},
+                             .plan = {.fused = fused},
+                             .precision_name = "low",
+                             .backend = &assay_backend_emu,
+                             .require = require};
+  op_case_ok(assay_check_run(m, &o, &inputs, NULL, &c));
+  return c;
+}
+
+static bool keeps(const assay_fix_t* f, const char* label) {
+  for (size_t i = 0; i < f->n_nodes; i++)
+    if (strcmp(f->nodes[i]->label, label) == 0) return true;
+  return false;
+}
+
+static void check_nodes(const row_t* r, const assay_fix_t* f) {
+  char name[64];
+  size_t n = 0;
+  int used;
+  for (const char* p = r->nodes; sscanf(p, " %63s%n", name, &used) == 1; p += used, n++)
+    if (!keeps(f, name)) fail_msg("'%s': '%s' is not kept", r->graph.name, name);
+  if (n != f->n_nodes)
+    fail_msg("'%s': %zu nodes are kept, %zu are needed; the first is '%s'", r->graph.name,
+             f->n_nodes, n, f->nodes[0]->label);
+}
+
+static void fixes_keep_what_is_needed(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const row_t* r = &rows[i];
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&r->graph, in);
+    assay_requirements_t require = {0};
+    if (r->require) op_case_ok(assay_require_parse(&require, r->require));
+    assay_check_t* c = check_of(m, in, r->format, r->fused, &require);
+    const bool healthy = r->nodes && !*r->nodes;
+    if (c->faithful != healthy || c->has_fix == healthy)
+      fail_msg("'%s' is %s", r->graph.name, c->faithful ? "faithful" : "unfaithful");
+    if (!healthy) {
+      if (!c->fix.verified || c->fix.runs > 2)
+        fail_msg("'%s': %zu nodes, %sverified in %d runs", r->graph.name, c->fix.n_nodes,
+                 c->fix.verified ? "" : "not ", c->fix.runs);
+      if (r->nodes) check_nodes(r, &c->fix);
+    }
+    assay_check_destroy(c);
+    assay_requirements_deinit(&require);
+    assay_model_release(m);
+    graph_case_release(in);
+  }
+}
+
+// ---- the user's own command ---------------------------------------------------------------------
+
+static const graph_case_t plain = {
+    "plain", 0, {"x float[8,64]"}, {"w float[64,8]"}, {"MatMul one x w -> y"}, "y"};
+
+// Says no until it is asked for the second time: a file remembers.
+static void a_command_decides(void** state) {
+  (void)state;
+  static const struct {
+    const char* command;
+    bool faithful, verified;
+    const char* unmet;
+  } commands[] = {
+      {"test -s {outputs} && test -s {truth} && test -s {inputs}", true, false, ""},
+      {"echo too dark; test ! -s {outputs}", false, false, "too dark"},
+      {"test -e {mark} && exit 0; touch {mark}; false # {outputs}", false, true, "says no"},
+  };
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    char text[512] = "", mark[64];
+    snprintf(mark, sizeof mark, "/tmp/assay_test_fix.%d", (int)getpid());
+    for (const char* p = commands[i].command; *p;) {
+      const bool here = strncmp(p, "{mark}", 6) == 0;
+      strncat(text, here ? mark : p, here ? sizeof mark : 1);
+      p += here ? 6 : 1;
+    }
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&plain, in);
+    assay_requirements_t require = {0};
+    op_case_ok(assay_require_parse(&require, text));
+    assert_true(assay_require_has_commands(&require) && !assay_require_has_statistics(&require));
+    assay_check_t* c = check_of(m, in, ASSAY_FORMAT_BF16, false, &require);
+    unlink(mark);
+    assert_int_equal(c->faithful, commands[i].faithful);
+    assert_int_equal(c->fix.verified, commands[i].verified);
+    assert_true(c->fix.runs <= 2);
+    assert_non_null(strstr(assay_str_get(&c->unmet), commands[i].unmet));
+    assay_check_destroy(c);
+    assay_requirements_deinit(&require);
+    assay_model_release(m);
+    graph_case_release(in);
+  }
+}
+
+// A command that breaks down, or asks for what there is not, is an error and no answer.
+static void commands_that_fail(void** state) {
+  (void)state;
+  static const char* const commands[] = {"exit 3 # {outputs}", "kill -9 $$ # {outputs}",
+                                         "no_such_program {outputs}", "cat {outputs} {golden}"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&plain, in);
+    const assay_samples_t inputs = sample_of(m, in);
+    assay_requirements_t require = {0};
+    assay_check_t* c = NULL;
+    op_case_ok(assay_require_parse(&require, commands[i]));
+    assay_check_options_t o = {.precision = {.format = ASSAY_FORMAT_FP16},
+                               .precision_name = "fp16",
+                               .backend = &assay_backend_emu,
+                               .require = &require};
+    assay_status_t st = assay_check_run(m, &o, &inputs, NULL, &c);
+    assert_non_null(st);
+    assert_non_null(strstr(assay_status_message(st), "--require"));
+    assay_status_free(st);
+    assay_requirements_deinit(&require);
+    assay_model_release(m);
+    graph_case_release(in);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(fixes_keep_what_is_needed),
+                                     cmocka_unit_test(a_command_decides),
+                                     cmocka_unit_test(commands_that_fail)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
