@@ -11,9 +11,9 @@ struct assay_locals {
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
   assay_outer_t outer;
-  bool coarse, twice;       // of the evaluation in progress
+  bool coarse, twice;  // of the evaluation in progress
   uint64_t iteration;
-  int variant;              // of the rerun in progress
+  int variant;  // of the rerun in progress
   const assay_layer_t* layer;
 };
 
@@ -177,20 +177,39 @@ static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* co
   return st;
 }
 
-// What keeping hidden values in the coarser of the arithmetic's two formats adds to their limits.
+// How a hidden value is kept: one that the model declares narrower than float32 is rounded to that.
+typedef struct kept {
+  double u, tiny, max;  // u 0: as the arithmetic leaves it
+} kept_t;
+
+static kept_t kept_as(const chain_t* c, const assay_tensor_t* t) {
+  const assay_rounding_t* r = c->rounding;
+  const double u_sum = assay_bound_unit(r->accumulator), u_one = assay_bound_unit(r->compute);
+  const assay_format_t declared = assay_type_format(t->type);
+  if (t->type != ASSAY_TYPE_FLOAT && assay_bound_unit(declared) > fmin(u_sum, u_one)) {
+    const assay_format_info_t* f = assay_format_info(declared);
+    return (kept_t){f->unit_roundoff, f->min_subnormal / 2, f->max};
+  }
+  if (u_sum == u_one) return (kept_t){0};
+  const assay_format_t coarser = u_sum > u_one ? r->accumulator : r->compute;
+  return (kept_t){assay_bound_unit(coarser), assay_bound_tiny(r, coarser),
+                  assay_format_info(coarser)->max};
+}
+
+// What keeping hidden values adds to their limits: the coarser of the arithmetic's two formats, or
+// the declared one. Nothing limits those that may have become infinite.
 static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_limits_t* limits) {
-  const double u_sum = assay_bound_unit(c->rounding->accumulator);
-  const double u_one = assay_bound_unit(c->rounding->compute), u = u_sum > u_one ? u_sum : u_one;
-  if (u_sum == u_one || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return NULL;
-  const double tiny = assay_bound_tiny(
-      c->rounding, u_sum > u_one ? c->rounding->accumulator : c->rounding->compute);
+  if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return NULL;
+  const kept_t how = kept_as(c, t);
+  if (how.u == 0) return NULL;
   assay_limits_t kept = {0};
   assay_status_t st = assay_tensor_create(ASSAY_TYPE_DOUBLE, t->rank, t->dims, &kept.guaranteed);
   if (!st) {
     for (int64_t k = 0; k < t->size; k++) {
-      const double x = assay_f64(t)[k] < 0 ? -assay_f64(t)[k] : assay_f64(t)[k];
+      const double x = fabs(assay_f64(t)[k]);
       const double e = limits->guaranteed ? assay_f64(limits->guaranteed)[k] : 0;
-      assay_f64(kept.guaranteed)[k] = u * (x + e) + tiny;
+      const bool past = (x + e) * (1 + how.u) > how.max;
+      assay_f64(kept.guaranteed)[k] = past ? (double)INFINITY : how.u * (x + e) + how.tiny;
     }
     kept.probable = assay_tensor_retain(kept.guaranteed);
     st = assay_limits_add(limits, &kept);
@@ -288,9 +307,12 @@ static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tenso
 
 static assay_status_t keep_hidden(chain_t* c, slot_t* s) {
   if (!s->tensor || !s->value) return NULL;
-  if (c->emulate && s->tensor->type == ASSAY_TYPE_FLOAT) {
+  if (c->emulate && s->tensor->kind == ASSAY_KIND_TENSOR) {
     assay_tensor_t* kept = NULL;
-    ASSAY_TRY(assay_round_tensor(s->tensor, c->layer->accumulator, &kept));
+    const bool wide = s->tensor->type == ASSAY_TYPE_FLOAT;
+    ASSAY_TRY(assay_round_tensor(
+        s->tensor, wide ? c->layer->accumulator : assay_layer_storage(c->layer, s->tensor->type),
+        &kept));
     assay_tensor_release(s->tensor);
     s->tensor = kept;
   }
