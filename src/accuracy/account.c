@@ -59,9 +59,10 @@ struct assay_account {
 static const double CONDITION_LIMIT = 100, STANDS_OUT = 16;
 
 const char* assay_verdict_name(assay_verdict_t v) {
-  static const char* const names[] = {"exact",     "rounding", "unclassified",
-                                      "amplified", "flipped",  "underflow",
-                                      "overflow",  "invalid",  "defect"};
+  static const char* const names[] = {"exact",        "rounding",  "truth uncertain",
+                                      "unclassified", "amplified", "flipped",
+                                      "underflow",    "overflow",  "invalid",
+                                      "defect"};
   return names[v];
 }
 
@@ -189,7 +190,8 @@ static bool is_suspect(const assay_judgement_t* j, const assay_rounding_t* r) {
   if (j->between) return true;
   const double u = assay_bound_unit(r->compute), n = (double)j->n_ratio;
   if (n == 0) return false;
-  if (assay_judgement_slope_sigmas(j) > SIGMAS && fabs(assay_judgement_slope(j)) > 8 * u) return true;
+  if (assay_judgement_slope_sigmas(j) > SIGMAS && fabs(assay_judgement_slope(j)) > 8 * u)
+    return true;
   if (j->sum_error2 <= 16 * u * u * j->sum_truth2) return false;
   return assay_judgement_ratio(j) > worth_asking(r, n);
 }
@@ -228,9 +230,9 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   const double by = assay_judgement_ratio(engine) / fmax(ratio, floor / factor);
   const bool often =
       (double)engine->between > factor * (double)between + 3 + 1e-4 * (double)engine->elements;
-  const bool along = fabs(assay_judgement_slope(engine)) > factor * fmax(slope, 2 * u) &&
-                     (assay_judgement_ratio(engine) > floor ||
-                      assay_judgement_slope_sigmas(engine) > SIGMAS);
+  const bool along =
+      fabs(assay_judgement_slope(engine)) > factor * fmax(slope, 2 * u) &&
+      (assay_judgement_ratio(engine) > floor || assay_judgement_slope_sigmas(engine) > SIGMAS);
   acc->suspected++;
   if (by > factor || often || along) {
     acc->outlying++;
@@ -239,22 +241,46 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
+// Cost functions may read elements of inputs that say what to do (scales, sizes), as evaluations
+// do: those are small, and canonical for them. Large ones stay as they are.
+static assay_status_t readable(size_t n_in, assay_tensor_t* const* in, assay_tensor_t** out) {
+  enum { SMALL = 4096 };
+  for (size_t i = 0; i < n_in; i++) {
+    const bool packed =
+        in[i] && in[i]->kind == ASSAY_KIND_TENSOR && in[i]->store == ASSAY_STORE_PACKED;
+    if (packed && in[i]->size <= SMALL)
+      ASSAY_TRY(assay_tensor_widen(in[i], &out[i]));
+    else
+      out[i] = assay_tensor_retain(in[i]);
+  }
+  return NULL;
+}
+
+static double bytes_of(size_t n, assay_tensor_t* const* t) {
+  double bytes = 0;
+  for (size_t i = 0; i < n; i++)
+    if (t[i] && t[i]->kind == ASSAY_KIND_TENSOR) bytes += 4 * (double)t[i]->size;
+  return bytes;
+}
+
 // What a run costs: for layers of several nodes by their elements only.
-static assay_cost_t cost_of(const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
-                            assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out) {
-  assay_cost_t cost = {0};
-  for (size_t i = 0; i < n_in; i++)
-    if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)in[i]->size;
-  for (size_t i = 0; i < n_out; i++)
-    if (out[i] && out[i]->kind == ASSAY_KIND_TENSOR) cost.bytes += 4 * (double)out[i]->size;
+static assay_status_t note_cost(const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
+                                assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out,
+                                assay_cost_t* cost) {
+  const double bytes = bytes_of(n_in, in) + bytes_of(n_out, out);
+  *cost = (assay_cost_t){.bytes = bytes};
   const bool single = !layer || layer->n_nodes == 1;
-  if (!single || !node->op || !node->op->cost) return cost;
-  const assay_eval_t c = {.node = node, .n_in = n_in, .n_out = n_out,
-                          .in = (assay_tensor_t**)in, .out = (assay_tensor_t**)out};
-  const double bytes = cost.bytes;
-  node->op->cost(&c, &cost);
-  if (cost.bytes <= 0) cost.bytes = bytes;
-  return cost;
+  if (!single || !node->op || !node->op->cost) return NULL;
+  assay_tensor_t** wide = NULL;
+  ASSAY_TRY(assay_new_array(n_in, sizeof *wide, &wide));
+  assay_status_t st = readable(n_in, in, wide);
+  const assay_eval_t c = {
+      .node = node, .n_in = n_in, .n_out = n_out, .in = wide, .out = (assay_tensor_t**)out};
+  if (!st) node->op->cost(&c, cost);
+  if (cost->bytes <= 0) cost->bytes = bytes;
+  for (size_t i = 0; i < n_in; i++) assay_tensor_release(wide[i]);
+  assay_free(wide);
+  return st;
 }
 
 // Only where the layer counts what floats chose (boxes kept, say) may rounding change a shape.
@@ -270,7 +296,7 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
                               assay_tensor_t* const* in, const record_t* r,
                               const assay_local_t* local, const assay_rounding_t* rounding) {
-  if (!acc->runs++) acc->cost = cost_of(layer, node, n_in, in, r->n_out, r->engine);
+  if (!acc->runs++) ASSAY_TRY(note_cost(layer, node, n_in, in, r->n_out, r->engine, &acc->cost));
   assay_error_sum_t run = ASSAY_ERROR_SUM_INIT;
   for (size_t i = 0; i < r->n_out; i++) {
     const assay_tensor_t *e = r->engine[i], *l = r->local[i];
@@ -458,7 +484,8 @@ static void entering_deinit(entering_t* e) {
   *e = (entering_t){0};
 }
 
-// Inputs that truth did not come by (of a node that an engine's dump computes twice) cannot be told.
+// Inputs that truth did not come by (of a node that an engine's dump computes twice) cannot be
+// told.
 static bool all_entered(const record_t* r, size_t n, assay_tensor_t* const* truth) {
   for (size_t i = 0; i < n; i++)
     if (r->in[i] && !truth[i]) return false;
@@ -507,8 +534,10 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
   assay_tensor_t *e = r->engine[i], *l = r->local[i], *t = *truth;
   if (!e || !l || !t) return NULL;
   if (acc->layer && acc->layer->drawn) return replace(truth, e), NULL;
-  // Truth without quantization has real numbers where the engine has integers: no choice of the engine's.
-  if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store && same_shape(t, e))
+  // Truth without quantization has real numbers where the engine has integers: no choice of the
+  // engine's.
+  if (t->kind == ASSAY_KIND_TENSOR && e->kind == t->kind && t->store != e->store &&
+      same_shape(t, e))
     return NULL;
   bool floats = holds_floats(t) && holds_floats(e);
   // Truth keeps its own items; what differs in them shows in the layers that read them.
@@ -659,14 +688,15 @@ static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inpu
 static void judge(assay_layer_account_t* acc) {
   const assay_judgement_t* j = &acc->judged;
   acc->verdict = j->beyond || acc->outlying || acc->misshapen ? ASSAY_VERDICT_DEFECT
-                 : j->born_nan                             ? ASSAY_VERDICT_INVALID
-                 : j->overflowed                           ? ASSAY_VERDICT_OVERFLOW
-                 : j->underflowed                          ? ASSAY_VERDICT_UNDERFLOW
-                 : acc->flipped                            ? ASSAY_VERDICT_FLIPPED
-                 : acc->condition > CONDITION_LIMIT        ? ASSAY_VERDICT_AMPLIFIED
-                 : j->exact + j->not_judged == j->elements ? ASSAY_VERDICT_EXACT
-                 : j->unbounded                            ? ASSAY_VERDICT_UNCLASSIFIED
-                                                           : ASSAY_VERDICT_ROUNDING;
+                 : j->born_nan                                ? ASSAY_VERDICT_INVALID
+                 : j->overflowed                              ? ASSAY_VERDICT_OVERFLOW
+                 : j->underflowed                             ? ASSAY_VERDICT_UNDERFLOW
+                 : acc->flipped                               ? ASSAY_VERDICT_FLIPPED
+                 : acc->condition > CONDITION_LIMIT           ? ASSAY_VERDICT_AMPLIFIED
+                 : j->exact + j->not_judged == j->elements    ? ASSAY_VERDICT_EXACT
+                 : j->unbounded                               ? ASSAY_VERDICT_UNCLASSIFIED
+                 : j->uncertain                               ? ASSAY_VERDICT_UNCERTAIN
+                                                              : ASSAY_VERDICT_ROUNDING;
 }
 
 // Runs truth by itself, following nothing.
