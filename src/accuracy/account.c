@@ -59,9 +59,10 @@ struct assay_account {
 static const double CONDITION_LIMIT = 100, STANDS_OUT = 16;
 
 const char* assay_verdict_name(assay_verdict_t v) {
-  static const char* const names[] = {"exact",     "rounding", "unclassified",
-                                      "amplified", "flipped",  "underflow",
-                                      "overflow",  "invalid",  "defect"};
+  static const char* const names[] = {"exact",        "rounding",  "truth uncertain",
+                                      "unclassified", "amplified", "flipped",
+                                      "underflow",    "overflow",  "invalid",
+                                      "defect"};
   return names[v];
 }
 
@@ -697,6 +698,7 @@ static void judge(assay_layer_account_t* acc) {
                  : acc->condition > CONDITION_LIMIT           ? ASSAY_VERDICT_AMPLIFIED
                  : j->exact + j->not_judged == j->elements    ? ASSAY_VERDICT_EXACT
                  : j->unbounded                               ? ASSAY_VERDICT_UNCLASSIFIED
+                 : j->uncertain                               ? ASSAY_VERDICT_UNCERTAIN
                                                               : ASSAY_VERDICT_ROUNDING;
 }
 
