@@ -51,6 +51,7 @@ void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more) 
   to->elements += more->elements;
   to->exact += more->exact;
   to->explained += more->explained;
+  to->uncertain += more->uncertain;
   to->between += more->between;
   to->beyond += more->beyond;
   to->overflowed += more->overflowed;
@@ -159,8 +160,13 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
     j->unbounded++;
     return;
   }
-  if (rest <= p)
+  const double doubt = job->in->truth_error ? job->in->truth_error[i] : 0;
+  const bool within = rest <= p;
+  rest = rest > doubt ? rest - doubt : 0;
+  if (within)
     j->explained++;
+  else if (rest <= p)
+    j->uncertain++;
   else if (rest <= g)
     j->between++;
   else

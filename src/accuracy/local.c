@@ -11,7 +11,7 @@ struct assay_locals {
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
   assay_outer_t outer;
-  bool coarse;  // of the evaluation in progress
+  bool coarse, twice;  // of the evaluation in progress
   uint64_t iteration;
   int variant;  // of the rerun in progress
   const assay_layer_t* layer;
@@ -22,10 +22,12 @@ void assay_local_deinit(assay_local_t* l) {
     if (l->truth) assay_tensor_release(l->truth[i]);
     if (l->converted) assay_tensor_release(l->converted[i]);
     if (l->limits) assay_limits_deinit(&l->limits[i]);
+    if (l->doubt) assay_limits_deinit(&l->doubt[i]);
   }
   assay_free(l->truth);
   assay_free(l->converted);
   assay_free(l->limits);
+  assay_free(l->doubt);
   *l = (assay_local_t){0};
 }
 
@@ -34,6 +36,7 @@ void assay_local_deinit(assay_local_t* l) {
 static void configure_truth(void* user, const assay_node_t* node, assay_eval_t* c) {
   (void)node;
   c->coarse = ((const assay_locals_t*)user)->coarse;
+  if (((const assay_locals_t*)user)->twice) c->arith = ASSAY_ARITH_TWICE;
 }
 
 assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
@@ -391,6 +394,69 @@ static bool may_convert(const assay_layer_t* layer) {
   return layer && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
 }
 
+// Whether truth's rounding is over 1/1000 of what the layer's limits are made of.
+static bool is_as_fine(const assay_rounding_t* r) {
+  if (r->compute == ASSAY_FORMAT_NONE || r->accumulator == ASSAY_FORMAT_NONE) return false;
+  const double u = fmin(assay_bound_unit(r->compute), assay_bound_unit(r->accumulator));
+  return 1000 * 0x1p-53 > u;
+}
+
+// Float64 as truth uses it.
+static const assay_rounding_t truth_rounding = {.compute = ASSAY_FORMAT_FP64,
+                                                .accumulator = ASSAY_FORMAT_FP64,
+                                                .documented = true,
+                                                .function_ulps = 1};
+
+// What is within truth's last bit, as all numbers are, is no doubt.
+static void keep_doubt(const assay_tensor_t* t, assay_limits_t* doubt) {
+  bool any = false;
+  for (int64_t k = 0; doubt->guaranteed && k < t->size; k++) {
+    const double x = t->store == ASSAY_STORE_F64 ? fabs(assay_f64(t)[k]) : 0;
+    double* g = assay_f64(doubt->guaranteed) + k;
+    if (!(*g > x * 0x1p-52)) *g = 0;
+    any |= *g > 0;
+  }
+  if (!any) assay_limits_deinit(doubt);
+}
+
+// Truth's own rounding bound, by the rows' bound functions.
+static assay_status_t make_doubt(assay_locals_t* l, const assay_layer_t* layer,
+                                 const assay_node_t* node, assay_tensor_t* const* in,
+                                 assay_local_t* out) {
+  chain_t c = chain_of(l, layer, &node, &truth_rounding);
+  assay_tensor_t** again = NULL;
+  ASSAY_TRY(assay_new_array(out->n_out, sizeof *again, &again));
+  assay_status_t st = run_chain(&c, in, out->n_out, again, out->doubt);
+  for (size_t i = 0; i < out->n_out; i++) {
+    if (!st && again[i]) keep_doubt(again[i], &out->doubt[i]);
+    assay_tensor_release(again[i]);
+  }
+  assay_free(again);
+  return st;
+}
+
+// Makes a layer's truth finer than float64, or says how far it may be off.
+static assay_status_t refine(assay_locals_t* l, const assay_layer_t* layer,
+                             const assay_node_t* node, assay_tensor_t* const* in,
+                             assay_local_t* out) {
+  const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
+  const bool single = !layer || layer->n_nodes == 1;
+  if (!single || !last->op || !last->op->twice || !last->op->twice(last))
+    return make_doubt(l, layer, node, in, out);
+  chain_t c = chain_of(l, layer, &node, NULL);
+  assay_tensor_t** finer = NULL;
+  ASSAY_TRY(assay_new_array(out->n_out, sizeof *finer, &finer));
+  l->twice = true;
+  assay_status_t st = run_chain(&c, in, out->n_out, finer, NULL);
+  l->twice = false;
+  for (size_t i = 0; !st && i < out->n_out; i++) {
+    assay_tensor_release(out->converted[i]);
+    out->converted[i] = finer[i];
+  }
+  assay_free(finer);
+  return st;
+}
+
 static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const assay_node_t* node,
                           assay_tensor_t* const* in, const assay_rounding_t* rounding,
                           bool uncertain, const assay_hidden_tap_t* tap, assay_local_t* out) {
@@ -401,6 +467,8 @@ static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const a
   ASSAY_TRY(run_chain(&c, in, out->n_out, out->converted, out->limits));
   out->bounded = rounding && c.bounded;
   out->was_converted = c.converted;
+  if (out->bounded && !c.convert && !uncertain && is_as_fine(rounding))
+    ASSAY_TRY(refine(l, layer, node, in, out));
   if (!c.converted) {
     for (size_t i = 0; i < out->n_out; i++) out->truth[i] = assay_tensor_retain(out->converted[i]);
     return NULL;
@@ -418,6 +486,7 @@ static assay_status_t run_local(assay_locals_t* l, const assay_layer_t* layer,
   assay_status_t st = assay_new_array(out->n_out, sizeof *out->truth, &out->truth);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->converted, &out->converted);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->limits, &out->limits);
+  if (!st) st = assay_new_array(out->n_out, sizeof *out->doubt, &out->doubt);
   if (!st) st = run(l, layer, node, in, rounding, uncertain, tap, out);
   if (st) assay_local_deinit(out);
   return st;
@@ -496,6 +565,11 @@ static assay_format_t leaves_in(const assay_rounding_t* r) {
   return sums ? r->accumulator : r->compute;
 }
 
+static const double* doubt_of(const assay_local_t* local, size_t i) {
+  const assay_limits_t* d = local->doubt ? &local->doubt[i] : NULL;
+  return d && d->guaranteed ? assay_f64(d->guaranteed) : NULL;
+}
+
 assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
                                  assay_tensor_t* const* got, const assay_layer_t* layer,
                                  const assay_rounding_t* rounding, bool unfinite_in,
@@ -507,6 +581,7 @@ assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* con
     const assay_judge_input_t in = {.engine = e,
                                     .truth = t,
                                     .limits = local->bounded ? &local->limits[i] : NULL,
+                                    .truth_error = doubt_of(local, i),
                                     .storage = assay_layer_storage(layer, e->type),
                                     .compute = leaves_in(rounding),
                                     .unfinite_in = unfinite_in};

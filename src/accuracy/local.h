@@ -4,6 +4,10 @@
 // A layer in a 16-bit format rounds what enters it (weights are stored as fp32 in the model). Its
 // own error is measured from truth on what entered; limits are told from truth on the inputs as
 // rounded, which is what the engine's arithmetic saw, so that the arithmetic is judged sharply.
+//
+// A layer in float64 is as fine as truth, whose own rounding is then not below 1/1000 of the
+// layer's limits. There truth is made in double-double where the operator knows how
+// (assay_op_t.twice); elsewhere truth's rounding bound says what cannot be told ('truth uncertain').
 #ifndef ASSAY_ACCURACY_LOCAL_H_
 #define ASSAY_ACCURACY_LOCAL_H_
 
@@ -17,6 +21,9 @@ typedef struct assay_local {
   assay_tensor_t** truth;      // on what entered; by output of the layer's last node
   assay_tensor_t** converted;  // on what entered, rounded to the layer's format
   assay_limits_t* limits;      // of the engine's values from `converted`, before they are stored
+  // How far `converted` itself may be off, where the layer's arithmetic is no coarser than truth's.
+  // NULLs: within the last bit.
+  assay_limits_t* doubt;
   bool was_converted;          // the two truths may differ
   bool bounded;                // the limits were made: every operator of the layer has a bound
 } assay_local_t;

@@ -122,19 +122,9 @@ static void clear_got(assay_trials_t* t) {
   }
 }
 
-// Evaluation that fails means that a repair does not fit, also where it asks for more memory than
-// there is; only a system without memory ends the search.
-static assay_status_t forgive(assay_status_t st) {
-  size_t bytes;
-  int64_t room;
-  if (!st) return NULL;
-  if (assay_status_code(st) == ASSAY_NO_MEMORY && !assay_alloc_refused(&bytes, &room)) return st;
-  assay_status_free(st);
-  return NULL;
-}
-
 // Fills t->got with what the targets are with the repair, and leaves the values behind it in the
-// machine. *out_fits: it could be evaluated and changed something.
+// machine. *out_fits: it could be evaluated and changed something. Where evaluation fails the
+// repair does not fit, also where it asks for more memory than there is.
 static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t* r,
                                          bool* out_fits) {
   clear_got(t);
@@ -154,7 +144,8 @@ static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t
   for (size_t i = next; !st && any && i < t->s->n_nodes; i++)
     if (reads_dirty(t, t->s->nodes[i])) st = step(t, t->s->nodes[i], NULL);
   *out_fits = !st && any;
-  return forgive(st);
+  assay_status_free(st);
+  return NULL;
 }
 
 static assay_status_t evaluate(assay_trials_t* t, const assay_repair_t* r, bool* out_fits) {
@@ -408,7 +399,8 @@ assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
     if (t->got[k] && !same_tensor(t->got[k], truth_of_target(t, k)))
       note_change(t->got[k], truth_of_target(t, k), out);
   restore(t);
-  return forgive(st);
+  assay_status_free(st);
+  return NULL;
 }
 
 // ---- taking a repair as made

@@ -544,6 +544,7 @@ const assay_op_t assay_ops_conv[] = {
      .infer = conv_infer,
      .eval = conv_eval,
      .bound = conv_bound,
+     .twice = assay_op_always,
      .cost = conv_cost},
     {.name = "CausalConvWithState",
      .domain = "com.microsoft",

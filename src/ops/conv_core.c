@@ -114,6 +114,9 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
   const assay_conv_t* s = p->s;
   const int64_t ch = g * s->mg + m0;
   double* y = p->y + (n * s->m + ch) * s->out_size + t0;
+  const bool twice = p->c->arith == ASSAY_ARITH_TWICE;
+  for (int64_t i = 0; twice && i < m1 - m0; i++)
+    for (int64_t j = 0; j < t1 - t0; j++) y[i * s->out_size + j] = p->bias ? p->bias[ch + i] : 0;
   if (p->c->arith == ASSAY_ARITH_F64 && !p->c->coarse) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(m1 - m0), (int)(t1 - t0),
                 (int)(k1 - k0), 1.0, p->w + ch * p->k + k0, (int)p->k, b, (int)ldb,
@@ -123,9 +126,10 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
                                .offset = ch * p->k + k0, .row_stride = p->k, .col_stride = 1};
     const assay_matrix_t mb = {.data = b, .store = ASSAY_STORE_F64, .type = ASSAY_TYPE_DOUBLE,
                                .offset = 0, .row_stride = ldb, .col_stride = 1};
-    ASSAY_TRY(assay_gemm(p->c, m1 - m0, t1 - t0, k1 - k0, &ma, &mb, y, s->out_size, k0 > 0));
+    ASSAY_TRY(
+        assay_gemm(p->c, m1 - m0, t1 - t0, k1 - k0, &ma, &mb, y, s->out_size, twice || k0 > 0));
   }
-  if (p->bias && k1 == p->k) {
+  if (p->bias && k1 == p->k && !twice) {
     for (int64_t i = 0; i < m1 - m0; i++) {
       double* row = y + i * s->out_size;
       const double add = assay_acc(p->c, p->bias[ch + i]);
@@ -146,6 +150,12 @@ static void keep(assay_status_t* first, assay_status_t st) {
   *first = assay_status_join(*first, st);
 }
 
+// Rows of a panel. In double-double a sum must not be rounded between panels, and starts from its
+// bias.
+static int64_t panel_rows(const product_t* p) {
+  return p->c->arith == ASSAY_ARITH_TWICE ? p->k : min_i64(p->k, TILE_ROWS);
+}
+
 static double work_of(const assay_conv_t* s) {
   return (double)s->n * (double)s->m * (double)s->out_size * (double)s->cg *
          (double)s->kernel_size;
@@ -155,7 +165,7 @@ static double work_of(const assay_conv_t* s) {
 static assay_status_t product_by_tile(const product_t* p) {
   const assay_conv_t* s = p->s;
   const int64_t tasks = s->n * s->group * p->tiles;
-  const int64_t rows = min_i64(p->k, TILE_ROWS);
+  const int64_t rows = panel_rows(p);
   assay_status_t first = NULL;
 #pragma omp parallel if (work_of(s) > 100000)
   {
@@ -186,7 +196,7 @@ static assay_status_t product_by_tile(const product_t* p) {
 // Few tiles: the threads make a panel together and share it, each for its own output channels.
 static assay_status_t product_shared(const product_t* p) {
   const assay_conv_t* s = p->s;
-  const int64_t rows = min_i64(p->k, TILE_ROWS);
+  const int64_t rows = panel_rows(p);
   double* panel = NULL;
   if (p->panel) {
     panel = assay_malloc((size_t)(rows * p->columns) * sizeof *panel);
@@ -349,7 +359,7 @@ assay_status_t assay_conv_run(const assay_eval_t* c, const assay_conv_t* s, cons
                               const double* w, const double* bias, double* y) {
   // With several output channels a group the panel pays off. Not for infinite weights, whose
   // product with the padding is NaN.
-  if (s->cg == 1 && s->mg <= 4 && s->out_size > 0 && s->kernel_size > 0 &&
+  if (s->cg == 1 && s->mg <= 4 && c->arith != ASSAY_ARITH_TWICE && s->out_size > 0 && s->kernel_size > 0 &&
       all_finite(w, s->m * s->kernel_size)) {
     return depthwise(c, s, x, w, bias, y), NULL;
   }

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/target.h"
 #include "ops/gemm_fma.h"
+#include "ops/twice.h"
 
 // An output is cut into tiles, a product's sum into panels of K_PANEL terms; both depend on m, n
 // and k alone, and so do the bits of the result. A job is one tile of one matrix of the batch.
@@ -333,6 +335,41 @@ static void tile_narrow(const job_t* job) {
   }
 }
 
+// ---- double-double ----------------------------------------------------------------------------
+
+ASSAY_CLONES("avx512f", "fma", "default")
+static void row_twice(int64_t n, double a, const double* b, double* high, double* low) {
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) assay_twice_fma(&high[j], &low[j], a, b[j]);
+}
+
+// sums: room for the high and the low parts of the tile.
+static void tile_twice(const job_t* job, double* sums) {
+  const product_t* p = job->p;
+  double a_run[K_PANEL], *low = sums + job->m * job->n;
+  for (int64_t i = 0; i < job->m; i++) {
+    for (int64_t j = 0; j < job->n; j++) {
+      sums[i * job->n + j] = p->add ? job->out[i * p->out_i + j * p->out_j] : 0;
+      low[i * job->n + j] = 0;
+    }
+  }
+  for (int64_t l0 = 0; l0 < p->k; l0 += K_PANEL) {
+    const int64_t k = p->k - l0 < K_PANEL ? p->k - l0 : K_PANEL;
+    const assay_matrix_t a = shifted(&job->a, 0, l0), b = shifted(&job->b, l0, 0);
+    for (int64_t l = 0; l < k; l++)
+      read_run(&b, b.offset + l * b.row_stride, b.col_stride, job->n, job->room_b + l * job->n);
+    for (int64_t i = 0; i < job->m; i++) {
+      read_run(&a, a.offset + i * a.row_stride, a.col_stride, k, a_run);
+      for (int64_t l = 0; l < k; l++)
+        row_twice(job->n, a_run[l], job->room_b + l * job->n, sums + i * job->n, low + i * job->n);
+    }
+  }
+  for (int64_t i = 0; i < job->m; i++)
+    for (int64_t j = 0; j < job->n; j++)
+      job->out[i * p->out_i + j * p->out_j] =
+          assay_twice_end(sums[i * job->n + j], low[i * job->n + j]);
+}
+
 // ---- tiles and threads ------------------------------------------------------------------------
 
 // Square tiles, halved until there are enough of them to share among threads.
@@ -379,6 +416,8 @@ static void run_tile(const product_t* p, int64_t index, double* room_a, double* 
     tile_coarse(&job, (float*)(room_b + size_of_b(p)));
   } else if (p->c->arith == ASSAY_ARITH_F64) {
     tile_f64(&job);
+  } else if (p->c->arith == ASSAY_ARITH_TWICE) {
+    tile_twice(&job, room_b + size_of_b(p));
   } else if (p->c->arith == ASSAY_ARITH_F32) {
     tile_f32(&job);
   } else {
@@ -402,7 +441,9 @@ static assay_status_t run(product_t* p) {
   const size_t k = (size_t)(p->k < K_PANEL ? p->k : K_PANEL);
   const size_t size_a = ((size_t)p->tile_m + ASSAY_FMA_MAX_NR) * k;
   const size_t size_b = size_of_b(p);
-  const size_t sums = p->c->coarse ? (size_t)(p->tile_m * p->tile_n) / 2 + 1 : 0;
+  const size_t tile = (size_t)(p->tile_m * p->tile_n);
+  const size_t sums =
+      p->c->arith == ASSAY_ARITH_TWICE ? 2 * tile : p->c->coarse ? tile / 2 + 1 : 0;
   const int64_t jobs =
       batch * ((p->m + p->tile_m - 1) / p->tile_m) * ((p->n + p->tile_n - 1) / p->tile_n);
   const double work = (double)batch * (double)p->m * (double)p->n * (double)p->k;
@@ -444,7 +485,7 @@ static assay_status_t run_either_way(product_t* p) {
                             p->a->offset, p->a->col_stride, p->a->row_stride};
   const assay_gemm_batch_t batch = {p->batch ? p->batch->n : 1,
                                     p->batch ? p->batch->b_offsets : NULL,
-                                    p->batch ? p->batch->a_offsets : NULL};
+                                    p->batch ? p->batch->a_offsets : NULL, p->add};
   product_t q = *p;
   q.m = p->n, q.n = p->m;
   q.a = &a, q.b = &b;
@@ -479,6 +520,7 @@ assay_status_t assay_gemm_batched(const assay_eval_t* c, int64_t m, int64_t n, i
                  .a = a,
                  .b = b,
                  .batch = batch,
+                 .add = batch->add,
                  .out = out,
                  .out_i = n,
                  .out_j = 1};

@@ -49,7 +49,7 @@ static void add_rounding(head_t* x, double size, double* g, draws_t* t) {
   // A number that may pass the range on its way has no limit.
   const bool fits = (size + *g) * (1 + x->steps.u) <= x->range;
   *g = fits ? *g + x->steps.u * (size + *g) + x->steps.tiny : (double)INFINITY;
-  add_noise(next_bits(x), size, t);
+  add_noise(next_bits(x), size + x->steps.tiny / x->steps.u, t);
 }
 
 // The state's decay, exp(gate), is one number for a key channel, or for all of them: then its error

@@ -108,6 +108,21 @@ static void gemm_finish(const assay_eval_t* c, double alpha, double beta, const 
   }
 }
 
+// In double-double the sum starts from C.
+static assay_status_t gemm_twice(const assay_eval_t* c, const assay_matmul_t* p,
+                                 const assay_tensor_t* z, assay_tensor_t* y) {
+  int64_t strides[ASSAY_MAX_RANK] = {0};
+  if (z) assay_broadcast_strides(z, 2, y->dims, strides);
+  for (int64_t i = 0; z && i < y->dims[0]; i++)
+    for (int64_t j = 0; j < y->dims[1]; j++)
+      assay_f64(y)[i * y->dims[1] + j] = assay_f64(z)[i * strides[0] + j * strides[1]];
+  return assay_matmul_add_f64(c, p, z != NULL, assay_f64(y));
+}
+
+static bool gemm_is_plain(const assay_node_t* node) {
+  return assay_attr_f64(node, "alpha", 1) == 1 && assay_attr_f64(node, "beta", 1) == 1;
+}
+
 // Source: ONNX Gemm 1, 6, 7, 9, 11, 13: Y = alpha * A' * B' + beta * C.
 static assay_status_t gemm_eval_with(assay_eval_t* c, bool may_broadcast) {
   if (c->in[0]->rank != 2 || c->in[1]->rank != 2) {
@@ -136,12 +151,15 @@ static assay_status_t gemm_eval_with(assay_eval_t* c, bool may_broadcast) {
   }
   const assay_type_t type = assay_eval_out_type(c, 0, c->in[0]->type);
   if (!st) st = assay_eval_output(c, 0, type, 2, p.dims, &y);
-  if (!st && y->store == ASSAY_STORE_F64) {
+  const bool twice = !st && c->arith == ASSAY_ARITH_TWICE && y->store == ASSAY_STORE_F64;
+  if (twice) {
+    st = gemm_twice(c, &p, z, y);
+  } else if (!st && y->store == ASSAY_STORE_F64) {
     st = assay_matmul_f64(c, &p, assay_f64(y));
   } else if (!st) {
     assay_matmul_i64(&p, assay_i64(y));
   }
-  if (!st) {
+  if (!st && !twice) {
     gemm_finish(c, assay_attr_f64(c->node, "alpha", 1), assay_attr_f64(c->node, "beta", 1), z, y);
   }
   assay_tensor_release(z);
@@ -191,6 +209,7 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = matmul_infer,
                                         .eval = matmul_eval,
                                         .bound = matmul_bound,
+                                        .twice = assay_op_always,
                                         .cost = matmul_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -199,6 +218,7 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = gemm_infer_1,
                                         .eval = gemm_eval_1,
                                         .bound = gemm_bound,
+                                        .twice = gemm_is_plain,
                                         .cost = gemm_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -207,5 +227,6 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = gemm_infer,
                                         .eval = gemm_eval,
                                         .bound = gemm_bound,
+                                        .twice = gemm_is_plain,
                                         .cost = gemm_cost},
                                        {0}};

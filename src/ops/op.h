@@ -49,9 +49,13 @@ typedef struct assay_op {
   // Rounding bound of each output element: ops/bound.h. NULL: 0, for operators that move elements
   // and for discrete outputs.
   assay_status_t (*bound)(assay_bound_t* c);
+  // Whether eval in arithmetic TWICE gives this node's outputs to the last bit or so. NULL: never.
+  bool (*twice)(const assay_node_t* node);
   // NULL: no flops, all inputs and outputs once.
   void (*cost)(const assay_eval_t* c, assay_cost_t* out);
 } assay_op_t;
+
+bool assay_op_always(const assay_node_t* node);  // a `twice` of rows that know it
 
 // The row in force for a domain's version; NULL if none.
 const assay_op_t* assay_op_find(const char* domain, const char* name, int64_t version);
@@ -148,6 +152,7 @@ typedef enum assay_arith {
   ASSAY_ARITH_F32,         // emu: products and sums in fp32, in the order of the documentation
   ASSAY_ARITH_NARROW,      // emu --accumulate F: each sum rounded to `accumulator`
   ASSAY_ARITH_STOCHASTIC,  // as NARROW, rounded up or down by chance: to see what rounding can do
+  ASSAY_ARITH_TWICE,       // F64 with sums in double-double (ops/twice.h): rows with `twice` only
 } assay_arith_t;
 
 typedef enum assay_mode {
@@ -205,7 +210,7 @@ assay_status_t assay_eval_broadcast(const assay_eval_t* c, size_t n, assay_tenso
 // would round in its accumulator. F64: the value itself.
 double assay_acc_narrow(const assay_eval_t* c, double x);
 static inline double assay_acc(const assay_eval_t* c, double x) {
-  if (c->arith == ASSAY_ARITH_F64) return x;
+  if (c->arith == ASSAY_ARITH_F64 || c->arith == ASSAY_ARITH_TWICE) return x;
   if (c->arith == ASSAY_ARITH_F32) return (double)(float)x;
   return assay_acc_narrow(c, x);
 }

@@ -102,7 +102,14 @@ static number_t one_minus(const number_t* a) {
 static void add_rounding(const pass_t* p, number_t* a, double products, uint64_t* bits) {
   const double u = p->steps.u, size = fabs(a->x) + products;
   a->g += u * (size + 2 * a->g) * (1 + 4 * u) + 3 * p->steps.tiny;
-  add_noise(p, a, u * size, bits);
+  add_noise(p, a, u * size + p->steps.tiny, bits);
+}
+
+// Mean square of draws, in units of u.
+static double mean_square(const float* t, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (double)t[i] * (double)t[i];
+  return sum / (double)n;
 }
 
 // The activation of a gate's sum or of a cell. sigma: of the argument's own rounding errors.
@@ -118,7 +125,9 @@ static number_t activate(const pass_t* p, int which, number_t a, double sigma, u
   const double y = f->function(x, f->alpha, f->beta);
   const double reach = a.g + 2 * u * fabs(x);
   const double most = here * f->slope(x, reach, f->alpha, f->beta);
-  const double slope = here * f->slope(x, 0, f->alpha, f->beta);
+  // Over six standard deviations, so that what bends counts, too.
+  const double near = SIGMAS * (u * sqrt(mean_square(a.t, DRAWS)) + sigma);
+  const double slope = here * f->slope(x, fmin(reach, near), f->alpha, f->beta);
   const double local = (p->steps.function + 2 * u) * fabs(y) +
                        2 * p->steps.definition * fmax(1, f->has_alpha ? fabs(f->alpha) : 1) +
                        2 * p->steps.tiny;
@@ -186,7 +195,8 @@ static number_t gate_sum(const place_t* at, int64_t g, int64_t j, const number_t
   z.g += p->sum.guaranteed * size + (double)hidden * p->steps.tiny;
   // A sum that may pass the range on its way has no limit.
   if (!(size * (1 + p->sum.guaranteed) <= p->range)) z.g = INFINITY;
-  const double in = p->w_norm[k] * at->x_probable, own = p->sum.probable * size;
+  const double in = p->w_norm[k] * at->x_probable,
+               own = p->sum.probable * size + (double)hidden * p->steps.tiny;
   *sigma = sqrt(in * in + own * own) / SIGMAS;
   return z;
 }
@@ -285,6 +295,18 @@ static number_t linear_hidden(const place_t* at, int64_t j, double* sigma, uint6
   return z;
 }
 
+// (1 - z) y + z h with z from 0 to 1 lies between y and h, in truth and in any engine.
+static double between_limit(const place_t* at, const number_t* out, const number_t* y,
+                            const number_t* h) {
+  const assay_activation_t* f = &at->p->n->activations[3 * at->p->direction];
+  double low = 0, high = 0;
+  if (!f->range) return INFINITY;
+  f->range(f->alpha, &low, &high);
+  if (low < 0 || high > 1) return INFINITY;
+  const double top = fmax(y->x + y->g, h->x + h->g), bottom = fmin(y->x - y->g, h->x - h->g);
+  return fmax(top - out->x, out->x - bottom);
+}
+
 static void gru_row(const place_t* at, int64_t s, const number_t* gates) {
   const pass_t* p = at->p;
   const int64_t hidden = p->n->hidden;
@@ -301,6 +323,7 @@ static void gru_row(const place_t* at, int64_t s, const number_t* gates) {
     out.g = (fabs(rest.x) + z.g) * y.g + (fabs(z.x) + z.g) * h.g + z.g * fabs(h.x - y.x);
     for (int k = 0; k < DRAWS; k++)
       out.t[k] = (float)rest.x * y.t[k] + (float)z.x * h.t[k] + (float)(h.x - y.x) * z.t[k];
+    out.g = fmin(out.g, between_limit(at, &out, &y, &h));
     add_rounding(p, &out, 2 * fabs(rest.x * y.x) + fabs(z.x * h.x) + fabs(y.x), &bits);
     store(out, p->h, p->h_limit, p->h_draws, at->b, j, hidden);
   }
@@ -337,17 +360,10 @@ static place_t place_of(const pass_t* p, int64_t s, int64_t b, const double* sta
   return at;
 }
 
-// Mean square of the draws over all hidden units, in units of u.
-static double mean_square(const float* t, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; i++) sum += (double)t[i] * (double)t[i];
-  return sum / (double)n;
-}
-
 // Where six standard deviations change the gates' sums by so much, what is linear in them says
 // nothing any more, now and from then on: only guaranteed limits are left.
 static void note_lost(const pass_t* p, int64_t b) {
-  const double LINEAR = 0.1;
+  const double LINEAR = 0.5;
   const int64_t n = p->n->hidden;
   const double mean = mean_square(p->h_draws + b * DRAWS * n, DRAWS * n);
   const double change = SIGMAS * p->steps.u * sqrt(mean) * p->r_mean;

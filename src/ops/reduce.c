@@ -6,6 +6,7 @@
 #include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/power_bound.h"
+#include "ops/twice.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -141,6 +142,18 @@ static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double 
   return assay_acc(c, fold(kind, s, x, shift));
 }
 
+static bool is_sum(kind_t kind) {
+  return kind == KIND_SUM || kind == KIND_L1 || kind == KIND_SUM_SQUARE;
+}
+
+// In double-double: s + low.
+static void fold_twice(kind_t kind, double* s, double* low, double x) {
+  if (kind == KIND_SUM_SQUARE)
+    assay_twice_fma(s, low, x, x);
+  else
+    assay_twice_add(s, low, kind == KIND_L1 ? fabs(x) : x);
+}
+
 static double fold_start(kind_t kind) {
   switch (kind) {
     case KIND_PROD:
@@ -232,16 +245,23 @@ static void fold_block(const assay_eval_t* c, kind_t kind, int64_t n, const doub
 // Outputs are made in blocks of neighbours; each block walks its terms in row-major order.
 enum { BLOCK = 128 };
 
-// One pass over the terms of the outputs [at, at + n), whose first term is x[0].
+// One pass over the terms of the outputs [at, at + n), whose first term is x[0]. low: of
+// double-double.
 static void fold_terms(const assay_eval_t* c, const groups_t* g, kind_t kind, int64_t n,
-                       const double* x, const double* shift, double* s) {
+                       const double* x, const double* shift, double* s, double* low) {
   const int runs = g->inner_kept || g->n_reduced == 0 ? g->n_reduced : g->n_reduced - 1;
   const int64_t length = runs < g->n_reduced ? g->reduced[runs] : 1;
   int64_t index[ASSAY_MAX_RANK] = {0};
   int64_t offset = 0;
-  for (int64_t i = 0; i < n; i++) s[i] = fold_start(kind);
+  for (int64_t i = 0; i < n; i++) s[i] = fold_start(kind), low[i] = 0;
   for (;;) {
-    if (g->inner_kept) {
+    if (c->arith == ASSAY_ARITH_TWICE && is_sum(kind)) {
+      const int64_t terms = g->inner_kept ? n : length;
+      for (int64_t j = 0; j < terms; j++) {
+        const int64_t to = g->inner_kept ? j : 0;
+        fold_twice(kind, &s[to], &low[to], x[offset + j]);
+      }
+    } else if (g->inner_kept) {
       fold_block(c, kind, n, x + offset, shift, s);
     } else {
       s[0] = fold_run(c, kind, s[0], length, x + offset, shift[0]);
@@ -285,17 +305,19 @@ static void reduce_floats(const assay_eval_t* c, const groups_t* g, kind_t kind,
   for (int64_t b = 0; b < blocks; b++) {
     const int64_t at = b / row_blocks * row + b % row_blocks * BLOCK;
     const int64_t left = row - b % row_blocks * BLOCK, n = left < BLOCK ? left : BLOCK;
-    double s[BLOCK], shift[BLOCK] = {0};
+    double s[BLOCK], shift[BLOCK] = {0}, low[BLOCK] = {0};
     if (g->n_terms == 0) {
       for (int64_t i = 0; i < n; i++) s[i] = fold_start(step);
     } else {
       const double* from = x + offset_of(g->n_kept, g->kept, g->kept_stride, at);
       if (kind == KIND_LOG_SUM_EXP) {  // exp must not overflow: shifted by the largest term
-        fold_terms(c, g, KIND_MAX, n, from, shift, s);
+        fold_terms(c, g, KIND_MAX, n, from, shift, s, low);
         for (int64_t i = 0; i < n; i++) shift[i] = isfinite(s[i]) ? s[i] : 0;
       }
-      fold_terms(c, g, step, n, from, shift, s);
+      fold_terms(c, g, step, n, from, shift, s, low);
     }
+    const bool twice = c->arith == ASSAY_ARITH_TWICE;
+    for (int64_t i = 0; twice && i < n; i++) s[i] = assay_twice_end(s[i], low[i]);
     for (int64_t i = 0; i < n; i++) y[at + i] = finish(c, kind, g->n_terms, shift[i], s[i]);
   }
 }
@@ -684,6 +706,15 @@ static assay_status_t log_sum_exp_bound(assay_bound_t* c) {
   return assay_bound_add_local(c, local_log_sum_exp, &f, NULL);
 }
 
+// Sums, and what one operation more makes of them.
+static bool reduce_twice(const assay_node_t* node) {
+  static const char* const names[] = {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2",
+                                      "ReduceSumSquare"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(node->op_type, names[i]) == 0) return true;
+  return false;
+}
+
 #define ROWS(op, version, function)                                         \
   {.domain = "",                                                            \
    .name = op,                                                              \
@@ -691,10 +722,12 @@ static assay_status_t log_sum_exp_bound(assay_bound_t* c) {
    .infer = function##_infer_1,                                             \
    .eval = function##_eval_1,                                               \
    .bound = function##_bound,                                               \
+   .twice = reduce_twice,                                                   \
    .cost = reduce_cost},                                                    \
   {                                                                         \
     .domain = "", .name = op, .since = version, .infer = function##_infer,  \
-    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost \
+    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, \
+    .twice = reduce_twice                                                   \
   }
 
 const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),

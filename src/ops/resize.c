@@ -85,10 +85,10 @@ static assay_status_t read_options(const assay_node_t* node, const version_t* v,
   int mode, place = RESIZE_ASYMMETRIC, nearest = RESIZE_SIMPLE;
   ASSAY_TRY(read_word(node, "mode", "nearest", modes, v->since, &mode));
   if (v->since >= 11) {
-    ASSAY_TRY(read_word(node, "coordinate_transformation_mode", "half_pixel", coordinates,
-                        v->since, &place));
-    ASSAY_TRY(read_word(node, "nearest_mode", "round_prefer_floor", nearest_modes, v->since,
-                        &nearest));
+    ASSAY_TRY(read_word(node, "coordinate_transformation_mode", "half_pixel", coordinates, v->since,
+                        &place));
+    ASSAY_TRY(
+        read_word(node, "nearest_mode", "round_prefer_floor", nearest_modes, v->since, &nearest));
   }
   *out = (resize_options_t){.mode = (resize_mode_t)mode,
                             .coordinates = (resize_coordinates_t)place,
@@ -257,8 +257,8 @@ static assay_status_t read_plan(const assay_node_t* node, const version_t* v, in
   } else if (sizes && !scales) {
     ASSAY_TRY(check_count(node, "sizes", sizes, n));
     if (v->since >= 18) {
-      ASSAY_TRY(read_word(node, "keep_aspect_ratio_policy", "stretch", policies, v->since,
-                          &policy));
+      ASSAY_TRY(
+          read_word(node, "keep_aspect_ratio_policy", "stretch", policies, v->since, &policy));
     }
     ASSAY_TRY(fit_sizes(node, policy, n, which, assay_i64(sizes), axes));
   } else if (scales || n > 0) {  // of no axes nothing needs to be said
@@ -328,8 +328,8 @@ static assay_status_t infer_by_name(assay_infer_t* c, const version_t* v, const 
   ASSAY_TRY(read_options(c->node, v, &o));
   ASSAY_TRY(read_axes(c->node, x->rank, &n, which));
   if (v->since >= 18) {
-    ASSAY_TRY(read_word(c->node, "keep_aspect_ratio_policy", "stretch", policies, v->since,
-                        &policy));
+    ASSAY_TRY(
+        read_word(c->node, "keep_aspect_ratio_policy", "stretch", policies, v->since, &policy));
   }
   for (int i = 0; i < n; i++) y->dims[which[i]] = NULL;
   const bool has_scales = v->scales != SIZE_MAX && assay_infer_has(c, v->scales);
@@ -405,10 +405,10 @@ typedef struct resize_bound {
   resize_axis_t axes[ASSAY_MAX_RANK];
 } resize_bound_t;
 
-// The operator on other elements, or on the input's as doubles (NULL); with the magnitudes of its
-// weights where asked for.
-static assay_status_t resize_other(const resize_bound_t* b, const double* elements, bool magnitude,
-                                   assay_tensor_t** out) {
+// The operator along these axes on other elements, or on the input's as doubles (NULL); with the
+// magnitudes of its weights where asked for.
+static assay_status_t resize_along(const resize_bound_t* b, const resize_axis_t* axes,
+                                   const double* elements, bool magnitude, assay_tensor_t** out) {
   const assay_tensor_t *x = b->c->in[0], *y = b->c->out[0];
   const assay_eval_t reader = assay_bound_as_eval(b->c);
   resize_options_t o = b->o;
@@ -421,11 +421,16 @@ static assay_status_t resize_other(const resize_bound_t* b, const double* elemen
   }
   o.magnitude = magnitude;
   if (magnitude) o.extrapolation = 0;
-  if (!st) st = assay_resize_run(&reader, &o, b->axes, from, to);
+  if (!st) st = assay_resize_run(&reader, &o, axes, from, to);
   assay_tensor_release(from);
   if (st) return assay_tensor_release(to), st;
   *out = to;
   return NULL;
+}
+
+static assay_status_t resize_other(const resize_bound_t* b, const double* elements, bool magnitude,
+                                   assay_tensor_t** out) {
+  return resize_along(b, b->axes, elements, magnitude, out);
 }
 
 static double largest(const assay_tensor_t* x) {
@@ -489,6 +494,56 @@ static assay_status_t resize_steps(const resize_bound_t* b, double* limits) {
   return NULL;
 }
 
+// Where the axes' places lie moved: raises the limits to how far the elements there, and what came
+// in with them, are from the output.
+static assay_status_t raise_to(const resize_bound_t* b, const resize_axis_t* axes,
+                               double* const limits[2]) {
+  const assay_tensor_t* y = b->c->out[0];
+  assay_tensor_t* there = NULL;
+  ASSAY_TRY(resize_along(b, axes, NULL, false, &there));
+  assay_status_t st = NULL;
+  for (int k = 0; !st && k < 2; k++) {
+    const double* error = assay_bound_in(b->c, 0, k);
+    assay_tensor_t* came = NULL;
+    if (error) st = resize_along(b, axes, error, true, &came);
+    for (int64_t i = 0; !st && i < y->size; i++) {
+      double d = fabs(assay_f64(there)[i] - assay_elem_f64(y, i));
+      if (assay_f64(there)[i] == assay_elem_f64(y, i)) d = 0;  // infinities
+      d += came ? assay_f64(came)[i] : 0;
+      if (!(d <= limits[k][i])) limits[k][i] = d == d ? d : (double)INFINITY;
+    }
+    assay_tensor_release(came);
+  }
+  assay_tensor_release(there);
+  return st;
+}
+
+// Which element is taken (mode nearest), and whether a place lies outside the image (crops), is a
+// choice by a number that engines compute in their own arithmetic; the documented order has it in
+// float64. Near a tie either neighbour is right: limits reach to both, along each axis that has
+// ties.
+static assay_status_t resize_jumps(const resize_bound_t* b, double* const limits[2]) {
+  const assay_rounding_t* r = b->c->rounding;
+  const int rank = b->c->in[0]->rank;
+  const double u = assay_bound_unit(r->compute);
+  int jumping[ASSAY_MAX_RANK];
+  unsigned n = 0;
+  if (r->documented || (b->o.mode != RESIZE_NEAREST && b->o.coordinates != RESIZE_TF_CROP))
+    return NULL;
+  for (int i = 0; i < rank; i++) {
+    bool jumps;
+    ASSAY_TRY(assay_resize_may_jump(&b->o, &b->axes[i], u, &jumps));
+    if (jumps) jumping[n++] = i;
+  }
+  for (unsigned corner = 0; n > 0 && corner < 1U << n; corner++) {
+    resize_axis_t axes[ASSAY_MAX_RANK];
+    memcpy(axes, b->axes, (size_t)rank * sizeof *axes);
+    for (unsigned k = 0; k < n; k++) axes[jumping[k]].off = corner >> k & 1 ? u : -u;
+    ASSAY_TRY(raise_to(b, axes, limits));
+  }
+  return NULL;
+}
+
 static assay_status_t resize_bound(assay_bound_t* c) {
   ASSAY_TRY(assay_bound_want_exact(c, 0));
   const assay_eval_t reader = assay_bound_as_eval(c);
@@ -496,17 +551,19 @@ static assay_status_t resize_bound(assay_bound_t* c) {
   double* limits[2];
   ASSAY_TRY(plan_of(&reader, &b.o, b.axes));
   const bool copies = b.o.mode == RESIZE_NEAREST;
-  if (copies && !assay_bound_is_limited(c, 0)) return NULL;
+  if (copies && !assay_bound_is_limited(c, 0) && c->rounding->documented) return NULL;
   ASSAY_TRY(assay_bound_begin(c, 0, &limits[0], &limits[1]));
-  if (!limits[0]) return NULL;
+  if (!limits[0] || c->out[0]->size == 0) return NULL;
   assay_tensor_t* magnitude = NULL;
   if (!copies) ASSAY_TRY(resize_other(&b, NULL, true, &magnitude));
   assay_status_t st = NULL;
   for (int k = 0; !st && k < 2; k++) {
     if (magnitude) resize_local(&b, magnitude, k, limits[k]);
     st = resize_incoming(&b, k, limits[k]);
-    if (!st && c->out[0]->store == ASSAY_STORE_I64) st = resize_steps(&b, limits[k]);
   }
+  if (!st) st = resize_jumps(&b, limits);
+  for (int k = 0; !st && k < 2 && !copies && c->out[0]->store == ASSAY_STORE_I64; k++)
+    st = resize_steps(&b, limits[k]);
   assay_tensor_release(magnitude);
   return st;
 }

@@ -38,9 +38,10 @@ typedef struct resize_options {
 // One axis to resample.
 typedef struct resize_axis {
   int64_t in, out;
-  double scale;        // as given, or out / in
-  double width;        // scale * in: the output's size before it became an integer
-  double start, end;   // region of interest, for RESIZE_TF_CROP
+  double scale;       // as given, or out / in
+  double width;       // scale * in: the output's size before it became an integer
+  double start, end;  // region of interest, for RESIZE_TF_CROP
+  double off;         // for bounds: places are moved by what so large a unit roundoff may do; 0
 } resize_axis_t;
 
 // y = x resampled along all axes; y has the sizes axis[i].out.
@@ -53,6 +54,10 @@ assay_status_t assay_resize_run(const assay_eval_t* c, const resize_options_t* o
 double assay_resize_taps(const resize_options_t* o, int rank, const resize_axis_t* axes);
 double assay_resize_misplaced(const resize_options_t* o, int rank, const resize_axis_t* axes,
                               double u);
+// Whether an engine that computes places with unit roundoff u may take another element somewhere
+// along an axis, or the extrapolation value instead of one.
+assay_status_t assay_resize_may_jump(const resize_options_t* o, const resize_axis_t* a, double u,
+                                     bool* out) ASSAY_MUST_USE;
 // Multiplications and additions of that.
 double assay_resize_flops(const resize_options_t* o, int rank, const resize_axis_t* axes);
 

@@ -24,7 +24,7 @@ static void table_deinit(table_t* t) {
 
 // The place in the input of output place j. Source: ONNX Resize-19; align_corners divides by the
 // fractional width less one, as ONNX's own tests have it.
-static double resize_place(resize_coordinates_t mode, const resize_axis_t* a, int64_t j) {
+static double true_place(resize_coordinates_t mode, const resize_axis_t* a, int64_t j) {
   const double x = (double)j, last = (double)(a->in - 1);
   switch (mode) {
     case RESIZE_HALF_PIXEL:
@@ -48,6 +48,17 @@ static double resize_place(resize_coordinates_t mode, const resize_axis_t* a, in
     return a->start * last + x * (a->end - a->start) * last / (double)(a->out - 1);
   }
   return 0.5 * (a->start + a->end) * last;
+}
+
+// The place as a bound asks for it. In another arithmetic it takes some four operations (scale and
+// reciprocal included) on numbers as large as the place, or the axis where those cancel.
+static double resize_place(resize_coordinates_t mode, const resize_axis_t* a, int64_t j) {
+  const double x = true_place(mode, a, j);
+  double size = fabs(x) + 1;
+  if (a->off == 0) return x;
+  if (mode == RESIZE_HALF_PIXEL_SYMMETRIC) size += (double)a->in;
+  if (mode == RESIZE_TF_CROP) size += (fabs(a->start) + fabs(a->end)) * (double)a->in;
+  return x + 4 * a->off * size;
 }
 
 // The integer nearest to a place, within the axis.
@@ -299,9 +310,8 @@ static void extrapolate(const resize_options_t* o, int rank, const table_t* tabl
     if (outside && y->store == ASSAY_STORE_F64) {
       assay_f64(y)[i] = o->extrapolation;
     } else if (outside && y->store == ASSAY_STORE_I64) {
-      assay_i64(y)[i] = y->type == ASSAY_TYPE_BOOL
-                            ? o->extrapolation != 0
-                            : assay_type_saturate(y->type, o->extrapolation);
+      assay_i64(y)[i] = y->type == ASSAY_TYPE_BOOL ? o->extrapolation != 0
+                                                   : assay_type_saturate(y->type, o->extrapolation);
     } else if (outside && y->store == ASSAY_STORE_C128) {
       assay_c128(y)[2 * i] = o->extrapolation;
       assay_c128(y)[2 * i + 1] = 0;
@@ -330,8 +340,8 @@ static assay_status_t interpolate_integers(const assay_eval_t* c, const resize_o
     st = interpolate(c, o, x->rank, axes, tables, 1, from, to);
   }
   for (int64_t i = 0; !st && i < y->size; i++) {
-    assay_i64(y)[i] = y->type == ASSAY_TYPE_BOOL ? to[i] >= 0.5
-                                                 : assay_type_saturate(y->type, to[i]);
+    assay_i64(y)[i] =
+        y->type == ASSAY_TYPE_BOOL ? to[i] >= 0.5 : assay_type_saturate(y->type, to[i]);
   }
   assay_free(from);
   assay_free(to);
@@ -387,6 +397,25 @@ assay_status_t assay_resize_run(const assay_eval_t* c, const resize_options_t* o
   if (!st && y->size > 0) st = resize_all(c, o, axes, tables, x, y);
   if (!st && o->coordinates == RESIZE_TF_CROP) extrapolate(o, x->rank, tables, y);
   for (int i = 0; i < x->rank; i++) table_deinit(&tables[i]);
+  return st;
+}
+
+assay_status_t assay_resize_may_jump(const resize_options_t* o, const resize_axis_t* a, double u,
+                                     bool* out) {
+  const assay_eval_t exact = {.arith = ASSAY_ARITH_F64};
+  resize_axis_t down = *a, up = *a;
+  table_t tables[2] = {0};
+  *out = false;
+  if (is_identity(o, a) || a->in == 0 || a->out == 0) return NULL;
+  down.off = -u, up.off = u;
+  assay_status_t st = table_make(&exact, o, &down, &tables[0]);
+  if (!st) st = table_make(&exact, o, &up, &tables[1]);
+  for (int64_t j = 0; !st && !*out && j < a->out; j++) {
+    if (o->mode == RESIZE_NEAREST) *out |= tables[0].index[j] != tables[1].index[j];
+    if (tables[0].outside) *out |= tables[0].outside[j] != tables[1].outside[j];
+  }
+  table_deinit(&tables[0]);
+  table_deinit(&tables[1]);
   return st;
 }
 

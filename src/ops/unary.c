@@ -231,10 +231,10 @@ static assay_status_t test_infer(assay_infer_t* c) {
 // Engines reduce the argument of sin, cos and tan with an error of some u |x|; odd functions that
 // are computed from exponentials have an error of some u of 1 near 0.
 
-#define CURVE(NAME, ...)                                   \
-  static assay_status_t NAME##_bound(assay_bound_t* c) {   \
-    static const assay_curve_t curve = {__VA_ARGS__};      \
-    return assay_bound_curve(c, &curve);                   \
+#define CURVE(NAME, ...)                                 \
+  static assay_status_t NAME##_bound(assay_bound_t* c) { \
+    static const assay_curve_t curve = {__VA_ARGS__};    \
+    return assay_bound_curve(c, &curve);                 \
   }
 
 CURVE(plain, .ops = 0)
@@ -251,10 +251,10 @@ CURVE(odd, .definition = 2)
 const assay_op_t assay_ops_unary[] = {
     {ROW("Abs", 1, abs_infer, abs_eval), .bound = assay_bound_exact},
     {ROW("Neg", 1, neg_infer, neg_eval), .bound = assay_bound_exact},
-    {ROW("Sign", 9, assay_infer_same, sign_eval), .discrete = 1},
-    {ROW("Ceil", 1, whole_infer, ceil_eval), .discrete = 1},
-    {ROW("Floor", 1, whole_infer, floor_eval), .discrete = 1},
-    {ROW("Round", 11, whole_infer, round_eval), .discrete = 1},
+    {ROW("Sign", 9, assay_infer_same, sign_eval), .discrete = 1, .bound = assay_bound_exact},
+    {ROW("Ceil", 1, whole_infer, ceil_eval), .discrete = 1, .bound = assay_bound_exact},
+    {ROW("Floor", 1, whole_infer, floor_eval), .discrete = 1, .bound = assay_bound_exact},
+    {ROW("Round", 11, whole_infer, round_eval), .discrete = 1, .bound = assay_bound_exact},
     {ROW("Reciprocal", 1, assay_infer_same, reciprocal_eval), .bound = reciprocal_bound},
     {ROW("Sqrt", 1, assay_infer_same, sqrt_eval), .bound = assay_bound_one_rounding},
     {ROW("Exp", 1, assay_infer_same, exp_eval), .bound = plain_bound},

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "accuracy/chain.h"
+#include "base/alloc.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 #include "truth/machine.h"
@@ -325,6 +326,40 @@ static void constants_with_few_bits_stay(void** state) {
   }
 }
 
+// Any allocation may fail: the search ends with a status or goes on without, and nothing is left
+// behind.
+static void allocations_may_fail(void** state) {
+  (void)state;
+  assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *again[GRAPH_CASE_ROWS] = {NULL};
+  const graph_case_t whole = headless();
+  graph_case_t wrong = whole;
+  wrong.nodes[2] = "Elu elu n1 -> e1";
+  assay_model_t* right = graph_case_model(&whole, in);
+  assay_model_t* m = graph_case_model(&wrong, again);
+  assay_set_t set = truth_of(right, in, false);
+  const assay_export_options_t options = {.seconds = 5};
+  const assay_samples_t samples = {.n = 1, .n_values = m->graph->n_inputs, .at = again};
+  assay_golden_t golden = {0};
+  op_case_ok(assay_golden_match(&set, m, NULL, &golden));
+  for (uint64_t n = 1; n < 40000; n += 1 + n / 16) {
+    assay_export_t e = {0};
+    const int64_t live = assay_alloc_live();
+    assay_alloc_fail_after(n, false);
+    assay_status_t st = assay_chain_run(m, &samples, &golden, &options, &e);
+    assay_alloc_fail_after(0, false);
+    if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+    assay_status_free(st);
+    assay_export_deinit(&e);
+    if (assay_alloc_live() != live) fail_msg("allocation %d: something is left", (int)n);
+  }
+  assay_golden_deinit(&golden);
+  assay_set_deinit(&set);
+  assay_model_release(right);
+  assay_model_release(m);
+  graph_case_release(in);
+  graph_case_release(again);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_fault_is_found_and_mended),
@@ -333,6 +368,7 @@ int main(void) {
       cmocka_unit_test(exchanged_constants),
       cmocka_unit_test(outputs_alone_part_faults),
       cmocka_unit_test(constants_with_few_bits_stay),
+      cmocka_unit_test(allocations_may_fail),
   };
   return cmocka_run_group_tests_name("repairs", tests, NULL, NULL);
 }

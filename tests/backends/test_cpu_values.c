@@ -104,7 +104,7 @@ static void conversions_round_once(void** state) {
         cpu_widen(&narrow, t, 0, 1, &back);
         const double want =
             assay_format_round(assay_type_format(t), (double)tries[i], ASSAY_OVERFLOW_IEEE);
-        if ((double)back != want || signbit(back) != signbit(want))
+        if ((double)back != want || !signbit(back) != !signbit(want))
           fail_msg("%a became %a, not %a", (double)tries[i], (double)back, want);
       }
     }

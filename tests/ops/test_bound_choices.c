@@ -1,0 +1,207 @@
+// Choices by computed numbers: which element is nearest, whether a place lies within the image,
+// which boxes overlap too much. Engines that compute those numbers in their own arithmetic may
+// choose otherwise near a tie, and only there: limits reach to the other choice, and are 0 (or
+// rounding's) elsewhere.
+#include "ops/bound.h"
+#include "ops/op_case.h"
+
+typedef struct choice {
+  op_case_t row;
+  // By element of output 0: how far the other choice lies from truth; 0: there is none.
+  const char* other;
+} choice_t;
+
+static const choice_t choices[] = {
+    // Places j / 3: at 3, 6 and 9 an engine that multiplies by 1/3 may stay below 1, 2 and 3.
+    {{"Resize",
+      13,
+      "mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor",
+      {"float[4] iota", "-", "float[1] 3"},
+      {"?"},
+      NULL},
+     "float[12] 0 0 0 1 0 0 1 0 0 1 0 0"},
+    // (j + 0.5) / 2 - 0.5 is a quarter away from ties.
+    {{"Resize",
+      13,
+      "mode=nearest coordinate_transformation_mode=half_pixel",
+      {"float[4] iota", "-", "float[1] 2"},
+      {"?"},
+      NULL},
+     "float[8] 0 0 0 0 0 0 0 0"},
+    // 2 (j + 0.5) - 0.5 is on one.
+    {{"Resize",
+      13,
+      "mode=nearest coordinate_transformation_mode=half_pixel",
+      {"float[4] 0 1 4 9", "-", "float[1] 0.5"},
+      {"?"},
+      NULL},
+     "float[2] 1 5"},
+    {{"Resize",
+      13,
+      "mode=nearest coordinate_transformation_mode=half_pixel",
+      {"uint8[4] 0 10 40 90", "-", "float[1] 0.5"},
+      {"?"},
+      NULL},
+     "float[2] 10 50"},
+    {{"Resize",
+      19,
+      "mode=nearest coordinate_transformation_mode=align_corners nearest_mode=round_prefer_ceil",
+      {"float[3] 0 1 5", "-", "-", "int64[1] 5"},
+      {"?"},
+      NULL},
+     "float[5] 0 1 0 4 0"},
+    // Ties along both axes: the farthest of the other three.
+    {{"Resize",
+      13,
+      "mode=nearest coordinate_transformation_mode=half_pixel",
+      {"float[2,2] 0 1 10 100", "-", "float[2] 0.5 0.5"},
+      {"?"},
+      NULL},
+     "float[1,1] 100"},
+    {{"Upsample", 9, "mode=nearest", {"float[1,3] 5 7 8", "float[2] 1 3"}, {"?"}, NULL},
+     "float[1,9] 0 0 0 2 0 0 1 0 0"},
+    // The ends of the crop are the image's: outside it the value is 10.
+    {{"Resize",
+      13,
+      "mode=linear coordinate_transformation_mode=tf_crop_and_resize extrapolation_value=10",
+      {"float[4] iota", "float[2] 0 1", "-", "int64[1] 3"},
+      {"?"},
+      NULL},
+     "float[3] 10 0 7"},
+    // Places 0.5, and 0.85.
+    {{"GridSample",
+      20,
+      "mode=nearest align_corners=1",
+      {"float[1,1,1,2] 0 3", "float[1,1,2,2] 0 0 0.7 0"},
+      {"?"},
+      NULL},
+     "float[1,1,1,2] 3 0"},
+    // The last place may lie outside, too.
+    {{"com.microsoft.CropAndResize",
+      1,
+      "mode=nearest",
+      {"float[1,1,2,2] 0 0 8 8", "float[1,4] 0 0 1 1", "int32[1] 0", "int32[2] 3 1"},
+      {"?"},
+      NULL},
+     "float[1,1,3,1] 0 8 8"},
+    {{"MaxRoiPool",
+      1,
+      "pooled_shape=1,1 spatial_scale=0.5",
+      {"float[1,1,1,4] 0 1 2 7", "float[1,5] 0 0 0 5 0"},
+      {"?"},
+      NULL},
+     "float[1,1,1,1] 5"},
+};
+
+static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* const* in,
+                               assay_tensor_t** out) {
+  (void)coarse;
+  return assay_machine_node(b->driver, b->node, b->n_in, in, b->n_out, out);
+}
+
+// Limits of output 0 by the row's bound function for an engine of which little is known; the node
+// is evaluated in truth. in_error: of the inputs; NULL: none.
+static void limits_behind(const op_case_t* row, bool documented, const assay_limits_t* in_error,
+                          assay_limits_t* out_limits) {
+  assay_tensor_t *in[OP_CASE_VALUES] = {NULL}, *out[OP_CASE_VALUES] = {NULL};
+  assay_value_t* values[OP_CASE_VALUES] = {NULL};
+  assay_limits_t limits[OP_CASE_VALUES] = {{NULL, NULL}};
+  const size_t n = op_case_count(row->in);
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(row->in[i], "-") != 0) in[i] = op_case_tensor(row->in[i]);
+  assay_model_t* model = op_case_model(row, OP_CASE_STATIC, in, values);
+  op_case_ok(assay_infer_model(model));
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH};
+  assay_machine_t* machine = NULL;
+  op_case_ok(assay_machine_create(model, &config, &machine));
+  const assay_node_t* node = model->graph->nodes[0];
+  op_case_ok(assay_machine_node(machine, node, n, in, node->n_outputs, out));
+  assay_rounding_t rounding = assay_rounding_unknown(ASSAY_FORMAT_FP32, ASSAY_FORMAT_FP32);
+  rounding.documented = documented;
+  assay_bound_t bound = {.node = node,
+                         .rounding = &rounding,
+                         .n_in = n,
+                         .n_out = node->n_outputs,
+                         .in = in,
+                         .in_error = in_error,
+                         .out = out,
+                         .out_error = limits,
+                         .evaluate = evaluate,
+                         .driver = machine};
+  op_case_ok(assay_bound_node(&bound));
+  *out_limits = limits[0];
+  for (size_t i = 1; i < node->n_outputs; i++) assay_limits_deinit(&limits[i]);
+  for (size_t i = 0; i < node->n_outputs; i++) assay_tensor_release(out[i]);
+  for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
+  assay_machine_destroy(machine);
+  assay_model_release(model);
+}
+
+static void limits_of(const op_case_t* row, bool documented, assay_limits_t* out) {
+  limits_behind(row, documented, NULL, out);
+}
+
+static void ties_have_two_answers(void** state) {
+  (void)state;
+  for (size_t r = 0; r < sizeof choices / sizeof *choices; r++) {
+    assay_limits_t l = {0};
+    limits_of(&choices[r].row, false, &l);
+    assay_tensor_t* other = op_case_tensor(choices[r].other);
+    assert_non_null(l.guaranteed);
+    assert_int_equal(l.guaranteed->size, other->size);
+    for (int64_t i = 0; i < other->size; i++) {
+      const double far = assay_f64(other)[i], g = assay_f64(l.guaranteed)[i];
+      const double p = assay_f64(l.probable)[i], rounding = 1e-4;
+      if (p >= far && g >= p && g <= 2 * far + rounding) continue;
+      fail_msg("row %zu (%s), element %lld: limits %g and %g, the other choice is %g away", r,
+               choices[r].row.op, (long long)i, g, p, far);
+    }
+    assay_tensor_release(other);
+    assay_limits_deinit(&l);
+  }
+}
+
+// The emulated engine computes places in float64: it has no choice.
+static void documented_order_has_none(void** state) {
+  (void)state;
+  for (size_t r = 0; r < sizeof choices / sizeof *choices; r++) {
+    assay_limits_t l = {0};
+    if (strcmp(choices[r].row.op, "Resize") != 0 && strcmp(choices[r].row.op, "Upsample") != 0)
+      continue;
+    limits_of(&choices[r].row, true, &l);
+    for (int64_t i = 0; l.guaranteed && i < l.guaranteed->size; i++)
+      assert_true(assay_f64(l.guaranteed)[i] < 1e-4);
+    assay_limits_deinit(&l);
+  }
+}
+
+// Floor and its like behind numbers that may be off: only those near an edge may come out
+// otherwise.
+static void rounding_to_integers_flips_near_edges(void** state) {
+  (void)state;
+  static const char* const ops[] = {"Floor", "Ceil", "Round", "Sign"};
+  static const char* const flips[] = {"double[4] 0 1 0 1", "double[4] 0 1 0 1", "double[4] 0 0 1 0",
+                                      "double[4] 0 0 0 2"};
+  for (size_t r = 0; r < sizeof ops / sizeof *ops; r++) {
+    op_case_t row = {ops[r], 13, NULL, {"float[4] 1.3 2 3.5 0.001"}, {"?"}, NULL};
+    assay_tensor_t* error = op_case_tensor("double[4] 0.01 0.01 0.01 0.01");
+    const assay_limits_t in = {error, error};
+    assay_limits_t l = {0};
+    limits_behind(&row, false, &in, &l);
+    assay_tensor_t* expected = op_case_tensor(flips[r]);
+    assert_non_null(l.guaranteed);
+    assert_true(op_case_same(l.guaranteed, expected));
+    assay_tensor_release(expected);
+    assay_tensor_release(error);
+    assay_limits_deinit(&l);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(ties_have_two_answers),
+      cmocka_unit_test(documented_order_has_none),
+      cmocka_unit_test(rounding_to_integers_flips_near_edges),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
