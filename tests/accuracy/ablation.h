@@ -21,6 +21,7 @@ typedef struct ablation {
   double alone_off, exact_off;        // largest difference from the share
   double alone_excess, exact_excess;  // the same, of what passes 0.02 + share / 5
   double engine_off;                  // all errors added: RMS of what is left, over the error's RMS
+  bool finite;                        // the engine's outputs are, wherever truth's are
   size_t tried;
 } ablation_t;
 
@@ -183,12 +184,14 @@ static inline assay_status_t ablation_ends(ablation_t* a, const assay_account_t*
   ASSAY_TRY(ablation_outputs(a, a->truth));
   ablation_set(a, true, SIZE_MAX);
   ASSAY_TRY(ablation_outputs(a, a->engine));
+  a->finite = true;
   for (size_t o = 0; o < n; o++) {
     const assay_tensor_t* e = assay_account_engine_output(account, o);
     if (!ablation_is_float(a->engine[o]) || !ablation_is_float(e)) continue;
     double off = 0, whole = 0;
     for (int64_t i = 0; i < e->size; i++) {
       const double x = assay_f64(e)[i], y = assay_f64(a->engine[o])[i];
+      a->finite &= isfinite(x) || !isfinite(assay_f64(a->truth[o])[i]);
       off += (x - y) * (x - y);
       whole += (x - assay_f64(a->truth[o])[i]) * (x - assay_f64(a->truth[o])[i]);
     }

@@ -17,9 +17,10 @@ static assay_status_t one(assay_model_t* m, const assay_samples_t* inputs, size_
   if (!st)
     printf(
         "{\"format\": \"%s\", \"layers\": %zu, \"stretches\": %zu, \"runs\": %d, \"tried\": %zu, "
-        "\"sum_off\": %.3g, \"engine_off\": %.3g, \"alone_off\": %.3g, \"exact_off\": %.3g}\n",
+        "\"sum_off\": %.3g, \"engine_off\": %.3g, \"alone_off\": %.3g, \"exact_off\": %.3g, "
+        "\"finite\": %s}\n",
         format, assay_plan_layers(plan)->n_layers, s.n, s.runs, a.tried, a.sum_off, a.engine_off,
-        a.alone_off, a.exact_off);
+        a.alone_off, a.exact_off, a.finite ? "true" : "false");
   if (a.layers) ablation_deinit(&a);
   assay_shares_deinit(&s);
   assay_plan_destroy(plan);
