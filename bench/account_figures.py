@@ -20,7 +20,7 @@ import onnx
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "bench"))
-from truth_figures import feed, machine  # noqa: E402
+from truth_figures import ONE_BY_ONE, feed, machine  # noqa: E402
 
 FORMATS = ("fp32", "tf32", "bf16", "fp16")
 SPLIT_LIMIT, SUM_LIMIT, ABLATION_LIMIT = 1e-12, 1e-9, 0.1
@@ -51,7 +51,11 @@ class Kept:
 def models(cases, zoo, work):
     """(name, model, inputs) of every model; the first sample of a case."""
     for path in sorted(glob.glob(f"{cases}/*/model*.onnx")):
-        yield os.path.relpath(path, cases)[:-5], path, os.path.join(os.path.dirname(path), "inputs.npz")
+        name, inputs = os.path.relpath(path, cases), os.path.join(os.path.dirname(path), "inputs.npz")
+        if name in ONE_BY_ONE:  # they do not run, or not rightly, with more samples
+            arrays, inputs = dict(np.load(inputs)), os.path.join(work, name.replace("/", "_") + ".npz")
+            np.savez(inputs, **{k: a[:1] for k, a in arrays.items()})
+        yield name[:-5], path, inputs
     for path in sorted(glob.glob(f"{zoo}/*.onnx"), key=os.path.getsize):
         name = os.path.basename(path)[:-5]
         inputs = os.path.join(work, name + ".npz")

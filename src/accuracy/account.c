@@ -180,8 +180,12 @@ static double worth_asking(const assay_rounding_t* r, double n) {
   return is_narrow(r) ? usual / 8 : usual;
 }
 
-// An error along truth by so many standard deviations is no accident.
-enum { SIGMAS = 8 };
+// Whether an error lies along truth, by more standard deviations than chance gives. Engines whose
+// order of operations is not known may have functions of their own, which are off one way.
+static bool lies_along(const assay_judgement_t* j) {
+  enum { SIGMAS = 8 };
+  return assay_judgement_slope_sigmas(j) > SIGMAS;
+}
 
 // Whether a run's error is larger than errors of independent sign use to be, or lies along truth:
 // then reruns decide.
@@ -190,8 +194,7 @@ static bool is_suspect(const assay_judgement_t* j, const assay_rounding_t* r) {
   if (j->between) return true;
   const double u = assay_bound_unit(r->compute), n = (double)j->n_ratio;
   if (n == 0) return false;
-  if (assay_judgement_slope_sigmas(j) > SIGMAS && fabs(assay_judgement_slope(j)) > 8 * u)
-    return true;
+  if (r->documented && lies_along(j) && fabs(assay_judgement_slope(j)) > 8 * u) return true;
   if (j->sum_error2 <= 16 * u * u * j->sum_truth2) return false;
   return assay_judgement_ratio(j) > worth_asking(r, n);
 }
@@ -232,7 +235,7 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
       (double)engine->between > factor * (double)between + 3 + 1e-4 * (double)engine->elements;
   const bool along =
       fabs(assay_judgement_slope(engine)) > factor * fmax(slope, 2 * u) &&
-      (assay_judgement_ratio(engine) > floor || assay_judgement_slope_sigmas(engine) > SIGMAS);
+      (assay_judgement_ratio(engine) > floor || (rounding->documented && lies_along(engine)));
   acc->suspected++;
   if (by > factor || often || along) {
     acc->outlying++;

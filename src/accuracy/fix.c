@@ -162,11 +162,20 @@ static void choose_by_error(search_t* s, double rest) {
 
 // ---- by shares ----------------------------------------------------------------------------------------------
 
-typedef struct unit {
-  size_t first, end;  // layers
-  double share, time;
-  bool chosen;
-} unit_t;
+typedef struct list {
+  size_t* at;
+  size_t n, capacity;
+} list_t;
+
+// The plan while layers are chosen by shares. What a layer loses in storing is lost again where a
+// reader in the low format takes it in: its share goes only with all who read it. Of readers that
+// only hand elements on, those behind them count, too.
+typedef struct field {
+  const assay_plan_t* plan;
+  const assay_layers_t* layers;
+  double* share;    // by layer of the top graph
+  list_t* readers;  // the same
+} field_t;
 
 // Where the user's command says no, and no output is at fault by itself, all count.
 static bool counts(const assay_output_check_t* outputs, size_t n, size_t i) {
@@ -175,29 +184,102 @@ static bool counts(const assay_output_check_t* outputs, size_t n, size_t i) {
   return !any || !outputs[i].faithful;
 }
 
-static assay_status_t list_units(const search_t* s, const assay_plan_t* plan,
-                                 const assay_shares_t* shares, const assay_output_check_t* outputs,
-                                 unit_t** out) {
-  const assay_layers_t* layers = assay_plan_layers(plan);
-  ASSAY_TRY(assay_new_array(shares->n, sizeof **out, out));
-  for (size_t i = 0; i < shares->n; i++) {
-    unit_t* u = &(*out)[i];
-    *u = (unit_t){.first = shares->at[i].first, .end = shares->at[i].end, .chosen = true};
-    for (size_t o = 0; o < shares->n_outputs; o++)
-      if (counts(outputs, shares->n_outputs, o))
-        u->share = fmax(u->share, fabs(shares->at[i].share[o]));
-    for (size_t l = u->first; l < u->end; l++) {
-      u->time += time_of(s, plan, &layers->layers[l]);
-      u->chosen &= is_chosen(s, plan, &layers->layers[l]);
+static bool reads(const assay_layer_t* reader, const assay_node_t* maker) {
+  for (size_t k = 0; k < reader->n_nodes; k++)
+    for (size_t i = 0; i < reader->nodes[k]->n_inputs; i++)
+      if (reader->nodes[k]->inputs[i] && reader->nodes[k]->inputs[i]->producer == maker) return true;
+  return false;
+}
+
+// Whether the layer stores what it reads, without a rounding of its own: then none has been seen
+// there that an output in fp32 would bring to its readers.
+static bool hands_on(const assay_layer_t* l) {
+  for (size_t k = 0; k < l->n_nodes; k++) {
+    const assay_op_t* op = l->nodes[k]->op;
+    if (!op || !(op->flags & ASSAY_OP_MOVES || op->bound == assay_bound_exact)) return false;
+  }
+  return true;
+}
+
+static assay_status_t add_reader(list_t* to, size_t reader) {
+  for (size_t i = 0; i < to->n; i++)
+    if (to->at[i] == reader) return NULL;
+  ASSAY_TRY(assay_grow(&to->at, &to->capacity, to->n + 1, sizeof *to->at));
+  to->at[to->n++] = reader;
+  return NULL;
+}
+
+// Readers lie behind the layer; those in bodies behind all of the top graph.
+static assay_status_t note_readers(field_t* f) {
+  const assay_layers_t* l = f->layers;
+  ASSAY_TRY(assay_new_array(l->n_layers, sizeof *f->readers, &f->readers));
+  for (size_t i = l->n_layers; i-- > 0;) {
+    const assay_node_t* last = l->layers[i].nodes[l->layers[i].n_nodes - 1];
+    for (size_t r = i + 1; r < l->n_all_layers; r++) {
+      if (!reads(&l->layers[r], last)) continue;
+      ASSAY_TRY(add_reader(&f->readers[i], r));
+      if (r >= l->n_layers || !hands_on(&l->layers[r])) continue;
+      for (size_t k = 0; k < f->readers[r].n; k++)
+        ASSAY_TRY(add_reader(&f->readers[i], f->readers[r].at[k]));
     }
   }
   return NULL;
 }
 
-// A stretch beside a chosen one needs no casts between them.
-static double worth(const unit_t* units, size_t n, size_t i) {
-  const bool beside = (i && units[i - 1].chosen) || (i + 1 < n && units[i + 1].chosen);
-  return units[i].share / (units[i].time * (beside ? 1.0 : 1.5));
+// Of a stretch no layer is known to have more of its share than another.
+static assay_status_t note_shares(field_t* f, const assay_shares_t* shares,
+                                  const assay_output_check_t* outputs) {
+  ASSAY_TRY(assay_new_array(f->layers->n_layers, sizeof *f->share, &f->share));
+  for (size_t i = 0; i < shares->n; i++) {
+    double share = 0;
+    for (size_t o = 0; o < shares->n_outputs; o++)
+      if (counts(outputs, shares->n_outputs, o)) share = fmax(share, fabs(shares->at[i].share[o]));
+    for (size_t l = shares->at[i].first; l < shares->at[i].end; l++)
+      f->share[l] = share / (double)(shares->at[i].end - shares->at[i].first);
+  }
+  return NULL;
+}
+
+static bool is_wide(const search_t* s, const field_t* f, size_t layer) {
+  const assay_layer_t* l = &f->layers->layers[layer];
+  return l->format == ASSAY_FORMAT_FP32 || is_chosen(s, f->plan, l);
+}
+
+// What it takes for a layer's share to go, in time; 0: it is gone.
+static double price(const search_t* s, const field_t* f, size_t layer) {
+  double time = is_wide(s, f, layer) ? 0 : time_of(s, f->plan, &f->layers->layers[layer]);
+  const list_t* r = &f->readers[layer];
+  for (size_t i = 0; i < r->n; i++)
+    if (!is_wide(s, f, r->at[i])) time += time_of(s, f->plan, &f->layers->layers[r->at[i]]);
+  return time;
+}
+
+static void buy(search_t* s, const field_t* f, size_t layer) {
+  choose(s, f->plan, &f->layers->layers[layer]);
+  const list_t* r = &f->readers[layer];
+  for (size_t i = 0; i < r->n; i++) choose(s, f->plan, &f->layers->layers[r->at[i]]);
+}
+
+// Takes the layers with most share for their time, until so little of all is left.
+static void buy_shares(search_t* s, const field_t* f, double rest) {
+  double whole = 0, left = 0;
+  for (size_t l = 0; l < f->layers->n_layers; l++) whole += f->share[l];
+  for (;;) {
+    size_t best = SIZE_MAX;
+    double most = 0;
+    left = 0;
+    for (size_t l = 0; l < f->layers->n_layers; l++) {
+      if (f->share[l] <= 0) continue;
+      const double time = price(s, f, l);
+      if (time <= 0) continue;
+      left += f->share[l];
+      if (f->share[l] / time <= most) continue;
+      best = l;
+      most = f->share[l] / time;
+    }
+    if (best == SIZE_MAX || left <= rest * whole) return;
+    buy(s, f, best);
+  }
 }
 
 // The part of the error's energy that may stay.
@@ -215,30 +297,19 @@ static double may_stay(const assay_check_t* c, const assay_output_check_t* outpu
   return part < 1 ? part : 0.25;
 }
 
-// Chooses stretches, those that take most error away for their time first, until so little should be left.
+// Chooses layers by their shares of the error, until so little should be left.
 static assay_status_t choose_by_share(search_t* s, const assay_plan_t* plan,
                                       const assay_shares_t* shares,
                                       const assay_output_check_t* outputs, double rest) {
-  const assay_layers_t* layers = assay_plan_layers(plan);
-  unit_t* units = NULL;
+  field_t f = {.plan = plan, .layers = assay_plan_layers(plan)};
   if (!shares->n) return NULL;
-  ASSAY_TRY(list_units(s, plan, shares, outputs, &units));
-  double left = 0;
-  for (size_t i = 0; i < shares->n; i++) left += units[i].chosen ? 0 : units[i].share;
-  for (const double end = rest * left; left > end;) {
-    size_t best = shares->n;
-    for (size_t i = 0; i < shares->n; i++) {
-      if (units[i].chosen || units[i].share <= 0) continue;
-      if (best == shares->n || worth(units, shares->n, i) > worth(units, shares->n, best)) best = i;
-    }
-    if (best == shares->n) break;
-    units[best].chosen = true;
-    left -= units[best].share;
-    for (size_t l = units[best].first; l < units[best].end; l++)
-      choose(s, plan, &layers->layers[l]);
-  }
-  assay_free(units);
-  return NULL;
+  assay_status_t st = note_readers(&f);
+  if (!st) st = note_shares(&f, shares, outputs);
+  if (!st) buy_shares(s, &f, rest);
+  for (size_t l = 0; f.readers && l < f.layers->n_layers; l++) assay_free(f.readers[l].at);
+  assay_free(f.readers);
+  assay_free(f.share);
+  return st;
 }
 
 // ---- verifying --------------------------------------------------------------------------------------------------
@@ -311,7 +382,7 @@ static assay_status_t choose_first(search_t* s) {
   if (s->n_chosen) return NULL;
   choose_by_range(s, true);
   if (s->n_chosen) return NULL;
-  ASSAY_TRY(choose_by_share(s, c->plan, &c->shares, c->outputs, may_stay(c, c->outputs) / 2));
+  ASSAY_TRY(choose_by_share(s, c->plan, &c->shares, c->outputs, may_stay(c, c->outputs) / 1.5));
   if (!s->n_chosen) choose_by_error(s, 0.1);
   return NULL;
 }
@@ -327,7 +398,7 @@ static assay_status_t choose_more(search_t* s, const assay_plan_t* plan,
   ASSAY_TRY(assay_shares_run(plan, c->options.backend, assay_samples_get(inputs, 0), &options,
                              &shares));
   assay_status_t st =
-      choose_by_share(s, plan, &shares, c->fix.outputs, may_stay(c, c->fix.outputs) / 8);
+      choose_by_share(s, plan, &shares, c->fix.outputs, may_stay(c, c->fix.outputs) / 4);
   assay_shares_deinit(&shares);
   if (!st && s->n_chosen == before) choose_by_error(s, 0.001);
   return st;

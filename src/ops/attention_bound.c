@@ -44,7 +44,8 @@ typedef struct head {
   double *k_norm, *k_limit[2];  // [kv_len]: |k_j|_2, and of its limits; NULL: none
   double *v_abs, *v_square;     // [kv_len, v_head_size]: |v| / v_scale and its square
   double v_scale;
-  double* v_max;  // [v_head_size]: the largest |v| of the column
+  double* v_max;        // [v_head_size]: the largest |v| of the column
+  double* v_in_max[2];  // and the largest of its limits
 } head_t;
 
 static double norm_of(const double* x, int64_t n) {
@@ -161,6 +162,7 @@ typedef struct row {
   double rest, rest_in;  // sum p exp(-d): the least that the denominator may be
   double keys;           // keys that are not masked
   double spread;         // max - min of their scores, as far as the exponential matters
+  bool lost;             // a score has no limit
 } row_t;
 
 static double largest_score(const double* s, int64_t n, const double* sink) {
@@ -216,6 +218,7 @@ static void weigh(const head_t* x, double max, const double* s, const score_limi
   for (int64_t j = 0; j < n; j++) {
     const double p = row->p[j] /= total;
     row->square[j] = 0;
+    row->lost |= s[j] > -INFINITY && !(e->g[j] < INFINITY);
     if (p == 0 && (s[j] == -INFINITY || e->g[j] < 600)) continue;
     row->rest += p * decay(e->g[j]);
     row->rest_in += p * decay(fmin(e->g[j], e->own[j] + e->in[j]));
@@ -298,7 +301,9 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
         (fmin(row->wide_in * others, row->sum_in * v_max) + row->sum_in * mean) / row->rest_in;
     const double squares = m->squares[d] * x->v_scale * x->v_scale + row->sum_square * mean * mean;
     const double independent = row->largest * sqrt(2 * squares) / row->rest_in;
-    double g = scores, p = fmin(scores, came + independent);
+    // Whatever the scores are, the result lies between the values (and 0, with a sink).
+    const double apart = row->lost ? (double)INFINITY : v_max + mean;
+    double g = fmin(scores, apart), p = fmin(g, came + independent);
     if (m->in[0]) {
       double in[2] = {m->in[0][d], m->in[1][d]};
       if (row->leader >= 0) {
@@ -306,8 +311,9 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
         in[0] += row->lead * s.guaranteed[d];
         in[1] += row->lead * s.probable[d];
       }
-      g += in[0] * (1 + row->wide) / row->rest;
-      p += in[1] * (1 + row->wide) / row->rest;
+      const double grown = (1 + row->wide) / row->rest;
+      g += fmin(in[0] * grown, row->lost ? (double)INFINITY : x->v_in_max[0][d]);
+      p += fmin(in[1] * grown, row->lost ? (double)INFINITY : x->v_in_max[1][d]);
     }
     g += terms.guaranteed * (sum + g) + denominator.guaranteed * (mean + g);
     p += terms.probable * (sum + p) + denominator.probable * (mean + p);
@@ -339,8 +345,11 @@ static void put_probabilities(const head_t* x, int64_t i, const row_t* row,
   relative_limits(x, row, &terms, &denominator);
   const double tiny = x->rules->steps.tiny;
   for (int64_t j = 0; j < a->kv_len; j++) {
-    const double p = row->p[j], g = p * fmax(exp(e->g[j]) / row->rest - 1, 0);
-    const double own = p * fmax(exp(fmin(e->g[j], e->own[j] + e->in[j])) / row->rest_in - 1, 0);
+    // No probability is below 0 or above 1.
+    const double p = row->p[j], most = row->lost ? (double)INFINITY : fmax(p, 1 - p);
+    const double g = fmin(p * fmax(exp(e->g[j]) / row->rest - 1, 0), most);
+    const double likely = exp(fmin(e->g[j], e->own[j] + e->in[j])) / row->rest_in;
+    const double own = fmin(p * fmax(likely - 1, 0), most);
     const double d = denominator.guaranteed + x->rules->steps.function + 3 * x->rules->steps.u;
     const double dp = denominator.probable + x->rules->steps.function + 3 * x->rules->steps.u;
     to.guaranteed[j] = g + d * (p + g) + 2 * tiny;
@@ -451,6 +460,16 @@ static void read_head(head_t* x, bool limited) {
       if (!(v <= x->v_max[d])) x->v_max[d] = v;
     }
   }
+  const assay_span_t in = n > 0 ? assay_shadow_of(x->c, x->v) : (assay_span_t){NULL, NULL};
+  memset(x->v_in_max[0], 0, (size_t)m * sizeof *x->v_in_max[0]);
+  memset(x->v_in_max[1], 0, (size_t)m * sizeof *x->v_in_max[1]);
+  for (int64_t j = 0; in.guaranteed && j < n; j++) {
+    for (int64_t d = 0; d < m; d++) {
+      const double g = in.guaranteed[j * a->v.row + d], p = in.probable[j * a->v.row + d];
+      if (!(g <= x->v_in_max[0][d])) x->v_in_max[0][d] = g;
+      if (!(p <= x->v_in_max[1][d])) x->v_in_max[1][d] = p;
+    }
+  }
   for (int64_t d = 0; d < m; d++) max = fmax(max, x->v_max[d]);
   x->v_scale = max > 0 && max < (double)INFINITY ? max : 1;
   for (int64_t j = 0; j < n; j++) {
@@ -466,7 +485,7 @@ static assay_status_t limit_head(head_t* x, int64_t block) {
   const assay_attention_t* a = x->a;
   const int64_t n = a->kv_len, d = a->head_size, m = a->v_head_size;
   const bool limited = n > 0 && assay_shadow_of(x->c, x->k).guaranteed;
-  const int64_t room = n * (3 + 5 + 2 * m) + m + block * (d + 3 * n + 4 * m);
+  const int64_t room = n * (3 + 5 + 2 * m) + 3 * m + block * (d + 3 * n + 4 * m);
   double* all = NULL;
   room_t w = {0};
   assay_status_t st = assay_new_array((size_t)room, sizeof *all, &all);
@@ -480,6 +499,8 @@ static assay_status_t limit_head(head_t* x, int64_t block) {
     x->v_abs = next, next += n * m;
     x->v_square = next, next += n * m;
     x->v_max = next, next += m;
+    x->v_in_max[0] = next, next += m;
+    x->v_in_max[1] = next, next += m;
     w.q = next, next += block * d;
     w.scores = next, next += block * n;
     w.p = next, next += block * n;

@@ -114,6 +114,18 @@ static const row_t rows[] = {
      false,
      "y: max_abs <= 1e-4",
      NULL},
+    // What only hands elements on brings the rounding of those before it to its readers.
+    {{"handed on",
+      0,
+      {"x float[8,64]"},
+      {"w float[64,64]", "v float[8,8]"},
+      {"MatMul one x w -> a", "Transpose turn a -> b", "Relu cut b -> c", "Abs more c -> d",
+       "MatMul two d v -> y"},
+      "y"},
+     ASSAY_FORMAT_BF16,
+     false,
+     "snr_db >= 60",
+     NULL},
     // What differs is no float.
     {{"chosen",
       0,
