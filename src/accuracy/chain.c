@@ -264,14 +264,22 @@ static bool outputs_only(const assay_golden_t* golden) {
   return true;
 }
 
+// The first row that differs by itself; out->n is 0 if none does.
+static assay_status_t first_row_at_fault(const sample_t* s, const assay_export_options_t* options,
+                                         int64_t* row, assay_export_t* out) {
+  const int64_t known = fewest_rows(s->golden, s->batch);
+  for (*row = 0; *row < known && *row < MOST_SAMPLES; ++*row) {
+    ASSAY_TRY(check_rows(s, *row, 1, false, options, out));
+    if (out->n) break;
+  }
+  return NULL;
+}
+
 // The row by itself, searched if it shows a fault; if not, two rows together.
 static assay_status_t ask_rows(const sample_t* s, const assay_export_options_t* options,
                                assay_export_t* out) {
   int64_t row = 0;
-  for (; row < s->batch && row < MOST_SAMPLES; row++) {
-    ASSAY_TRY(check_rows(s, row, 1, false, options, out));
-    if (out->n) break;
-  }
+  ASSAY_TRY(first_row_at_fault(s, options, &row, out));
   if (out->n) return options->no_search ? NULL : check_rows(s, row, 1, true, options, out);
   return check_mixing(s, options, out);
 }
@@ -281,8 +289,18 @@ static assay_status_t whole(const sample_t* s, const assay_export_options_t* opt
   const int64_t rows = s->batch ? fewest_rows(s->golden, s->batch) : 0;
   const bool inner = !outputs_only(s->golden);
   if (s->batch < 2) return check_rows(s, 0, 1, true, options, out);
-  assay_status_t st = check_rows(s, 0, rows, inner, options, out);
-  if (!st && (inner || !out->n)) return NULL;
+  assay_status_t st = check_rows(s, 0, rows, false, options, out);
+  if (!st && !out->n) return NULL;
+  if (!st && inner) {
+    // With inner values all rows are searched together, unless only their mixing is wrong.
+    assay_export_t alone = {0};
+    int64_t row;
+    st = first_row_at_fault(s, options, &row, &alone);
+    const bool differs = alone.n > 0;
+    assay_export_deinit(&alone);
+    if (st) return st;
+    if (differs) return options->no_search ? NULL : check_rows(s, 0, rows, true, options, out);
+  }
   // The whole batch differs, or cannot be run.
   assay_export_t by_row = {0};
   assay_status_t rows_st = ask_rows(s, options, &by_row);

@@ -328,7 +328,7 @@ static assay_status_t search(walk_t* w, const assay_value_t* const* values, size
                       .machine = w->truth,
                       .faulty = w->faulty,
                       .deadline = deadline,
-                      .several = w->out->outputs_only};
+                      .several = true};
   assay_status_t st = assay_new_array((size_t)w->model->n_values, sizeof *wanted, &wanted);
   if (!st) st = assay_new_array(g->n_nodes, sizeof *nodes, &nodes);
   if (!st) st = assay_new_array(n, sizeof *targets, &targets);
@@ -370,11 +370,13 @@ static assay_status_t search_all(walk_t* w) {
   if (w->out->outputs_only) return search_outputs(w, end);
   ASSAY_TRY(assay_new_array((size_t)w->model->n_node_ids, sizeof *w->faulty, &w->faulty));
   for (size_t i = 0; i < w->out->n; i++) w->faulty[w->out->faults[i].node->id] = true;
-  for (size_t i = 0; i < w->out->n; i++) {
+  for (size_t i = 0; i < w->out->n;) {
     // The time left, shared among the faults left.
     const double now = assay_seconds_now();
-    const double share = fmax(0, end - now) / (double)(w->out->n - i);
+    const size_t n = w->out->n;
+    const double share = fmax(0, end - now) / (double)(n - i);
     ASSAY_TRY(search(w, &w->out->faults[i].value, 1, now + share, i));
+    i += 1 + w->out->n - n;  // several may hide behind one value
   }
   return NULL;
 }

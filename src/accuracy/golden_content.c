@@ -8,9 +8,10 @@
 #include "truth/machine.h"
 
 enum {
-  LEAST = 4,     // elements: fewer say nothing
-  PROBES = 64,   // elements that are looked at before all are
-  DRAWN = 2048,  // elements that a distribution is told from
+  LEAST = 4,        // elements: fewer say nothing
+  LEAST_LIKE = 64,  // elements: fewer have no distribution
+  PROBES = 64,      // elements that are looked at before all are
+  DRAWN = 2048,     // elements that a distribution is told from
   QUANTILES = 65,
   MOST_WALKS = 24
 };
@@ -168,6 +169,7 @@ static assay_status_t look_at(matcher_t* m, const assay_value_t* v, bool by_elem
     }
     if (n < LEAST || is_flat(*out, n)) continue;
     if (!by_elements) {
+      if (n < LEAST_LIKE) continue;
       spread_t* s = &m->spreads[i];
       if (!spread.known) spread = spread_of(*out, n);
       if (!s->known) *s = spread_of(g->tensor, n);

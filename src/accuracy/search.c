@@ -261,6 +261,27 @@ static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
   return NULL;
 }
 
+static bool reads(const assay_node_t* a, const assay_node_t* b) {
+  for (size_t i = 0; i < a->n_inputs; i++)
+    for (size_t k = 0; k < b->n_outputs; k++)
+      if (a->inputs[i] && a->inputs[i] == b->outputs[k]) return true;
+  return false;
+}
+
+// What is wrong with a node can often be mended in the one before or behind, too: a sign, a scale.
+// All that may be at fault are to be named.
+static assay_status_t try_neighbours(hunt_t* h, const candidate_t* found, double until) {
+  const assay_node_t* const* nodes = h->trials.s->nodes;
+  const assay_node_t* node = nodes[found->position];
+  for (size_t i = 0; i < h->n && assay_seconds_now() < until; i++) {
+    candidate_t* c = &h->list[i];
+    const assay_node_t* other = nodes[c->position];
+    if (c->done || (!reads(node, other) && !reads(other, node))) continue;
+    ASSAY_TRY(try_candidate(h, c));
+  }
+  return NULL;
+}
+
 // Tries one after the other. Once golden is restored it goes on for half as long again: what else
 // restores it is a rival.
 static assay_status_t try_all(hunt_t* h) {
@@ -281,6 +302,7 @@ static assay_status_t try_all(hunt_t* h) {
     }
     until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
     ASSAY_TRY(try_better_rows(h, c));
+    ASSAY_TRY(try_neighbours(h, c, until));
   }
   return NULL;
 }

@@ -7,7 +7,9 @@
 
 #include "base/alloc.h"
 
-enum { FIT_STEPS = 8 };
+// A number that had to be fitted tells less than a slip that restores golden by itself: behind all
+// rows.
+enum { FIT_STEPS = 8, FITTED_RANK = 1000 };
 
 // ---- evaluating from a node on
 // ------------------------------------------------------------------------
@@ -201,8 +203,10 @@ static bool better(const assay_kept_t* a, const assay_kept_t* b) {
 // Keeps the best repair of each of the best few nodes.
 static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double remains,
                            bool restored) {
-  const assay_kept_t next = {
-      .repair = *r, .remains = remains, .restored = restored, .rank = t->rank};
+  const assay_kept_t next = {.repair = *r,
+                             .remains = remains,
+                             .restored = restored,
+                             .rank = t->rank + (r->fits ? FITTED_RANK : 0)};
   size_t at = 0;
   while (at < t->n_best && t->best[at].repair.node != r->node) at++;
   if (at == t->n_best) {

@@ -11,9 +11,9 @@ uint64_t assay_memory_total(void);
 // Bytes that can be had now without swapping; files in the page cache count as free.
 uint64_t assay_memory_available(void);
 
-// While on, memory that is freed stays with the process: for work that takes and frees the same large
-// blocks over and over, which the kernel would clear each time. Process-wide; where the system's
-// allocator knows no such thing, nothing.
+// While on, memory that is freed stays with the process: for work that takes and frees the same
+// large blocks over and over, which the kernel would clear each time. Process-wide; where the
+// system's allocator knows no such thing, nothing.
 void assay_memory_keep(bool on);
 
 // "17.2 GB" (powers of 1000); returns buffer.

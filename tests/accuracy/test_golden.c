@@ -7,12 +7,13 @@
 #include "accuracy/golden.h"
 #include "passes/graph_case.h"
 
-static const graph_case_t network = {"network",
-                                     17,
-                                     {"x float[2,3]"},
-                                     {"k float[] 2"},
-                                     {"Mul mul x k -> /a/mul_output", "Relu relu /a/mul_output -> y"},
-                                     "y"};
+static const graph_case_t network = {
+    "network",
+    17,
+    {"x float[2,3]"},
+    {"k float[] 2"},
+    {"Mul mul x k -> /a/mul_output", "Relu relu /a/mul_output -> y"},
+    "y"};
 
 // ---- names --------------------------------------------------------------------------------------
 
