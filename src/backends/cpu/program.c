@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/convert.h"
+#include "backends/cpu/vexp.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -53,12 +53,12 @@ UNARY(leaky_relu, x < 0 ? param[0] * x : x)
 UNARY(clip, x<param[0] ? param[0] : x> param[1] ? param[1] : x)
 UNARY(hard_sigmoid, fmaxf(0, fminf(1, param[0] * x + param[1])))
 UNARY(hard_swish, x* fmaxf(0, fminf(1, x / 6 + 0.5F)))
-UNARY(exponential, expf(x))
+UNARY(exponential, cpu_exp(x))
 UNARY(logarithm, logf(x))
 UNARY(error_function, erff(x))
 UNARY(hyperbolic_tangent, tanhf(x))
-UNARY(sigmoid, 1 / (1 + expf(-x)))
-UNARY(softplus, fmaxf(x, 0) + log1pf(expf(-fabsf(x))))
+UNARY(sigmoid, 1 / (1 + cpu_exp(-x)))
+UNARY(softplus, fmaxf(x, 0) + log1pf(cpu_exp(-fabsf(x))))
 UNARY(elu, x < 0 ? param[0] * expm1f(x) : x)
 
 // ---- what is known
