@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`assay check` of healthy models in every format: what each layer's verdict is; as Markdown.
 
-    bench/false_alarms.py MODEL... [--precision P,P...] [--batch N,N...] [--golden] --out FILE
+    bench/false_alarms.py MODEL... [--precision P,P...] [--batch N,N...] [--target cpu] [--golden] --out FILE
 
 A model's open sizes are made N, one batch after the other. With --golden, inputs.npz and
 golden.npz beside a model are given, and nothing may be blamed on its export. Goes on where it was
@@ -61,6 +61,7 @@ def main():
     parser.add_argument("models", nargs="+")
     parser.add_argument("--precision", default="fp32,tf32,bf16,fp16")
     parser.add_argument("--batch", default="1")
+    parser.add_argument("--target", default="emu", help="emu: one layer a node; cpu: the fused plan, too")
     parser.add_argument("--golden", action="store_true")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
@@ -81,6 +82,8 @@ def main():
                 if (name, batch, precision) in done:
                     continue
                 words = [] if precision == "declared" else ["--precision", precision]
+                if args.target != "emu":
+                    words += ["--target", args.target, "--fused"]
                 if args.golden:
                     folder = os.path.dirname(model)
                     for option, file in (("--inputs", "inputs.npz"), ("--golden", "golden.npz")):
