@@ -1,4 +1,4 @@
-// MaxPool, AveragePool and the global ones by oneDNN, channels last.
+// MaxPool, AveragePool, the global ones and means over all places by oneDNN, channels last.
 #ifdef ASSAY_ONEDNN
 #include <string.h>
 
@@ -11,7 +11,33 @@ typedef struct pooling {
   bool global;
 } pooling_t;
 
-static bool read_kind(const assay_node_t* n, pooling_t* out) {
+// Whether ReduceMean's axes, an attribute or from opset 18 on an input, are all but the first two.
+static bool reduces_places(const cpu_layer_t* l, const assay_node_t* n, int rank) {
+  const assay_attr_t* attr = assay_node_attr(n, "axes");
+  const cpu_operand_t* o = n->n_inputs > 1 ? cpu_input(l, n->inputs[1]) : NULL;
+  assay_tensor_t* wide = NULL;
+  const int64_t* axes = attr ? attr->u.ints : NULL;
+  int64_t count = attr ? (int64_t)attr->n : 0;
+  uint64_t seen = 0;
+  if (o && o->constant) {
+    assay_status_t st = assay_tensor_widen((assay_tensor_t*)(uintptr_t)o->constant, &wide);
+    assay_status_free(st);
+    axes = wide ? assay_i64(wide) : NULL;
+    count = wide ? wide->size : 0;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (axis >= 0 && axis < rank) seen |= UINT64_C(1) << axis;
+  }
+  assay_tensor_release(wide);
+  return seen == (UINT64_C(1) << rank) - 4;
+}
+
+static bool read_kind(const cpu_layer_t* l, const assay_node_t* n, int rank, pooling_t* out) {
+  if (!*n->domain && strcmp(n->op_type, "ReduceMean") == 0 && reduces_places(l, n, rank)) {
+    *out = (pooling_t){dnnl_pooling_avg_exclude_padding, true};
+    return true;
+  }
   static const struct {
     const char* name;
     bool max, global;
@@ -45,15 +71,17 @@ static assay_status_t read_window(const assay_node_t* n, const cpu_operand_t* x,
   return assay_window_fit(n, w, x->dims + 2);
 }
 
-static assay_status_t describe(const cpu_layer_t* l, const pooling_t* p, const assay_window_t* w,
-                               const cpu_operand_t* x, assay_type_t type,
-                               dnnl_primitive_desc_t* out) {
+static assay_status_t describe(const pooling_t* p, const assay_window_t* w, const cpu_operand_t* x,
+                               assay_type_t type, dnnl_primitive_desc_t* out) {
   dnnl_memory_desc_t src = NULL, dst = NULL;
   dnnl_primitive_attr_t attr = NULL;
   dnnl_engine_t engine;
   dnnl_dims_t strides, kernel, dilations, before, behind;
+  // ReduceMean may leave out the dimensions that it reduces.
+  int64_t ydims[CPU_MAX_RANK] = {x->dims[0], x->dims[1]};
   for (int i = 0; i < w->rank; i++) {
     const assay_window_axis_t* a = &w->axis[i];
+    ydims[2 + i] = a->out;
     strides[i] = a->stride;
     kernel[i] = a->kernel;
     dilations[i] = a->dilation - 1;
@@ -63,7 +91,7 @@ static assay_status_t describe(const cpu_layer_t* l, const pooling_t* p, const a
   assay_status_t st = dnn_engine(&engine);
   if (!st) st = dnn_attr(&attr);
   if (!st) st = dnn_md(x->rank, x->dims, type, CPU_CHANNELS_LAST, &src);
-  if (!st) st = dnn_md(x->rank, l->out[0].dims, type, CPU_CHANNELS_LAST, &dst);
+  if (!st) st = dnn_md(x->rank, ydims, type, CPU_CHANNELS_LAST, &dst);
   if (!st) {
     dnnl_status_t made = dnnl_pooling_forward_primitive_desc_create(
         out, engine, dnnl_forward_inference, p->kind, src, dst, strides, kernel, dilations, before,
@@ -100,7 +128,7 @@ static assay_status_t build(const cpu_layer_t* l, const pooling_t* p, const assa
   k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
   k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
   k->dst_apart = type != l->out[0].type;
-  assay_status_t st = describe(l, p, w, x, type, &descriptor);
+  assay_status_t st = describe(p, w, x, type, &descriptor);
   if (!st && descriptor) st = dnn_finish(k, descriptor, false, false);
   k->base.scratch = 64 + k->dst_offset + (k->dst_apart ? (size_t)k->size * sizeof(float) : 0);
   if (!st && descriptor)
@@ -114,10 +142,12 @@ static assay_status_t build(const cpu_layer_t* l, const pooling_t* p, const assa
 static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   pooling_t p;
-  if (l->layer->n_nodes != 1 || l->n_out < 1 || !l->out[0].value || !read_kind(n, &p)) return NULL;
+  const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
+  if (l->layer->n_nodes != 1 || l->n_out < 1 || !l->out[0].value || !x ||
+      !read_kind(l, n, x->rank, &p))
+    return NULL;
   if (l->n_out > 1 && l->out[1].value) return NULL;  // indices
-  const cpu_operand_t* x = cpu_input(l, n->inputs[0]);
-  if (!x || x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !dnn_is_float(x->type) ||
+  if (x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !dnn_is_float(x->type) ||
       x->type != l->out[0].type)
     return NULL;
   assay_window_t w;

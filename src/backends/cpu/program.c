@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/target.h"
 
+enum { NO_INPUT = -2 };  // of a stream that is a constant of the program's own
 enum { TILE = 256, REGISTERS = CPU_MAX_INSTRUCTIONS, CHUNK = 16384 };
 
 // ---- functions
@@ -247,12 +248,57 @@ static bool compile_pow(compiler_t* c, const assay_node_t* n) {
          emit(c, square, value_register(c, n->inputs[0]), -1, NULL, n->outputs[0]);
 }
 
+// A stream of one number a channel.
+static int channel_stream(compiler_t* c, float* take_values, int64_t channels) {
+  const cpu_operand_t* y = &c->l->out[0];
+  if (c->p->n_streams == CPU_MAX_STREAMS) return assay_free(take_values), -1;
+  const bool last = c->layout == CPU_CHANNELS_LAST && y->rank >= 3;
+  c->p->streams[c->p->n_streams] =
+      (cpu_stream_t){.input = NO_INPUT,
+                     .type = ASSAY_TYPE_FLOAT,
+                     .inner = last ? 1 : assay_dims_product(y->dims, 2, y->rank),
+                     .n = channels,
+                     .constant = take_values};
+  return (int)c->p->n_streams++;
+}
+
+// BatchNormalization in inference: (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the
+// factor computed in float64 and rounded once. Sources: ONNX BatchNormalization 7 to 15.
+static bool compile_batchnorm(compiler_t* c, const assay_node_t* n) {
+  enum { SCALE = 1, BIAS, MEAN, VARIANCE };
+  float* v[5] = {NULL};
+  const cpu_operand_t* y = &c->l->out[0];
+  const bool trains = n->schema && (n->schema->since < 7 || assay_attr_i64(n, "training_mode", 0));
+  bool ok = !trains && n->n_inputs == 5 && y->rank >= 2;
+  const int64_t channels = ok ? y->dims[1] : 0;
+  for (size_t i = SCALE; ok && i <= VARIANCE; i++) {
+    const cpu_operand_t* o = cpu_input(c->l, n->inputs[i]);
+    ok = o && o->constant && o->size == channels && assay_type_is_float(o->type);
+    if (ok) c->status = cpu_constant_floats(o, &v[i]);
+    ok = ok && !c->status;
+  }
+  const double epsilon = assay_attr_f64(n, "epsilon", 1e-5);
+  for (int64_t i = 0; ok && i < channels; i++)
+    v[SCALE][i] = (float)((double)v[SCALE][i] / sqrt((double)v[VARIANCE][i] + epsilon));
+  assay_free(v[VARIANCE]);
+  if (!ok) return assay_free(v[SCALE]), assay_free(v[BIAS]), assay_free(v[MEAN]), false;
+  const int mean = channel_stream(c, v[MEAN], channels);
+  const int factor = channel_stream(c, v[SCALE], channels);
+  const int bias = channel_stream(c, v[BIAS], channels);
+  const int x = value_register(c, n->inputs[0]), at = CPU_MAX_STREAMS + (int)c->p->n_code;
+  return bias >= 0 && emit(c, sub, x, mean, NULL, NULL) && emit(c, mul, at, factor, NULL, NULL) &&
+         emit(c, add, at + 1, bias, NULL, n->outputs[0]);
+}
+
 static bool compile_node(compiler_t* c, const assay_node_t* n) {
-  if (*n->domain || n->n_outputs != 1 || !n->n_inputs) return false;
+  if (*n->domain || !n->n_outputs || !n->n_inputs) return false;
+  for (size_t i = 1; i < n->n_outputs; i++)
+    if (n->outputs[i]) return false;
   // The old broadcast of opset 6 and before aligns dimensions by an attribute.
   if (n->schema && n->schema->since < 7 && assay_attr_i64(n, "broadcast", 0)) return false;
   if (strcmp(n->op_type, "Clip") == 0) return compile_clip(c, n);
   if (strcmp(n->op_type, "Pow") == 0) return compile_pow(c, n);
+  if (strcmp(n->op_type, "BatchNormalization") == 0) return compile_batchnorm(c, n);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     const known_t* f = &functions[i];
     if (strcmp(f->op, n->op_type) != 0 || n->n_inputs != (size_t)f->n_in) continue;
@@ -272,7 +318,8 @@ assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_
   compiler_t c = {.l = l, .result = result, .layout = layout};
   *out = NULL;
   ASSAY_TRY(ASSAY_NEW(&c.p));
-  bool ok = l->n_out == 1 && l->out[0].value;
+  bool ok = l->n_out >= 1 && l->out[0].value;
+  for (size_t i = 1; i < l->n_out; i++) ok &= !l->out[i].value;
   for (size_t i = first; ok && i < l->layer->n_nodes; i++) {
     const assay_valtype_t* t = l->layer->nodes[i]->outputs[0]->type;
     ok = t && t->elem == ASSAY_TYPE_FLOAT && compile_node(&c, l->layer->nodes[i]);
