@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/vexp.h"
+#include "backends/cpu/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -56,8 +56,8 @@ UNARY(hard_sigmoid, fmaxf(0, fminf(1, param[0] * x + param[1])))
 UNARY(hard_swish, x* fmaxf(0, fminf(1, x / 6 + 0.5F)))
 UNARY(exponential, cpu_exp(x))
 UNARY(logarithm, logf(x))
-UNARY(error_function, erff(x))
-UNARY(hyperbolic_tangent, tanhf(x))
+UNARY(error_function, cpu_erf(x))
+UNARY(hyperbolic_tangent, cpu_tanh(x))
 UNARY(sigmoid, 1 / (1 + cpu_exp(-x)))
 UNARY(softplus, fmaxf(x, 0) + log1pf(cpu_exp(-fabsf(x))))
 UNARY(elu, x < 0 ? param[0] * expm1f(x) : x)

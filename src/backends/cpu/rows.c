@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/tactic.h"
-#include "backends/cpu/vexp.h"
+#include "backends/cpu/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 

@@ -1,0 +1,65 @@
+// Vector functions of the CPU backend against the C library's in float64: errors in ulps over every
+// 61st float32, and special values.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+// cmocka wants those before it.
+#include <cmocka.h>
+
+#include "backends/cpu/vmath.h"
+
+static float vector_exp(float x) { return cpu_exp(x); }
+static float vector_erf(float x) { return cpu_erf(x); }
+static float vector_tanh(float x) { return cpu_tanh(x); }
+
+typedef struct row {
+  const char* name;
+  float (*function)(float x);
+  double (*truth)(double x);
+  double ulps;
+  float at_infinity, at_minus_infinity;
+} row_t;
+
+static const row_t rows[] = {
+    {"exp", vector_exp, exp, 2, INFINITY, 0},
+    {"erf", vector_erf, erf, 2, 1, -1},
+    {"tanh", vector_tanh, tanh, 3, 1, -1},
+};
+
+// Error of y in ulps of float32 at the truth t.
+static double ulps(float y, double t) {
+  if (isinf(y)) return t > 0x1.ffffffp127 ? 0 : INFINITY;
+  int e;
+  frexp(t, &e);
+  const int exponent = e - 24 < -149 ? -149 : e - 24;
+  return fabs((double)y - t) / ldexp(1, exponent);
+}
+
+static void functions_keep_their_ulps(void** state) {
+  (void)state;
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    double worst = 0;
+    float where = 0;
+    for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 61) {
+      const float x = cpu_from_bits((uint32_t)bits);
+      if (!isfinite(x)) continue;
+      const double e = ulps(rows[r].function(x), rows[r].truth((double)x));
+      if (!(e <= worst)) worst = e, where = x;
+    }
+    if (!(worst <= rows[r].ulps))
+      fail_msg("%s(%a) is off by %.2f ulp; %g is the most", rows[r].name, (double)where, worst,
+               rows[r].ulps);
+    assert_true(rows[r].function(INFINITY) == rows[r].at_infinity);
+    assert_true(rows[r].function(-INFINITY) == rows[r].at_minus_infinity);
+    assert_true(isnan(rows[r].function(NAN)));
+  }
+  assert_true(signbit(cpu_erf(-0.0F)) && signbit(cpu_tanh(-0.0F)));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(functions_keep_their_ulps)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
