@@ -96,6 +96,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_constant_folding = {
     .name = "constant_folding",
+    .again = true,
     .summary = "nodes that read only constants are computed once, in float64",
     .rounds = true,
     .run = run,

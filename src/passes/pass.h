@@ -70,6 +70,9 @@ typedef struct assay_pass_context {
 typedef struct assay_pass {
   const char* name;
   const char* summary;
+  // What it changes may give itself, or its neighbours in the table with this mark, more to do: all
+  // of them run again until none changes anything.
+  bool again;
   bool rounds;  // makes constants that are rounded to float32: truth may move by that much
   assay_status_t (*run)(assay_pass_context_t* c);
 } assay_pass_t;

@@ -85,12 +85,43 @@ static assay_status_t gather_groups(assay_rewrite_t* r) {
   return NULL;
 }
 
-static assay_status_t run_pass(assay_rewrite_t* r, const assay_pass_t* p, bool verify) {
+static assay_status_t run_pass(assay_rewrite_t* r, const assay_pass_t* p, bool verify,
+                               bool* changed) {
   assay_pass_context_t c = {.name = p->name, .model = r->model, .rewrite = r};
   assay_status_t st = p->run(&c);
+  *changed |= c.changed;
   if (!st && c.changed) st = assay_infer_model(r->model);
   if (!st && verify) st = assay_model_verify(r->model);
   return assay_status_note(st, "pass %s", p->name);
+}
+
+// Runs the passes [first, end), which are marked `again`, until none of them changes anything: a
+// chain of shapes computed by floats takes a round a link.
+static assay_status_t run_rounds(assay_rewrite_t* r, const assay_pass_options_t* options,
+                                 size_t first, size_t end, bool verify) {
+  enum { MAX_ROUNDS = 100 };
+  bool changed = true;
+  for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+    changed = false;
+    for (size_t i = first; i < end; i++)
+      if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], verify, &changed));
+  }
+  return NULL;
+}
+
+static assay_status_t run_all(assay_rewrite_t* r, const assay_pass_options_t* options,
+                              bool verify) {
+  bool changed = false;
+  for (size_t i = 0, end; i < assay_pass_count(); i = end) {
+    for (end = i; end < assay_pass_count() && passes[end]->again; end++) continue;
+    if (end > i) {
+      ASSAY_TRY(run_rounds(r, options, i, end, verify));
+      continue;
+    }
+    if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], verify, &changed));
+    end = i + 1;
+  }
+  return NULL;
 }
 
 assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t* options,
@@ -108,8 +139,7 @@ assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t
   assay_status_t st = assay_arena_create(&r->arena);
   if (!st) st = assay_model_clone(model, &r->model);
   if (!st) st = start(r);
-  for (size_t i = 0; !st && i < assay_pass_count(); i++)
-    if (wanted(options, passes[i])) st = run_pass(r, passes[i], verify);
+  if (!st) st = run_all(r, options, verify);
   if (!st) st = gather_groups(r);
   if (!st && verify) st = assay_model_verify(r->model);
   if (st) return assay_rewrite_destroy(r), st;

@@ -39,6 +39,17 @@ static const pass_case_t cases[] = {
       "y"},
      {{"constant_folding", 3}, {"shape_arithmetic", 3}},
      1},
+    {{"shapes through float arithmetic, one behind the other: rounds",
+      17,
+      {"x float[16,3,4]"},
+      {"rest int64[1] -1", "zero int64[1] 0", "one int64[1] 1"},
+      {"Shape sx x -> s", "Slice hx s zero one -> h", "Cast fx h -> hf | to=1", "Sqrt rtx hf -> hr",
+       "Cast ix hr -> hi | to=7", "Concat cx hi rest -> t | axis=0", "Reshape rx x t -> u",
+       "Shape sy u -> v", "Slice hy v zero one -> k", "Cast fy k -> kf | to=1", "Sqrt rty kf -> kd",
+       "Cast iy kd -> ki | to=7", "Concat cy ki rest -> w | axis=0", "Reshape ry u w -> y"},
+      "y"},
+     {{"shape_arithmetic", 8}},
+     2},
     {{"a Constant node and a cast that truth does not round",
       17,
       {"x float[2,2]"},
@@ -375,8 +386,8 @@ static void bodies_read_and_go(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(small_models),      cmocka_unit_test(stored_models),
-      cmocka_unit_test(passes_find),       cmocka_unit_test(unknown_passes_are_errors),
+      cmocka_unit_test(small_models),       cmocka_unit_test(stored_models),
+      cmocka_unit_test(passes_find),        cmocka_unit_test(unknown_passes_are_errors),
       cmocka_unit_test(bodies_read_and_go), cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
