@@ -69,8 +69,7 @@ typedef struct assay_backend {
                    assay_rounding_t* out);
 } assay_backend_t;
 
-// ---- what the formats of a plan mean, for every backend (layers.c)
-// -----------------------------------
+// ---- what the formats of a plan mean, for every backend (layers.c) --------------------------
 
 // The format in which a layer stores a tensor of a declared type: its own for float32 (tf32 is
 // stored as fp32), the type's else. layer NULL: the type's.

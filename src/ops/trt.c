@@ -90,8 +90,7 @@ static assay_format_t quotient(const assay_eval_t* c, const assay_tensor_t* scal
   return exact ? ASSAY_FORMAT_FP64 : assay_type_format(scale->type);
 }
 
-// ---- quantizers with given scales
-// -----------------------------------------------------------------------
+// ---- quantizers with given scales -----------------------------------------------------------
 
 static assay_status_t quantize(assay_eval_t* c, const trt_kind_t* kind) {
   assay_tensor_t *x = c->in[0], *zero = assay_eval_has(c, 2) ? c->in[2] : NULL;
@@ -149,8 +148,7 @@ static assay_status_t mxfp8_dequantize_eval(assay_eval_t* c) { return dequantize
 static assay_status_t plain_quantize_eval(assay_eval_t* c) { return quantize(c, &PLAIN); }
 static assay_status_t plain_dequantize_eval(assay_eval_t* c) { return dequantize(c, &PLAIN); }
 
-// ---- quantizers that find scales
-// ------------------------------------------------------------------------
+// ---- quantizers that find scales ------------------------------------------------------------
 
 // The largest magnitude of each block of an axis; scale has the shape of the blocks.
 static void block_maxima(const assay_tensor_t* x, int axis, int64_t block, assay_tensor_t* scale) {
@@ -276,8 +274,7 @@ static assay_status_t mxfp8_quantize_eval(assay_eval_t* c) {
   return assay_eval_has(c, 1) ? quantize(c, &MXFP8) : mxfp8_dynamic_eval(c);
 }
 
-// ---- inference
-// ------------------------------------------------------------------------------------------
+// ---- inference ------------------------------------------------------------------------------
 
 // The type of an output of 8-bit floats: an integer type where the file declares one for the bits.
 static assay_type_t declared_bits(const assay_infer_t* c, size_t output, assay_type_t type) {

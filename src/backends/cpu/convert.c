@@ -25,19 +25,19 @@ static inline uint16_t to_fp16(float x) {
 float cpu_from_fp16(uint16_t x) { return from_fp16(x); }
 
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static void widen_fp16(const uint16_t* from, int64_t n, float* to) {
+static void widen_fp16(const uint16_t* restrict from, int64_t n, float* restrict to) {
   for (int64_t i = 0; i < n; i++) to[i] = from_fp16(from[i]);
 }
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static void widen_bf16(const uint16_t* from, int64_t n, float* to) {
+static void widen_bf16(const uint16_t* restrict from, int64_t n, float* restrict to) {
   for (int64_t i = 0; i < n; i++) to[i] = cpu_from_bf16(from[i]);
 }
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static void narrow_fp16(const float* from, int64_t n, uint16_t* to) {
+static void narrow_fp16(const float* restrict from, int64_t n, uint16_t* restrict to) {
   for (int64_t i = 0; i < n; i++) to[i] = to_fp16(from[i]);
 }
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static void narrow_bf16(const float* from, int64_t n, uint16_t* to) {
+static void narrow_bf16(const float* restrict from, int64_t n, uint16_t* restrict to) {
   for (int64_t i = 0; i < n; i++) to[i] = cpu_to_bf16(from[i]);
 }
 

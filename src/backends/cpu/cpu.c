@@ -45,8 +45,7 @@ typedef struct cpu {
   uint64_t clock;
 } cpu_t;
 
-// ---- what tactics ask
-// ----------------------------------------------------------------------------
+// ---- what tactics ask -----------------------------------------------------------------------
 
 const cpu_operand_t* cpu_input(const cpu_layer_t* l, const assay_value_t* v) {
   const int i = cpu_input_index(l, v);
@@ -81,8 +80,7 @@ assay_status_t cpu_constant_floats(const cpu_operand_t* o, float** out) {
   return st;
 }
 
-// ---- layers as they are before any run
-// -----------------------------------------------------------
+// ---- layers as they are before any run ------------------------------------------------------
 
 static assay_status_t note_read(cpu_t* c, step_t* s, const assay_value_t* v) {
   if (!v || v->graph != c->layers->model->graph || c->layers->hidden_value[v->id]) return NULL;
@@ -182,8 +180,7 @@ static assay_status_t cpu_open(const assay_layers_t* layers, const assay_tap_t* 
   return NULL;
 }
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values ---------------------------------------------------------------------------------
 
 static assay_type_t type_of(const assay_value_t* v) {
   return v->type && v->type->kind == ASSAY_KIND_TENSOR ? v->type->elem : ASSAY_TYPE_UNDEFINED;
@@ -233,8 +230,7 @@ static void cpu_reset(void* state) {
   assay_backend_emu.reset(c->emu);
 }
 
-// ---- kernels
-// -------------------------------------------------------------------------------------
+// ---- kernels --------------------------------------------------------------------------------
 
 // The type that holds a format's numbers in memory; UNDEFINED: none does.
 static assay_type_t memory_type(assay_format_t format) {
@@ -359,8 +355,7 @@ static assay_status_t prepare(cpu_t* c, size_t i, prepared_t** out) {
   return NULL;
 }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running --------------------------------------------------------------------------------
 
 static assay_status_t run_emu(cpu_t* c, size_t i) {
   const assay_layer_t* l = &c->layers->layers[i];

@@ -7,8 +7,7 @@
 #include "backends/cpu/tactic.h"
 #include "base/alloc.h"
 
-// ---- Transpose
-// -----------------------------------------------------------------------------------
+// ---- Transpose ------------------------------------------------------------------------------
 
 typedef struct transpose {
   cpu_kernel_t base;
@@ -118,8 +117,7 @@ static assay_status_t make_transpose(const cpu_layer_t* l, const cpu_operand_t* 
   return NULL;
 }
 
-// ---- Concat and Split
-// ----------------------------------------------------------------------------
+// ---- Concat and Split -----------------------------------------------------------------------
 
 // The whole [outer, whole] is made of parts [outer, size], side by side.
 typedef struct parts {

@@ -10,30 +10,33 @@
 enum { NO_INPUT = -2 };  // of a stream that is a constant of the program's own
 enum { TILE = 256, REGISTERS = CPU_MAX_INSTRUCTIONS, CHUNK = 16384 };
 
-// ---- functions
-// ----------------------------------------------------------------------------------- Each over a
-// tile: y = f(a, b) with up to two parameters. Loops of a fixed length, which compilers turn into
-// vector code where the function allows it.
+// ---- functions ---------------------------------------------------------------------------------
+//
+// Each over a tile: y = f(a, b) with up to two parameters. Loops of a fixed length over arrays that
+// do not overlap, which compilers turn into vector code where the function allows it.
 
-typedef void function_t(const float* a, const float* b, const float* param, float* y);
+typedef void function_t(const float* restrict a, const float* restrict b,
+                        const float* restrict param, float* restrict y);
 
-#define UNARY(name, expression)                                                    \
-  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                      \
-  static void name(const float* a, const float* b, const float* param, float* y) { \
-    (void)b, (void)param;                                                          \
-    for (int i = 0; i < TILE; i++) {                                               \
-      const float x = a[i];                                                        \
-      y[i] = expression;                                                           \
-    }                                                                              \
+#define UNARY(name, expression)                                                                   \
+  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                                     \
+  static void name(const float* restrict a, const float* restrict b, const float* restrict param, \
+                   float* restrict y) {                                                           \
+    (void)b, (void)param;                                                                         \
+    for (int i = 0; i < TILE; i++) {                                                              \
+      const float x = a[i];                                                                       \
+      y[i] = expression;                                                                          \
+    }                                                                                             \
   }
-#define BINARY(name, expression)                                                   \
-  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                      \
-  static void name(const float* a, const float* b, const float* param, float* y) { \
-    (void)param;                                                                   \
-    for (int i = 0; i < TILE; i++) {                                               \
-      const float x = a[i], z = b[i];                                              \
-      y[i] = expression;                                                           \
-    }                                                                              \
+#define BINARY(name, expression)                                                                  \
+  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                                     \
+  static void name(const float* restrict a, const float* restrict b, const float* restrict param, \
+                   float* restrict y) {                                                           \
+    (void)param;                                                                                  \
+    for (int i = 0; i < TILE; i++) {                                                              \
+      const float x = a[i], z = b[i];                                                             \
+      y[i] = expression;                                                                          \
+    }                                                                                             \
   }
 
 BINARY(add, x + z)
@@ -62,8 +65,7 @@ UNARY(sigmoid, 1 / (1 + cpu_exp(-x)))
 UNARY(softplus, fmaxf(x, 0) + log1pf(cpu_exp(-fabsf(x))))
 UNARY(elu, x < 0 ? param[0] * expm1f(x) : x)
 
-// ---- what is known
-// -------------------------------------------------------------------------------
+// ---- what is known --------------------------------------------------------------------------
 
 typedef struct known {
   const char* op;
@@ -114,8 +116,7 @@ struct cpu_program {
   size_t n_code;
 };
 
-// ---- compiling
-// -----------------------------------------------------------------------------------
+// ---- compiling ------------------------------------------------------------------------------
 
 typedef struct compiler {
   const cpu_layer_t* l;
@@ -337,8 +338,7 @@ void cpu_program_destroy(cpu_program_t* p) {
 size_t cpu_program_n_streams(const cpu_program_t* p) { return p->n_streams; }
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i) { return &p->streams[i]; }
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running --------------------------------------------------------------------------------
 
 static float element(const void* x, assay_type_t type, int64_t i) {
   switch (type) {

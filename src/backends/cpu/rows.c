@@ -68,7 +68,7 @@ static float largest(const float* x, int64_t n) {
 }
 
 CLONES
-static void exponentials(const float* x, int64_t n, float m, float* y) {
+static void exponentials(const float* restrict x, int64_t n, float m, float* restrict y) {
   for (int64_t i = 0; i < n; i++) y[i] = cpu_exp(x[i] - m);
 }
 
@@ -78,7 +78,8 @@ static void divide(float* y, int64_t n, float by) {
 }
 
 CLONES
-static void normalize(const rows_t* k, const float* x, float mean, float inverse, float* y) {
+static void normalize(const rows_t* k, const float* restrict x, float mean, float inverse,
+                      float* restrict y) {
   for (int64_t i = 0; i < k->size; i++) y[i] = (x[i] - mean) * inverse;
   if (k->scale)
     for (int64_t i = 0; i < k->size; i++) y[i] *= k->scale[i];
