@@ -67,6 +67,10 @@ bool cpu_is_channels_last(const cpu_operand_t* o) {
   return o->layout == CPU_CHANNELS_LAST && o->rank >= 3;
 }
 
+bool cpu_is_float(assay_type_t type) {
+  return type == ASSAY_TYPE_FLOAT || type == ASSAY_TYPE_FLOAT16 || type == ASSAY_TYPE_BFLOAT16;
+}
+
 assay_status_t cpu_constant_floats(const cpu_operand_t* o, float** out) {
   assay_tensor_t *wide = NULL, *rounded = NULL;
   float* x = NULL;

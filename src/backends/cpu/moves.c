@@ -94,6 +94,7 @@ static assay_status_t make_transpose(const cpu_layer_t* l, const cpu_operand_t* 
   const assay_attr_t* perm = assay_node_attr(l->layer->nodes[0], "perm");
   int64_t strides[CPU_MAX_RANK];
   transpose_t* k = NULL;
+  if (x->size != l->out[0].size || (perm && perm->n != (size_t)x->rank)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (cpu_kernel_t){.in_place = -1, .run = run_transpose, .destroy = destroy};
   k->input = (int)(x - l->in);
@@ -105,9 +106,11 @@ static assay_status_t make_transpose(const cpu_layer_t* l, const cpu_operand_t* 
     step *= x->dims[d];
   }
   for (int d = 0; d < x->rank; d++) {
-    const int64_t from = perm ? perm->u.ints[d] : x->rank - 1 - d;
-    k->dims[d] = l->out[0].dims[d];
-    k->strides[d] = strides[from < 0 ? from + x->rank : from];
+    int64_t from = perm ? perm->u.ints[d] : x->rank - 1 - d;
+    if (from < 0) from += x->rank;
+    if (from < 0 || from >= x->rank) return destroy(&k->base), NULL;
+    k->dims[d] = x->dims[from];
+    k->strides[d] = strides[from];
   }
   merge_dims(k);
   k->inner = k->dims[k->rank - 1];
@@ -193,6 +196,11 @@ static assay_status_t make_parts(const cpu_layer_t* l, bool joins, int axis, cpu
   if (!ok) return destroy(&k->base), NULL;
   for (int i = 0; i < k->n; i++) k->total += k->size[i];
   k->outer = k->total ? whole->size * (int64_t)elem / k->total : 0;
+  // Parts that do not fit together at run time are for the emulated engine, which says so.
+  ok = k->outer * k->total == whole->size * (int64_t)elem;
+  for (int i = 0; ok && i < k->n; i++)
+    ok = (joins ? l->in : l->out)[k->part[i]].size * (int64_t)elem == k->outer * k->size[i];
+  if (!ok) return destroy(&k->base), NULL;
   *out = &k->base;
   return NULL;
 }

@@ -6,6 +6,8 @@
 #include "backends/cpu/convert.h"
 #include "base/alloc.h"
 
+enum { ALIGNMENT = 64 };  // of scratch memory: a cache line
+
 static dnnl_engine_t engine;
 static dnnl_stream_t stream;
 static dnnl_status_t engine_status;
@@ -42,8 +44,6 @@ dnnl_data_type_t dnn_type(assay_type_t type) {
   }
 }
 
-bool dnn_is_float(assay_type_t type) { return dnn_type(type) != dnnl_data_type_undef; }
-
 assay_status_t dnn_md(int rank, const int64_t* dims, assay_type_t type, cpu_layout_t layout,
                       dnnl_memory_desc_t* out) {
   dnnl_dims_t sizes = {0}, strides = {0};
@@ -72,14 +72,6 @@ assay_status_t dnn_md_any(int rank, const int64_t* dims, assay_type_t type,
       "describing memory");
 }
 
-assay_status_t dnn_new(int src_input, dnn_kernel_t** out) {
-  ASSAY_TRY(ASSAY_NEW(out));
-  (*out)->base = (cpu_kernel_t){.in_place = -1, .run = dnn_run, .destroy = dnn_destroy};
-  (*out)->src_input = src_input;
-  (*out)->weights_input = -1;
-  return NULL;
-}
-
 assay_status_t dnn_attr(dnnl_primitive_attr_t* out) {
   ASSAY_TRY(dnn_check(dnnl_primitive_attr_create(out), "making attributes"));
   return dnn_check(dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user),
@@ -92,33 +84,67 @@ static assay_status_t memory(const_dnnl_primitive_desc_t d, dnnl_query_t what, i
   return dnn_check(dnnl_memory_create(out, md, engine, DNNL_MEMORY_NONE), "making memory");
 }
 
-assay_status_t dnn_finish(dnn_kernel_t* k, dnnl_primitive_desc_t descriptor, bool weights,
-                          bool bias) {
+assay_status_t dnn_finish(dnn_kernel_t* k, const cpu_layer_t* l, dnnl_primitive_desc_t descriptor,
+                          assay_type_t dst_type, bool weights, const cpu_operand_t* bias) {
   assay_status_t st = dnn_check(dnnl_primitive_create(&k->primitive, descriptor), "a primitive");
   if (!st) st = memory(descriptor, dnnl_query_src_md, 0, &k->src);
   if (!st) st = memory(descriptor, dnnl_query_dst_md, 0, &k->dst);
   if (!st && weights && !k->weights) st = memory(descriptor, dnnl_query_weights_md, 0, &k->weights);
   if (!st && bias) st = memory(descriptor, dnnl_query_weights_md, 1, &k->bias);
+  if (!st && bias) st = cpu_constant_floats(bias, &k->bias_data);
   if (!st) st = memory(descriptor, dnnl_query_scratchpad_md, 0, &k->scratchpad);
-  if (!st)
-    k->dst_offset = (dnnl_memory_desc_get_size(
-                         dnnl_primitive_desc_query_md(descriptor, dnnl_query_scratchpad_md, 0)) +
-                     63) /
-                    64 * 64;
-  return st;
+  if (st) return st;
+  const size_t own = dnnl_memory_desc_get_size(
+      dnnl_primitive_desc_query_md(descriptor, dnnl_query_scratchpad_md, 0));
+  k->dst_offset = (own + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  k->dst_apart = dst_type != l->out[0].type;
+  k->base.scratch =
+      ALIGNMENT + k->dst_offset + (k->dst_apart ? (size_t)k->size * sizeof(float) : 0);
+  return NULL;
+}
+
+assay_type_t dnn_dst_type(const dnn_kernel_t* k, const cpu_layer_t* l, assay_type_t type) {
+  return k->program || type == ASSAY_TYPE_FLOAT ? ASSAY_TYPE_FLOAT : l->out[0].type;
+}
+
+void dnn_window(const assay_window_t* w, dnn_window_t* out) {
+  for (int i = 0; i < w->rank; i++) {
+    const assay_window_axis_t* a = &w->axis[i];
+    out->strides[i] = a->stride;
+    out->kernel[i] = a->kernel;
+    out->dilations[i] = a->dilation - 1;
+    out->before[i] = a->pads[0];
+    out->behind[i] =
+        (a->out - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->in - a->pads[0];
+  }
+}
+
+void dnn_free(size_t n, const dnnl_memory_desc_t* descriptions, dnnl_primitive_attr_t attr) {
+  for (size_t i = 0; i < n; i++)
+    if (descriptions[i]) dnnl_memory_desc_destroy(descriptions[i]);
+  if (attr) dnnl_primitive_attr_destroy(attr);
+}
+
+assay_status_t dnn_described(dnnl_status_t status, const char* what,
+                             dnnl_primitive_desc_t* descriptor) {
+  if (status != dnnl_unimplemented && status != dnnl_invalid_arguments)
+    return dnn_check(status, what);
+  *descriptor = NULL;
+  return NULL;
 }
 
 assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
-                                const_dnnl_memory_desc_t from_md, const float* from) {
+                                const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights) {
+  float* from = NULL;
   const_dnnl_memory_desc_t to_md =
       dnnl_primitive_desc_query_md(descriptor, dnnl_query_weights_md, 0);
   dnnl_memory_t source = NULL;
   dnnl_primitive_desc_t order = NULL;
   dnnl_primitive_t reorder = NULL;
+  ASSAY_TRY(cpu_constant_floats(weights, &from));
   k->packed = assay_malloc(dnnl_memory_desc_get_size(to_md));
-  if (!k->packed) return assay_status_no_memory();
-  assay_status_t st =
-      dnn_check(dnnl_memory_create(&source, from_md, engine, (void*)(uintptr_t)from), "weights");
+  assay_status_t st = k->packed ? NULL : assay_status_no_memory();
+  if (!st) st = dnn_check(dnnl_memory_create(&source, from_md, engine, from), "weights");
   if (!st) st = dnn_check(dnnl_memory_create(&k->weights, to_md, engine, k->packed), "weights");
   if (!st)
     st = dnn_check(dnnl_reorder_primitive_desc_create(&order, from_md, engine, to_md, engine, NULL),
@@ -130,13 +156,13 @@ assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t des
   if (reorder) dnnl_primitive_destroy(reorder);
   if (order) dnnl_primitive_desc_destroy(order);
   if (source) dnnl_memory_destroy(source);
+  assay_free(from);
   return st;
 }
 
 assay_status_t dnn_epilogue(dnn_kernel_t* k, const cpu_layer_t* l, cpu_layout_t layout,
                             bool* out_ok) {
   *out_ok = true;
-  k->size = l->out[0].size;
   if (l->layer->n_nodes == 1) return NULL;
   ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, &k->program));
   *out_ok = k->program;
@@ -150,7 +176,7 @@ assay_status_t dnn_epilogue(dnn_kernel_t* k, const cpu_layer_t* l, cpu_layout_t 
   return NULL;
 }
 
-void dnn_destroy(cpu_kernel_t* base) {
+static void destroy(cpu_kernel_t* base) {
   dnn_kernel_t* k = (dnn_kernel_t*)base;
   dnnl_memory_t all[] = {k->src, k->weights, k->bias, k->dst, k->scratchpad};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -171,9 +197,10 @@ static void narrow_all(const float* from, int64_t size, assay_type_t type, void*
                i * CHUNK, to);
 }
 
-assay_status_t dnn_run(cpu_kernel_t* base, const void* const* in, void* const* out, void* scratch) {
+static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+                          void* scratch) {
   dnn_kernel_t* k = (dnn_kernel_t*)base;
-  char* aligned = (char*)(((uintptr_t)scratch + 63) / 64 * 64);
+  char* aligned = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
   void* to = k->dst_apart ? aligned + k->dst_offset : out[0];
   dnnl_exec_arg_t args[5];
   int n = 0;
@@ -198,6 +225,25 @@ assay_status_t dnn_run(cpu_kernel_t* base, const void* const* in, void* const* o
     cpu_program_run_all(k->program, k->size, in, to, k->base.out[0].type, out[0]);
   else if (k->dst_apart)
     narrow_all(to, k->size, k->base.out[0].type, out[0]);
+  return NULL;
+}
+
+assay_status_t dnn_make(const cpu_layer_t* l, int src_input, dnn_build_t* build, const void* what,
+                        cpu_kernel_t** out) {
+  const assay_type_t types[] = {l->in[src_input].type, ASSAY_TYPE_FLOAT};
+  for (int i = types[0] == types[1]; i < 2; i++) {
+    dnn_kernel_t* k = NULL;
+    bool ok = false;
+    ASSAY_TRY(ASSAY_NEW(&k));
+    k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+    k->src_input = src_input;
+    k->weights_input = -1;
+    k->size = l->out[0].size;
+    assay_status_t st = build(k, l, what, types[i], &ok);
+    if (!st && ok) return *out = &k->base, NULL;
+    destroy(&k->base);
+    if (st) return st;
+  }
   return NULL;
 }
 #endif

@@ -6,12 +6,12 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "backends/cpu/program.h"
+#include "ops/window.h"
 
 // DEVICE with what failed; NULL for success.
 assay_status_t dnn_check(dnnl_status_t status, const char* what);
 assay_status_t dnn_engine(dnnl_engine_t* out);
 dnnl_data_type_t dnn_type(assay_type_t type);  // dnnl_data_type_undef: none
-bool dnn_is_float(assay_type_t type);          // float32, float16, bfloat16
 
 // Describes an operand of these dimensions as it lies in memory. Destroyed by the caller.
 assay_status_t dnn_md(int rank, const int64_t* dims, assay_type_t type, cpu_layout_t layout,
@@ -33,22 +33,40 @@ typedef struct dnn_kernel {
   bool dst_apart;
 } dnn_kernel_t;
 
-// A kernel without anything yet, which reads this input of the layer.
-assay_status_t dnn_new(int src_input, dnn_kernel_t** out);
-// Attributes that every primitive gets: scratch memory is ours. Destroyed by the caller.
-assay_status_t dnn_attr(dnnl_primitive_attr_t* out);
-// Takes over `descriptor` and makes the primitive and its memory objects. weights, bias: whether it
-// has them. k->src_input and the like are set by the caller.
-assay_status_t dnn_finish(dnn_kernel_t* k, dnnl_primitive_desc_t descriptor, bool weights,
-                          bool bias);
-// Converts weights, float32 and row-major, into the order that the primitive wants.
-assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
-                                const_dnnl_memory_desc_t from_md, const float* from);
-// Adds the epilogue: nodes from the second on; *out_ok tells whether that is possible. `result` is
-// what the first node makes.
+// What a tactic builds of a layer, with `what` as it has read it, computing in `type`; *out_ok
+// stays false where oneDNN has no implementation.
+typedef assay_status_t dnn_build_t(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
+                                   assay_type_t type, bool* out_ok);
+// Builds a kernel that reads this input, in the type in which the layer takes it, or in float32
+// where oneDNN does not compute in that on this CPU; *out stays NULL if neither can be built.
+assay_status_t dnn_make(const cpu_layer_t* l, int src_input, dnn_build_t* build, const void* what,
+                        cpu_kernel_t** out);
+
+// ---- for building, in this order
+
+// Adds the epilogue: nodes from the second on; *out_ok tells whether that is possible.
 assay_status_t dnn_epilogue(dnn_kernel_t* k, const cpu_layer_t* l, cpu_layout_t layout,
                             bool* out_ok);
-void dnn_destroy(cpu_kernel_t* k);
-assay_status_t dnn_run(cpu_kernel_t* k, const void* const* in, void* const* out, void* scratch);
+// The type that the primitive writes: float32 for a program, which takes sums unrounded.
+assay_type_t dnn_dst_type(const dnn_kernel_t* k, const cpu_layer_t* l, assay_type_t type);
+// A window as oneDNN wants it; what a stride leaves over at the end is no padding.
+typedef struct dnn_window {
+  dnnl_dims_t strides, kernel, dilations, before, behind;
+} dnn_window_t;
+void dnn_window(const assay_window_t* w, dnn_window_t* out);
+// Attributes that every primitive gets: scratch memory is ours.
+assay_status_t dnn_attr(dnnl_primitive_attr_t* out);
+// Frees what a primitive was described with; NULL is allowed.
+void dnn_free(size_t n, const dnnl_memory_desc_t* descriptions, dnnl_primitive_attr_t attr);
+// The outcome of describing a primitive: *descriptor is NULL where there is no implementation.
+assay_status_t dnn_described(dnnl_status_t status, const char* what,
+                             dnnl_primitive_desc_t* descriptor);
+// Converts a constant's elements, as from_md says they lie, into the order that the primitive
+// wants.
+assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
+                                const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights);
+// Makes the primitive and its memory objects. bias NULL: it has none.
+assay_status_t dnn_finish(dnn_kernel_t* k, const cpu_layer_t* l, dnnl_primitive_desc_t descriptor,
+                          assay_type_t dst_type, bool weights, const cpu_operand_t* bias);
 
 #endif  // ASSAY_BACKENDS_CPU_ONEDNN_H_

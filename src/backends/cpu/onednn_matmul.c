@@ -54,8 +54,8 @@ static bool read_product(const cpu_layer_t* l, product_t* p) {
   if (!p->in || !p->weights || p->in == p->weights || p->in->rank < 2 || p->weights->rank < 2 ||
       !p->in->size || !p->weights->size)
     return false;
-  if (!dnn_is_float(p->in->type) || p->in->type != p->weights->type ||
-      !dnn_is_float(l->out[0].type))
+  if (!cpu_is_float(p->in->type) || p->in->type != p->weights->type ||
+      !cpu_is_float(l->out[0].type))
     return false;
   if (gemm && !read_gemm(l, n, p)) return false;
   p->rank = p->in->rank > p->weights->rank ? p->in->rank : p->weights->rank;
@@ -65,7 +65,8 @@ static bool read_product(const cpu_layer_t* l, product_t* p) {
   for (int i = 0; i < p->rank - 2; i++) p->y[i] = p->x[i] > p->w[i] ? p->x[i] : p->w[i];
   p->y[p->rank - 2] = p->x[p->rank - 2];
   p->y[p->rank - 1] = p->w[p->rank - 1];
-  return true;
+  // Sizes that do not fit together at run time are for the emulated engine, which says so.
+  return assay_dims_product(p->y, 0, p->rank) == l->out[0].size;
 }
 
 // As dnn_md, for dimensions of which the last two may lie the other way round.
@@ -86,39 +87,33 @@ static assay_status_t matrix_md(int rank, const int64_t* dims, assay_type_t type
 
 static assay_status_t describe(const product_t* p, assay_type_t type, assay_type_t dst_type,
                                dnnl_primitive_desc_t* out, dnnl_memory_desc_t* out_plain_weights) {
-  dnnl_memory_desc_t src = NULL, weights = NULL, bias = NULL, dst = NULL;
+  enum { SRC, WEIGHTS, ROW, DST, N };
+  dnnl_memory_desc_t md[N] = {NULL};
   dnnl_primitive_attr_t attr = NULL;
   dnnl_engine_t engine;
   const int64_t row[2] = {1, p->y[p->rank - 1]};
   assay_status_t st = dnn_engine(&engine);
   if (!st) st = dnn_attr(&attr);
-  if (!st) st = matrix_md(p->rank, p->x, type, p->x_swapped, &src);
+  if (!st) st = matrix_md(p->rank, p->x, type, p->x_swapped, &md[SRC]);
   if (!st)
-    st = p->weights->constant ? dnn_md_any(p->rank, p->w, type, &weights)
-                              : matrix_md(p->rank, p->w, type, p->w_swapped, &weights);
+    st = p->weights->constant ? dnn_md_any(p->rank, p->w, type, &md[WEIGHTS])
+                              : matrix_md(p->rank, p->w, type, p->w_swapped, &md[WEIGHTS]);
   if (!st) st = matrix_md(p->rank, p->w, ASSAY_TYPE_FLOAT, p->w_swapped, out_plain_weights);
-  if (!st && p->bias) st = dnn_md(2, row, ASSAY_TYPE_FLOAT, CPU_PLAIN, &bias);
-  if (!st) st = matrix_md(p->rank, p->y, dst_type, false, &dst);
-  if (!st) {
-    dnnl_status_t made =
-        dnnl_matmul_primitive_desc_create(out, engine, src, weights, bias, dst, attr);
-    if (made == dnnl_unimplemented || made == dnnl_invalid_arguments)
-      *out = NULL;
-    else
-      st = dnn_check(made, "describing a matrix product");
-  }
-  dnnl_memory_desc_t all[] = {src, weights, bias, dst};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (all[i]) dnnl_memory_desc_destroy(all[i]);
-  if (attr) dnnl_primitive_attr_destroy(attr);
+  if (!st && p->bias) st = dnn_md(2, row, ASSAY_TYPE_FLOAT, CPU_PLAIN, &md[ROW]);
+  if (!st) st = matrix_md(p->rank, p->y, dst_type, false, &md[DST]);
+  if (!st)
+    st = dnn_described(dnnl_matmul_primitive_desc_create(out, engine, md[SRC], md[WEIGHTS], md[ROW],
+                                                         md[DST], attr),
+                       "describing a matrix product", out);
+  dnn_free(N, md, attr);
   return st;
 }
 
-static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const product_t* p,
+static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
                             assay_type_t type, bool* out_ok) {
+  const product_t* p = what;
   dnnl_primitive_desc_t descriptor = NULL;
   dnnl_memory_desc_t plain = NULL;
-  float* weights = NULL;
   k->base.in[k->src_input] = (cpu_form_t){type, CPU_PLAIN};
   if (!p->weights->constant) {
     k->weights_input = (int)(p->weights - l->in);
@@ -127,22 +122,13 @@ static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const product
   k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_PLAIN};
   ASSAY_TRY(dnn_epilogue(k, l, CPU_PLAIN, out_ok));
   if (!*out_ok) return NULL;
-  const bool wide = k->program || type == ASSAY_TYPE_FLOAT;
-  const assay_type_t dst_type = wide ? ASSAY_TYPE_FLOAT : l->out[0].type;
+  const assay_type_t dst_type = dnn_dst_type(k, l, type);
   assay_status_t st = describe(p, type, dst_type, &descriptor, &plain);
-  if (!st && !descriptor) *out_ok = false;
-  if (!st && descriptor) {
-    if (p->weights->constant) {
-      st = cpu_constant_floats(p->weights, &weights);
-      if (!st) st = dnn_pack_weights(k, descriptor, plain, weights);
-    }
-    if (!st && p->bias) st = cpu_constant_floats(p->bias, &k->bias_data);
-    if (!st) st = dnn_finish(k, descriptor, true, p->bias);
-    k->dst_apart = dst_type != l->out[0].type;
-    k->base.scratch = 64 + k->dst_offset + (k->dst_apart ? (size_t)k->size * sizeof(float) : 0);
-  }
-  assay_free(weights);
-  if (plain) dnnl_memory_desc_destroy(plain);
+  *out_ok = descriptor;
+  if (!st && descriptor && p->weights->constant)
+    st = dnn_pack_weights(k, descriptor, plain, p->weights);
+  if (!st && descriptor) st = dnn_finish(k, l, descriptor, dst_type, true, p->bias);
+  dnn_free(1, &plain, NULL);
   if (descriptor) dnnl_primitive_desc_destroy(descriptor);
   return st;
 }
@@ -150,18 +136,7 @@ static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const product
 static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   product_t p = {0};
   if (!read_product(l, &p)) return NULL;
-  // In float32 where the CPU does not compute in the 16-bit format itself.
-  const assay_type_t types[] = {p.in->type, ASSAY_TYPE_FLOAT};
-  for (int i = 0; i < (p.in->type == ASSAY_TYPE_FLOAT ? 1 : 2); i++) {
-    dnn_kernel_t* k = NULL;
-    bool ok = false;
-    ASSAY_TRY(dnn_new((int)(p.in - l->in), &k));
-    assay_status_t st = build(k, l, &p, types[i], &ok);
-    if (!st && ok) return *out = &k->base, NULL;
-    dnn_destroy(&k->base);
-    if (st) return st;
-  }
-  return NULL;
+  return dnn_make(l, (int)(p.in - l->in), build, &p, out);
 }
 
 const cpu_tactic_t cpu_tactic_onednn_matmul = {

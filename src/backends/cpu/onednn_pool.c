@@ -71,39 +71,31 @@ static assay_status_t read_window(const assay_node_t* n, const cpu_operand_t* x,
   return assay_window_fit(n, w, x->dims + 2);
 }
 
-static assay_status_t describe(const pooling_t* p, const assay_window_t* w, const cpu_operand_t* x,
-                               assay_type_t type, dnnl_primitive_desc_t* out) {
-  dnnl_memory_desc_t src = NULL, dst = NULL;
+typedef struct described {
+  pooling_t kind;
+  assay_window_t window;
+  const cpu_operand_t* x;
+  int64_t ydims[CPU_MAX_RANK];  // ReduceMean may leave out the dimensions that it reduces
+} described_t;
+
+static assay_status_t describe(const described_t* p, assay_type_t type,
+                               dnnl_primitive_desc_t* out) {
+  enum { SRC, DST, N };
+  dnnl_memory_desc_t md[N] = {NULL};
   dnnl_primitive_attr_t attr = NULL;
   dnnl_engine_t engine;
-  dnnl_dims_t strides, kernel, dilations, before, behind;
-  // ReduceMean may leave out the dimensions that it reduces.
-  int64_t ydims[CPU_MAX_RANK] = {x->dims[0], x->dims[1]};
-  for (int i = 0; i < w->rank; i++) {
-    const assay_window_axis_t* a = &w->axis[i];
-    ydims[2 + i] = a->out;
-    strides[i] = a->stride;
-    kernel[i] = a->kernel;
-    dilations[i] = a->dilation - 1;
-    before[i] = a->pads[0];
-    behind[i] = (a->out - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->in - a->pads[0];
-  }
+  dnn_window_t w;
+  dnn_window(&p->window, &w);
   assay_status_t st = dnn_engine(&engine);
   if (!st) st = dnn_attr(&attr);
-  if (!st) st = dnn_md(x->rank, x->dims, type, CPU_CHANNELS_LAST, &src);
-  if (!st) st = dnn_md(x->rank, ydims, type, CPU_CHANNELS_LAST, &dst);
-  if (!st) {
-    dnnl_status_t made = dnnl_pooling_forward_primitive_desc_create(
-        out, engine, dnnl_forward_inference, p->kind, src, dst, strides, kernel, dilations, before,
-        behind, attr);
-    if (made == dnnl_unimplemented || made == dnnl_invalid_arguments)
-      *out = NULL;
-    else
-      st = dnn_check(made, "describing a pooling");
-  }
-  if (src) dnnl_memory_desc_destroy(src);
-  if (dst) dnnl_memory_desc_destroy(dst);
-  if (attr) dnnl_primitive_attr_destroy(attr);
+  if (!st) st = dnn_md(p->x->rank, p->x->dims, type, CPU_CHANNELS_LAST, &md[SRC]);
+  if (!st) st = dnn_md(p->x->rank, p->ydims, type, CPU_CHANNELS_LAST, &md[DST]);
+  if (!st)
+    st = dnn_described(dnnl_pooling_forward_primitive_desc_create(
+                           out, engine, dnnl_forward_inference, p->kind.kind, md[SRC], md[DST],
+                           w.strides, w.kernel, w.dilations, w.before, w.behind, attr),
+                       "describing a pooling", out);
+  dnn_free(N, md, attr);
   return st;
 }
 
@@ -119,44 +111,39 @@ static bool is_regular(const pooling_t* p, const assay_window_t* w) {
   return !(w->ceil_mode && p->kind != dnnl_pooling_max);
 }
 
-static assay_status_t build(const cpu_layer_t* l, const pooling_t* p, const assay_window_t* w,
-                            const cpu_operand_t* x, assay_type_t type, cpu_kernel_t** out) {
+static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
+                            assay_type_t type, bool* out_ok) {
+  const described_t* p = what;
   dnnl_primitive_desc_t descriptor = NULL;
-  dnn_kernel_t* k = NULL;
-  ASSAY_TRY(dnn_new((int)(x - l->in), &k));
-  k->size = l->out[0].size;
+  // Averages of 16-bit formats are summed in float32 in any case; rounding once is ours to do.
+  if (p->kind.kind != dnnl_pooling_max && type != ASSAY_TYPE_FLOAT) return NULL;
   k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
   k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
-  k->dst_apart = type != l->out[0].type;
-  assay_status_t st = describe(p, w, x, type, &descriptor);
-  if (!st && descriptor) st = dnn_finish(k, descriptor, false, false);
-  k->base.scratch = 64 + k->dst_offset + (k->dst_apart ? (size_t)k->size * sizeof(float) : 0);
-  if (!st && descriptor)
-    *out = &k->base;
-  else
-    dnn_destroy(&k->base);
+  assay_status_t st = describe(p, type, &descriptor);
+  *out_ok = descriptor;
+  if (!st && descriptor) st = dnn_finish(k, l, descriptor, type, false, NULL);
   if (descriptor) dnnl_primitive_desc_destroy(descriptor);
   return st;
 }
 
 static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
-  pooling_t p;
   const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
+  described_t p = {.x = x};
   if (l->layer->n_nodes != 1 || l->n_out < 1 || !l->out[0].value || !x ||
-      !read_kind(l, n, x->rank, &p))
+      !read_kind(l, n, x->rank, &p.kind))
     return NULL;
   if (l->n_out > 1 && l->out[1].value) return NULL;  // indices
-  if (x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !dnn_is_float(x->type) ||
+  if (x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !cpu_is_float(x->type) ||
       x->type != l->out[0].type)
     return NULL;
-  assay_window_t w;
-  ASSAY_TRY(read_window(n, x, p.global, &w));
-  if (!is_regular(&p, &w)) return NULL;
-  // Averages of 16-bit formats are summed in float32 in any case; rounding once is ours to do.
-  ASSAY_TRY(build(l, &p, &w, x, p.kind == dnnl_pooling_max ? x->type : ASSAY_TYPE_FLOAT, out));
-  if (!*out && x->type != ASSAY_TYPE_FLOAT) ASSAY_TRY(build(l, &p, &w, x, ASSAY_TYPE_FLOAT, out));
-  return NULL;
+  ASSAY_TRY(read_window(n, x, p.kind.global, &p.window));
+  p.ydims[0] = x->dims[0];
+  p.ydims[1] = x->dims[1];
+  for (int i = 0; i < p.window.rank; i++) p.ydims[2 + i] = p.window.axis[i].out;
+  if (!is_regular(&p.kind, &p.window) || assay_dims_product(p.ydims, 0, x->rank) != l->out[0].size)
+    return NULL;
+  return dnn_make(l, (int)(x - l->in), build, &p, out);
 }
 
 const cpu_tactic_t cpu_tactic_onednn_pool = {

@@ -32,8 +32,7 @@ static cpu_layout_t layout_of(const cpu_layer_t* l) {
 static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   if (l->n_out < 1 || !l->out[0].value) return NULL;
   const assay_type_t type = l->out[0].type;
-  if (type != ASSAY_TYPE_FLOAT && type != ASSAY_TYPE_FLOAT16 && type != ASSAY_TYPE_BFLOAT16)
-    return NULL;
+  if (!cpu_is_float(type)) return NULL;
   cpu_program_t* program = NULL;
   cpu_layout_t layout = layout_of(l);
   ASSAY_TRY(cpu_program_make(l, 0, NULL, layout, &program));

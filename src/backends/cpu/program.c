@@ -18,6 +18,18 @@ enum { TILE = 256, REGISTERS = CPU_MAX_INSTRUCTIONS, CHUNK = 16384 };
 typedef void function_t(const float* restrict a, const float* restrict b,
                         const float* restrict param, float* restrict y);
 
+// Min(max, Max(x, min)), also where min is the larger one; NaN stays, as everywhere here.
+static inline float limited(float x, float min, float max) {
+  const float above = x < min ? min : x;
+  return above > max ? max : above;
+}
+
+// By exp(-|x|), which does not overflow: the lower tail goes on into the subnormals.
+static inline float logistic(float x) {
+  const float e = cpu_exp(-fabsf(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
 #define UNARY(name, expression)                                                                   \
   ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                                     \
   static void name(const float* restrict a, const float* restrict b, const float* restrict param, \
@@ -41,7 +53,7 @@ typedef void function_t(const float* restrict a, const float* restrict b,
 
 BINARY(add, x + z)
 BINARY(sub, x - z)
-BINARY(mul, x* z)
+BINARY(mul, (x * z))
 BINARY(quotient, x / z)
 // ONNX Max and Min: a NaN of either operand is the result.
 BINARY(larger, x != x ? x : z != z ? z : x > z ? x : z)
@@ -51,17 +63,18 @@ UNARY(negative, -x)
 UNARY(absolute, fabsf(x))
 UNARY(reciprocal, 1 / x)
 UNARY(root, sqrtf(x))
-UNARY(square, x* x)
+UNARY(square, (x * x))
 UNARY(relu, x < 0 ? 0 : x)
 UNARY(leaky_relu, x < 0 ? param[0] * x : x)
-UNARY(clip, x<param[0] ? param[0] : x> param[1] ? param[1] : x)
-UNARY(hard_sigmoid, fmaxf(0, fminf(1, param[0] * x + param[1])))
-UNARY(hard_swish, x* fmaxf(0, fminf(1, x / 6 + 0.5F)))
+UNARY(clip, limited(x, param[0], param[1]))
+UNARY(hard_sigmoid, limited(param[0] * x + param[1], 0, 1))
+// Its limit at -infinity, as the evaluator has it: no product of infinity and 0.
+UNARY(hard_swish, x <= -3 ? -0.0F : x * limited(x / 6 + 0.5F, 0, 1))
 UNARY(exponential, cpu_exp(x))
 UNARY(logarithm, logf(x))
 UNARY(error_function, cpu_erf(x))
 UNARY(hyperbolic_tangent, cpu_tanh(x))
-UNARY(sigmoid, 1 / (1 + cpu_exp(-x)))
+UNARY(sigmoid, logistic(x))
 UNARY(softplus, fmaxf(x, 0) + log1pf(cpu_exp(-fabsf(x))))
 UNARY(elu, x < 0 ? param[0] * expm1f(x) : x)
 
@@ -174,9 +187,7 @@ static bool as_stream(const compiler_t* c, const cpu_operand_t* o, cpu_stream_t*
 
 static int add_stream(compiler_t* c, const cpu_operand_t* o, int input) {
   cpu_stream_t s = {.input = input, .type = o->type};
-  if (o->type != ASSAY_TYPE_FLOAT && o->type != ASSAY_TYPE_FLOAT16 &&
-      o->type != ASSAY_TYPE_BFLOAT16)
-    return -1;
+  if (!cpu_is_float(o->type)) return -1;
   if (!as_stream(c, o, &s)) return -1;
   for (size_t i = 0; i < c->p->n_streams; i++)
     if (c->p->streams[i].input == input) return (int)i;

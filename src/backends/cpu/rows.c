@@ -146,10 +146,6 @@ static void destroy(cpu_kernel_t* base) {
 
 // ---- which layers ------------------------------------------------------------------------------
 
-static bool is_float(assay_type_t t) {
-  return t == ASSAY_TYPE_FLOAT || t == ASSAY_TYPE_FLOAT16 || t == ASSAY_TYPE_BFLOAT16;
-}
-
 // The first of the dimensions that make a row; -1: not these layers, or rows that are apart.
 static int row_axis(const assay_node_t* n, int rank) {
   const bool soft = strcmp(n->op_type, "Softmax") == 0 || strcmp(n->op_type, "LogSoftmax") == 0;
@@ -168,7 +164,7 @@ static assay_status_t parameter(const cpu_layer_t* l, const assay_node_t* n, siz
                                 float** out, bool* ok) {
   if (i >= n->n_inputs || !n->inputs[i]) return NULL;
   const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
-  *ok = o && o->constant && o->size == size && is_float(o->type);
+  *ok = o && o->constant && o->size == size && cpu_is_float(o->type);
   return *ok ? cpu_constant_floats(o, out) : NULL;
 }
 
@@ -179,7 +175,8 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   for (size_t i = 1; i < l->n_out; i++)
     if (l->out[i].value) return NULL;  // mean and deviation
   const int axis = row_axis(n, x->rank);
-  if (axis < 0 || !is_float(x->type) || x->type != l->out[0].type) return NULL;
+  if (axis < 0 || !cpu_is_float(x->type) || x->type != l->out[0].type || x->size != l->out[0].size)
+    return NULL;
   const bool layer = strcmp(n->op_type, "LayerNormalization") == 0;
   if (layer && assay_attr_i64(n, "stash_type", ASSAY_TYPE_FLOAT) != ASSAY_TYPE_FLOAT) return NULL;
   rows_t* k = NULL;

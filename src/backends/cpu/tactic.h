@@ -80,5 +80,6 @@ int cpu_input_index(const cpu_layer_t* l, const assay_value_t* v);
 assay_status_t cpu_constant_floats(const cpu_operand_t* o, float** out);
 size_t cpu_operand_bytes(const cpu_operand_t* o, assay_type_t type);
 bool cpu_is_channels_last(const cpu_operand_t* o);
+bool cpu_is_float(assay_type_t type);  // float32, float16, bfloat16: what kernels compute with
 
 #endif  // ASSAY_BACKENDS_CPU_TACTIC_H_
