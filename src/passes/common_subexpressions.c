@@ -33,20 +33,22 @@ static uint64_t mix_bytes(uint64_t h, const void* data, size_t n) {
 
 // ---- constants ----------------------------------------------------------------------------------
 
-static bool packed_bytes(const assay_tensor_t* t, size_t* out) {
-  int64_t n;
-  if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_PACKED ||
-      !assay_type_packed_bytes(t->type, t->size, &n))
+// How many bytes the elements of a tensor of numbers take.
+static bool bytes_of(const assay_tensor_t* t, size_t* out) {
+  int64_t n = t->size;
+  if (t->kind != ASSAY_KIND_TENSOR || t->store == ASSAY_STORE_STR) return false;
+  if (t->store == ASSAY_STORE_PACKED ? !assay_type_packed_bytes(t->type, t->size, &n)
+                                     : !assay_mul_i64(n, 16, &n))
     return false;
-  *out = (size_t)n;
+  *out = t->store == ASSAY_STORE_PACKED || t->store == ASSAY_STORE_C128 ? (size_t)n : (size_t)n / 2;
   return true;
 }
 
 static bool same_tensor(const assay_tensor_t* a, const assay_tensor_t* b) {
   size_t n, m;
   if (a == b) return true;
-  if (a->type != b->type || a->rank != b->rank || !packed_bytes(a, &n) || !packed_bytes(b, &m) ||
-      n != m || n > SMALL_BYTES)
+  if (a->type != b->type || a->store != b->store || a->rank != b->rank || !bytes_of(a, &n) ||
+      !bytes_of(b, &m) || n != m || n > SMALL_BYTES)
     return false;
   if (a->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) != 0) return false;
   return memcmp(a->data, b->data, n) == 0;
@@ -56,7 +58,7 @@ static uint64_t hash_tensor(const assay_tensor_t* t) {
   size_t n;
   uint64_t h = mix(1, (uint64_t)t->type);
   for (int i = 0; i < t->rank; i++) h = mix(h, (uint64_t)t->dims[i]);
-  if (packed_bytes(t, &n) && n <= SMALL_BYTES) return mix_bytes(h, t->data, n);
+  if (bytes_of(t, &n) && n <= SMALL_BYTES) return mix_bytes(h, t->data, n);
   return mix(h, (uint64_t)(uintptr_t)t);
 }
 

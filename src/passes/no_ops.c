@@ -93,17 +93,18 @@ static bool pads_nothing(const assay_node_t* n, size_t* x) {
 static bool is_filled(const assay_node_t* n, size_t other, size_t with, double number) {
   double x;
   const assay_tensor_t* t = assay_pass_constant(n->inputs[with]);
-  if (!t || t->size < 1 || !same_type(n, &other) ||
-      !assay_same_static_shape(n->inputs[other], n->outputs[0]) ||
+  if (!t || t->size < 1 || !assay_same_static_shape(n->inputs[other], n->outputs[0]) ||
       assay_elem_of(n->inputs[other]) != assay_elem_of(n->outputs[0]))
     return false;
   if (n->op->flags & ASSAY_OP_POINTWISE && assay_attr_i64(n, "broadcast", 0)) return false;
-  if (t->size > 1 && (t->store != ASSAY_STORE_PACKED || !assay_type_is_float(t->type)))
-    return false;
   if (t->size == 1)
     return assay_pass_number(n->inputs[with], &x) && x == number && signbit(x) == signbit(number);
+  if (assay_type_store(t->type) != ASSAY_STORE_F64) return false;
   for (int64_t i = 0; i < t->size; i++) {
-    assay_unpack(t->type, t->data, i, 1, &x);
+    if (t->store == ASSAY_STORE_PACKED)
+      assay_unpack(t->type, t->data, i, 1, &x);
+    else
+      x = assay_f64(t)[i];
     if (x != number || signbit(x) != signbit(number)) return false;
   }
   return true;
