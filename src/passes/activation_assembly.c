@@ -95,6 +95,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_activation_assembly = {
     .name = "activation_assembly",
+    .again = true,
     .summary = "GELU, SiLU, Mish, HardSwish and ELU in several nodes become one",
     .rounds = true,
     .run = run,

@@ -308,3 +308,14 @@ int assay_ints_of(const assay_value_t* v, int max, int64_t* out) {
     memcpy(out, t->data, (size_t)t->size * sizeof *out);
   return (int)t->size;
 }
+
+bool assay_reshape_target(const assay_value_t* v, int64_t* out) {
+  const int rank = assay_rank_of(v);
+  int open = 0;
+  for (int i = 0; i < rank; i++) {
+    out[i] = assay_dim_of(v, i);
+    if (out[i] == 0) return false;
+    open += out[i] < 0;
+  }
+  return rank >= 0 && open <= 1;
+}

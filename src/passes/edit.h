@@ -74,5 +74,7 @@ assay_type_t assay_elem_of(const assay_value_t* v);  // UNDEFINED: not known, or
 int64_t assay_dim_of(const assay_value_t* v, int i);
 // The integers of a constant, up to `max`; -1: none, or more.
 int assay_ints_of(const assay_value_t* v, int max, int64_t* out);
+// The shape of a value as a Reshape's target: numbers of at least 1, and at most one -1.
+bool assay_reshape_target(const assay_value_t* v, int64_t* out);
 
 #endif  // ASSAY_PASSES_EDIT_H_

@@ -48,7 +48,7 @@ static const pass_case_t cases[] = {
        "Cast iy kd -> ki | to=7", "Concat cy ki rest -> w | axis=0", "Reshape ry u w -> y"},
       "y"},
      {{"shape_arithmetic", 8}},
-     2},
+     1},
     {{"a Constant node and a cast that truth does not round",
       17,
       {"x float[2,2]"},
