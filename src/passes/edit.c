@@ -196,24 +196,50 @@ static size_t place_of(const assay_edit_t* e, const assay_node_t* node) {
   return i;
 }
 
-assay_status_t assay_edit_insert(assay_edit_t* e, const assay_node_t* before, const char* op_type,
-                                 size_t n_inputs, assay_value_t* const* inputs, const char* name,
-                                 const assay_valtype_t* type, assay_node_t** out) {
+assay_status_t assay_edit_insert_bare(assay_edit_t* e, const assay_node_t* before,
+                                      const char* op_type, size_t n_inputs,
+                                      assay_value_t* const* inputs, size_t n_outputs,
+                                      assay_node_t** out) {
   assay_graph_t* g = before->graph;
   assay_node_t* n = NULL;
-  assay_value_t* y = NULL;
   const char* label = NULL;
   ASSAY_TRY(assay_arena_printf(e->c->model->arena, &label, "%s/%s", before->label, op_type));
-  ASSAY_TRY(assay_node_create(g, "", op_type, label, 0, 1, 0, &n));
+  ASSAY_TRY(assay_node_create(g, "", op_type, label, 0, n_outputs, 0, &n));
   ASSAY_TRY(set_up(e, n, n_inputs, inputs));
   ASSAY_TRY(grow_tables(e->c->rewrite, n));
   ASSAY_TRY(assay_pass_absorb(e->c, before, n));
-  ASSAY_TRY(assay_graph_new_value(g, name, &y));
-  y->type = type;
-  assay_node_set_output(n, 0, y);
   ASSAY_TRY(assay_graph_insert(g, n, place_of(e, before)));
   assay_uses_add(&e->uses, n);
   *out = n;
+  return NULL;
+}
+
+assay_status_t assay_edit_insert(assay_edit_t* e, const assay_node_t* before, const char* op_type,
+                                 size_t n_inputs, assay_value_t* const* inputs, const char* name,
+                                 const assay_valtype_t* type, assay_node_t** out) {
+  assay_node_t* n = NULL;
+  assay_value_t* y = NULL;
+  ASSAY_TRY(assay_graph_new_value(before->graph, name, &y));
+  ASSAY_TRY(assay_edit_insert_bare(e, before, op_type, n_inputs, inputs, 1, &n));
+  y->type = type;
+  assay_node_set_output(n, 0, y);
+  *out = n;
+  return NULL;
+}
+
+assay_status_t assay_edit_set_input(assay_edit_t* e, assay_node_t* node, size_t i,
+                                    assay_value_t* v) {
+  assay_uses_forget(&e->uses, node);
+  if (i >= node->n_inputs) {
+    assay_value_t** inputs = NULL;
+    ASSAY_TRY(assay_arena_new(e->c->model->arena, i + 1, sizeof *inputs, &inputs));
+    if (node->n_inputs) memcpy(inputs, node->inputs, node->n_inputs * sizeof *inputs);
+    node->inputs = inputs;
+    node->n_inputs = i + 1;
+  }
+  node->inputs[i] = v;
+  assay_uses_add(&e->uses, node);
+  e->c->changed = true;
   return NULL;
 }
 
@@ -270,6 +296,42 @@ assay_status_t assay_edit_attr_ints(assay_edit_t* e, assay_node_t* node, const c
   memcpy(copy, x, n * sizeof *copy);
   return add_attr(node,
                   (assay_attr_t){.name = name, .type = ASSAY_ATTR_INTS, .n = n, .u.ints = copy});
+}
+
+static assay_status_t set_attr(assay_edit_t* e, assay_node_t* n, assay_attr_t a) {
+  assay_attr_t* attrs = NULL;
+  ASSAY_TRY(assay_arena_new(e->c->model->arena, n->n_attrs + 1, sizeof *attrs, &attrs));
+  size_t at = n->n_attrs;
+  for (size_t i = 0; i < n->n_attrs; i++) {
+    attrs[i] = n->attrs[i];
+    if (strcmp(attrs[i].name, a.name) == 0) at = i;
+  }
+  a.doc = a.ref = "";
+  attrs[at] = a;
+  n->n_attrs += at == n->n_attrs;
+  n->attrs = attrs;
+  e->c->changed = true;
+  return NULL;
+}
+
+assay_status_t assay_edit_set_i(assay_edit_t* e, assay_node_t* node, const char* name, int64_t x) {
+  return set_attr(e, node, (assay_attr_t){.name = name, .type = ASSAY_ATTR_INT, .n = 1, .u.i = x});
+}
+
+assay_status_t assay_edit_set_ints(assay_edit_t* e, assay_node_t* node, const char* name, size_t n,
+                                   const int64_t* x) {
+  int64_t* copy = NULL;
+  ASSAY_TRY(assay_arena_new(e->c->model->arena, n, sizeof *copy, &copy));
+  memcpy(copy, x, n * sizeof *copy);
+  return set_attr(e, node,
+                  (assay_attr_t){.name = name, .type = ASSAY_ATTR_INTS, .n = n, .u.ints = copy});
+}
+
+void assay_edit_drop_attr(assay_node_t* node, const char* name) {
+  size_t kept = 0;
+  for (size_t i = 0; i < node->n_attrs; i++)
+    if (strcmp(node->attrs[i].name, name) != 0) node->attrs[kept++] = node->attrs[i];
+  node->n_attrs = kept;
 }
 
 // ---- asking -------------------------------------------------------------------------------------

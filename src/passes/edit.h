@@ -46,6 +46,20 @@ assay_status_t assay_edit_become(assay_edit_t* e, assay_node_t* node, const char
 assay_status_t assay_edit_insert(assay_edit_t* e, const assay_node_t* before, const char* op_type,
                                  size_t n_inputs, assay_value_t* const* inputs, const char* name,
                                  const assay_valtype_t* type, assay_node_t** out) ASSAY_MUST_USE;
+// The same with n_outputs, which the caller sets.
+assay_status_t assay_edit_insert_bare(assay_edit_t* e, const assay_node_t* before,
+                                      const char* op_type, size_t n_inputs,
+                                      assay_value_t* const* inputs, size_t n_outputs,
+                                      assay_node_t** out) ASSAY_MUST_USE;
+// Sets an attribute of a node that it may have already.
+assay_status_t assay_edit_set_i(assay_edit_t* e, assay_node_t* node, const char* name,
+                                int64_t x) ASSAY_MUST_USE;
+assay_status_t assay_edit_set_ints(assay_edit_t* e, assay_node_t* node, const char* name, size_t n,
+                                   const int64_t* x) ASSAY_MUST_USE;
+void assay_edit_drop_attr(assay_node_t* node, const char* name);
+// Puts another value into an input of a node, which may get more inputs by that.
+assay_status_t assay_edit_set_input(assay_edit_t* e, assay_node_t* node, size_t i,
+                                    assay_value_t* v) ASSAY_MUST_USE;
 // A constant with a name like this; one reference is taken over. Canonical or packed.
 assay_status_t assay_edit_constant(assay_edit_t* e, assay_graph_t* g, const char* name,
                                    assay_tensor_t* take, assay_value_t** out) ASSAY_MUST_USE;

@@ -40,7 +40,7 @@ static bool only_one(const assay_node_t* n, size_t* x) {
 static bool does_not_train(const assay_node_t* n, size_t* x) {
   (void)x;
   double training = 0;
-  if (n->op->since < 7) return assay_attr_i64(n, "is_test", 0) != 0;
+  if (n->schema->since < 7) return assay_attr_i64(n, "is_test", 0) != 0;
   if (n->n_inputs <= THIRD || !n->inputs[THIRD]) return true;
   return assay_pass_number(n->inputs[THIRD], &training) && training == 0;
 }
@@ -77,7 +77,7 @@ static bool pads_nothing(const assay_node_t* n, size_t* x) {
   (void)x;
   int64_t pads[MAX_INTS];
   size_t count = 0;
-  const int64_t* p = assay_attr_ints(n, n->op->since < 2 ? "paddings" : "pads", &count);
+  const int64_t* p = assay_attr_ints(n, n->schema->since < 2 ? "paddings" : "pads", &count);
   if (n->n_inputs > SECOND) {
     const int given = assay_ints_of(n->inputs[SECOND], MAX_INTS, pads);
     if (given < 0) return false;
@@ -159,7 +159,8 @@ static const struct {
 };
 
 static bool is_noop(const assay_edit_t* e, const assay_node_t* n, size_t* x, const char** why) {
-  if (!n->op || *n->domain || !n->n_inputs || !n->n_outputs || !n->inputs[X] || !n->outputs[0])
+  if (!n->op || !n->schema || *n->domain || !n->n_inputs || !n->n_outputs || !n->inputs[X] ||
+      !n->outputs[0])
     return false;
   // A mask of Dropout that somebody reads.
   for (size_t i = 1; i < n->n_outputs; i++)

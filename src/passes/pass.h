@@ -57,6 +57,8 @@ typedef struct assay_pass_options {
   const char* const* off;  // names of passes not to be run
   size_t n_off;
   const char* only;        // NULL: all; else just this one
+  const char* const* also;  // names of passes to be run that run only when asked for
+  size_t n_also;
   bool verify;             // check the model's invariants after every pass (tests, debug builds)
 } assay_pass_options_t;
 
@@ -73,6 +75,8 @@ typedef struct assay_pass {
   // What it changes may give itself, or its neighbours in the table with this mark, more to do: all
   // of them run again until none changes anything.
   bool again;
+  // Runs only when asked for by name: no backend gains by it yet.
+  bool asked;
   bool rounds;  // makes constants that are rounded to float32: truth may move by that much
   assay_status_t (*run)(assay_pass_context_t* c);
 } assay_pass_t;

@@ -52,22 +52,6 @@ static assay_status_t merge(assay_edit_t* e, assay_node_t* n) {
   return assay_edit_attr_ints(e, n, "perm", (size_t)rank, perm);
 }
 
-// An attribute of a node changed or added.
-static assay_status_t set_flag(assay_edit_t* e, assay_node_t* n, const char* name, int64_t x) {
-  assay_attr_t* attrs = NULL;
-  ASSAY_TRY(assay_arena_new(e->c->model->arena, n->n_attrs + 1, sizeof *attrs, &attrs));
-  size_t at = n->n_attrs;
-  for (size_t i = 0; i < n->n_attrs; i++) {
-    attrs[i] = n->attrs[i];
-    if (strcmp(attrs[i].name, name) == 0) at = i;
-  }
-  attrs[at] =
-      (assay_attr_t){.name = name, .doc = "", .ref = "", .type = ASSAY_ATTR_INT, .n = 1, .u.i = x};
-  n->n_attrs += at == n->n_attrs;
-  n->attrs = attrs;
-  return NULL;
-}
-
 static assay_status_t into_gemm(assay_edit_t* e, assay_node_t* n) {
   static const char* const flags[] = {"transA", "transB"};
   int64_t perm[ASSAY_MAX_RANK];
@@ -81,11 +65,9 @@ static assay_status_t into_gemm(assay_edit_t* e, assay_node_t* n) {
     const assay_node_t* both[] = {n, t};
     ASSAY_TRY(assay_pass_record(e->c, ASSAY_PASS_CHANGED, both, 2, "Gemm transposes by itself"));
     ASSAY_TRY(assay_pass_absorb(e->c, t, n));
-    ASSAY_TRY(set_flag(e, n, flags[i], !assay_attr_i64(n, flags[i], 0)));
+    ASSAY_TRY(assay_edit_set_i(e, n, flags[i], !assay_attr_i64(n, flags[i], 0)));
     assay_edit_kill(e, t);
-    assay_uses_forget(&e->uses, n);
-    n->inputs[i] = assay_edit_value(e, t->inputs[X]);
-    assay_uses_add(&e->uses, n);
+    ASSAY_TRY(assay_edit_set_input(e, n, i, assay_edit_value(e, t->inputs[X])));
   }
   return NULL;
 }
