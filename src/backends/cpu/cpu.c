@@ -15,6 +15,7 @@ typedef struct cpu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   void* emu;
+  cpu_store_t* store;
   cpu_lifetimes_t lifetimes;
   cpu_value_t* values;       // by value id: what the run holds as tensors
   const cpu_tactic_t** ran;  // by layer; NULL: the emulated engine
@@ -49,6 +50,7 @@ static void cpu_close(void* state) {
   assay_free(c->at);
   assay_free(c->arena);
   assay_free(c->scratch);
+  cpu_store_destroy(c->store);
   if (c->emu) assay_backend_emu.close(c->emu);
   assay_free(c);
 }
@@ -64,6 +66,7 @@ static assay_status_t cpu_open(const assay_layers_t* layers, const assay_tap_t* 
   if (!st) st = assay_new_array(n_values, sizeof *c->values, &c->values);
   if (!st) st = assay_new_array(n_values, sizeof *c->outputs, &c->outputs);
   if (!st) st = assay_new_array(layers->n_layers, sizeof *c->ran, &c->ran);
+  if (!st) st = cpu_store_create(&c->store);
   if (!st) st = cpu_lifetimes_find(layers, &c->lifetimes);
   if (st) return cpu_close(c), st;
   *out_state = c;
@@ -185,7 +188,7 @@ static assay_status_t begin(cpu_t* c, cpu_stretch_t* s) {
     const cpu_slot_t* slot = &s->slots[i];
     c->at[i] = NULL;
     if (slot->kind == CPU_SLOT_ARENA) c->at[i] = aligned(c->arena) + slot->block.offset;
-    if (slot->kind == CPU_SLOT_CONSTANT) c->at[i] = slot->held->data;
+    if (slot->kind == CPU_SLOT_CONSTANT) c->at[i] = (void*)(uintptr_t)slot->constant;
     if (slot->kind == CPU_SLOT_OUTPUT) ASSAY_TRY(output_tensor(c, slot->value, &c->at[i]));
   }
   return NULL;
@@ -218,7 +221,7 @@ static size_t place_for(cpu_t* c, int first) {
 }
 
 static assay_status_t find_stretch(cpu_t* c, int first) {
-  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values};
+  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values, c->store};
   cpu_stretch_t* found = NULL;
   for (size_t i = 0; !found && i < c->n_stretches; i++)
     if (cpu_stretch_fits(c->stretches[i], first, &setting)) found = c->stretches[i];
