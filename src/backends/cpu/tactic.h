@@ -71,6 +71,9 @@ typedef struct cpu_tactic {
 extern const cpu_tactic_t* const cpu_tactics[];
 extern const size_t cpu_n_tactics;
 
+// Libraries, their versions and the instruction sets that kernels are made for.
+void cpu_describe_machine(assay_str_t* out);
+
 // ---- for tactics --------------------------------------------------------------------------------
 
 // The operand of a value; NULL: hidden, or not read.
