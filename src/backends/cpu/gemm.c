@@ -22,6 +22,13 @@ void cpu_gemm_pack(const float* b, int64_t row_step, int64_t column_step, int64_
 // A vector of 16; compilers make of it as many registers as the CPU needs.
 typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
 
+// Loops over rows have to disappear for the sums to be registers.
+#ifdef __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
 #define ALL(x) ((lanes_t){0} + (x))
 
 // `rows` is a constant where this is inlined: its sums stay in registers.
@@ -30,20 +37,20 @@ __attribute__((always_inline)) static inline void block(int rows, int64_t k, con
                                                         float* c, int64_t c_step, bool adds) {
   enum { MOST = 6 };
   lanes_t left[MOST], right[MOST];
-  for (int i = 0; i < rows; i++) {
+  UNROLL for (int i = 0; i < rows; i++) {
     const lanes_t* from = (const lanes_t*)(const void*)(c + i * c_step);
     left[i] = adds ? from[0] : (lanes_t){0};
     right[i] = adds ? from[1] : (lanes_t){0};
   }
   for (int64_t l = 0; l < k; l++, panel += CPU_PANEL) {
     const lanes_t* b = (const lanes_t*)(const void*)panel;
-    for (int i = 0; i < rows; i++) {
+    UNROLL for (int i = 0; i < rows; i++) {
       const lanes_t x = ALL(a[i * a_step + l]);
       left[i] = x * b[0] + left[i];
       right[i] = x * b[1] + right[i];
     }
   }
-  for (int i = 0; i < rows; i++) {
+  UNROLL for (int i = 0; i < rows; i++) {
     lanes_t* to = (lanes_t*)(void*)(c + i * c_step);
     to[0] = left[i];
     to[1] = right[i];
