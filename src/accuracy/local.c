@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "accuracy/finer.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 
@@ -11,7 +12,8 @@ struct assay_locals {
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
   assay_outer_t outer;
-  bool coarse, twice;  // of the evaluation in progress
+  bool coarse;           // of the evaluation in progress
+  assay_tensor_t** low;  // the same: not NULL in twice the precision
   uint64_t iteration;
   int variant;  // of the rerun in progress
   const assay_layer_t* layer;
@@ -34,9 +36,11 @@ void assay_local_deinit(assay_local_t* l) {
 // ---- making -----------------------------------------------------------------------------------
 
 static void configure_truth(void* user, const assay_node_t* node, assay_eval_t* c) {
+  const assay_locals_t* l = user;
   (void)node;
-  c->coarse = ((const assay_locals_t*)user)->coarse;
-  if (((const assay_locals_t*)user)->twice) c->arith = ASSAY_ARITH_TWICE;
+  c->coarse = l->coarse;
+  c->low = l->low;
+  if (l->low) c->arith = ASSAY_ARITH_TWICE;
 }
 
 assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
@@ -435,26 +439,29 @@ static assay_status_t make_doubt(assay_locals_t* l, const assay_layer_t* layer,
   return st;
 }
 
+static assay_status_t evaluate_finer(void* user, const assay_node_t* node,
+                                     assay_tensor_t* const* in, assay_tensor_t** out,
+                                     assay_tensor_t** low) {
+  assay_locals_t* l = user;
+  l->low = low;
+  assay_status_t st = assay_machine_node(l->truth, node, node->n_inputs, in, node->n_outputs, out);
+  l->low = NULL;
+  return st;
+}
+
 // Makes a layer's truth finer than float64, or says how far it may be off.
 static assay_status_t refine(assay_locals_t* l, const assay_layer_t* layer,
                              const assay_node_t* node, assay_tensor_t* const* in,
                              assay_local_t* out) {
-  const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
-  const bool single = !layer || layer->n_nodes == 1;
-  if (!single || !last->op || !last->op->twice || !last->op->twice(last))
-    return make_doubt(l, layer, node, in, out);
-  chain_t c = chain_of(l, layer, &node, NULL);
-  assay_tensor_t** finer = NULL;
-  ASSAY_TRY(assay_new_array(out->n_out, sizeof *finer, &finer));
-  l->twice = true;
-  assay_status_t st = run_chain(&c, in, out->n_out, finer, NULL);
-  l->twice = false;
-  for (size_t i = 0; !st && i < out->n_out; i++) {
-    assay_tensor_release(out->converted[i]);
-    out->converted[i] = finer[i];
-  }
-  assay_free(finer);
-  return st;
+  const assay_finer_t f = {
+      .nodes = layer ? (const assay_node_t* const*)layer->nodes : (const assay_node_t*[]){node},
+      .n_nodes = layer ? layer->n_nodes : 1,
+      .evaluate = evaluate_finer,
+      .user = l};
+  assay_status_t st = assay_finer_run(&f, in, out->converted);
+  if (assay_status_code(st) != ASSAY_UNSUPPORTED) return st;
+  assay_status_free(st);
+  return make_doubt(l, layer, node, in, out);
 }
 
 static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const assay_node_t* node,

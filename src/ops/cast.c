@@ -12,6 +12,7 @@
 #include "ops/number_text.h"
 #include "ops/pointwise.h"
 #include "ops/quant.h"
+#include "ops/twice_array.h"
 
 typedef struct cast {
   const assay_node_t* node;
@@ -339,6 +340,30 @@ static assay_status_t cast_bound(assay_bound_t* c) {
   return c->in[0]->store == ASSAY_STORE_I64 ? assay_bound_one_rounding(c) : assay_bound_exact(c);
 }
 
+// ---- in twice the precision ---------------------------------------------------------------------
+
+static assay_twice_t truncated(assay_twice_t x) {
+  if (x.high >= 0) return assay_twice_floor(x);
+  return assay_twice_negated(assay_twice_floor(assay_twice_negated(x)));
+}
+
+// Truth of a cast to floats of 16 bits or more is the number itself.
+static void cast_twice(assay_twice_eval_t* c) {
+  const assay_valtype_t* to = c->node->outputs[0]->type;
+  const assay_pair_t* x = assay_twice_in(c, 0);
+  const assay_pair_t* in[] = {x, assay_twice_in(c, 1)};
+  const bool is_float = to && assay_type_is_float(to->elem);
+  if (is_float && assay_type_bits(to->elem) >= 16) {
+    assay_twice_put(c, 0, x);
+  } else if (x->low && (!to || is_float || to->elem == ASSAY_TYPE_STRING)) {
+    assay_twice_unsupported(c, "a cast to this type is not known");
+  } else {
+    // The test of being 0 is told by the high part.
+    if (x->low && to->elem != ASSAY_TYPE_BOOL) in[0] = assay_twice_map1(c, truncated, x);
+    assay_twice_whole(c, in);
+  }
+}
+
 enum { FLAGS = ASSAY_OP_POINTWISE | ASSAY_OP_KEEPS_TYPE };
 
 // Later versions add types and attributes (saturate in 19, round_mode in 24) whose defaults are
@@ -352,7 +377,8 @@ const assay_op_t assay_ops_cast[] = {
      .discrete = 1,
      .infer = cast_infer,
      .eval = cast_eval,
-     .bound = cast_bound},
+     .bound = cast_bound,
+     .twice = cast_twice},
     {.domain = "",
      .name = "CastLike",
      .since = 15,
@@ -360,7 +386,8 @@ const assay_op_t assay_ops_cast[] = {
      .discrete = 1,
      .infer = cast_like_infer,
      .eval = cast_like_eval,
-     .bound = cast_bound},
+     .bound = cast_bound,
+     .twice = cast_twice},
     {.domain = "",
      .name = "BitCast",
      .since = 26,

@@ -3,6 +3,7 @@
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
+#include "ops/twice_array.h"
 
 // What a comparison is true for, of a < b, a == b and a > b. NaN: none of them.
 typedef struct relation {
@@ -240,31 +241,47 @@ static assay_status_t shift_infer(assay_infer_t* c) {
   return assay_infer_broadcasts(c);
 }
 
-#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL)                                                    \
+// ---- in twice the precision ---------------------------------------------------------------------
+
+// -1, 0 or 1; NaN where there is no order.
+static assay_twice_t order(assay_twice_t x, assay_twice_t y) {
+  if (assay_twice_less(x, y)) return assay_twice(-1);
+  if (assay_twice_less(y, x)) return assay_twice(1);
+  return assay_twice(x.high == y.high ? 0 : (double)NAN);
+}
+
+static void compare_twice(assay_twice_eval_t* c) {
+  const assay_pair_t* in[] = {
+      assay_twice_map2(c, order, assay_twice_in(c, 0), assay_twice_in(c, 1)),
+      assay_twice_number(c, assay_twice(0))};
+  assay_twice_whole(c, in);
+}
+
+#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL, TWICE)                                             \
   {                                                                                                \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .discrete = DISCRETE, \
-    .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost                                     \
+    .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost, .twice = TWICE                     \
   }
 
 const assay_op_t assay_ops_logic[] = {
     // -1: attributes axis and broadcast.
-    ROW("Equal", 1, 1, legacy_infer, equal_1_eval),
-    ROW("Less", 1, 1, legacy_infer, less_1_eval),
-    ROW("Greater", 1, 1, legacy_infer, greater_1_eval),
-    ROW("And", 1, 0, legacy_infer, and_1_eval),
-    ROW("Or", 1, 0, legacy_infer, or_1_eval),
-    ROW("Xor", 1, 0, legacy_infer, xor_1_eval),
-    ROW("Equal", 7, 1, equal_infer, equal_eval),
-    ROW("Less", 7, 1, less_infer, less_eval),
-    ROW("Greater", 7, 1, greater_infer, greater_eval),
-    ROW("LessOrEqual", 12, 1, less_or_equal_infer, less_or_equal_eval),
-    ROW("GreaterOrEqual", 12, 1, greater_or_equal_infer, greater_or_equal_eval),
-    ROW("And", 7, 0, and_infer, and_eval),
-    ROW("Or", 7, 0, or_infer, or_eval),
-    ROW("Xor", 7, 0, assay_infer_bool_broadcasts, xor_eval),
-    ROW("BitwiseAnd", 18, 0, assay_infer_broadcasts, and_eval),
-    ROW("BitwiseOr", 18, 0, assay_infer_broadcasts, or_eval),
-    ROW("BitwiseXor", 18, 0, assay_infer_broadcasts, xor_eval),
-    ROW("BitShift", 11, 0, shift_infer, shift_eval),
+    ROW("Equal", 1, 1, legacy_infer, equal_1_eval, NULL),
+    ROW("Less", 1, 1, legacy_infer, less_1_eval, NULL),
+    ROW("Greater", 1, 1, legacy_infer, greater_1_eval, NULL),
+    ROW("And", 1, 0, legacy_infer, and_1_eval, NULL),
+    ROW("Or", 1, 0, legacy_infer, or_1_eval, NULL),
+    ROW("Xor", 1, 0, legacy_infer, xor_1_eval, NULL),
+    ROW("Equal", 7, 1, equal_infer, equal_eval, compare_twice),
+    ROW("Less", 7, 1, less_infer, less_eval, compare_twice),
+    ROW("Greater", 7, 1, greater_infer, greater_eval, compare_twice),
+    ROW("LessOrEqual", 12, 1, less_or_equal_infer, less_or_equal_eval, compare_twice),
+    ROW("GreaterOrEqual", 12, 1, greater_or_equal_infer, greater_or_equal_eval, compare_twice),
+    ROW("And", 7, 0, and_infer, and_eval, NULL),
+    ROW("Or", 7, 0, or_infer, or_eval, NULL),
+    ROW("Xor", 7, 0, assay_infer_bool_broadcasts, xor_eval, NULL),
+    ROW("BitwiseAnd", 18, 0, assay_infer_broadcasts, and_eval, NULL),
+    ROW("BitwiseOr", 18, 0, assay_infer_broadcasts, or_eval, NULL),
+    ROW("BitwiseXor", 18, 0, assay_infer_broadcasts, xor_eval, NULL),
+    ROW("BitShift", 11, 0, shift_infer, shift_eval, NULL),
     {0},
 };
