@@ -336,7 +336,7 @@ static assay_status_t bit_cast_infer(assay_infer_t* c) {
 static assay_status_t cast_bound(assay_bound_t* c) {
   const assay_type_t to = c->out[0]->type;
   if (!assay_type_is_float(to) || assay_type_bits(to) < 16 || c->out[0]->store != ASSAY_STORE_F64)
-    return NULL;
+    return assay_bound_exact(c);
   return c->in[0]->store == ASSAY_STORE_I64 ? assay_bound_one_rounding(c) : assay_bound_exact(c);
 }
 

@@ -318,9 +318,9 @@ const assay_op_t assay_ops_unary[] = {
     {ROW("Acosh", 9, assay_infer_same, acosh_eval), .bound = odd_bound, .twice = acosh_twice},
     {ROW("Atanh", 9, assay_infer_same, atanh_eval), .bound = odd_bound, .twice = atanh_twice},
     {ROW("Erf", 9, assay_infer_same, erf_eval), .bound = odd_bound, .twice = erf_twice},
-    {ROW("Not", 1, not_infer, not_eval)},
+    {ROW("Not", 1, not_infer, not_eval), .bound = assay_bound_exact},
     {ROW("BitwiseNot", 18, assay_infer_same, bitwise_not_eval)},
-    {ROW("IsNaN", 9, test_infer, is_nan_eval), .discrete = 1},
-    {ROW("IsInf", 10, test_infer, is_inf_eval), .discrete = 1},
+    {ROW("IsNaN", 9, test_infer, is_nan_eval), .discrete = 1, .bound = assay_bound_exact},
+    {ROW("IsInf", 10, test_infer, is_inf_eval), .discrete = 1, .bound = assay_bound_exact},
     {0},
 };

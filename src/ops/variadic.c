@@ -481,7 +481,7 @@ const assay_op_t assay_ops_variadic[] = {
         assay_bound_exact, clip_1_twice),
     ROW("Clip", 11, ASSAY_OP_MOVES, clip_infer, clip_eval, assay_pointwise_cost, assay_bound_exact,
         clip_twice),
-    ROW("Where", 9, ASSAY_OP_MOVES, where_infer, where_eval, assay_pointwise_cost, NULL,
+    ROW("Where", 9, ASSAY_OP_MOVES, where_infer, where_eval, assay_pointwise_cost, assay_bound_exact,
         where_twice),
     {0},
 };

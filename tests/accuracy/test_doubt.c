@@ -143,6 +143,14 @@ static const struct {
       {"Add a x one -> p", "Log l p -> y"},
       "y"},
      "double[1] 8.673617379884035e-19"},
+    // The comparison is decided by what float64 would lose.
+    {{"chosen",
+      0,
+      {"x double[3] 8.673617379884035e-19 0 -8.673617379884035e-19"},
+      {"one double[] 1", "a double[] 5", "b double[] 7"},
+      {"Add n x one -> p", "Greater g p one -> q", "Where w q a b -> y"},
+      "y"},
+     "double[3] 5 7 7"},
 };
 
 // Inputs of all nodes of a layer, one behind the other; hidden ones are NULL.
