@@ -456,8 +456,9 @@ static assay_twice_t twice_hard_sigmoid(assay_twice_t x, assay_twice_t alpha, as
 }
 static assay_twice_t twice_hard_swish(assay_twice_t x) {
   if (x.high <= -3) return assay_twice(-0.0);
-  return x.high >= 3 ? x
-                     : TIMES(x, twice_hard_sigmoid(x, assay_twice(0x1.555556p-3), assay_twice(0.5)));
+  return x.high >= 3
+             ? x
+             : TIMES(x, twice_hard_sigmoid(x, assay_twice(0x1.555556p-3), assay_twice(0.5)));
 }
 static assay_twice_t twice_softplus(assay_twice_t x) {
   const assay_twice_t rest =
@@ -517,7 +518,9 @@ static void leaky_relu_twice(assay_twice_eval_t* c) {
 static void thresholded_relu_twice(assay_twice_eval_t* c) {
   map2(c, twice_thresholded, assay_twice_attr(c, "alpha", 1));
 }
-static void elu_twice(assay_twice_eval_t* c) { map2(c, twice_elu, assay_twice_attr(c, "alpha", 1)); }
+static void elu_twice(assay_twice_eval_t* c) {
+  map2(c, twice_elu, assay_twice_attr(c, "alpha", 1));
+}
 static void celu_twice(assay_twice_eval_t* c) {
   map2(c, twice_celu, assay_twice_attr(c, "alpha", 1));
 }
@@ -542,9 +545,10 @@ static void swiglu_twice(assay_twice_eval_t* c) {
 
 // One row an operator: later versions widen types only (and -1 had an attribute for memory reuse;
 // Selu-1's other defaults come from its schema).
-#define ROW(NAME, SINCE, OF, BOUND)                                      \
-  .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, \
-  .infer = assay_infer_same, .eval = OF##_eval, .bound = BOUND, .twice = OF##_twice, .cost = assay_pointwise_cost
+#define ROW(NAME, SINCE, OF, BOUND)                                                  \
+  .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE,           \
+  .infer = assay_infer_same, .eval = OF##_eval, .bound = BOUND, .twice = OF##_twice, \
+  .cost = assay_pointwise_cost
 
 const assay_op_t assay_ops_activation[] = {
     {ROW("Relu", 1, relu, assay_bound_exact)},

@@ -3,10 +3,11 @@
 // In truth, a float format of 16 bits or more takes the value as it is; formats of 8 bits and fewer
 // are quantization, done as written (or not at all in truth 'unquantized'). Integers truncate the
 // float64 value. Native mode has its inputs rounded already and rounds the result afterwards.
+#include <math.h>
 #include <stdio.h>
 #include <strings.h>
 
-#include "ops/bound.h"
+#include "ops/bound_parts.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/number_text.h"
@@ -332,9 +333,23 @@ static assay_status_t bit_cast_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, to, &shape);
 }
 
+// Of inexact numbers: what is true at both ends may be 0 in between.
+static assay_status_t truth_value_bound(assay_bound_t* c) {
+  double* limits[2];
+  if (assay_bound_inputs_exact(c)) return NULL;
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  for (int probable = 0; limits[0] && probable < 2; probable++) {
+    const double* e = assay_bound_in(c, 0, probable);
+    for (int64_t k = 0; k < c->out[0]->size; k++)
+      limits[probable][k] = e[k] > 0 && fabs(assay_elem_f64(c->in[0], k)) <= e[k];
+  }
+  return NULL;
+}
+
 // Storing rounds; before that only an integer that does not fit the arithmetic is rounded.
 static assay_status_t cast_bound(assay_bound_t* c) {
   const assay_type_t to = c->out[0]->type;
+  if (to == ASSAY_TYPE_BOOL) return truth_value_bound(c);
   if (!assay_type_is_float(to) || assay_type_bits(to) < 16 || c->out[0]->store != ASSAY_STORE_F64)
     return assay_bound_exact(c);
   return c->in[0]->store == ASSAY_STORE_I64 ? assay_bound_one_rounding(c) : assay_bound_exact(c);

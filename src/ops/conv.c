@@ -537,7 +537,9 @@ static assay_status_t conv_bound(assay_bound_t* c) {
   return assay_conv_winograd_fits(c->rounding, &s) ? winograd_bound(c, &s) : direct_bound(c);
 }
 
-static void conv_twice(assay_twice_eval_t* c) { assay_twice_products(c, 2, (const size_t[]){0, 1}); }
+static void conv_twice(assay_twice_eval_t* c) {
+  assay_twice_products(c, 2, (const size_t[]){0, 1});
+}
 
 const assay_op_t assay_ops_conv[] = {
     {.name = "Conv",

@@ -343,8 +343,8 @@ static void row_twice(int64_t n, double a, const double* b, double* high, double
   for (int64_t j = 0; j < n; j++) assay_twice_fma(&high[j], &low[j], a, b[j]);
 }
 
-// sums: room for the high and the low parts of the tile. The sums are output 0's elements, whose low
-// parts lie alike.
+// sums: room for the high and the low parts of the tile. `out` lies in output 0, whose low parts
+// lie alike.
 static void tile_twice(const job_t* job, double* sums) {
   const product_t* p = job->p;
   double a_run[K_PANEL], *low = sums + job->m * job->n;

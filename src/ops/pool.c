@@ -567,7 +567,9 @@ static assay_status_t global_lp_bound(assay_bound_t* c) {
 
 // ---- in twice the precision -------------------------------------------------------------------
 
-static void average_twice(assay_twice_eval_t* c) { assay_twice_products(c, 1, (const size_t[]){0}); }
+static void average_twice(assay_twice_eval_t* c) {
+  assay_twice_products(c, 1, (const size_t[]){0});
+}
 
 static void spatial_axes(const assay_twice_eval_t* c, bool* axes) {
   for (int i = 0; i < c->in[0].high->rank; i++) axes[i] = i >= 2;
