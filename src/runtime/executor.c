@@ -71,6 +71,7 @@ void assay_executor_reset(assay_executor_t* e) {
 }
 
 assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, assay_tensor_t* t) {
+  if (e->engine && t->kind == ASSAY_KIND_TENSOR) ASSAY_TRY(assay_engine_check(e->engine, v, t));
   if (!e->machine) return e->backend->set(e->state, v, t);
   assay_machine_set(e->machine, v, t);
   return NULL;
@@ -99,4 +100,14 @@ const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
 
 size_t assay_executor_planned_bytes(const assay_executor_t* e) {
   return e->backend && e->backend->planned ? e->backend->planned(e->state) : 0;
+}
+
+void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out) {
+  if (e->backend && e->backend->explain) e->backend->explain(e->state, i, out);
+}
+
+assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i) {
+  if (e->backend && e->backend->executed) return e->backend->executed(e->state, i);
+  return e->engine ? assay_plan_layers(assay_engine_plan(e->engine))->layers[i].format
+                   : ASSAY_FORMAT_NONE;
 }
