@@ -405,22 +405,27 @@ static candidate_t* next_candidate(const hunt_t* h, size_t turn) {
   return first_left(h->by_suspicion, h->n);
 }
 
-// Tries one after the other. Once golden is restored it goes on for half as long again: what else
-// restores it is a rival.
+// Tries one after the other. Once golden is restored it goes on for half as long again, and through
+// what is forecast to restore it as well: what else does is a rival.
 static assay_status_t try_all(hunt_t* h) {
   enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
+  enum { RIVALS = 32 };
   const double begun = assay_seconds_now();
   double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
+  size_t rivals = h->trials.found ? RIVALS : 0;
   candidate_t* c = NULL;
   for (size_t tried = 0; (c = next_candidate(h, tried)) != NULL; tried++) {
     const double now = assay_seconds_now();
-    if (now > until) break;
+    if (now > until) c = first_left(h->by_forecast, h->n);
+    if (now > until && (!c || now > h->end || rivals == 0 || c->promise > SURE)) break;
+    if (h->trials.found) rivals -= rivals > 0;
     const bool before = h->trials.found;
     ASSAY_TRY(try_candidate(h, c));
     if (before || !h->trials.found) {
       if (tried % AGAIN == AGAIN - 1) sort(h);
       continue;
     }
+    rivals = RIVALS;
     until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
     ASSAY_TRY(try_better_rows(h, c));
     ASSAY_TRY(try_neighbours(h, c, until));

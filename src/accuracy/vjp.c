@@ -25,11 +25,12 @@ assay_status_t assay_vjp_run(const assay_vjp_t* c, bool* out_known) {
   const assay_op_t* op = c->node->op;
   const uint32_t other = ASSAY_OP_RANDOM | ASSAY_OP_QUANTIZES | ASSAY_OP_CONTROL;
   *out_known = false;
-  if (!op || op->discrete & 1) return NULL;
+  if (!op) return NULL;
   for (size_t i = 0; !*c->node->domain && i < sizeof rules / sizeof *rules; i++)
     if (strcmp(rules[i].op, c->node->op_type) == 0) return rules[i].run(c, out_known);
-  return op->flags & ASSAY_OP_POINTWISE && !(op->flags & other) ? assay_vjp_pointwise(c, out_known)
-                                                                : NULL;
+  return op->flags & ASSAY_OP_POINTWISE && !(op->flags & other) && !(op->discrete & 1)
+             ? assay_vjp_pointwise(c, out_known)
+             : NULL;
 }
 
 bool assay_vjp_wants_from(const assay_vjp_t* c, size_t first) {
@@ -156,6 +157,15 @@ static assay_status_t pointwise_to(const assay_vjp_t* c, size_t end, bool* out_k
 
 assay_status_t assay_vjp_pointwise(const assay_vjp_t* c, bool* out_known) {
   return pointwise_to(c, c->n_in, out_known);
+}
+
+// The identity, where truth does not round: ops/cast.c.
+assay_status_t assay_vjp_cast(const assay_vjp_t* c, bool* out_known) {
+  *out_known = is_float_tensor(c->in[0]) && is_float_tensor(c->out[0]) &&
+               assay_type_bits(c->out[0]->type) >= 16;
+  for (int64_t i = 0; *out_known && c->in_g[0] && i < c->probes * c->in[0]->size; i++)
+    c->in_g[0][i] += c->out_g[0][i];
+  return NULL;
 }
 
 // Of one element of x, with parameters that follow the channel. Source: ONNX BatchNormalization-15.

@@ -127,11 +127,9 @@ static int64_t groups_of(const assay_vjp_t* c) {
              : assay_attr_i64(c->node, "num_groups", 1);
 }
 
-// By channel; of GroupNormalization before version 21 by group.
 static double channel_scale(const assay_vjp_t* c, int64_t group, int64_t i, int64_t n) {
   const assay_tensor_t *x = c->in[0], *s = c->in[1];
   const int64_t groups = groups_of(c), channels = x->dims[1] / groups;
-  if (s->size == groups && s->size != x->dims[1]) return assay_f64(s)[group % groups];
   return assay_f64(s)[group % groups * channels + i / (n / channels)];
 }
 
@@ -141,7 +139,8 @@ assay_status_t assay_vjp_channel_norm(const assay_vjp_t* c, bool* out_known) {
   *out_known = false;
   if (x->rank < 2 || assay_vjp_wants_from(c, 1)) return NULL;
   const int64_t groups = groups_of(c);
-  if (groups < 1 || x->dims[1] % groups != 0 || x->dims[0] == 0) return NULL;
+  if (groups < 1 || x->dims[1] % groups != 0 || x->size == 0) return NULL;
+  if (c->in[1]->size != x->dims[1]) return NULL;  // GroupNormalization-18 had one a group
   normalized_t z = {.centred = true,
                     .epsilon = assay_attr_f64(c->node, "epsilon", 1e-5),
                     .n = x->size / (x->dims[0] * groups)};
