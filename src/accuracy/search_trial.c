@@ -194,8 +194,14 @@ static double moved(const assay_trials_t* t) {
   return sqrt(sum);
 }
 
+// Of two that restore golden the likelier cause is better; but one that leaves what can be seen is
+// not, beside one that leaves next to nothing.
+static const double SEEN = 1e-4, NEXT_TO_NOTHING = 1. / 64;
+
 static bool better(const assay_kept_t* a, const assay_kept_t* b) {
   if (a->restored != b->restored) return a->restored;
+  if (a->left > SEEN && b->left < NEXT_TO_NOTHING * a->left) return false;
+  if (b->left > SEEN && a->left < NEXT_TO_NOTHING * b->left) return true;
   if (a->restored && a->rank != b->rank) return a->rank < b->rank;
   return a->remains < b->remains;
 }
@@ -205,6 +211,7 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
                            bool restored) {
   const assay_kept_t next = {.repair = *r,
                              .remains = remains,
+                             .left = remains * sqrt(t->before),
                              .restored = restored,
                              .rank = t->rank + (r->fits ? FITTED_RANK : 0)};
   size_t at = 0;

@@ -8,7 +8,8 @@
 // A repair that was tried, and what it left.
 typedef struct assay_kept {
   assay_repair_t repair;
-  double remains;
+  double remains;  // of the difference
+  double left;     // over golden's size
   bool restored;
   int rank;  // its row in the table: earlier ones are likelier causes
 } assay_kept_t;
