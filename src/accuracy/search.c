@@ -285,6 +285,16 @@ static assay_status_t list_node(hunt_t* h, size_t position, double until) {
   return NULL;
 }
 
+// Where there is no memory for adjoints, or no time, the search goes on without forecasts.
+static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t position, double until) {
+  if (!h->trials.predict) return NULL;
+  assay_status_t st = assay_predict_pass(predict, position);
+  const bool no_room = assay_status_code(st) == ASSAY_NO_MEMORY;
+  if (no_room || assay_seconds_now() > until) h->trials.predict = NULL;
+  if (no_room) assay_status_free(st), st = NULL;
+  return st;
+}
+
 static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
   const assay_search_t* s = h->trials.s;
   const double look = h->start + 0.3 * (h->end - h->start);
@@ -292,8 +302,7 @@ static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
   h->trials.predict = predict;
   for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;) {
     ASSAY_TRY(list_node(h, i, look));
-    if (assay_seconds_now() > look) h->trials.predict = NULL;
-    if (h->trials.predict) ASSAY_TRY(assay_predict_pass(predict, i));
+    ASSAY_TRY(pass_on(h, predict, i, look));
   }
   return NULL;
 }
