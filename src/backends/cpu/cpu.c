@@ -15,6 +15,7 @@ typedef struct cpu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   void* emu;
+  cpu_store_t *store, *own_store;
   cpu_lifetimes_t lifetimes;
   cpu_value_t* values;       // by value id: what the run holds as tensors
   const cpu_tactic_t** ran;  // by layer; NULL: the emulated engine
@@ -49,21 +50,24 @@ static void cpu_close(void* state) {
   assay_free(c->at);
   assay_free(c->arena);
   assay_free(c->scratch);
+  cpu_store_destroy(c->own_store);
   if (c->emu) assay_backend_emu.close(c->emu);
   assay_free(c);
 }
 
-static assay_status_t cpu_open(const assay_layers_t* layers, const assay_tap_t* tap,
+static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const assay_tap_t* tap,
                                void** out_state) {
   const size_t n_values = (size_t)layers->model->n_values;
   cpu_t* c = NULL;
   ASSAY_TRY(ASSAY_NEW(&c));
   c->layers = layers;
   c->tap = tap;
-  assay_status_t st = assay_backend_emu.open(layers, tap, &c->emu);
+  assay_status_t st = assay_backend_emu.open(layers, NULL, tap, &c->emu);
   if (!st) st = assay_new_array(n_values, sizeof *c->values, &c->values);
   if (!st) st = assay_new_array(n_values, sizeof *c->outputs, &c->outputs);
   if (!st) st = assay_new_array(layers->n_layers, sizeof *c->ran, &c->ran);
+  if (!st && !shared) st = cpu_store_create(&c->own_store);
+  c->store = shared ? shared : c->own_store;
   if (!st) st = cpu_lifetimes_find(layers, &c->lifetimes);
   if (st) return cpu_close(c), st;
   *out_state = c;
@@ -185,7 +189,7 @@ static assay_status_t begin(cpu_t* c, cpu_stretch_t* s) {
     const cpu_slot_t* slot = &s->slots[i];
     c->at[i] = NULL;
     if (slot->kind == CPU_SLOT_ARENA) c->at[i] = aligned(c->arena) + slot->block.offset;
-    if (slot->kind == CPU_SLOT_CONSTANT) c->at[i] = slot->held->data;
+    if (slot->kind == CPU_SLOT_CONSTANT) c->at[i] = (void*)(uintptr_t)slot->constant;
     if (slot->kind == CPU_SLOT_OUTPUT) ASSAY_TRY(output_tensor(c, slot->value, &c->at[i]));
   }
   return NULL;
@@ -218,7 +222,7 @@ static size_t place_for(cpu_t* c, int first) {
 }
 
 static assay_status_t find_stretch(cpu_t* c, int first) {
-  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values};
+  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values, c->store};
   cpu_stretch_t* found = NULL;
   for (size_t i = 0; !found && i < c->n_stretches; i++)
     if (cpu_stretch_fits(c->stretches[i], first, &setting)) found = c->stretches[i];
@@ -364,6 +368,11 @@ static const char* cpu_tactic(void* state, size_t i) {
   return c->ran[i] ? c->ran[i]->name : "emu";
 }
 
+static size_t cpu_planned(void* state) {
+  const cpu_t* c = state;
+  return c->arena_bytes + c->scratch_bytes;
+}
+
 static void cpu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                          assay_tensor_t* const* in, assay_rounding_t* out) {
   const cpu_t* c = state;
@@ -374,7 +383,35 @@ static void cpu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
     assay_backend_emu.rounding(c->emu, layer, n_in, in, out);
 }
 
+// ---- what contexts share -----------------------------------------------------------------------
+
+static assay_status_t cpu_share(const assay_layers_t* layers, void** out_shared) {
+  (void)layers;
+  cpu_store_t* store = NULL;
+  ASSAY_TRY(cpu_store_create(&store));
+  *out_shared = store;
+  return NULL;
+}
+
+static void cpu_unshare(void* shared) { cpu_store_destroy(shared); }
+
+static bool cpu_saved(void* shared, size_t i, const char** out_key, const void** out_data,
+                      size_t* out_bytes) {
+  if (i >= cpu_store_count(shared)) return false;
+  cpu_store_entry(shared, i, out_key, out_data, out_bytes);
+  return true;
+}
+
+static assay_status_t cpu_restore(void* shared, const char* key, const void* data, size_t bytes) {
+  return cpu_store_put(shared, key, data, bytes);
+}
+
 const assay_backend_t assay_backend_cpu = {.name = "cpu",
+                                           .share = cpu_share,
+                                           .unshare = cpu_unshare,
+                                           .saved = cpu_saved,
+                                           .restore = cpu_restore,
+                                           .describe = cpu_describe_machine,
                                            .open = cpu_open,
                                            .close = cpu_close,
                                            .set = cpu_set,
@@ -382,4 +419,5 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .step = cpu_step,
                                            .reset = cpu_reset,
                                            .tactic = cpu_tactic,
+                                           .planned = cpu_planned,
                                            .rounding = cpu_rounding};

@@ -26,7 +26,8 @@ typedef struct cpu_slot {
   cpu_slot_kind_t kind;
   assay_block_t block;         // ARENA: in steps of the plan
   const assay_value_t* value;  // HELD, OUTPUT
-  assay_tensor_t* held;        // CONSTANT: keeps the memory
+  const void* constant;        // CONSTANT: in the store, or of
+  assay_tensor_t* held;
 } cpu_slot_t;
 
 typedef struct cpu_stretch_move {
@@ -80,6 +81,7 @@ typedef struct cpu_setting {
   const cpu_lifetimes_t* lifetimes;
   const cpu_sizes_t* sizes;
   cpu_value_t* values;
+  cpu_store_t* store;
 } cpu_setting_t;
 
 assay_status_t cpu_stretch_create(const cpu_setting_t* s, int first, cpu_stretch_t** out);

@@ -1,0 +1,110 @@
+#include "cli/engine_source.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/plan_options.h"
+#include "formats/format.h"
+
+// A shape for every input with open sizes, which become the batch. dims: room for all of them.
+static size_t close_sizes(int64_t batch, const assay_model_t* m, assay_input_shape_t* shapes,
+                          int64_t* dims) {
+  const assay_graph_t* g = m->graph;
+  size_t n = 0;
+  for (size_t i = 0; i < g->n_inputs; i++, dims += ASSAY_MAX_RANK) {
+    const assay_valtype_t* t = g->inputs[i]->type;
+    bool open = false;
+    if (g->inputs[i]->constant || !t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) continue;
+    for (int d = 0; d < t->rank; d++) {
+      const bool known = t->dims[d] && assay_dim_value(t->dims[d], &dims[d]);
+      if (!known) dims[d] = batch;
+      open |= !known;
+    }
+    if (open) shapes[n++] = (assay_input_shape_t){g->inputs[i]->name, t->rank, dims};
+  }
+  return n;
+}
+
+// Loads the model, and again with all sizes known if some are open.
+static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given,
+                           assay_model_t** out) {
+  assay_model_t* open = NULL;
+  assay_input_shape_t* shapes = NULL;
+  int64_t* dims = NULL;
+  ASSAY_TRY(assay_onnx_load(a->model, given->n, given->shapes, &open));
+  const size_t n = open->graph->n_inputs;
+  assay_status_t st = assay_new_array(n, sizeof *shapes, &shapes);
+  if (!st) st = assay_new_array(n, ASSAY_MAX_RANK * sizeof *dims, &dims);
+  const size_t n_open = st ? 0 : close_sizes(a->batch ? a->batch : 1, open, shapes, dims);
+  if (!st && n_open)
+    st = assay_onnx_load(a->model, n_open, shapes, out);
+  else if (!st)
+    *out = assay_model_retain(open);
+  assay_model_release(open);
+  assay_free(shapes);
+  assay_free(dims);
+  return st;
+}
+
+static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model,
+                                const assay_backend_t** out_backend, assay_plan_t** out) {
+  assay_precision_t precision = {.format = ASSAY_FORMAT_FP32};
+  // int8 stands for a model that has its quantizers already.
+  if (a->precision && strcmp(a->precision, "int8") != 0)
+    precision.format = assay_format_parse(a->precision);
+  if (!assay_format_info(precision.format)->is_float)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown precision '%s'", a->precision);
+  *out_backend = assay_backend_find(a->target ? a->target : "cpu");
+  if (!*out_backend)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has cpu and emu",
+                       a->target);
+  assay_status_t st = NULL;
+  if (a->layer_precision) st = assay_precision_parse(&precision, a->layer_precision);
+  const assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);
+  if (!st) st = assay_plan_create(model, &precision, &options, (uint64_t)a->seed, out);
+  assay_precision_deinit(&precision);
+  return st;
+}
+
+static assay_status_t refuse_options(const cli_engine_args_t* a) {
+  const char* given = a->precision         ? "--precision"
+                      : a->layer_precision ? "--layer-precision"
+                      : a->target          ? "--target"
+                      : a->shapes.n        ? "--shape"
+                      : a->batch           ? "--batch"
+                      : a->unfused         ? "--unfused"
+                      : a->no_pass.n       ? "--no-pass"
+                                           : NULL;
+  if (!given) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "'%s' is a plan: %s was settled when it was built; give the model instead",
+                     a->model, given);
+}
+
+static assay_status_t open_model(const cli_engine_args_t* a, const cli_shapes_t* shapes,
+                                 assay_engine_t** out, int* exit_code) {
+  assay_model_t* model = NULL;
+  assay_plan_t* plan = NULL;
+  const assay_backend_t* backend = NULL;
+  *exit_code = ASSAY_EXIT_INPUT;
+  ASSAY_TRY(load(a, shapes, &model));
+  *exit_code = ASSAY_EXIT_USAGE;
+  assay_status_t st = make_plan(a, model, &backend, &plan);
+  if (!st) st = assay_engine_create(plan, backend, out);
+  assay_model_release(model);
+  return st;
+}
+
+assay_status_t cli_engine_open(const cli_engine_args_t* a, assay_engine_t** out, int* exit_code) {
+  cli_shapes_t shapes = {0};
+  *exit_code = ASSAY_EXIT_USAGE;
+  if (assay_engine_is_plan_file(a->model)) {
+    ASSAY_TRY(refuse_options(a));
+    *exit_code = ASSAY_EXIT_INPUT;
+    return assay_engine_load(a->model, out);
+  }
+  ASSAY_TRY(cli_shapes_parse(&a->shapes, &shapes));
+  assay_status_t st = open_model(a, &shapes, out, exit_code);
+  cli_shapes_free(&shapes);
+  return st;
+}

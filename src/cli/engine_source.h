@@ -1,0 +1,59 @@
+// From a model or a plan file, and options, to an engine: what build, bench and run share.
+#ifndef ASSAY_CLI_ENGINE_SOURCE_H_
+#define ASSAY_CLI_ENGINE_SOURCE_H_
+
+#include "cli/inputs.h"
+#include "runtime/executor.h"
+
+typedef struct cli_engine_args {
+  const char *model, *precision, *layer_precision, *target;
+  opt_list_t shapes, no_pass;
+  int64_t batch, seed;
+  bool unfused;
+} cli_engine_args_t;
+
+// Rows for a verb whose args_t has `cli_engine_args_t engine`.
+#define CLI_ENGINE_OPTIONS                                                                           \
+  {"MODEL", 0, OPT_STRING, offsetof(args_t, engine.model), NULL, "the ONNX file", true},             \
+      {"--batch", 0,                                                                                 \
+       OPT_INT,   offsetof(args_t, engine.batch),                                                    \
+       "N",       "size of every dimension that the model leaves open (default: 1)",                 \
+       false},                                                                                       \
+      {"--shape",   0,                                                                               \
+       OPT_LIST,    offsetof(args_t, engine.shapes),                                                 \
+       "NAME=DIMS", "shape of an input, such as image=1x3x224x224",                                  \
+       false},                                                                                       \
+      {"--precision",                                                                                \
+       0,                                                                                            \
+       OPT_STRING,                                                                                   \
+       offsetof(args_t, engine.precision),                                                           \
+       "FORMAT",                                                                                     \
+       "format of float32 values: fp32 (default), bf16, fp16;\nint8: as the model's quantizers "     \
+       "say",                                                                                        \
+       false},                                                                                       \
+      {"--layer-precision",                                                                          \
+       0,                                                                                            \
+       OPT_STRING,                                                                                   \
+       offsetof(args_t, engine.layer_precision),                                                     \
+       "RULES",                                                                                      \
+       "'PATTERN:FORMAT,...' on names of nodes and outputs",                                         \
+       false},                                                                                       \
+      {"--target", 0, OPT_STRING, offsetof(args_t, engine.target), "TARGET", "cpu (default) or emu", \
+       false},                                                                                       \
+      {"--unfused", 0,                                                                               \
+       OPT_FLAG,    offsetof(args_t, engine.unfused),                                                \
+       NULL,        "one layer a node, without graph passes",                                        \
+       false},                                                                                       \
+      {"--no-pass",         0,    OPT_LIST, offsetof(args_t, engine.no_pass), "NAME",                \
+       "without this pass", false},                                                                  \
+  {                                                                                                  \
+    "--seed", 0, OPT_INT, offsetof(args_t, engine.seed), "N",                                        \
+        "seed of random inputs and operators", false                                                 \
+  }
+
+// Loads a plan file, or loads a model, closes its open dimensions, and makes a plan of it. On
+// failure *exit_code says whose fault it is.
+assay_status_t cli_engine_open(const cli_engine_args_t* a, assay_engine_t** out,
+                               int* exit_code) ASSAY_MUST_USE;
+
+#endif  // ASSAY_CLI_ENGINE_SOURCE_H_
