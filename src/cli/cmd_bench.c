@@ -169,7 +169,7 @@ static assay_status_t tell(const args_t* a, job_t* j) {
 
 static int run_job(const args_t* a, job_t* j) {
   int code;
-  assay_status_t st = cli_engine_open(&a->engine, &j->engine, &code);
+  assay_status_t st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
   if (st) return assay_cli_fail(st, code);
   j->model = assay_plan_layers(assay_engine_plan(j->engine))->model;
   st = assay_executor_run_engine(j->engine, NULL, &j->executor);

@@ -72,6 +72,7 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
                       : a->target          ? "--target"
                       : a->shapes.n        ? "--shape"
                       : a->batch           ? "--batch"
+                      : a->tactic_sources  ? "--tactic-sources"
                       : a->unfused         ? "--unfused"
                       : a->no_pass.n       ? "--no-pass"
                                            : NULL;
@@ -82,7 +83,10 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
 }
 
 static assay_status_t open_model(const cli_engine_args_t* a, const cli_shapes_t* shapes,
-                                 assay_engine_t** out, int* exit_code) {
+                                 const assay_backend_options_t* options, assay_engine_t** out,
+                                 int* exit_code) {
+  assay_backend_options_t o = options ? *options : (assay_backend_options_t){0};
+  o.tactic_sources = a->tactic_sources;
   assay_model_t* model = NULL;
   assay_plan_t* plan = NULL;
   const assay_backend_t* backend = NULL;
@@ -90,12 +94,13 @@ static assay_status_t open_model(const cli_engine_args_t* a, const cli_shapes_t*
   ASSAY_TRY(load(a, shapes, &model));
   *exit_code = ASSAY_EXIT_USAGE;
   assay_status_t st = make_plan(a, model, &backend, &plan);
-  if (!st) st = assay_engine_create(plan, backend, out);
+  if (!st) st = assay_engine_create(plan, backend, &o, out);
   assay_model_release(model);
   return st;
 }
 
-assay_status_t cli_engine_open(const cli_engine_args_t* a, assay_engine_t** out, int* exit_code) {
+assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_options_t* options,
+                               assay_engine_t** out, int* exit_code) {
   cli_shapes_t shapes = {0};
   *exit_code = ASSAY_EXIT_USAGE;
   if (assay_engine_is_plan_file(a->model)) {
@@ -104,7 +109,24 @@ assay_status_t cli_engine_open(const cli_engine_args_t* a, assay_engine_t** out,
     return assay_engine_load(a->model, out);
   }
   ASSAY_TRY(cli_shapes_parse(&a->shapes, &shapes));
-  assay_status_t st = open_model(a, &shapes, out, exit_code);
+  assay_status_t st = open_model(a, &shapes, options, out, exit_code);
   cli_shapes_free(&shapes);
   return st;
+}
+
+assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed, assay_executor_t** out) {
+  const assay_model_t* m = assay_plan_layers(assay_engine_plan(engine))->model;
+  assay_executor_t* e = NULL;
+  assay_samples_t samples = {0};
+  ASSAY_TRY(assay_samples_generate(m, seed, &samples));
+  assay_status_t st = assay_executor_run_engine(engine, NULL, &e);
+  for (size_t i = 0; !st && i < m->graph->n_inputs; i++) {
+    assay_tensor_t* t = assay_samples_get(&samples, 0)[i];
+    if (t) st = assay_executor_set(e, m->graph->inputs[i], t);
+  }
+  if (!st) st = assay_executor_run(e);
+  assay_samples_deinit(&samples);
+  if (st) return assay_executor_destroy(e), st;
+  *out = e;
+  return NULL;
 }

@@ -4,17 +4,24 @@
 #include "runtime/engine_internal.h"
 
 assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_t* backend,
-                                   assay_engine_t** out) {
+                                   const assay_backend_options_t* options, assay_engine_t** out) {
   assay_engine_t* e = NULL;
   assay_status_t st = ASSAY_NEW(&e);
   if (st) return assay_plan_destroy(take_plan), st;
   e->refs = 1;
   e->plan = take_plan;
   e->backend = backend;
-  if (backend->share) st = backend->share(assay_plan_layers(take_plan), &e->shared);
+  if (backend->share) st = backend->share(assay_plan_layers(take_plan), options, &e->shared);
   if (st) return assay_engine_release(e), st;
   *out = e;
   return NULL;
+}
+
+assay_status_t assay_engine_share_again(assay_engine_t* e, const assay_backend_options_t* options) {
+  if (!e->shared) return NULL;
+  e->backend->unshare(e->shared);
+  e->shared = NULL;
+  return e->backend->share(assay_plan_layers(e->plan), options, &e->shared);
 }
 
 void assay_engine_retain(assay_engine_t* e) { atomic_fetch_add(&e->refs, 1); }

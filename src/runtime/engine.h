@@ -12,9 +12,13 @@
 
 typedef struct assay_engine assay_engine_t;  // counted
 
-// Takes the plan over, also on failure.
+// Takes the plan over, also on failure. options may be NULL.
 assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_t* backend,
+                                   const assay_backend_options_t* options,
                                    assay_engine_t** out) ASSAY_MUST_USE;
+// Shares anew, by these options; no executor of the engine may be open.
+assay_status_t assay_engine_share_again(assay_engine_t* e,
+                                        const assay_backend_options_t* options) ASSAY_MUST_USE;
 void assay_engine_retain(assay_engine_t* e);
 void assay_engine_release(assay_engine_t* e);  // NULL is allowed
 

@@ -100,3 +100,13 @@ const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
 size_t assay_executor_planned_bytes(const assay_executor_t* e) {
   return e->backend && e->backend->planned ? e->backend->planned(e->state) : 0;
 }
+
+void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out) {
+  if (e->backend && e->backend->explain) e->backend->explain(e->state, i, out);
+}
+
+assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i) {
+  if (e->backend && e->backend->executed) return e->backend->executed(e->state, i);
+  return e->engine ? assay_plan_layers(assay_engine_plan(e->engine))->layers[i].format
+                   : ASSAY_FORMAT_NONE;
+}

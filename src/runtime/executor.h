@@ -31,6 +31,10 @@ size_t assay_executor_n_steps(const assay_executor_t* e);
 assay_status_t assay_executor_step(assay_executor_t* e, size_t i) ASSAY_MUST_USE;
 // What ran step i last; the backend's name where it has but one way.
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i);
+// The format of the float operands that step i's arithmetic took; NONE: it has none.
+assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i);
+// How the tactic of step i was chosen: lines for people; nothing where there is no choice.
+void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out);
 // Bytes that a run takes beside inputs, outputs and weights, as planned for the last one; 0: not
 // known.
 size_t assay_executor_planned_bytes(const assay_executor_t* e);

@@ -403,7 +403,7 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
       assay_json_parse(assay_mapping_data(file) + h.text.offset, (size_t)h.text.bytes, &text));
   assay_status_t st = read_model(file, &h, text, &m);
   if (!st) st = read_plan(m, text, &plan);
-  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), out);
+  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), NULL, out);
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;
