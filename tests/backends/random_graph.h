@@ -1,8 +1,8 @@
 // Random graphs: legal models of what networks are made of, for tests of whole plans.
 //
-// A graph is rows of text (inputs, constants, nodes, outputs), drawn from a seed and a number, so that
-// the same graph can be built with open and with fixed sizes, and printed. While rows are drawn, a model
-// grows with them: inference says which sizes each value has.
+// A graph is rows of text (inputs, constants, nodes, outputs), drawn from a seed and a number, so
+// that the same graph can be built with open and with fixed sizes, and printed. While rows are
+// drawn, a model grows with them: inference says which sizes each value has.
 //
 // The batch is the open size N, a length L: inputs have them in their declared types. Of each value
 // it is known on which axis the samples of the batch lie, each computed by itself.
@@ -165,7 +165,8 @@ static inline assay_tensor_t* random_graph_constant(const random_graph_t* g, con
   return random_graph_rounded(t);
 }
 
-// Input `at` for samples first .. first+n-1: a sample's numbers do not depend on which others there are.
+// Input `at` for samples first .. first+n-1: a sample's numbers do not depend on which others there
+// are.
 static inline assay_tensor_t* random_graph_input(const random_graph_t* g, int at, int64_t first,
                                                  int64_t n, int64_t l) {
   static const double specials[] = {INFINITY, -INFINITY, NAN, 0, -0.0, 1e-41, 6e4, -1e-39};
@@ -315,7 +316,8 @@ static inline const char* constant(random_graph_t* g, assay_type_t type, int ran
   snprintf(name, sizeof names[0], "c%d", g->n_constants++);
   int n = snprintf(row, RANDOM_GRAPH_TEXT, "%s %s[", name, assay_type_name(type));
   for (int i = 0; i < rank; i++)
-    n += snprintf(row + n, (size_t)(RANDOM_GRAPH_TEXT - n), "%s%lld", i ? "," : "", (long long)dims[i]);
+    n += snprintf(row + n, (size_t)(RANDOM_GRAPH_TEXT - n), "%s%lld", i ? "," : "",
+                  (long long)dims[i]);
   snprintf(row + n, (size_t)(RANDOM_GRAPH_TEXT - n), "] %s", contents);
   random_graph_hold(g, g->model, row);
   return name;
@@ -337,8 +339,8 @@ static inline const char* number(random_graph_t* g, assay_type_t type, double x)
   return constant(g, type, 0, NULL, text);
 }
 
-// "Op in... | attrs": adds the node with n_out outputs whose samples lie on axis `rows`. The index of
-// the first output; -1: its sizes are not known.
+// "Op in... | attrs": adds the node with n_out outputs whose samples lie on axis `rows`. The index
+// of the first output; -1: its sizes are not known.
 static inline int emit(random_graph_t* g, int rows, int n_out, const char* format, ...)
     ASSAY_PRINTF(4, 5);
 static inline int emit(random_graph_t* g, int rows, int n_out, const char* format, ...) {
@@ -377,7 +379,8 @@ static inline int emit(random_graph_t* g, int rows, int n_out, const char* forma
 }
 
 // A value that fits, of late ones rather than early ones; -1: none does.
-static inline int pick(random_graph_t* g, bool (*fits)(const random_graph_t*, const random_value_t*)) {
+static inline int pick(random_graph_t* g,
+                       bool (*fits)(const random_graph_t*, const random_value_t*)) {
   int found[RANDOM_GRAPH_VALUES], n = 0;
   for (int i = 0; i < g->n_values; i++)
     if (fits(g, &g->values[i])) found[n++] = i;
@@ -411,10 +414,12 @@ static inline void random_graph_inputs(random_graph_t* g) {
   } else if (kind == 7) {
     random_graph_add_input(g, 0, "%s[N,%lld] normal 1", t, (long long)(draw(g, 1, 40) * g->scale));
   } else if (kind == 8) {
-    random_graph_add_input(g, 0, "%s[N,%lld,%lld] normal 1", t, (long long)c, (long long)draw(g, 4, 40));
+    random_graph_add_input(g, 0, "%s[N,%lld,%lld] normal 1", t, (long long)c,
+                           (long long)draw(g, 4, 40));
   } else {
     random_graph_add_input(g, 0, "%s[N,%lld,%lld,%lld,%lld] normal 1", t, (long long)(c % 9 + 1),
-                           (long long)draw(g, 2, 5), (long long)draw(g, 3, 6), (long long)draw(g, 3, 6));
+                           (long long)draw(g, 2, 5), (long long)draw(g, 3, 6),
+                           (long long)draw(g, 3, 6));
   }
   if (one_in(g, 4))
     random_graph_add_input(g, 0, "%s[N,%lld] normal 1", t, (long long)(draw(g, 1, 12) * g->scale));

@@ -90,9 +90,9 @@ static int rows_of_two(const random_value_t* a, const random_value_t* b) {
 
 // ---- helpers --------------------------------------------------------------------------------
 
-#define PICK(x, fits)                    \
-  const int x##_at = pick(g, fits);      \
-  if (x##_at < 0) return false;          \
+#define PICK(x, fits)               \
+  const int x##_at = pick(g, fits); \
+  if (x##_at < 0) return false;     \
   const random_value_t x = g->values[x##_at]
 
 // "name=a,b,c " with numbers of [low, high].
@@ -314,28 +314,41 @@ static bool step_lstm(random_graph_t* g) {
                      gru && one_in(g, 2) ? "linear_before_reset=1" : "");
   if (y < 0) return true;
   for (int i = 0; i < (gru ? 2 : 3); i++)
-    g->values[y + i].rows = by_sample ? (i == 0 ? 2 : 1) : x.rows == ROWS_NONE ? ROWS_NONE : ROWS_MIXED;
+    g->values[y + i].rows = by_sample             ? (i == 0 ? 2 : 1)
+                            : x.rows == ROWS_NONE ? ROWS_NONE
+                                                  : ROWS_MIXED;
   return true;
 }
 
 // ---- functions ------------------------------------------------------------------------------
 
 static bool step_function(random_graph_t* g) {
-  static const char* const functions[] = {
-      "Relu %s",          "Sigmoid %s",
-      "Tanh %s",          "LeakyRelu %s | alpha=0.1",
-      "LeakyRelu %s",     "Elu %s | alpha=1.2",
-      "Selu %s",          "HardSigmoid %s",
-      "HardSwish %s",     "Softplus %s",
-      "Softsign %s",      "Erf %s",
-      "Neg %s",           "Abs %s",
-      "Relu %s",          "Relu %s",
-      "Identity %s",      "ThresholdedRelu %s | alpha=0.3",
-      "Sin %s",           "Cos %s",
-      "Celu %s",          "Floor %s",
-      "HardSigmoid %s | alpha=0.25 beta=0.4",
-      "Gelu %s",          "Gelu %s | approximate=tanh",
-      "Mish %s"};
+  static const char* const functions[] = {"Relu %s",
+                                          "Sigmoid %s",
+                                          "Tanh %s",
+                                          "LeakyRelu %s | alpha=0.1",
+                                          "LeakyRelu %s",
+                                          "Elu %s | alpha=1.2",
+                                          "Selu %s",
+                                          "HardSigmoid %s",
+                                          "HardSwish %s",
+                                          "Softplus %s",
+                                          "Softsign %s",
+                                          "Erf %s",
+                                          "Neg %s",
+                                          "Abs %s",
+                                          "Relu %s",
+                                          "Relu %s",
+                                          "Identity %s",
+                                          "ThresholdedRelu %s | alpha=0.3",
+                                          "Sin %s",
+                                          "Cos %s",
+                                          "Celu %s",
+                                          "Floor %s",
+                                          "HardSigmoid %s | alpha=0.25 beta=0.4",
+                                          "Gelu %s",
+                                          "Gelu %s | approximate=tanh",
+                                          "Mish %s"};
   PICK(x, has_rank);
   int at = (int)draw(g, 0, (int)(sizeof functions / sizeof *functions) - 1);
   if (at >= 23 && g->opset < 20) at -= 20;
@@ -361,10 +374,10 @@ static bool step_composed(random_graph_t* g) {
   const int kind = (int)draw(g, 0, 6);
   const char* n = x.name;
   int a = -1, b = -1, c = -1;
-#define THEN(out, ...)                        \
-  do {                                        \
-    out = emit(g, x.rows, 1, __VA_ARGS__);    \
-    if (out < 0) return true;                 \
+#define THEN(out, ...)                     \
+  do {                                     \
+    out = emit(g, x.rows, 1, __VA_ARGS__); \
+    if (out < 0) return true;              \
   } while (0)
 #define NAME(i) g->values[i].name
   if (kind == 0) {  // SiLU
@@ -703,7 +716,10 @@ static bool step_resize(random_graph_t* g) {
   const int64_t dims[1] = {4};
   char scales[64];
   const bool up = one_in(g, 2) || x.dims[2] < 2 || x.dims[3] < 2;
-  snprintf(scales, sizeof scales, "= 1 1 %s %s", up ? "2" : "0.5", up ? "2" : one_in(g, 2) ? "1.5" : "0.5");
+  snprintf(scales, sizeof scales, "= 1 1 %s %s", up ? "2" : "0.5",
+           up             ? "2"
+           : one_in(g, 2) ? "1.5"
+                          : "0.5");
   emit(g, keeps_0(&x), 1, "Resize %s _ %s | %s", x.name,
        constant(g, ASSAY_TYPE_FLOAT, 1, dims, scales), modes[draw(g, 0, 4)]);
   return true;
@@ -775,8 +791,8 @@ static bool step_instance_norm(random_graph_t* g) {
 }
 
 static bool step_reduce(random_graph_t* g) {
-  static const char* const ops[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin",
-                                    "ReduceL2", "ReduceMean", "ReduceLogSumExp", "ReduceProd"};
+  static const char* const ops[] = {"ReduceMean", "ReduceSum",  "ReduceMax",       "ReduceMin",
+                                    "ReduceL2",   "ReduceMean", "ReduceLogSumExp", "ReduceProd"};
   PICK(x, is_full);
   if (x.rank < 1) return false;
   const int at = (int)draw(g, 0, x.size > 200 ? 6 : 7), keep = (int)draw(g, 0, 1);
@@ -844,19 +860,23 @@ static int quantize(random_graph_t* g, const random_value_t* x, double scale) {
   return emit(g, x->rows, 1, "DequantizeLinear %s %s %s", g->values[q].name, s, z);
 }
 
-static int quantized_weight(random_graph_t* g, int rank, const int64_t* dims, int axis, int64_t terms) {
+static int quantized_weight(random_graph_t* g, int rank, const int64_t* dims, int axis,
+                            int64_t terms) {
   char scale[64];
   const bool by_channel = axis >= 0 && !one_in(g, 4);
   const double s = 1.5 / 127 / sqrt((double)(terms > 0 ? terms : 1)) * 2;
   snprintf(scale, sizeof scale, "range %.4g %.4g", s / 2, s);
   const char* w = constant(g, ASSAY_TYPE_INT8, rank, dims, "ints -127 127");
   const char* sn = constant(g, ASSAY_TYPE_FLOAT, by_channel, dims + (by_channel ? axis : 0), scale);
-  const char* z = constant(g, ASSAY_TYPE_INT8, by_channel, dims + (by_channel ? axis : 0), "ints 0 0");
-  if (by_channel) return emit(g, ROWS_NONE, 1, "DequantizeLinear %s %s %s | axis=%d", w, sn, z, axis);
+  const char* z =
+      constant(g, ASSAY_TYPE_INT8, by_channel, dims + (by_channel ? axis : 0), "ints 0 0");
+  if (by_channel)
+    return emit(g, ROWS_NONE, 1, "DequantizeLinear %s %s %s | axis=%d", w, sn, z, axis);
   return emit(g, ROWS_NONE, 1, "DequantizeLinear %s %s %s", w, sn, z);
 }
 
-// What follows an int8 layer: a function, or BatchNormalization and Mish, then the next quantization.
+// What follows an int8 layer: a function, or BatchNormalization and Mish, then the next
+// quantization.
 static void quantized_end(random_graph_t* g, int y) {
   static const char* const functions[] = {"Relu %s", "Sigmoid %s", "HardSwish %s", "LeakyRelu %s"};
   const int kind = (int)draw(g, 0, 4);

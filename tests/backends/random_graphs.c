@@ -108,8 +108,7 @@ static assay_plan_t* make_plan(const random_graph_t* g, assay_model_t* m, int fo
 static assay_status_t run_once(assay_executor_t* e, const inputs_t* in, outputs_t* out) {
   const assay_graph_t* graph = assay_executor_graph(e);
   assay_executor_reset(e);
-  for (size_t i = 0; i < in->n; i++)
-    ASSAY_TRY(assay_executor_set(e, graph->inputs[i], in->at[i]));
+  for (size_t i = 0; i < in->n; i++) ASSAY_TRY(assay_executor_set(e, graph->inputs[i], in->at[i]));
   ASSAY_TRY(assay_executor_run(e));
   out->n = graph->n_outputs;
   for (size_t i = 0; i < out->n; i++)
@@ -146,7 +145,8 @@ static bool same_bits(const assay_tensor_t* a, const assay_tensor_t* b) {
 }
 
 // Whether `one`, of one sample, is sample `s` of `many`, where samples lie on `axis`.
-static bool same_sample(const assay_tensor_t* one, const assay_tensor_t* many, int axis, int64_t s) {
+static bool same_sample(const assay_tensor_t* one, const assay_tensor_t* many, int axis,
+                        int64_t s) {
   int64_t inner = 1, outer = 1;
   const int64_t n = many->dims[axis];
   if (one->rank != many->rank || one->dims[axis] != 1) return false;
@@ -207,9 +207,10 @@ static void trace_deinit(trace_t* t) {
   assay_free(t->at);
 }
 
-// Names the first layer whose outputs differ between two runs; sample negative: compared as a whole.
-static void first_difference(const random_graph_t* g, const way_t* a, const way_t* b, int64_t sample,
-                             char* text, size_t capacity) {
+// Names the first layer whose outputs differ between two runs; sample negative: compared as a
+// whole.
+static void first_difference(const random_graph_t* g, const way_t* a, const way_t* b,
+                             int64_t sample, char* text, size_t capacity) {
   trace_t ta = {0}, tb = {0};
   assay_executor_t *ea = traced(g, a, &ta), *eb = traced(g, b, &tb);
   const assay_layers_t *la = assay_plan_layers(a->plan), *lb = assay_plan_layers(b->plan);
@@ -224,11 +225,13 @@ static void first_difference(const random_graph_t* g, const way_t* a, const way_
     for (int axis = 0; sample >= 0 && !same && axis < x->rank && x->rank == y->rank; axis++)
       same = x->dims[axis] == 1 && y->dims[axis] > sample && same_sample(x, y, axis, sample);
     if (same || (sample >= 0 && same_bits(x, y))) continue;
-    size_t used = (size_t)snprintf(text, capacity, "first in layer '%s' by %s and %s: %s to %s:",
-                                   la->layers[i].name, assay_executor_tactic(ea, i),
-                                   assay_executor_tactic(eb, i), ASSAY_DIMS_TEXT(x), ASSAY_DIMS_TEXT(y));
+    size_t used = (size_t)snprintf(
+        text, capacity, "first in layer '%s' by %s and %s: %s to %s:", la->layers[i].name,
+        assay_executor_tactic(ea, i), assay_executor_tactic(eb, i), ASSAY_DIMS_TEXT(x),
+        ASSAY_DIMS_TEXT(y));
     for (size_t k = 0; k < la->layers[i].n_nodes && used < capacity; k++)
-      used += (size_t)snprintf(text + used, capacity - used, " %s", la->layers[i].nodes[k]->op_type);
+      used +=
+          (size_t)snprintf(text + used, capacity - used, " %s", la->layers[i].nodes[k]->op_type);
     break;
   }
   assay_executor_destroy(ea);
@@ -249,11 +252,12 @@ static void note_account(runner_t* r, const random_graph_t* g, const assay_accou
     tally(r, tactic ? tactic : "emu");
     if (l->verdict != ASSAY_VERDICT_DEFECT) continue;
     char text[SHOWN];
-    int used = snprintf(text, sizeof text, "%s: layer '%s' by %s is a defect: beyond %lld, outlying "
-                        "%lld (by %.3g), misshapen %lld, largest error %.4g:",
-                        format, l->layer->name, tactic, (long long)l->judged.beyond,
-                        (long long)l->outlying, l->outlying_by, (long long)l->misshapen,
-                        l->own.max_abs);
+    int used =
+        snprintf(text, sizeof text,
+                 "%s: layer '%s' by %s is a defect: beyond %lld, outlying "
+                 "%lld (by %.3g), misshapen %lld, largest error %.4g:",
+                 format, l->layer->name, tactic, (long long)l->judged.beyond,
+                 (long long)l->outlying, l->outlying_by, (long long)l->misshapen, l->own.max_abs);
     for (size_t k = 0; k < l->layer->n_nodes; k++)
       used += snprintf(text + used, sizeof text - (size_t)used, " %s", l->layer->nodes[k]->op_type);
     failure(r, g, "%s", text);
@@ -365,15 +369,15 @@ static void compare_runs(runner_t* r, const random_graph_t* g, const char* what,
   for (size_t i = 0; i < oa->n; i++) {
     if (same_bits(oa->at[i], ob->at[i])) continue;
     first_difference(g, a, b, -1, text, sizeof text);
-    failure(r, g, "%s: other bits %s, output %s; %s", format, what,
-            g->values[g->outputs[i]].name, text);
+    failure(r, g, "%s: other bits %s, output %s; %s", format, what, g->values[g->outputs[i]].name,
+            text);
     return;
   }
 }
 
-static void compare_batch(runner_t* r, const random_graph_t* g, const char* format, const way_t* one,
-                          const outputs_t* alone, const way_t* many, const outputs_t* batch,
-                          int64_t sample) {
+static void compare_batch(runner_t* r, const random_graph_t* g, const char* format,
+                          const way_t* one, const outputs_t* alone, const way_t* many,
+                          const outputs_t* batch, int64_t sample) {
   char text[SHOWN];
   for (size_t i = 0; i < alone->n; i++) {
     const int axis = g->values[g->outputs[i]].rows;
@@ -482,10 +486,11 @@ static void memory(runner_t* r) {
     assay_plan_destroy(plans[i]);
     assay_model_release(models[i]);
   }
-  printf("%lld runs: %.1f MB resident at half of them, %.1f MB at the end; %lld allocations, %lld; "
-         "%lld after closing\n",
-         (long long)r->count, before, after, (long long)live_before, (long long)live,
-         (long long)(assay_alloc_live() - at_start));
+  printf(
+      "%lld runs: %.1f MB resident at half of them, %.1f MB at the end; %lld allocations, %lld; "
+      "%lld after closing\n",
+      (long long)r->count, before, after, (long long)live_before, (long long)live,
+      (long long)(assay_alloc_live() - at_start));
   if (after > before * 1.1 + 8 || live > live_before + live_before / 4 + 100 ||
       assay_alloc_live() != at_start)
     r->failures++;
@@ -499,15 +504,18 @@ static void report(const runner_t* r, const char* mode, double seconds) {
   const time_t now = time(NULL);
   if (!f) return;
   strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
-  fprintf(f, "# Random graphs on the CPU backend\n\n`tests/backends/random_graphs.c` %s, %s: graphs "
-          "%lld to %lld of seed %llu, %.0f s.\n\n| graphs | plans | layers | refused by both engines "
-          "| failures |\n| --- | --- | --- | --- | --- |\n| %lld | %lld | %lld | %lld | %lld |\n\n",
-          mode, date, (long long)r->first, (long long)(r->first + r->count - 1),
-          (unsigned long long)r->seed, seconds, (long long)r->graphs, (long long)r->plans,
-          (long long)r->layers, (long long)r->skipped, (long long)r->failures);
+  fprintf(
+      f,
+      "# Random graphs on the CPU backend\n\n`tests/backends/random_graphs.c` %s, %s: graphs "
+      "%lld to %lld of seed %llu, %.0f s.\n\n| graphs | plans | layers | refused by both engines "
+      "| failures |\n| --- | --- | --- | --- | --- |\n| %lld | %lld | %lld | %lld | %lld |\n\n",
+      mode, date, (long long)r->first, (long long)(r->first + r->count - 1),
+      (unsigned long long)r->seed, seconds, (long long)r->graphs, (long long)r->plans,
+      (long long)r->layers, (long long)r->skipped, (long long)r->failures);
   fprintf(f, "| verdict | layers |\n| --- | --- |\n");
   for (int v = 0; v <= ASSAY_VERDICT_DEFECT; v++)
-    fprintf(f, "| %s | %lld |\n", assay_verdict_name((assay_verdict_t)v), (long long)r->verdicts[v]);
+    fprintf(f, "| %s | %lld |\n", assay_verdict_name((assay_verdict_t)v),
+            (long long)r->verdicts[v]);
   fprintf(f, "\n| run by | layers |\n| --- | --- |\n");
   for (size_t i = 0; i < r->n_tactics; i++)
     fprintf(f, "| %s | %lld |\n", r->tactics[i].key, (long long)r->tactics[i].n);
@@ -534,7 +542,8 @@ int main(int argc, char** argv) {
     else if (strcmp(argv[i], "--report") == 0)
       r.report = value, i++;
     else if (strcmp(argv[i], "--format") == 0)
-      for (i++, r.only_format = 2; r.only_format && strcmp(format_names[r.only_format], value) != 0;)
+      for (i++, r.only_format = 2;
+           r.only_format && strcmp(format_names[r.only_format], value) != 0;)
         r.only_format--;
     else
       return fprintf(stderr, "unknown word '%s'\n", argv[i]), 2;
@@ -558,10 +567,11 @@ int main(int argc, char** argv) {
     r.graphs++;
   }
   const double seconds = omp_get_wtime() - start;
-  printf("%lld graphs, %lld plans, %lld layers, %lld plans refused by both engines, %lld failures "
-         "(%.0f s)\n",
-         (long long)r.graphs, (long long)r.plans, (long long)r.layers, (long long)r.skipped,
-         (long long)r.failures, seconds);
+  printf(
+      "%lld graphs, %lld plans, %lld layers, %lld plans refused by both engines, %lld failures "
+      "(%.0f s)\n",
+      (long long)r.graphs, (long long)r.plans, (long long)r.layers, (long long)r.skipped,
+      (long long)r.failures, seconds);
   if (r.report) report(&r, mode, seconds);
   return r.failures ? 1 : 0;
 }

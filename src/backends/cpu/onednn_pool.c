@@ -1,5 +1,6 @@
 // MaxPool, AveragePool, the global ones and means over all places by oneDNN, channels last.
 #ifdef ASSAY_ONEDNN
+#include <math.h>
 #include <string.h>
 
 #include "backends/cpu/onednn.h"
@@ -111,6 +112,49 @@ static bool is_regular(const pooling_t* p, const assay_window_t* w) {
   return !(w->ceil_mode && p->kind != dnnl_pooling_max);
 }
 
+// Output place `at` becomes NaN in the channels in which its window has one.
+static void keep_nan_at(const assay_window_t* w, const float* x, int64_t channels, int64_t at,
+                        float* y) {
+  int64_t first[ASSAY_MAX_RANK], taps = 1;
+  for (int i = w->rank - 1; i >= 0; i--) {
+    const assay_window_axis_t* a = &w->axis[i];
+    first[i] = at % a->out * a->stride - a->pads[0];
+    at /= a->out;
+    taps *= a->kernel;
+  }
+  for (int64_t tap = 0; tap < taps; tap++) {
+    int64_t place = 0, step = 1, left = tap;
+    bool inside = true;
+    for (int i = w->rank - 1; i >= 0; i--) {
+      const assay_window_axis_t* a = &w->axis[i];
+      const int64_t p = first[i] + left % a->kernel * a->dilation;
+      left /= a->kernel;
+      inside &= p >= 0 && p < a->in;
+      place += p * step;
+      step *= a->in;
+    }
+    for (int64_t c = 0; inside && c < channels; c++)
+      if (isnan(x[place * channels + c])) y[c] = NAN;
+  }
+}
+
+// oneDNN's maximum passes NaN over; ONNX's does not. Values that have none are only looked through.
+static void keep_nan(const dnn_kernel_t* k, const void* src, void* dst) {
+  const assay_window_t* w = &k->window;
+  const float* x = src;
+  float* y = dst;
+  const int64_t in = assay_window_in_size(w), out = assay_window_out_size(w);
+  const int64_t channels = k->channels, samples = k->size / (out * channels);
+  const int64_t n = samples * in * channels;
+  int found = 0;
+#pragma omp parallel for schedule(static) reduction(| : found) if (n > 100000)
+  for (int64_t i = 0; i < n; i++) found |= x[i] != x[i];
+  if (!found) return;
+  for (int64_t s = 0; s < samples; s++)
+    for (int64_t at = 0; at < out; at++)
+      keep_nan_at(w, x + s * in * channels, channels, at, y + (s * out + at) * channels);
+}
+
 static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
                             assay_type_t type, bool* out_ok) {
   const described_t* p = what;
@@ -119,6 +163,11 @@ static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* w
   if (p->kind.kind != dnnl_pooling_max && type != ASSAY_TYPE_FLOAT) return NULL;
   k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
   k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
+  if (p->kind.kind == dnnl_pooling_max && type == ASSAY_TYPE_FLOAT) {
+    k->behind = keep_nan;
+    k->window = p->window;
+    k->channels = p->x->dims[1];
+  }
   assay_status_t st = describe(p, type, &descriptor);
   *out_ok = descriptor;
   if (!st && descriptor) st = dnn_finish(k, l, descriptor, type, false, NULL);
