@@ -461,7 +461,7 @@ static bool fits_together(const random_value_t* a, const random_value_t* b) {
       return false;
     size *= p > q ? p : q;
   }
-  return size <= LARGE;
+  return size <= 4 * LARGE;
 }
 
 static bool step_residual(random_graph_t* g) {
@@ -469,6 +469,7 @@ static bool step_residual(random_graph_t* g) {
   int found[RANDOM_GRAPH_VALUES], n = 0;
   for (int i = 0; i < g->n_values; i++)
     if (is_float(g, &g->values[i]) && fits_together(&x, &g->values[i])) found[n++] = i;
+  if (!n) return false;
   const random_value_t y = g->values[found[draw(g, 0, n - 1)]];
   static const char* const ops[] = {"Add", "Add", "Add", "Mul", "Sub", "Max"};
   emit(g, rows_of_two(&x, &y), 1, "%s %s %s", ops[draw(g, 0, 5)], x.name, y.name);

@@ -20,6 +20,7 @@ static const char* const patterns[] = {
     "MaxPool | [2,C,5,6] kernel_shape=2,2",
     "MaxPool | [2,C,5,6] kernel_shape=3,3 pads=1,1,1,1 strides=2,2",
     "MaxPool | [1,C,9] kernel_shape=3",
+    "MaxPool | [2,C,9,7] kernel_shape=7,7 pads=2,3,2,0 strides=2,2",
     "GlobalMaxPool | [2,C,5,6] ",
     "AveragePool | [2,C,5,6] kernel_shape=2,2",
     "GlobalAveragePool | [2,C,5,6] ",
