@@ -7,6 +7,7 @@
 //           truth of the rewritten graph is that of the graph
 //   bits    the same bits with 1, 2 and 7 threads and from run to run; of a sample alone and in
 //           batches of 3 and 8; of a plan for open sizes and one for fixed ones
+//   sizes   the same of layers of the sizes that networks have (bit_cases.h); COUNT of them
 //   memory  one process, sizes drawn anew each run: what is allocated does not grow
 //
 // Exit code 1: something does not hold. A failure names seed and number, and prints the graph.
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "accuracy/account.h"
+#include "backends/bit_cases.h"
 #include "backends/random_graph_steps.h"
 #include "runtime/executor.h"
 
@@ -527,7 +529,8 @@ static void report(const runner_t* r, const char* mode, double seconds) {
 
 int main(int argc, char** argv) {
   runner_t r = {.scale = 1, .only_format = -1, .failed_graph = -1, .print = true};
-  if (argc < 4) return fprintf(stderr, "random_graphs check|bits|memory SEED COUNT [options]\n"), 2;
+  if (argc < 4)
+    return fprintf(stderr, "random_graphs check|bits|sizes|memory SEED COUNT [options]\n"), 2;
   const char* mode = argv[1];
   r.seed = strtoull(argv[2], NULL, 10);
   r.count = strtoll(argv[3], NULL, 10);
@@ -561,12 +564,17 @@ int main(int argc, char** argv) {
     return r.failures ? 1 : 0;
   }
   for (int64_t i = r.first; i < r.first + r.count; i++) {
-    random_graph_make(&g, r.seed, (uint64_t)i, r.scale);
+    if (strcmp(mode, "sizes") == 0) {
+      if (i == BIT_CASES) break;
+      bit_case_make(&g, (int)i);
+    } else {
+      random_graph_make(&g, r.seed, (uint64_t)i, r.scale);
+    }
     if (only_print) random_graph_print(&g, stdout);
-    if (strcmp(mode, "bits") == 0)
-      bits_graph(&r, &g);
-    else
+    if (strcmp(mode, "check") == 0)
       check_graph(&r, &g);
+    else
+      bits_graph(&r, &g);
     r.graphs++;
   }
   const double seconds = omp_get_wtime() - start;
