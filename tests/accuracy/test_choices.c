@@ -130,8 +130,10 @@ static size_t layer_inputs(const assay_layer_t* layer, assay_tensor_t* x, assay_
   return n;
 }
 
-static void judge_row(const row_t* row, assay_judgement_t* j) {
-  const assay_rounding_t rounding = assay_rounding_unknown(ASSAY_FORMAT_FP32, ASSAY_FORMAT_FP32);
+// fail_at: the allocation that fails while the layer is run; 0: none. Gives how many there were.
+static uint64_t judge_row(const row_t* row, assay_format_t format, uint64_t fail_at,
+                          assay_judgement_t* j) {
+  const assay_rounding_t rounding = assay_rounding_unknown(format, format);
   const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32,
                                        .accumulator = ASSAY_FORMAT_FP32};
   assay_tensor_t *x[GRAPH_CASE_ROWS] = {NULL}, *in[GRAPH_CASE_ROWS] = {NULL};
@@ -145,23 +147,31 @@ static void judge_row(const row_t* row, assay_judgement_t* j) {
   layer.nodes = (const assay_node_t**)m->graph->nodes;
   layer.n_nodes = m->graph->n_nodes;
   const size_t n = layer_inputs(&layer, x[0], in);
-  op_case_ok(assay_locals_run(locals, &layer, layer.nodes[0], n, in, &rounding, NULL, &local));
-  assert_true(local.bounded);
-  assay_tensor_t* engine = op_case_tensor(row->engine);
-  op_case_ok(assay_local_judge(&local, local.converted, &engine, &layer, &rounding, false, j));
-  assay_tensor_release(engine);
-  assay_local_deinit(&local);
+  assay_alloc_fail_after(fail_at, false);
+  assay_status_t st =
+      assay_locals_run(locals, &layer, layer.nodes[0], n, in, &rounding, NULL, &local);
+  const uint64_t count = assay_alloc_fail_after(0, false);
+  assert_int_equal(assay_status_code(st), fail_at ? ASSAY_NO_MEMORY : ASSAY_OK);
+  assay_status_free(st);
+  if (!st) {
+    assert_true(local.bounded);
+    assay_tensor_t* engine = op_case_tensor(row->engine);
+    op_case_ok(assay_local_judge(&local, local.converted, &engine, &layer, &rounding, false, j));
+    assay_tensor_release(engine);
+    assay_local_deinit(&local);
+  }
   assay_locals_destroy(locals);
   assay_plan_destroy(plan);
   assay_model_release(m);
   graph_case_release(x);
+  return count;
 }
 
 static void open_choices_may_flip(void** state) {
   (void)state;
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     assay_judgement_t j = {0};
-    judge_row(&rows[r], &j);
+    judge_row(&rows[r], ASSAY_FORMAT_FP32, 0, &j);
     if (j.exact != rows[r].exact || j.flipped != rows[r].flipped || j.beyond != rows[r].beyond)
       fail_msg("row %zu, '%s': %lld exact, %lld flipped, %lld beyond of %lld", r,
                rows[r].graph.name, (long long)j.exact, (long long)j.flipped, (long long)j.beyond,
@@ -169,7 +179,23 @@ static void open_choices_may_flip(void** state) {
   }
 }
 
+// In float64 truth is made finer, too.
+static void allocations_fail(void** state) {
+  (void)state;
+  static const assay_format_t formats[] = {ASSAY_FORMAT_FP32, ASSAY_FORMAT_FP64};
+  for (size_t f = 0; f < 2; f++)
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+      assay_judgement_t j = {0};
+      const int64_t before = assay_alloc_live();
+      const uint64_t n = judge_row(&rows[r], formats[f], 0, &j);
+      assert_true(n > 20);
+      for (uint64_t k = 1; k <= n; k++) judge_row(&rows[r], formats[f], k, &j);
+      assert_int_equal(assay_alloc_live(), before);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(open_choices_may_flip)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(open_choices_may_flip),
+                                     cmocka_unit_test(allocations_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
