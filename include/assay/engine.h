@@ -13,11 +13,13 @@ extern "C" {
 
 typedef struct assay_engine assay_engine_t;  // counted, immutable but for what runs make of weights
 
-// The shape of an input: rank dims; -1 keeps what the model declares.
+// The shape of an input: rank dims; -1 keeps what the model declares. Or a range: sizes from min to
+// max can be run, and kernels are chosen for dims.
 typedef struct assay_engine_shape {
   const char* input;
   int rank;
   const int64_t* dims;
+  const int64_t *min, *max;  // NULL: no range; else rank of them, 1 <= min <= dims <= max
 } assay_engine_shape_t;
 
 typedef struct assay_engine_options {
@@ -28,7 +30,7 @@ typedef struct assay_engine_options {
   const char* layer_precision;  // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
   const assay_engine_shape_t* shapes;
   size_t n_shapes;
-  int64_t batch;               // size of every dimension that is open still; 0: it stays open
+  int64_t batch;               // size of dimensions that are open still; 0: they stay open
   const char* tactic_sources;  // "assay,onednn": kernels of these sources only; NULL: all
   const char* timing_cache;    // a file that is read, if it is there, and that gets what is
                                // measured; NULL: none
@@ -45,10 +47,11 @@ typedef struct assay_engine_options {
 
 // Compiles a model. options may be NULL; what they point at is read during the call only. The
 // model is not changed and may be released afterwards. Dimensions that stay open get their sizes
-// from the tensors that a run is given. Where all sizes are known, and where kernels are measured
-// or held to `strict`, the model is run once with made-up inputs (open sizes being 1), so that
-// weights are packed when this returns; else that is done in the first run.
-// Errors:  INVALID_ARGUMENT unknown target or source, shape that does not fit, format that is no
+// from the tensors that a run is given. Where all sizes or their ranges are known, and where
+// kernels are measured or held to `strict`, the model is run with made-up inputs (for the ends of
+// ranges, and for what is best; open sizes being 1), so that weights are packed when this returns;
+// else that is done in the first run. Errors:  INVALID_ARGUMENT unknown target or source, shape
+// that does not fit, format that is no
 //          float; NOT_FOUND a pattern that matches nothing; CORRUPT a timing cache that is none;
 //          UNSUPPORTED a layer that fails `strict`; NO_MEMORY
 // Threads: any; kernels are timed, so nothing else should run beside it where they are measured

@@ -175,8 +175,13 @@ static int run_job(const args_t* a, job_t* j) {
   st = assay_executor_run_engine(j->engine, NULL, &j->executor);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   // Random inputs do here: only time is measured.
-  st = a->inputs.n ? cli_samples(&a->inputs, j->model, (uint64_t)a->engine.seed, &j->samples)
-                   : assay_samples_generate(j->model, (uint64_t)a->engine.seed, &j->samples);
+  cli_shapes_t shapes = {0};
+  st = cli_shapes_parse(&a->engine.shapes, &shapes);
+  if (!st && a->inputs.n)
+    st = cli_samples(&a->inputs, j->model, (uint64_t)a->engine.seed, &j->samples);
+  else if (!st)
+    st = cli_engine_samples(j->engine, &shapes, (uint64_t)a->engine.seed, &j->samples);
+  cli_shapes_free(&shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = pack_inputs(j);
   if (!st)

@@ -92,6 +92,8 @@ static int run(void* p) {
 static const opt_t options[] = {
     CLI_ENGINE_OPTIONS,
     {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE", "the plan file to write", false},
+    {"--profile", 0, OPT_LIST, offsetof(args_t, engine.profiles), "NAME=MIN:OPT:MAX",
+     "shapes of an input that the plan is for: x=1x80:4x80:8x80", false},
     {"--timing-cache", 0, OPT_STRING, offsetof(args_t, timing_cache), "FILE",
      "read how fast kernels are, and add what is measured: builds with\nthe same times are the "
      "same, byte for byte",
@@ -107,6 +109,7 @@ const verb_t assay_verb_build = {
     .usage = "MODEL --output PLAN [options]",
     .examples =
         "  assay build model.onnx -o model.plan --precision bf16 --batch 8\n"
+        "  assay build model.onnx -o model.plan --profile image=1x3x224x224:4x3x224x224:8x3x224x224\n"
         "  assay bench model.plan\n",
     .options = options,
     .args_bytes = sizeof(args_t),

@@ -7,7 +7,7 @@
 
 typedef struct cli_engine_args {
   const char *model, *precision, *layer_precision, *target, *tactic_sources;
-  opt_list_t shapes, no_pass;
+  opt_list_t shapes, no_pass, profiles;
   int64_t batch, seed;
   bool unfused;
 } cli_engine_args_t;
@@ -64,8 +64,12 @@ typedef struct cli_engine_args {
 assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_options_t* options,
                                assay_engine_t** out, int* exit_code) ASSAY_MUST_USE;
 
-// Opens an executor and runs it once with random inputs: kernels are made and weights packed.
+// Opens an executor and runs it with random inputs: kernels are made and weights packed. Of an
+// engine with profiles: for the smallest, the largest and the best shape, in that order.
 assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed,
                               assay_executor_t** out) ASSAY_MUST_USE;
+// Random inputs: of the best shapes of the profiles, or of those given.
+assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes_or_null,
+                                  uint64_t seed, assay_samples_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_ENGINE_SOURCE_H_

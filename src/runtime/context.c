@@ -285,29 +285,22 @@ static assay_status_t check_index(assay_context_t* c, const char* what, size_t i
 }
 
 // Whether a tensor is of the type and shape that the engine takes, as far as one input tells.
-static assay_status_t check_fit(const assay_value_t* v, const assay_tensor_t* t) {
+static assay_status_t check_fit(const assay_context_t* c, const assay_value_t* v,
+                                const assay_tensor_t* t) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
   if (!want) return NULL;
   if (t->kind != want->kind)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s; what is given is of another kind",
                        v->name, ASSAY_VALTYPE_TEXT(want));
   if (t->kind != ASSAY_KIND_TENSOR) return NULL;
-  bool fits = !want->elem || t->type == want->elem;
-  if (fits && want->has_shape) {
-    fits = t->rank == want->rank;
-    for (int i = 0, n = want->rank; fits && i < n; i++) {
-      int64_t d;
-      fits = !assay_dim_value(want->dims[i], &d) || d == t->dims[i];
-    }
-  }
-  return fits ? NULL
-              : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s; what is given is %s%s",
-                            v->name, ASSAY_VALTYPE_TEXT(want), assay_type_name(t->type),
-                            ASSAY_DIMS_TEXT(t));
+  if (want->elem && t->type != want->elem)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s; what is given is %s%s", v->name,
+                       ASSAY_VALTYPE_TEXT(want), assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
+  return assay_engine_check(c->engine, v, t);
 }
 
 static assay_status_t set_input(assay_context_t* c, size_t i, assay_tensor_t* take_tensor) {
-  assay_status_t st = take_tensor ? check_fit(c->inputs[i].value, take_tensor) : NULL;
+  assay_status_t st = take_tensor ? check_fit(c, c->inputs[i].value, take_tensor) : NULL;
   if (st) return assay_tensor_release(take_tensor), st;
   assay_tensor_release(c->inputs[i].tensor);
   c->inputs[i].tensor = take_tensor;

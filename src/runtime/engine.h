@@ -11,6 +11,7 @@
 #include <assay/engine.h>
 
 #include "plan/plan.h"
+#include "runtime/profile.h"
 
 // Takes the plan over, also on failure. options may be NULL.
 assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_t* backend,
@@ -19,6 +20,17 @@ assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_
 // Shares anew, by these options; no executor of the engine may be open.
 assay_status_t assay_engine_share_again(assay_engine_t* e,
                                         const assay_backend_options_t* options) ASSAY_MUST_USE;
+
+// The shapes it is for; copied, and checked as inputs are set. None: what the plan's model
+// declares.
+assay_status_t assay_engine_set_profiles(assay_engine_t* e, const assay_profile_t* profiles,
+                                         size_t n) ASSAY_MUST_USE;
+size_t assay_engine_profiles(const assay_engine_t* e, const assay_profile_t** out);
+
+// INVALID_ARGUMENT unless a tensor has a shape for which the engine was built.
+assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* input,
+                                  const assay_tensor_t* t) ASSAY_MUST_USE;
+
 const assay_plan_t* assay_engine_plan(const assay_engine_t* e);
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e);
 void* assay_engine_shared(const assay_engine_t* e);

@@ -71,6 +71,7 @@ void assay_executor_reset(assay_executor_t* e) {
 }
 
 assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, assay_tensor_t* t) {
+  if (e->engine && t->kind == ASSAY_KIND_TENSOR) ASSAY_TRY(assay_engine_check(e->engine, v, t));
   if (!e->machine) return e->backend->set(e->state, v, t);
   assay_machine_set(e->machine, v, t);
   return NULL;

@@ -124,6 +124,13 @@ ROWS = [
     ("inspect plan cnn.plan --explain scores", 0, r"bf16: --precision\n(?s:.*)reads ", ""),
     ("inspect plan cnn.plan --explain nothing", USAGE, "", "no layer of the plan has a node or an output 'nothing'"),
     ("inspect plan {m}/cnn.onnx --explain scores", USAGE, "", "--explain is for plan files"),
+    ("build {m}/external.onnx -o dyn.plan --profile x=1x16:4x16:8x16", 0, "^built dyn.plan", ""),
+    ("bench dyn.plan --seconds 0.01 --shape x=5x16", 0, "latency", ""),
+    ("bench dyn.plan --seconds 0.01 --shape x=9x16", FAILED, "", r"input 'x' is \[9, 16\]; the plan was built for \[1, 16\] to \[8, 16\]"),
+    ("bench cnn.plan --seconds 0.01 --shape image=2x3x8x8", FAILED, "", r"input 'image' is \[2, 3, 8, 8\]; the plan was built for"),
+    ("build {m}/external.onnx -o dyn.plan --profile x=4x16:1x16:8x16", USAGE, "", "'x=4x16:1x16:8x16' is no profile"),
+    ("build {m}/external.onnx -o dyn.plan --profile x=1x16:2", USAGE, "", "is no profile"),
+    ("build {m}/external.onnx -o dyn.plan --profile y=1x16:2x16:3x16", USAGE, "", "the model has no input 'y'"),
     ("run cut.plan", INPUT, "", "'cut.plan': the plan file is cut off"),
     ("run empty.plan", INPUT, "", "the file is empty"),
     # bench

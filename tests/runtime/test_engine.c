@@ -32,7 +32,7 @@ static void inputs_and_outputs(void** state) {
 static void shapes_are_settled(void** state) {
   (void)state;
   const int64_t dims[] = {4, -1, -1, 16};
-  const assay_engine_shape_t shape = {"image", 4, dims};
+  const assay_engine_shape_t shape = {"image", 4, dims, NULL, NULL};
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
   o.shapes = &shape;
   o.n_shapes = 1;
@@ -47,10 +47,31 @@ static void shapes_are_settled(void** state) {
   assay_engine_release(e);
 }
 
+static void ranges_hold(void** state) {
+  (void)state;
+  const int64_t best[] = {2, 3, 16, 16}, min[] = {1, 3, 16, 16}, max[] = {4, 3, 16, 16};
+  const assay_engine_shape_t shape = {"image", 4, best, min, max};
+  const assay_engine_options_t o = {.struct_size = sizeof o, .shapes = &shape, .n_shapes = 1};
+  static float images[5 * IMAGE];
+  float out[4 * CLASSES];
+  assay_engine_t* e = build_model("classifier", &o);
+  assert_int_equal(assay_io_dim(assay_engine_input(e, 0), 0), -1);
+  assay_context_t* c = open_context(e, NULL);
+  classify(c, images, 1, out);
+  classify(c, images, 4, out);
+  const int64_t large[] = {5, 3, 16, 16};
+  fails(assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 4, large, images, sizeof images),
+        ASSAY_INVALID_ARGUMENT, "5");
+  assay_context_destroy(c);
+  assay_engine_release(e);
+}
+
 static void options_that_make_no_sense(void** state) {
   (void)state;
-  const int64_t dims[] = {4, 4, 16, 16};
-  const assay_engine_shape_t wrong = {"image", 4, dims}, nobody = {"x", 4, dims};
+  const int64_t dims[] = {4, 4, 16, 16}, small[] = {2, 4, 16, 16};
+  const assay_engine_shape_t wrong = {"image", 4, dims, NULL, NULL},
+                             nobody = {"x", 4, dims, NULL, NULL},
+                             twisted = {"image", 4, dims, dims, small};
   const struct {
     assay_engine_options_t options;
     assay_code_t code;
@@ -61,6 +82,7 @@ static void options_that_make_no_sense(void** state) {
       {{.precision = (assay_format_t)999}, ASSAY_INVALID_ARGUMENT, "precision"},
       {{.layer_precision = "nobody:bf16"}, ASSAY_NOT_FOUND, "nobody"},
       {{.shapes = &wrong, .n_shapes = 1}, ASSAY_INVALID_ARGUMENT, "image"},
+      {{.shapes = &twisted, .n_shapes = 1}, ASSAY_INVALID_ARGUMENT, "range"},
       {{.shapes = &nobody, .n_shapes = 1}, ASSAY_INVALID_ARGUMENT, "'x'"},
       {{.batch = -1}, ASSAY_INVALID_ARGUMENT, "batch"},
       {{.tactic_sources = "abacus"}, ASSAY_INVALID_ARGUMENT, "abacus"},
@@ -114,6 +136,7 @@ static void plan_files_and_timings(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(inputs_and_outputs), cmocka_unit_test(shapes_are_settled),
-      cmocka_unit_test(options_that_make_no_sense), cmocka_unit_test(plan_files_and_timings)};
+      cmocka_unit_test(ranges_hold), cmocka_unit_test(options_that_make_no_sense),
+      cmocka_unit_test(plan_files_and_timings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
