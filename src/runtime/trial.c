@@ -22,8 +22,8 @@ assay_status_t assay_engine_check_strict(const assay_engine_t* engine,
     const char* how = difference(executor, l, i);
     if (how)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                         "layer '%s' in %s %s; do not build it strictly (--strict), or give it "
-                         "another format (--layer-precision)",
+                         "layer '%s' in %s %s; build without --strict, or give it another format "
+                         "with --layer-precision",
                          l->name, assay_format_name(l->format), how);
   }
   return NULL;
