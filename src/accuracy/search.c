@@ -201,8 +201,17 @@ static int by_score(const void* a, const void* b) {
   return x->score != y->score ? (x->score < y->score ? -1 : 1) : by_place(x, y);
 }
 
+// A forecast that nothing is gained makes a repair less likely than one without forecast: the more
+// so, the smaller the difference is, and so the more linear the model.
+static double doubt(const hunt_t* h, const candidate_t* c) {
+  return c->forecast.known && c->promise > USELESS ? 1 - needed(h) : 0;
+}
+
 static void sort(hunt_t* h) {
-  for (size_t i = 0; i < h->n; i++) h->list[i].score = h->list[i].base + gain_of(h, &h->list[i]);
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    c->score = c->base + gain_of(h, c) + doubt(h, c);
+  }
   if (h->n) qsort(h->by_suspicion, h->n, sizeof *h->by_suspicion, by_score);
 }
 
