@@ -283,7 +283,7 @@ static bool shapes_fit(const assay_search_t* s) {
 
 // What a look at a node costs, about: in elements and products.
 static assay_status_t work_of(const assay_search_t* s, const assay_node_t* n, double* out) {
-  enum { CALL = 10000 };
+  enum { CALL = 10000, ELEMENT = 2 * ASSAY_PROBES };  // compared with what it was, for each probe
   assay_tensor_t **in = NULL, **made = NULL;
   assay_cost_t cost = {0};
   assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
@@ -294,7 +294,8 @@ static assay_status_t work_of(const assay_search_t* s, const assay_node_t* n, do
     made[i] = n->outputs[i] ? assay_machine_get(s->machine, n->outputs[i]) : NULL;
   if (!st) st = assay_cost_of_tensors(n, n->n_inputs, in, n->n_outputs, made, &cost);
   *out = CALL + cost.flops;
-  for (size_t i = 0; !st && i < n->n_outputs; i++) *out += made[i] ? (double)made[i]->size : 0;
+  for (size_t i = 0; !st && i < n->n_outputs; i++)
+    *out += made[i] ? ELEMENT * (double)made[i]->size : 0;
   assay_free(in);
   assay_free(made);
   return st;
