@@ -671,7 +671,7 @@ static void judge(assay_layer_account_t* acc) {
                  : j->born_nan                                ? ASSAY_VERDICT_INVALID
                  : j->overflowed                              ? ASSAY_VERDICT_OVERFLOW
                  : j->underflowed                             ? ASSAY_VERDICT_UNDERFLOW
-                 : acc->flipped                               ? ASSAY_VERDICT_FLIPPED
+                 : acc->flipped || j->flipped                 ? ASSAY_VERDICT_FLIPPED
                  : acc->condition > CONDITION_LIMIT           ? ASSAY_VERDICT_AMPLIFIED
                  : j->exact + j->not_judged == j->elements    ? ASSAY_VERDICT_EXACT
                  : j->unbounded                               ? ASSAY_VERDICT_UNCLASSIFIED

@@ -3,13 +3,16 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "cli/engine_source.h"
+#include "formats/format.h"
 
 typedef struct args {
   cli_engine_args_t engine;
-  const char* save;
+  const char *save, *timing_cache;
   int64_t memory_limit;
+  bool strict;
 } args_t;
 
 static double now(void) {
@@ -18,51 +21,70 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+typedef struct tried {
+  size_t emulated;  // layers
+  size_t bytes;     // that a run takes besides weights
+} tried_t;
+
+typedef struct job {
+  const args_t* args;
+  tried_t tried;
+} job_t;
+
 // One run with made-up inputs: kernels are made and weights packed, and the plan keeps those.
-static assay_status_t try_out(assay_engine_t* engine, uint64_t seed, size_t* out_emulated,
-                              size_t* out_bytes) {
+static assay_status_t try_out(void* p, assay_engine_t* engine) {
+  const args_t* a = ((job_t*)p)->args;
+  tried_t* out = &((job_t*)p)->tried;
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
-  const assay_graph_t* g = layers->model->graph;
   assay_executor_t* e = NULL;
-  assay_samples_t samples = {0};
-  ASSAY_TRY(assay_samples_generate(layers->model, seed, &samples));
-  assay_status_t st = assay_executor_run_engine(engine, NULL, &e);
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    assay_tensor_t* t = assay_samples_get(&samples, 0)[i];
-    if (t) st = assay_executor_set(e, g->inputs[i], t);
-  }
-  if (!st) st = assay_executor_run(e);
-  *out_emulated = 0;
-  for (size_t i = 0; !st && i < layers->n_layers; i++)
-    *out_emulated += strcmp(assay_executor_tactic(e, i), "emu") == 0;
-  if (!st) *out_bytes = assay_executor_planned_bytes(e);
+  ASSAY_TRY(cli_engine_try(engine, (uint64_t)a->engine.seed, &e));
+  out->emulated = 0;
+  for (size_t i = 0; i < layers->n_layers; i++)
+    out->emulated += strcmp(assay_executor_tactic(e, i), "emu") == 0;
+  out->bytes = assay_executor_planned_bytes(e);
+  assay_status_t st = a->strict ? assay_engine_check_strict(engine, e) : NULL;
   assay_executor_destroy(e);
-  assay_samples_deinit(&samples);
   return st;
+}
+
+static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* tried,
+                 double seconds) {
+  const assay_layers_t* l = assay_plan_layers(assay_engine_plan(engine));
+  struct stat info = {0};
+  stat(a->save, &info);
+  printf("built %s: %zu layers, %s, in %.2f s\n", a->save, l->n_layers,
+         ASSAY_BYTES_TEXT((uint64_t)info.st_size), seconds);
+  printf("a run takes %s besides the weights", ASSAY_BYTES_TEXT(tried->bytes));
+  if (tried->emulated)
+    printf("; %zu layers have no kernel and are emulated, slowly", tried->emulated);
+  putchar('\n');
 }
 
 static int run(void* p) {
   const args_t* a = p;
   assay_engine_t* engine = NULL;
-  size_t emulated = 0, bytes = 0;
+  assay_mapping_t* cache = NULL;
+  job_t j = {.args = a};
   int code;
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   if (!a->save) return assay_cli_usage("build", "say where the plan goes: --output FILE");
+  if (assay_engine_is_plan_file(a->engine.model))
+    return assay_cli_usage("build", "'%s' is a plan already; give the model", a->engine.model);
   const double start = now();
-  assay_status_t st = cli_engine_open(&a->engine, &engine, &code);
+  assay_status_t st = assay_timing_cache_read(a->timing_cache, &cache);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  const assay_backend_options_t options = {
+      .tactic_sources = a->engine.tactic_sources,
+      .timings = cache ? (const char*)assay_mapping_data(cache) : NULL,
+      .timings_bytes = cache ? assay_mapping_size(cache) : 0,
+      .measure = true};
+  st = cli_engine_open(&a->engine, &options, &engine, &code);
+  assay_mapping_release(cache);
   if (st) return assay_cli_fail(st, code);
-  st = try_out(engine, (uint64_t)a->engine.seed, &emulated, &bytes);
+  st = try_out(&j, engine);
+  if (!st) st = assay_engine_settle(engine, &options, a->timing_cache, try_out, &j);
   if (!st) st = assay_engine_save(engine, a->save);
-  if (!st) {
-    const assay_layers_t* l = assay_plan_layers(assay_engine_plan(engine));
-    struct stat info = {0};
-    stat(a->save, &info);
-    printf("built %s: %zu layers, %s, in %.2f s\n", a->save, l->n_layers,
-           ASSAY_BYTES_TEXT((uint64_t)info.st_size), now() - start);
-    printf("a run takes %s besides the weights", ASSAY_BYTES_TEXT(bytes));
-    if (emulated) printf("; %zu layers have no kernel and are emulated, slowly", emulated);
-    putchar('\n');
-  }
+  if (!st) tell(a, engine, &j.tried, now() - start);
   assay_engine_release(engine);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
@@ -70,6 +92,14 @@ static int run(void* p) {
 static const opt_t options[] = {
     CLI_ENGINE_OPTIONS,
     {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE", "the plan file to write", false},
+    {"--profile", 0, OPT_LIST, offsetof(args_t, engine.profiles), "NAME=MIN:OPT:MAX",
+     "shapes of an input that the plan is for: x=1x80:4x80:8x80", false},
+    {"--timing-cache", 0, OPT_STRING, offsetof(args_t, timing_cache), "FILE",
+     "read how fast kernels are, and add what is measured: builds with\nthe same times are the "
+     "same, byte for byte",
+     false},
+    {"--strict", 0, OPT_FLAG, offsetof(args_t, strict), NULL,
+     "fail where a layer would not run in the format asked for", false},
     CLI_MEMORY_OPTION,
     {0}};
 
@@ -79,6 +109,7 @@ const verb_t assay_verb_build = {
     .usage = "MODEL --output PLAN [options]",
     .examples =
         "  assay build model.onnx -o model.plan --precision bf16 --batch 8\n"
+        "  assay build model.onnx -o model.plan --profile image=1x3x224x224:4x3x224x224:8x3x224x224\n"
         "  assay bench model.plan\n",
     .options = options,
     .args_bytes = sizeof(args_t),

@@ -8,6 +8,8 @@ struct assay_engine {
   assay_plan_t* plan;
   const assay_backend_t* backend;
   void* shared;
+  assay_profile_t* profiles;  // names are the model's
+  size_t n_profiles;
   assay_mapping_t* file;  // of a plan file; NULL: none
 };
 

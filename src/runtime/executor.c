@@ -71,6 +71,7 @@ void assay_executor_reset(assay_executor_t* e) {
 }
 
 assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, assay_tensor_t* t) {
+  if (e->engine && t->kind == ASSAY_KIND_TENSOR) ASSAY_TRY(assay_engine_check(e->engine, v, t));
   if (!e->machine) return e->backend->set(e->state, v, t);
   assay_machine_set(e->machine, v, t);
   return NULL;
@@ -92,6 +93,22 @@ assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_
   return e->machine ? assay_machine_get(e->machine, v) : e->backend->get(e->state, v);
 }
 
+void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data, size_t bytes) {
+  if (e->backend && e->backend->bind) e->backend->bind(e->state, v, data, bytes);
+}
+
+assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,
+                                   assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  if (e->backend && e->backend->packed) ASSAY_TRY(e->backend->packed(e->state, v, &t));
+  if (t) return *out = assay_tensor_retain(t), NULL;
+  t = assay_executor_get(e, v);
+  if (t && t->kind == ASSAY_KIND_TENSOR && t->store != ASSAY_STORE_STR)
+    return assay_tensor_pack(t, out);
+  *out = assay_tensor_retain(t);
+  return NULL;
+}
+
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
   if (e->machine) return "evaluator";
   return e->backend->tactic ? e->backend->tactic(e->state, i) : e->backend->name;
@@ -99,4 +116,14 @@ const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
 
 size_t assay_executor_planned_bytes(const assay_executor_t* e) {
   return e->backend && e->backend->planned ? e->backend->planned(e->state) : 0;
+}
+
+void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out) {
+  if (e->backend && e->backend->explain) e->backend->explain(e->state, i, out);
+}
+
+assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i) {
+  if (e->backend && e->backend->executed) return e->backend->executed(e->state, i);
+  return e->engine ? assay_plan_layers(assay_engine_plan(e->engine))->layers[i].format
+                   : ASSAY_FORMAT_NONE;
 }

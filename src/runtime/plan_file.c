@@ -101,16 +101,37 @@ static uint64_t add_saved(const assay_engine_t* e, json_t* list) {
   return offset;
 }
 
+static json_t* dims_json(int rank, const int64_t* dims) {
+  json_t* list = json_array();
+  for (int i = 0; i < rank; i++) list = assay_json_push(list, json_integer(dims[i]));
+  return list;
+}
+
+static json_t* profiles_json(const assay_engine_t* e) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < e->n_profiles; i++) {
+    const assay_profile_t* p = &e->profiles[i];
+    json_t* j = json_object();
+    j = assay_json_put(j, "input", assay_json_text(p->input));
+    j = assay_json_put(j, "min", dims_json(p->rank, p->min));
+    j = assay_json_put(j, "opt", dims_json(p->rank, p->opt));
+    j = assay_json_put(j, "max", dims_json(p->rank, p->max));
+    list = assay_json_push(list, j);
+  }
+  return list;
+}
+
 static assay_status_t make_text(const assay_engine_t* e, assay_str_t* out, uint64_t* out_saved) {
   const assay_layers_t* l = assay_plan_layers(e->plan);
   json_t *nodes = json_array(), *layers = json_array(), *saved = json_array();
   if (nodes) add_nodes(l->model->graph, nodes);
   assay_status_t st = layers ? add_layers(e->plan, layers) : assay_status_no_memory();
   *out_saved = saved ? add_saved(e, saved) : 0;
-  json_t* root = json_pack("{s:s, s:I, s:s, s:o*, s:o*, s:o*}", "schema", "assay.plan/1", "seed",
-                           (json_int_t)l->seed, "model", l->model->path, "nodes", nodes, "layers",
-                           layers, "saved", saved);
-  if (!st && (!root || !nodes || !saved)) st = assay_status_no_memory();
+  json_t* profiles = profiles_json(e);
+  json_t* root = json_pack("{s:s, s:I, s:s, s:o*, s:o*, s:o*, s:o*}", "schema", "assay.plan/1",
+                           "seed", (json_int_t)l->seed, "model", l->model->path, "nodes", nodes,
+                           "layers", layers, "saved", saved, "profiles", profiles);
+  if (!st && (!root || !nodes || !saved || !profiles)) st = assay_status_no_memory();
   if (!st) assay_json_print(root, 0, out);
   json_decref(root);
   return st ? st : assay_str_status(out);
@@ -376,6 +397,33 @@ static assay_status_t read_plan(assay_model_t* m, const json_t* text, assay_plan
   return st;
 }
 
+static bool read_dims(const json_t* list, int rank, int64_t* out) {
+  if (json_array_size(list) != (size_t)rank) return false;
+  for (int i = 0; i < rank; i++) out[i] = json_integer_value(json_array_get(list, (size_t)i));
+  return true;
+}
+
+static assay_status_t read_profiles(assay_engine_t* e, const json_t* text) {
+  const json_t* list = json_object_get(text, "profiles");
+  const size_t n = json_array_size(list);
+  assay_profile_t* p = NULL;
+  assay_status_t st = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *p, &p));
+  for (size_t i = 0; !st && i < n; i++) {
+    const json_t* j = json_array_get(list, i);
+    const size_t rank = json_array_size(json_object_get(j, "min"));
+    p[i].input = json_string_value(json_object_get(j, "input"));
+    p[i].rank = rank <= ASSAY_PROFILE_MAX_RANK ? (int)rank : 0;
+    if (!p[i].input || !read_dims(json_object_get(j, "min"), p[i].rank, p[i].min) ||
+        !read_dims(json_object_get(j, "opt"), p[i].rank, p[i].opt) ||
+        !read_dims(json_object_get(j, "max"), p[i].rank, p[i].max))
+      st = corrupt("the plan file is damaged: a profile makes no sense");
+  }
+  if (!st) st = assay_engine_set_profiles(e, p, n);
+  assay_free(p);
+  return st;
+}
+
 static assay_status_t restore_saved(const assay_engine_t* e, const head_t* h, const json_t* text) {
   const json_t* list = json_object_get(text, "saved");
   for (size_t i = 0; i < json_array_size(list); i++) {
@@ -403,11 +451,12 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
       assay_json_parse(assay_mapping_data(file) + h.text.offset, (size_t)h.text.bytes, &text));
   assay_status_t st = read_model(file, &h, text, &m);
   if (!st) st = read_plan(m, text, &plan);
-  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), out);
+  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), NULL, out);
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;
     st = restore_saved(*out, &h, text);
+    if (!st) st = read_profiles(*out, text);
     if (st) assay_engine_release(*out);
   }
   assay_model_release(m);

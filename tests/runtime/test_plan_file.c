@@ -45,7 +45,7 @@ static assay_engine_t* build(size_t i) {
   assay_engine_t* e = NULL;
   ok(assay_onnx_load(path, 1, &shape, &m));
   ok(assay_plan_create(m, &precision, &options, 1, &plan));
-  ok(assay_engine_create(plan, assay_backend_find("cpu"), &e));
+  ok(assay_engine_create(plan, assay_backend_find("cpu"), NULL, &e));
   assay_model_release(m);
   return e;
 }

@@ -3,19 +3,26 @@
 //
 // What is prepared for given sizes, a stretch of layers, is kept for the next run: the last ones
 // used. All stretches share one arena and one piece of scratch memory.
+#include <math.h>
 #include <string.h>
 
 #include "backends/backend.h"
 #include "backends/cpu/stretch.h"
 #include "base/alloc.h"
+#include "formats/format.h"
 
 enum { STRETCHES = 8 };  // kept for each layer at which one starts
+
+typedef struct cpu_bound {
+  void* data;  // NULL: none
+  size_t bytes;
+} cpu_bound_t;
 
 typedef struct cpu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   void* emu;
-  cpu_store_t *store, *own_store;
+  cpu_shared_t *shared, *own;
   cpu_lifetimes_t lifetimes;
   cpu_value_t* values;       // by value id: what the run holds as tensors
   const cpu_tactic_t** ran;  // by layer; NULL: the emulated engine
@@ -28,6 +35,7 @@ typedef struct cpu {
   void** at;           // by slot of `now`
   size_t cap_at;
   assay_tensor_t** outputs;  // by value id: tensors for graph outputs, used again when sole
+  cpu_bound_t* bound;        // by value id: where the caller wants graph outputs
   char *arena, *scratch;
   size_t arena_bytes, scratch_bytes;
   uint64_t clock;
@@ -45,12 +53,13 @@ static void cpu_close(void* state) {
   cpu_lifetimes_deinit(&c->lifetimes);
   assay_free(c->values);
   assay_free(c->outputs);
+  assay_free(c->bound);
   assay_free(c->ran);
   cpu_sizes_deinit(&c->sizes);
   assay_free(c->at);
   assay_free(c->arena);
   assay_free(c->scratch);
-  cpu_store_destroy(c->own_store);
+  cpu_shared_destroy(c->own);
   if (c->emu) assay_backend_emu.close(c->emu);
   assay_free(c);
 }
@@ -65,9 +74,10 @@ static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const
   assay_status_t st = assay_backend_emu.open(layers, NULL, tap, &c->emu);
   if (!st) st = assay_new_array(n_values, sizeof *c->values, &c->values);
   if (!st) st = assay_new_array(n_values, sizeof *c->outputs, &c->outputs);
+  if (!st) st = assay_new_array(n_values, sizeof *c->bound, &c->bound);
   if (!st) st = assay_new_array(layers->n_layers, sizeof *c->ran, &c->ran);
-  if (!st && !shared) st = cpu_store_create(&c->own_store);
-  c->store = shared ? shared : c->own_store;
+  if (!st && !shared) st = cpu_shared_create(NULL, &c->own);
+  c->shared = shared ? shared : c->own;
   if (!st) st = cpu_lifetimes_find(layers, &c->lifetimes);
   if (st) return cpu_close(c), st;
   *out_state = c;
@@ -138,6 +148,23 @@ static assay_tensor_t* cpu_get(void* state, const assay_value_t* v) {
   return NULL;
 }
 
+static assay_status_t cpu_packed(void* state, const assay_value_t* v, assay_tensor_t** out) {
+  cpu_value_t* value;
+  *out = NULL;
+  ASSAY_TRY(hold(state, v, &value));
+  const assay_tensor_t* any = cpu_value_any(value);
+  if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR) return NULL;
+  const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
+  return cpu_value_packed(value, is_tensor ? v->type->elem : any->type, out);
+}
+
+static void cpu_bind(void* state, const assay_value_t* v, void* data, size_t bytes) {
+  cpu_t* c = state;
+  assay_tensor_release(c->outputs[v->id]);
+  c->outputs[v->id] = NULL;
+  c->bound[v->id] = (cpu_bound_t){data, bytes};
+}
+
 static void cpu_reset(void* state) {
   cpu_t* c = state;
   for (int i = 0; i < c->layers->model->n_values; i++)
@@ -165,16 +192,33 @@ static char* aligned(char* memory) {
   return (char*)(((uintptr_t)memory + a - 1) / a * a);
 }
 
-// The tensor that a graph output is written to: that of the last run, if the caller let go of it.
+// The bytes that a graph output takes where the caller wants it; -1: it does not fit there, or may
+// lie anywhere.
+static int64_t bound_bytes(const cpu_t* c, const assay_value_t* v, const cpu_place_t* p) {
+  const cpu_bound_t* b = &c->bound[v->id];
+  int64_t bytes;
+  if (!b->data || !assay_type_packed_bytes(v->type->elem, p->size, &bytes)) return -1;
+  return (uint64_t)bytes <= b->bytes ? bytes : -1;
+}
+
+// The tensor that a graph output is written to: where the caller wants it, or that of the last run,
+// if the caller let go of it.
 static assay_status_t output_tensor(cpu_t* c, const assay_value_t* v, void** out_data) {
   const cpu_place_t* p = cpu_stretch_place(c->now, v);
   assay_tensor_t** t = &c->outputs[v->id];
+  void* data = c->bound[v->id].data;
+  const int64_t bytes = bound_bytes(c, v, p);
   const bool again = *t && assay_tensor_is_sole(*t) && (*t)->rank == p->rank &&
+                     ((*t)->data == data) == (bytes >= 0) &&
                      (!p->rank || memcmp((*t)->dims, p->dims, (size_t)p->rank * 8) == 0);
   if (!again) {
     assay_tensor_release(*t);
     *t = NULL;
-    ASSAY_TRY(assay_tensor_create_packed(v->type->elem, p->rank, p->dims, t));
+    if (bytes < 0)
+      ASSAY_TRY(assay_tensor_create_packed(v->type->elem, p->rank, p->dims, t));
+    else
+      ASSAY_TRY(
+          assay_tensor_wrap_packed(v->type->elem, p->rank, p->dims, data, bytes, NULL, NULL, t));
   }
   *out_data = (*t)->data;
   return NULL;
@@ -222,7 +266,7 @@ static size_t place_for(cpu_t* c, int first) {
 }
 
 static assay_status_t find_stretch(cpu_t* c, int first) {
-  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values, c->store};
+  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values, c->shared};
   cpu_stretch_t* found = NULL;
   for (size_t i = 0; !found && i < c->n_stretches; i++)
     if (cpu_stretch_fits(c->stretches[i], first, &setting)) found = c->stretches[i];
@@ -350,9 +394,11 @@ static assay_status_t cpu_step(void* state, size_t i) {
   if (!c->now && !c->emulate) ASSAY_TRY(find_stretch(c, (int)i));
   const cpu_step_t* s = c->emulate ? NULL : &c->now->steps[i - (size_t)c->now->first];
   bool prepared = s && (s->kernel || s->known);
-  if (prepared) ASSAY_TRY(c->tap ? run_tapped(c, i, &prepared) : run_prepared(c, i, &prepared));
+  // A tap asks how the layer that it sees rounds.
   c->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
+  if (prepared) ASSAY_TRY(c->tap ? run_tapped(c, i, &prepared) : run_prepared(c, i, &prepared));
   if (!prepared) {
+    c->ran[i] = NULL;
     // From here on nothing that was foreseen may be trusted.
     if (s && s->kernel) c->emulate = true;
     ASSAY_TRY(run_emulated(c, i));
@@ -385,25 +431,103 @@ static void cpu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
 
 // ---- what contexts share -----------------------------------------------------------------------
 
-static assay_status_t cpu_share(const assay_layers_t* layers, void** out_shared) {
+#define TIMINGS "timings"
+
+static assay_status_t cpu_share(const assay_layers_t* layers,
+                                const assay_backend_options_t* options, void** out_shared) {
   (void)layers;
-  cpu_store_t* store = NULL;
-  ASSAY_TRY(cpu_store_create(&store));
-  *out_shared = store;
+  cpu_shared_t* shared = NULL;
+  ASSAY_TRY(cpu_shared_create(options, &shared));
+  *out_shared = shared;
   return NULL;
 }
 
-static void cpu_unshare(void* shared) { cpu_store_destroy(shared); }
+static void cpu_unshare(void* shared) { cpu_shared_destroy(shared); }
 
+static assay_status_t cpu_timings(void* shared, assay_str_t* out, bool* out_measured) {
+  const cpu_shared_t* s = shared;
+  *out_measured = s->measured;
+  return cpu_timings_print(s->timings, false, out);
+}
+
+// First the timings that were looked up, so that a plan that is read makes the same choices.
 static bool cpu_saved(void* shared, size_t i, const char** out_key, const void** out_data,
                       size_t* out_bytes) {
-  if (i >= cpu_store_count(shared)) return false;
-  cpu_store_entry(shared, i, out_key, out_data, out_bytes);
+  cpu_shared_t* s = shared;
+  if (i > cpu_store_count(s->store)) return false;
+  if (i) return cpu_store_entry(s->store, i - 1, out_key, out_data, out_bytes), true;
+  assay_str_deinit(&s->text);
+  assay_status_free(cpu_timings_print(s->timings, true, &s->text));
+  *out_key = TIMINGS;
+  *out_data = assay_str_get(&s->text);
+  *out_bytes = strlen(assay_str_get(&s->text));
   return true;
 }
 
 static assay_status_t cpu_restore(void* shared, const char* key, const void* data, size_t bytes) {
-  return cpu_store_put(shared, key, data, bytes);
+  cpu_shared_t* s = shared;
+  if (strcmp(key, TIMINGS) == 0) return cpu_timings_parse(s->timings, data, bytes, NULL);
+  return cpu_store_put(s->store, key, data, bytes);
+}
+
+// What was prepared for layer i last; NULL: nothing.
+static const cpu_step_t* step_of(const cpu_t* c, size_t i) {
+  const cpu_stretch_t* found = NULL;
+  for (size_t k = 0; k < c->n_stretches; k++) {
+    const cpu_stretch_t* s = c->stretches[k];
+    if ((int)i >= s->first && (int)i < s->end && (!found || s->used > found->used)) found = s;
+  }
+  return found ? &found->steps[i - (size_t)found->first] : NULL;
+}
+
+static assay_format_t cpu_executed(void* state, size_t i) {
+  const cpu_t* c = state;
+  const cpu_step_t* s = step_of(c, i);
+  if (s && s->known) return ASSAY_FORMAT_NONE;
+  if (!s || !s->kernel) return c->layers->layers[i].format;
+  for (int k = 0; k < s->n_in; k++)
+    if (cpu_is_float(s->kernel->in[k].type)) return assay_type_format(s->kernel->in[k].type);
+  return ASSAY_FORMAT_NONE;
+}
+
+static const char* layout_name(cpu_layout_t layout) {
+  return layout == CPU_CHANNELS_LAST ? " channels last" : "";
+}
+
+static void explain_forms(const cpu_step_t* s, assay_str_t* out) {
+  assay_str_append(out, "  reads");
+  for (int k = 0; k < s->n_in; k++)
+    if (s->kernel->in[k].type)
+      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->in[k].type),
+                       layout_name(s->kernel->in[k].layout));
+  assay_str_append(out, " writes");
+  for (int k = 0; k < s->n_out; k++)
+    if (s->out[k] >= 0)
+      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->out[k].type),
+                       layout_name(s->kernel->out[k].layout));
+  assay_str_printf(out, " values moved before it: %zu\n", s->outputs - s->moves);
+}
+
+static void cpu_explain(void* state, size_t i, assay_str_t* out) {
+  const cpu_step_t* s = step_of(state, i);
+  if (!s) {
+    assay_str_append(out, "  it has not run\n");
+  } else if (s->known) {
+    assay_str_append(out, "  nothing runs: its contents follow from sizes\n");
+  } else if (!s->kernel) {
+    assay_str_append(out, "  no tactic takes it: the emulated engine runs it\n");
+  } else {
+    for (int t = 0; t < s->n_candidates; t++) {
+      const cpu_candidate_t* x = &s->candidates[t];
+      assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
+                       x->tactic->name, x->tactic->source);
+      if (isnan(x->microseconds))
+        assay_str_append(out, "not timed: the first that takes it\n");
+      else
+        assay_str_printf(out, "%10.2f us\n", x->microseconds);
+    }
+    explain_forms(s, out);
+  }
 }
 
 const assay_backend_t assay_backend_cpu = {.name = "cpu",
@@ -411,11 +535,16 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .unshare = cpu_unshare,
                                            .saved = cpu_saved,
                                            .restore = cpu_restore,
+                                           .timings = cpu_timings,
+                                           .explain = cpu_explain,
+                                           .executed = cpu_executed,
                                            .describe = cpu_describe_machine,
                                            .open = cpu_open,
                                            .close = cpu_close,
                                            .set = cpu_set,
                                            .get = cpu_get,
+                                           .bind = cpu_bind,
+                                           .packed = cpu_packed,
                                            .step = cpu_step,
                                            .reset = cpu_reset,
                                            .tactic = cpu_tactic,

@@ -176,7 +176,7 @@ static assay_status_t move_constant(builder_t* b, const cpu_place_t* p, const cp
                    assay_type_name(m->to.type), (int)m->to.layout, assay_type_name(m->through));
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(b->in->store, assay_str_get(&key), bytes, fill_moved, &c,
+    st = cpu_store_get(b->in->shared->store, assay_str_get(&key), bytes, fill_moved, &c,
                        &b->s->slots[to].constant);
   assay_str_deinit(&key);
   return st;
@@ -247,21 +247,12 @@ static bool look(void* user, const assay_value_t* v, cpu_operand_t* o) {
   o->size = p->size;
   memcpy(o->dims, p->dims, sizeof o->dims);
   o->constant = p->known ? p->known : v->constant;
-  o->store = l->b->in->store;
+  o->store = l->b->in->shared->store;
   for (int i = 0; i < p->n_forms; i++) {
     o->layout = p->forms[i].form.layout;
     if (o->layout == CPU_PLAIN) break;
   }
   return true;
-}
-
-static assay_status_t make_kernel(const cpu_layer_t* d, cpu_kernel_t** out) {
-  *out = NULL;
-  for (size_t t = 0; !*out && t < cpu_n_tactics; t++) {
-    ASSAY_TRY(cpu_tactics[t]->make(d, out));
-    if (*out) (*out)->tactic = cpu_tactics[t];
-  }
-  return NULL;
 }
 
 // Puts the inputs into the forms that the kernel reads; *ok false: one cannot be had.
@@ -440,7 +431,8 @@ static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
   if (step->known) return NULL;
   const bool described = cpu_describe(b->in->layers, (size_t)i, b->in->sizes, look, &l, &d);
   if (l.status) return l.status;
-  if (described) ASSAY_TRY(make_kernel(&d, &step->kernel));
+  if (described)
+    ASSAY_TRY(cpu_choose(b->in->shared, &d, &step->kernel, step->candidates, &step->n_candidates));
   if (step->kernel) {
     ASSAY_TRY(place_inputs(b, &d, i, step, &ok));
     if (!ok) {

@@ -8,6 +8,7 @@
 #ifndef ASSAY_BACKENDS_CPU_STRETCH_H_
 #define ASSAY_BACKENDS_CPU_STRETCH_H_
 
+#include "backends/cpu/choice.h"
 #include "backends/cpu/describe.h"
 #include "backends/cpu/lifetimes.h"
 #include "backends/cpu/move.h"
@@ -40,6 +41,8 @@ typedef struct cpu_step {
   bool known;            // nothing runs: contents of the outputs follow from sizes
   int in[CPU_MAX_OPERANDS], out[CPU_MAX_OPERANDS];  // slots; -1: none
   int n_in, n_out;
+  cpu_candidate_t candidates[CPU_MAX_CANDIDATES];
+  int n_candidates;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
 } cpu_step_t;
 
@@ -81,7 +84,7 @@ typedef struct cpu_setting {
   const cpu_lifetimes_t* lifetimes;
   const cpu_sizes_t* sizes;
   cpu_value_t* values;
-  cpu_store_t* store;
+  cpu_shared_t* shared;
 } cpu_setting_t;
 
 assay_status_t cpu_stretch_create(const cpu_setting_t* s, int first, cpu_stretch_t** out);
