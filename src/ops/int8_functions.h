@@ -2,11 +2,11 @@
 // them into vector code: no branches, no calls, and no fused operation, so that every instruction
 // set gives the same bits.
 //
-// What is computed here is rounded once to float32. Each is within 2^-46 of the function's value
-// (relative; tests/ops/test_int8_functions.c), so that the float32 is the nearest one except where
-// that value lies within 2^-46 of a tie: about one argument in four million, and then the
-// neighbour that is taken is as near as the other one to a part in 2^22 of an ulp. Emu, CPU and
-// CUDA take the same neighbour, since this is their common definition.
+// What is computed here is rounded once to float32. Each is within 2^-48 of the function's value
+// (relative; where that is in float32's range; tests/ops/test_int8_functions.c), so that the
+// float32 is the nearest one except where that value lies within 2^-48 of a tie: about one argument
+// in 2^23, and then the neighbour that is taken is as near as the other to 2^-24 of an ulp. Emu,
+// CPU and CUDA take the same neighbour, since this is their common definition.
 #ifndef ASSAY_OPS_INT8_FUNCTIONS_H_
 #define ASSAY_OPS_INT8_FUNCTIONS_H_
 
@@ -186,9 +186,17 @@ static inline double int8_gelu(double x) {
   const double xm = x < -40 ? -40 : x;
   const double t = -xm * high, dt = -xm * low;
   const double u = t + dt, rest = dt - (u - t);
-  const double a = fabs(u) > 26 ? 26 : u;
+  const double a = u > 26 ? 26 : u < -26 ? -26 : u;
   const double q = int8_erfc(a) - 0x1.20dd750429b6dp0 * int8_exp(-a * a) * rest;
   return 0.5 * xm * (x > 40 ? 2 : q);
+}
+
+// Within 2^-44 in its tail, where the exponent's rounding counts as often as it is large.
+// x (1 + tanh(u)) / 2 = x sigmoid(2u), 2u = 2 sqrt(2 / pi) x (1 + 0.044715 x^2).
+static inline double int8_gelu_tanh(double x) {
+  const double a = x < -40 ? -40 : x > 40 ? 40 : x;
+  const double u = a * 0x1.9884533d43651p+0 * (1 + 0x1.6e4e26d4801f7p-5 * (a * a));
+  return x > 40 ? x : a * int8_sigmoid(u);
 }
 
 #endif  // ASSAY_OPS_INT8_FUNCTIONS_H_

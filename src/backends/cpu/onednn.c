@@ -31,6 +31,11 @@ assay_status_t dnn_engine(dnnl_engine_t* out) {
   return dnn_check(engine_status, "starting the engine");
 }
 
+assay_status_t dnn_execute(dnnl_primitive_t primitive, int n, const dnnl_exec_arg_t* args) {
+  ASSAY_TRY(dnn_check(dnnl_primitive_execute(primitive, stream, n, args), "running a layer"));
+  return dnn_check(dnnl_stream_wait(stream), "running a layer");
+}
+
 dnnl_data_type_t dnn_type(assay_type_t type) {
   switch (type) {
     case ASSAY_TYPE_FLOAT:
@@ -219,8 +224,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
     args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, k->bias};
     dnnl_memory_set_data_handle(k->bias, k->bias_data);
   }
-  ASSAY_TRY(dnn_check(dnnl_primitive_execute(k->primitive, stream, n, args), "running a layer"));
-  ASSAY_TRY(dnn_check(dnnl_stream_wait(stream), "running a layer"));
+  ASSAY_TRY(dnn_execute(k->primitive, n, args));
   if (k->program)
     cpu_program_run(k->program, in, to, k->base.out[0].type, out[0]);
   else if (k->dst_apart)

@@ -11,6 +11,8 @@
 // DEVICE with what failed; NULL for success.
 assay_status_t dnn_check(dnnl_status_t status, const char* what);
 assay_status_t dnn_engine(dnnl_engine_t* out);
+// Runs a primitive and waits for it.
+assay_status_t dnn_execute(dnnl_primitive_t primitive, int n, const dnnl_exec_arg_t* args);
 dnnl_data_type_t dnn_type(assay_type_t type);  // dnnl_data_type_undef: none
 
 // Describes an operand of these dimensions as it lies in memory. Destroyed by the caller.
