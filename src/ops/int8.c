@@ -600,7 +600,7 @@ static bool read_all(reader_t* r) {
   q->type = ASSAY_TYPE_FLOAT;
   for (size_t i = 0; i < r->n; i++)
     if (!read_node(r, i) || r->status) return false;
-  if (!q->anchor && !q->quantizes) return false;
+  if (!q->anchor && !q->quantizes && !q->n_steps) return false;
   const int y = value_register(r, q->quantizes ? last->inputs[0] : last->outputs[0]);
   if (y < 0 || (q->anchor && !settle_affine(r))) return false;
   if (y < ASSAY_INT8_SOURCES && (y || q->n_steps)) return false;

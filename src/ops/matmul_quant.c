@@ -250,8 +250,10 @@ static assay_status_t qlinear_eval(assay_eval_t* c) {
   if (!st) st = assay_eval_output(c, 0, assay_quant_type(c, zero->type), z->rank, z->dims, &y);
   int64_t index[ASSAY_MAX_RANK] = {0};
   for (int64_t i = 0; !st && i < z->size; i++, next_index(z, index)) {
-    const double v =
-        assay_f64(z)[i] * scale_at(&sa, index) * scale_at(&sb, index) / scale_at(&sy, index);
+    const double factor = assay_acc(c, scale_at(&sa, index) * scale_at(&sb, index));
+    // Each step rounded, in the order of ops/int8.h.
+    const double sum = assay_acc(c, assay_acc(c, assay_f64(z)[i]) * factor);
+    const double v = assay_acc(c, sum / scale_at(&sy, index));
     int64_t zero_at = 0;
     for (int d = 0; d < zy.rank; d++) zero_at += zy.strides[d] * index[d];
     store_quantized(&q, y, i, v, zero, zero_at);

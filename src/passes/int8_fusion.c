@@ -266,14 +266,15 @@ static assay_status_t fuse_anchor(job_t* j, assay_node_t* anchor) {
 // ---- pointwise nodes
 // ----------------------------------------------------------------------------------------
 
-// From a quantizer upwards, as far as quantized tensors and constants: all of it, or nothing.
-static assay_status_t fuse_pointwise(job_t* j, assay_node_t* quantizer) {
-  region_t r = {.j = j, .nodes = {quantizer}, .n = 1};
+// From a quantizer, or a pointwise node whose readers take floats, upwards as far as quantized
+// tensors and constants: all of it, or nothing.
+static assay_status_t fuse_pointwise(job_t* j, assay_node_t* last) {
+  region_t r = {.j = j, .nodes = {last}, .n = 1};
   bool done = false;
   for (size_t i = 0; i < r.n; i++) {
     assay_node_t* n = r.nodes[i];
     if (is_dequantizer(n)) continue;
-    const size_t end = n == quantizer ? 1 : n->n_inputs;
+    const size_t end = assay_int8_is_quantizer(n) ? 1 : n->n_inputs;
     for (size_t k = 0; k < end; k++) {
       const assay_value_t* v = n->inputs[k];
       if (!v || assay_pass_constant(v) || (v->producer && contains(&r, v->producer))) continue;
@@ -283,7 +284,7 @@ static assay_status_t fuse_pointwise(job_t* j, assay_node_t* quantizer) {
         return NULL;
     }
   }
-  if (r.n < 2 || !is_closed(&r, quantizer)) return NULL;
+  if (r.n < 2 || !is_closed(&r, last)) return NULL;
   return group(&r, r.n, "pointwise nodes of quantized tensors", &done);
 }
 
@@ -295,6 +296,9 @@ static assay_status_t fuse_all(job_t* j) {
     if (assay_int8_is_anchor(g->nodes[i])) st = fuse_anchor(j, g->nodes[i]);
   for (size_t i = 0; !st && i < g->n_nodes; i++)
     if (assay_int8_is_quantizer(g->nodes[i]) && !assay_pass_is_grouped(j->c, g->nodes[i]))
+      st = fuse_pointwise(j, g->nodes[i]);
+  for (size_t i = g->n_nodes; !st && i-- > 0;)
+    if (!assay_pass_is_grouped(j->c, g->nodes[i]) && assay_int8_knows(g->nodes[i]))
       st = fuse_pointwise(j, g->nodes[i]);
   assay_uses_deinit(&j->uses);
   return st;

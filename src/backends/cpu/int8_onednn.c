@@ -49,7 +49,7 @@ static assay_status_t execute(const onednn_t* k, const void* x, const void* w, v
   dnnl_memory_set_data_handle(k->dst, out);
   dnnl_memory_set_data_handle(k->scratchpad, scratch);
   dnnl_memory_set_data_handle(k->weights, (void*)(uintptr_t)w);
-  return dnn_execute(k->primitive, 4, args);
+  return dnn_execute(k->primitive, 4, args, "running a layer");
 }
 
 static assay_status_t sum_constant(int8_kernel_t* base, const void* const* in, void* scratch,
@@ -171,7 +171,7 @@ static assay_status_t pack(onednn_t* k, const_dnnl_primitive_desc_t d, const_dnn
                    "packing weights");
   if (!st) st = dnn_check(dnnl_primitive_create(&reorder, order), "packing weights");
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, k->weights}};
-  if (!st) st = dnn_execute(reorder, 2, args);
+  if (!st) st = dnn_execute(reorder, 2, args, "packing weights");
   if (reorder) dnnl_primitive_destroy(reorder);
   if (order) dnnl_primitive_desc_destroy(order);
   if (source) dnnl_memory_destroy(source);
