@@ -99,7 +99,8 @@ static assay_status_t take_back(job_t* j) {
   const assay_graph_t* g = j->c->model->graph;
   bool* dead = NULL;
   if (!j->n_repeats) return NULL;
-  ASSAY_TRY(assay_new_array((size_t)j->c->model->n_node_ids, sizeof *dead, &dead));
+  const size_t n = (size_t)j->c->model->n_node_ids;
+  ASSAY_TRY(assay_new_array(n, sizeof *dead, &dead));
   for (size_t i = 0; i < j->n_repeats; i++) {
     repeat_t* r = &j->repeats[i];
     if (assay_pass_is_grouped(j->c, r->node)) continue;
@@ -113,14 +114,14 @@ static assay_status_t take_back(job_t* j) {
       if (r->reader->inputs[k] == r->node->outputs[0]) r->reader->inputs[k] = one->outputs[0];
     dead[r->node->id] = true;
   }
-  assay_pass_remove(j->c, dead);
-  memset(dead, 0, (size_t)j->c->model->n_node_ids * sizeof *dead);
+  assay_pass_remove(j->c, dead, n);
+  memset(dead, 0, n * sizeof *dead);
   for (size_t i = 0; i < j->n_repeats; i++) {
     const assay_node_t* of = j->repeats[i].of;
     if (of->outputs[0] && !assay_pass_is_grouped(j->c, of) && !is_read(g, of->outputs[0]))
       dead[of->id] = true;
   }
-  assay_pass_remove(j->c, dead);
+  assay_pass_remove(j->c, dead, n);
   assay_free(dead);
   return NULL;
 }

@@ -352,9 +352,11 @@ static assay_status_t cpu_step(void* state, size_t i) {
   if (!c->now && !c->emulate) ASSAY_TRY(find_stretch(c, (int)i));
   const cpu_step_t* s = c->emulate ? NULL : &c->now->steps[i - (size_t)c->now->first];
   bool prepared = s && (s->kernel || s->known);
-  if (prepared) ASSAY_TRY(c->tap ? run_tapped(c, i, &prepared) : run_prepared(c, i, &prepared));
+  // A tap asks how the layer that it sees rounds.
   c->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
+  if (prepared) ASSAY_TRY(c->tap ? run_tapped(c, i, &prepared) : run_prepared(c, i, &prepared));
   if (!prepared) {
+    c->ran[i] = NULL;
     // From here on nothing that was foreseen may be trusted.
     if (s && s->kernel) c->emulate = true;
     ASSAY_TRY(run_emulated(c, i));
