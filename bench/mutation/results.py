@@ -28,6 +28,17 @@ def counted(rows, mode):
     return [r for r in rows if r["mode"] == mode and r["verdict"] in COUNTED]
 
 
+def counted_from_once(rows, mode):
+    """Also those that change more than rounding does, but less than what counts as explained."""
+    return counted(rows, mode) + [r for r in rows if r["mode"] == mode and r["verdict"].startswith("weak")
+                                  and (r.get("over_noise") or 0) > 1]
+
+
+def once(rows):
+    parts = [(mode, counted_from_once(rows, mode)) for mode in ("I", "O")]
+    return ", ".join(f"{mode} {share(sum(is_right(r) for r in of), len(of))}" for mode, of in parts)
+
+
 def is_right(row):
     """Right node; where only outputs are known, the repaired model must give golden, too."""
     return row["verdict"] == "right" and (row["mode"] != "O" or row.get("restored") is True)
@@ -65,7 +76,7 @@ def table(rows, seed, names, date, healthy):
     text += ["", "Found: E, I: the right node is the first culprit; O: it is among the first three, and the repaired "
              "model that was written gives golden again. Weak mutants are not counted: rounding explains what they do "
              "(of an export: up to 8 times what one rounding of every constant does; "
-             f"{sum(1 < (r.get('over_noise') or 0) <= 8 for r in rows)} change more than once that).", ""]
+             f"were they to count from once that: {once(rows)}).", ""]
     text += healthy_lines(healthy) if healthy else []
     for mode, name in MODES.items():
         if any(r["mode"] == mode for r in rows):

@@ -9,6 +9,7 @@
 #include "accuracy/search_trial.h"
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "ops/cost.h"
 
 enum { STAGES = 3 };
 
@@ -50,6 +51,7 @@ typedef struct hunt {
   bool shapes_fit;    // truth has golden's shapes
   double start, end;  // of the search
   double look_until;
+  double* work;  // by position: of the nodes up to there
   // What is done with offers of the row at work.
   const candidate_t* trying;
   size_t row, offered;
@@ -201,8 +203,17 @@ static int by_score(const void* a, const void* b) {
   return x->score != y->score ? (x->score < y->score ? -1 : 1) : by_place(x, y);
 }
 
+// A forecast that nothing is gained makes a repair less likely than one without forecast: the more
+// so, the smaller the difference is, and so the more linear the model.
+static double doubt(const hunt_t* h, const candidate_t* c) {
+  return c->forecast.known && c->promise > USELESS ? 1 - needed(h) : 0;
+}
+
 static void sort(hunt_t* h) {
-  for (size_t i = 0; i < h->n; i++) h->list[i].score = h->list[i].base + gain_of(h, &h->list[i]);
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    c->score = c->base + gain_of(h, c) + doubt(h, c);
+  }
   if (h->n) qsort(h->by_suspicion, h->n, sizeof *h->by_suspicion, by_score);
 }
 
@@ -270,6 +281,38 @@ static bool shapes_fit(const assay_search_t* s) {
   return true;
 }
 
+// What a look at a node costs, about: in elements and products.
+static assay_status_t work_of(const assay_search_t* s, const assay_node_t* n, double* out) {
+  enum { CALL = 10000, ELEMENT = 2 * ASSAY_PROBES };  // compared with what it was, for each probe
+  assay_tensor_t **in = NULL, **made = NULL;
+  assay_cost_t cost = {0};
+  assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
+  if (!st) st = assay_new_array(n->n_outputs, sizeof *made, &made);
+  for (size_t i = 0; !st && i < n->n_inputs; i++)
+    in[i] = n->inputs[i] ? assay_machine_get(s->machine, n->inputs[i]) : NULL;
+  for (size_t i = 0; !st && i < n->n_outputs; i++)
+    made[i] = n->outputs[i] ? assay_machine_get(s->machine, n->outputs[i]) : NULL;
+  if (!st) st = assay_cost_of_tensors(n, n->n_inputs, in, n->n_outputs, made, &cost);
+  *out = CALL + cost.flops;
+  for (size_t i = 0; !st && i < n->n_outputs; i++)
+    *out += made[i] ? ELEMENT * (double)made[i]->size : 0;
+  assay_free(in);
+  assay_free(made);
+  return st;
+}
+
+static assay_status_t add_up_work(hunt_t* h) {
+  const assay_search_t* s = h->trials.s;
+  double all = 0;
+  ASSAY_TRY(assay_new_array(s->n_nodes, sizeof *h->work, &h->work));
+  for (size_t i = 0; i < s->n_nodes; i++) {
+    double own = 0;
+    ASSAY_TRY(work_of(s, s->nodes[i], &own));
+    h->work[i] = all += own;
+  }
+  return NULL;
+}
+
 // Lists what the rows offer for a node, and looks at it there. No node takes much more than its
 // share of the time for looking.
 static assay_status_t list_node(hunt_t* h, size_t position, double until) {
@@ -277,9 +320,9 @@ static assay_status_t list_node(hunt_t* h, size_t position, double until) {
   const assay_trial_t trial = {list_offer, h};
   const assay_search_t* s = h->trials.s;
   if (assay_search_adopted(s, s->nodes[position])) return NULL;
-  const double now = assay_seconds_now();
-  h->look_until = now + SHARES * fmax(0, until - now) / (double)(position + 1);
-  if (h->look_until > until) h->look_until = until;
+  const double now = assay_seconds_now(), before = position ? h->work[position - 1] : 0;
+  const double share = (h->work[position] - before) / h->work[position];
+  h->look_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
   for (int stage = 1; stage <= STAGES; stage++)
     ASSAY_TRY(ask(h, position, 0, assay_proposal_count(), stage, &trial));
   return NULL;
@@ -297,8 +340,8 @@ static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t positi
 
 static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
   const assay_search_t* s = h->trials.s;
-  const double look = h->start + 0.3 * (h->end - h->start);
-  const double until = h->start + 0.4 * (h->end - h->start);
+  const double look = h->start + 0.4 * (h->end - h->start);
+  const double until = h->start + 0.5 * (h->end - h->start);
   h->trials.predict = predict;
   for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;) {
     ASSAY_TRY(list_node(h, i, look));
@@ -312,6 +355,7 @@ static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
 static assay_status_t list_all(hunt_t* h) {
   assay_predict_t* predict = NULL;
   h->shapes_fit = shapes_fit(h->trials.s);
+  ASSAY_TRY(add_up_work(h));
   ASSAY_TRY(assay_predict_create(h->trials.s, &predict));
   assay_status_t st = list_nodes(h, predict);
   h->trials.predict = NULL;
@@ -353,7 +397,7 @@ static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
 // A first trial here and there, to see what arrives from where.
 static assay_status_t probe(hunt_t* h) {
   enum { PROBES = 12 };
-  const double until = h->start + 0.45 * (h->end - h->start);
+  const double until = h->start + 0.55 * (h->end - h->start);
   const size_t n = h->trials.s->n_nodes, step = n / PROBES + 1;
   for (size_t end = n; end > 0 && !h->trials.found && assay_seconds_now() < until;
        end -= end < step ? end : step) {
@@ -476,6 +520,7 @@ static void hunt_deinit(hunt_t* h) {
   assay_free(h->list);
   assay_free(h->by_forecast);
   assay_free(h->by_suspicion);
+  assay_free(h->work);
   assay_free(h->measures);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);

@@ -136,22 +136,49 @@ void assay_predict_destroy(assay_predict_t* p) {
 
 // ---- forecasts ----------------------------------------------------------------------------------
 
+// Strides of a tensor laid under another one's shape; false if it is not broadcast to it.
+static bool lies_under(const assay_tensor_t* a, const assay_tensor_t* b, int64_t* strides) {
+  if (a->rank > b->rank || a->size > b->size) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->dims[i] != b->dims[i + b->rank - a->rank] && a->dims[i] != 1) return false;
+  assay_broadcast_strides(a, b->rank, b->dims, strides);
+  return true;
+}
+
+// <g, now - was> for one probe.
+static double product(const double* g, const assay_tensor_t* now, const assay_tensor_t* was,
+                      const int64_t* strides) {
+  const double *a = assay_f64(now), *b = assay_f64(was);
+  int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
+  double sum = 0;
+  if (now->size == was->size) {
+    for (int64_t i = 0; i < was->size; i++) sum += g[i] * (a[i] - b[i]);
+    return sum;
+  }
+  for (int64_t i = 0; i < was->size; i++) {
+    sum += g[i] * (a[from] - b[i]);
+    for (int k = was->rank - 1; k >= 0; k--) {
+      from += strides[k];
+      if (++at[k] < was->dims[k]) break;
+      from -= strides[k] * was->dims[k];
+      at[k] = 0;
+    }
+  }
+  return sum;
+}
+
 void assay_predict_add(const assay_predict_t* p, const assay_value_t* v, const assay_tensor_t* now,
                        const assay_tensor_t* was, assay_forecast_t* forecast) {
-  double products[ASSAY_PROBES] = {0};
+  double products[ASSAY_PROBES];
+  int64_t strides[ASSAY_MAX_RANK];
   if (p->states[v->id] == NOTHING && !p->blind) return;
   if (p->blind || p->states[v->id] != KNOWN || !is_float_tensor(now) || !is_float_tensor(was) ||
-      !same_shape(now, was)) {
+      !lies_under(now, was, strides)) {
     forecast->known = false;
     return;
   }
-  const double *a = assay_f64(now), *b = assay_f64(was);
-  for (int q = 0; q < ASSAY_PROBES; q++) {
-    const double* g = p->adjoints[v->id] + q * was->size;
-    double sum = 0;
-    for (int64_t i = 0; i < was->size; i++) sum += g[i] * (a[i] - b[i]);
-    products[q] = sum;
-  }
+  for (int q = 0; q < ASSAY_PROBES; q++)
+    products[q] = product(p->adjoints[v->id] + q * was->size, now, was, strides);
   forecast->along += products[0] / p->residual;
   for (int q = 1; q < ASSAY_PROBES; q++)
     forecast->across[q - 1] += (products[q] - p->overlaps[q - 1] * products[0]) / sqrt(p->residual);

@@ -30,7 +30,8 @@ assay_status_t assay_predict_create(const assay_search_t* s, assay_predict_t** o
 void assay_predict_destroy(assay_predict_t* p);  // NULL is allowed
 
 // Adds to a forecast what it does that a value is `now` instead of `was`. A value of the node that
-// the pass has come to; others have no forecast.
+// the pass has come to; others have no forecast. A tensor that can be broadcast to the value's
+// shape counts as if it were: that is what the pointwise nodes behind a reduction make of it.
 void assay_predict_add(const assay_predict_t* p, const assay_value_t* v, const assay_tensor_t* now,
                        const assay_tensor_t* was, assay_forecast_t* forecast);
 // Goes on over node `position` to the one before it.

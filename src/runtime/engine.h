@@ -50,8 +50,9 @@ assay_status_t assay_engine_check_strict(const assay_engine_t* e,
 // Runs an engine, so that its kernels are made.
 typedef assay_status_t assay_trial_fn_t(void* user, assay_engine_t* engine);
 // Behind a trial: where kernels were timed in it, those that lost have left packed weights behind;
-// the engine shares anew, by the times that are known now, and is tried again. The times go to the
-// file `cache`; NULL: nowhere. known: the options that the engine was created with.
+// the engine shares anew, by the times that are known now, without timing any more, and is tried
+// again. The times go to the file `cache`; NULL: nowhere. known: the options that the engine was
+// created with.
 assay_status_t assay_engine_settle(assay_engine_t* e, const assay_backend_options_t* known,
                                    const char* cache, assay_trial_fn_t* trial,
                                    void* user) ASSAY_MUST_USE;

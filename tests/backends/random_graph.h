@@ -75,8 +75,8 @@ static inline bool one_in(random_graph_t* g, int n) {
 // ---- printing -------------------------------------------------------------------------------
 
 static inline void random_graph_print(const random_graph_t* g, FILE* to) {
-  fprintf(to, "graph %llu of seed %llu: opset %d\n", (unsigned long long)g->number,
-          (unsigned long long)g->seed, g->opset);
+  fprintf(to, "graph %llu of seed %llu: opset %d%s\n", (unsigned long long)g->number,
+          (unsigned long long)g->seed, g->opset, g->is_special ? ", special inputs" : "");
   for (int i = 0; i < g->n_inputs; i++) fprintf(to, "  input %s\n", g->inputs[i]);
   for (int i = 0; i < g->n_constants; i++) fprintf(to, "  constant %s\n", g->constants[i]);
   for (int i = 0; i < g->n_nodes; i++) fprintf(to, "  %s\n", g->nodes[i]);

@@ -300,7 +300,8 @@ static void compare_truth(runner_t* r, const random_graph_t* g, assay_model_t* m
     }
     for (int64_t k = 0; k < want->size; k++) {
       const double x = assay_f64(want)[k], y = assay_f64(got)[k];
-      if (class_of(x) != class_of(y)) difference = INFINITY;
+      // Of infinities x * Sigmoid(x) is NaN where the function that it is taken for has a limit.
+      if (class_of(x) != class_of(y) && !(g->is_special && isnan(x))) difference = INFINITY;
       if (!isfinite(x) || !isfinite(y)) continue;
       difference += (x - y) * (x - y);
       total += x * x;
@@ -340,7 +341,8 @@ static void check_format(runner_t* r, const random_graph_t* g, assay_model_t* m,
         failure(r, g, "%s: output %zu (%s) has other bits with taps", name, i,
                 g->values[g->outputs[i]].name);
     }
-    if (format == 0) compare_truth(r, g, m, a, in);
+    // What quantization makes of NaN is a number.
+    if (format == 0 && !(g->is_special && g->is_quantized)) compare_truth(r, g, m, a, in);
   }
   assay_status_free(st);
   assay_status_free(same);

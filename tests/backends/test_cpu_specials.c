@@ -21,9 +21,10 @@ static const char* const patterns[] = {
     "MaxPool | [2,C,5,6] kernel_shape=3,3 pads=1,1,1,1 strides=2,2",
     "MaxPool | [1,C,9] kernel_shape=3",
     "MaxPool | [2,C,9,7] kernel_shape=7,7 pads=2,3,2,0 strides=2,2",
-    "GlobalMaxPool | [2,C,5,6] ",
+    "MaxPool | [2,C,5,6] kernel_shape=1,1",
+    "GlobalMaxPool | [2,C,5,6]",
     "AveragePool | [2,C,5,6] kernel_shape=2,2",
-    "GlobalAveragePool | [2,C,5,6] ",
+    "GlobalAveragePool | [2,C,5,6]",
     "Softmax | [3,C] axis=-1",
     "LayerNormalization | [3,C] x [C] axis=-1",
     "ReduceMean | [3,4,C] axes=-1",
@@ -48,7 +49,8 @@ static assay_model_t* model_of(const char* pattern, int c, assay_tensor_t** in) 
   if (sscanf(text + used, " x %39s%n", w, &more) == 1) used += more;
   snprintf(input, sizeof input, "x float%s", x);
   snprintf(weights, sizeof weights, "w float%s positive", w);
-  snprintf(node, sizeof node, "%s n x%s -> y |%s", op, *w ? " w" : "", text + used);
+  snprintf(node, sizeof node, "%s n x%s -> y%s%s", op, *w ? " w" : "", text[used] ? " |" : "",
+           text + used);
   const graph_case_t row = {pattern, 17, {input}, {*w ? weights : NULL}, {node}, "y"};
   return graph_case_model(&row, in);
 }

@@ -2,8 +2,10 @@
 // them.
 #include "base/alloc.h"
 #include "engine_case.h"
+#include "onnx/models.h"
 
-static float images[MOST * IMAGE], want[MOST * CLASSES];
+static float images[MOST * IMAGE];
+static float want[MOST + 1][MOST * CLASSES];  // by how many images are run at once
 static char room[MOST * IMAGE * sizeof(float) + 64];
 
 // Engine and expected results, in fp32 on the CPU.
@@ -11,13 +13,13 @@ static assay_engine_t* classifier(void) {
   assay_engine_t* e = build_model("classifier", NULL);
   fill(images, MOST * IMAGE, 7);
   assay_context_t* c = open_context(e, NULL);
-  classify(c, images, MOST, want);
+  for (int64_t n = 1; n <= MOST; n++) classify(c, images, n, want[n]);
   assay_context_destroy(c);
   return e;
 }
 
 static void expect(const void* have, int64_t n) {
-  assert_memory_equal(have, want, (size_t)n * CLASSES * sizeof *want);
+  assert_memory_equal(have, want[n], (size_t)n * CLASSES * sizeof **want);
 }
 
 static void outputs_lie_where_they_are_bound(void** state) {
@@ -151,6 +153,87 @@ static void several_outputs(void** state) {
     assay_context_destroy(c);
     assay_engine_release(e);
   }
+}
+
+static void put_sized(onnx_builder_t* b, uint32_t field, const char* name, const char* size) {
+  const onnx_mark_t info = onnx_begin(b, field);
+  onnx_put_name(b, 1, name);
+  const onnx_mark_t type = onnx_begin(b, 2), tensor = onnx_begin(b, 1);
+  onnx_put_int(b, 1, ASSAY_TYPE_FLOAT);
+  const onnx_mark_t shape = onnx_begin(b, 2), dim = onnx_begin(b, 1);
+  onnx_put_text(b, 2, size);
+  onnx_end(b, dim);
+  onnx_end(b, shape);
+  onnx_end(b, tensor);
+  onnx_end(b, type);
+  onnx_end(b, info);
+}
+
+// y = a + b, z = a - b, and a itself is an output; all of size N.
+static assay_engine_t* sums(void) {
+  onnx_builder_t b = {0};
+  put_head(&b, 8, 17);
+  const onnx_mark_t graph = onnx_begin(&b, 7);
+  onnx_put_text(&b, 2, "g");
+  put_node(&b, 1, "Add", "add", "a b -> y");
+  put_node(&b, 1, "Sub", "subtract", "a b -> z");
+  put_sized(&b, 11, "a", "N");
+  put_sized(&b, 11, "b", "N");
+  put_sized(&b, 12, "y", "N");
+  put_sized(&b, 12, "z", "N");
+  put_sized(&b, 12, "a", "N");
+  onnx_end(&b, graph);
+  assert_null(b.status);
+  assay_model_t* m = NULL;
+  assay_engine_t* e = NULL;
+  ok(assay_model_load_bytes(b.bytes, b.len, NULL, &m));
+  onnx_builder_deinit(&b);
+  ok(assay_engine_build(m, NULL, &e));
+  assay_model_release(m);
+  return e;
+}
+
+static void sizes_of_one_name_agree(void** state) {
+  (void)state;
+  enum { N = 100 };
+  assay_engine_t* e = sums();
+  assay_context_t* c = open_context(e, NULL);
+  const int64_t n = N, less = N - 1;
+  float a[N], b[N], was[N], z[N], same[N];
+  fill(was, N, 1);
+  fill(b, N, 2);
+  memcpy(a, was, sizeof a);
+  ok(assay_context_bind_input(c, 0, ASSAY_TYPE_FLOAT, 1, &n, a, sizeof a));
+  ok(assay_context_bind_input(c, 1, ASSAY_TYPE_FLOAT, 1, &less, b, sizeof b - sizeof *b));
+  fails(assay_context_run(c), ASSAY_INVALID_ARGUMENT, "'N' is 99 in dimension 0 of input 'b'");
+  ok(assay_context_bind_input(c, 1, ASSAY_TYPE_FLOAT, 1, &n, b, sizeof b));
+  // y goes where a lies, which is read until the end.
+  ok(assay_context_bind_output(c, 0, a, sizeof a));
+  ok(assay_context_bind_output(c, 1, z, sizeof z));
+  ok(assay_context_bind_output(c, 2, same, sizeof same));
+  for (int run = 0; run < 3; run++) {
+    memcpy(was, a, sizeof a);
+    ok(assay_context_run(c));
+    for (int i = 0; i < N; i++) {
+      assert_true(a[i] == was[i] + b[i]);
+      assert_true(z[i] == was[i] - b[i]);
+      assert_true(same[i] == was[i]);
+    }
+    assert_true(assay_context_output_copied(c, 0));
+    assert_false(assay_context_output_copied(c, 1));
+    assert_true(assay_context_output_copied(c, 2));
+  }
+  // An output that is an input is the caller's own, whatever becomes of the input's memory.
+  ok(assay_context_bind_output(c, 2, NULL, 0));
+  memcpy(was, a, sizeof a);
+  ok(assay_context_run(c));
+  memset(a, 0, sizeof a);
+  assay_tensor_t* t = assay_context_output(c, 2);
+  ok(assay_tensor_read(t, same, sizeof same));
+  assert_memory_equal(same, was, sizeof was);
+  assay_tensor_release(t);
+  assay_context_destroy(c);
+  assay_engine_release(e);
 }
 
 static void scalars_and_bodies(void** state) {
@@ -337,6 +420,7 @@ int main(void) {
                                      cmocka_unit_test(memory_at_any_address),
                                      cmocka_unit_test(what_does_not_fit_is_refused),
                                      cmocka_unit_test(several_outputs),
+                                     cmocka_unit_test(sizes_of_one_name_agree),
                                      cmocka_unit_test(scalars_and_bodies),
                                      cmocka_unit_test(runs_in_its_own_thread),
                                      cmocka_unit_test(layers_are_seen_and_runs_cancelled),

@@ -111,74 +111,87 @@ static bool is_regular(const pooling_t* p, const assay_window_t* w) {
   return !(w->ceil_mode && p->kind != dnnl_pooling_max);
 }
 
-// NaN in the types that maxima are taken in: magnitudes above infinity's.
-typedef struct nan_of {
+// A type that maxima are taken in: the bits of its infinity; elements by their bits.
+typedef struct pool_type {
   size_t bytes;
-  uint32_t infinity;
-} nan_of_t;
+  uint32_t infinity, sign;
+} pool_type_t;
 
-static bool is_nan(const nan_of_t* t, const char* x, int64_t i) {
-  if (t->bytes == 4) return (((const uint32_t*)x)[i] & 0x7fffffff) > t->infinity;
-  return (((const uint16_t*)x)[i] & 0x7fffu) > t->infinity;
+static uint32_t bits_at(const pool_type_t* t, const char* x, int64_t i) {
+  return t->bytes == 4 ? ((const uint32_t*)x)[i] : ((const uint16_t*)x)[i];
 }
 
-static bool has_nan(const nan_of_t* t, const char* x, int64_t n) {
-  const uint32_t* wide = (const uint32_t*)x;
-  const uint16_t* narrow = (const uint16_t*)x;
+// NaN of either sign, or -infinity.
+static bool is_hard(const pool_type_t* t, uint32_t bits) {
+  return bits >= (t->sign | t->infinity) || (bits & ~t->sign) > t->infinity;
+}
+
+static bool has_hard(const pool_type_t* t, const char* x, int64_t n) {
+  const pool_type_t type = *t;
   int found = 0;
-  if (t->bytes == 4) {
+  if (type.bytes == 4) {
 #pragma omp parallel for schedule(static) reduction(| : found) if (n > 100000)
-    for (int64_t i = 0; i < n; i++) found |= (wide[i] & 0x7fffffff) > t->infinity;
+    for (int64_t i = 0; i < n; i++) found |= is_hard(&type, ((const uint32_t*)x)[i]);
   } else {
 #pragma omp parallel for schedule(static) reduction(| : found) if (n > 100000)
-    for (int64_t i = 0; i < n; i++) found |= (narrow[i] & 0x7fffu) > t->infinity;
+    for (int64_t i = 0; i < n; i++) found |= is_hard(&type, ((const uint16_t*)x)[i]);
   }
   return found;
 }
 
-// Output place `at` of a sample becomes NaN in the channels in which its window has one.
-static void keep_nan_at(const assay_window_t* w, const nan_of_t* t, const char* x, int64_t channels,
-                        int64_t at, char* y) {
-  int64_t first[ASSAY_MAX_RANK], taps = 1;
-  char* to = y + (size_t)(at * channels) * t->bytes;
+// The input's place under tap `tap` of the window at output place `at`; -1: in the padding.
+static int64_t place_under(const assay_window_t* w, int64_t at, int64_t tap) {
+  int64_t place = 0, step = 1;
   for (int i = w->rank - 1; i >= 0; i--) {
     const assay_window_axis_t* a = &w->axis[i];
-    first[i] = at % a->out * a->stride - a->pads[0];
+    const int64_t p = at % a->out * a->stride - a->pads[0] + tap % a->kernel * a->dilation;
+    if (p < 0 || p >= a->in) return -1;
+    place += p * step;
+    step *= a->in;
     at /= a->out;
-    taps *= a->kernel;
+    tap /= a->kernel;
   }
-  for (int64_t tap = 0; tap < taps; tap++) {
-    int64_t place = 0, step = 1, left = tap;
-    bool inside = true;
-    for (int i = w->rank - 1; i >= 0; i--) {
-      const assay_window_axis_t* a = &w->axis[i];
-      const int64_t p = first[i] + left % a->kernel * a->dilation;
-      left /= a->kernel;
-      inside &= p >= 0 && p < a->in;
-      place += p * step;
-      step *= a->in;
-    }
-    for (int64_t c = 0; inside && c < channels; c++) {
-      const size_t from = (size_t)(place * channels + c) * t->bytes;
-      if (is_nan(t, x + from, 0)) memcpy(to + (size_t)c * t->bytes, x + from, t->bytes);
-    }
-  }
+  return place;
 }
 
-// oneDNN's maximum passes NaN over; ONNX's does not. Values that have none are only looked through.
+// One element of a maximum again: NaN if its window has one, -infinity if it has nothing else.
+static void mend(const assay_window_t* w, const pool_type_t* t, const char* x, int64_t channels,
+                 int64_t at, int64_t c, char* y) {
+  const uint32_t least = t->sign | t->infinity;
+  int64_t taps = 1, seen = 0, least_seen = 0;
+  for (int i = 0; i < w->rank; i++) taps *= w->axis[i].kernel;
+  uint32_t nan = 0;
+  for (int64_t tap = 0; tap < taps && !nan; tap++) {
+    const int64_t place = place_under(w, at, tap);
+    if (place < 0) continue;
+    const uint32_t bits = bits_at(t, x, place * channels + c);
+    if ((bits & ~t->sign) > t->infinity) nan = bits;
+    least_seen += bits == least;
+    seen++;
+  }
+  if (!nan && (!seen || seen != least_seen)) return;
+  const uint32_t result = nan ? nan : least;
+  const uint16_t narrow = (uint16_t)result;
+  memcpy(y + (size_t)(at * channels + c) * t->bytes,
+         t->bytes == 4 ? (const void*)&result : (const void*)&narrow, t->bytes);
+}
+
+// oneDNN's maximum passes NaN over, and begins with the least finite number; ONNX's does not.
+// Values without NaN and -infinity are only looked through.
 static void keep_nan(const dnn_kernel_t* k, const void* src, void* dst) {
   const assay_window_t* w = &k->window;
   const assay_type_t type = k->base.in[k->src_input].type;
-  const nan_of_t t = type == ASSAY_TYPE_FLOAT      ? (nan_of_t){4, 0x7f800000}
-                     : type == ASSAY_TYPE_BFLOAT16 ? (nan_of_t){2, 0x7f80}
-                                                   : (nan_of_t){2, 0x7c00};
+  const pool_type_t t = type == ASSAY_TYPE_FLOAT      ? (pool_type_t){4, 0x7f800000, 0x80000000}
+                        : type == ASSAY_TYPE_BFLOAT16 ? (pool_type_t){2, 0x7f80, 0x8000}
+                                                      : (pool_type_t){2, 0x7c00, 0x8000};
   const int64_t in = assay_window_in_size(w) * k->channels;
   const int64_t out = assay_window_out_size(w), samples = k->size / (out * k->channels);
-  if (!has_nan(&t, src, samples * in)) return;
+  if (!has_hard(&t, src, samples * in)) return;
   for (int64_t s = 0; s < samples; s++)
     for (int64_t at = 0; at < out; at++)
-      keep_nan_at(w, &t, (const char*)src + (size_t)(s * in) * t.bytes, k->channels, at,
-                  (char*)dst + (size_t)(s * out * k->channels) * t.bytes);
+      for (int64_t c = 0; c < k->channels; c++)
+        mend(w, &t, (const char*)src + (size_t)(s * in) * t.bytes, k->channels, at, c,
+             (char*)dst + (size_t)(s * out * k->channels) * t.bytes);
 }
 
 static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
