@@ -43,6 +43,22 @@ assay_factor_t assay_bound_sum(const assay_rounding_t* r, double n) {
   return of_roundings(roundings(r, n), assay_bound_unit(r->accumulator), r->truncates);
 }
 
+// Variances add up: of one rounding for each of n - 1 additions, of a partial sum; and of one for
+// each term. A partial sum is a sum of some of the terms: no farther from 0 than all those of one
+// sign together, (size + |value|) / 2. Those that are as many additions away from the end have no
+// term in common, so that their magnitudes add up to `size` at most.
+double assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value) {
+  const double u = assay_bound_unit(r->accumulator);
+  const double plain = assay_bound_sum(r, n).probable * size, y = fmin(fabs(value), size);
+  if (r->truncates || !(size > 0) || !(plain < (double)INFINITY)) return plain;
+  const double most = (size + y) / 2, level = fmin(n * most, roundings(r, n) * size);
+  const double terms = (size * size + y * y) / 2;
+  // Partial sums as they are computed carry errors of their own, of no more than this variance.
+  const double grows = u * u * level / most;
+  if (!(grows < 0.5)) return plain;
+  return fmin(plain, SIGMAS * u * sqrt((level * most + terms) / (1 - grows)));
+}
+
 assay_factor_t assay_bound_ops(const assay_rounding_t* r, double ops) {
   return of_roundings(ops, assay_bound_unit(r->compute), false);
 }
@@ -516,16 +532,35 @@ static assay_status_t add_product(assay_bound_t* c, sums_t* s, size_t j, bool pr
   return st;
 }
 
-// Without limits on the inputs both kinds are multiples of one evaluation.
-static assay_status_t products_of_exact(assay_bound_t* c, sums_t* s, assay_factor_t f,
-                                        double tiny) {
+typedef struct exact_job {
+  const assay_rounding_t* r;
+  double terms, range, tiny;
+  assay_factor_t sum, more;  // of the sum, and of what is done besides
+  const double *size, *value;
+  double *g, *p;
+} exact_job_t;
+
+static void exact_chunk(const void* user, int64_t first, int64_t n) {
+  const exact_job_t* j = user;
+  const double all = j->sum.guaranteed + j->more.guaranteed;
+  for (int64_t i = first; i < first + n; i++) {
+    const double size = fabs(j->size[i]);
+    const bool fits = (1 + all) * size <= j->range;
+    const double sum = assay_bound_sum_of(j->r, j->terms, size, j->value[i]);
+    j->g[i] = fits ? all * size + j->tiny : (double)INFINITY;
+    j->p[i] = fits ? sum + j->more.probable * size + j->tiny : (double)INFINITY;
+  }
+}
+
+// Without limits on the inputs both kinds follow from one evaluation and truth.
+static assay_status_t products_of_exact(assay_bound_t* c, sums_t* s, exact_job_t job) {
   assay_status_t st = run_products(c, s, SIZE_MAX, false);
   for (size_t i = 0; !st && i < c->n_out; i++)
     if (is_float(s->out[i]) && is_float(c->out[i])) {
-      double* y = assay_f64(s->out[i]);
-      for (int64_t k = 0; k < s->out[i]->size; k++)
-        if ((1 + f.guaranteed) * fabs(y[k]) > s->range) y[k] = (double)INFINITY;
-      st = assay_bound_scaled(c, i, f, s->out[i], tiny);
+      job.size = assay_f64(s->out[i]);
+      job.value = assay_f64(c->out[i]);
+      st = assay_bound_output(c, i, &job.g, &job.p);
+      if (!st) assay_chunks_run(c->out[i]->size, 4, exact_chunk, &job);
     }
   release_all(c->n_in, s->in);
   release_all(c->n_out, s->out);
@@ -539,15 +574,18 @@ assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p)
   // Where single operations are coarser than sums (engines that are not ours), partial sums may be
   // rounded to that format before they are joined, and the whole before a bias is added.
   const bool joined = assay_bound_unit(r->compute) > assay_bound_unit(r->accumulator);
-  const assay_factor_t f =
-      assay_factor_add(assay_bound_sum(r, p->terms), assay_bound_ops(r, p->extra + joined));
+  const assay_factor_t sum = assay_bound_sum(r, p->terms),
+                       more = assay_bound_ops(r, p->extra + joined),
+                       f = assay_factor_add(sum, more);
   // What terms lose below the normal numbers is scaled with their sum.
   const double tiny = p->terms * assay_bound_tiny(r, joined ? r->compute : r->accumulator) *
                       (p->scale > 1 ? p->scale : 1);
   assay_status_t st = assay_new_array(c->n_in, sizeof *s.in, &s.in);
   if (!st) st = assay_new_array(c->n_out, sizeof *s.out, &s.out);
   if (!st && assay_bound_inputs_exact(c)) {
-    st = products_of_exact(c, &s, f, tiny);
+    const exact_job_t job = {
+        .r = r, .terms = p->terms, .range = s.range, .tiny = tiny, .sum = sum, .more = more};
+    st = products_of_exact(c, &s, job);
   } else {
     for (int probable = 0; !st && probable < 2; probable++) {
       st = add_product(c, &s, SIZE_MAX, probable, probable ? f.probable : f.guaranteed, tiny);
