@@ -43,20 +43,23 @@ assay_factor_t assay_bound_sum(const assay_rounding_t* r, double n) {
   return of_roundings(roundings(r, n), assay_bound_unit(r->accumulator), r->truncates);
 }
 
-// Variances add up: of one rounding for each of n - 1 additions, of a partial sum; and of one for
-// each term. A partial sum is a sum of some of the terms: no farther from 0 than all those of one
-// sign together, (size + |value|) / 2. Those that are as many additions away from the end have no
-// term in common, so that their magnitudes add up to `size` at most.
-double assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value) {
-  const double u = assay_bound_unit(r->accumulator);
-  const double plain = assay_bound_sum(r, n).probable * size, y = fmin(fabs(value), size);
-  if (r->truncates || !(size > 0) || !(plain < (double)INFINITY)) return plain;
+// A partial sum is a sum of some of the terms: no farther from 0 than all those of one sign
+// together, (size + |value|) / 2. Each of n - 1 additions rounds one, and each term was rounded
+// once before. Probable: variances add up; sums that are as many additions away from the end have
+// no term in common, so that their magnitudes add up to `size` at most. As they are computed,
+// partial sums carry errors of their own, no larger than the result's may be.
+assay_factor_t assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value) {
+  const double u = assay_bound_unit(r->accumulator), y = fmin(fabs(value), size);
+  const assay_factor_t f = assay_bound_sum(r, n);
+  assay_factor_t e = {f.guaranteed * size, f.probable * size};
+  if (r->truncates || !(e.guaranteed < (double)INFINITY) || !(size > 0)) return e;
   const double most = (size + y) / 2, level = fmin(n * most, roundings(r, n) * size);
-  const double terms = (size * size + y * y) / 2;
-  // Partial sums as they are computed carry errors of their own, of no more than this variance.
-  const double grows = u * u * level / most;
-  if (!(grows < 0.5)) return plain;
-  return fmin(plain, SIGMAS * u * sqrt((level * most + terms) / (1 - grows)));
+  const double grows = u * n, varies = u * u * level / most, terms = (size * size + y * y) / 2;
+  if (grows < 0.5) e.guaranteed = fmin(e.guaranteed, u * (n * most + size) / (1 - grows));
+  if (varies < 0.5)
+    e.probable = fmin(e.probable, SIGMAS * u * sqrt((level * most + terms) / (1 - varies)));
+  e.probable = fmin(e.probable, e.guaranteed);
+  return e;
 }
 
 assay_factor_t assay_bound_ops(const assay_rounding_t* r, double ops) {
@@ -546,9 +549,9 @@ static void exact_chunk(const void* user, int64_t first, int64_t n) {
   for (int64_t i = first; i < first + n; i++) {
     const double size = fabs(j->size[i]);
     const bool fits = (1 + all) * size <= j->range;
-    const double sum = assay_bound_sum_of(j->r, j->terms, size, j->value[i]);
-    j->g[i] = fits ? all * size + j->tiny : (double)INFINITY;
-    j->p[i] = fits ? sum + j->more.probable * size + j->tiny : (double)INFINITY;
+    const assay_factor_t sum = assay_bound_sum_of(j->r, j->terms, size, j->value[i]);
+    j->g[i] = fits ? sum.guaranteed + j->more.guaranteed * size + j->tiny : (double)INFINITY;
+    j->p[i] = fits ? sum.probable + j->more.probable * size + j->tiny : (double)INFINITY;
   }
 }
 

@@ -92,9 +92,9 @@ typedef struct assay_factor {
   double guaranteed, probable;
 } assay_factor_t;
 assay_factor_t assay_bound_sum(const assay_rounding_t* r, double n);
-// The probable limit of a sum of n such terms that is `value` and whose magnitudes add up to
-// `size`: no more than the factor times `size`, and less where terms cancel.
-double assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value);
+// The limits of a sum of n such terms that is `value` and whose magnitudes add up to `size`: no more
+// than the factor times `size`, and less where terms cancel.
+assay_factor_t assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value);
 // `ops` roundings in a row in the compute format, relative to the result's magnitude.
 assay_factor_t assay_bound_ops(const assay_rounding_t* r, double ops);
 // A library function's value, relative: function_ulps.

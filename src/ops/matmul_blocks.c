@@ -419,9 +419,11 @@ static assay_status_t blocks_bound(assay_bound_t* c, assay_status_t (*eval)(assa
     for (int64_t i = 0; i < size->size; i++) {
       const double m = assay_f64(size)[i];
       double e = factor * m;
-      if (k && c->rounding->documented)
-        e = assay_bound_sum_of(c->rounding, terms + 1, m, assay_f64(c->out[0])[i]) * (1 + more) +
-            more * m;
+      if (c->rounding->documented) {
+        const double y = assay_f64(c->out[0])[i];
+        const assay_factor_t sum = assay_bound_sum_of(c->rounding, terms + 1, m, y);
+        e = assay_factor_of(sum, k) * (1 + more) + more * m;
+      }
       limits[k][i] = m * (1 + factor) <= in.max ? e + (terms + 2) * in.tiny : (double)INFINITY;
     }
   }
