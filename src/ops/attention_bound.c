@@ -327,9 +327,11 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
         (fmin(row->wide_in * others, row->sum_in * v_max) + row->sum_in * mean) / row->rest_in;
     const double squares = m->squares[d] * x->v_scale * x->v_scale + row->sum_square * mean * mean;
     const double independent = row->largest * sqrt(2 * squares) / row->rest_in;
-    // Whatever the scores are, the result lies between the values (and 0, with a sink).
-    const double apart = row->lost ? (double)INFINITY : v_max + mean;
-    double g = fmin(scores, apart), p = fmin(g, came + independent);
+    // Whatever the scores are, the result lies between the values (and 0, with a sink); but not if
+    // one of them may be infinite.
+    const double apart = v_max + mean;
+    double g = row->lost ? (double)INFINITY : fmin(scores, apart);
+    double p = row->lost ? g : fmin(g, came + independent);
     if (m->in[0]) {
       double in[2] = {m->in[0][d], m->in[1][d]};
       if (row->leader >= 0) {
@@ -377,12 +379,13 @@ static void put_probabilities(const head_t* x, int64_t i, const row_t* row,
   const double tiny = x->rules->steps.tiny;
   for (int64_t j = 0; j < a->kv_len; j++) {
     // No probability is below 0 or above 1.
-    const double p = row->p[j], most = row->lost ? (double)INFINITY : fmax(p, 1 - p);
+    const double p = row->p[j], most = fmax(p, 1 - p);
     const bool leads = j == row->leader;
     const double e_g = leads ? 0 : e->g[j] + row->moved;
     const double e_p = leads ? 0 : likely_of(e, j) + row->moved_in;
-    const double g = fmin(p * change(e_g, row->rest, row->sum), most);
-    const double own = fmin(p * change(e_p, row->rest_in, row->sum_in + row->sum_own), most);
+    double g = fmin(p * change(e_g, row->rest, row->sum), most);
+    double own = fmin(p * change(e_p, row->rest_in, row->sum_in + row->sum_own), most);
+    if (row->lost) g = own = INFINITY;
     const double d = denominator.guaranteed + x->rules->steps.function + 3 * x->rules->steps.u;
     const double dp = denominator.probable + x->rules->steps.function + 3 * x->rules->steps.u;
     to.guaranteed[j] = g + d * (p + g) + 2 * tiny;

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/dynamic_quantize.h"
 #include "ops/recurrent.h"
 #include "ops/shadow.h"
 
@@ -40,6 +41,8 @@ typedef struct pass {
   double range;
   assay_matrix_t recurrent;
   double *from_x, *gates, *h, *h_limit, *cells, *cells_limit;
+  // Where the input and the states are quantized: what they become, and its limits.
+  double *made_x, *made_x_limit, *made, *made_limit, *made_probable;
   double *work, *inner;               // GRU: r * h, or R h of the hidden gate
   double* work_limit;                 // limits of `work`
   double *w_norm, *r_norm;            // [gates * hidden]: |W_j|_2, |R_j|_2
@@ -49,7 +52,8 @@ typedef struct pass {
   float* r_narrow;                    // R, [gates * hidden, hidden]
   float *r_abs, *h_abs;               // |R|, and the state's magnitudes
   float *w_abs, *x_abs;               // |W|, [gates * hidden, inputs], and |x|
-  float *x_size, *r_size;             // [rows or batch, gates * hidden]: |x||W|, |h||R|
+  float* made_draws;
+  float *x_size, *r_size;  // [rows or batch, gates * hidden]: |x||W|, |h||R|
   float *h_draws, *cell_draws, *work_draws, *gate_draws, *inner_draws;
 } pass_t;
 
@@ -144,8 +148,11 @@ static number_t activate(const place_t* at, int which, number_t a, double sigma,
   const double reach = a.g + 2 * u * fabs(x);
   const double most = here * f->slope(x, reach, f->alpha, f->beta);
   // Over six standard deviations, so that what bends counts, too.
-  const double near = SIGMAS * (u * sqrt(mean_square(a.t, DRAWS)) + sigma);
+  const double carried = u * sqrt(mean_square(a.t, DRAWS)), near = SIGMAS * (carried + sigma);
   const double slope = here * f->slope(x, fmin(reach, near), f->alpha, f->beta);
+  // What it bends is no longer correlated with anything.
+  const double straight = fmin(slope, here * f->slope(x, 0, f->alpha, f->beta));
+  const double bends = carried * sqrt((slope - straight) * (slope + straight));
   if (f->range) {
     double* strain = p->strain + at->b * STRAINS;
     strain[SQUARES] += slope * near * slope * near;
@@ -161,10 +168,10 @@ static number_t activate(const place_t* at, int which, number_t a, double sigma,
     f->range(f->alpha, &low, &high);
     out.g = fmin(out.g, fmax(high - y, y - low) + 2 * local);
   }
-  for (int k = 0; k < DRAWS; k++) out.t[k] = (float)slope * a.t[k];
+  for (int k = 0; k < DRAWS; k++) out.t[k] = (float)straight * a.t[k];
   // All local errors as one.
   const double in = slope * (sigma + 2 * u * fabs(x));
-  add_noise(p, &out, sqrt(in * in + local * local), bits);
+  add_noise(p, &out, sqrt(in * in + local * local + bends * bends), bits);
   return out;
 }
 
@@ -195,10 +202,12 @@ static double round_sum(const pass_t* p, double size, double limit, number_t* z)
   const double n = (double)p->n->inputs + (double)p->n->hidden + 4;
   const double tiny = (double)p->n->hidden * p->steps.tiny;
   const assay_factor_t widest = assay_bound_sum_of(p->r, n, size + limit, fabs(z->x) + limit);
+  // Weights that are dequantized are rounded, but for the documented engine.
+  const double weights = p->n->prepare && !p->r->documented ? 2 * p->steps.u : 0;
   // A sum that may pass the range on its way has no limit.
   const bool fits = (size + limit) * (1 + p->sum.guaranteed) <= p->range;
-  z->g = fits ? z->g + widest.guaranteed + tiny : (double)INFINITY;
-  return (assay_bound_sum_of(p->r, n, size, z->x).probable + tiny) / SIGMAS;
+  z->g = fits ? z->g + widest.guaranteed + weights * (size + limit) + tiny : (double)INFINITY;
+  return (assay_bound_sum_of(p->r, n, size, z->x).probable + weights * size + tiny) / SIGMAS;
 }
 
 // Sums in fp32 as they are at most.
@@ -384,6 +393,71 @@ static assay_status_t multiply(const pass_t* p, const double* x, const float* dr
   return NULL;
 }
 
+// ---- quantized states -------------------------------------------------------------------------
+
+// Derivatives of the scale: those of the largest number and of the smallest one, 0 among them.
+static void scale_draws(const pass_t* p, const double* x, const float* draws, float* out) {
+  const int64_t hidden = p->n->hidden, n = p->n->batch * hidden;
+  int64_t largest = -1, smallest = -1;
+  for (int64_t i = 0; i < n; i++) {
+    if (x[i] > (largest < 0 ? 0 : x[largest])) largest = i;
+    if (x[i] < (smallest < 0 ? 0 : x[smallest])) smallest = i;
+  }
+  for (int k = 0; k < DRAWS; k++) {
+    const float* t = draws + k * hidden;
+    out[k] = 0;
+    if (largest >= 0) out[k] += t[largest / hidden * DRAWS * hidden + largest % hidden] / 255;
+    if (smallest >= 0) out[k] -= t[smallest / hidden * DRAWS * hidden + smallest % hidden] / 255;
+  }
+}
+
+// The state as it is quantized. Where rounding errors do not reach the next step, they are gone,
+// but for those of the scale; where they do, they come through, and the error of rounding to a
+// step.
+static void quantize_state(const pass_t* p, int64_t s) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t hidden = n->hidden, size = n->batch * hidden;
+  double low = 0, high = 0, *limit = p->made_probable;
+  float scale[DRAWS];
+  n->prepare(p->c, size, p->h, p->made);
+  for (int64_t i = 0; i < size; i++) limit[i] = 2 * p->h_limit[i];
+  assay_dynamic_quantize_bound(p->r, size, p->h, limit, p->made_limit);
+  scale_draws(p, p->h, p->h_draws, scale);
+  for (int64_t b = 0; b < n->batch; b++) {
+    const float* t = p->h_draws + b * DRAWS * hidden;
+    const double mean = mean_square(t, DRAWS * hidden);
+    for (int64_t j = 0; j < hidden; j++) {
+      const number_t h = stored(p->h, p->h_limit, p->h_draws, b, j, hidden);
+      const double likely = SIGMAS * p->steps.u * sqrt(fmax(mean_square(h.t, DRAWS), mean));
+      limit[b * hidden + j] = p->lost[b] != 0 ? h.g : fmin(likely, h.g);
+      low = fmin(low, h.x), high = fmax(high, h.x);
+    }
+  }
+  double* made_probable = limit + size;
+  assay_dynamic_quantize_bound(p->r, size, p->h, limit, made_probable);
+  const double step = (high - low) / 255;
+  for (int64_t b = 0; b < n->batch; b++) {
+    for (int64_t j = 0; j < hidden; j++) {
+      uint64_t bits = bits_of(p, s + INT64_C(0x100000000), b, j);
+      number_t a = stored(p->h, p->made_limit, p->h_draws, b, j, hidden);
+      a.x = p->made[b * hidden + j];
+      const bool stays = made_probable[b * hidden + j] < step / 2;
+      const double steps = step > 0 ? a.x / step : 0;
+      for (int k = 0; stays && k < DRAWS; k++) a.t[k] = (float)steps * scale[k];
+      add_noise(p, &a, stays ? 4 * p->steps.u * fabs(a.x) : step / 2, &bits);
+      store(a, p->made, p->made_limit, p->made_draws, b, j, hidden);
+    }
+  }
+}
+
+// The input as it is quantized.
+static void quantize_input(const pass_t* p) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t size = n->length * n->batch * n->inputs;
+  n->prepare(p->c, size, n->x, p->made_x);
+  assay_dynamic_quantize_bound(p->r, size, n->x, NULL, p->made_x_limit);
+}
+
 static place_t place_of(const pass_t* p, int64_t s, int64_t b, const double* limit) {
   const assay_recurrent_t* n = p->n;
   const int64_t row = assay_recurrent_x_row(n, assay_recurrent_time(n, p->direction, s, b), b);
@@ -431,9 +505,10 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
     const int64_t t = assay_recurrent_time(n, p->direction, s, b);
     memcpy(to, p->from_x + assay_recurrent_x_row(n, t, b) * all, (size_t)all * sizeof *to);
   }
-  const bool gru = n->cell == ASSAY_CELL_GRU;
-  ASSAY_TRY(
-      multiply(p, p->h, p->h_draws, 0, gru ? 2 : n->gates, p->gates, p->gate_draws, all, true));
+  const bool gru = n->cell == ASSAY_CELL_GRU, quantized = n->prepare != NULL;
+  if (quantized) quantize_state(p, s);
+  ASSAY_TRY(multiply(p, quantized ? p->made : p->h, quantized ? p->made_draws : p->h_draws, 0,
+                     gru ? 2 : n->gates, p->gates, p->gate_draws, all, true));
   if (gru && n->linear_before_reset)
     ASSAY_TRY(multiply(p, p->h, p->h_draws, 2, 1, p->inner, p->inner_draws, hidden, false));
   for (int64_t b = 0; gru && b < n->batch; b++) {
@@ -451,7 +526,8 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
   for (int64_t b = 0; b < n->batch; b++) {
     if (s >= assay_recurrent_length(n, b)) continue;
     const bool products = gru && !n->linear_before_reset;
-    const place_t at = place_of(p, s, b, products ? p->work_limit : p->h_limit);
+    const double* limit = quantized ? p->made_limit : products ? p->work_limit : p->h_limit;
+    const place_t at = place_of(p, s, b, limit);
     if (n->cell == ASSAY_CELL_RNN) rnn_row(&at, s);
     if (n->cell == ASSAY_CELL_LSTM) lstm_row(&at, s);
     if (gru) gru_row(&at, s, z + b * hidden);
@@ -490,7 +566,7 @@ static void read_sizes(const pass_t* p, const double* w) {
   if (n->inputs == 0 || rows == 0) return;
   for (int64_t j = 0; j < all; j++)
     narrow_abs(w + j * n->w.col_stride, n->inputs, n->w.row_stride, p->w_abs + j * n->inputs);
-  narrow_abs(n->x, rows * n->inputs, 1, p->x_abs);
+  narrow_abs(n->prepare ? p->made_x : n->x, rows * n->inputs, 1, p->x_abs);
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)all, (int)n->inputs, 1.0F,
               p->x_abs, (int)n->inputs, p->w_abs, (int)n->inputs, 0.0F, p->x_size, (int)all);
 }
@@ -513,6 +589,9 @@ static void read_norms(pass_t* p) {
     const assay_span_t s = assay_shadow_of(p->c, x);
     if (s.guaranteed) p->x_guaranteed[i] = norm_of(s.guaranteed, n->inputs, 1);
     if (s.probable) p->x_probable[i] = norm_of(s.probable, n->inputs, 1);
+    if (n->prepare)
+      p->x_guaranteed[i] = p->x_probable[i] =
+          norm_of(p->made_x_limit + i * n->inputs, n->inputs, 1);
   }
 }
 
@@ -528,10 +607,12 @@ static void put_states(const pass_t* p, double* state, const double* limit, cons
 static assay_status_t run_direction(pass_t* p, number_t* z) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden;
+  if (n->prepare) quantize_input(p);
   read_norms(p);
   read_state(p, n->initial_h, p->h, p->h_limit, p->h_draws);
   read_state(p, n->initial_c, p->cells, p->cells_limit, p->cell_draws);
-  const assay_matrix_t a = {n->x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->inputs, 1};
+  const double* x = n->prepare ? p->made_x : n->x;
+  const assay_matrix_t a = {x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->inputs, 1};
   assay_matrix_t b = n->w;
   b.offset += p->direction * n->w_step;
   ASSAY_TRY(assay_gemm(p->c, n->length * n->batch, all, n->inputs, &a, &b, p->from_x, all, false));
@@ -547,22 +628,26 @@ static assay_status_t make_room(pass_t* p, double** out_doubles, float** out_flo
                                 number_t** out_z) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
-  const int64_t rows = n->length * n->batch;
+  const int64_t rows = n->length * n->batch, made = n->prepare ? state : 0;
+  const int64_t made_x = n->prepare ? rows * n->inputs : 0;
   struct part {
     double** to;
     int64_t n;
   } parts[] = {
-      {&p->from_x, rows * all}, {&p->gates, n->batch * all}, {&p->h, state},
-      {&p->h_limit, state},     {&p->cells, state},          {&p->cells_limit, state},
-      {&p->work, state},        {&p->work_limit, state},     {&p->inner, state},
-      {&p->w_norm, all},        {&p->lost, n->batch},        {&p->strain, n->batch * STRAINS},
-      {&p->r_norm, all},        {&p->x_guaranteed, rows},    {&p->x_probable, rows}};
+      {&p->from_x, rows * all}, {&p->gates, n->batch * all},  {&p->h, state},
+      {&p->h_limit, state},     {&p->cells, state},           {&p->cells_limit, state},
+      {&p->work, state},        {&p->work_limit, state},      {&p->inner, state},
+      {&p->w_norm, all},        {&p->lost, n->batch},         {&p->strain, n->batch * STRAINS},
+      {&p->r_norm, all},        {&p->x_guaranteed, rows},     {&p->x_probable, rows},
+      {&p->made_x, made_x},     {&p->made_x_limit, made_x},   {&p->made, made},
+      {&p->made_limit, made},   {&p->made_probable, 2 * made}};
   struct narrow {
     float** to;
     int64_t n;
   } narrow[] = {{&p->r_narrow, all * n->hidden},
                 {&p->r_abs, all * n->hidden},
                 {&p->h_abs, state},
+                {&p->made_draws, made * DRAWS},
                 {&p->w_abs, all * n->inputs},
                 {&p->x_abs, rows * n->inputs},
                 {&p->x_size, rows * all},
