@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "backends/cpu/convert.h"
+#include "backends/cpu/move.h"
 #include "backends/cpu/values.h"
 #include "base/alloc.h"
 
@@ -17,51 +18,58 @@ static void ok(assay_status_t st) {
   if (st) fail_msg("%s", assay_status_message(st));
 }
 
-static assay_tensor_t* packed(int rank, const int64_t* dims, const float* x) {
-  assay_tensor_t* t = NULL;
-  ok(assay_tensor_create_packed(ASSAY_TYPE_FLOAT, rank, dims, &t));
-  memcpy(t->data, x, (size_t)t->size * sizeof *x);
-  return t;
-}
-
-// A kernel that computes in float32 what its layer takes in fp16 sees rounded elements; everybody
-// else sees them as they were made.
-static void rounded_forms_are_kept_apart(void** state) {
+// A kernel that computes in float32 what its layer takes in fp16 sees rounded elements.
+static void elements_are_rounded_on_the_way(void** state) {
   (void)state;
   const float x[2] = {1.0003F, -3.14159F};
-  cpu_value_t v = {0};
-  assay_tensor_t *t = NULL, *wide = NULL;
-  cpu_value_put(&v, packed(1, (int64_t[]){2}, x), CPU_PLAIN);
+  float y[2];
   const cpu_form_t floats = {ASSAY_TYPE_FLOAT, CPU_PLAIN};
-  ok(cpu_value_in_form(&v, ASSAY_TYPE_FLOAT16, floats, &t));
-  assert_true(((float*)t->data)[0] == 1.0F && ((float*)t->data)[1] == -3.140625F);
-  ok(cpu_value_in_form(&v, ASSAY_TYPE_FLOAT, floats, &t));
-  assert_memory_equal(t->data, x, sizeof x);
-  ok(cpu_value_canonical(&v, ASSAY_TYPE_FLOAT, &wide));
-  assert_true(assay_f64(wide)[0] == (double)x[0] && assay_f64(wide)[1] == (double)x[1]);
-  cpu_value_clear(&v);
+  cpu_move_t m = {1, {2}, 2, floats, floats, ASSAY_TYPE_FLOAT16};
+  assert_true(cpu_move_is_possible(&m));
+  cpu_move_run(&m, x, y, NULL);
+  assert_true(y[0] == 1.0F && y[1] == -3.140625F);
+  m.through = ASSAY_TYPE_FLOAT;
+  cpu_move_run(&m, x, y, NULL);
+  assert_memory_equal(y, x, sizeof x);
+  m.to.type = ASSAY_TYPE_INT64;
+  assert_false(cpu_move_is_possible(&m));
 }
 
 static void layouts_come_back(void** state) {
   (void)state;
   enum { N = 2, C = 19, H = 5, W = 7, SIZE = N * C * H * W };
-  const int64_t dims[4] = {N, C, H, W};
-  float x[SIZE];
+  const cpu_form_t plain = {ASSAY_TYPE_FLOAT, CPU_PLAIN},
+                   last = {ASSAY_TYPE_FLOAT, CPU_CHANNELS_LAST};
+  const cpu_move_t there = {4, {N, C, H, W}, SIZE, plain, last, ASSAY_TYPE_FLOAT};
+  const cpu_move_t back = {4, {N, C, H, W}, SIZE, last, plain, ASSAY_TYPE_FLOAT};
+  float x[SIZE], y[SIZE], z[SIZE];
   for (int i = 0; i < SIZE; i++) x[i] = (float)i;
-  cpu_value_t v = {0}, w = {0};
-  assay_tensor_t *last = NULL, *plain = NULL;
-  cpu_value_put(&v, packed(4, dims, x), CPU_PLAIN);
-  ok(cpu_value_in_form(&v, ASSAY_TYPE_FLOAT, (cpu_form_t){ASSAY_TYPE_FLOAT, CPU_CHANNELS_LAST},
-                       &last));
+  cpu_move_run(&there, x, y, NULL);
   for (int n = 0; n < N; n++)
     for (int c = 0; c < C; c++)
       for (int p = 0; p < H * W; p++)
-        assert_true(((float*)last->data)[(n * H * W + p) * C + c] == x[(n * C + c) * H * W + p]);
-  cpu_value_put(&w, assay_tensor_retain(last), CPU_CHANNELS_LAST);
-  ok(cpu_value_in_form(&w, ASSAY_TYPE_FLOAT, (cpu_form_t){ASSAY_TYPE_FLOAT, CPU_PLAIN}, &plain));
-  assert_memory_equal(plain->data, x, sizeof x);
-  cpu_value_clear(&v);
-  cpu_value_clear(&w);
+        assert_true(y[(n * H * W + p) * C + c] == x[(n * C + c) * H * W + p]);
+  cpu_move_run(&back, y, z, NULL);
+  assert_memory_equal(z, x, sizeof x);
+}
+
+// Another type and another layout in one move, through scratch memory.
+static void both_at_once(void** state) {
+  (void)state;
+  enum { C = 3, W = 4 };
+  cpu_move_t m = {3,
+                  {1, C, W},
+                  C * W,
+                  {ASSAY_TYPE_FLOAT, CPU_PLAIN},
+                  {ASSAY_TYPE_BFLOAT16, CPU_CHANNELS_LAST},
+                  ASSAY_TYPE_BFLOAT16};
+  float x[C * W];
+  uint16_t y[C * W], scratch[C * W];
+  for (int i = 0; i < C * W; i++) x[i] = (float)(i + 1) + 0.001F;
+  assert_int_equal(cpu_move_scratch(&m), sizeof scratch);
+  cpu_move_run(&m, x, y, scratch);
+  for (int c = 0; c < C; c++)
+    for (int w = 0; w < W; w++) assert_true(cpu_from_bf16(y[w * C + c]) == (float)(c * W + w + 1));
 }
 
 // What lies in a model's file lies at any address.
@@ -74,8 +82,8 @@ static void odd_addresses_are_read(void** state) {
   ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, (int64_t[]){3}, bytes + 1, sizeof x, NULL, NULL,
                               &t));
   cpu_value_t v = {0};
-  cpu_value_put(&v, t, CPU_PLAIN);
-  ok(cpu_value_in_form(&v, ASSAY_TYPE_FLOAT, (cpu_form_t){ASSAY_TYPE_FLOAT, CPU_PLAIN}, &got));
+  cpu_value_put(&v, t);
+  ok(cpu_value_packed(&v, ASSAY_TYPE_FLOAT, &got));
   assert_true((uintptr_t)got->data % sizeof(float) == 0);
   assert_memory_equal(got->data, x, sizeof x);
   cpu_value_clear(&v);
@@ -113,7 +121,8 @@ static void conversions_round_once(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(rounded_forms_are_kept_apart), cmocka_unit_test(layouts_come_back),
-      cmocka_unit_test(odd_addresses_are_read), cmocka_unit_test(conversions_round_once)};
+      cmocka_unit_test(elements_are_rounded_on_the_way), cmocka_unit_test(layouts_come_back),
+      cmocka_unit_test(both_at_once), cmocka_unit_test(odd_addresses_are_read),
+      cmocka_unit_test(conversions_round_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

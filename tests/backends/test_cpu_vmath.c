@@ -14,6 +14,14 @@
 static float vector_exp(float x) { return cpu_exp(x); }
 static float vector_erf(float x) { return cpu_erf(x); }
 static float vector_tanh(float x) { return cpu_tanh(x); }
+static float vector_log(float x) { return cpu_log(x < 0 ? -x : x); }
+static double log_abs(double x) { return log(fabs(x)); }
+static float vector_expm1(float x) { return cpu_expm1(x > 0 ? -x : x); }
+static double expm1_below(double x) { return expm1(-fabs(x)); }
+static float vector_log1p(float x) { return cpu_log1p(x < 0 ? -x : x); }
+static double log1p_abs(double x) { return log1p(fabs(x)); }
+static float vector_gelu(float x) { return cpu_gelu(x); }
+static double gelu(double x) { return 0.5 * x * erfc(-x / sqrt(2)); }
 
 typedef struct row {
   const char* name;
@@ -27,10 +35,15 @@ static const row_t rows[] = {
     {"exp", vector_exp, exp, 2, INFINITY, 0},
     {"erf", vector_erf, erf, 2, 1, -1},
     {"tanh", vector_tanh, tanh, 3, 1, -1},
+    {"log of |x|", vector_log, log_abs, 1, INFINITY, INFINITY},
+    {"exp - 1 of -|x|", vector_expm1, expm1_below, 3, -1, -1},
+    {"log(1 + |x|)", vector_log1p, log1p_abs, 3, INFINITY, INFINITY},
+    {"gelu", vector_gelu, gelu, 8, INFINITY, 0},
 };
 
 // Error of y in ulps of float32 at the truth t.
 static double ulps(float y, double t) {
+  if (isinf(t)) return y == (float)t ? 0 : INFINITY;
   if (isinf(y)) return t > 0x1.ffffffp127 ? 0 : INFINITY;
   int e;
   frexp(t, &e);

@@ -1,228 +1,441 @@
-// Layers that move elements and change none: Transpose, Concat and Split.
-//
-// A move is a list of copies of blocks, or, for Transpose, a walk over the output with the input's
-// strides; elements are bytes here, whatever their type.
+// Layers that move elements and change none: Transpose, Concat, Split, Slice, Pad, Expand, Tile,
+// DepthToSpace and SpaceToDepth, each as boxes that are copied. Elements are bytes here; layouts
+// are strides.
 #include <string.h>
 
-#include "backends/cpu/tactic.h"
+#include "backends/cpu/constants.h"
+#include "backends/cpu/convert.h"
+#include "backends/cpu/copies.h"
 #include "base/alloc.h"
+
+enum { MAX_BOXES = 256 };
+
+typedef struct moves {
+  cpu_kernel_t base;
+  size_t elem;     // bytes
+  uint64_t value;  // of one element, in its first bytes
+  cpu_box_t* boxes;
+  size_t n, cap;
+} moves_t;
+
+// What is known while a kernel is made.
+typedef struct maker {
+  const cpu_layer_t* l;
+  const assay_node_t* node;
+  const cpu_operand_t *x, *y;  // the first input and output
+  moves_t* m;
+  cpu_layout_t layout;  // of x, and of outputs of its rank
+  int64_t x_strides[CPU_MAX_RANK], y_strides[CPU_MAX_RANK];
+} maker_t;
+
+static assay_status_t run(cpu_kernel_t* k, const void* const* in, void* const* out, void* scratch) {
+  const moves_t* m = (const moves_t*)k;
+  (void)scratch;
+  for (size_t i = 0; i < m->n; i++) cpu_box_copy(&m->boxes[i], m->elem, in, &m->value, out);
+  return NULL;
+}
+
+static void destroy(cpu_kernel_t* k) {
+  assay_free(((moves_t*)k)->boxes);
+  assay_free(k);
+}
+
+// Boxes without elements are left out.
+static assay_status_t add_box(moves_t* m, cpu_box_t box) {
+  if (cpu_box_is_empty(&box)) return NULL;
+  cpu_box_prepare(&box);
+  ASSAY_TRY(assay_grow(&m->boxes, &m->cap, m->n + 1, sizeof *m->boxes));
+  m->boxes[m->n++] = box;
+  return NULL;
+}
+
+// The whole of x into the output, with these strides.
+static cpu_box_t box_of(const maker_t* k, int rank, const int64_t* dims, const int64_t* from,
+                        const int64_t* to) {
+  cpu_box_t b = {.from = (int)(k->x - k->l->in), .rank = rank};
+  for (int i = 0; i < rank; i++) {
+    b.dims[i] = dims[i];
+    b.from_strides[i] = from[i];
+    b.to_strides[i] = to[i];
+  }
+  return b;
+}
+
+// Elements in this type can be moved to the output: as they are, or rounded as they are fetched.
+static bool type_fits(assay_type_t from, assay_type_t to) {
+  return from == to || (cpu_is_float(from) && cpu_is_float(to));
+}
+
+static bool same_dims(const cpu_operand_t* a, const cpu_operand_t* b, int except) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (i != except && a->dims[i] != b->dims[i]) return false;
+  return true;
+}
 
 // ---- Transpose ------------------------------------------------------------------------------
 
-typedef struct transpose {
-  cpu_kernel_t base;
-  int input, rank;
-  int64_t dims[CPU_MAX_RANK];     // of the output
-  int64_t strides[CPU_MAX_RANK];  // of the input, by dimension of the output, in elements
-  int64_t rows, inner;            // the output's last dimension makes a row
-  size_t elem;
-} transpose_t;
-
-#define COPY_ROW(type)                                                           \
-  static void copy_##type(const type* from, int64_t step, int64_t n, type* to) { \
-    for (int64_t i = 0; i < n; i++) to[i] = from[i * step];                      \
-  }
-COPY_ROW(uint8_t)
-COPY_ROW(uint16_t)
-COPY_ROW(uint32_t)
-COPY_ROW(uint64_t)
-
-static void copy_row(const char* from, int64_t step, int64_t n, size_t elem, char* to) {
-  if (step == 1) {
-    memcpy(to, from, (size_t)n * elem);
-    return;
-  }
-  switch (elem) {
-    case 1:
-      copy_uint8_t((const void*)from, step, n, (void*)to);
-      break;
-    case 2:
-      copy_uint16_t((const void*)from, step, n, (void*)to);
-      break;
-    case 4:
-      copy_uint32_t((const void*)from, step, n, (void*)to);
-      break;
-    default:
-      copy_uint64_t((const void*)from, step, n, (void*)to);
-      break;
-  }
+// Where the elements lie one behind the other on both sides nothing is moved.
+static bool is_run(const cpu_box_t* box, int64_t size) {
+  cpu_box_t b = *box;
+  cpu_box_prepare(&b);
+  return b.dims[b.rank - 1] == size && b.from_strides[b.rank - 1] == 1 &&
+         b.to_strides[b.rank - 1] == 1;
 }
 
-static assay_status_t run_transpose(cpu_kernel_t* base, const void* const* in, void* const* out,
-                                    void* scratch) {
-  const transpose_t* k = (const transpose_t*)base;
-  const char* x = in[k->input];
-  char* y = out[0];
-  (void)scratch;
-#pragma omp parallel for schedule(static) if (k->rows * k->inner > 50000)
-  for (int64_t r = 0; r < k->rows; r++) {
-    int64_t at = 0, rest = r;
-    for (int d = k->rank - 2; d >= 0; d--) {
-      at += rest % k->dims[d] * k->strides[d];
-      rest /= k->dims[d];
-    }
-    copy_row(x + (size_t)at * k->elem, k->strides[k->rank - 1], k->inner, k->elem,
-             y + (size_t)(r * k->inner) * k->elem);
+static assay_status_t make_transpose(maker_t* k, bool* ok) {
+  int64_t perm[CPU_MAX_RANK], from[CPU_MAX_RANK], to[CPU_MAX_RANK];
+  int n;
+  const int rank = k->x->rank;
+  *ok = cpu_known_list(k->l, k->node, "perm", SIZE_MAX, CPU_MAX_RANK, perm, &n) &&
+        (n < 0 || n == rank) && k->y->rank == rank;
+  for (int i = 0; *ok && i < rank; i++) {
+    const int d = n < 0 ? rank - 1 - i : cpu_axis(perm[i], rank);
+    *ok = d >= 0 && k->x->dims[d] == k->y->dims[i];
+    if (*ok) from[i] = k->x_strides[d];
   }
-  return NULL;
-}
-
-static void destroy(cpu_kernel_t* k) { assay_free(k); }
-
-// Neighbouring dimensions that stay neighbours become one, and those of size 1 go.
-static void merge_dims(transpose_t* k) {
-  int n = 0;
-  for (int d = 0; d < k->rank; d++) {
-    if (k->dims[d] == 1) continue;
-    if (n && k->strides[n - 1] == k->strides[d] * k->dims[d]) {
-      k->dims[n - 1] *= k->dims[d];
-      k->strides[n - 1] = k->strides[d];
-    } else {
-      k->dims[n] = k->dims[d];
-      k->strides[n++] = k->strides[d];
-    }
+  if (!*ok) return NULL;
+  cpu_layout_t layout = CPU_PLAIN;
+  for (int i = 0; i < 2 && k->x->size; i++, layout = CPU_CHANNELS_LAST) {
+    if (layout != CPU_PLAIN && rank < 3) break;
+    cpu_layout_strides(rank, k->y->dims, layout, to);
+    const cpu_box_t box = box_of(k, rank, k->y->dims, from, to);
+    if (!is_run(&box, k->x->size)) continue;
+    k->m->base.out[0].layout = layout;
+    k->m->base.in_place = box.from;
+    k->m->base.run = NULL;
+    return NULL;
   }
-  if (!n) {
-    k->dims[0] = k->strides[0] = 1;
-    n = 1;
-  }
-  k->rank = n;
-}
-
-static assay_status_t make_transpose(const cpu_layer_t* l, const cpu_operand_t* x,
-                                     cpu_kernel_t** out) {
-  const assay_attr_t* perm = assay_node_attr(l->layer->nodes[0], "perm");
-  int64_t strides[CPU_MAX_RANK];
-  transpose_t* k = NULL;
-  if (x->size != l->out[0].size || (perm && perm->n != (size_t)x->rank)) return NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run_transpose, .destroy = destroy};
-  k->input = (int)(x - l->in);
-  k->rank = x->rank;
-  k->elem = (size_t)assay_type_bits(x->type) / 8;
-  int64_t step = 1;
-  for (int d = x->rank - 1; d >= 0; d--) {
-    strides[d] = step;
-    step *= x->dims[d];
-  }
-  for (int d = 0; d < x->rank; d++) {
-    int64_t from = perm ? perm->u.ints[d] : x->rank - 1 - d;
-    if (from < 0) from += x->rank;
-    if (from < 0 || from >= x->rank) return destroy(&k->base), NULL;
-    k->dims[d] = x->dims[from];
-    k->strides[d] = strides[from];
-  }
-  merge_dims(k);
-  k->inner = k->dims[k->rank - 1];
-  k->rows = x->size / k->inner;
-  k->base.in[k->input] = k->base.out[0] = (cpu_form_t){x->type, CPU_PLAIN};
-  *out = &k->base;
-  return NULL;
+  k->m->base.out[0].layout = CPU_PLAIN;
+  cpu_layout_strides(rank, k->y->dims, CPU_PLAIN, to);
+  return add_box(k->m, box_of(k, rank, k->y->dims, from, to));
 }
 
 // ---- Concat and Split -----------------------------------------------------------------------
 
-// The whole [outer, whole] is made of parts [outer, size], side by side.
-typedef struct parts {
-  cpu_kernel_t base;
-  bool joins;  // else it splits
-  int whole;   // Split: the input
+static assay_status_t make_concat(maker_t* k, bool* ok) {
+  // Concat-1 joins along axis 1 by default, later versions have no default.
+  const int axis = cpu_axis(assay_attr_i64(k->node, "axis", 1), k->x->rank);
+  int64_t at = 0, strides[CPU_MAX_RANK];
+  *ok = axis >= 0;
+  for (size_t i = 0; *ok && i < k->node->n_inputs; i++) {
+    const cpu_operand_t* o = cpu_input(k->l, k->node->inputs[i]);
+    *ok = o && type_fits(o->type, k->y->type) && same_dims(o, k->y, axis);
+    if (!*ok) return NULL;
+    const int index = (int)(o - k->l->in);
+    k->m->base.in[index] = k->m->base.out[0];
+    cpu_layout_strides(o->rank, o->dims, k->layout, strides);
+    cpu_box_t b = box_of(k, o->rank, o->dims, strides, k->y_strides);
+    b.from = index;
+    b.to_at = at * k->y_strides[axis];
+    at += o->dims[axis];
+    ASSAY_TRY(add_box(k->m, b));
+  }
+  *ok = *ok && at == k->y->dims[axis];
+  return NULL;
+}
+
+static assay_status_t make_split(maker_t* k, bool* ok) {
+  const int axis = cpu_axis(assay_attr_i64(k->node, "axis", 0), k->x->rank);
+  int64_t at = 0, strides[CPU_MAX_RANK];
+  *ok = axis >= 0;
+  for (size_t i = 0; *ok && i < k->l->n_out; i++) {
+    const cpu_operand_t* o = &k->l->out[i];
+    *ok = o->value && o->type == k->y->type && same_dims(o, k->x, axis);
+    if (!*ok) return NULL;
+    k->m->base.out[i] = k->m->base.out[0];
+    cpu_layout_strides(o->rank, o->dims, k->layout, strides);
+    cpu_box_t b = box_of(k, o->rank, o->dims, k->x_strides, strides);
+    b.to = (int)i;
+    b.from_at = at * k->x_strides[axis];
+    at += o->dims[axis];
+    ASSAY_TRY(add_box(k->m, b));
+  }
+  *ok = *ok && at == k->x->dims[axis];
+  return NULL;
+}
+
+// ---- Slice ----------------------------------------------------------------------------------
+
+static int64_t clamped(int64_t i, int64_t size, int64_t low, int64_t high) {
+  if (i < 0) i = i < -size ? -1 : i + size;
+  return i < low ? low : i > high ? high : i;
+}
+
+// Source: ONNX Slice-13, which counts as numpy does.
+static assay_status_t make_slice(maker_t* k, bool* ok) {
+  enum { STARTS, ENDS, AXES, STEPS, N };
+  int64_t list[N][CPU_MAX_RANK], from[CPU_MAX_RANK];
+  int n[N];
+  static const char* const names[] = {"starts", "ends", "axes", "steps"};
+  const int rank = k->x->rank;
+  cpu_box_t b = {0};
+  *ok = k->y->rank == rank;
+  for (int i = 0; *ok && i < N; i++)
+    *ok = cpu_known_list(k->l, k->node, names[i], (size_t)i + 1, CPU_MAX_RANK, list[i], &n[i]);
+  *ok = *ok && n[STARTS] >= 0 && n[ENDS] == n[STARTS] && (n[AXES] < 0 || n[AXES] == n[STARTS]) &&
+        (n[STEPS] < 0 || n[STEPS] == n[STARTS]) && n[STARTS] <= rank;
+  if (!*ok) return NULL;
+  memcpy(from, k->x_strides, sizeof from);
+  bool seen[CPU_MAX_RANK] = {false};
+  int64_t at = 0, dims[CPU_MAX_RANK];
+  memcpy(dims, k->x->dims, sizeof dims);
+  for (int i = 0; i < n[STARTS]; i++) {
+    const int d = cpu_axis(n[AXES] < 0 ? i : list[AXES][i], rank);
+    const int64_t step = n[STEPS] < 0 ? 1 : list[STEPS][i];
+    *ok = d >= 0 && !seen[d] && step && step > -INT32_MAX && step < INT32_MAX;
+    if (!*ok) return NULL;
+    seen[d] = true;
+    const int64_t size = k->x->dims[d], back = step < 0;
+    const int64_t first = clamped(list[STARTS][i], size, 0, size - back);
+    const int64_t end = clamped(list[ENDS][i], size, -back, size - back);
+    const int64_t span = back ? first - end : end - first, stride = back ? -step : step;
+    dims[d] = span > 0 ? (span + stride - 1) / stride : 0;
+    at += first * k->x_strides[d];
+    from[d] = dims[d] > 1 ? from[d] * step : 0;  // a step past the end cannot overflow
+  }
+  b = box_of(k, rank, dims, from, k->y_strides);
+  b.from_at = at;
+  for (int d = 0; d < rank; d++) *ok &= dims[d] == k->y->dims[d];
+  return *ok ? add_box(k->m, b) : NULL;
+}
+
+// ---- Pad ------------------------------------------------------------------------------------
+
+// Along one dimension the output is made of up to three parts: of the input, backwards or forwards,
+// or standing still at one place, or of the value.
+typedef struct part {
+  int64_t to, n, from, step;
+  bool value;
+} part_t;
+
+typedef enum pad_mode { CONSTANT, REFLECT, EDGE, WRAP } pad_mode_t;
+
+static bool pad_parts(pad_mode_t mode, int64_t size, int64_t begin, int64_t end, part_t parts[3]) {
+  const int64_t out = size + begin + end;
+  const int64_t skip = begin < 0 ? -begin : 0, keep = size - skip - (end < 0 ? -end : 0);
+  if (begin < -size || end < -size || out < 0 || keep < 0) return false;
+  const int64_t low = begin < 0 ? 0 : begin, high = end < 0 ? 0 : end;
+  parts[0] = (part_t){.n = low, .value = mode == CONSTANT};
+  parts[1] = (part_t){.to = low, .n = keep, .from = skip, .step = 1};
+  parts[2] = (part_t){.to = low + keep, .n = high, .value = mode == CONSTANT};
+  if (mode == CONSTANT) return true;
+  if ((low || high) && (!size || begin < 0 || end < 0)) return false;
+  if (mode == EDGE) {
+    parts[2].from = size - 1;
+  } else if (mode == REFLECT) {
+    parts[0].from = low;
+    parts[2].from = size - 2;
+    parts[0].step = parts[2].step = -1;
+    return low < size && high < size;  // further on it is reflected again
+  } else {
+    parts[0].from = size - low;
+    parts[0].step = parts[2].step = 1;
+    return low <= size && high <= size;
+  }
+  return true;
+}
+
+static bool read_pads(const maker_t* k, int64_t* begin, int64_t* end, pad_mode_t* mode) {
+  static const char* const modes[] = {"constant", "reflect", "edge", "wrap"};
+  int64_t pads[2 * CPU_MAX_RANK], axes[CPU_MAX_RANK];
+  int n, n_axes;
+  const char* given = assay_attr_str(k->node, "mode", "constant");
+  // Pad-1 named the attribute otherwise.
+  const char* name = assay_node_attr(k->node, "paddings") ? "paddings" : "pads";
+  int at = 0;
+  while (at < 4 && strcmp(modes[at], given) != 0) at++;
+  *mode = (pad_mode_t)at;
+  if (at == 4 || !cpu_known_list(k->l, k->node, name, 1, 2 * CPU_MAX_RANK, pads, &n) ||
+      !cpu_known_ints(k->l, k->node, 3, CPU_MAX_RANK, axes, &n_axes))
+    return false;
+  const int count = n_axes < 0 ? k->x->rank : n_axes;
+  if (n != 2 * count) return false;
+  bool seen[CPU_MAX_RANK] = {false};
+  for (int i = 0; i < count; i++) {
+    const int d = n_axes < 0 ? i : cpu_axis(axes[i], k->x->rank);
+    if (d < 0 || seen[d]) return false;
+    seen[d] = true;
+    begin[d] = pads[i];
+    end[d] = pads[i + count];
+  }
+  return true;
+}
+
+// The element that Pad's constant mode fills in.
+static bool read_value(maker_t* k) {
+  const assay_node_t* n = k->node;
+  const bool given = n->n_inputs > 2 && n->inputs[2];
+  const cpu_operand_t* o = given ? cpu_input(k->l, n->inputs[2]) : NULL;
+  float value = (float)assay_attr_f64(n, "value", 0);
+  if (given && (!o || !o->constant || o->size != 1)) return false;
+  if (cpu_is_float(k->y->type)) {
+    float* x = NULL;
+    if (given && !cpu_is_float(o->type)) return false;
+    assay_status_t st = given ? cpu_constant_floats(o, &x) : NULL;
+    const bool ok = !st;
+    if (x) value = x[0];
+    assay_free(x);
+    assay_status_free(st);
+    cpu_narrow(&value, 1, k->y->type, 0, &k->m->value);
+    return ok;
+  }
+  int64_t whole = 0;
+  int count;
+  if (assay_node_attr(n, "value") || !cpu_known_ints(k->l, n, 2, 1, &whole, &count)) return false;
+  memcpy(&k->m->value, &whole, k->m->elem);  // its low bytes, on a little-endian machine
+  return !assay_type_is_float(k->y->type);
+}
+
+static assay_status_t make_pad(maker_t* k, bool* ok) {
+  int64_t begin[CPU_MAX_RANK] = {0}, end[CPU_MAX_RANK] = {0}, boxes = 1;
+  part_t parts[CPU_MAX_RANK][3];
+  pad_mode_t mode;
+  const int rank = k->x->rank;
+  *ok = k->y->rank == rank && read_pads(k, begin, end, &mode) && read_value(k);
+  for (int d = 0; *ok && d < rank; d++) {
+    *ok = pad_parts(mode, k->x->dims[d], begin[d], end[d], parts[d]) &&
+          k->y->dims[d] == k->x->dims[d] + begin[d] + end[d];
+    boxes *= begin[d] > 0 || end[d] > 0 ? 3 : 1;
+  }
+  *ok = *ok && boxes <= MAX_BOXES;
+  if (!*ok) return NULL;
+  int at[CPU_MAX_RANK] = {0};
+  for (bool more = true; more;) {
+    cpu_box_t b = box_of(k, rank, k->x->dims, k->x_strides, k->y_strides);
+    for (int d = 0; d < rank; d++) {
+      const part_t* p = &parts[d][at[d]];
+      b.dims[d] = p->n;
+      b.from_at += p->from * k->x_strides[d];
+      b.from_strides[d] = p->step * k->x_strides[d];
+      b.to_at += p->to * k->y_strides[d];
+    }
+    for (int d = 0; d < rank; d++)
+      if (parts[d][at[d]].value) b.from = -1;
+    if (b.from < 0) b.from_at = 0;
+    ASSAY_TRY(add_box(k->m, b));
+    int d = rank - 1;
+    // Parts without elements make no boxes.
+    for (; d >= 0; at[d--] = 0) {
+      do at[d]++;
+      while (at[d] < 3 && !parts[d][at[d]].n);
+      if (at[d] < 3) break;
+    }
+    more = d >= 0;
+  }
+  return NULL;
+}
+
+// ---- Expand and Tile ------------------------------------------------------------------------
+
+static assay_status_t make_expand(maker_t* k, bool* ok) {
+  int64_t shape[CPU_MAX_RANK], from[CPU_MAX_RANK] = {0};
   int n;
-  int part[CPU_MAX_OPERANDS];                    // input or output
-  int64_t size[CPU_MAX_OPERANDS], outer, total;  // bytes
-} parts_t;
-
-static assay_status_t run_parts(cpu_kernel_t* base, const void* const* in, void* const* out,
-                                void* scratch) {
-  const parts_t* k = (const parts_t*)base;
-  (void)scratch;
-#pragma omp parallel for schedule(static) if (k->outer > 1 && k->outer * k->total > 200000)
-  for (int64_t o = 0; o < k->outer; o++) {
-    int64_t at = o * k->total;
-    for (int i = 0; i < k->n; i++) {
-      const size_t bytes = (size_t)k->size[i];
-      if (k->joins)
-        memcpy((char*)out[0] + at, (const char*)in[k->part[i]] + o * k->size[i], bytes);
-      else if (out[k->part[i]])
-        memcpy((char*)out[k->part[i]] + o * k->size[i], (const char*)in[k->whole] + at, bytes);
-      at += k->size[i];
-    }
+  const int rank = k->y->rank, before = rank - k->x->rank;
+  *ok = before >= 0 && cpu_known_ints(k->l, k->node, 1, CPU_MAX_RANK, shape, &n) && n >= 0 &&
+        n <= rank;
+  for (int i = 0; *ok && i < rank; i++) {
+    const int64_t x = i < before ? 1 : k->x->dims[i - before];
+    const int64_t s = i < rank - n ? 1 : shape[i - (rank - n)];
+    *ok = k->y->dims[i] == (x == 1 ? s : x) && (s == 1 || x == 1 || s == x);
+    from[i] = x == 1 ? 0 : k->x_strides[i - before];
   }
-  return NULL;
+  return *ok ? add_box(k->m, box_of(k, rank, k->y->dims, from, k->y_strides)) : NULL;
 }
 
-// Channels last where the first part lies so, if it is channels that are joined or split: then
-// those are the innermost dimension.
-static cpu_layout_t parts_layout(const cpu_operand_t* first, int axis) {
-  return cpu_is_channels_last(first) && axis == 1 ? CPU_CHANNELS_LAST : CPU_PLAIN;
+// Repeats and the input's own dimensions, one before the other.
+static assay_status_t make_tile(maker_t* k, bool* ok) {
+  int64_t repeats[CPU_MAX_RANK];
+  int n;
+  cpu_box_t b = {.from = (int)(k->x - k->l->in), .rank = 2 * k->x->rank};
+  *ok = k->y->rank == k->x->rank && cpu_known_ints(k->l, k->node, 1, CPU_MAX_RANK, repeats, &n) &&
+        n == k->x->rank;
+  for (int i = 0; *ok && i < k->x->rank; i++) {
+    int64_t size;
+    *ok =
+        repeats[i] >= 0 && assay_mul_i64(repeats[i], k->x->dims[i], &size) && size == k->y->dims[i];
+    b.dims[2 * i] = repeats[i];
+    b.dims[2 * i + 1] = k->x->dims[i];
+    b.from_strides[2 * i + 1] = k->x_strides[i];
+    b.to_strides[2 * i] = k->x->dims[i] * k->y_strides[i];
+    b.to_strides[2 * i + 1] = k->y_strides[i];
+  }
+  return *ok ? add_box(k->m, b) : NULL;
 }
 
-static void set_part(parts_t* k, const cpu_operand_t* o, int index, int axis, size_t elem) {
-  const bool last = k->base.out[0].layout == CPU_CHANNELS_LAST;
-  k->part[k->n] = index;
-  k->size[k->n++] =
-      (last ? o->dims[1] : assay_dims_product(o->dims, axis, o->rank)) * (int64_t)elem;
+// ---- DepthToSpace and SpaceToDepth ----------------------------------------------------------
+
+// Six dimensions: n, channels, rows, rows of a block, columns, columns of a block. `deep` has the
+// blocks in its channels, `wide` in its places.
+static assay_status_t make_blocks(maker_t* k, bool to_space, bool* ok) {
+  enum { N, C, H, BH, W, BW, RANK };
+  const int64_t b = assay_attr_i64(k->node, "blocksize", 0);
+  const char* mode = assay_attr_str(k->node, "mode", "DCR");
+  const bool crd = strcmp(mode, "CRD") == 0;
+  const cpu_operand_t *deep = to_space ? k->x : k->y, *wide = to_space ? k->y : k->x;
+  const int64_t* ds = to_space ? k->x_strides : k->y_strides;
+  const int64_t* ws = to_space ? k->y_strides : k->x_strides;
+  *ok = k->x->rank == 4 && k->y->rank == 4 && b > 0 && b < INT16_MAX &&
+        (crd || strcmp(mode, "DCR") == 0) && deep->dims[0] == wide->dims[0] &&
+        deep->dims[1] == wide->dims[1] * b * b && wide->dims[2] == deep->dims[2] * b &&
+        wide->dims[3] == deep->dims[3] * b;
+  if (!*ok) return NULL;
+  const int64_t channels = wide->dims[1], c = crd ? b * b : 1, block = crd ? 1 : channels;
+  const int64_t dims[RANK] = {deep->dims[0], channels, deep->dims[2], b, deep->dims[3], b};
+  const int64_t d[RANK] = {ds[0], c * ds[1], ds[2], block * b * ds[1], ds[3], block * ds[1]};
+  const int64_t w[RANK] = {ws[0], ws[1], b * ws[2], ws[2], b * ws[3], ws[3]};
+  return add_box(k->m, box_of(k, RANK, dims, to_space ? d : w, to_space ? w : d));
 }
 
-static assay_status_t make_parts(const cpu_layer_t* l, bool joins, int axis, cpu_kernel_t** out) {
-  const assay_node_t* n = l->layer->nodes[0];
-  const cpu_operand_t* x = cpu_input(l, n->inputs[0]);
-  const cpu_operand_t* whole = joins ? &l->out[0] : x;
-  const cpu_form_t form = {x->type, parts_layout(x, axis)};
-  const size_t elem = (size_t)assay_type_bits(x->type) / 8;
-  parts_t* k = NULL;
-  if ((joins ? n->n_inputs : l->n_out) > CPU_MAX_OPERANDS) return NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run_parts, .destroy = destroy};
-  k->joins = joins;
-  k->base.out[0] = form;
-  bool ok = true;
-  for (size_t i = 0; joins && ok && i < n->n_inputs; i++) {
-    const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
-    ok = o && o->type == x->type;
-    if (!ok) break;
-    k->base.in[o - l->in] = form;
-    set_part(k, o, (int)(o - l->in), axis, elem);
-  }
-  if (!joins) {
-    k->whole = (int)(x - l->in);
-    k->base.in[k->whole] = form;
-    for (size_t i = 0; i < l->n_out; i++) {
-      ok &= l->out[i].value && l->out[i].type == x->type;
-      k->base.out[i] = form;
-      if (ok) set_part(k, &l->out[i], (int)i, axis, elem);
-    }
-  }
-  if (!ok) return destroy(&k->base), NULL;
-  for (int i = 0; i < k->n; i++) k->total += k->size[i];
-  k->outer = k->total ? whole->size * (int64_t)elem / k->total : 0;
-  // Parts that do not fit together at run time are for the emulated engine, which says so.
-  ok = k->outer * k->total == whole->size * (int64_t)elem;
-  for (int i = 0; ok && i < k->n; i++)
-    ok = (joins ? l->in : l->out)[k->part[i]].size * (int64_t)elem == k->outer * k->size[i];
-  if (!ok) return destroy(&k->base), NULL;
-  *out = &k->base;
-  return NULL;
+static assay_status_t make_depth_to_space(maker_t* k, bool* ok) { return make_blocks(k, true, ok); }
+static assay_status_t make_space_to_depth(maker_t* k, bool* ok) {
+  return make_blocks(k, false, ok);
 }
 
 // ---- which layers ------------------------------------------------------------------------------
 
+static const struct {
+  const char* op;
+  assay_status_t (*make)(maker_t* k, bool* ok);
+} moves[] = {{"Transpose", make_transpose},
+             {"Concat", make_concat},
+             {"Split", make_split},
+             {"Slice", make_slice},
+             {"Pad", make_pad},
+             {"Expand", make_expand},
+             {"Tile", make_tile},
+             {"DepthToSpace", make_depth_to_space},
+             {"SpaceToDepth", make_space_to_depth}};
+
+static bool is_movable(assay_type_t t) {
+  const int bits = assay_type_bits(t);
+  return t != ASSAY_TYPE_STRING && (bits == 8 || bits == 16 || bits == 32 || bits == 64);
+}
+
 static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
-  if (l->layer->n_nodes != 1 || *n->domain || !x || !x->rank || !x->size || l->n_out < 1 ||
-      !l->out[0].value || x->type != l->out[0].type)
+  size_t op = 0;
+  while (op < sizeof moves / sizeof *moves && strcmp(moves[op].op, n->op_type) != 0) op++;
+  if (op == sizeof moves / sizeof *moves || l->layer->n_nodes != 1 || *n->domain || !x ||
+      !l->n_out || !l->out[0].value || !is_movable(l->out[0].type) ||
+      !type_fits(x->type, l->out[0].type))
     return NULL;
-  const int bits = assay_type_bits(x->type);
-  if (x->type == ASSAY_TYPE_STRING || (bits != 8 && bits != 16 && bits != 32 && bits != 64))
-    return NULL;
-  if (strcmp(n->op_type, "Transpose") == 0) return make_transpose(l, x, out);
-  const bool joins = strcmp(n->op_type, "Concat") == 0;
-  if (!joins && strcmp(n->op_type, "Split") != 0) return NULL;
-  // Concat-1 joins along axis 1 by default, later versions have no default.
-  int64_t axis = assay_attr_i64(n, "axis", joins ? 1 : 0);
-  if (axis < 0) axis += x->rank;
-  return axis < 0 || axis >= x->rank ? NULL : make_parts(l, joins, (int)axis, out);
+  // Tile-1 repeats along one axis.
+  if (strcmp(n->op_type, "Tile") == 0 && n->n_inputs != 2) return NULL;
+  maker_t k = {.l = l, .node = n, .x = x, .y = &l->out[0]};
+  k.layout = cpu_is_channels_last(x) && (x->rank == k.y->rank) ? CPU_CHANNELS_LAST : CPU_PLAIN;
+  cpu_layout_strides(x->rank, x->dims, k.layout, k.x_strides);
+  cpu_layout_strides(k.y->rank, k.y->dims, k.layout, k.y_strides);
+  bool ok = false;
+  ASSAY_TRY(ASSAY_NEW(&k.m));
+  k.m->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k.m->elem = (size_t)assay_type_bits(k.y->type) / 8;
+  k.m->base.in[x - l->in] = k.m->base.out[0] = (cpu_form_t){k.y->type, k.layout};
+  assay_status_t st = moves[op].make(&k, &ok);
+  if (st || !ok) return destroy(&k.m->base), st;
+  *out = &k.m->base;
+  return NULL;
 }
 
 const cpu_tactic_t cpu_tactic_moves = {

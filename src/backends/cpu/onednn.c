@@ -222,7 +222,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   ASSAY_TRY(dnn_check(dnnl_primitive_execute(k->primitive, stream, n, args), "running a layer"));
   ASSAY_TRY(dnn_check(dnnl_stream_wait(stream), "running a layer"));
   if (k->program)
-    cpu_program_run_all(k->program, k->size, in, to, k->base.out[0].type, out[0]);
+    cpu_program_run(k->program, in, to, k->base.out[0].type, out[0]);
   else if (k->dst_apart)
     narrow_all(to, k->size, k->base.out[0].type, out[0]);
   return NULL;

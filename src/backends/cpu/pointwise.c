@@ -5,13 +5,12 @@
 typedef struct pointwise {
   cpu_kernel_t base;
   cpu_program_t* program;
-  int64_t size;
 } pointwise_t;
 
 static assay_status_t run(cpu_kernel_t* k, const void* const* in, void* const* out, void* scratch) {
   (void)scratch;
   const pointwise_t* p = (const pointwise_t*)k;
-  cpu_program_run_all(p->program, p->size, in, NULL, p->base.out[0].type, out[0]);
+  cpu_program_run(p->program, in, NULL, p->base.out[0].type, out[0]);
   return NULL;
 }
 
@@ -32,7 +31,7 @@ static cpu_layout_t layout_of(const cpu_layer_t* l) {
 static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   if (l->n_out < 1 || !l->out[0].value) return NULL;
   const assay_type_t type = l->out[0].type;
-  if (!cpu_is_float(type)) return NULL;
+  if (!cpu_is_float(type) && type != ASSAY_TYPE_BOOL) return NULL;
   cpu_program_t* program = NULL;
   cpu_layout_t layout = layout_of(l);
   ASSAY_TRY(cpu_program_make(l, 0, NULL, layout, &program));
@@ -42,13 +41,11 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   pointwise_t* p = NULL;
   assay_status_t st = ASSAY_NEW(&p);
   if (st) return cpu_program_destroy(program), st;
-  *p = (pointwise_t){.base = {.in_place = -1, .run = run, .destroy = destroy},
-                     .program = program,
-                     .size = l->out[0].size};
+  *p = (pointwise_t){.base = {.in_place = -1, .run = run, .destroy = destroy}, .program = program};
   p->base.out[0] = (cpu_form_t){type, layout};
   for (size_t i = 0; i < cpu_program_n_streams(program); i++) {
     const cpu_stream_t* s = cpu_program_stream(program, i);
-    if (!s->constant) p->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    if (!s->constant && s->input >= 0) p->base.in[s->input] = (cpu_form_t){s->type, s->layout};
   }
   *out = &p->base;
   return NULL;

@@ -1,156 +1,39 @@
+// The compiler of pointwise programs: nodes become instructions, their operands streams and slots.
 #include "backends/cpu/program.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/vmath.h"
+#include "backends/cpu/program_code.h"
 #include "base/alloc.h"
-#include "base/target.h"
-
-enum { NO_INPUT = -2 };  // of a stream that is a constant of the program's own
-enum { TILE = 256, REGISTERS = CPU_MAX_INSTRUCTIONS, CHUNK = 16384 };
-
-// ---- functions ---------------------------------------------------------------------------------
-//
-// Each over a tile: y = f(a, b) with up to two parameters. Loops of a fixed length over arrays that
-// do not overlap, which compilers turn into vector code where the function allows it.
-
-typedef void function_t(const float* restrict a, const float* restrict b,
-                        const float* restrict param, float* restrict y);
-
-// Min(max, Max(x, min)), also where min is the larger one; NaN stays, as everywhere here.
-static inline float limited(float x, float min, float max) {
-  const float above = x < min ? min : x;
-  return above > max ? max : above;
-}
-
-// By exp(-|x|), which does not overflow: the lower tail goes on into the subnormals.
-static inline float logistic(float x) {
-  const float e = cpu_exp(-fabsf(x));
-  return (x < 0 ? e : 1) / (1 + e);
-}
-
-#define UNARY(name, expression)                                                                   \
-  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                                     \
-  static void name(const float* restrict a, const float* restrict b, const float* restrict param, \
-                   float* restrict y) {                                                           \
-    (void)b, (void)param;                                                                         \
-    for (int i = 0; i < TILE; i++) {                                                              \
-      const float x = a[i];                                                                       \
-      y[i] = expression;                                                                          \
-    }                                                                                             \
-  }
-#define BINARY(name, expression)                                                                  \
-  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                                     \
-  static void name(const float* restrict a, const float* restrict b, const float* restrict param, \
-                   float* restrict y) {                                                           \
-    (void)param;                                                                                  \
-    for (int i = 0; i < TILE; i++) {                                                              \
-      const float x = a[i], z = b[i];                                                             \
-      y[i] = expression;                                                                          \
-    }                                                                                             \
-  }
-
-BINARY(add, x + z)
-BINARY(sub, x - z)
-BINARY(mul, (x * z))
-BINARY(quotient, x / z)
-// ONNX Max and Min: a NaN of either operand is the result.
-BINARY(larger, x != x ? x : z != z ? z : x > z ? x : z)
-BINARY(smaller, x != x ? x : z != z ? z : x < z ? x : z)
-UNARY(identity, x)
-UNARY(negative, -x)
-UNARY(absolute, fabsf(x))
-UNARY(reciprocal, 1 / x)
-UNARY(root, sqrtf(x))
-UNARY(square, (x * x))
-UNARY(relu, x < 0 ? 0 : x)
-UNARY(leaky_relu, x < 0 ? param[0] * x : x)
-UNARY(clip, limited(x, param[0], param[1]))
-UNARY(hard_sigmoid, limited(param[0] * x + param[1], 0, 1))
-// Its limit at -infinity, as the evaluator has it: no product of infinity and 0.
-UNARY(hard_swish, x <= -3 ? -0.0F : x * limited(x / 6 + 0.5F, 0, 1))
-UNARY(exponential, cpu_exp(x))
-UNARY(logarithm, logf(x))
-UNARY(error_function, cpu_erf(x))
-UNARY(hyperbolic_tangent, cpu_tanh(x))
-UNARY(sigmoid, logistic(x))
-UNARY(softplus, fmaxf(x, 0) + log1pf(cpu_exp(-fabsf(x))))
-UNARY(elu, x < 0 ? param[0] * expm1f(x) : x)
-
-// ---- what is known --------------------------------------------------------------------------
-
-typedef struct known {
-  const char* op;
-  function_t* function;
-  int n_in;
-  struct {
-    const char* attribute;
-    float value;
-  } param[2];
-} known_t;
-
-static const known_t functions[] = {
-    {"Add", add, 2, {{0}}},
-    {"Sub", sub, 2, {{0}}},
-    {"Mul", mul, 2, {{0}}},
-    {"Div", quotient, 2, {{0}}},
-    {"Max", larger, 2, {{0}}},
-    {"Min", smaller, 2, {{0}}},
-    {"Identity", identity, 1, {{0}}},
-    {"Neg", negative, 1, {{0}}},
-    {"Abs", absolute, 1, {{0}}},
-    {"Reciprocal", reciprocal, 1, {{0}}},
-    {"Sqrt", root, 1, {{0}}},
-    {"Relu", relu, 1, {{0}}},
-    {"LeakyRelu", leaky_relu, 1, {{"alpha", 0.01F}}},
-    {"HardSigmoid", hard_sigmoid, 1, {{"alpha", 0.2F}, {"beta", 0.5F}}},
-    {"HardSwish", hard_swish, 1, {{0}}},
-    {"Exp", exponential, 1, {{0}}},
-    {"Log", logarithm, 1, {{0}}},
-    {"Erf", error_function, 1, {{0}}},
-    {"Tanh", hyperbolic_tangent, 1, {{0}}},
-    {"Sigmoid", sigmoid, 1, {{0}}},
-    {"Softplus", softplus, 1, {{0}}},
-    {"Elu", elu, 1, {{"alpha", 1}}},
-};
-
-typedef struct instruction {
-  function_t* function;
-  int a, b;  // registers; b -1: none
-  float param[2];
-} instruction_t;
-
-// Registers: first the streams, then one an instruction.
-struct cpu_program {
-  cpu_stream_t streams[CPU_MAX_STREAMS];
-  size_t n_streams;
-  instruction_t code[CPU_MAX_INSTRUCTIONS];
-  size_t n_code;
-};
-
-// ---- compiling ------------------------------------------------------------------------------
 
 typedef struct compiler {
   const cpu_layer_t* l;
   cpu_program_t* p;
   const assay_value_t* result;
   cpu_layout_t layout;
-  const assay_value_t*
-      made[CPU_MAX_INSTRUCTIONS];  // by instruction: the hidden value that it makes
+  // By dimension in memory, not merged.
+  int rank;
+  int64_t dims[CPU_MAX_RANK];
+  int64_t strides[CPU_MAX_STREAMS][CPU_MAX_RANK];
+  // By instruction: the hidden value that it makes, and its operands: streams, or instructions from
+  // CPU_MAX_STREAMS on.
+  const assay_value_t* made[CPU_MAX_INSTRUCTIONS];
+  int operand[CPU_MAX_INSTRUCTIONS][3];
   assay_status_t status;
 } compiler_t;
 
-// The dimensions of an operand as they lie in memory, right-aligned to the output's rank.
-static void memory_dims(const cpu_operand_t* o, int rank, cpu_layout_t layout, int64_t* dims) {
-  for (int i = 0; i < rank; i++) {
-    const int from = i - (rank - o->rank);
-    dims[i] = from < 0 ? 1 : o->dims[from];
-  }
-  if (layout != CPU_CHANNELS_LAST || rank < 3) return;
-  const int64_t channels = dims[1];
-  for (int i = 1; i + 1 < rank; i++) dims[i] = dims[i + 1];
-  dims[rank - 1] = channels;
+// ---- streams --------------------------------------------------------------------------------
+
+static bool channels_last(const compiler_t* c, int rank) {
+  return c->layout == CPU_CHANNELS_LAST && rank >= 3;
+}
+
+// Which dimension of the output comes at place i in memory.
+static int memory_order(const compiler_t* c, int i) {
+  const int rank = c->l->out[0].rank;
+  if (!channels_last(c, rank) || i == 0) return i;
+  return i == rank - 1 ? 1 : i + 1;
 }
 
 // With at most one size other than 1: lies alike in every layout.
@@ -160,130 +43,188 @@ static bool is_vector(const cpu_operand_t* o) {
   return n <= 1;
 }
 
-// Broadcast in one run: dimensions of 1, then the output's own, then dimensions of 1.
-static bool as_stream(const compiler_t* c, const cpu_operand_t* o, cpu_stream_t* s) {
+// The steps in memory of an operand in a layout, by its own dimensions.
+static void own_strides(const cpu_operand_t* o, cpu_layout_t layout, int64_t* strides) {
+  const bool last = layout == CPU_CHANNELS_LAST && o->rank >= 3;
+  int64_t step = last ? o->dims[1] : 1;
+  for (int i = o->rank - 1; i >= 0; i--) {
+    if (last && i == 1) continue;
+    strides[i] = step;
+    step *= o->dims[i];
+  }
+  if (last) strides[1] = 1;
+}
+
+// By place in memory of the output; false: it cannot be broadcast to it.
+static bool stream_strides(const compiler_t* c, const cpu_operand_t* o, cpu_layout_t layout,
+                           int64_t* strides) {
   const cpu_operand_t* y = &c->l->out[0];
-  int64_t a[CPU_MAX_RANK] = {0}, b[CPU_MAX_RANK] = {0};
+  int64_t own[CPU_MAX_RANK] = {0};
   if (o->rank > y->rank) return false;
-  // Another order in memory is the order of the operand's own dimensions.
-  if (c->layout != CPU_PLAIN && o->rank != y->rank && !is_vector(o)) return false;
-  memory_dims(y, y->rank, c->layout, b);
-  memory_dims(o, y->rank, c->layout, a);
-  int first = y->rank, last = -1;
+  own_strides(o, layout, own);
   for (int i = 0; i < y->rank; i++) {
-    if (a[i] != 1 && a[i] != b[i]) return false;
-    if (a[i] == 1) continue;
-    if (first == y->rank) first = i;
-    last = i;
+    const int d = memory_order(c, i), from = d - (y->rank - o->rank);
+    const int64_t size = from < 0 ? 1 : o->dims[from];
+    if (size != 1 && size != y->dims[d]) return false;
+    strides[i] = size == 1 ? 0 : own[from];
   }
-  s->n = s->inner = 1;
-  for (int i = first; i <= last; i++) {
-    if (a[i] != b[i]) return false;
-    s->n *= a[i];
-  }
-  for (int i = last + 1; i < y->rank && last >= 0; i++) s->inner *= b[i];
   return true;
 }
 
-static int add_stream(compiler_t* c, const cpu_operand_t* o, int input) {
-  cpu_stream_t s = {.input = input, .type = o->type};
-  if (!cpu_is_float(o->type)) return -1;
-  if (!as_stream(c, o, &s)) return -1;
-  for (size_t i = 0; i < c->p->n_streams; i++)
-    if (c->p->streams[i].input == input) return (int)i;
-  if (c->p->n_streams == CPU_MAX_STREAMS) return -1;
-  if (o->constant && (c->layout == CPU_PLAIN || is_vector(o))) {
-    c->status = cpu_constant_floats(o, &s.constant);
-    if (c->status) return -1;
-    s.type = ASSAY_TYPE_FLOAT;
+// The layout in which a stream is asked for: the output's, unless its dimensions are not those.
+static cpu_layout_t stream_layout(const compiler_t* c, const cpu_operand_t* o) {
+  return is_vector(o) || o->rank != c->l->out[0].rank ? CPU_PLAIN : c->layout;
+}
+
+// A constant's elements in the order of a layout.
+static assay_status_t constant_in_layout(const cpu_operand_t* o, cpu_layout_t layout, float** out) {
+  float *plain = NULL, *x = NULL;
+  ASSAY_TRY(cpu_constant_floats(o, &plain));
+  if (layout == CPU_PLAIN || o->rank < 3) return *out = plain, NULL;
+  assay_status_t st = assay_new_array((size_t)o->size, sizeof *x, &x);
+  const int64_t places = assay_dims_product(o->dims, 2, o->rank), channels = o->dims[1];
+  for (int64_t i = 0; !st && i < o->size; i++) {
+    const int64_t place = i % places, channel = i / places % channels, n = i / places / channels;
+    x[(n * places + place) * channels + channel] = plain[i];
   }
-  s.layout = is_vector(o) ? CPU_PLAIN : c->layout;
+  assay_free(plain);
+  *out = x;
+  return st;
+}
+
+static bool is_integer(assay_type_t t) {
+  return t == ASSAY_TYPE_INT8 || t == ASSAY_TYPE_UINT8 || t == ASSAY_TYPE_INT32 ||
+         t == ASSAY_TYPE_INT64;
+}
+
+static int new_stream(compiler_t* c, cpu_stream_t s) {
+  if (c->p->n_streams == CPU_MAX_STREAMS) return assay_free(s.constant), -1;
   c->p->streams[c->p->n_streams] = s;
   return (int)c->p->n_streams++;
 }
 
-// The register that holds a value; -1: none can.
-static int value_register(compiler_t* c, const assay_value_t* v) {
+static int add_stream(compiler_t* c, const cpu_operand_t* o, int input, bool integers) {
+  cpu_stream_t s = {.input = input, .type = o->type, .layout = stream_layout(c, o)};
+  for (size_t i = 0; i < c->p->n_streams; i++)
+    if (c->p->streams[i].input == input) return (int)i;
+  if (!cpu_is_float(o->type) && o->type != ASSAY_TYPE_BOOL && !(integers && is_integer(o->type)))
+    return -1;
+  if (c->p->n_streams == CPU_MAX_STREAMS ||
+      !stream_strides(c, o, s.layout, c->strides[c->p->n_streams]))
+    return -1;
+  if (o->constant && cpu_is_float(o->type)) {
+    c->status = constant_in_layout(o, s.layout, &s.constant);
+    if (c->status) return -1;
+    s.type = ASSAY_TYPE_FLOAT;
+  }
+  return new_stream(c, s);
+}
+
+static int result_stream(compiler_t* c) {
+  for (size_t i = 0; i < c->p->n_streams; i++)
+    if (c->p->streams[i].input == PROGRAM_RESULT) return (int)i;
+  if (c->p->n_streams == CPU_MAX_STREAMS ||
+      !stream_strides(c, &c->l->out[0], c->layout, c->strides[c->p->n_streams]))
+    return -1;
+  return new_stream(c, (cpu_stream_t){.input = PROGRAM_RESULT, .type = ASSAY_TYPE_FLOAT});
+}
+
+// A stream of one number a channel; the values are taken over.
+static int channel_stream(compiler_t* c, float* take_values) {
+  const cpu_operand_t* y = &c->l->out[0];
+  const cpu_stream_t s = {
+      .input = PROGRAM_NO_INPUT, .type = ASSAY_TYPE_FLOAT, .constant = take_values};
+  if (c->p->n_streams == CPU_MAX_STREAMS) return assay_free(take_values), -1;
+  for (int i = 0; i < y->rank; i++)
+    c->strides[c->p->n_streams][i] = memory_order(c, i) == 1 && y->dims[1] != 1;
+  return new_stream(c, s);
+}
+
+// ---- nodes ----------------------------------------------------------------------------------
+
+// The stream or instruction that gives a value; -1: none can.
+static int value_of(compiler_t* c, const assay_value_t* v, bool integers) {
   if (!v) return -1;
   for (size_t i = 0; i < c->p->n_code; i++)
     if (c->made[i] == v) return CPU_MAX_STREAMS + (int)i;
-  if (v == c->result) {
-    for (size_t i = 0; i < c->p->n_streams; i++)
-      if (c->p->streams[i].input == -1) return (int)i;
-    if (c->p->n_streams == CPU_MAX_STREAMS) return -1;
-    c->p->streams[c->p->n_streams] =
-        (cpu_stream_t){.input = -1, .type = ASSAY_TYPE_FLOAT, .inner = 1, .n = c->l->out[0].size};
-    return (int)c->p->n_streams++;
-  }
+  if (v == c->result) return result_stream(c);
   const int input = cpu_input_index(c->l, v);
-  return input < 0 ? -1 : add_stream(c, &c->l->in[input], input);
+  return input < 0 ? -1 : add_stream(c, &c->l->in[input], input, integers);
 }
 
-static bool emit(compiler_t* c, function_t* f, int a, int b, const float* param,
-                 const assay_value_t* made) {
-  if (a < 0 || c->p->n_code == CPU_MAX_INSTRUCTIONS) return false;
-  instruction_t* i = &c->p->code[c->p->n_code];
-  *i = (instruction_t){.function = f, .a = a, .b = b};
-  if (param) memcpy(i->param, param, sizeof i->param);
-  c->made[c->p->n_code++] = made;
-  return true;
+// Adds an instruction; gives its number as an operand, or -1.
+static int emit(compiler_t* c, cpu_function_t* f, int n, const int* operands, const float* param,
+                int cost) {
+  const size_t at = c->p->n_code;
+  if (at == CPU_MAX_INSTRUCTIONS) return -1;
+  for (int i = 0; i < 3; i++) {
+    if (i < n && operands[i] < 0) return -1;
+    c->operand[at][i] = i < n ? operands[i] : -1;
+  }
+  c->p->code[at] = (program_instruction_t){.function = f};
+  if (param) memcpy(c->p->code[at].param, param, sizeof c->p->code[at].param);
+  c->p->n_code++;
+  c->p->cost += cost;
+  return CPU_MAX_STREAMS + (int)at;
+}
+
+static int emit_one(compiler_t* c, cpu_function_t* f, int a, const float* param, int cost) {
+  return emit(c, f, 1, &a, param, cost);
+}
+
+static int emit_two(compiler_t* c, cpu_function_t* f, int a, int b) {
+  return emit(c, f, 2, (const int[]){a, b}, NULL, 1);
 }
 
 // Clip has its limits as attributes (1, 6) or as constant inputs (11 and later).
-static bool clip_limit(const compiler_t* c, const assay_node_t* n, size_t input, const char* name,
-                       float fallback, float* out) {
-  *out = n->schema && n->schema->since < 11 ? (float)assay_attr_f64(n, name, (double)fallback)
-                                            : fallback;
+static bool constant_number(const compiler_t* c, const assay_node_t* n, size_t input,
+                            float* in_out) {
   if (input >= n->n_inputs || !n->inputs[input]) return true;
   const cpu_operand_t* o = cpu_input(c->l, n->inputs[input]);
   float* x = NULL;
   if (!o || !o->constant || o->size != 1) return false;
   assay_status_t st = cpu_constant_floats(o, &x);
   const bool ok = !st;
-  if (ok) *out = x[0];
+  if (ok) *in_out = x[0];
   assay_free(x);
   assay_status_free(st);
   return ok;
 }
 
-static bool compile_clip(compiler_t* c, const assay_node_t* n) {
-  float limits[2];
-  return clip_limit(c, n, 1, "min", -INFINITY, &limits[0]) &&
-         clip_limit(c, n, 2, "max", INFINITY, &limits[1]) &&
-         emit(c, clip, value_register(c, n->inputs[0]), -1, limits, n->outputs[0]);
+static int compile_clip(compiler_t* c, const assay_node_t* n) {
+  float limits[2] = {-INFINITY, INFINITY};
+  if (n->schema && n->schema->since < 11) {
+    limits[0] = (float)assay_attr_f64(n, "min", -INFINITY);
+    limits[1] = (float)assay_attr_f64(n, "max", INFINITY);
+  }
+  if (!constant_number(c, n, 1, &limits[0]) || !constant_number(c, n, 2, &limits[1])) return -1;
+  return emit_one(c, cpu_f_clip, value_of(c, n->inputs[0], false), limits, 1);
 }
 
-// x^2, which normalizations are written with.
-static bool compile_pow(compiler_t* c, const assay_node_t* n) {
-  float exponent;
-  return clip_limit(c, n, 1, "", 0, &exponent) && exponent == 2 &&
-         emit(c, square, value_register(c, n->inputs[0]), -1, NULL, n->outputs[0]);
-}
-
-// A stream of one number a channel.
-static int channel_stream(compiler_t* c, float* take_values, int64_t channels) {
-  const cpu_operand_t* y = &c->l->out[0];
-  if (c->p->n_streams == CPU_MAX_STREAMS) return assay_free(take_values), -1;
-  const bool last = c->layout == CPU_CHANNELS_LAST && y->rank >= 3;
-  c->p->streams[c->p->n_streams] =
-      (cpu_stream_t){.input = NO_INPUT,
-                     .type = ASSAY_TYPE_FLOAT,
-                     .inner = last ? 1 : assay_dims_product(y->dims, 2, y->rank),
-                     .n = channels,
-                     .constant = take_values};
-  return (int)c->p->n_streams++;
+// Exponents that normalizations and activations are written with have functions of their own.
+static int compile_pow(compiler_t* c, const assay_node_t* n) {
+  static const struct {
+    float exponent;
+    cpu_function_t* function;
+  } special[] = {{1, cpu_f_identity}, {2, cpu_f_square}, {3, cpu_f_cube}, {-1, cpu_f_reciprocal}};
+  float exponent = NAN;
+  const int x = value_of(c, n->inputs[0], false);
+  if (n->n_inputs == 2 && constant_number(c, n, 1, &exponent))
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+      if (exponent == special[i].exponent) return emit_one(c, special[i].function, x, NULL, 1);
+  return emit(c, cpu_f_power, 2, (const int[]){x, value_of(c, n->inputs[1], false)}, NULL, 100);
 }
 
 // BatchNormalization in inference: (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the
 // factor computed in float64 and rounded once. Sources: ONNX BatchNormalization 7 to 15.
-static bool compile_batchnorm(compiler_t* c, const assay_node_t* n) {
-  enum { SCALE = 1, BIAS, MEAN, VARIANCE };
-  float* v[5] = {NULL};
+static int compile_batchnorm(compiler_t* c, const assay_node_t* n) {
+  enum { SCALE = 1, BIAS, MEAN, VARIANCE, N };
+  float* v[N] = {NULL};
   const cpu_operand_t* y = &c->l->out[0];
   const bool trains = n->schema && (n->schema->since < 7 || assay_attr_i64(n, "training_mode", 0));
   bool ok = !trains && n->n_inputs == 5 && y->rank >= 2;
   const int64_t channels = ok ? y->dims[1] : 0;
-  for (size_t i = SCALE; ok && i <= VARIANCE; i++) {
+  for (size_t i = SCALE; ok && i < N; i++) {
     const cpu_operand_t* o = cpu_input(c->l, n->inputs[i]);
     ok = o && o->constant && o->size == channels && assay_type_is_float(o->type);
     if (ok) c->status = cpu_constant_floats(o, &v[i]);
@@ -293,49 +234,226 @@ static bool compile_batchnorm(compiler_t* c, const assay_node_t* n) {
   for (int64_t i = 0; ok && i < channels; i++)
     v[SCALE][i] = (float)((double)v[SCALE][i] / sqrt((double)v[VARIANCE][i] + epsilon));
   assay_free(v[VARIANCE]);
-  if (!ok) return assay_free(v[SCALE]), assay_free(v[BIAS]), assay_free(v[MEAN]), false;
-  const int mean = channel_stream(c, v[MEAN], channels);
-  const int factor = channel_stream(c, v[SCALE], channels);
-  const int bias = channel_stream(c, v[BIAS], channels);
-  const int x = value_register(c, n->inputs[0]), at = CPU_MAX_STREAMS + (int)c->p->n_code;
-  return bias >= 0 && emit(c, sub, x, mean, NULL, NULL) && emit(c, mul, at, factor, NULL, NULL) &&
-         emit(c, add, at + 1, bias, NULL, n->outputs[0]);
+  if (!ok) return assay_free(v[SCALE]), assay_free(v[BIAS]), assay_free(v[MEAN]), -1;
+  const int mean = channel_stream(c, v[MEAN]), factor = channel_stream(c, v[SCALE]),
+            bias = channel_stream(c, v[BIAS]);
+  const int centered = emit_two(c, cpu_f_sub, value_of(c, n->inputs[0], false), mean);
+  return emit_two(c, cpu_f_add, emit_two(c, cpu_f_mul, centered, factor), bias);
 }
 
-static bool compile_node(compiler_t* c, const assay_node_t* n) {
-  if (*n->domain || !n->n_outputs || !n->n_inputs) return false;
-  for (size_t i = 1; i < n->n_outputs; i++)
-    if (n->outputs[i]) return false;
-  // The old broadcast of opset 6 and before aligns dimensions by an attribute.
-  if (n->schema && n->schema->since < 7 && assay_attr_i64(n, "broadcast", 0)) return false;
-  if (strcmp(n->op_type, "Clip") == 0) return compile_clip(c, n);
-  if (strcmp(n->op_type, "Pow") == 0) return compile_pow(c, n);
-  if (strcmp(n->op_type, "BatchNormalization") == 0) return compile_batchnorm(c, n);
-  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-    const known_t* f = &functions[i];
-    if (strcmp(f->op, n->op_type) != 0 || n->n_inputs != (size_t)f->n_in) continue;
+static int compile_cast(compiler_t* c, const assay_node_t* n) {
+  const bool to_bool = n->outputs[0]->type->elem == ASSAY_TYPE_BOOL;
+  return emit_one(c, to_bool ? cpu_f_is_true : cpu_f_identity, value_of(c, n->inputs[0], true),
+                  NULL, 1);
+}
+
+// Max, Min, Sum and Mean: from the first input to the last. Inputs of the versions before 8 are of
+// one shape.
+static int compile_variadic(compiler_t* c, const assay_node_t* n, cpu_function_t* f, bool mean) {
+  const float count[2] = {(float)n->n_inputs, 0};
+  int at = value_of(c, n->inputs[0], false);
+  if (n->n_inputs == 1) at = emit_one(c, cpu_f_identity, at, NULL, 1);
+  for (size_t i = 1; i < n->n_inputs; i++)
+    at = emit_two(c, f, at, value_of(c, n->inputs[i], false));
+  return mean ? emit_one(c, cpu_f_divide_by, at, count, 4) : at;
+}
+
+static int compile_gelu(compiler_t* c, const assay_node_t* n) {
+  const char* approximate = assay_attr_str(n, "approximate", "none");
+  const bool tanh = strcmp(approximate, "tanh") == 0;
+  if (!tanh && strcmp(approximate, "none") != 0) return -1;
+  return emit_one(c, tanh ? cpu_f_gelu_tanh : cpu_f_gelu, value_of(c, n->inputs[0], false), NULL,
+                  40);
+}
+
+// com.microsoft's activations of a sum: BiasGelu, FastGelu (whose bias may be left out), BiasAdd.
+static int compile_biased(compiler_t* c, const assay_node_t* n) {
+  int at = value_of(c, n->inputs[0], false);
+  for (size_t i = 1; i < n->n_inputs; i++)
+    if (n->inputs[i]) at = emit_two(c, cpu_f_add, at, value_of(c, n->inputs[i], false));
+  if (strcmp(n->op_type, "BiasAdd") == 0) return at < CPU_MAX_STREAMS ? -1 : at;
+  return emit_one(c, strcmp(n->op_type, "FastGelu") == 0 ? cpu_f_gelu_tanh : cpu_f_gelu, at, NULL,
+                  40);
+}
+
+static int compile_known(compiler_t* c, const assay_node_t* n) {
+  for (const cpu_known_t* f = cpu_known_functions; f->op; f++) {
+    if (strcmp(f->op, n->op_type) != 0 || strcmp(f->domain ? f->domain : "", n->domain) != 0 ||
+        n->n_inputs != (size_t)f->n_in)
+      continue;
     float param[2] = {0};
+    int operands[3];
     for (int k = 0; k < 2; k++)
       if (f->param[k].attribute)
         param[k] = (float)assay_attr_f64(n, f->param[k].attribute, (double)f->param[k].value);
-    const int a = value_register(c, n->inputs[0]);
-    const int b = f->n_in > 1 ? value_register(c, n->inputs[1]) : -1;
-    return (f->n_in == 1 || b >= 0) && emit(c, f->function, a, b, param, n->outputs[0]);
+    for (int k = 0; k < f->n_in; k++) operands[k] = value_of(c, n->inputs[k], false);
+    return emit(c, f->function, f->n_in, operands, param, f->cost);
   }
-  return false;
+  return -1;
 }
+
+static int compile_any(compiler_t* c, const assay_node_t* n) {
+  static const struct {
+    const char* name;
+    int (*compile)(compiler_t* c, const assay_node_t* n);
+  } own[] = {
+      {"Clip", compile_clip}, {"Pow", compile_pow},       {"BatchNormalization", compile_batchnorm},
+      {"Cast", compile_cast}, {"CastLike", compile_cast}, {"Gelu", compile_gelu}};
+  static const char* const biased[] = {"BiasGelu", "FastGelu", "BiasAdd"};
+  const char* op = n->op_type;
+  for (size_t i = 0; !*n->domain && i < sizeof own / sizeof *own; i++)
+    if (strcmp(op, own[i].name) == 0) return own[i].compile(c, n);
+  if (!*n->domain && strcmp(op, "Max") == 0) return compile_variadic(c, n, cpu_f_larger, false);
+  if (!*n->domain && strcmp(op, "Min") == 0) return compile_variadic(c, n, cpu_f_smaller, false);
+  if (!*n->domain && strcmp(op, "Sum") == 0) return compile_variadic(c, n, cpu_f_add, false);
+  if (!*n->domain && strcmp(op, "Mean") == 0) return compile_variadic(c, n, cpu_f_add, true);
+  for (size_t i = 0; strcmp(n->domain, "com.microsoft") == 0 && i < 3; i++)
+    if (strcmp(op, biased[i]) == 0) return compile_biased(c, n);
+  return compile_known(c, n);
+}
+
+// Versions that align dimensions by an attribute, or that have one shape and no broadcast.
+static bool is_legacy(const assay_node_t* n) {
+  static const char* const legacy[] = {"Add", "Sub", "Mul", "Div", "Pow", "PRelu"};
+  if (!n->schema || n->schema->since >= 7) return false;
+  if (assay_attr_i64(n, "broadcast", 0)) return true;
+  return strcmp(n->op_type, legacy[5]) == 0;
+}
+
+static bool compile_node(compiler_t* c, const assay_node_t* n) {
+  if (!n->n_outputs || !n->n_inputs || is_legacy(n)) return false;
+  for (size_t i = 1; i < n->n_outputs; i++)
+    if (n->outputs[i]) return false;
+  const int at = compile_any(c, n);
+  if (at < CPU_MAX_STREAMS) return false;
+  c->made[at - CPU_MAX_STREAMS] = n->outputs[0];
+  return true;
+}
+
+// Hidden values are float32, which is what instructions leave, or bool.
+static bool type_is_known(const assay_node_t* n, bool only) {
+  const assay_valtype_t* t = n->outputs[0] ? n->outputs[0]->type : NULL;
+  if (!t) return false;
+  if (t->elem == ASSAY_TYPE_FLOAT || t->elem == ASSAY_TYPE_BOOL) return true;
+  return only && (t->elem == ASSAY_TYPE_FLOAT16 || t->elem == ASSAY_TYPE_BFLOAT16);
+}
+
+// ---- dimensions, tiles and slots ------------------------------------------------------------
+
+// Dimensions over which every stream runs on, or stands still, become one; those of 1 go.
+static void merge_dims(compiler_t* c) {
+  cpu_program_t* p = c->p;
+  for (int d = 0; d < c->rank; d++) {
+    if (c->dims[d] == 1) continue;
+    bool joins = p->rank;
+    for (size_t s = 0; joins && s < p->n_streams; s++)
+      joins = p->walks[s].strides[p->rank - 1] == c->strides[s][d] * c->dims[d];
+    if (!joins) p->rank++;
+    p->dims[p->rank - 1] = joins ? p->dims[p->rank - 1] * c->dims[d] : c->dims[d];
+    for (size_t s = 0; s < p->n_streams; s++) p->walks[s].strides[p->rank - 1] = c->strides[s][d];
+  }
+  if (!p->rank) p->dims[p->rank++] = 1;
+  p->columns = p->dims[p->rank - 1];
+  p->rows = assay_dims_product(p->dims, 0, p->rank - 1);
+}
+
+static void find_access(cpu_program_t* p, program_walk_t* w) {
+  int64_t step = 1;
+  bool whole = true, outer = false;
+  for (int d = p->rank - 1; d >= 0; d--) {
+    whole &= w->strides[d] == step || p->dims[d] == 1;
+    outer |= d < p->rank - 1 && w->strides[d];
+    step *= p->dims[d];
+  }
+  w->access = whole ? PROGRAM_WHOLE : outer ? PROGRAM_STRIDED : PROGRAM_PERIODIC;
+}
+
+static void choose_tiles(cpu_program_t* p) {
+  enum { VECTOR = 16 };
+  if (p->columns <= PROGRAM_TILE) {
+    p->tile_columns = p->columns;
+    p->tile_rows = p->columns ? PROGRAM_TILE / p->columns : 1;
+    if (p->tile_rows > p->rows) p->tile_rows = p->rows;
+    return;
+  }
+  const int64_t parts = (p->columns + PROGRAM_TILE - 1) / PROGRAM_TILE;
+  p->tile_rows = 1;
+  p->tile_columns = ((p->columns + parts - 1) / parts + VECTOR - 1) / VECTOR * VECTOR;
+}
+
+// Streams that do not lie as tiles need slots for good.
+static bool needs_slot(const cpu_program_t* p, size_t s) {
+  const program_walk_t* w = &p->walks[s];
+  if (p->streams[s].type != ASSAY_TYPE_FLOAT) return true;
+  if (w->access == PROGRAM_WHOLE) return false;
+  // A tile in a row is a piece of it.
+  return p->tile_rows > 1 || w->strides[p->rank - 1] != 1;
+}
+
+// The last instruction that reads instruction i.
+static size_t last_reader(const compiler_t* c, size_t i) {
+  size_t last = i;
+  for (size_t k = i + 1; k < c->p->n_code; k++)
+    for (int j = 0; j < 3; j++)
+      if (c->operand[k][j] == CPU_MAX_STREAMS + (int)i) last = k;
+  return last;
+}
+
+static bool assign_slots(compiler_t* c) {
+  cpu_program_t* p = c->p;
+  bool used[PROGRAM_SLOTS] = {false};
+  int slot_of[CPU_MAX_INSTRUCTIONS];
+  for (size_t s = 0; s < p->n_streams; s++) {
+    p->walks[s].slot = needs_slot(p, s) ? p->n_slots++ : -1;
+    if (p->n_slots > PROGRAM_SLOTS) return false;
+    if (p->walks[s].slot >= 0) used[p->walks[s].slot] = true;
+  }
+  for (size_t i = 0; i < p->n_code; i++) {
+    program_instruction_t* code = &p->code[i];
+    for (int j = 0; j < 3; j++) {
+      const int o = c->operand[i][j];
+      const bool stream = o < CPU_MAX_STREAMS;
+      code->operand[j] =
+          (program_place_t){.slot = !stream, .index = stream ? o : slot_of[o - CPU_MAX_STREAMS]};
+    }
+    // What is read here for the last time may be written over: element by element.
+    for (size_t k = 0; k < i; k++)
+      if (last_reader(c, k) == i) used[slot_of[k]] = false;
+    int slot = 0;
+    while (slot < PROGRAM_SLOTS && used[slot]) slot++;
+    if (slot == PROGRAM_SLOTS) return false;
+    used[slot] = true;
+    slot_of[i] = code->slot = slot;
+    if (slot >= p->n_slots) p->n_slots = slot + 1;
+  }
+  p->out_slot = slot_of[p->n_code - 1];
+  return true;
+}
+
+static bool finish(compiler_t* c) {
+  cpu_program_t* p = c->p;
+  merge_dims(c);
+  for (size_t s = 0; s < p->n_streams; s++) find_access(p, &p->walks[s]);
+  choose_tiles(p);
+  return assign_slots(c);
+}
+
+// ---- entry ----------------------------------------------------------------------------------
 
 assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_value_t* result,
                                 cpu_layout_t layout, cpu_program_t** out) {
   compiler_t c = {.l = l, .result = result, .layout = layout};
   *out = NULL;
   ASSAY_TRY(ASSAY_NEW(&c.p));
-  bool ok = l->n_out >= 1 && l->out[0].value;
+  bool ok = l->n_out >= 1 && l->out[0].value &&
+            (cpu_is_float(l->out[0].type) || l->out[0].type == ASSAY_TYPE_BOOL);
   for (size_t i = 1; i < l->n_out; i++) ok &= !l->out[i].value;
-  for (size_t i = first; ok && i < l->layer->n_nodes; i++) {
-    const assay_valtype_t* t = l->layer->nodes[i]->outputs[0]->type;
-    ok = t && t->elem == ASSAY_TYPE_FLOAT && compile_node(&c, l->layer->nodes[i]);
-  }
+  c.rank = ok ? l->out[0].rank : 0;
+  for (int i = 0; i < c.rank; i++) c.dims[i] = l->out[0].dims[memory_order(&c, i)];
+  const size_t n = l->layer->n_nodes;
+  for (size_t i = first; ok && i < n; i++)
+    ok = type_is_known(l->layer->nodes[i], n == 1) && compile_node(&c, l->layer->nodes[i]);
+  ok = ok && c.p->n_code && finish(&c);
   if (!ok || c.status) return cpu_program_destroy(c.p), c.status;
   *out = c.p;
   return NULL;
@@ -348,62 +466,3 @@ void cpu_program_destroy(cpu_program_t* p) {
 
 size_t cpu_program_n_streams(const cpu_program_t* p) { return p->n_streams; }
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i) { return &p->streams[i]; }
-
-// ---- running --------------------------------------------------------------------------------
-
-static float element(const void* x, assay_type_t type, int64_t i) {
-  switch (type) {
-    case ASSAY_TYPE_BFLOAT16:
-      return cpu_from_bf16(((const uint16_t*)x)[i]);
-    case ASSAY_TYPE_FLOAT16:
-      return cpu_from_fp16(((const uint16_t*)x)[i]);
-    default:
-      return ((const float*)x)[i];
-  }
-}
-
-// n elements of a stream from output element `from` on, into a tile.
-static void load(const cpu_stream_t* s, const void* x, int64_t from, int64_t n, float* tile) {
-  int64_t at = from / s->inner % s->n, left = s->inner - from % s->inner;
-  if (s->inner == 1 && at + n <= s->n) {
-    cpu_widen(x, s->type, at, n, tile);
-    return;
-  }
-  for (int64_t i = 0; i < n;) {
-    const int64_t run = left < n - i ? left : n - i;
-    const float value = element(x, s->type, at);
-    for (int64_t k = 0; k < run; k++) tile[i + k] = value;
-    i += run;
-    left = s->inner;
-    at = at + 1 == s->n ? 0 : at + 1;
-  }
-}
-
-void cpu_program_run(const cpu_program_t* p, int64_t from, int64_t to, const void* const* in,
-                     const float* result, assay_type_t type, void* out) {
-  float tiles[CPU_MAX_STREAMS + REGISTERS][TILE];
-  for (int64_t at = from; at < to; at += TILE) {
-    const int64_t n = to - at < TILE ? to - at : TILE;
-    for (size_t i = 0; i < p->n_streams; i++) {
-      const cpu_stream_t* s = &p->streams[i];
-      const void* x = s->constant ? s->constant : s->input < 0 ? (const void*)result : in[s->input];
-      load(s, x, at, n, tiles[i]);
-      // Functions go over whole tiles: what lies behind the end has to be a number.
-      for (int64_t k = n; k < TILE; k++) tiles[i][k] = 1;
-    }
-    for (size_t i = 0; i < p->n_code; i++) {
-      const instruction_t* c = &p->code[i];
-      c->function(tiles[c->a], c->b < 0 ? NULL : tiles[c->b], c->param, tiles[CPU_MAX_STREAMS + i]);
-    }
-    cpu_narrow(tiles[CPU_MAX_STREAMS + p->n_code - 1], n, type, at, out);
-  }
-}
-
-void cpu_program_run_all(const cpu_program_t* p, int64_t size, const void* const* in,
-                         const float* result, assay_type_t type, void* out) {
-  const int64_t chunks = (size + CHUNK - 1) / CHUNK;
-#pragma omp parallel for schedule(static) if (chunks > 2)
-  for (int64_t i = 0; i < chunks; i++)
-    cpu_program_run(p, i * CHUNK, (i + 1) * CHUNK < size ? (i + 1) * CHUNK : size, in, result, type,
-                    out);
-}

@@ -1,21 +1,20 @@
 // Programs of pointwise nodes: what is done to each element of an output, in float32.
 //
 // A program reads streams (inputs of the layer, whole or broadcast) and, as epilogue, the result of
-// a contraction; it runs over tiles that stay in the first cache. 16-bit types are widened as they
-// are read and rounded once as they are written.
+// a contraction; it runs over tiles that stay in the first cache. Other types are widened as they
+// are read, and results rounded once as they are written.
 #ifndef ASSAY_BACKENDS_CPU_PROGRAM_H_
 #define ASSAY_BACKENDS_CPU_PROGRAM_H_
 
 #include "backends/cpu/tactic.h"
 
-enum { CPU_MAX_INSTRUCTIONS = 32, CPU_MAX_STREAMS = 12 };
+enum { CPU_MAX_INSTRUCTIONS = 48, CPU_MAX_STREAMS = 16 };
 
-// Element i of the output reads element (i / inner) % n of the stream.
 typedef struct cpu_stream {
-  int input;  // of the layer; -1: the contraction's result, float32, one a output element
+  int input;  // of the layer; -1: the contraction's result, float32, one an output element; -2:
+              // none
   assay_type_t type;
   cpu_layout_t layout;
-  int64_t inner, n;
   float* constant;  // owned; NULL: given with each run
 } cpu_stream_t;
 
@@ -23,20 +22,17 @@ typedef struct cpu_program cpu_program_t;
 
 // Compiles nodes [first, end) of a layer. `result` is the value that the anchor before them makes
 // (NULL: there is none), `layout` that of the output and of all streams of its size. *out stays
-// NULL where a node is no pointwise function of floats that programs know, or an operand is
-// broadcast in more than one run of dimensions.
+// NULL where a node is no pointwise function that programs know.
 assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_value_t* result,
                                 cpu_layout_t layout, cpu_program_t** out);
 void cpu_program_destroy(cpu_program_t* p);  // NULL is allowed
 size_t cpu_program_n_streams(const cpu_program_t* p);
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i);
 
-// Elements [from, to) of the output. in[]: by input of the layer; result: what stream -1 reads,
-// indexed like the output; out: of `type`, float32 or 16-bit float; it may be `result` itself.
-void cpu_program_run(const cpu_program_t* p, int64_t from, int64_t to, const void* const* in,
-                     const float* result, assay_type_t type, void* out);
-// All elements, shared out among the threads.
-void cpu_program_run_all(const cpu_program_t* p, int64_t size, const void* const* in,
-                         const float* result, assay_type_t type, void* out);
+// All elements, shared out among the threads. in[]: by input of the layer; result: what stream -1
+// reads, indexed like the output; out: of `type`, a float of at most 32 bits or bool; it may be
+// `result` itself.
+void cpu_program_run(const cpu_program_t* p, const void* const* in, const float* result,
+                     assay_type_t type, void* out);
 
 #endif  // ASSAY_BACKENDS_CPU_PROGRAM_H_

@@ -4,6 +4,7 @@
 #define ASSAY_BACKENDS_CPU_VMATH_H_
 
 #include <math.h>
+#include <stdbool.h>
 
 #include "backends/cpu/convert.h"
 
@@ -68,6 +69,79 @@ static inline float cpu_tanh(float x) {
   p = p * s - 0x1.555554p-2F;
   const float large = copysignf(1 - 2 / (cpu_exp(a + a) + 1), x);
   return x != x ? x : a < 0.6F ? copysignf(p * s * a + a, x) : large;
+}
+
+// The natural logarithm, under 1 ulp; as musl's and FreeBSD's logf, whose polynomial it is: x is
+// 2^k * (1 + f), log(1 + f) = 2 s + s^3 P(s^2) with s = f / (2 + f).
+static inline float cpu_log(float x) {
+  const bool tiny = x < 0x1p-126F;
+  const float normal = tiny ? x * 0x1p25F : x;
+  const uint32_t shifted = cpu_bits(normal) + (0x3f800000 - 0x3f3504f3);
+  const float k = (float)((int32_t)(shifted >> 23) - 127 - (tiny ? 25 : 0));
+  const float f = cpu_from_bits((shifted & 0x007fffff) + 0x3f3504f3) - 1;
+  const float s = f / (2 + f), z = s * s, w = z * z, half = 0.5F * f * f;
+  const float r =
+      z * (0xaaaaaa.0p-24F + w * 0x91e9ee.0p-25F) + w * (0xccce13.0p-25F + w * 0xf89e26.0p-26F);
+  const float y = s * (half + r) + k * 9.0580006145e-06F - half + f + k * 6.9313812256e-01F;
+  return x != x || x < 0 ? NAN : x == 0 ? -INFINITY : x == INFINITY ? x : y;
+}
+
+// log(1 + x) for x >= 0: what 1 + x has lost is put back (Kahan).
+static inline float cpu_log1p(float x) {
+  const float u = 1 + x;
+  return u == INFINITY ? u : cpu_log(u) + (x - (u - 1)) / u;
+}
+
+// exp(x) - 1 for x <= 0, under 3 ulp: near 0 the Taylor polynomial of degree 9.
+static inline float cpu_expm1(float x) {
+  float p = 1.0F / 362880;
+  p = p * x + 1.0F / 40320;
+  p = p * x + 1.0F / 5040;
+  p = p * x + 1.0F / 720;
+  p = p * x + 1.0F / 120;
+  p = p * x + 1.0F / 24;
+  p = p * x + 1.0F / 6;
+  p = p * x + 0.5F;
+  return x > -0.6F ? p * (x * x) + x : cpu_exp(x) - 1;
+}
+
+// x * Phi(x), Phi the normal distribution, in both tails: Phi(-a) = exp(-a^2 / 2) * u * p(u) with
+// u = 1 / (1 + 0.3 a), p fitted as above (3.5e-9). a^2 is taken in two parts, of which the first,
+// the square of a with 12 bits, is exact.
+static inline float cpu_gelu(float x) {
+  const float a = fabsf(x) > 15 ? 15 : fabsf(x), u = 1 / (1 + 0.3F * a);
+  float p = -0x1.51eb2cp-6F;
+  p = p * u + 0x1.cc91d2p-4F;
+  p = p * u - 0x1.d36c10p-3F;
+  p = p * u + 0x1.88d4c4p-3F;
+  p = p * u - 0x1.456a9cp-4F;
+  p = p * u + 0x1.89e9cep-4F;
+  p = p * u + 0x1.41106ap-4F;
+  p = p * u + 0x1.c3875ep-4F;
+  p = p * u + 0x1.e9c3fep-4F;
+  p = p * u + 0x1.ea3c9ap-4F;
+  const float high = cpu_from_bits(cpu_bits(a) & 0xfffff000u);
+  // exp(-d) of what the square has left, d < 0.06: the Taylor polynomial of degree 4.
+  const float d = 0.5F * ((a - high) * (a + high));
+  const float rest = d * (1 - d * (0.5F - d * (1.0F / 6 - d * (1.0F / 24))));
+  // The root of exp(-a^2 / 2), twice: the product with x may be normal where exp(-a^2 / 2) is not.
+  const float e = cpu_exp(-0.25F * (high * high)), tail = x * ((e - e * rest) * (p * u)) * e;
+  return x != x || x > 15 ? x : x > 0 ? x - tail : x < -15 ? -0.0F : tail;
+}
+
+// x / (1 + exp(-t)), its limits where t is infinite; x and t of one sign or of opposite ones.
+static inline float cpu_gated(float x, float t) {
+  const float e = cpu_exp(-fabsf(t));
+  const float up = x / (1 + e), down = e == 0 ? copysignf(0, x) : x * e / (1 + e);
+  return t != t ? t : t < 0 ? down : up;
+}
+
+// x * tanh(log(1 + e^x)) by e^-|x|, of which a rational function remains.
+static inline float cpu_mish(float x) {
+  const float e = cpu_exp(-fabsf(x)), n = e * (e + 2);
+  const float up = x * ((1 + 2 * e) / (1 + 2 * e * (1 + e)));
+  const float down = e == 0 ? -0.0F : x * (n / (n + 2));
+  return x != x ? x : x > 0 ? up : down;
 }
 
 #endif  // ASSAY_BACKENDS_CPU_VMATH_H_

@@ -1,0 +1,32 @@
+// Pointwise functions over arrays of float32, and under which operator's name programs find them.
+#ifndef ASSAY_BACKENDS_CPU_FUNCTIONS_H_
+#define ASSAY_BACKENDS_CPU_FUNCTIONS_H_
+
+#include <stdint.h>
+
+// y[i] = f(a[i], b[i], c[i]) for n elements; those that the function does not take are not read. y
+// may be a, b or c. Booleans are 0 and 1.
+typedef void cpu_function_t(const float* a, const float* b, const float* c, const float* param,
+                            int64_t n, float* y);
+
+typedef struct cpu_known {
+  const char* op;
+  cpu_function_t* function;
+  int n_in;
+  struct {
+    const char* attribute;  // NULL: none
+    float value;            // unless it is given
+  } param[2];
+  const char* domain;  // NULL: ai.onnx
+  int cost;            // about how many simple operations; 0: one
+} cpu_known_t;
+
+// Functions of one node that are nothing but attributes and inputs; ends with op NULL.
+extern const cpu_known_t cpu_known_functions[];
+
+// Those that nodes are made of besides.
+cpu_function_t cpu_f_add, cpu_f_sub, cpu_f_mul, cpu_f_quotient, cpu_f_larger, cpu_f_smaller,
+    cpu_f_identity, cpu_f_clip, cpu_f_square, cpu_f_cube, cpu_f_root, cpu_f_reciprocal, cpu_f_power,
+    cpu_f_divide_by, cpu_f_gelu, cpu_f_gelu_tanh, cpu_f_select, cpu_f_is_true;
+
+#endif  // ASSAY_BACKENDS_CPU_FUNCTIONS_H_

@@ -1,0 +1,185 @@
+// Runs pointwise programs: tile by tile, each instruction over a whole tile.
+//
+// A tile is some whole rows of the output, or a piece of one; it is one piece of memory in any
+// case. Streams that lie like the output are read where they are.
+#include <stdbool.h>
+#include <string.h>
+
+#include "backends/cpu/convert.h"
+#include "backends/cpu/program_code.h"
+#include "backends/cpu/threads.h"
+#include "base/target.h"
+
+// A piece of work: what is given with a run, and this thread's tiles.
+typedef struct run {
+  const cpu_program_t* p;
+  const void* const* in;
+  const float* result;
+  assay_type_t type;
+  char* out;
+  float* slots;                          // PROGRAM_SLOTS tiles
+  const float* stream[CPU_MAX_STREAMS];  // where each stream of the current tile lies
+} run_t;
+
+static float* slot_of(const run_t* r, int slot) {
+  return r->slots + (ptrdiff_t)slot * PROGRAM_TILE;
+}
+
+static const void* data_of(const run_t* r, size_t s) {
+  const cpu_stream_t* stream = &r->p->streams[s];
+  if (stream->constant) return stream->constant;
+  return stream->input == PROGRAM_RESULT ? (const void*)r->result : r->in[stream->input];
+}
+
+static void fill(float* to, int64_t n, float value) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) to[i] = value;
+}
+
+static float element(const void* x, assay_type_t type, int64_t at) {
+  float y;
+  cpu_widen(x, type, at, 1, &y);
+  return y;
+}
+
+static void row_of(const void* x, assay_type_t type, int64_t at, int64_t step, int64_t n,
+                   float* to) {
+  if (step == 1) {
+    cpu_widen(x, type, at, n, to);
+  } else if (step == 0) {
+    fill(to, n, element(x, type, at));
+  } else if (type == ASSAY_TYPE_FLOAT) {
+    for (int64_t i = 0; i < n; i++) to[i] = ((const float*)x)[at + i * step];
+  } else {
+    for (int64_t i = 0; i < n; i++) to[i] = element(x, type, at + i * step);
+  }
+}
+
+// Where row `row` begins in a stream.
+static int64_t row_start(const cpu_program_t* p, const program_walk_t* w, int64_t row) {
+  int64_t at = 0;
+  for (int d = p->rank - 2; d >= 0; d--) {
+    at += row % p->dims[d] * w->strides[d];
+    row /= p->dims[d];
+  }
+  return at;
+}
+
+// Rows [row, row + rows) and columns [column, column + n) of a strided stream.
+static void load_strided(const run_t* r, size_t s, int64_t row, int64_t rows, int64_t column,
+                         int64_t n, float* to) {
+  const cpu_program_t* p = r->p;
+  const program_walk_t* w = &p->walks[s];
+  const int64_t step = w->strides[p->rank - 1];
+  const int last = p->rank - 2;  // rows along this dimension lie at one distance
+  int64_t left = 0, at = 0;
+  for (int64_t i = 0; i < rows; i++) {
+    if (left == 0) {
+      at = row_start(p, w, row + i) + column * step;
+      left = p->dims[last] - (row + i) % p->dims[last];
+    }
+    row_of(data_of(r, s), p->streams[s].type, at, step, n, to + i * n);
+    at += w->strides[last];
+    left--;
+  }
+}
+
+// All rows alike: made once, before the first tile.
+static void load_periodic(const run_t* r, size_t s, float* to) {
+  const cpu_program_t* p = r->p;
+  const int64_t n = p->tile_columns;
+  row_of(data_of(r, s), p->streams[s].type, 0, p->walks[s].strides[p->rank - 1], n, to);
+  for (int64_t i = 1; i < p->tile_rows; i++) memcpy(to + i * n, to, (size_t)n * sizeof *to);
+}
+
+static bool is_made_once(const cpu_program_t* p, size_t s) {
+  const program_walk_t* w = &p->walks[s];
+  return w->access == PROGRAM_PERIODIC && w->slot >= 0 &&
+         (p->tile_columns == p->columns || w->strides[p->rank - 1] == 0);
+}
+
+// Whole streams in a tile from output element `at` on, others by row and column.
+static void load(run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n) {
+  const cpu_program_t* p = r->p;
+  const int64_t at = row * p->columns + column;
+  for (size_t s = 0; s < p->n_streams; s++) {
+    const program_walk_t* w = &p->walks[s];
+    const int64_t step = w->strides[p->rank - 1];
+    if (is_made_once(p, s)) continue;
+    if (w->slot < 0) {
+      const int64_t start = w->access == PROGRAM_WHOLE      ? at
+                            : w->access == PROGRAM_PERIODIC ? column
+                                                            : row_start(p, w, row) + column;
+      r->stream[s] = (const float*)data_of(r, s) + start;
+      continue;
+    }
+    float* to = slot_of(r, w->slot);
+    r->stream[s] = to;
+    if (w->access == PROGRAM_WHOLE)
+      cpu_widen(data_of(r, s), p->streams[s].type, at, rows * n, to);
+    else if (w->access == PROGRAM_PERIODIC)
+      row_of(data_of(r, s), p->streams[s].type, column * step, step, n, to);
+    else
+      load_strided(r, s, row, rows, column, n, to);
+  }
+}
+
+static const float* operand(const run_t* r, program_place_t place) {
+  if (place.slot) return slot_of(r, place.index);
+  return place.index < 0 ? NULL : r->stream[place.index];
+}
+
+static void run_tile(run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n) {
+  const cpu_program_t* p = r->p;
+  const int64_t at = row * p->columns + column;
+  load(r, row, rows, column, n);
+  for (size_t i = 0; i < p->n_code; i++) {
+    const program_instruction_t* c = &p->code[i];
+    const bool last = i + 1 == p->n_code && r->type == ASSAY_TYPE_FLOAT;
+    float* y = last ? (float*)(void*)r->out + at : slot_of(r, c->slot);
+    c->function(operand(r, c->operand[0]), operand(r, c->operand[1]), operand(r, c->operand[2]),
+                c->param, rows * n, y);
+  }
+  if (r->type != ASSAY_TYPE_FLOAT)
+    cpu_narrow(slot_of(r, p->out_slot), rows * n, r->type, at, r->out);
+}
+
+// Tiles [from, to) in the order of the output.
+static void run_tiles(run_t* r, int64_t from, int64_t to) {
+  const cpu_program_t* p = r->p;
+  const int64_t in_row = (p->columns + p->tile_columns - 1) / p->tile_columns;
+  for (size_t s = 0; s < p->n_streams; s++) {
+    if (!is_made_once(p, s)) continue;
+    float* tile = slot_of(r, p->walks[s].slot);
+    r->stream[s] = tile;
+    load_periodic(r, s, tile);
+  }
+  for (int64_t i = from; i < to; i++) {
+    const int64_t row = i / in_row * p->tile_rows, column = i % in_row * p->tile_columns;
+    const int64_t rows = p->rows - row < p->tile_rows ? p->rows - row : p->tile_rows;
+    const int64_t left = p->columns - column;
+    run_tile(r, row, rows, column, left < p->tile_columns ? left : p->tile_columns);
+  }
+}
+
+static void run_part(const run_t* shared, int64_t from, int64_t to) {
+  _Alignas(64) float slots[PROGRAM_SLOTS * PROGRAM_TILE];
+  run_t r = *shared;
+  r.slots = slots;
+  run_tiles(&r, from, to);
+}
+
+void cpu_program_run(const cpu_program_t* p, const void* const* in, const float* result,
+                     assay_type_t type, void* out) {
+  const run_t r = {.p = p, .in = in, .result = result, .type = type, .out = out};
+  if (!p->rows || !p->columns) return;
+  const int64_t in_row = (p->columns + p->tile_columns - 1) / p->tile_columns;
+  const int64_t tiles = (p->rows + p->tile_rows - 1) / p->tile_rows * in_row;
+  const int parts = cpu_threads(p->rows * p->columns * (p->cost + (int64_t)p->n_streams));
+  if (parts == 1) {
+    run_part(&r, 0, tiles);
+    return;
+  }
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+  for (int i = 0; i < parts; i++) run_part(&r, tiles * i / parts, tiles * (i + 1) / parts);
+}

@@ -1,0 +1,476 @@
+#include "backends/cpu/stretch.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "formats/format.h"
+
+typedef struct builder {
+  const cpu_setting_t* in;
+  cpu_stretch_t* s;
+} builder_t;
+
+void cpu_stretch_destroy(cpu_stretch_t* s) {
+  if (!s) return;
+  for (int i = 0; s->steps && i < s->end - s->first; i++)
+    if (s->steps[i].kernel) s->steps[i].kernel->destroy(s->steps[i].kernel);
+  for (size_t i = 0; i < s->n_slots; i++) assay_tensor_release(s->slots[i].held);
+  for (size_t i = 0; i < s->n_places; i++) assay_tensor_release(s->places[i].known);
+  cpu_sizes_deinit(&s->sizes);
+  assay_free(s->key);
+  assay_free(s->places);
+  assay_free(s->place_of);
+  assay_free(s->slots);
+  assay_free(s->moves);
+  assay_free(s->steps);
+  assay_free(s);
+}
+
+const cpu_place_t* cpu_stretch_place(const cpu_stretch_t* s, const assay_value_t* v) {
+  return s->place_of[v->id] < 0 ? NULL : &s->places[s->place_of[v->id]];
+}
+
+static bool is_of_shape(const assay_tensor_t* t, int rank, const int64_t* dims) {
+  return t && t->kind == ASSAY_KIND_TENSOR && t->rank == rank &&
+         (!rank || memcmp(t->dims, dims, (size_t)rank * sizeof *dims) == 0);
+}
+
+bool cpu_stretch_fits(const cpu_stretch_t* s, int first, const cpu_setting_t* setting) {
+  if (s->first != first || !cpu_sizes_same(&s->sizes, setting->sizes)) return false;
+  for (size_t i = 0; i < s->n_key; i++) {
+    const cpu_place_t* p = &s->places[s->key[i]];
+    if (!is_of_shape(cpu_value_any(&setting->values[p->value->id]), p->rank, p->dims)) return false;
+  }
+  return true;
+}
+
+// ---- places and slots --------------------------------------------------------------------------
+
+static assay_status_t add_place(builder_t* b, const assay_value_t* v, int rank, const int64_t* dims,
+                                cpu_place_t** out) {
+  cpu_stretch_t* s = b->s;
+  ASSAY_TRY(assay_grow(&s->places, &s->cap_places, s->n_places + 1, sizeof *s->places));
+  cpu_place_t* p = &s->places[s->n_places];
+  *p = (cpu_place_t){.value = v, .rank = rank, .size = assay_dims_product(dims, 0, rank)};
+  if (rank) memcpy(p->dims, dims, (size_t)rank * sizeof *dims);
+  s->place_of[v->id] = (int)s->n_places++;
+  *out = p;
+  return NULL;
+}
+
+// The place of a value that a layer reads; *out NULL: nothing is known of it. What the run holds
+// already is part of the key.
+static assay_status_t place_of(builder_t* b, const assay_value_t* v, cpu_place_t** out) {
+  cpu_stretch_t* s = b->s;
+  *out = NULL;
+  if (s->place_of[v->id] >= 0) return *out = &s->places[s->place_of[v->id]], NULL;
+  const assay_tensor_t* t = v->constant ? v->constant : cpu_value_any(&b->in->values[v->id]);
+  if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank > CPU_MAX_RANK) return NULL;
+  ASSAY_TRY(add_place(b, v, t->rank, t->dims, out));
+  if (v->constant) return NULL;
+  ASSAY_TRY(assay_grow(&s->key, &s->cap_key, s->n_key + 1, sizeof *s->key));
+  s->key[s->n_key++] = s->n_places - 1;
+  return NULL;
+}
+
+static assay_status_t add_slot(builder_t* b, cpu_slot_kind_t kind, const assay_value_t* v,
+                               int* out) {
+  cpu_stretch_t* s = b->s;
+  ASSAY_TRY(assay_grow(&s->slots, &s->cap_slots, s->n_slots + 1, sizeof *s->slots));
+  s->slots[s->n_slots] = (cpu_slot_t){.kind = kind, .value = v};
+  *out = (int)s->n_slots++;
+  return NULL;
+}
+
+static size_t bytes_of(const cpu_place_t* p, assay_type_t type) {
+  int64_t bytes = 0;
+  return assay_type_packed_bytes(type, p->size, &bytes) ? (size_t)bytes : 0;
+}
+
+// The last layer that may read a value; graph outputs are copied as soon as they are made.
+static int last_of(const builder_t* b, const assay_value_t* v) {
+  return b->in->lifetimes->last[v->id];
+}
+
+// Memory of the arena for a value, needed from layer `first` to `last`.
+static assay_status_t add_block(builder_t* b, const cpu_place_t* p, assay_type_t type, int first,
+                                int last, int* out) {
+  ASSAY_TRY(add_slot(b, CPU_SLOT_ARENA, p->value, out));
+  b->s->slots[*out].block = (assay_block_t){bytes_of(p, type), first, last, 0};
+  return NULL;
+}
+
+static void lengthen(cpu_slot_t* slot, int last) {
+  if (slot->kind == CPU_SLOT_ARENA && slot->block.last < last) slot->block.last = last;
+}
+
+static void add_form(cpu_place_t* p, cpu_form_t form, assay_type_t through, int slot) {
+  const int n = (int)(sizeof p->forms / sizeof *p->forms);
+  // The one made last gives way: the first is what the others are made of.
+  if (p->n_forms == n) p->n_forms--;
+  p->forms[p->n_forms].form = form;
+  p->forms[p->n_forms].through = through;
+  p->forms[p->n_forms++].slot = slot;
+}
+
+// ---- forms -------------------------------------------------------------------------------------
+
+static assay_status_t add_move(builder_t* b, const cpu_move_t* m, int from, int to) {
+  cpu_stretch_t* s = b->s;
+  ASSAY_TRY(assay_grow(&s->moves, &s->cap_moves, s->n_moves + 1, sizeof *s->moves));
+  s->moves[s->n_moves++] = (cpu_stretch_move_t){*m, from, to};
+  const size_t scratch = cpu_move_scratch(m);
+  if (scratch > s->scratch_bytes) s->scratch_bytes = scratch;
+  return NULL;
+}
+
+// Its elements as they lie outside the stretch: a constant's tensor, or what the run will hold.
+static assay_status_t fetch(builder_t* b, cpu_place_t* p) {
+  const assay_type_t type = cpu_stored_type(b->in->layers, p->value);
+  const cpu_form_t form = {type, CPU_PLAIN};
+  cpu_move_t m = {.rank = p->rank, .size = p->size, .from = form, .to = form, .through = type};
+  int slot;
+  memcpy(m.dims, p->dims, sizeof m.dims);
+  if (p->known || p->value->constant) {
+    cpu_value_t v = {0};
+    assay_tensor_t* t = NULL;
+    cpu_value_put(&v, assay_tensor_retain(p->known ? p->known : p->value->constant));
+    assay_status_t st = cpu_value_packed(&v, type, &t);
+    if (!st) st = add_slot(b, CPU_SLOT_CONSTANT, p->value, &slot);
+    if (!st) b->s->slots[slot].held = assay_tensor_retain(t);
+    cpu_value_clear(&v);
+    if (st) return st;
+  } else {
+    ASSAY_TRY(add_slot(b, CPU_SLOT_HELD, p->value, &slot));
+    ASSAY_TRY(add_move(b, &m, -1, slot));
+  }
+  add_form(p, form, type, slot);
+  return NULL;
+}
+
+// A constant is moved once, now.
+static assay_status_t move_constant(builder_t* b, const cpu_move_t* m, int from, int to) {
+  assay_tensor_t* t = NULL;
+  char* scratch = assay_malloc(cpu_move_scratch(m));
+  if (!scratch) return assay_status_no_memory();
+  assay_status_t st = assay_tensor_create_packed(m->to.type, m->rank, m->dims, &t);
+  if (!st) cpu_move_run(m, b->s->slots[from].held->data, t->data, scratch);
+  b->s->slots[to].held = t;
+  assay_free(scratch);
+  return st;
+}
+
+static int find_form(const cpu_place_t* p, cpu_form_t form, assay_type_t through) {
+  for (int i = 0; i < p->n_forms; i++)
+    if (p->forms[i].form.type == form.type && p->forms[i].through == through &&
+        p->forms[i].form.layout == form.layout)
+      return i;
+  return -1;
+}
+
+// What a form is made of: the same elements in another order, or else what was made first.
+static int source_of(const cpu_place_t* p, cpu_form_t form, assay_type_t through) {
+  for (int i = 0; i < p->n_forms; i++)
+    if (p->forms[i].form.type == form.type && p->forms[i].through == through) return i;
+  return 0;
+}
+
+// The slot that holds a value in a form before layer i's kernel runs; -1: it cannot be had.
+static assay_status_t need(builder_t* b, cpu_place_t* p, assay_type_t through, cpu_form_t form,
+                           int i, int* out) {
+  *out = -1;
+  if (p->rank < 3) form.layout = CPU_PLAIN;
+  if (!p->n_forms) ASSAY_TRY(fetch(b, p));
+  int at = find_form(p, form, through);
+  if (at >= 0) {
+    *out = p->forms[at].slot;
+    lengthen(&b->s->slots[*out], i);
+    return NULL;
+  }
+  at = source_of(p, form, through);
+  const int from = p->forms[at].slot;
+  cpu_move_t m = {.rank = p->rank,
+                  .size = p->size,
+                  .from = p->forms[at].form,
+                  .to = form,
+                  .through = p->forms[at].through == through ? form.type : through};
+  memcpy(m.dims, p->dims, sizeof m.dims);
+  if (!cpu_move_is_possible(&m)) return NULL;
+  if (b->s->slots[from].kind == CPU_SLOT_CONSTANT) {
+    ASSAY_TRY(add_slot(b, CPU_SLOT_CONSTANT, p->value, out));
+    ASSAY_TRY(move_constant(b, &m, from, *out));
+  } else {
+    ASSAY_TRY(add_block(b, p, form.type, i, i, out));
+    ASSAY_TRY(add_move(b, &m, from, *out));
+    lengthen(&b->s->slots[from], i);
+  }
+  add_form(p, form, through, *out);
+  return NULL;
+}
+
+// ---- layers ------------------------------------------------------------------------------------
+
+typedef struct looker {
+  builder_t* b;
+  assay_status_t status;
+} looker_t;
+
+static bool look(void* user, const assay_value_t* v, cpu_operand_t* o) {
+  looker_t* l = user;
+  cpu_place_t* p = NULL;
+  if (!l->status) l->status = place_of(l->b, v, &p);
+  if (!p) return false;
+  o->rank = p->rank;
+  o->size = p->size;
+  memcpy(o->dims, p->dims, sizeof o->dims);
+  o->constant = p->known ? p->known : v->constant;
+  for (int i = 0; i < p->n_forms; i++) {
+    o->layout = p->forms[i].form.layout;
+    if (o->layout == CPU_PLAIN) break;
+  }
+  return true;
+}
+
+static assay_status_t make_kernel(const cpu_layer_t* d, cpu_kernel_t** out) {
+  *out = NULL;
+  for (size_t t = 0; !*out && t < cpu_n_tactics; t++) {
+    ASSAY_TRY(cpu_tactics[t]->make(d, out));
+    if (*out) (*out)->tactic = cpu_tactics[t];
+  }
+  return NULL;
+}
+
+// Puts the inputs into the forms that the kernel reads; *ok false: one cannot be had.
+static assay_status_t place_inputs(builder_t* b, const cpu_layer_t* d, int i, cpu_step_t* step,
+                                   bool* ok) {
+  step->n_in = (int)d->n_in;
+  for (size_t k = 0; k < d->n_in; k++) {
+    cpu_place_t* p;
+    step->in[k] = -1;
+    if (!step->kernel->in[k].type) continue;
+    ASSAY_TRY(place_of(b, d->in[k].value, &p));
+    ASSAY_TRY(need(b, p, d->in[k].type, step->kernel->in[k], i, &step->in[k]));
+    if (step->in[k] < 0) *ok = false;
+  }
+  return NULL;
+}
+
+static bool is_caller_form(const assay_value_t* v, const cpu_place_t* p, cpu_form_t form) {
+  return v->is_output && form.type == v->type->elem && (form.layout == CPU_PLAIN || p->rank < 3);
+}
+
+// Whether a kernel may write over an input: memory of the arena that nobody needs behind it.
+static bool may_take(const builder_t* b, int slot, int i) {
+  return slot >= 0 && b->s->slots[slot].kind == CPU_SLOT_ARENA && b->s->slots[slot].block.last <= i;
+}
+
+// A kernel writes over what is in a slot: it is no form of any value any more.
+static void forget(builder_t* b, int slot) {
+  for (size_t i = 0; i < b->s->n_places; i++) {
+    cpu_place_t* p = &b->s->places[i];
+    for (int k = 1; k < p->n_forms; k++)
+      if (p->forms[k].slot == slot) p->forms[k--] = p->forms[--p->n_forms];
+  }
+}
+
+// Another shape of what is in a slot. What the run holds may be let go of before the view is: that
+// is copied.
+static assay_status_t view_slot(builder_t* b, const cpu_place_t* p, cpu_form_t form, int from,
+                                int i, int* out) {
+  const int last = last_of(b, p->value);
+  *out = from;
+  lengthen(&b->s->slots[from], last);
+  if (b->s->slots[from].kind != CPU_SLOT_HELD) return NULL;
+  cpu_move_t m = {.rank = p->rank, .size = p->size, .from = form, .to = form, .through = form.type};
+  memcpy(m.dims, p->dims, sizeof m.dims);
+  ASSAY_TRY(add_block(b, p, form.type, i, last > i ? last : i, out));
+  return add_move(b, &m, from, *out);
+}
+
+// The memory that output k is written to.
+static assay_status_t output_slot(builder_t* b, const cpu_step_t* step, int i, size_t k,
+                                  const cpu_place_t* p, int* out) {
+  const cpu_kernel_t* kernel = step->kernel;
+  const assay_value_t* v = p->value;
+  const bool over = k == 0 && kernel->in_place >= 0;
+  if (over && !kernel->run)
+    return view_slot(b, p, kernel->out[k], step->in[kernel->in_place], i, out);
+  if (is_caller_form(v, p, kernel->out[k])) return add_slot(b, CPU_SLOT_OUTPUT, v, out);
+  if (over && may_take(b, step->in[kernel->in_place], i) &&
+      b->s->slots[step->in[kernel->in_place]].block.bytes == bytes_of(p, kernel->out[k].type)) {
+    *out = step->in[kernel->in_place];
+    forget(b, *out);
+    lengthen(&b->s->slots[*out], last_of(b, v));
+    return NULL;
+  }
+  const int last = last_of(b, v);
+  return add_block(b, p, kernel->out[k].type, i, last > i ? last : i, out);
+}
+
+static assay_status_t place_outputs(builder_t* b, const cpu_layer_t* d, int i, cpu_step_t* step) {
+  step->n_out = (int)d->n_out;
+  for (size_t k = 0; k < d->n_out; k++) {
+    const cpu_operand_t* o = &d->out[k];
+    cpu_place_t* p;
+    step->out[k] = -1;
+    if (!o->value) continue;
+    ASSAY_TRY(add_place(b, o->value, o->rank, o->dims, &p));
+    cpu_form_t form = step->kernel->out[k];
+    if (o->rank < 3) form.layout = CPU_PLAIN;
+    ASSAY_TRY(output_slot(b, step, i, k, p, &step->out[k]));
+    add_form(p, form, form.type, step->out[k]);
+  }
+  return NULL;
+}
+
+// What the caller gets and was not written there: behind the kernel, a move.
+static assay_status_t hand_out(builder_t* b, const cpu_layer_t* d, const cpu_step_t* step) {
+  for (size_t k = 0; k < d->n_out; k++) {
+    const assay_value_t* v = d->out[k].value;
+    int slot;
+    if (!v || !v->is_output) continue;
+    const cpu_slot_t* made = &b->s->slots[step->out[k]];
+    if (made->kind == CPU_SLOT_OUTPUT && made->value == v) continue;
+    const cpu_place_t* p = cpu_stretch_place(b->s, v);
+    cpu_move_t m = {.rank = p->rank,
+                    .size = p->size,
+                    .from = p->forms[0].form,
+                    .to = {v->type->elem, CPU_PLAIN},
+                    .through = v->type->elem};
+    memcpy(m.dims, p->dims, sizeof m.dims);
+    ASSAY_TRY(add_slot(b, CPU_SLOT_OUTPUT, v, &slot));
+    ASSAY_TRY(add_move(b, &m, p->forms[0].slot, slot));
+  }
+  return NULL;
+}
+
+// Contents that follow from sizes, as a tensor; *out NULL: they do not.
+static assay_status_t known_contents(const builder_t* b, const assay_value_t* v,
+                                     assay_tensor_t** out) {
+  const assay_content_t* c = v->content;
+  *out = NULL;
+  if (!c || !v->type || v->type->kind != ASSAY_KIND_TENSOR || v->is_output ||
+      !(assay_type_is_integer(v->type->elem) || v->type->elem == ASSAY_TYPE_BOOL))
+    return NULL;
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(assay_tensor_create(v->type->elem, c->rank, &c->n, &t));
+  bool ok = true;
+  for (int64_t i = 0; ok && i < c->n; i++) {
+    int64_t x = 0;
+    ok = cpu_sizes_eval(b->in->sizes, c->elems[i], &x) && assay_type_wrap(t->type, x) == x;
+    assay_i64(t)[i] = x;
+  }
+  if (ok)
+    *out = t;
+  else
+    assay_tensor_release(t);
+  return NULL;
+}
+
+// A layer whose only output is known needs not run.
+static assay_status_t know_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
+  const assay_node_t* n = l->nodes[l->n_nodes - 1];
+  assay_tensor_t* t = NULL;
+  cpu_place_t* p;
+  *out_known = false;
+  if (n->n_outputs != 1 || !n->outputs[0]) return NULL;
+  ASSAY_TRY(known_contents(b, n->outputs[0], &t));
+  if (!t) return NULL;
+  assay_status_t st = add_place(b, n->outputs[0], t->rank, t->dims, &p);
+  if (st) return assay_tensor_release(t), st;
+  p->known = t;
+  *out_known = true;
+  return NULL;
+}
+
+// What the emulated engine will make here: places where sizes are known before. *out_ends: later
+// layers read something of which nothing is known.
+static assay_status_t place_emulated(builder_t* b, int i, bool* out_ends) {
+  const assay_layer_t* l = &b->in->layers->layers[i];
+  const assay_node_t* n = l->nodes[l->n_nodes - 1];
+  for (size_t k = 0; k < n->n_outputs; k++) {
+    const assay_value_t* v = n->outputs[k];
+    int rank;
+    int64_t dims[CPU_MAX_RANK], size;
+    cpu_place_t* p;
+    if (!v || last_of(b, v) <= i) continue;
+    if (v->type && v->type->kind != ASSAY_KIND_TENSOR) continue;  // never for kernels
+    if (cpu_sizes_of(b->in->sizes, v, CPU_MAX_RANK, &rank, dims) &&
+        assay_dims_size(rank, dims, &size) && cpu_stored_type(b->in->layers, v))
+      ASSAY_TRY(add_place(b, v, rank, dims, &p));
+    else
+      *out_ends = true;
+  }
+  return NULL;
+}
+
+// Prepares layer i; *out_ends: the stretch ends behind it.
+static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
+  cpu_stretch_t* s = b->s;
+  cpu_step_t* step = &s->steps[i - s->first];
+  looker_t l = {b, NULL};
+  cpu_layer_t d;
+  bool ok = true;
+  step->moves = step->outputs = step->end = s->n_moves;
+  ASSAY_TRY(know_layer(b, &b->in->layers->layers[i], &step->known));
+  if (step->known) return NULL;
+  const bool described = cpu_describe(b->in->layers, (size_t)i, b->in->sizes, look, &l, &d);
+  if (l.status) return l.status;
+  if (described) ASSAY_TRY(make_kernel(&d, &step->kernel));
+  if (step->kernel) {
+    ASSAY_TRY(place_inputs(b, &d, i, step, &ok));
+    if (!ok) {
+      step->kernel->destroy(step->kernel);
+      step->kernel = NULL;
+    }
+  }
+  step->outputs = step->end = s->n_moves;
+  if (!step->kernel) return place_emulated(b, i, out_ends);
+  if (step->kernel->scratch > s->scratch_bytes) s->scratch_bytes = step->kernel->scratch;
+  ASSAY_TRY(place_outputs(b, &d, i, step));
+  ASSAY_TRY(hand_out(b, &d, step));
+  step->end = s->n_moves;
+  return NULL;
+}
+
+// ---- the stretch -------------------------------------------------------------------------------
+
+static assay_status_t plan_memory(cpu_stretch_t* s) {
+  assay_block_t* blocks = NULL;
+  ASSAY_TRY(assay_new_array(s->n_slots, sizeof *blocks, &blocks));
+  size_t n = 0;
+  for (size_t i = 0; i < s->n_slots; i++)
+    if (s->slots[i].kind == CPU_SLOT_ARENA) blocks[n++] = s->slots[i].block;
+  assay_status_t st = assay_memory_plan(blocks, n, &s->arena_bytes);
+  n = 0;
+  for (size_t i = 0; i < s->n_slots; i++)
+    if (s->slots[i].kind == CPU_SLOT_ARENA) s->slots[i].block = blocks[n++];
+  assay_free(blocks);
+  return st;
+}
+
+static assay_status_t build(builder_t* b) {
+  cpu_stretch_t* s = b->s;
+  const int n = (int)b->in->layers->n_layers, n_values = b->in->layers->model->n_values;
+  ASSAY_TRY(assay_new_array((size_t)(n - s->first), sizeof *s->steps, &s->steps));
+  ASSAY_TRY(assay_new_array((size_t)n_values, sizeof *s->place_of, &s->place_of));
+  for (int i = 0; i < n_values; i++) s->place_of[i] = -1;
+  ASSAY_TRY(cpu_sizes_copy(b->in->sizes, &s->sizes));
+  for (bool ends = false; !ends && s->end < n;) {
+    s->end++;  // the step is there to be freed
+    ASSAY_TRY(assay_status_note(add_layer(b, s->end - 1, &ends), "layer '%s'",
+                                b->in->layers->layers[s->end - 1].name));
+  }
+  return plan_memory(s);
+}
+
+assay_status_t cpu_stretch_create(const cpu_setting_t* setting, int first, cpu_stretch_t** out) {
+  builder_t b = {.in = setting};
+  ASSAY_TRY(ASSAY_NEW(&b.s));
+  b.s->first = b.s->end = first;
+  assay_status_t st = build(&b);
+  if (st) return cpu_stretch_destroy(b.s), st;
+  *out = b.s;
+  return NULL;
+}

@@ -1,0 +1,146 @@
+// Rows that test tactics: a small model whose last layer a tactic has to take, run beside the
+// emulated engine, in several formats and with several numbers of threads.
+#ifndef ASSAY_TESTS_BACKENDS_TACTIC_CASE_H_
+#define ASSAY_TESTS_BACKENDS_TACTIC_CASE_H_
+
+#include <math.h>
+#include <omp.h>
+
+#include "backends/backend.h"
+#include "onnx/load.h"
+#include "passes/graph_case.h"
+#include "runtime/executor.h"
+
+typedef struct tactic_case {
+  graph_case_t graph;
+  const char* tactic;  // that runs the last layer; NULL: whichever
+  double tolerance;    // relative to the largest element, in fp32; 0: the same bits
+  bool specials;       // some elements of float inputs are zeros, infinities, NaN, huge and tiny
+} tactic_case_t;
+
+typedef struct tactic_run {
+  assay_tensor_t* out[8];
+  size_t n_out;
+  char tactic[64];
+} tactic_run_t;
+
+static inline void tactic_case_release(tactic_run_t* r) {
+  for (size_t i = 0; i < r->n_out; i++) assay_tensor_release(r->out[i]);
+  *r = (tactic_run_t){0};
+}
+
+static inline assay_status_t tactic_case_try(assay_model_t* m, const char* backend,
+                                             assay_format_t format, assay_tensor_t* const* in,
+                                             tactic_run_t* r) {
+  assay_plan_t* plan = NULL;
+  assay_executor_t* e = NULL;
+  const assay_precision_t precision = {.format = format};
+  const assay_plan_options_t options = {.fused = true};
+  *r = (tactic_run_t){0};
+  op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
+  op_case_ok(assay_executor_run_plan(plan, assay_backend_find(backend), NULL, &e));
+  const assay_graph_t* g = assay_executor_graph(e);
+  for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
+  assay_status_t st = assay_executor_run(e);
+  r->n_out = st ? 0 : g->n_outputs;
+  for (size_t i = 0; i < r->n_out; i++) {
+    r->out[i] = assay_executor_get(e, g->outputs[i]);
+    assert_non_null(r->out[i]);
+    assay_tensor_retain(r->out[i]);
+  }
+  const size_t steps = assay_executor_n_steps(e);
+  snprintf(r->tactic, sizeof r->tactic, "%s", steps ? assay_executor_tactic(e, steps - 1) : "none");
+  assay_executor_destroy(e);
+  assay_plan_destroy(plan);
+  return st;
+}
+
+static inline void tactic_case_run(assay_model_t* m, const char* backend, assay_format_t format,
+                                   assay_tensor_t* const* in, tactic_run_t* r) {
+  op_case_ok(tactic_case_try(m, backend, format, in, r));
+}
+
+static inline bool tactic_case_same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return a->kind == b->kind && a->type == b->type && a->rank == b->rank &&
+         (!a->rank || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+}
+
+static inline void tactic_case_compare(const char* name, const char* format,
+                                       const assay_tensor_t* want, const assay_tensor_t* got,
+                                       double tolerance) {
+  if (!tactic_case_same_shape(want, got)) fail_msg("%s, %s: another shape", name, format);
+  double largest = 0;
+  for (int64_t i = 0; want->store == ASSAY_STORE_F64 && i < want->size; i++)
+    if (isfinite(assay_f64(want)[i])) largest = fmax(largest, fabs(assay_f64(want)[i]));
+  for (int64_t i = 0; i < want->size; i++) {
+    double a, b;
+    if (want->store == ASSAY_STORE_F64) {
+      a = assay_f64(want)[i];
+      b = assay_f64(got)[i];
+    } else {
+      a = (double)assay_i64(want)[i];
+      b = (double)assay_i64(got)[i];
+    }
+    const bool same = isnan(a)                     ? isnan(b)
+                      : isinf(a) || tolerance == 0 ? a == b
+                                                   : fabs(a - b) <= tolerance * largest;
+    if (!same)
+      fail_msg("%s, %s: element %lld is %.9g, not %.9g (largest %g)", name, format, (long long)i, b,
+               a, largest);
+  }
+}
+
+// Bit for bit: zeros have signs here.
+static inline bool tactic_case_identical(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return tactic_case_same_shape(a, b) &&
+         (!a->size || memcmp(a->data, b->data, (size_t)a->size * 8) == 0);
+}
+
+static inline void tactic_case_specials(assay_tensor_t* t) {
+  static const double values[] = {0,  -0.0, INFINITY, -INFINITY, NAN,  1e-40,
+                                  -3, 3,    60,       -60,       1e30, -1e30};
+  if (t->store != ASSAY_STORE_F64) return;
+  for (int64_t i = 0; i < t->size; i += 3)
+    assay_f64(t)[i] = (double)(float)values[i / 3 % (int64_t)(sizeof values / sizeof *values)];
+}
+
+static inline void tactic_case_check(const tactic_case_t* c) {
+  static const struct {
+    const char* name;
+    assay_format_t format;
+    double unit;
+  } formats[] = {{"fp32", ASSAY_FORMAT_FP32, 0},
+                 {"bf16", ASSAY_FORMAT_BF16, 0x1p-7},
+                 {"fp16", ASSAY_FORMAT_FP16, 0x1p-10}};
+  const int threads = omp_get_max_threads();
+  for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&c->graph, in);
+    tactic_run_t want, got, again;
+    for (size_t i = 0; c->specials && in[i]; i++) tactic_case_specials(in[i]);
+    tactic_case_run(m, "emu", formats[f].format, in, &want);
+    tactic_case_run(m, "cpu", formats[f].format, in, &got);
+    if (c->tactic && strcmp(got.tactic, c->tactic) != 0)
+      fail_msg("%s, %s: by %s, not by %s", c->graph.name, formats[f].name, got.tactic, c->tactic);
+    omp_set_num_threads(threads == 1 ? 3 : 1);
+    tactic_case_run(m, "cpu", formats[f].format, in, &again);
+    omp_set_num_threads(threads);
+    for (size_t i = 0; i < want.n_out; i++) {
+      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit : 0;
+      tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i], tolerance);
+      if (!tactic_case_identical(got.out[i], again.out[i]))
+        fail_msg("%s, %s: depends on the number of threads", c->graph.name, formats[f].name);
+    }
+    tactic_case_release(&want);
+    tactic_case_release(&got);
+    tactic_case_release(&again);
+    graph_case_release(in);
+    assay_model_release(m);
+  }
+}
+
+static inline void tactic_case_all(const tactic_case_t* cases, size_t n) {
+  for (size_t i = 0; i < n; i++) tactic_case_check(&cases[i]);
+}
+
+#endif  // ASSAY_TESTS_BACKENDS_TACTIC_CASE_H_
