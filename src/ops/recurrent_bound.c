@@ -481,17 +481,21 @@ static void note_lost(const pass_t* p, int64_t b) {
   strain[SQUARES] = strain[COUNT] = 0;
 }
 
-// Probable limits: the draws' mean square, or that of all units where it is larger (few draws may
-// all be small).
-static void put(const pass_t* p, int64_t b, const double* g, const float* t, assay_span_t to) {
+// Puts the limits of a row of numbers x that is row `at` of an output. Probable: the draws' mean
+// square, or that of all units where it is larger (few draws may all be small). Where errors grow
+// from step to step, those of float64 may, too: truth need not be x.
+static void put(const pass_t* p, int64_t b, const double* x, const double* g, const float* t,
+                const double* at) {
   const int64_t n = p->n->hidden;
-  const double mean = mean_square(t, DRAWS * n);
+  const assay_span_t to = assay_shadow_of(p->c, at);
+  const double *truth = assay_shadow_truth(p->c, at), mean = mean_square(t, DRAWS * n);
   for (int64_t j = 0; j < n; j++) {
     double square = 0;
     for (int k = 0; k < DRAWS; k++) square += (double)t[k * n + j] * (double)t[k * n + j];
     const double probable = SIGMAS * p->steps.u * sqrt(fmax(square / DRAWS, mean));
-    to.guaranteed[j] = g[j];
-    to.probable[j] = p->lost[b] != 0 || !(probable < g[j]) ? g[j] : probable;
+    const double apart = truth && isfinite(truth[j]) ? fabs(truth[j] - x[j]) : 0;
+    to.guaranteed[j] = g[j] + apart;
+    to.probable[j] = (p->lost[b] != 0 || !(probable < g[j]) ? g[j] : probable) + apart;
   }
 }
 
@@ -534,8 +538,8 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
     note_lost(p, b);
     if (!n->y) continue;
     const int64_t t = assay_recurrent_time(n, p->direction, s, b);
-    put(p, b, p->h_limit + b * hidden, p->h_draws + b * DRAWS * hidden,
-        assay_shadow_of(p->c, n->y + assay_recurrent_y_row(n, p->direction, t, b) * hidden));
+    put(p, b, p->h + b * hidden, p->h_limit + b * hidden, p->h_draws + b * DRAWS * hidden,
+        n->y + assay_recurrent_y_row(n, p->direction, t, b) * hidden);
   }
   return NULL;
 }
@@ -595,12 +599,13 @@ static void read_norms(pass_t* p) {
   }
 }
 
-static void put_states(const pass_t* p, double* state, const double* limit, const float* draws) {
+static void put_states(const pass_t* p, const double* state, const double* x, const double* limit,
+                       const float* draws) {
   const assay_recurrent_t* n = p->n;
   for (int64_t b = 0; state && b < n->batch; b++) {
     const int64_t row = assay_recurrent_state_row(n, p->direction, b);
-    put(p, b, limit + b * n->hidden, draws + b * DRAWS * n->hidden,
-        assay_shadow_of(p->c, state + row * n->hidden));
+    put(p, b, x + b * n->hidden, limit + b * n->hidden, draws + b * DRAWS * n->hidden,
+        state + row * n->hidden);
   }
 }
 
@@ -618,8 +623,8 @@ static assay_status_t run_direction(pass_t* p, number_t* z) {
   ASSAY_TRY(assay_gemm(p->c, n->length * n->batch, all, n->inputs, &a, &b, p->from_x, all, false));
   const int64_t steps = assay_recurrent_steps(n);
   for (int64_t s = 0; s < steps; s++) ASSAY_TRY(run_step(p, s, z));
-  put_states(p, n->y_h, p->h_limit, p->h_draws);
-  put_states(p, n->y_c, p->cells_limit, p->cell_draws);
+  put_states(p, n->y_h, p->h, p->h_limit, p->h_draws);
+  put_states(p, n->y_c, p->cells, p->cells_limit, p->cell_draws);
   return NULL;
 }
 

@@ -133,7 +133,8 @@ ALWAYS_INLINE double fold(kind_t kind, double s, double x, double shift) {
 
 // The same in an emulated accumulator.
 static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double x, double shift) {
-  if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // a choice: no rounding
+  if (kind == KIND_MAX || kind == KIND_MIN)
+    return fold(kind, s, x, shift);  // a choice: no rounding
   if (kind == KIND_SUM_SQUARE) return assay_acc(c, s + assay_acc(c, x * x));
   if (kind == KIND_LOG_SUM_EXP) {
     return assay_acc(c, s + assay_acc(c, exp(assay_acc(c, x - shift))));
@@ -622,7 +623,8 @@ static assay_status_t bound_of_sum(assay_bound_t* c, bool is_mean) {
   const assay_products_t p = {.factors = {0},
                               .n_factors = 1,
                               .terms = n,
-                              .extra = is_mean ? 2 : 0,
+                              .ends = is_mean ? 2 : 0,
+                              .plain = true,
                               .scale = is_mean && n > 0 ? 1 / n : 0};
   return assay_bound_is_float(c, 0) ? assay_bound_products(c, &p) : NULL;
 }
@@ -715,19 +717,18 @@ static bool reduce_twice(const assay_node_t* node) {
   return false;
 }
 
-#define ROWS(op, version, function)                                         \
-  {.domain = "",                                                            \
-   .name = op,                                                              \
-   .since = 1,                                                              \
-   .infer = function##_infer_1,                                             \
-   .eval = function##_eval_1,                                               \
-   .bound = function##_bound,                                               \
-   .twice = reduce_twice,                                                   \
-   .cost = reduce_cost},                                                    \
-  {                                                                         \
-    .domain = "", .name = op, .since = version, .infer = function##_infer,  \
-    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, \
-    .twice = reduce_twice                                                   \
+#define ROWS(op, version, function)                                                                \
+  {.domain = "",                                                                                   \
+   .name = op,                                                                                     \
+   .since = 1,                                                                                     \
+   .infer = function##_infer_1,                                                                    \
+   .eval = function##_eval_1,                                                                      \
+   .bound = function##_bound,                                                                      \
+   .twice = reduce_twice,                                                                          \
+   .cost = reduce_cost},                                                                           \
+  {                                                                                                \
+    .domain = "", .name = op, .since = version, .infer = function##_infer,                         \
+    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, .twice = reduce_twice \
   }
 
 const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),

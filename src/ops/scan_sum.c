@@ -119,13 +119,6 @@ typedef struct walk {
   bool odd;
 } walk_t;
 
-// The place of the last bit that is not 0.
-static int last_place(double x) {
-  int exponent;
-  const uint64_t bits = (uint64_t)ldexp(frexp(fabs(x), &exponent), 53);
-  return exponent - 53 + __builtin_ctzll(bits);
-}
-
 static void walk_on(walk_t* w, double x) {
   w->n += 1;
   w->sum += x;
@@ -134,7 +127,7 @@ static void walk_on(walk_t* w, double x) {
   w->size += fabs(x);
   w->squares += x * x;
   if (x == 0) return;
-  const int place = isfinite(x) ? last_place(x) - FIRST_PLACE : -1;
+  const int64_t place = (int64_t)assay_last_place(x) - FIRST_PLACE;
   if (place < 0 || place >= PLACES) {
     w->odd = true;
     return;
@@ -143,14 +136,10 @@ static void walk_on(walk_t* w, double x) {
   if (place < w->coarse) w->below++, w->places += w->coarse - place;
 }
 
-// At most so many roundings are not exact, in any order: terms of few bits often add up without
-// one. For each number that is still to be added, count the places of its last bits that lie below
-// those of the largest sum. An addition that is exact leaves no more of them than there were; one
-// that is not drops those below its result's last place, one at least.
+// At most so many roundings are inexact, in any order.
 static double inexact(walk_t* w, double u, double largest) {
-  if (w->odd || w->guaranteed > 0 || !(largest > 0 && largest < (double)INFINITY)) return INFINITY;
-  const int coarse = ilogb(2 * u * largest) - FIRST_PLACE;
-  if (coarse >= PLACES) return INFINITY;
+  const int64_t coarse = (int64_t)assay_sum_place(u, largest) - FIRST_PLACE;
+  if (w->odd || w->guaranteed > 0 || coarse >= PLACES) return INFINITY;
   for (; w->coarse < coarse; w->places += w->below) w->below += w->by_place[w->coarse++];
   return (double)w->places;
 }
@@ -168,13 +157,13 @@ static void walk_limits(walk_t* w, const assay_rounding_t* r, double* guaranteed
   double g = f.guaranteed * size, p = f.probable * size;
   *guaranteed = *probable = INFINITY;
   if (!(size < (double)INFINITY)) return;
-  if (!r->truncates) {
-    const double few = inexact(w, u, sums + g), n = fmin(few, w->n);
-    const double each = few < w->n ? 0 : 1;  // terms are among the few
-    if (u * n < 0.5) g = fmin(g, u * (n * sums + each * size) / (1 - u * n));
-    const double variance = u * u * (n * sums * sums + each * w->squares);
-    if (u * u * n < 0.5) p = fmin(p, 6 * sqrt(variance / (1 - u * u * n)));
-  }
+  const assay_factor_t few = assay_bound_few(r, inexact(w, u, sums + g), sums);
+  const double grows = u * w->n, varies = u * u * w->n;
+  if (!r->truncates && grows < 0.5) g = fmin(g, (grows * sums + u * size) / (1 - grows));
+  if (!r->truncates && varies < 0.5)
+    p = fmin(p, 6 * sqrt((varies * sums * sums + u * u * w->squares) / (1 - varies)));
+  g = fmin(g, few.guaranteed);
+  p = fmin(p, few.probable);
   if (!(sums + g <= inner.max)) return;
   *guaranteed = g + w->guaranteed + w->n * inner.tiny;
   *probable = fmin(*guaranteed, p + w->probable + w->n * inner.tiny);
