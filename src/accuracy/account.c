@@ -613,7 +613,7 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_max, &a->value_max);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
-  if (!st) st = backend->open(a->layers, options->outputs_only ? NULL : &a->tap, &a->engine);
+  if (!st) st = backend->open(a->layers, NULL, options->outputs_only ? NULL : &a->tap, &a->engine);
   if (!st && backend->foreign) {
     const assay_outer_t outer = {.get = backend->get, .user = a->engine};
     assay_locals_set_outer(a->locals, &outer);
@@ -671,7 +671,7 @@ static void judge(assay_layer_account_t* acc) {
                  : j->born_nan                                ? ASSAY_VERDICT_INVALID
                  : j->overflowed                              ? ASSAY_VERDICT_OVERFLOW
                  : j->underflowed                             ? ASSAY_VERDICT_UNDERFLOW
-                 : acc->flipped                               ? ASSAY_VERDICT_FLIPPED
+                 : acc->flipped || j->flipped                 ? ASSAY_VERDICT_FLIPPED
                  : acc->condition > CONDITION_LIMIT           ? ASSAY_VERDICT_AMPLIFIED
                  : j->exact + j->not_judged == j->elements    ? ASSAY_VERDICT_EXACT
                  : j->unbounded                               ? ASSAY_VERDICT_UNCLASSIFIED

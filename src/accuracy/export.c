@@ -282,15 +282,24 @@ static size_t list_nodes(const walk_t* w, bool* wanted, const assay_node_t** nod
   return n;
 }
 
+// A model that a fault makes amplify rounding explains anything: no repair may leave more than this
+// part of golden's size.
+static const double MOST_LEFT = 1. / 64;
+
+static double left_at_most(double explained, double size) {
+  return size > 0 ? fmin(explained, MOST_LEFT * size) : explained;
+}
+
 static assay_target_t target_of(const walk_t* w, const assay_value_t* v) {
   assay_tensor_t* golden = w->golden_of[v->id]->tensor;
   const assay_difference_t d = assay_difference(golden, golden);  // for its size
   const assay_difference_t* e = &w->explained[v->id];
-  return (assay_target_t){.value = v,
-                          .golden = golden,
-                          .truth = w->missed[v->id],
-                          .explained_rms = allowed(e->rms, golden, d.ref_rms),
-                          .explained_max = allowed(e->max, golden, d.ref_max)};
+  return (assay_target_t){
+      .value = v,
+      .golden = golden,
+      .truth = w->missed[v->id],
+      .explained_rms = left_at_most(allowed(e->rms, golden, d.ref_rms), d.ref_rms),
+      .explained_max = left_at_most(allowed(e->max, golden, d.ref_max), d.ref_max)};
 }
 
 // Takes what was found over: the first into the fault, the others behind it.

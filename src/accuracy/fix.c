@@ -191,11 +191,13 @@ static bool reads(const assay_layer_t* reader, const assay_node_t* maker) {
   return false;
 }
 
-// Whether the layer stores what it reads, without a rounding of its own: then none has been seen
-// there that an output in fp32 would bring to its readers.
+// Whether the layer stores floats that it reads, without a rounding of its own: then none has been
+// seen there that an output in fp32 would bring to its readers.
 static bool hands_on(const assay_layer_t* l) {
   for (size_t k = 0; k < l->n_nodes; k++) {
     const assay_op_t* op = l->nodes[k]->op;
+    const assay_value_t* v = l->nodes[k]->n_outputs ? l->nodes[k]->outputs[0] : NULL;
+    if (v && v->type && v->type->elem == ASSAY_TYPE_BOOL) return false;
     if (!op || !(op->flags & ASSAY_OP_MOVES || op->bound == assay_bound_exact)) return false;
   }
   return true;

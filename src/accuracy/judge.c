@@ -52,6 +52,7 @@ void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more) 
   to->exact += more->exact;
   to->explained += more->explained;
   to->uncertain += more->uncertain;
+  to->flipped += more->flipped;
   to->between += more->between;
   to->beyond += more->beyond;
   to->overflowed += more->overflowed;
@@ -134,8 +135,12 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
     j->not_judged += !same;
     return;
   }
+  const double flips = job->in->flips ? job->in->flips[i] : 0;
   if (!isfinite(s)) {
-    not_finite(job, j, s, t, g, i);
+    if (flips < (double)INFINITY)
+      not_finite(job, j, s, t, g, i);
+    else
+      j->flipped++;
     return;
   }
   const double error = fabs(s - t);
@@ -163,6 +168,10 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   const double doubt = job->in->truth_error ? job->in->truth_error[i] : 0;
   const bool within = rest <= p;
   rest = rest > doubt ? rest - doubt : 0;
+  if (!(rest <= g) && !(rest > flips)) {
+    j->flipped++;
+    return;
+  }
   if (within)
     j->explained++;
   else if (rest <= p)

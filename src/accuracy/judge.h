@@ -9,13 +9,14 @@
 #include "ops/bound.h"
 
 // Counts over the elements of a layer's outputs in all its runs. Of every element just one of these
-// is counted: exact, explained, uncertain, between, beyond, overflowed, underflowed, born_nan,
-// unbounded, not_judged.
+// is counted: exact, explained, uncertain, flipped, between, beyond, overflowed, underflowed,
+// born_nan, unbounded, not_judged.
 typedef struct assay_judgement {
   int64_t elements;
   int64_t exact;        // truth rounded once to the storage format
   int64_t explained;    // within the probable limit
   int64_t uncertain;    // past the probable limit by no more than truth itself may be off
+  int64_t flipped;      // a choice inside the layer that rounding leaves open came out otherwise
   int64_t between;      // past the probable, within the guaranteed limit
   int64_t beyond;       // past the guaranteed limit
   int64_t overflowed;   // infinite where truth is finite and rounding can take it past the range
@@ -40,6 +41,7 @@ void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more);
 typedef struct assay_judge_input {
   const assay_tensor_t *engine, *truth;  // truth of the arithmetic: on converted inputs
   const assay_limits_t* limits;          // NULL: none were made
+  const double* flips;  // limits where choices inside the layer may come out otherwise; NULL: none
   const double* truth_error;  // how far truth itself may be off; NULL: within its last bit
   assay_format_t storage, compute;
   bool unfinite_in;  // an input held NaN or infinities

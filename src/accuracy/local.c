@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "accuracy/finer.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 
@@ -11,7 +12,8 @@ struct assay_locals {
   assay_machine_t* truth;
   assay_machine_t* engine;  // for reruns; made when the first one is asked for
   assay_outer_t outer;
-  bool coarse, twice;  // of the evaluation in progress
+  bool coarse;           // of the evaluation in progress
+  assay_tensor_t** low;  // the same: not NULL in twice the precision
   uint64_t iteration;
   int variant;  // of the rerun in progress
   const assay_layer_t* layer;
@@ -23,20 +25,24 @@ void assay_local_deinit(assay_local_t* l) {
     if (l->converted) assay_tensor_release(l->converted[i]);
     if (l->limits) assay_limits_deinit(&l->limits[i]);
     if (l->doubt) assay_limits_deinit(&l->doubt[i]);
+    if (l->flips) assay_limits_deinit(&l->flips[i]);
   }
   assay_free(l->truth);
   assay_free(l->converted);
   assay_free(l->limits);
   assay_free(l->doubt);
+  assay_free(l->flips);
   *l = (assay_local_t){0};
 }
 
 // ---- making -----------------------------------------------------------------------------------
 
 static void configure_truth(void* user, const assay_node_t* node, assay_eval_t* c) {
+  const assay_locals_t* l = user;
   (void)node;
-  c->coarse = ((const assay_locals_t*)user)->coarse;
-  if (((const assay_locals_t*)user)->twice) c->arith = ASSAY_ARITH_TWICE;
+  c->coarse = l->coarse;
+  c->low = l->low;
+  if (l->low) c->arith = ASSAY_ARITH_TWICE;
 }
 
 assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantized,
@@ -88,6 +94,8 @@ typedef struct chain {
   const assay_rounding_t* rounding;  // NULL: no limits
   bool emulate;                      // round hidden values as the engine keeps them
   bool uncertain;                    // the engine may have read other values than it has shown
+  bool flips;                        // choices that are open may come out otherwise
+  int64_t open;                      // such choices
   const assay_hidden_tap_t* tap;
   slot_t* hidden;
   size_t n_hidden;
@@ -180,6 +188,7 @@ static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* co
 // How a hidden value is kept: one that the model declares narrower than float32 is rounded to that.
 typedef struct kept {
   double u, tiny, max;  // u 0: as the arithmetic leaves it
+  assay_format_t format;
 } kept_t;
 
 static kept_t kept_as(const chain_t* c, const assay_tensor_t* t) {
@@ -188,12 +197,12 @@ static kept_t kept_as(const chain_t* c, const assay_tensor_t* t) {
   const assay_format_t declared = assay_type_format(t->type);
   if (t->type != ASSAY_TYPE_FLOAT && assay_bound_unit(declared) > fmin(u_sum, u_one)) {
     const assay_format_info_t* f = assay_format_info(declared);
-    return (kept_t){f->unit_roundoff, f->min_subnormal / 2, f->max};
+    return (kept_t){f->unit_roundoff, f->min_subnormal / 2, f->max, declared};
   }
   if (u_sum == u_one) return (kept_t){0};
   const assay_format_t coarser = u_sum > u_one ? r->accumulator : r->compute;
   return (kept_t){assay_bound_unit(coarser), assay_bound_tiny(r, coarser),
-                  assay_format_info(coarser)->max};
+                  assay_format_info(coarser)->max, coarser};
 }
 
 // What keeping hidden values adds to their limits: the coarser of the arithmetic's two formats, or
@@ -209,7 +218,11 @@ static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_
       const double x = fabs(assay_f64(t)[k]);
       const double e = limits->guaranteed ? assay_f64(limits->guaranteed)[k] : 0;
       const bool past = (x + e) * (1 + how.u) > how.max;
-      assay_f64(kept.guaranteed)[k] = past ? (double)INFINITY : how.u * (x + e) + how.tiny;
+      // A whole number that was chosen, say.
+      const bool fits = e == 0 && assay_format_round(how.format, x, ASSAY_OVERFLOW_IEEE) == x;
+      assay_f64(kept.guaranteed)[k] = past   ? (double)INFINITY
+                                      : fits ? 0
+                                             : how.u * (x + e) + how.tiny;
     }
     kept.probable = assay_tensor_retain(kept.guaranteed);
     st = assay_limits_add(limits, &kept);
@@ -231,9 +244,11 @@ static assay_status_t node_limits(chain_t* c, const assay_node_t* node, assay_te
                      .in_error = in_error,
                      .out = out,
                      .out_error = limits,
+                     .flips = c->flips,
                      .evaluate = evaluate,
                      .driver = &e};
   assay_status_t st = assay_bound_node(&b);
+  c->open += b.open;
   if (st && assay_status_code(st) == ASSAY_UNSUPPORTED) {
     assay_status_free(st);
     for (size_t i = 0; i < n_out; i++) assay_limits_deinit(&limits[i]);
@@ -435,25 +450,43 @@ static assay_status_t make_doubt(assay_locals_t* l, const assay_layer_t* layer,
   return st;
 }
 
+static assay_status_t evaluate_finer(void* user, const assay_node_t* node,
+                                     assay_tensor_t* const* in, assay_tensor_t** out,
+                                     assay_tensor_t** low) {
+  assay_locals_t* l = user;
+  l->low = low;
+  assay_status_t st = assay_machine_node(l->truth, node, node->n_inputs, in, node->n_outputs, out);
+  l->low = NULL;
+  return st;
+}
+
 // Makes a layer's truth finer than float64, or says how far it may be off.
 static assay_status_t refine(assay_locals_t* l, const assay_layer_t* layer,
                              const assay_node_t* node, assay_tensor_t* const* in,
                              assay_local_t* out) {
-  const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
-  const bool single = !layer || layer->n_nodes == 1;
-  if (!single || !last->op || !last->op->twice || !last->op->twice(last))
-    return make_doubt(l, layer, node, in, out);
-  chain_t c = chain_of(l, layer, &node, NULL);
-  assay_tensor_t** finer = NULL;
-  ASSAY_TRY(assay_new_array(out->n_out, sizeof *finer, &finer));
-  l->twice = true;
-  assay_status_t st = run_chain(&c, in, out->n_out, finer, NULL);
-  l->twice = false;
-  for (size_t i = 0; !st && i < out->n_out; i++) {
-    assay_tensor_release(out->converted[i]);
-    out->converted[i] = finer[i];
-  }
-  assay_free(finer);
+  const assay_finer_t f = {
+      .nodes = layer ? (const assay_node_t* const*)layer->nodes : (const assay_node_t*[]){node},
+      .n_nodes = layer ? layer->n_nodes : 1,
+      .evaluate = evaluate_finer,
+      .user = l};
+  assay_status_t st = assay_finer_run(&f, in, out->converted);
+  if (assay_status_code(st) != ASSAY_UNSUPPORTED) return st;
+  assay_status_free(st);
+  return make_doubt(l, layer, node, in, out);
+}
+
+// Limits for choices that come out otherwise.
+static assay_status_t follow_flips(const chain_t* settled, assay_tensor_t* const* in,
+                                   assay_local_t* out) {
+  chain_t c = *settled;
+  assay_tensor_t** again = NULL;
+  c.flips = true;
+  c.tap = NULL;
+  ASSAY_TRY(assay_new_array(out->n_out, sizeof *again, &again));
+  assay_status_t st = run_chain(&c, in, out->n_out, again, out->flips);
+  for (size_t i = 0; i < out->n_out; i++) assay_tensor_release(again[i]);
+  assay_free(again);
+  if (!st && !c.bounded) out->bounded = false;
   return st;
 }
 
@@ -467,6 +500,7 @@ static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const a
   ASSAY_TRY(run_chain(&c, in, out->n_out, out->converted, out->limits));
   out->bounded = rounding && c.bounded;
   out->was_converted = c.converted;
+  if (out->bounded && c.open > 0) ASSAY_TRY(follow_flips(&c, in, out));
   if (out->bounded && !c.convert && !uncertain && is_as_fine(rounding))
     ASSAY_TRY(refine(l, layer, node, in, out));
   if (!c.converted) {
@@ -487,6 +521,7 @@ static assay_status_t run_local(assay_locals_t* l, const assay_layer_t* layer,
   if (!st) st = assay_new_array(out->n_out, sizeof *out->converted, &out->converted);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->limits, &out->limits);
   if (!st) st = assay_new_array(out->n_out, sizeof *out->doubt, &out->doubt);
+  if (!st) st = assay_new_array(out->n_out, sizeof *out->flips, &out->flips);
   if (!st) st = run(l, layer, node, in, rounding, uncertain, tap, out);
   if (st) assay_local_deinit(out);
   return st;
@@ -565,9 +600,8 @@ static assay_format_t leaves_in(const assay_rounding_t* r) {
   return sums ? r->accumulator : r->compute;
 }
 
-static const double* doubt_of(const assay_local_t* local, size_t i) {
-  const assay_limits_t* d = local->doubt ? &local->doubt[i] : NULL;
-  return d && d->guaranteed ? assay_f64(d->guaranteed) : NULL;
+static const double* guaranteed_of(const assay_limits_t* limits, size_t i) {
+  return limits && limits[i].guaranteed ? assay_f64(limits[i].guaranteed) : NULL;
 }
 
 assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
@@ -581,7 +615,8 @@ assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* con
     const assay_judge_input_t in = {.engine = e,
                                     .truth = t,
                                     .limits = local->bounded ? &local->limits[i] : NULL,
-                                    .truth_error = doubt_of(local, i),
+                                    .flips = guaranteed_of(local->flips, i),
+                                    .truth_error = guaranteed_of(local->doubt, i),
                                     .storage = assay_layer_storage(layer, e->type),
                                     .compute = leaves_in(rounding),
                                     .unfinite_in = unfinite_in};

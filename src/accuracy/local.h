@@ -24,6 +24,9 @@ typedef struct assay_local {
   // How far `converted` itself may be off, where the layer's arithmetic is no coarser than truth's.
   // NULLs: within the last bit.
   assay_limits_t* doubt;
+  // Where rounding leaves choices inside the layer open: limits as wide as what follows if they come
+  // out otherwise. NULLs: as `limits`.
+  assay_limits_t* flips;
   bool was_converted;          // the two truths may differ
   bool bounded;                // the limits were made: every operator of the layer has a bound
 } assay_local_t;

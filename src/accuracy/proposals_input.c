@@ -32,8 +32,9 @@ static assay_repair_t constant_repair(const assay_suspect_t* s, const char* caus
 
 assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
+  enum { MOST = 32 };  // inputs of a Concat, say
   for (size_t i = 0; i < s->n_in; i++) {
-    for (size_t k = i + 1; k < s->n_in && k < 8 && !*stop; k++) {
+    for (size_t k = i + 1; k < s->n_in && k < MOST && !*stop; k++) {
       if (!s->in[i] || !s->in[k] || s->in[i]->type != s->in[k]->type) continue;
       if (s->in[i]->kind != ASSAY_KIND_TENSOR || s->in[k]->kind != ASSAY_KIND_TENSOR) continue;
       assay_repair_t r = assay_repair_of(s, cause, ASSAY_EDIT_SWAP);

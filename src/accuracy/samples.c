@@ -106,8 +106,8 @@ static assay_status_t convert(assay_tensor_t* t, assay_type_t type, const char* 
   if (st) return assay_tensor_release(wide), st;
   for (int64_t i = 0; !st && i < t->size; i++) {
     if (floats) {
-      assay_f64(*out)[i] = assay_format_round(assay_type_format(type), assay_f64(wide)[i],
-                                              ASSAY_OVERFLOW_IEEE);
+      assay_f64(*out)[i] =
+          assay_format_round(assay_type_format(type), assay_f64(wide)[i], ASSAY_OVERFLOW_IEEE);
     } else if (assay_type_is_float(type)) {
       assay_f64(*out)[i] = (double)assay_i64(wide)[i];
     } else {
@@ -235,7 +235,8 @@ static int64_t index_range(const assay_model_t* m, const assay_value_t* v) {
   return range > 0 ? range : 2;
 }
 
-static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* v, uint64_t seed,
+static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* v,
+                                   const assay_input_shape_t* shape, uint64_t seed,
                                    assay_tensor_t** out) {
   const assay_valtype_t* t = v->type ? v->type : v->declared;
   int64_t dims[ASSAY_MAX_RANK] = {0};
@@ -245,15 +246,20 @@ static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* 
                        v->name, ASSAY_VALTYPE_TEXT(t));
   for (int i = 0; i < t->rank; i++)
     if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = 1;
+  if (shape && shape->rank != t->rank)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "input '%s' is %s; the shape given has %d dimensions", v->name,
+                       ASSAY_VALTYPE_TEXT(t), shape->rank);
+  for (int i = 0; shape && i < t->rank; i++) dims[i] = shape->dims[i];
   assay_status_t st = assay_tensor_create(t->elem, t->rank, dims, out);
   if (st) return assay_status_note(st, "input '%s'", v->name);
   assay_random_t r = assay_random_make(seed, v->name, 0);
   int64_t range = index_range(m, v);
   for (int64_t i = 0; i < (*out)->size; i++) {
     if (assay_type_is_float(t->elem))
-      assay_f64(*out)[i] = assay_format_round(assay_type_format(t->elem),
-                                              assay_random_normal(&r, (uint64_t)i),
-                                              ASSAY_OVERFLOW_SATURATE);
+      assay_f64(*out)[i] =
+          assay_format_round(assay_type_format(t->elem), assay_random_normal(&r, (uint64_t)i),
+                             ASSAY_OVERFLOW_SATURATE);
     else
       assay_i64(*out)[i] = assay_type_wrap(
           t->elem, (int64_t)(assay_random_uniform(&r, (uint64_t)i) * (double)range));
@@ -263,10 +269,20 @@ static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* 
 
 assay_status_t assay_samples_generate(const assay_model_t* model, uint64_t seed,
                                       assay_samples_t* out) {
+  return assay_samples_generate_shaped(model, 0, NULL, seed, out);
+}
+
+assay_status_t assay_samples_generate_shaped(const assay_model_t* model, size_t n_shapes,
+                                             const assay_input_shape_t* shapes, uint64_t seed,
+                                             assay_samples_t* out) {
   const assay_graph_t* g = model->graph;
   assay_status_t st = allocate(out, 1, g->n_inputs);
-  for (size_t i = 0; !st && i < g->n_inputs; i++)
-    if (!g->inputs[i]->constant) st = generate_one(model, g->inputs[i], seed, &out->at[i]);
+  for (size_t i = 0; !st && i < g->n_inputs; i++) {
+    const assay_input_shape_t* shape = NULL;
+    for (size_t k = 0; k < n_shapes; k++)
+      if (strcmp(shapes[k].name, g->inputs[i]->name) == 0) shape = &shapes[k];
+    if (!g->inputs[i]->constant) st = generate_one(model, g->inputs[i], shape, seed, &out->at[i]);
+  }
   if (st) assay_samples_deinit(out);
   return st;
 }

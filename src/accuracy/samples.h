@@ -5,12 +5,13 @@
 #include "base/str.h"
 #include "io/set.h"
 #include "ir/ir.h"
+#include "onnx/load.h"
 
 typedef struct assay_samples {
-  size_t n;               // samples
-  size_t n_values;        // graph inputs (or outputs)
-  assay_tensor_t** at;    // [sample * n_values + value]; NULL: not given (an initializer stands in)
-  assay_str_t notes;      // lines for the user: arrays ignored, types converted
+  size_t n;             // samples
+  size_t n_values;      // graph inputs (or outputs)
+  assay_tensor_t** at;  // [sample * n_values + value]; NULL: not given (an initializer stands in)
+  assay_str_t notes;    // lines for the user: arrays ignored, types converted
 } assay_samples_t;
 
 void assay_samples_deinit(assay_samples_t* s);
@@ -38,5 +39,9 @@ assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value
 // Dimensions without a number are 1.
 assay_status_t assay_samples_generate(const assay_model_t* model, uint64_t seed,
                                       assay_samples_t* out) ASSAY_MUST_USE;
+// The same with these shapes for the inputs that are named.
+assay_status_t assay_samples_generate_shaped(const assay_model_t* model, size_t n_shapes,
+                                             const assay_input_shape_t* shapes, uint64_t seed,
+                                             assay_samples_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_SAMPLES_H_

@@ -26,6 +26,10 @@ typedef struct candidate {
   double expected;  // decades of what is to arrive, as guessed; NAN: not known
   double base;      // what does not depend on that
   double score;     // smaller ones first
+  assay_forecast_t forecast;
+  double promise;  // what it is forecast to leave; smaller ones first
+  int pair[2];     // ids of constants that are exchanged; -1: none
+  bool fits;
   bool done;
 } candidate_t;
 
@@ -40,6 +44,7 @@ typedef struct hunt {
   double* reach;  // by value id
   candidate_t* list;
   size_t n, capacity;
+  candidate_t **by_suspicion, **by_forecast;  // the list in two orders
   measure_t* measures;
   size_t n_measures, cap_measures;
   bool shapes_fit;    // truth has golden's shapes
@@ -149,11 +154,19 @@ static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop
   candidate_t c = {.position = h->trials.position,
                    .row = h->row,
                    .ordinal = h->offered++,
-                   .expected = (double)NAN};
+                   .expected = (double)NAN,
+                   .pair = {-1, -1},
+                   .fits = r->fits};
   *stop = false;
-  if (!r->fits && assay_seconds_now() < h->look_until) {
+  if ((!r->fits || h->trials.predict) && assay_seconds_now() < h->look_until) {
     ASSAY_TRY(assay_trials_look(&h->trials, r, &e));
-    c.expected = log10(fmax(e.change * reach_of(h), 1e-300));
+    if (!r->fits) c.expected = log10(fmax(e.change * reach_of(h), 1e-300));
+    c.forecast = e.forecast;
+  }
+  if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
+    const int a = r->edits[0].value->id, b = r->edits[0].other_value->id;
+    c.pair[0] = a < b ? a : b;
+    c.pair[1] = a < b ? b : a;
   }
   if (!e.fits) return NULL;
   c.base = base_of(h, &e) - (r->fits ? log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
@@ -173,17 +186,81 @@ static assay_status_t share_out(hunt_t* h) {
   return NULL;
 }
 
-static int by_score(const void* a, const void* b) {
-  const candidate_t *x = a, *y = b;
-  if (x->score != y->score) return x->score < y->score ? -1 : 1;
+// Forecasts that leave no more than this are believed before anything else is tried; those that
+// leave nearly everything are not looked at.
+static const double SURE = 0.5, USELESS = 0.98;
+
+static int by_place(const candidate_t* x, const candidate_t* y) {
   if (x->position != y->position) return x->position > y->position ? -1 : 1;
   if (x->row != y->row) return x->row < y->row ? -1 : 1;
   return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
 }
 
+static int by_score(const void* a, const void* b) {
+  const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
+  return x->score != y->score ? (x->score < y->score ? -1 : 1) : by_place(x, y);
+}
+
 static void sort(hunt_t* h) {
   for (size_t i = 0; i < h->n; i++) h->list[i].score = h->list[i].base + gain_of(h, &h->list[i]);
-  if (h->n) qsort(h->list, h->n, sizeof *h->list, by_score);
+  if (h->n) qsort(h->by_suspicion, h->n, sizeof *h->by_suspicion, by_score);
+}
+
+// ---- forecasts ----------------------------------------------------------------------------------
+
+// What is left of the difference, as forecast: 1 and more promise nothing. A change that points the
+// right way and goes too far, or not far enough, may be right: behind it the model is not linear.
+static double promise_of(const candidate_t* c) {
+  const double best = assay_forecast_best(&c->forecast);
+  if (!c->forecast.known) return HUGE_VAL;
+  return c->fits ? best : fmin(assay_forecast_remains(&c->forecast), (1 + best) / 2);
+}
+
+static int by_promise(const void* a, const void* b) {
+  const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
+  if (x->promise != y->promise) return x->promise < y->promise ? -1 : 1;
+  return by_score(a, b);
+}
+
+static int by_pair(const void* a, const void* b) {
+  const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
+  for (int i = 0; i < 2; i++)
+    if (x->pair[i] != y->pair[i]) return x->pair[i] < y->pair[i] ? -1 : 1;
+  return by_place(x, y);
+}
+
+static bool same_pair(const candidate_t* a, const candidate_t* b) {
+  return a->pair[0] >= 0 && a->pair[0] == b->pair[0] && a->pair[1] == b->pair[1];
+}
+
+// Two constants that are exchanged change all nodes that read them: what each of these offers looks
+// at its own node only, and to first order the changes add up.
+static void join_pair(candidate_t** pair, size_t n) {
+  assay_forecast_t sum = {.known = true};
+  for (size_t i = 0; i < n; i++) {
+    const assay_forecast_t* f = &pair[i]->forecast;
+    if (i > 0 && pair[i]->position == pair[i - 1]->position) continue;
+    sum.known = sum.known && f->known;
+    sum.along += f->along;
+    for (int q = 0; q < ASSAY_PROBES - 1; q++) sum.across[q] += f->across[q];
+  }
+  for (size_t i = 0; i < n; i++) pair[i]->forecast = sum;
+}
+
+static assay_status_t join_exchanges(hunt_t* h) {
+  candidate_t** pairs = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_new_array(h->n, sizeof *pairs, &pairs));
+  for (size_t i = 0; i < h->n; i++)
+    if (h->list[i].pair[0] >= 0) pairs[n++] = &h->list[i];
+  if (n) qsort(pairs, n, sizeof *pairs, by_pair);
+  for (size_t i = 0, end; i < n; i = end) {
+    for (end = i + 1; end < n && same_pair(pairs[i], pairs[end]); end++) continue;
+    join_pair(pairs + i, end - i);
+  }
+  assay_free(pairs);
+  for (size_t i = 0; i < h->n; i++) h->list[i].promise = promise_of(&h->list[i]);
+  return NULL;
 }
 
 // Whether truth has the shapes that golden has.
@@ -193,21 +270,60 @@ static bool shapes_fit(const assay_search_t* s) {
   return true;
 }
 
-// Lists all repairs, the most suspicious first. Looking at each in its own node may take a part of
-// the time, and listing them a larger one.
-static assay_status_t list_all(hunt_t* h) {
-  const assay_search_t* s = h->trials.s;
+// Lists what the rows offer for a node, and looks at it there. No node takes much more than its
+// share of the time for looking.
+static assay_status_t list_node(hunt_t* h, size_t position, double until) {
+  enum { SHARES = 4 };
   const assay_trial_t trial = {list_offer, h};
-  const double until = h->start + 0.35 * (h->end - h->start);
-  h->look_until = h->start + 0.25 * (h->end - h->start);
-  h->shapes_fit = shapes_fit(s);
+  const assay_search_t* s = h->trials.s;
+  if (assay_search_adopted(s, s->nodes[position])) return NULL;
+  const double now = assay_seconds_now();
+  h->look_until = now + SHARES * fmax(0, until - now) / (double)(position + 1);
+  if (h->look_until > until) h->look_until = until;
   for (int stage = 1; stage <= STAGES; stage++)
-    for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;)
-      if (!assay_search_adopted(s, s->nodes[i]))
-        ASSAY_TRY(ask(h, i, 0, assay_proposal_count(), stage, &trial));
-  ASSAY_TRY(share_out(h));
-  sort(h);
+    ASSAY_TRY(ask(h, position, 0, assay_proposal_count(), stage, &trial));
   return NULL;
+}
+
+// Where there is no memory for adjoints, or no time, the search goes on without forecasts.
+static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t position, double until) {
+  if (!h->trials.predict) return NULL;
+  assay_status_t st = assay_predict_pass(predict, position);
+  const bool no_room = assay_status_code(st) == ASSAY_NO_MEMORY;
+  if (no_room || assay_seconds_now() > until) h->trials.predict = NULL;
+  if (no_room) assay_status_free(st), st = NULL;
+  return st;
+}
+
+static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
+  const assay_search_t* s = h->trials.s;
+  const double look = h->start + 0.3 * (h->end - h->start);
+  const double until = h->start + 0.4 * (h->end - h->start);
+  h->trials.predict = predict;
+  for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;) {
+    ASSAY_TRY(list_node(h, i, look));
+    ASSAY_TRY(pass_on(h, predict, i, look));
+  }
+  return NULL;
+}
+
+// Lists all repairs. Looking at each in its own node may take a part of the time, and listing them
+// a larger one.
+static assay_status_t list_all(hunt_t* h) {
+  assay_predict_t* predict = NULL;
+  h->shapes_fit = shapes_fit(h->trials.s);
+  ASSAY_TRY(assay_predict_create(h->trials.s, &predict));
+  assay_status_t st = list_nodes(h, predict);
+  h->trials.predict = NULL;
+  assay_predict_destroy(predict);
+  if (!st) st = join_exchanges(h);
+  if (!st) st = share_out(h);
+  if (!st) st = assay_new_array(h->n, sizeof *h->by_forecast, &h->by_forecast);
+  if (!st) st = assay_new_array(h->n, sizeof *h->by_suspicion, &h->by_suspicion);
+  for (size_t i = 0; !st && i < h->n; i++) h->by_forecast[i] = h->by_suspicion[i] = &h->list[i];
+  if (!st) sort(h);
+  if (!st && h->n) qsort(h->by_forecast, h->n, sizeof *h->by_forecast, by_promise);
+  return st;
 }
 
 // ---- trying -------------------------------------------------------------------------------------
@@ -222,6 +338,8 @@ static assay_status_t try_offer(void* user, const assay_repair_t* r, bool* stop)
 static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
   const assay_trial_t trial = {try_offer, h};
   c->done = true;
+  for (size_t i = 0; c->pair[0] >= 0 && i < h->n; i++)
+    if (same_pair(c, &h->list[i])) h->list[i].done = true;
   h->trying = c;
   h->trials.arrived = (double)NAN;
   const int stage = assay_proposal_get(c->row)->stage;
@@ -241,7 +359,7 @@ static assay_status_t probe(hunt_t* h) {
        end -= end < step ? end : step) {
     const size_t first = end < step ? 0 : end - step;
     for (size_t i = 0; i < h->n; i++) {
-      candidate_t* c = &h->list[i];
+      candidate_t* c = h->by_suspicion[i];
       if (c->done || c->expected != c->expected || c->position < first || c->position >= end)
         continue;
       ASSAY_TRY(try_candidate(h, c));
@@ -254,7 +372,7 @@ static assay_status_t probe(hunt_t* h) {
 // The rows above the one that restored golden, for its own node: the same may be told better.
 static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
   for (size_t i = 0; i < h->n && assay_seconds_now() < h->end; i++) {
-    candidate_t* c = &h->list[i];
+    candidate_t* c = h->by_suspicion[i];
     if (c->done || c->position != found->position || c->row >= found->row) continue;
     ASSAY_TRY(try_candidate(h, c));
   }
@@ -274,7 +392,7 @@ static assay_status_t try_neighbours(hunt_t* h, const candidate_t* found, double
   const assay_node_t* const* nodes = h->trials.s->nodes;
   const assay_node_t* node = nodes[found->position];
   for (size_t i = 0; i < h->n && assay_seconds_now() < until; i++) {
-    candidate_t* c = &h->list[i];
+    candidate_t* c = h->by_forecast[i];
     const assay_node_t* other = nodes[c->position];
     if (c->done || (!reads(node, other) && !reads(other, node))) continue;
     ASSAY_TRY(try_candidate(h, c));
@@ -282,24 +400,41 @@ static assay_status_t try_neighbours(hunt_t* h, const candidate_t* found, double
   return NULL;
 }
 
-// Tries one after the other. Once golden is restored it goes on for half as long again: what else
-// restores it is a rival.
+static candidate_t* first_left(candidate_t* const* order, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!order[i]->done) return order[i];
+  return NULL;
+}
+
+// The next one to try: two by forecast for each by suspicion. A forecast is to first order only,
+// and there is none behind an operator without a rule.
+static candidate_t* next_candidate(const hunt_t* h, size_t turn) {
+  candidate_t* forecast = first_left(h->by_forecast, h->n);
+  if (forecast && forecast->promise < (turn % 3 == 2 ? SURE : USELESS)) return forecast;
+  return first_left(h->by_suspicion, h->n);
+}
+
+// Tries one after the other. Once golden is restored it goes on for half as long again, and through
+// what is forecast to restore it as well: what else does is a rival.
 static assay_status_t try_all(hunt_t* h) {
   enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
+  enum { RIVALS = 32 };
   const double begun = assay_seconds_now();
   double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
-  size_t tried = 0;
-  for (size_t i = 0; i < h->n; i++) {
-    candidate_t* c = &h->list[i];
-    if (c->done) continue;
+  size_t rivals = h->trials.found ? RIVALS : 0;
+  candidate_t* c = NULL;
+  for (size_t tried = 0; (c = next_candidate(h, tried)) != NULL; tried++) {
     const double now = assay_seconds_now();
-    if (now > until) break;
+    if (now > until) c = first_left(h->by_forecast, h->n);
+    if (now > until && (!c || now > h->end || rivals == 0 || c->promise > SURE)) break;
+    if (h->trials.found) rivals -= rivals > 0;
     const bool before = h->trials.found;
     ASSAY_TRY(try_candidate(h, c));
     if (before || !h->trials.found) {
-      if (++tried % AGAIN == 0) sort(h), i = (size_t)-1;
+      if (tried % AGAIN == AGAIN - 1) sort(h);
       continue;
     }
+    rivals = RIVALS;
     until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
     ASSAY_TRY(try_better_rows(h, c));
     ASSAY_TRY(try_neighbours(h, c, until));
@@ -318,7 +453,7 @@ static assay_status_t hunt_run(hunt_t* h, double until) {
   ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
   ASSAY_TRY(list_all(h));
   h->end = until;
-  ASSAY_TRY(probe(h));
+  if (!h->n || h->by_forecast[0]->promise > SURE) ASSAY_TRY(probe(h));
   sort(h);
   ASSAY_TRY(try_all(h));
   h->end = end;
@@ -339,6 +474,8 @@ const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_
 
 static void hunt_deinit(hunt_t* h) {
   assay_free(h->list);
+  assay_free(h->by_forecast);
+  assay_free(h->by_suspicion);
   assay_free(h->measures);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);

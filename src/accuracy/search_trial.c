@@ -194,8 +194,14 @@ static double moved(const assay_trials_t* t) {
   return sqrt(sum);
 }
 
+// Of two that restore golden the likelier cause is better; but one that leaves what can be seen is
+// not, beside one that leaves next to nothing.
+static const double SEEN = 1e-4, NEXT_TO_NOTHING = 1. / 64;
+
 static bool better(const assay_kept_t* a, const assay_kept_t* b) {
   if (a->restored != b->restored) return a->restored;
+  if (a->left > SEEN && b->left < NEXT_TO_NOTHING * a->left) return false;
+  if (b->left > SEEN && a->left < NEXT_TO_NOTHING * b->left) return true;
   if (a->restored && a->rank != b->rank) return a->rank < b->rank;
   return a->remains < b->remains;
 }
@@ -205,6 +211,7 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
                            bool restored) {
   const assay_kept_t next = {.repair = *r,
                              .remains = remains,
+                             .left = remains * sqrt(t->before),
                              .restored = restored,
                              .rank = t->rank + (r->fits ? FITTED_RANK : 0)};
   size_t at = 0;
@@ -327,9 +334,11 @@ static assay_status_t shorten(assay_trials_t* t, assay_repair_t* r) {
   return assay_repair_set_value(r, exact);
 }
 
+static double first_step(const assay_repair_t* r) { return fmax(fabs(r->start), 0.1) / 64; }
+
 // Secant steps along the parameter, as long as they lead towards golden.
 static assay_status_t fit_from(assay_trials_t* t, assay_repair_t* r, assay_tensor_t** last) {
-  double p = r->start, step = fmax(fabs(p), 0.1) / 64;
+  double p = r->start, step = first_step(r);
   bool restored = false, fits = false;
   for (int k = 0; k < FIT_STEPS && !restored; k++) {
     const double before = r->value;
@@ -366,9 +375,10 @@ static assay_status_t fit(assay_trials_t* t, const assay_repair_t* repair) {
 // ---- looking
 // ----------------------------------------------------------------------------------------------
 
-static void note_change(const assay_tensor_t* now, const assay_tensor_t* was,
-                        assay_trial_effect_t* out) {
+static void note_change(const assay_trials_t* t, const assay_value_t* v, const assay_tensor_t* now,
+                        const assay_tensor_t* was, assay_trial_effect_t* out) {
   out->fits = true;
+  if (t->predict) assay_predict_add(t->predict, v, now, was, &out->forecast);
   if (!same_shape(now, was)) {
     out->reshapes = true;
     out->change = 1;
@@ -385,11 +395,8 @@ static assay_tensor_t* truth_of_target(const assay_trials_t* t, size_t k) {
   return t->s->targets[k].truth;
 }
 
-assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
-                                 assay_trial_effect_t* out) {
+static assay_status_t look(assay_trials_t* t, const assay_repair_t* r, assay_trial_effect_t* out) {
   assay_status_t st = NULL;
-  *out = (assay_trial_effect_t){0};
-  clear_got(t);
   const bool exchanges = r->edits[0].kind == ASSAY_EDIT_EXCHANGE;
   if (exchanges && !read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
   if (exchanges) st = exchange(t, &r->edits[0]);
@@ -397,14 +404,30 @@ assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
   for (size_t i = 0; !st && i < t->n_touched; i++) {
     const assay_value_t* v = t->touched[i];
     if (v->producer == r->node)
-      note_change(assay_machine_get(t->s->machine, v), t->old[v->id], out);
+      note_change(t, v, assay_machine_get(t->s->machine, v), t->old[v->id], out);
   }
   for (size_t k = 0; !st && k < t->s->n_targets; k++)
     if (t->got[k] && !same_tensor(t->got[k], truth_of_target(t, k)))
-      note_change(t->got[k], truth_of_target(t, k), out);
+      note_change(t, t->s->targets[k].value, t->got[k], truth_of_target(t, k), out);
   restore(t);
-  assay_status_free(st);
+  assay_status_free(st);  // a repair that cannot be evaluated does not fit
   return NULL;
+}
+
+assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
+                                 assay_trial_effect_t* out) {
+  *out = (assay_trial_effect_t){.forecast.known = t->predict != NULL};
+  clear_got(t);
+  if (!r->fits) return look(t, r, out);
+  assay_repair_t moved;
+  ASSAY_TRY(assay_repair_copy(r, &moved));
+  assay_status_t st = assay_repair_set_value(&moved, r->start + first_step(r));
+  if (!st)
+    st = look(t, &moved, out);
+  else
+    assay_status_free(st), st = NULL;
+  assay_repair_deinit(&moved);
+  return st;
 }
 
 // ---- taking a repair as made

@@ -3,11 +3,13 @@
 #define ASSAY_ACCURACY_SEARCH_TRIAL_H_
 
 #include "accuracy/search.h"
+#include "accuracy/search_predict.h"
 
 // A repair that was tried, and what it left.
 typedef struct assay_kept {
   assay_repair_t repair;
-  double remains;
+  double remains;  // of the difference
+  double left;     // over golden's size
   bool restored;
   int rank;  // its row in the table: earlier ones are likelier causes
 } assay_kept_t;
@@ -23,8 +25,9 @@ enum { ASSAY_TRIAL_KEPT = 4, ASSAY_TRIAL_PARTIALS = 6 };
 
 typedef struct assay_trials {
   assay_search_t* s;
-  bool* dirty;           // by value id: changed by the repair being tried
-  assay_tensor_t** old;  // by value id: what its slot held
+  const assay_predict_t* predict;  // NULL: nothing is predicted
+  bool* dirty;                     // by value id: changed by the repair being tried
+  assay_tensor_t** old;            // by value id: what its slot held
   const assay_value_t** touched;
   size_t n_touched, cap_touched;
   assay_tensor_t** got;  // by target: with the repair
@@ -47,6 +50,9 @@ typedef struct assay_trial_effect {
   bool fits;      // the node can be evaluated with it, and gives something else
   bool reshapes;  // an output has another shape
   double change;  // RMS over the RMS that it had, of the output that changes most
+  // What the targets will do; of a parameter to be fitted: for a small step of it. Of constants
+  // that are exchanged: this node's part.
+  assay_forecast_t forecast;
 } assay_trial_effect_t;
 assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
                                  assay_trial_effect_t* out) ASSAY_MUST_USE;

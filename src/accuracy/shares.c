@@ -68,7 +68,7 @@ static void note_readers(job_t* j) {
 static assay_status_t run_engine(job_t* j, const assay_backend_t* backend) {
   const assay_tap_t tap = {.layer = keep, .user = j};
   void* state = NULL;
-  ASSAY_TRY(backend->open(j->layers, &tap, &state));
+  ASSAY_TRY(backend->open(j->layers, NULL, &tap, &state));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < j->graph->n_inputs; i++) {
     assay_tensor_t* wide = NULL;

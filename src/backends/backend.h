@@ -3,6 +3,7 @@
 #define ASSAY_BACKENDS_BACKEND_H_
 
 #include "backends/dump.h"
+#include "base/str.h"
 #include "ops/bound.h"
 #include "ops/op.h"
 
@@ -47,13 +48,38 @@ typedef struct assay_tap {
   void* user;
 } assay_tap_t;
 
+typedef struct assay_backend_options {
+  const char* tactic_sources;  // names with ',' between; NULL: all
+  const char* timings;         // a timing cache's text; of another machine: not read. NULL: none
+  size_t timings_bytes;
+  bool measure;  // time the tactics that compete for a layer, where the cache does not know them
+} assay_backend_options_t;
+
 typedef struct assay_backend {
   const char* name;  // "emu"
   // An engine that is not ours: what it gives may have any shape, and control nodes are run as a
   // whole, without taps in their bodies.
   bool foreign;
-  // tap may be NULL. *out_state is closed with close.
-  assay_status_t (*open)(const assay_layers_t* layers, const assay_tap_t* tap, void** out_state);
+  // What all states of the same layers share, such as packed weights. NULL: nothing is shared. The
+  // states are closed before it. Threads: states that share may run at the same time.
+  // options may be NULL. Errors: INVALID_ARGUMENT, CORRUPT in the options.
+  assay_status_t (*share)(const assay_layers_t* layers, const assay_backend_options_t* options,
+                          void** out_shared);
+  void (*unshare)(void* shared);
+  // What of it is worth keeping in a plan file: entry i, false behind the last one; and the way
+  // back, from bytes that outlive it. Between runs only. NULL with share.
+  bool (*saved)(void* shared, size_t i, const char** out_key, const void** out_data,
+                size_t* out_bytes);
+  assay_status_t (*restore)(void* shared, const char* key, const void* data, size_t bytes);
+  // The timings that were looked up and measured, as text; *out_measured: some were measured now.
+  // What is shared holds then more than runs need: share again with these. NULL: there are none.
+  assay_status_t (*timings)(void* shared, assay_str_t* out, bool* out_measured);
+  // What it is made for, besides the plan: libraries, their versions, instruction sets. A plan file
+  // with anything else in it is refused. NULL: nothing.
+  void (*describe)(assay_str_t* out);
+  // shared: from `share`; NULL: the state's own. tap may be NULL. *out_state is closed with close.
+  assay_status_t (*open)(const assay_layers_t* layers, void* shared, const assay_tap_t* tap,
+                         void** out_state);
   void (*close)(void* state);
   // Sets a graph input; retained.
   assay_status_t (*set)(void* state, const assay_value_t* value, assay_tensor_t* t);
@@ -64,6 +90,14 @@ typedef struct assay_backend {
   void (*reset)(void* state);
   // What ran layer i of the top graph when it was last run: "onednn_conv", "emu". NULL: only one way.
   const char* (*tactic)(void* state, size_t i);
+  // The format of the float operands that layer i's arithmetic took in the last run; NONE: it has
+  // none. NULL: the layer's, always.
+  assay_format_t (*executed)(void* state, size_t i);
+  // How the tactic of layer i was chosen in the last run: lines for people. NULL: nothing to say.
+  void (*explain)(void* state, size_t i, assay_str_t* out);
+  // Bytes that a run takes beside inputs, outputs and what is shared, as planned for the last run.
+  // NULL: not known.
+  size_t (*planned)(void* state);
   // How it rounds inside a node of a layer that is given these inputs.
   void (*rounding)(void* state, const assay_layer_t* layer, size_t n_in, assay_tensor_t* const* in,
                    assay_rounding_t* out);

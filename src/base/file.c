@@ -19,6 +19,7 @@ struct assay_mapping {
   uint8_t* data;
   size_t size;
   bool mapped;  // else allocated
+  assay_mapping_t* whole;  // of a part: it owns the bytes
 };
 
 static assay_status_t map_fd(int fd, const char* path, assay_mapping_t* m) {
@@ -66,11 +67,29 @@ assay_status_t assay_mapping_copy(const void* data, size_t size, assay_mapping_t
   return NULL;
 }
 
+assay_status_t assay_mapping_part(assay_mapping_t* whole, size_t offset, size_t size,
+                                  assay_mapping_t** out) {
+  if (offset > whole->size || size > whole->size - offset)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "bytes %zu to %zu are past the end at %zu", offset,
+                       offset + size, whole->size);
+  assay_mapping_t* m = NULL;
+  ASSAY_TRY(ASSAY_NEW(&m));
+  m->refs = 1;
+  m->data = whole->data + offset;
+  m->size = size;
+  m->whole = whole;
+  assay_mapping_retain(whole);
+  *out = m;
+  return NULL;
+}
+
 void assay_mapping_retain(assay_mapping_t* m) { atomic_fetch_add(&m->refs, 1); }
 
 void assay_mapping_release(assay_mapping_t* m) {
   if (!m || atomic_fetch_sub(&m->refs, 1) != 1) return;
-  if (m->mapped)
+  if (m->whole)
+    assay_mapping_release(m->whole);
+  else if (m->mapped)
     munmap(m->data, m->size);
   else
     assay_free(m->data);

@@ -7,25 +7,21 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
-#include "cli/inputs.h"
-#include "cli/plan_options.h"
-#include "formats/format.h"
-#include "onnx/load.h"
-#include "runtime/executor.h"
+#include "cli/engine_source.h"
 
 typedef struct args {
-  const char *model, *precision, *layer_precision, *target, *json;
-  opt_list_t inputs, shapes, no_pass;
-  int64_t batch, threads, seed, memory_limit;
+  cli_engine_args_t engine;
+  const char* json;
+  opt_list_t inputs;
+  int64_t threads, memory_limit;
   double seconds, warm_up;
-  bool latencies, layers, unfused;
+  bool latencies, layers;
 } args_t;
 
 typedef struct job {
-  assay_model_t* model;
-  cli_shapes_t shapes;
   assay_samples_t samples;
-  assay_plan_t* plan;
+  assay_engine_t* engine;
+  const assay_model_t* model;
   assay_executor_t* executor;
   assay_tensor_t** inputs;  // packed, by input of the graph
   size_t n_inputs;
@@ -44,74 +40,10 @@ static void job_deinit(job_t* j) {
   for (size_t i = 0; i < j->n_inputs; i++) assay_tensor_release(j->inputs[i]);
   assay_free(j->inputs);
   assay_executor_destroy(j->executor);
-  assay_plan_destroy(j->plan);
+  assay_engine_release(j->engine);
   assay_samples_deinit(&j->samples);
-  cli_shapes_free(&j->shapes);
-  assay_model_release(j->model);
   assay_free(j->milliseconds);
   assay_free(j->layer_seconds);
-}
-
-// ---- the plan
-// ------------------------------------------------------------------------------------
-
-// A shape for every input with open sizes, which become the batch. dims: room for all of them.
-static size_t close_sizes(int64_t batch, const assay_model_t* m, assay_input_shape_t* shapes,
-                          int64_t* dims) {
-  const assay_graph_t* g = m->graph;
-  size_t n = 0;
-  for (size_t i = 0; i < g->n_inputs; i++, dims += ASSAY_MAX_RANK) {
-    const assay_valtype_t* t = g->inputs[i]->type;
-    bool open = false;
-    if (g->inputs[i]->constant || !t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) continue;
-    for (int d = 0; d < t->rank; d++) {
-      const bool known = t->dims[d] && assay_dim_value(t->dims[d], &dims[d]);
-      if (!known) dims[d] = batch;
-      open |= !known;
-    }
-    if (open) shapes[n++] = (assay_input_shape_t){g->inputs[i]->name, t->rank, dims};
-  }
-  return n;
-}
-
-// Loads the model, and again with all sizes known if some are open.
-static assay_status_t load(const args_t* a, job_t* j) {
-  assay_model_t* open = NULL;
-  assay_input_shape_t* shapes = NULL;
-  int64_t* dims = NULL;
-  ASSAY_TRY(cli_shapes_parse(&a->shapes, &j->shapes));
-  ASSAY_TRY(assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &open));
-  const size_t n = open->graph->n_inputs;
-  assay_status_t st = assay_new_array(n, sizeof *shapes, &shapes);
-  if (!st) st = assay_new_array(n, ASSAY_MAX_RANK * sizeof *dims, &dims);
-  const size_t n_open = st ? 0 : close_sizes(a->batch, open, shapes, dims);
-  if (!st && n_open)
-    st = assay_onnx_load(a->model, n_open, shapes, &j->model);
-  else if (!st)
-    j->model = assay_model_retain(open);
-  assay_model_release(open);
-  assay_free(shapes);
-  assay_free(dims);
-  return st;
-}
-
-static assay_status_t open_plan(const args_t* a, job_t* j) {
-  assay_precision_t precision = {.format = ASSAY_FORMAT_FP32};
-  // int8 stands for a model that has its quantizers already.
-  if (a->precision && strcmp(a->precision, "int8") != 0)
-    precision.format = assay_format_parse(a->precision);
-  if (!assay_format_info(precision.format)->is_float)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown precision '%s'", a->precision);
-  const assay_backend_t* backend = assay_backend_find(a->target ? a->target : "cpu");
-  if (!backend)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has cpu and emu",
-                       a->target);
-  assay_status_t st = NULL;
-  if (a->layer_precision) st = assay_precision_parse(&precision, a->layer_precision);
-  const assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);
-  if (!st) st = assay_plan_create(j->model, &precision, &options, (uint64_t)a->seed, &j->plan);
-  assay_precision_deinit(&precision);
-  return st ? st : assay_executor_run_plan(j->plan, backend, NULL, &j->executor);
 }
 
 // Inputs as a caller hands them over: packed, in the model's types.
@@ -182,7 +114,7 @@ static int slowest_first(const void* a, const void* b) {
 }
 
 static assay_status_t print_layers(const job_t* j) {
-  const assay_layers_t* layers = assay_plan_layers(j->plan);
+  const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(j->engine));
   row_t* rows = NULL;
   double total = 0;
   ASSAY_TRY(assay_new_array(layers->n_layers, sizeof *rows, &rows));
@@ -225,8 +157,8 @@ static assay_status_t tell(const args_t* a, job_t* j) {
   if (a->json) {
     json_t* o =
         json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f}", "schema", "assay.bench/1", "model",
-                  a->model, "runs", (int)j->n_runs, "median_ms", percentile(j, 0.5), "mean_ms",
-                  mean, "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99));
+                  a->engine.model, "runs", (int)j->n_runs, "median_ms", percentile(j, 0.5),
+                  "mean_ms", mean, "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99));
     if (!o) return assay_status_no_memory();
     assay_status_t st = assay_cli_write_json(a->json, o);
     json_decref(o);
@@ -236,13 +168,20 @@ static assay_status_t tell(const args_t* a, job_t* j) {
 }
 
 static int run_job(const args_t* a, job_t* j) {
-  assay_status_t st = load(a, j);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = open_plan(a, j);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  int code;
+  assay_status_t st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
+  if (st) return assay_cli_fail(st, code);
+  j->model = assay_plan_layers(assay_engine_plan(j->engine))->model;
+  st = assay_executor_run_engine(j->engine, NULL, &j->executor);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   // Random inputs do here: only time is measured.
-  st = a->inputs.n ? cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->samples)
-                   : assay_samples_generate(j->model, (uint64_t)a->seed, &j->samples);
+  cli_shapes_t shapes = {0};
+  st = cli_shapes_parse(&a->engine.shapes, &shapes);
+  if (!st && a->inputs.n)
+    st = cli_samples(&a->inputs, j->model, (uint64_t)a->engine.seed, &j->samples);
+  else if (!st)
+    st = cli_engine_samples(j->engine, &shapes, (uint64_t)a->engine.seed, &j->samples);
+  cli_shapes_free(&shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = pack_inputs(j);
   if (!st)
@@ -257,9 +196,8 @@ static int run(void* p) {
   args_t* a = p;
   job_t j = {0};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
-  if (a->batch < 0 || a->threads < 0 || a->seconds < 0 || a->warm_up < 0)
+  if (a->engine.batch < 0 || a->threads < 0 || a->seconds < 0 || a->warm_up < 0)
     return assay_cli_usage("bench", "--batch, --threads, --seconds and --warm-up are not negative");
-  if (!a->batch) a->batch = 1;
   if (a->seconds == 0) a->seconds = 3;
   if (a->warm_up == 0) a->warm_up = 0.2;
   if (a->threads) omp_set_num_threads((int)(a->threads < 1024 ? a->threads : 1024));
@@ -269,17 +207,7 @@ static int run(void* p) {
 }
 
 static const opt_t options[] = {
-    {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true},
-    {"--batch", 0, OPT_INT, offsetof(args_t, batch), "N",
-     "size of every dimension that the model leaves open (default: 1)", false},
-    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
-     "shape of an input, such as image=1x3x224x224", false},
-    {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
-     "format of float32 values: fp32 (default), bf16, fp16;\nint8: as the model's quantizers say",
-     false},
-    {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
-     "'PATTERN:FORMAT,...' on names of nodes and outputs", false},
-    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "cpu (default) or emu", false},
+    CLI_ENGINE_OPTIONS,
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      "arrays for the inputs: .npz, or NAME=FILE.npy or .pb (default: random)", false},
     {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S", "how long to measure (default: 3)",
@@ -292,11 +220,6 @@ static const opt_t options[] = {
      "print nothing but each run's latency in ms, one a line", false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,
      "time each layer, too, and print them, slowest first", false},
-    {"--unfused", 0, OPT_FLAG, offsetof(args_t, unfused), NULL,
-     "one layer a node, without graph passes", false},
-    {"--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME", "without this pass", false},
-    {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators",
-     false},
     CLI_MEMORY_OPTION,
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "the figures as JSON; - is stdout",
      false},
@@ -305,7 +228,7 @@ static const opt_t options[] = {
 const verb_t assay_verb_bench = {
     .name = "bench",
     .summary = "measure how fast a model runs",
-    .usage = "MODEL [options]",
+    .usage = "MODEL|PLAN [options]",
     .examples =
         "  assay bench model.onnx --precision bf16 --batch 8\n"
         "  assay bench model.onnx --layers | head -n 20\n",

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "cli/inputs.h"
+#include "cli/inspect_engine.h"
 #include "cli/plan_options.h"
 #include "formats/error_sum.h"
 #include "formats/format.h"
@@ -13,9 +14,10 @@
 #include "ops/cost.h"
 #include "ops/infer.h"
 #include "plan/plan.h"
+#include "runtime/engine.h"
 
 typedef struct args {
-  const char *what, *file, *json, *precision, *layer_precision;
+  const char *what, *file, *json, *precision, *layer_precision, *explain;
   opt_list_t shapes, no_pass;
   bool fused;
 } args_t;
@@ -394,6 +396,9 @@ static int inspect_plan(const args_t* a) {
   assay_precision_t p = {.format = ASSAY_FORMAT_FP32};
   assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
   int code = ASSAY_EXIT_OK;
+  if (assay_engine_is_plan_file(a->file)) return cli_inspect_engine(a->file, a->explain);
+  if (a->explain)
+    return assay_cli_usage("inspect", "--explain is for plan files; build one with 'assay build'");
   if (a->precision) p.format = assay_format_parse(a->precision);
   if (!assay_format_info(p.format)->is_float)
     return assay_cli_usage("inspect", "unknown precision '%s'", a->precision);
@@ -447,6 +452,8 @@ static const opt_t options[] = {
      false},
     {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
      "plan: 'PATTERN:FORMAT,...'", false},
+    {"--explain", 0, OPT_STRING, offsetof(args_t, explain), "NODE",
+     "plan file: which tactics competed for its layer, and\nhow long each took", false},
     CLI_FUSED_OPTIONS,
     {0}};
 
@@ -458,7 +465,8 @@ const verb_t assay_verb_inspect = {
         "  assay inspect model model.onnx\n"
         "  assay inspect model model.onnx --json -\n"
         "  assay inspect data inputs.npz\n"
-        "  assay inspect plan model.onnx --precision fp16 --fused\n",
+        "  assay inspect plan model.onnx --precision fp16 --fused\n"
+        "  assay inspect plan model.plan --explain conv1\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

@@ -25,6 +25,7 @@ typedef struct job {
   assay_samples_t samples;
   assay_precision_t precision;
   assay_plan_t* plan;  // of mode plan
+  assay_engine_t* engine;  // of a plan file
   assay_executor_t* executor;
   assay_set_t* results;           // by sample
 } job_t;
@@ -34,6 +35,7 @@ static void job_deinit(job_t* j) {
   assay_free(j->results);
   assay_executor_destroy(j->executor);
   assay_plan_destroy(j->plan);
+  assay_engine_release(j->engine);
   assay_precision_deinit(&j->precision);
   assay_samples_deinit(&j->samples);
   cli_shapes_free(&j->shapes);
@@ -63,6 +65,14 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has emu and cpu",
                        a->target);
   return assay_executor_run_plan(j->plan, backend, NULL, &j->executor);
+}
+
+// A plan file has all settled that a plan is made of.
+static assay_status_t open_engine(const args_t* a, job_t* j) {
+  ASSAY_TRY(assay_engine_load(a->model, &j->engine));
+  j->model = (assay_model_t*)(uintptr_t)assay_plan_layers(assay_engine_plan(j->engine))->model;
+  assay_model_retain(j->model);
+  return assay_executor_run_engine(j->engine, NULL, &j->executor);
 }
 
 static assay_status_t open_machine(const args_t* a, job_t* j, assay_mode_t mode) {
@@ -213,10 +223,15 @@ static int run_job(args_t* a, job_t* j) {
                            mode);
   if (plan && a->values)
     return assay_cli_usage("run", "--all-values is for --mode truth and native, not plan");
+  const bool built = assay_engine_is_plan_file(a->model);
+  if (built && (asks_plan || a->mode || a->values || a->shapes.n || a->truth))
+    return assay_cli_usage("run", "'%s' is a plan: its shapes, formats and passes were settled when it "
+                           "was built; give the model instead", a->model);
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   double start = now();
-  st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
+  st = built ? open_engine(a, j)
+             : assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   bool any = false;
   for (size_t i = 0; i < j->model->graph->n_outputs; i++)
@@ -225,7 +240,8 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("run", "no output matches '%s'; the model has '%s'%s", a->outputs.items[0],
                            j->model->graph->n_outputs ? j->model->graph->outputs[0]->name : "",
                            j->model->graph->n_outputs > 1 ? " and others" : "");
-  st = plan ? open_plan(a, j) : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
+  if (!built)
+    st = plan ? open_plan(a, j) : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->samples);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
@@ -255,7 +271,7 @@ static int run(void* p) {
 }
 
 static const opt_t options[] = {
-    {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true},
+    {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file, or a plan of it (assay build)", true},
     {"--mode", 0, OPT_STRING, offsetof(args_t, mode), "MODE",
      "truth: float64 whatever the types say; native (default):\nrounded to each declared type; plan: the emu "
      "backend", false},
@@ -292,7 +308,8 @@ const verb_t assay_verb_run = {
     .summary = "run a model and save its outputs",
     .usage = "MODEL [options]",
     .examples = "  assay run model.onnx --inputs inputs.npz --save-outputs outputs.npz\n"
-                "  assay run model.onnx --mode truth --shape image=1x3x224x224\n",
+                "  assay run model.onnx --mode truth --shape image=1x3x224x224\n"
+                "  assay run model.plan --inputs inputs.npz --save-outputs outputs.npz\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

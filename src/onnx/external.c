@@ -86,6 +86,13 @@ static assay_status_t open_external(onnx_reader_t* r, const char* location, assa
   return NULL;
 }
 
+assay_status_t onnx_give_external(onnx_reader_t* r, const char* location, assay_mapping_t* data) {
+  ASSAY_TRY(assay_grow(&r->externals, &r->cap_externals, r->n_externals + 1, sizeof *r->externals));
+  assay_mapping_retain(data);
+  r->externals[r->n_externals++] = (onnx_external_t){location, data};
+  return NULL;
+}
+
 static void release_mapping(void* mapping) { assay_mapping_release(mapping); }
 
 assay_status_t onnx_read_external(onnx_reader_t* r, const Onnx__TensorProto* p, assay_type_t type,

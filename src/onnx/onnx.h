@@ -45,6 +45,29 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
 assay_status_t assay_onnx_write_bytes(const assay_model_t* model, uint8_t** out,
                                       size_t* out_size) ASSAY_MUST_USE;
 
+// The location that the message gives for elements that lie apart from it.
+#define ASSAY_ONNX_BESIDE "data"
+
+// For files of other formats that hold a model: the message, and apart from it the elements of
+// larger initializers, each at an offset (a multiple of 4096) from where the data begin.
+typedef struct assay_onnx_part {
+  assay_tensor_t* tensor;  // borrowed from the model
+  uint64_t offset;
+} assay_onnx_part_t;
+typedef struct assay_onnx_parts {
+  uint8_t* message;
+  size_t message_bytes;
+  assay_onnx_part_t* parts;  // by offset
+  size_t n;
+  uint64_t data_bytes;
+} assay_onnx_parts_t;
+assay_status_t assay_onnx_split(const assay_model_t* model,
+                                assay_onnx_parts_t* out) ASSAY_MUST_USE;
+void assay_onnx_parts_deinit(assay_onnx_parts_t* p);
+// Reads it again from where the two lie in a file; the file stays mapped as long as the model lives.
+assay_status_t assay_onnx_join(assay_mapping_t* message, assay_mapping_t* data,
+                               assay_model_t** out) ASSAY_MUST_USE;
+
 // A file of test data (input_0.pb): TensorProto, SequenceProto, OptionalProto or MapProto. The type
 // says which; NULL: TensorProto. One reference goes to the caller.
 assay_status_t assay_onnx_read_value(const char* path, const assay_valtype_t* type_or_null,

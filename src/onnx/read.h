@@ -28,6 +28,10 @@ typedef struct onnx_reader {
 
 void onnx_reader_deinit(onnx_reader_t* r);
 
+// Data that are open already, under this location.
+assay_status_t onnx_give_external(onnx_reader_t* r, const char* location,
+                                  assay_mapping_t* data) ASSAY_MUST_USE;
+
 // ---- messages ---------------------------------------------------------------------------------
 
 // Checks data, and unpacks it with the library's allocator. Freed with onnx_free_message.

@@ -129,9 +129,9 @@ static assay_status_t read_model(onnx_reader_t* r, const Onnx__ModelProto* p) {
   return resolve_calls(r->model);
 }
 
-// take_file: one reference, which the model gets. path: "" if the bytes did not come from a file.
-static assay_status_t read_mapping(assay_mapping_t* take_file, const char* path, const char* folder,
-                                   assay_model_t** out) {
+// take_file: one reference, which the model gets; data_or_null: external data beside it. path: "" if the bytes did not come from a file.
+static assay_status_t read_mapping(assay_mapping_t* take_file, assay_mapping_t* data_or_null,
+                                   const char* path, const char* folder, assay_model_t** out) {
   ProtobufCMessage* message = NULL;
   onnx_reader_t r = {.file = take_file};
   assay_status_t st = assay_model_create(&r.model);
@@ -141,6 +141,7 @@ static assay_status_t read_mapping(assay_mapping_t* take_file, const char* path,
   if (!st) st = onnx_text(&r, path, &r.model->path);
   if (!st && folder) st = assay_arena_strdup(r.arena, folder, &r.model->folder);
   if (folder) r.folder = r.model->folder;
+  if (!st && data_or_null) st = onnx_give_external(&r, ASSAY_ONNX_BESIDE, data_or_null);
   if (!st && !assay_mapping_size(take_file)) st = ASSAY_ERROR(ASSAY_CORRUPT, "the file is empty");
   if (!st)
     st = onnx_unpack(&onnx__model_proto__descriptor, assay_mapping_data(take_file),
@@ -168,7 +169,7 @@ assay_status_t assay_onnx_read(const char* path, assay_model_t** out) {
   if (st)
     assay_mapping_release(file);
   else
-    st = read_mapping(file, path, assay_str_get(&folder), out);
+    st = read_mapping(file, NULL, path, assay_str_get(&folder), out);
   assay_str_deinit(&folder);
   return assay_status_note(st, "'%s'", path);
 }
@@ -177,5 +178,11 @@ assay_status_t assay_onnx_read_bytes(const void* data, size_t size, const char* 
                                      assay_model_t** out) {
   assay_mapping_t* file = NULL;
   ASSAY_TRY(assay_mapping_copy(data, size, &file));
-  return read_mapping(file, "", folder, out);
+  return read_mapping(file, NULL, "", folder, out);
+}
+
+assay_status_t assay_onnx_join(assay_mapping_t* message, assay_mapping_t* data,
+                               assay_model_t** out) {
+  assay_mapping_retain(message);
+  return read_mapping(message, data, "", NULL, out);
 }

@@ -388,6 +388,30 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
   return assay_status_note(st, "writing '%s'", path);
 }
 
+assay_status_t assay_onnx_split(const assay_model_t* model, assay_onnx_parts_t* out) {
+  export_t e = {
+      .external = ASSAY_ONNX_EXTERNAL_ALL, .min_bytes = 1024, .data_name = ASSAY_ONNX_BESIDE};
+  *out = (assay_onnx_parts_t){0};
+  assay_status_t st = build(&e, model);
+  out->message_bytes = (size_t)onnx_built_size(&e.b);
+  if (!st && !(out->message = assay_malloc(out->message_bytes))) st = assay_status_no_memory();
+  if (!st) st = onnx_built_copy(&e.b, out->message);
+  if (!st) st = assay_new_array(e.n_entries, sizeof *out->parts, &out->parts);
+  for (; !st && out->n < e.n_entries; out->n++)
+    out->parts[out->n] =
+        (assay_onnx_part_t){e.entries[out->n].tensor, (uint64_t)e.entries[out->n].offset};
+  out->data_bytes = (uint64_t)e.data_end;
+  export_deinit(&e);
+  if (st) assay_onnx_parts_deinit(out);
+  return st;
+}
+
+void assay_onnx_parts_deinit(assay_onnx_parts_t* p) {
+  assay_free(p->message);
+  assay_free(p->parts);
+  *p = (assay_onnx_parts_t){0};
+}
+
 assay_status_t assay_onnx_write_bytes(const assay_model_t* model, uint8_t** out, size_t* out_size) {
   export_t e = {.external = ASSAY_ONNX_EXTERNAL_NONE};
   uint8_t* bytes = NULL;

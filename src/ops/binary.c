@@ -10,6 +10,7 @@
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
+#include "ops/twice_array.h"
 
 typedef struct binary {
   const assay_tensor_t *a, *b;
@@ -428,27 +429,48 @@ static assay_status_t mod_bound(assay_bound_t* c) {
                           "a remainder of inexact numbers has no bound");
 }
 
-#define ROW(NAME, SINCE, INFER, EVAL, BOUND)                                                 \
+// ---- in twice the precision ---------------------------------------------------------------------
+
+static void map(assay_twice_eval_t* c, assay_twice_fn2_t* f) {
+  assay_twice_put(c, 0, assay_twice_map2(c, f, assay_twice_in(c, 0), assay_twice_in(c, 1)));
+}
+
+static assay_twice_t twice_prelu(assay_twice_t x, assay_twice_t slope) {
+  return x.high < 0 ? assay_twice_times(slope, x) : x;
+}
+
+static void add_twice(assay_twice_eval_t* c) { map(c, assay_twice_plus); }
+static void sub_twice(assay_twice_eval_t* c) { map(c, assay_twice_minus); }
+static void mul_twice(assay_twice_eval_t* c) { map(c, assay_twice_times); }
+static void div_twice(assay_twice_eval_t* c) { map(c, assay_twice_over); }
+static void prelu_twice(assay_twice_eval_t* c) { map(c, twice_prelu); }
+static void pow_twice(assay_twice_eval_t* c) {
+  if (c->in[0].high->store != ASSAY_STORE_F64)
+    assay_twice_unsupported(c, "powers of integers are not known");
+  map(c, assay_twice_pow);
+}
+
+#define ROW(NAME, SINCE, INFER, EVAL, BOUND, TWICE)                                          \
   {                                                                                          \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .infer = INFER, \
-    .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND                               \
+    .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND, .twice = TWICE               \
   }
 
 const assay_op_t assay_ops_binary[] = {
     // -1 and -6: attributes axis and broadcast.
-    ROW("Add", 1, legacy_infer, add_1_eval, assay_bound_one_rounding),
-    ROW("Sub", 1, legacy_infer, sub_1_eval, assay_bound_one_rounding),
-    ROW("Mul", 1, legacy_infer, mul_1_eval, assay_bound_one_rounding),
-    ROW("Div", 1, legacy_infer, div_1_eval, div_bound),
-    ROW("Pow", 1, legacy_infer, pow_1_eval, assay_bound_one_function),
-    ROW("Add", 7, add_infer, add_eval, assay_bound_one_rounding),
-    ROW("Sub", 7, sub_infer, sub_eval, assay_bound_one_rounding),
-    ROW("Mul", 7, mul_infer, mul_eval, assay_bound_one_rounding),
-    ROW("Div", 7, div_infer, div_eval, div_bound),
-    ROW("Pow", 7, assay_infer_broadcasts, pow_eval, assay_bound_one_function),
-    ROW("Mod", 10, mod_10_infer, mod_10_eval, mod_bound),
-    ROW("Mod", 28, mod_infer, mod_eval, mod_bound),
-    ROW("PRelu", 1, assay_infer_same, prelu_1_eval, assay_bound_one_rounding),
-    ROW("PRelu", 7, prelu_infer, prelu_eval, assay_bound_one_rounding),
+    ROW("Add", 1, legacy_infer, add_1_eval, assay_bound_one_rounding, NULL),
+    ROW("Sub", 1, legacy_infer, sub_1_eval, assay_bound_one_rounding, NULL),
+    ROW("Mul", 1, legacy_infer, mul_1_eval, assay_bound_one_rounding, NULL),
+    ROW("Div", 1, legacy_infer, div_1_eval, div_bound, NULL),
+    ROW("Pow", 1, legacy_infer, pow_1_eval, assay_bound_one_function, NULL),
+    ROW("Add", 7, add_infer, add_eval, assay_bound_one_rounding, add_twice),
+    ROW("Sub", 7, sub_infer, sub_eval, assay_bound_one_rounding, sub_twice),
+    ROW("Mul", 7, mul_infer, mul_eval, assay_bound_one_rounding, mul_twice),
+    ROW("Div", 7, div_infer, div_eval, div_bound, div_twice),
+    ROW("Pow", 7, assay_infer_broadcasts, pow_eval, assay_bound_one_function, pow_twice),
+    ROW("Mod", 10, mod_10_infer, mod_10_eval, mod_bound, NULL),
+    ROW("Mod", 28, mod_infer, mod_eval, mod_bound, NULL),
+    ROW("PRelu", 1, assay_infer_same, prelu_1_eval, assay_bound_one_rounding, NULL),
+    ROW("PRelu", 7, prelu_infer, prelu_eval, assay_bound_one_rounding, prelu_twice),
     {0},
 };

@@ -162,6 +162,10 @@ assay_status_t assay_limits_add(assay_limits_t* a, const assay_limits_t* b) {
   return add_tensor(&a->probable, b->probable);
 }
 
+static bool is_whole(const assay_tensor_t* t) {
+  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_I64;
+}
+
 static bool has_limits(const assay_bound_t* c, size_t i) {
   return c->in_error && c->in_error[i].guaranteed && c->in[i];
 }
@@ -271,12 +275,8 @@ static assay_status_t bound_moved(assay_bound_t* c) {
   return st;
 }
 
-assay_status_t assay_bound_node(assay_bound_t* c) {
+static assay_status_t computed(assay_bound_t* c) {
   const assay_op_t* op = c->node->op;
-  for (size_t i = 0; i < c->n_in; i++)
-    if (has_limits(c, i) && !is_float(c->in[i]) && !(op && op->flags & ASSAY_OP_QUANTIZES))
-      return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED,
-                              "it has no bound where integers carry rounding errors");
   if (op && op->bound) return op->bound(c);
   bool floats = false;
   for (size_t i = 0; i < c->n_out; i++)
@@ -287,8 +287,119 @@ assay_status_t assay_bound_node(assay_bound_t* c) {
   return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "there is no rounding bound for it");
 }
 
+// ---- choices behind inexact values
+// ----------------------------------------------------------------------------
+
+// Whether output i is wanted, and a discrete choice. A cast to floats of 16 bits or more rounds
+// like any store.
+static bool chooses(const assay_bound_t* c, size_t i) {
+  const assay_op_t* op = c->node->op;
+  if (!c->node->outputs[i] || !c->out[i] || !op || !(op->discrete >> i & 1)) return false;
+  return !(op->flags & ASSAY_OP_KEEPS_TYPE) || !is_float(c->out[i]) ||
+         assay_type_bits(c->out[i]->type) < 16;
+}
+
+// Limits of output i that are the same everywhere.
+static assay_status_t fill_limits(assay_bound_t* c, size_t i, double limit) {
+  double *g, *p;
+  ASSAY_TRY(assay_bound_output(c, i, &g, &p));
+  for (int64_t k = 0; g && k < c->out[i]->size; k++) g[k] = p[k] = limit;
+  return NULL;
+}
+
+// What is chosen among inexact elements is off by the largest of their limits at most: other ones
+// may come to its place.
+static assay_status_t bound_selected(assay_bound_t* c) {
+  double largest = 0;
+  for (size_t i = 0; i < c->n_in; i++) {
+    if (!has_limits(c, i)) continue;
+    const assay_tensor_t* e = limit_of(c, i, false);
+    for (int64_t k = 0; k < e->size; k++) largest = fmax(largest, assay_f64(e)[k]);
+  }
+  for (size_t i = 0; i < c->n_out; i++)
+    if (is_float(c->out[i]) && !chooses(c, i)) ASSAY_TRY(fill_limits(c, i, largest));
+  return NULL;
+}
+
+// Bools that are moved: those that were open are open at their new places.
+static assay_status_t bound_moved_bools(assay_bound_t* c) {
+  assay_tensor_t **in = NULL, **out = NULL;
+  assay_status_t st = assay_new_array(c->n_in, sizeof *in, &in);
+  if (!st) st = assay_new_array(c->n_out, sizeof *out, &out);
+  for (size_t i = 1; !st && i < c->n_in; i++) in[i] = assay_tensor_retain(c->in[i]);
+  if (!st) st = assay_tensor_copy(c->in[0], &in[0]);
+  for (int64_t k = 0; !st && k < in[0]->size; k++)
+    assay_i64(in[0])[k] = !(assay_f64(limit_of(c, 0, false))[k] == 0);
+  if (!st) st = c->evaluate(c, false, in, out);
+  for (size_t i = 0; !st && i < c->n_out; i++) {
+    double *g, *p;
+    if (!is_whole(out[i])) continue;
+    st = assay_bound_output(c, i, &g, &p);
+    for (int64_t k = 0; !st && g && k < out[i]->size; k++)
+      g[k] = p[k] = (double)assay_i64(out[i])[k];
+  }
+  if (in) release_all(c->n_in, in);
+  if (out) release_all(c->n_out, out);
+  assay_free(in);
+  assay_free(out);
+  return st;
+}
+
+// Of whole numbers with limits.
+static assay_status_t bound_whole(assay_bound_t* c) {
+  const uint32_t flags = c->node->op ? c->node->op->flags : 0;
+  if (flags & ASSAY_OP_POINTWISE) return computed(c);
+  bool first_only = flags & ASSAY_OP_MOVES && c->in[0] && c->in[0]->type == ASSAY_TYPE_BOOL;
+  for (size_t i = 1; i < c->n_in; i++) first_only &= !has_limits(c, i);
+  return first_only ? bound_moved_bools(c) : NULL;
+}
+
+// Counts the choices that are open. The same for any number of threads: counts are whole.
+static void settle(assay_bound_t* c) {
+  for (size_t i = 0; i < c->n_out; i++) {
+    assay_limits_t* l = &c->out_error[i];
+    if (!chooses(c, i) || !l->guaranteed) continue;
+    int64_t open = 0;
+    for (int64_t k = 0; k < c->out[i]->size; k++) open += !(assay_f64(l->guaranteed)[k] == 0);
+    c->open += open;
+    if (!open || !c->flips) assay_limits_deinit(l);
+  }
+}
+
+assay_status_t assay_bound_node(assay_bound_t* c) {
+  const assay_op_t* op = c->node->op;
+  bool whole = false, choice = false, only_choices = true;
+  for (size_t i = 0; i < c->n_in; i++) whole |= has_limits(c, i) && is_whole(c->in[i]);
+  for (size_t i = 0; i < c->n_out; i++) {
+    choice |= chooses(c, i);
+    only_choices &= !c->node->outputs[i] || chooses(c, i);
+  }
+  if (assay_bound_inputs_exact(c) || (op && op->flags & ASSAY_OP_QUANTIZES) || !(whole || choice))
+    return computed(c);
+  const bool selects = op && op->flags & ASSAY_OP_MOVES && !op->bound && !whole;
+  assay_status_t st = whole ? bound_whole(c) : selects ? bound_selected(c) : computed(c);
+  if (st && assay_status_code(st) == ASSAY_UNSUPPORTED && (whole || only_choices)) {
+    assay_status_free(st);
+    st = NULL;
+    for (size_t i = 0; i < c->n_out; i++) assay_limits_deinit(&c->out_error[i]);
+  }
+  // Of what nothing was said, anything may come out.
+  for (size_t i = 0; !st && i < c->n_out; i++)
+    if (c->node->outputs[i] && c->out[i] && !c->out_error[i].guaranteed && (whole || chooses(c, i)))
+      st = fill_limits(c, i, (double)INFINITY);
+  if (!st) settle(c);
+  return st;
+}
+
 // ---- monotone functions
 // ----------------------------------------------------------------------------
+
+// A whole number moved by a limit, within its type.
+static int64_t moved_whole(assay_type_t type, int64_t x, double by) {
+  const double y = assay_i64_to_f64(type, x) + by;
+  if (type == ASSAY_TYPE_BOOL) return y >= 1;
+  return assay_type_saturate(type, rint(y));
+}
 
 // One corner: input i moved by its limit in the direction that bit b of `corner` says, where b
 // counts the inputs that have limits.
@@ -304,8 +415,13 @@ static assay_status_t corner_inputs(const assay_bound_t* c, unsigned corner, boo
     const double sign = corner >> b++ & 1 ? 1 : -1;
     ASSAY_TRY(assay_tensor_copy(c->in[i], &in[i]));
     const double* e = assay_f64(limit_of(c, i, probable));
-    double* x = assay_f64(in[i]);
-    for (int64_t k = 0; k < in[i]->size; k++) x[k] += sign * e[k];
+    const bool whole = is_whole(in[i]);
+    for (int64_t k = 0; k < in[i]->size; k++) {
+      if (whole)
+        assay_i64(in[i])[k] = moved_whole(in[i]->type, assay_i64(in[i])[k], sign * e[k]);
+      else
+        assay_f64(in[i])[k] += sign * e[k];
+    }
   }
   return NULL;
 }
@@ -318,18 +434,19 @@ static assay_status_t add_corners(assay_bound_t* c, bool probable, unsigned corn
     assay_status_t st = corner_inputs(c, corner, probable, in);
     if (!st) st = c->evaluate(c, false, in, out);
     for (size_t i = 0; !st && i < c->n_out; i++) {
-      if (!is_float(c->out[i]) || !is_float(out[i])) continue;
+      const bool whole = is_whole(c->out[i]) && is_whole(out[i]);
+      if (!whole && (!is_float(c->out[i]) || !is_float(out[i]))) continue;
       if (!farthest[i]) {
         st = assay_tensor_create_zero(ASSAY_TYPE_DOUBLE, out[i]->rank, out[i]->dims, &farthest[i]);
         if (st) break;
       }
-      const double *y = assay_f64(c->out[i]), *z = assay_f64(out[i]);
       double* f = assay_f64(farthest[i]);
       for (int64_t k = 0; k < out[i]->size; k++) {
-        double d = fabs(z[k] - y[k]);
-        if (z[k] == y[k]) d = 0;  // equal infinities
+        const double y = assay_elem_f64(c->out[i], k), z = assay_elem_f64(out[i], k);
+        double d = fabs(z - y);
+        if (z == y) d = 0;  // equal infinities
         // Outside the function's domain anything may come out.
-        if (d != d && y[k] == y[k]) d = (double)INFINITY;
+        if (d != d && y == y) d = (double)INFINITY;
         if (d > f[k]) f[k] = d;
       }
     }

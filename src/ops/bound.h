@@ -70,6 +70,11 @@ struct assay_bound {
                                    // (hidden values of a fused layer)
   assay_tensor_t* const* out;      // truth of the node on `in`
   assay_limits_t* out_error;       // to be made; what stays NULL is 0
+  // Discrete outputs behind inputs with limits: choices that these leave open are counted, and
+  // taken to be truth's, without limits. With `flips` they have limits that reach to whatever else
+  // may come out; so whole numbers have limits, too.
+  bool flips;
+  int64_t open;  // added to
   // Evaluates the node in float64 on other inputs. coarse: products of matrices may be computed in
   // fp32, each within a relative error of the number of its terms times 2^-23.
   assay_status_t (*evaluate)(assay_bound_t* c, bool coarse, assay_tensor_t* const* in,

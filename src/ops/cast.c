@@ -3,15 +3,17 @@
 // In truth, a float format of 16 bits or more takes the value as it is; formats of 8 bits and fewer
 // are quantization, done as written (or not at all in truth 'unquantized'). Integers truncate the
 // float64 value. Native mode has its inputs rounded already and rounds the result afterwards.
+#include <math.h>
 #include <stdio.h>
 #include <strings.h>
 
-#include "ops/bound.h"
+#include "ops/bound_parts.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/number_text.h"
 #include "ops/pointwise.h"
 #include "ops/quant.h"
+#include "ops/twice_array.h"
 
 typedef struct cast {
   const assay_node_t* node;
@@ -331,12 +333,50 @@ static assay_status_t bit_cast_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, to, &shape);
 }
 
+// Of inexact numbers: what is true at both ends may be 0 in between.
+static assay_status_t truth_value_bound(assay_bound_t* c) {
+  double* limits[2];
+  if (assay_bound_inputs_exact(c)) return NULL;
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  for (int probable = 0; limits[0] && probable < 2; probable++) {
+    const double* e = assay_bound_in(c, 0, probable);
+    for (int64_t k = 0; k < c->out[0]->size; k++)
+      limits[probable][k] = e[k] > 0 && fabs(assay_elem_f64(c->in[0], k)) <= e[k];
+  }
+  return NULL;
+}
+
 // Storing rounds; before that only an integer that does not fit the arithmetic is rounded.
 static assay_status_t cast_bound(assay_bound_t* c) {
   const assay_type_t to = c->out[0]->type;
+  if (to == ASSAY_TYPE_BOOL) return truth_value_bound(c);
   if (!assay_type_is_float(to) || assay_type_bits(to) < 16 || c->out[0]->store != ASSAY_STORE_F64)
-    return NULL;
+    return assay_bound_exact(c);
   return c->in[0]->store == ASSAY_STORE_I64 ? assay_bound_one_rounding(c) : assay_bound_exact(c);
+}
+
+// ---- in twice the precision ---------------------------------------------------------------------
+
+static assay_twice_t truncated(assay_twice_t x) {
+  if (x.high >= 0) return assay_twice_floor(x);
+  return assay_twice_negated(assay_twice_floor(assay_twice_negated(x)));
+}
+
+// Truth of a cast to floats of 16 bits or more is the number itself.
+static void cast_twice(assay_twice_eval_t* c) {
+  const assay_valtype_t* to = c->node->outputs[0]->type;
+  const assay_pair_t* x = assay_twice_in(c, 0);
+  const assay_pair_t* in[] = {x, assay_twice_in(c, 1)};
+  const bool is_float = to && assay_type_is_float(to->elem);
+  if (is_float && assay_type_bits(to->elem) >= 16) {
+    assay_twice_put(c, 0, x);
+  } else if (x->low && (!to || is_float || to->elem == ASSAY_TYPE_STRING)) {
+    assay_twice_unsupported(c, "a cast to this type is not known");
+  } else {
+    // The test of being 0 is told by the high part.
+    if (x->low && to->elem != ASSAY_TYPE_BOOL) in[0] = assay_twice_map1(c, truncated, x);
+    assay_twice_whole(c, in);
+  }
 }
 
 enum { FLAGS = ASSAY_OP_POINTWISE | ASSAY_OP_KEEPS_TYPE };
@@ -352,7 +392,8 @@ const assay_op_t assay_ops_cast[] = {
      .discrete = 1,
      .infer = cast_infer,
      .eval = cast_eval,
-     .bound = cast_bound},
+     .bound = cast_bound,
+     .twice = cast_twice},
     {.domain = "",
      .name = "CastLike",
      .since = 15,
@@ -360,7 +401,8 @@ const assay_op_t assay_ops_cast[] = {
      .discrete = 1,
      .infer = cast_like_infer,
      .eval = cast_like_eval,
-     .bound = cast_bound},
+     .bound = cast_bound,
+     .twice = cast_twice},
     {.domain = "",
      .name = "BitCast",
      .since = 26,

@@ -8,6 +8,7 @@
 #include "ops/conv_winograd.h"
 #include "ops/families.h"
 #include "ops/shadow.h"
+#include "ops/twice_array.h"
 
 // ---- Conv ------------------------------------------------------------------------------------
 
@@ -536,6 +537,10 @@ static assay_status_t conv_bound(assay_bound_t* c) {
   return assay_conv_winograd_fits(c->rounding, &s) ? winograd_bound(c, &s) : direct_bound(c);
 }
 
+static void conv_twice(assay_twice_eval_t* c) {
+  assay_twice_products(c, 2, (const size_t[]){0, 1});
+}
+
 const assay_op_t assay_ops_conv[] = {
     {.name = "Conv",
      .domain = "",
@@ -544,7 +549,7 @@ const assay_op_t assay_ops_conv[] = {
      .infer = conv_infer,
      .eval = conv_eval,
      .bound = conv_bound,
-     .twice = assay_op_always,
+     .twice = conv_twice,
      .cost = conv_cost},
     {.name = "CausalConvWithState",
      .domain = "com.microsoft",

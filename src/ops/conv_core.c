@@ -115,7 +115,7 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
   const int64_t ch = g * s->mg + m0;
   double* y = p->y + (n * s->m + ch) * s->out_size + t0;
   const bool twice = p->c->arith == ASSAY_ARITH_TWICE;
-  for (int64_t i = 0; twice && i < m1 - m0; i++)
+  for (int64_t i = 0; twice && k0 == 0 && i < m1 - m0; i++)
     for (int64_t j = 0; j < t1 - t0; j++) y[i * s->out_size + j] = p->bias ? p->bias[ch + i] : 0;
   if (p->c->arith == ASSAY_ARITH_F64 && !p->c->coarse) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(m1 - m0), (int)(t1 - t0),
@@ -150,12 +150,6 @@ static void keep(assay_status_t* first, assay_status_t st) {
   *first = assay_status_join(*first, st);
 }
 
-// Rows of a panel. In double-double a sum must not be rounded between panels, and starts from its
-// bias.
-static int64_t panel_rows(const product_t* p) {
-  return p->c->arith == ASSAY_ARITH_TWICE ? p->k : min_i64(p->k, TILE_ROWS);
-}
-
 static double work_of(const assay_conv_t* s) {
   return (double)s->n * (double)s->m * (double)s->out_size * (double)s->cg *
          (double)s->kernel_size;
@@ -165,7 +159,7 @@ static double work_of(const assay_conv_t* s) {
 static assay_status_t product_by_tile(const product_t* p) {
   const assay_conv_t* s = p->s;
   const int64_t tasks = s->n * s->group * p->tiles;
-  const int64_t rows = panel_rows(p);
+  const int64_t rows = min_i64(p->k, TILE_ROWS);
   assay_status_t first = NULL;
 #pragma omp parallel if (work_of(s) > 100000)
   {
@@ -196,7 +190,7 @@ static assay_status_t product_by_tile(const product_t* p) {
 // Few tiles: the threads make a panel together and share it, each for its own output channels.
 static assay_status_t product_shared(const product_t* p) {
   const assay_conv_t* s = p->s;
-  const int64_t rows = panel_rows(p);
+  const int64_t rows = min_i64(p->k, TILE_ROWS);
   double* panel = NULL;
   if (p->panel) {
     panel = assay_malloc((size_t)(rows * p->columns) * sizeof *panel);

@@ -103,7 +103,7 @@ static assay_status_t multiply_heads(const assay_eval_t* c, int64_t batch, int64
     at_a[t] = t * m * k;
     at_b[t] = (t / q_heads * kv_heads + t % q_heads / (q_heads / kv_heads)) * n * k;
   }
-  const assay_gemm_batch_t heads = {dims[1], at_a, at_b, false};
+  const assay_gemm_batch_t heads = {dims[1], at_a, at_b};
   assay_status_t st = assay_gemm_batched(c, m, n, k, a, b, &heads, out);
   assay_tensor_release(offsets);
   return st;

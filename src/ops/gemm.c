@@ -343,14 +343,16 @@ static void row_twice(int64_t n, double a, const double* b, double* high, double
   for (int64_t j = 0; j < n; j++) assay_twice_fma(&high[j], &low[j], a, b[j]);
 }
 
-// sums: room for the high and the low parts of the tile.
+// sums: room for the high and the low parts of the tile. `out` lies in output 0, whose low parts
+// lie alike.
 static void tile_twice(const job_t* job, double* sums) {
   const product_t* p = job->p;
   double a_run[K_PANEL], *low = sums + job->m * job->n;
+  double* out_low = assay_f64(p->c->low[0]) + (job->out - assay_f64(p->c->out[0]));
   for (int64_t i = 0; i < job->m; i++) {
     for (int64_t j = 0; j < job->n; j++) {
       sums[i * job->n + j] = p->add ? job->out[i * p->out_i + j * p->out_j] : 0;
-      low[i * job->n + j] = 0;
+      low[i * job->n + j] = p->add ? out_low[i * p->out_i + j * p->out_j] : 0;
     }
   }
   for (int64_t l0 = 0; l0 < p->k; l0 += K_PANEL) {
@@ -364,10 +366,13 @@ static void tile_twice(const job_t* job, double* sums) {
         row_twice(job->n, a_run[l], job->room_b + l * job->n, sums + i * job->n, low + i * job->n);
     }
   }
-  for (int64_t i = 0; i < job->m; i++)
-    for (int64_t j = 0; j < job->n; j++)
-      job->out[i * p->out_i + j * p->out_j] =
-          assay_twice_end(sums[i * job->n + j], low[i * job->n + j]);
+  for (int64_t i = 0; i < job->m; i++) {
+    for (int64_t j = 0; j < job->n; j++) {
+      const assay_twice_t s = assay_twice_end(sums[i * job->n + j], low[i * job->n + j]);
+      job->out[i * p->out_i + j * p->out_j] = s.high;
+      out_low[i * p->out_i + j * p->out_j] = s.low;
+    }
+  }
 }
 
 // ---- tiles and threads ------------------------------------------------------------------------
@@ -485,7 +490,7 @@ static assay_status_t run_either_way(product_t* p) {
                             p->a->offset, p->a->col_stride, p->a->row_stride};
   const assay_gemm_batch_t batch = {p->batch ? p->batch->n : 1,
                                     p->batch ? p->batch->b_offsets : NULL,
-                                    p->batch ? p->batch->a_offsets : NULL, p->add};
+                                    p->batch ? p->batch->a_offsets : NULL};
   product_t q = *p;
   q.m = p->n, q.n = p->m;
   q.a = &a, q.b = &b;
@@ -520,7 +525,6 @@ assay_status_t assay_gemm_batched(const assay_eval_t* c, int64_t m, int64_t n, i
                  .a = a,
                  .b = b,
                  .batch = batch,
-                 .add = batch->add,
                  .out = out,
                  .out_i = n,
                  .out_j = 1};

@@ -21,7 +21,7 @@ typedef struct assay_matrix {
 //           c->coarse: sgemm on operands rounded to float
 //   F32     operands rounded to float; s = fmaf(a, b, s) for l = 0, 1, ... k-1, in that order
 //   NARROW  s = round(a * b + s) in c->accumulator, same order
-//   TWICE   in double-double, rounded once
+//   TWICE   in double-double; out lies in output 0's elements, the low parts go where theirs are
 // Threads: OpenMP over tiles; the same bits for any number of threads. May be called from inside a
 // parallel region (then it runs on the calling thread alone).
 // Errors: NO_MEMORY.
@@ -35,7 +35,6 @@ typedef struct assay_gemm_batch {
   int64_t n;
   const int64_t* a_offsets;
   const int64_t* b_offsets;
-  bool add;  // the sums start from out's elements
 } assay_gemm_batch_t;
 assay_status_t assay_gemm_batched(const assay_eval_t* c, int64_t m, int64_t n, int64_t k,
                                   const assay_matrix_t* a, const assay_matrix_t* b,

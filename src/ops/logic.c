@@ -1,8 +1,12 @@
 // Comparisons, logic and bits of two broadcast tensors: Equal Less LessOrEqual Greater
 // GreaterOrEqual And Or Xor BitwiseAnd BitwiseOr BitwiseXor BitShift.
+#include <math.h>
+
+#include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
+#include "ops/twice_array.h"
 
 // What a comparison is true for, of a < b, a == b and a > b. NaN: none of them.
 typedef struct relation {
@@ -240,31 +244,88 @@ static assay_status_t shift_infer(assay_infer_t* c) {
   return assay_infer_broadcasts(c);
 }
 
-#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL)                                                    \
+// ---- bounds -----------------------------------------------------------------------------------
+// Comparisons and logic are monotone in each input, but for equality: what is unequal at all ends
+// may be equal in between.
+
+typedef struct equal {
+  const assay_tensor_t *a, *b, *a_error, *b_error;  // errors NULL: 0
+  const assay_tensor_t* y;
+  double* limit;
+} equal_t;
+
+static void equal_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
+  const equal_t* p = user;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t ka = at[1] + i * step[1], kb = at[2] + i * step[2];
+    const double e =
+        (p->a_error ? assay_f64(p->a_error)[ka] : 0) + (p->b_error ? assay_f64(p->b_error)[kb] : 0);
+    const double d = fabs(assay_elem_f64(p->a, ka) - assay_elem_f64(p->b, kb));
+    p->limit[at[0] + i] = e > 0 && !(d > e);
+  }
+}
+
+static assay_status_t equal_bound(assay_bound_t* c) {
+  double* limits[2];
+  if (assay_bound_inputs_exact(c) || c->in[0]->store > ASSAY_STORE_I64) return NULL;
+  ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
+  for (int k = 0; limits[0] && k < 2; k++) {
+    equal_t p = {.a = c->in[0], .b = c->in[1], .y = c->out[0], .limit = limits[k]};
+    p.a_error = k ? c->in_error[0].probable : c->in_error[0].guaranteed;
+    p.b_error = k ? c->in_error[1].probable : c->in_error[1].guaranteed;
+    assay_nest_t nest;
+    assay_nest_init(&nest, p.y->rank, p.y->dims);
+    assay_nest_add_tensor(&nest, p.y);
+    assay_nest_add_tensor(&nest, p.a);
+    assay_nest_add_tensor(&nest, p.b);
+    assay_nest_run(&nest, 1, equal_span, &p);
+  }
+  return NULL;
+}
+
+// ---- in twice the precision ---------------------------------------------------------------------
+
+// -1, 0 or 1; NaN where there is no order.
+static assay_twice_t order(assay_twice_t x, assay_twice_t y) {
+  if (assay_twice_less(x, y)) return assay_twice(-1);
+  if (assay_twice_less(y, x)) return assay_twice(1);
+  return assay_twice(x.high == y.high ? 0 : (double)NAN);
+}
+
+static void compare_twice(assay_twice_eval_t* c) {
+  const assay_pair_t* in[] = {
+      assay_twice_map2(c, order, assay_twice_in(c, 0), assay_twice_in(c, 1)),
+      assay_twice_number(c, assay_twice(0))};
+  assay_twice_whole(c, in);
+}
+
+#define ROW(NAME, SINCE, DISCRETE, INFER, EVAL, BOUND, TWICE)                                      \
   {                                                                                                \
     .domain = "", .name = NAME, .since = SINCE, .flags = ASSAY_OP_POINTWISE, .discrete = DISCRETE, \
-    .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost                                     \
+    .infer = INFER, .eval = EVAL, .cost = assay_pointwise_cost, .bound = BOUND, .twice = TWICE     \
   }
 
 const assay_op_t assay_ops_logic[] = {
     // -1: attributes axis and broadcast.
-    ROW("Equal", 1, 1, legacy_infer, equal_1_eval),
-    ROW("Less", 1, 1, legacy_infer, less_1_eval),
-    ROW("Greater", 1, 1, legacy_infer, greater_1_eval),
-    ROW("And", 1, 0, legacy_infer, and_1_eval),
-    ROW("Or", 1, 0, legacy_infer, or_1_eval),
-    ROW("Xor", 1, 0, legacy_infer, xor_1_eval),
-    ROW("Equal", 7, 1, equal_infer, equal_eval),
-    ROW("Less", 7, 1, less_infer, less_eval),
-    ROW("Greater", 7, 1, greater_infer, greater_eval),
-    ROW("LessOrEqual", 12, 1, less_or_equal_infer, less_or_equal_eval),
-    ROW("GreaterOrEqual", 12, 1, greater_or_equal_infer, greater_or_equal_eval),
-    ROW("And", 7, 0, and_infer, and_eval),
-    ROW("Or", 7, 0, or_infer, or_eval),
-    ROW("Xor", 7, 0, assay_infer_bool_broadcasts, xor_eval),
-    ROW("BitwiseAnd", 18, 0, assay_infer_broadcasts, and_eval),
-    ROW("BitwiseOr", 18, 0, assay_infer_broadcasts, or_eval),
-    ROW("BitwiseXor", 18, 0, assay_infer_broadcasts, xor_eval),
-    ROW("BitShift", 11, 0, shift_infer, shift_eval),
+    ROW("Equal", 1, 1, legacy_infer, equal_1_eval, NULL, NULL),
+    ROW("Less", 1, 1, legacy_infer, less_1_eval, assay_bound_exact, NULL),
+    ROW("Greater", 1, 1, legacy_infer, greater_1_eval, assay_bound_exact, NULL),
+    ROW("And", 1, 0, legacy_infer, and_1_eval, assay_bound_exact, NULL),
+    ROW("Or", 1, 0, legacy_infer, or_1_eval, assay_bound_exact, NULL),
+    ROW("Xor", 1, 0, legacy_infer, xor_1_eval, assay_bound_exact, NULL),
+    ROW("Equal", 7, 1, equal_infer, equal_eval, equal_bound, compare_twice),
+    ROW("Less", 7, 1, less_infer, less_eval, assay_bound_exact, compare_twice),
+    ROW("Greater", 7, 1, greater_infer, greater_eval, assay_bound_exact, compare_twice),
+    ROW("LessOrEqual", 12, 1, less_or_equal_infer, less_or_equal_eval, assay_bound_exact,
+        compare_twice),
+    ROW("GreaterOrEqual", 12, 1, greater_or_equal_infer, greater_or_equal_eval, assay_bound_exact,
+        compare_twice),
+    ROW("And", 7, 0, and_infer, and_eval, assay_bound_exact, NULL),
+    ROW("Or", 7, 0, or_infer, or_eval, assay_bound_exact, NULL),
+    ROW("Xor", 7, 0, assay_infer_bool_broadcasts, xor_eval, assay_bound_exact, NULL),
+    ROW("BitwiseAnd", 18, 0, assay_infer_broadcasts, and_eval, NULL, NULL),
+    ROW("BitwiseOr", 18, 0, assay_infer_broadcasts, or_eval, NULL, NULL),
+    ROW("BitwiseXor", 18, 0, assay_infer_broadcasts, xor_eval, NULL, NULL),
+    ROW("BitShift", 11, 0, shift_infer, shift_eval, NULL, NULL),
     {0},
 };

@@ -5,6 +5,7 @@
 
 #include "ops/bound.h"
 #include "ops/families.h"
+#include "ops/twice_array.h"
 
 static const assay_matmul_form_t plain = {0};
 
@@ -108,19 +109,22 @@ static void gemm_finish(const assay_eval_t* c, double alpha, double beta, const 
   }
 }
 
-// In double-double the sum starts from C.
-static assay_status_t gemm_twice(const assay_eval_t* c, const assay_matmul_t* p,
-                                 const assay_tensor_t* z, assay_tensor_t* y) {
+// The same in double-double.
+static void gemm_finish_twice(const assay_eval_t* c, double alpha, double beta,
+                              const assay_tensor_t* z, assay_tensor_t* y) {
   int64_t strides[ASSAY_MAX_RANK] = {0};
   if (z) assay_broadcast_strides(z, 2, y->dims, strides);
-  for (int64_t i = 0; z && i < y->dims[0]; i++)
-    for (int64_t j = 0; j < y->dims[1]; j++)
-      assay_f64(y)[i * y->dims[1] + j] = assay_f64(z)[i * strides[0] + j * strides[1]];
-  return assay_matmul_add_f64(c, p, z != NULL, assay_f64(y));
-}
-
-static bool gemm_is_plain(const assay_node_t* node) {
-  return assay_attr_f64(node, "alpha", 1) == 1 && assay_attr_f64(node, "beta", 1) == 1;
+  for (int64_t i = 0; i < y->dims[0]; i++) {
+    for (int64_t j = 0; j < y->dims[1]; j++) {
+      double *high = &assay_f64(y)[i * y->dims[1] + j],
+             *low = &assay_f64(c->low[0])[i * y->dims[1] + j];
+      const double add = z ? assay_f64(z)[i * strides[0] + j * strides[1]] : 0;
+      assay_twice_t v = assay_twice_times((assay_twice_t){*high, *low}, assay_twice(alpha));
+      if (z) v = assay_twice_plus(v, assay_twice_times(assay_twice(beta), assay_twice(add)));
+      *high = v.high;
+      *low = v.low;
+    }
+  }
 }
 
 // Source: ONNX Gemm 1, 6, 7, 9, 11, 13: Y = alpha * A' * B' + beta * C.
@@ -151,16 +155,15 @@ static assay_status_t gemm_eval_with(assay_eval_t* c, bool may_broadcast) {
   }
   const assay_type_t type = assay_eval_out_type(c, 0, c->in[0]->type);
   if (!st) st = assay_eval_output(c, 0, type, 2, p.dims, &y);
-  const bool twice = !st && c->arith == ASSAY_ARITH_TWICE && y->store == ASSAY_STORE_F64;
-  if (twice) {
-    st = gemm_twice(c, &p, z, y);
-  } else if (!st && y->store == ASSAY_STORE_F64) {
+  if (!st && y->store == ASSAY_STORE_F64) {
     st = assay_matmul_f64(c, &p, assay_f64(y));
   } else if (!st) {
     assay_matmul_i64(&p, assay_i64(y));
   }
-  if (!st && !twice) {
-    gemm_finish(c, assay_attr_f64(c->node, "alpha", 1), assay_attr_f64(c->node, "beta", 1), z, y);
+  if (!st) {
+    const bool twice = c->arith == ASSAY_ARITH_TWICE && y->store == ASSAY_STORE_F64;
+    (twice ? gemm_finish_twice : gemm_finish)(c, assay_attr_f64(c->node, "alpha", 1),
+                                              assay_attr_f64(c->node, "beta", 1), z, y);
   }
   assay_tensor_release(z);
   assay_matmul_deinit(&p);
@@ -202,6 +205,10 @@ static assay_status_t gemm_bound(assay_bound_t* c) {
   return assay_bound_products(c, &p);
 }
 
+static void products_twice(assay_twice_eval_t* c) {
+  assay_twice_products(c, 2, (const size_t[]){0, 1});
+}
+
 const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .name = "MatMul",
                                         .since = 1,
@@ -209,7 +216,7 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = matmul_infer,
                                         .eval = matmul_eval,
                                         .bound = matmul_bound,
-                                        .twice = assay_op_always,
+                                        .twice = products_twice,
                                         .cost = matmul_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -218,7 +225,7 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = gemm_infer_1,
                                         .eval = gemm_eval_1,
                                         .bound = gemm_bound,
-                                        .twice = gemm_is_plain,
+                                        .twice = products_twice,
                                         .cost = gemm_cost},
                                        {.domain = "",
                                         .name = "Gemm",
@@ -227,6 +234,6 @@ const assay_op_t assay_ops_matmul[] = {{.domain = "",
                                         .infer = gemm_infer,
                                         .eval = gemm_eval,
                                         .bound = gemm_bound,
-                                        .twice = gemm_is_plain,
+                                        .twice = products_twice,
                                         .cost = gemm_cost},
                                        {0}};

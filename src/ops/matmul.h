@@ -30,9 +30,6 @@ void assay_matmul_deinit(assay_matmul_t* p);
 // to be wrapped to a type by the caller).
 assay_status_t assay_matmul_f64(const assay_eval_t* c, const assay_matmul_t* p,
                                 double* out) ASSAY_MUST_USE;
-// The same on top of what out holds, if `add`.
-assay_status_t assay_matmul_add_f64(const assay_eval_t* c, const assay_matmul_t* p, bool add,
-                                    double* out) ASSAY_MUST_USE;
 void assay_matmul_i64(const assay_matmul_t* p, int64_t* out);
 
 // Output shape of the inputs ia and ib; unknown where one of them is.

@@ -151,16 +151,11 @@ static bool is_tall(const assay_matmul_t* p) {
 }
 
 assay_status_t assay_matmul_f64(const assay_eval_t* c, const assay_matmul_t* p, double* out) {
-  return assay_matmul_add_f64(c, p, false, out);
-}
-
-assay_status_t assay_matmul_add_f64(const assay_eval_t* c, const assay_matmul_t* p, bool add,
-                                    double* out) {
   if (p->batch == 0) return NULL;
   if (is_tall(p)) {
-    return assay_gemm(c, p->batch * p->m, p->n, p->k, &p->a, &p->b, out, p->n, add);
+    return assay_gemm(c, p->batch * p->m, p->n, p->k, &p->a, &p->b, out, p->n, false);
   }
-  const assay_gemm_batch_t batch = {p->batch, p->a_offsets, p->b_offsets, add};
+  const assay_gemm_batch_t batch = {p->batch, p->a_offsets, p->b_offsets};
   return assay_gemm_batched(c, p->m, p->n, p->k, &p->a, &p->b, &batch, out);
 }
 

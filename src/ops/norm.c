@@ -7,6 +7,7 @@
 #include "ops/conv.h"
 #include "ops/families.h"
 #include "ops/norm_bound.h"
+#include "ops/norm_twice.h"
 
 static void norm_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8 * (double)c->in[0]->size;  // two passes for the moments, one that applies them
@@ -700,6 +701,24 @@ static assay_status_t ms_skip_bound(assay_bound_t* c) { return ms_bound_either(c
 static assay_status_t group18_bound(assay_bound_t* c) { return group_bound(c, true); }
 static assay_status_t group21_bound(assay_bound_t* c) { return group_bound(c, false); }
 
+// ---- in twice the precision -------------------------------------------------------------------
+
+static void batch1_twice(assay_twice_eval_t* c) { assay_batch_norm_twice(c, training_1(c->node)); }
+static void batch7_twice(assay_twice_eval_t* c) { assay_batch_norm_twice(c, training_7(c->node)); }
+static void batch14_twice(assay_twice_eval_t* c) {
+  assay_batch_norm_twice(c, training_14(c->node));
+}
+static void instance_twice(assay_twice_eval_t* c) {
+  assay_group_norm_twice(c, c->in[0].high->dims[1], 1);
+}
+static void group_twice(assay_twice_eval_t* c, bool scale_of_group) {
+  const int64_t groups = assay_attr_i64(c->node, "num_groups", 0);
+  const int64_t per = c->in[0].high->dims[1] / groups;
+  assay_group_norm_twice(c, groups, scale_of_group ? per : 1);
+}
+static void group18_twice(assay_twice_eval_t* c) { group_twice(c, true); }
+static void group21_twice(assay_twice_eval_t* c) { group_twice(c, false); }
+
 const assay_op_t assay_ops_norm[] = {
     {.name = "BatchNormalization",
      .domain = "",
@@ -707,6 +726,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = batch_infer,
      .eval = batch1_eval,
      .bound = batch1_bound,
+     .twice = batch1_twice,
      .cost = norm_cost},
     {.name = "BatchNormalization",
      .domain = "",
@@ -714,6 +734,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = batch_infer,
      .eval = batch7_eval,
      .bound = batch7_bound,
+     .twice = batch7_twice,
      .cost = norm_cost},
     {.name = "BatchNormalization",
      .domain = "",
@@ -721,6 +742,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = batch14_infer,
      .eval = batch14_eval,
      .bound = batch14_bound,
+     .twice = batch14_twice,
      .cost = norm_cost},
     {.name = "InstanceNormalization",
      .domain = "",
@@ -728,6 +750,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = instance_infer,
      .eval = instance_eval,
      .bound = instance_bound,
+     .twice = instance_twice,
      .cost = norm_cost},
     {.name = "GroupNormalization",
      .domain = "",
@@ -735,6 +758,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = group18_infer,
      .eval = group18_eval,
      .bound = group18_bound,
+     .twice = group18_twice,
      .cost = norm_cost},
     {.name = "GroupNormalization",
      .domain = "",
@@ -742,6 +766,7 @@ const assay_op_t assay_ops_norm[] = {
      .infer = group21_infer,
      .eval = group21_eval,
      .bound = group21_bound,
+     .twice = group21_twice,
      .cost = norm_cost},
     {.name = "GroupNorm",
      .domain = "com.microsoft",

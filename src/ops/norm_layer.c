@@ -4,6 +4,7 @@
 #include "ops/families.h"
 #include "ops/norm.h"
 #include "ops/norm_bound.h"
+#include "ops/norm_twice.h"
 
 static void layer_cost(const assay_eval_t* c, assay_cost_t* out) {
   out->flops = 8 * (double)c->in[0]->size;
@@ -643,6 +644,9 @@ static assay_status_t embed_bound(assay_bound_t* c) {
   return st;
 }
 
+static void layer_twice(assay_twice_eval_t* c) { assay_layer_norm_twice(c, true); }
+static void rms_twice(assay_twice_eval_t* c) { assay_layer_norm_twice(c, false); }
+
 const assay_op_t assay_ops_norm_layer[] = {
     // Before it was ai.onnx's, ONNX Runtime and PyTorch wrote it there, with the same meaning.
     {.name = "LayerNormalization",
@@ -653,6 +657,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = layer_eval,
      .bound = layer_bound,
+     .twice = layer_twice,
      .cost = layer_cost},
     {.name = "LayerNormalization",
      .domain = "",
@@ -660,6 +665,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = layer_eval,
      .bound = layer_bound,
+     .twice = layer_twice,
      .cost = layer_cost},
     {.name = "RMSNormalization",
      .domain = "",
@@ -667,6 +673,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = rms_eval,
      .bound = rms_bound,
+     .twice = rms_twice,
      .cost = layer_cost},
     {.name = "SimplifiedLayerNormalization",
      .domain = "",
@@ -676,6 +683,7 @@ const assay_op_t assay_ops_norm_layer[] = {
      .infer = layer_infer,
      .eval = rms_eval,
      .bound = rms_bound,
+     .twice = rms_twice,
      .cost = layer_cost},
     {.name = "SkipLayerNormalization",
      .domain = "com.microsoft",

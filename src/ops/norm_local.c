@@ -4,6 +4,7 @@
 #include "ops/families.h"
 #include "ops/norm.h"
 #include "ops/norm_bound.h"
+#include "ops/norm_twice.h"
 #include "ops/power_bound.h"
 
 static void local_cost(const assay_eval_t* c, assay_cost_t* out) {
@@ -451,6 +452,12 @@ static assay_status_t mvn_bound(assay_bound_t* c) {
   return st;
 }
 
+static void mvn_twice(assay_twice_eval_t* c) {
+  bool over[ASSAY_MAX_RANK];
+  c->status = mvn_axes(c->node, c->in[0].high->rank, over);
+  if (!c->status) assay_mean_variance_norm_twice(c, over, mvn_epsilon);
+}
+
 const assay_op_t assay_ops_norm_local[] = {{.name = "LRN",
                                             .domain = "",
                                             .since = 1,
@@ -464,6 +471,7 @@ const assay_op_t assay_ops_norm_local[] = {{.name = "LRN",
                                             .infer = lp_infer,
                                             .eval = lp_eval,
                                             .bound = lp_bound,
+                                            .twice = assay_lp_norm_twice,
                                             .cost = local_cost},
                                            {.name = "MeanVarianceNormalization",
                                             .domain = "",
@@ -471,5 +479,6 @@ const assay_op_t assay_ops_norm_local[] = {{.name = "LRN",
                                             .infer = mvn_infer,
                                             .eval = mvn_eval,
                                             .bound = mvn_bound,
+                                            .twice = mvn_twice,
                                             .cost = local_cost},
                                            {0}};

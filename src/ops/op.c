@@ -130,7 +130,13 @@ assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, i
     return assay_status_note(st, "node '%s' (%s): output %zu '%s'", c->node->label,
                              c->node->op_type, i, v ? v->name : "");
   }
-  if (c->shadow && (st = assay_shadow_output(c, i, t)) != NULL) return assay_tensor_release(t), st;
+  if (c->shadow) st = assay_shadow_output(c, i, t);
+  if (!st && c->arith == ASSAY_ARITH_TWICE && c->low && i == 0) {
+    assay_tensor_release(c->low[0]);
+    c->low[0] = NULL;
+    st = assay_tensor_create_zero(type, rank, dims, &c->low[0]);
+  }
+  if (st) return assay_tensor_release(t), st;
   assay_tensor_release(c->out[i]);
   c->out[i] = t;
   *out = t;
@@ -219,11 +225,6 @@ static double draw(uint64_t seed, double x) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
   return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
-bool assay_op_always(const assay_node_t* node) {
-  (void)node;
-  return true;
 }
 
 double assay_acc_narrow(const assay_eval_t* c, double x) {

@@ -16,6 +16,7 @@ typedef struct assay_infer assay_infer_t;
 typedef struct assay_eval assay_eval_t;
 typedef struct assay_bound assay_bound_t;    // ops/bound.h
 typedef struct assay_shadow assay_shadow_t;  // ops/shadow.h
+typedef struct assay_twice_eval assay_twice_eval_t;  // ops/twice_array.h
 
 enum {
   ASSAY_OP_MOVES = 1 << 0,       // moves or selects elements, computes nothing: rounding error 0
@@ -49,13 +50,12 @@ typedef struct assay_op {
   // Rounding bound of each output element: ops/bound.h. NULL: 0, for operators that move elements
   // and for discrete outputs.
   assay_status_t (*bound)(assay_bound_t* c);
-  // Whether eval in arithmetic TWICE gives this node's outputs to the last bit or so. NULL: never.
-  bool (*twice)(const assay_node_t* node);
+  // The outputs in twice the precision of float64: ops/twice_array.h. NULL: only where nothing is
+  // rounded.
+  void (*twice)(assay_twice_eval_t* c);
   // NULL: no flops, all inputs and outputs once.
   void (*cost)(const assay_eval_t* c, assay_cost_t* out);
 } assay_op_t;
-
-bool assay_op_always(const assay_node_t* node);  // a `twice` of rows that know it
 
 // The row in force for a domain's version; NULL if none.
 const assay_op_t* assay_op_find(const char* domain, const char* name, int64_t version);
@@ -152,7 +152,7 @@ typedef enum assay_arith {
   ASSAY_ARITH_F32,         // emu: products and sums in fp32, in the order of the documentation
   ASSAY_ARITH_NARROW,      // emu --accumulate F: each sum rounded to `accumulator`
   ASSAY_ARITH_STOCHASTIC,  // as NARROW, rounded up or down by chance: to see what rounding can do
-  ASSAY_ARITH_TWICE,       // F64 with sums in double-double (ops/twice.h): rows with `twice` only
+  ASSAY_ARITH_TWICE,       // in double-double (ops/twice.h): what assay_twice_products evaluates
 } assay_arith_t;
 
 typedef enum assay_mode {
@@ -174,6 +174,7 @@ struct assay_eval {
   uint64_t iteration;          // of the loops around the node (assay_random_iteration); 0: none
   uint64_t round;              // set by a loop before run_graph: 1, 2, ...; 0: no loop
   assay_shadow_t* shadow;      // limits on rounding are made, too; NULL: they are not
+  assay_tensor_t** low;        // of TWICE: the low parts of the outputs; output 0's is made with it
   size_t n_in, n_out;
   assay_tensor_t** in;   // canonical (or PACKED where the row says so); NULL: left out
   assay_tensor_t** out;  // to be filled; wants() says which; the driver releases them

@@ -9,6 +9,7 @@
 #include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/power_bound.h"
+#include "ops/twice_array.h"
 #include "ops/window.h"
 
 // ---- shapes ----------------------------------------------------------------------------------
@@ -123,8 +124,9 @@ static double count(const assay_window_axis_t* a, int64_t o, bool padding) {
   return (double)(n < a->kernel ? n : a->kernel);
 }
 
+// low: of arithmetic TWICE, the plane's low parts.
 static void average_plane(const pool_t* p, const double* inner, bool padding, const double* x,
-                          double* y) {
+                          double* y, double* low) {
   const assay_window_t* w = &p->w;
   const int64_t row_size = w->axis[w->rank - 1].out;
   for (int64_t r = 0; r < p->out_size / row_size; r++, y += row_size) {
@@ -133,7 +135,9 @@ static void average_plane(const pool_t* p, const double* inner, bool padding, co
       int64_t lo, hi;
       assay_window_range(ax, k, &lo, &hi);
       const double* src = x + it.in_row * ax->in + k * ax->dilation - ax->pads[0];
-      if (p->c->arith != ASSAY_ARITH_F64) {
+      if (low) {
+        for (int64_t j = lo; j < hi; j++) assay_twice_add(&y[j], &low[j], src[j * stride]);
+      } else if (p->c->arith != ASSAY_ARITH_F64) {
         for (int64_t j = lo; j < hi; j++) y[j] = assay_acc(p->c, y[j] + src[j * stride]);
       } else if (stride == 1) {
         for (int64_t j = lo; j < hi; j++) y[j] += src[j];
@@ -146,7 +150,15 @@ static void average_plane(const pool_t* p, const double* inner, bool padding, co
       outer *= count(&w->axis[i], rest % w->axis[i].out, padding);
       rest /= w->axis[i].out;
     }
-    for (int64_t j = 0; j < row_size; j++) y[j] = assay_acc(p->c, y[j] / (outer * inner[j]));
+    for (int64_t j = 0; low && j < row_size; j++) {
+      const assay_twice_t n = assay_twice(outer * inner[j]);
+      const assay_twice_t mean = assay_twice_over(assay_twice_end(y[j], low[j]), n);
+      y[j] = mean.high;
+      low[j] = mean.low;
+    }
+    if (low) low += row_size;
+    else
+      for (int64_t j = 0; j < row_size; j++) y[j] = assay_acc(p->c, y[j] / (outer * inner[j]));
   }
 }
 
@@ -165,8 +177,9 @@ static assay_status_t average_eval(assay_eval_t* c) {
   for (int64_t j = 0; j < ax->out; j++) inner[j] = count(ax, j, padding);
 #pragma omp parallel for schedule(static) if (p.work > 100000)
   for (int64_t i = 0; i < p.planes; i++) {
+    double* low = c->arith == ASSAY_ARITH_TWICE ? assay_f64(c->low[0]) + i * p.out_size : NULL;
     average_plane(&p, inner, padding, assay_f64(c->in[0]) + i * p.in_size,
-                  assay_f64(y) + i * p.out_size);
+                  assay_f64(y) + i * p.out_size, low);
   }
   assay_free(inner);
   return NULL;
@@ -560,6 +573,29 @@ static assay_status_t global_lp_bound(assay_bound_t* c) {
   return lp_bound_of(c, false, plane_size(c));
 }
 
+// ---- in twice the precision -------------------------------------------------------------------
+
+static void average_twice(assay_twice_eval_t* c) {
+  assay_twice_products(c, 1, (const size_t[]){0});
+}
+
+static void spatial_axes(const assay_twice_eval_t* c, bool* axes) {
+  for (int i = 0; i < c->in[0].high->rank; i++) axes[i] = i >= 2;
+}
+
+static void global_average_twice(assay_twice_eval_t* c) {
+  bool axes[ASSAY_MAX_RANK];
+  spatial_axes(c, axes);
+  assay_twice_put(c, 0, assay_twice_mean(c, assay_twice_in(c, 0), axes));
+}
+
+static void global_max_twice(assay_twice_eval_t* c) {
+  bool axes[ASSAY_MAX_RANK];
+  spatial_axes(c, axes);
+  const assay_pair_t* x = assay_twice_in(c, 0);
+  assay_twice_put(c, 0, assay_twice_fold(c, assay_twice_max, -(double)INFINITY, x, axes));
+}
+
 const assay_op_t assay_ops_pool[] = {
     {.name = "AveragePool",
      .domain = "",
@@ -567,6 +603,7 @@ const assay_op_t assay_ops_pool[] = {
      .infer = pool_infer,
      .eval = average_eval,
      .bound = average_bound,
+     .twice = average_twice,
      .cost = pool_cost},
     {.name = "MaxPool",
      .domain = "",
@@ -596,6 +633,7 @@ const assay_op_t assay_ops_pool[] = {
      .infer = global_infer,
      .eval = global_average_eval,
      .bound = global_average_bound,
+     .twice = global_average_twice,
      .cost = global_cost},
     {.name = "GlobalMaxPool",
      .domain = "",
@@ -603,6 +641,7 @@ const assay_op_t assay_ops_pool[] = {
      .flags = ASSAY_OP_MOVES,
      .infer = global_infer,
      .eval = global_max_eval,
+     .twice = global_max_twice,
      .cost = global_cost},
     {.name = "GlobalLpPool",
      .domain = "",

@@ -1,4 +1,4 @@
-// The Reduce* operators, ArgMax and ArgMin.
+// The Reduce* operators.
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/power_bound.h"
-#include "ops/twice.h"
+#include "ops/twice_array.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -133,26 +133,13 @@ ALWAYS_INLINE double fold(kind_t kind, double s, double x, double shift) {
 
 // The same in an emulated accumulator.
 static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double x, double shift) {
-  if (kind == KIND_MAX || kind == KIND_MIN)
-    return fold(kind, s, x, shift);  // a choice: no rounding
+  if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // a choice: no rounding
   if (kind == KIND_SUM_SQUARE) return assay_acc(c, s + assay_acc(c, x * x));
   if (kind == KIND_LOG_SUM_EXP) {
     return assay_acc(c, s + assay_acc(c, exp(assay_acc(c, x - shift))));
   }
   if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // one of the elements
   return assay_acc(c, fold(kind, s, x, shift));
-}
-
-static bool is_sum(kind_t kind) {
-  return kind == KIND_SUM || kind == KIND_L1 || kind == KIND_SUM_SQUARE;
-}
-
-// In double-double: s + low.
-static void fold_twice(kind_t kind, double* s, double* low, double x) {
-  if (kind == KIND_SUM_SQUARE)
-    assay_twice_fma(s, low, x, x);
-  else
-    assay_twice_add(s, low, kind == KIND_L1 ? fabs(x) : x);
 }
 
 static double fold_start(kind_t kind) {
@@ -246,23 +233,16 @@ static void fold_block(const assay_eval_t* c, kind_t kind, int64_t n, const doub
 // Outputs are made in blocks of neighbours; each block walks its terms in row-major order.
 enum { BLOCK = 128 };
 
-// One pass over the terms of the outputs [at, at + n), whose first term is x[0]. low: of
-// double-double.
+// One pass over the terms of the outputs [at, at + n), whose first term is x[0].
 static void fold_terms(const assay_eval_t* c, const groups_t* g, kind_t kind, int64_t n,
-                       const double* x, const double* shift, double* s, double* low) {
+                       const double* x, const double* shift, double* s) {
   const int runs = g->inner_kept || g->n_reduced == 0 ? g->n_reduced : g->n_reduced - 1;
   const int64_t length = runs < g->n_reduced ? g->reduced[runs] : 1;
   int64_t index[ASSAY_MAX_RANK] = {0};
   int64_t offset = 0;
-  for (int64_t i = 0; i < n; i++) s[i] = fold_start(kind), low[i] = 0;
+  for (int64_t i = 0; i < n; i++) s[i] = fold_start(kind);
   for (;;) {
-    if (c->arith == ASSAY_ARITH_TWICE && is_sum(kind)) {
-      const int64_t terms = g->inner_kept ? n : length;
-      for (int64_t j = 0; j < terms; j++) {
-        const int64_t to = g->inner_kept ? j : 0;
-        fold_twice(kind, &s[to], &low[to], x[offset + j]);
-      }
-    } else if (g->inner_kept) {
+    if (g->inner_kept) {
       fold_block(c, kind, n, x + offset, shift, s);
     } else {
       s[0] = fold_run(c, kind, s[0], length, x + offset, shift[0]);
@@ -306,19 +286,17 @@ static void reduce_floats(const assay_eval_t* c, const groups_t* g, kind_t kind,
   for (int64_t b = 0; b < blocks; b++) {
     const int64_t at = b / row_blocks * row + b % row_blocks * BLOCK;
     const int64_t left = row - b % row_blocks * BLOCK, n = left < BLOCK ? left : BLOCK;
-    double s[BLOCK], shift[BLOCK] = {0}, low[BLOCK] = {0};
+    double s[BLOCK], shift[BLOCK] = {0};
     if (g->n_terms == 0) {
       for (int64_t i = 0; i < n; i++) s[i] = fold_start(step);
     } else {
       const double* from = x + offset_of(g->n_kept, g->kept, g->kept_stride, at);
       if (kind == KIND_LOG_SUM_EXP) {  // exp must not overflow: shifted by the largest term
-        fold_terms(c, g, KIND_MAX, n, from, shift, s, low);
+        fold_terms(c, g, KIND_MAX, n, from, shift, s);
         for (int64_t i = 0; i < n; i++) shift[i] = isfinite(s[i]) ? s[i] : 0;
       }
-      fold_terms(c, g, step, n, from, shift, s, low);
+      fold_terms(c, g, step, n, from, shift, s);
     }
-    const bool twice = c->arith == ASSAY_ARITH_TWICE;
-    for (int64_t i = 0; twice && i < n; i++) s[i] = assay_twice_end(s[i], low[i]);
     for (int64_t i = 0; i < n; i++) y[at + i] = finish(c, kind, g->n_terms, shift[i], s[i]);
   }
 }
@@ -545,72 +523,6 @@ REDUCE(sum_square, KIND_SUM_SQUARE)
 REDUCE(log_sum, KIND_LOG_SUM)
 REDUCE(log_sum_exp, KIND_LOG_SUM_EXP)
 
-// ---- ArgMax, ArgMin ---------------------------------------------------------------------------
-
-static assay_status_t arg_infer(assay_infer_t* c) {
-  const assay_shape_t x = assay_infer_shape(c, 0);
-  if (!x.known) return assay_infer_set(c, 0, ASSAY_TYPE_INT64, NULL);
-  int axis = 0;
-  ASSAY_TRY(assay_infer_axis(c, "axis", assay_attr_i64(c->node, "axis", 0), x.rank, &axis));
-  const bool keep = assay_attr_i64(c->node, "keepdims", 1) != 0;
-  assay_shape_t y = {.known = true};
-  for (int i = 0; i < x.rank; i++) {
-    if (i != axis) y.dims[y.rank++] = x.dims[i];
-    if (i == axis && keep) y.dims[y.rank++] = assay_dim_const(c->dims, 1);
-  }
-  return assay_infer_set(c, 0, ASSAY_TYPE_INT64, &y);
-}
-
-// Whether element a wins over b; NaN wins over every number, as in NumPy.
-static bool beats(const assay_tensor_t* x, int64_t a, int64_t b, bool smallest) {
-  if (x->store == ASSAY_STORE_F64) {
-    const double u = assay_f64(x)[a], v = assay_f64(x)[b];
-    if (isnan(v)) return false;
-    return isnan(u) || (smallest ? u < v : u > v);
-  }
-  const int64_t u = assay_i64(x)[smallest ? b : a], v = assay_i64(x)[smallest ? a : b];
-  return x->type == ASSAY_TYPE_UINT64 ? (uint64_t)u > (uint64_t)v : u > v;
-}
-
-// Source: ONNX ArgMax, ArgMin 1, 11, 12 (select_last_index), 13.
-static assay_status_t arg_eval(assay_eval_t* c, bool smallest) {
-  const assay_tensor_t* x = c->in[0];
-  int axis = 0;
-  ASSAY_TRY(assay_eval_axis(c, "axis", assay_attr_i64(c->node, "axis", 0), x->rank, &axis));
-  const bool keep = assay_attr_i64(c->node, "keepdims", 1) != 0;
-  const bool last = assay_attr_i64(c->node, "select_last_index", 0) != 0;
-  int rank = 0;
-  int64_t dims[ASSAY_MAX_RANK];
-  for (int i = 0; i < x->rank; i++) {
-    if (i != axis) dims[rank++] = x->dims[i];
-    if (i == axis && keep) dims[rank++] = 1;
-  }
-  assay_tensor_t* y = NULL;
-  ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_INT64, rank, dims, &y));
-  if (y->size == 0) return NULL;
-  const int64_t n = x->dims[axis], inner = assay_dims_product(x->dims, axis + 1, x->rank);
-  if (n == 0) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
-                            "input %s has no elements along axis %d to choose from",
-                            ASSAY_DIMS_TEXT(x), axis);
-  }
-  int64_t* out = assay_i64(y);
-#pragma omp parallel for schedule(static) if (y->size > 1 && x->size > 100000)
-  for (int64_t o = 0; o < y->size; o++) {
-    const int64_t at = o / inner * n * inner + o % inner;
-    int64_t best = last ? n - 1 : 0;
-    for (int64_t i = 1; i < n; i++) {
-      const int64_t k = last ? n - 1 - i : i;
-      if (beats(x, at + k * inner, at + best * inner, smallest)) best = k;
-    }
-    out[o] = best;
-  }
-  return NULL;
-}
-
-static assay_status_t arg_max_eval(assay_eval_t* c) { return arg_eval(c, false); }
-static assay_status_t arg_min_eval(assay_eval_t* c) { return arg_eval(c, true); }
-
 // ---- bounds -----------------------------------------------------------------------------------
 // Floats only: reductions of integers are exact.
 
@@ -708,27 +620,81 @@ static assay_status_t log_sum_exp_bound(assay_bound_t* c) {
   return assay_bound_add_local(c, local_log_sum_exp, &f, NULL);
 }
 
-// Sums, and what one operation more makes of them.
-static bool reduce_twice(const assay_node_t* node) {
-  static const char* const names[] = {"ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2",
-                                      "ReduceSumSquare"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(node->op_type, names[i]) == 0) return true;
-  return false;
+// ---- in twice the precision -------------------------------------------------------------------
+
+static assay_twice_t square(assay_twice_t x) { return assay_twice_times(x, x); }
+
+static const assay_pair_t* reduced_twice(assay_twice_eval_t* c, kind_t kind, const bool* axes) {
+  const assay_pair_t *x = assay_twice_in(c, 0), *max;
+  switch (kind) {
+    case KIND_SUM:
+      return assay_twice_total(c, x, axes);
+    case KIND_MEAN:
+      return assay_twice_mean(c, x, axes);
+    case KIND_PROD:
+      return assay_twice_fold(c, assay_twice_times, 1, x, axes);
+    case KIND_MAX:
+      return assay_twice_fold(c, assay_twice_max, -(double)INFINITY, x, axes);
+    case KIND_MIN:
+      return assay_twice_fold(c, assay_twice_min, (double)INFINITY, x, axes);
+    case KIND_L1:
+      return assay_twice_total(c, assay_twice_map1(c, assay_twice_magnitude, x), axes);
+    case KIND_SUM_SQUARE:
+      return assay_twice_total(c, assay_twice_map1(c, square, x), axes);
+    case KIND_L2:
+      return assay_twice_map1(c, assay_twice_root, reduced_twice(c, KIND_SUM_SQUARE, axes));
+    case KIND_LOG_SUM:
+      return assay_twice_map1(c, assay_twice_log, reduced_twice(c, KIND_SUM, axes));
+    default:  // KIND_LOG_SUM_EXP
+      max = reduced_twice(c, KIND_MAX, axes);
+      x = assay_twice_map1(c, assay_twice_exp, assay_twice_sub(c, x, max));
+      x = assay_twice_map1(c, assay_twice_log, assay_twice_total(c, x, axes));
+      return assay_twice_sum2(c, x, max);
+  }
 }
 
-#define ROWS(op, version, function)                                                                \
-  {.domain = "",                                                                                   \
-   .name = op,                                                                                     \
-   .since = 1,                                                                                     \
-   .infer = function##_infer_1,                                                                    \
-   .eval = function##_eval_1,                                                                      \
-   .bound = function##_bound,                                                                      \
-   .twice = reduce_twice,                                                                          \
-   .cost = reduce_cost},                                                                           \
-  {                                                                                                \
-    .domain = "", .name = op, .since = version, .infer = function##_infer,                         \
-    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, .twice = reduce_twice \
+static void reduce_twice(assay_twice_eval_t* c, kind_t kind, bool as_input) {
+  bool axes[ASSAY_MAX_RANK] = {false};
+  assay_tensor_t* in[2] = {c->in[0].high, assay_twice_has(c, 1) ? c->in[1].high : NULL};
+  const assay_eval_t reader = {.node = c->node, .n_in = 2, .in = in};
+  c->status = eval_axes(&reader, as_input, axes);
+  if (c->status) return;
+  const assay_pair_t* y = reduced_twice(c, kind, axes);
+  int64_t dims[ASSAY_MAX_RANK];
+  int rank = 0;
+  for (int i = 0; i < in[0]->rank; i++)
+    if (!axes[i]) dims[rank++] = in[0]->dims[i];
+  const bool keep = assay_attr_i64(c->node, "keepdims", 1) != 0;
+  assay_twice_put(c, 0, keep ? y : assay_twice_reshape(c, y, rank, dims));
+}
+
+#define TWICE(name, kind)                                                               \
+  static void name##_twice_1(assay_twice_eval_t* c) { reduce_twice(c, kind, false); }   \
+  static void name##_twice(assay_twice_eval_t* c) { reduce_twice(c, kind, true); }
+TWICE(sum, KIND_SUM)
+TWICE(mean, KIND_MEAN)
+TWICE(prod, KIND_PROD)
+TWICE(max, KIND_MAX)
+TWICE(min, KIND_MIN)
+TWICE(l1, KIND_L1)
+TWICE(l2, KIND_L2)
+TWICE(sum_square, KIND_SUM_SQUARE)
+TWICE(log_sum, KIND_LOG_SUM)
+TWICE(log_sum_exp, KIND_LOG_SUM_EXP)
+
+#define ROWS(op, version, function)                                         \
+  {.domain = "",                                                            \
+   .name = op,                                                              \
+   .since = 1,                                                              \
+   .infer = function##_infer_1,                                             \
+   .eval = function##_eval_1,                                               \
+   .bound = function##_bound,                                               \
+   .twice = function##_twice_1,                                             \
+   .cost = reduce_cost},                                                    \
+  {                                                                         \
+    .domain = "", .name = op, .since = version, .infer = function##_infer,  \
+    .eval = function##_eval, .bound = function##_bound, .cost = reduce_cost, \
+    .twice = function##_twice                                               \
   }
 
 const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),
@@ -741,18 +707,4 @@ const assay_op_t assay_ops_reduce[] = {ROWS("ReduceSum", 13, sum),
                                        ROWS("ReduceSumSquare", 18, sum_square),
                                        ROWS("ReduceLogSum", 18, log_sum),
                                        ROWS("ReduceLogSumExp", 18, log_sum_exp),
-                                       {.domain = "",
-                                        .name = "ArgMax",
-                                        .since = 1,
-                                        .discrete = 1,
-                                        .infer = arg_infer,
-                                        .eval = arg_max_eval,
-                                        .cost = reduce_cost},
-                                       {.domain = "",
-                                        .name = "ArgMin",
-                                        .since = 1,
-                                        .discrete = 1,
-                                        .infer = arg_infer,
-                                        .eval = arg_min_eval,
-                                        .cost = reduce_cost},
                                        {0}};

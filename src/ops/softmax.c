@@ -7,6 +7,7 @@
 #include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/softmax_bound.h"
+#include "ops/twice_array.h"
 
 // ---- one row ----------------------------------------------------------------------------------
 
@@ -237,6 +238,26 @@ static assay_status_t bias_softmax_bound(assay_bound_t* c) {
   return st;
 }
 
+// ---- in twice the precision -------------------------------------------------------------------
+
+static void twice_with(assay_twice_eval_t* c, bool logarithm, bool flattened) {
+  const assay_pair_t* x = assay_twice_in(c, 0);
+  bool axes[ASSAY_MAX_RANK];
+  if (!assay_twice_axes(c, "axis", flattened ? 1 : -1, flattened ? x->high->rank : 0, axes)) return;
+  const assay_pair_t* max = assay_twice_fold(c, assay_twice_max, -(double)INFINITY, x, axes);
+  const assay_pair_t* d = assay_twice_sub(c, x, max);
+  const assay_pair_t* e = assay_twice_map1(c, assay_twice_exp, d);
+  const assay_pair_t* sum = assay_twice_total(c, e, axes);
+  assay_twice_put(c, 0,
+                  logarithm ? assay_twice_sub(c, d, assay_twice_map1(c, assay_twice_log, sum))
+                            : assay_twice_div(c, e, sum));
+}
+
+static void softmax_twice_1(assay_twice_eval_t* c) { twice_with(c, false, true); }
+static void softmax_twice(assay_twice_eval_t* c) { twice_with(c, false, false); }
+static void log_softmax_twice_1(assay_twice_eval_t* c) { twice_with(c, true, true); }
+static void log_softmax_twice(assay_twice_eval_t* c) { twice_with(c, true, false); }
+
 const assay_op_t assay_ops_softmax[] = {
     {.domain = "",
      .name = "Softmax",
@@ -244,6 +265,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_1,
      .eval = softmax_eval_1,
      .bound = softmax_bound_1,
+     .twice = softmax_twice_1,
      .cost = softmax_cost},
     {.domain = "",
      .name = "Softmax",
@@ -251,6 +273,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_13,
      .eval = softmax_eval,
      .bound = softmax_bound,
+     .twice = softmax_twice,
      .cost = softmax_cost},
     {.domain = "",
      .name = "LogSoftmax",
@@ -258,6 +281,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_1,
      .eval = log_softmax_eval_1,
      .bound = log_softmax_bound_1,
+     .twice = log_softmax_twice_1,
      .cost = softmax_cost},
     {.domain = "",
      .name = "LogSoftmax",
@@ -265,6 +289,7 @@ const assay_op_t assay_ops_softmax[] = {
      .infer = infer_13,
      .eval = log_softmax_eval,
      .bound = log_softmax_bound,
+     .twice = log_softmax_twice,
      .cost = softmax_cost},
     {.domain = "",
      .name = "Hardmax",

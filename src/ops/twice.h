@@ -1,15 +1,33 @@
-// Sums in twice the precision of double: a number is kept as high + low, of which high is the
-// number rounded.
+// Numbers of twice the precision of double: the unevaluated sum high + low of two doubles, of which
+// high is the number rounded. u is 2^-53. A number that is infinite, or has no value, has the low
+// part 0.
 //
-// Source: T. Ogita, S. M. Rump and S. Oishi, Accurate sum and dot product, SIAM J. Sci. Comput. 26
-// (2005), algorithms 3.1 (TwoSum, Knuth), 3.5 (TwoProductFMA), 4.3 and 5.3 (Sum2, Dot2): rounded
-// once, the error is u |result| + (n u)^2 sum|terms|.
+// Sources, with the relative errors that they prove:
+//   sums of many terms  T. Ogita, S. M. Rump and S. Oishi, Accurate sum and dot product, SIAM J.
+//                       Sci. Comput. 26 (2005), algorithms 3.1 (TwoSum, Knuth), 3.5
+//                       (TwoProductFMA), 4.3 and 5.3 (Sum2, Dot2): rounded once, the error is
+//                       u |result| + (n u)^2 sum|terms|
+//   + - * /             M. Joldes, J.-M. Muller and V. Popescu, Tight and rigorous error bounds for
+//                       basic building blocks of double-word arithmetic, ACM Trans. Math. Softw. 44
+//                       (2017), algorithms 6 (3 u^2), 12 (5 u^2) and 17 (15 u^2)
+//   root                V. Lefevre, N. Louvet, J.-M. Muller, J. Picot and L. Rideau, Accurate
+//                       calculation of Euclidean norms using double-word arithmetic, ACM Trans.
+//                       Math. Softw. 49 (2023), algorithm 8 (25/8 u^2)
 #ifndef ASSAY_OPS_TWICE_H_
 #define ASSAY_OPS_TWICE_H_
 
 #include <math.h>
 
-// high + low += x.
+typedef struct assay_twice {
+  double high, low;
+} assay_twice_t;
+
+static inline assay_twice_t assay_twice(double x) { return (assay_twice_t){x, 0}; }
+
+// ---- sums of many terms
+// --------------------------------------------------------------------------
+
+// high += x, low += what that lost.
 static inline void assay_twice_add(double* high, double* low, double x) {
   const double s = *high + x, t = s - *high;
   *low += (*high - (s - t)) + (x - t);
@@ -23,9 +41,95 @@ static inline void assay_twice_fma(double* high, double* low, double a, double b
   *low += rest;
 }
 
-// Rounded once. What is infinite, or has no value, has no low part.
-static inline double assay_twice_end(double high, double low) {
-  return isfinite(high) ? high + low : high;
+// What has been summed up as a number (Fast2Sum, Dekker).
+static inline assay_twice_t assay_twice_end(double high, double low) {
+  const double s = high + low;
+  if (!isfinite(high) || !isfinite(s)) return assay_twice(isfinite(high) ? s : high);
+  return (assay_twice_t){s, low - (s - high)};
 }
+
+// ---- arithmetic
+// ----------------------------------------------------------------------------------
+
+static inline assay_twice_t assay_twice_plus(assay_twice_t x, assay_twice_t y) {
+  double s = x.high, s_low = 0, t = x.low, t_low = 0;
+  assay_twice_add(&s, &s_low, y.high);
+  if (!isfinite(s)) return assay_twice(s);
+  assay_twice_add(&t, &t_low, y.low);
+  const assay_twice_t v = assay_twice_end(s, s_low + t);
+  return assay_twice_end(v.high, t_low + v.low);
+}
+
+static inline assay_twice_t assay_twice_negated(assay_twice_t x) {
+  return (assay_twice_t){-x.high, -x.low};
+}
+
+static inline assay_twice_t assay_twice_minus(assay_twice_t x, assay_twice_t y) {
+  return assay_twice_plus(x, assay_twice_negated(y));
+}
+
+static inline assay_twice_t assay_twice_times(assay_twice_t x, assay_twice_t y) {
+  const double p = x.high * y.high;
+  if (!isfinite(p)) return assay_twice(p);
+  const double rest = __builtin_fma(x.high, y.high, -p);
+  const double crossed = __builtin_fma(x.high, y.low, x.low * y.low);
+  return assay_twice_end(p, rest + __builtin_fma(x.low, y.high, crossed));
+}
+
+static inline assay_twice_t assay_twice_over(assay_twice_t x, assay_twice_t y) {
+  const double q = x.high / y.high;
+  if (!isfinite(q) || q == 0 || !isfinite(y.high)) return assay_twice(q);
+  const assay_twice_t r = assay_twice_times(y, assay_twice(q));
+  return assay_twice_end(q, ((x.high - r.high) + (x.low - r.low)) / y.high);
+}
+
+static inline assay_twice_t assay_twice_root(assay_twice_t x) {
+  const double s = sqrt(x.high);
+  if (!isfinite(s) || s == 0) return assay_twice(s);
+  return assay_twice_end(s, (__builtin_fma(-s, s, x.high) + x.low) / (2 * s));
+}
+
+static inline assay_twice_t assay_twice_magnitude(assay_twice_t x) {
+  return x.high < 0 ? assay_twice_negated(x) : x;
+}
+
+// Times a power of 2.
+static inline assay_twice_t assay_twice_scaled(assay_twice_t x, int exponent) {
+  return (assay_twice_t){ldexp(x.high, exponent), ldexp(x.low, exponent)};
+}
+
+// False where one of them is NaN.
+static inline int assay_twice_less(assay_twice_t x, assay_twice_t y) {
+  return x.high < y.high || (x.high == y.high && x.low < y.low);
+}
+
+// ---- functions
+// ----------------------------------------------------------------------------------- Within 2^-90
+// of their values, relatively, but for what twice_math.c says of each; where the value is 0,
+// infinite or none, the C library's own.
+
+assay_twice_t assay_twice_exp(assay_twice_t x);
+assay_twice_t assay_twice_expm1(assay_twice_t x);
+assay_twice_t assay_twice_log(assay_twice_t x);
+assay_twice_t assay_twice_log1p(assay_twice_t x);
+assay_twice_t assay_twice_pow(assay_twice_t x, assay_twice_t y);
+assay_twice_t assay_twice_sin(assay_twice_t x);
+assay_twice_t assay_twice_cos(assay_twice_t x);
+assay_twice_t assay_twice_tan(assay_twice_t x);
+assay_twice_t assay_twice_asin(assay_twice_t x);
+assay_twice_t assay_twice_acos(assay_twice_t x);
+assay_twice_t assay_twice_atan(assay_twice_t x);
+assay_twice_t assay_twice_sinh(assay_twice_t x);
+assay_twice_t assay_twice_cosh(assay_twice_t x);
+assay_twice_t assay_twice_tanh(assay_twice_t x);
+assay_twice_t assay_twice_asinh(assay_twice_t x);
+assay_twice_t assay_twice_acosh(assay_twice_t x);
+assay_twice_t assay_twice_atanh(assay_twice_t x);
+assay_twice_t assay_twice_erf(assay_twice_t x);
+assay_twice_t assay_twice_erfc(assay_twice_t x);
+assay_twice_t assay_twice_sigmoid(assay_twice_t x);  // 1 / (1 + e^-x)
+// The nearest whole number: of ties the even one; towards -infinity.
+assay_twice_t assay_twice_round(assay_twice_t x);
+assay_twice_t assay_twice_floor(assay_twice_t x);
 
 #endif  // ASSAY_OPS_TWICE_H_

@@ -1,17 +1,9 @@
-#include "plan/plan.h"
-
 #include <string.h>
 
 #include "base/alloc.h"
 #include "formats/format.h"
 #include "plan/cone.h"
-
-struct assay_plan {
-  assay_arena_t* arena;
-  assay_model_t* model;      // as it was given
-  assay_rewrite_t* rewrite;  // NULL: not fused
-  assay_layers_t layers;
-};
+#include "plan/internal.h"
 
 // The rules while layers are made.
 typedef struct rules {
@@ -70,13 +62,18 @@ static assay_format_t format_of(const assay_precision_t* p, int rule) {
   return rule < 0 ? p->format : p->rules[rule].format;
 }
 
+assay_status_t assay_plan_name_layer(const assay_plan_t* plan, assay_layer_t* layer) {
+  const char *first = layer->nodes[0]->label, *last = layer->nodes[layer->n_nodes - 1]->label;
+  layer->name = first;
+  if (layer->n_nodes == 1) return NULL;
+  return assay_arena_printf(plan->arena, &layer->name, "%s .. %s", first, last);
+}
+
 // A layer of neighbouring nodes, in the format that the last matching rule says.
 static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision_t* p, int rule,
                                  const assay_node_t** nodes, size_t n, assay_layer_t* layer) {
-  *layer = (assay_layer_t){.name = nodes[0]->label, .nodes = nodes, .n_nodes = n};
-  if (n > 1)
-    ASSAY_TRY(assay_arena_printf(plan->arena, &layer->name, "%s .. %s", nodes[0]->label,
-                                 nodes[n - 1]->label));
+  *layer = (assay_layer_t){.nodes = nodes, .n_nodes = n};
+  ASSAY_TRY(assay_plan_name_layer(plan, layer));
   layer->format = format_of(p, rule);
   layer->reason = rule >= 0 ? p->rules[rule].pattern
                   : p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";

@@ -45,6 +45,19 @@ typedef struct assay_plan_options {
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
                                  const assay_plan_options_t* options, uint64_t seed,
                                  assay_plan_t** out) ASSAY_MUST_USE;
+// How a plan was cut, so that it can be cut so again (plan files).
+typedef struct assay_layer_cut {
+  size_t n_nodes;
+  assay_format_t format, accumulator;
+  const char* reason;
+} assay_layer_cut_t;
+// The cuts of the layers of the top graph, in order, and then of every node of its bodies, depth
+// first, each being a layer; *out (assay_free) borrows the reasons.
+assay_status_t assay_plan_cuts(const assay_plan_t* plan, assay_layer_cut_t** out,
+                               size_t* out_n) ASSAY_MUST_USE;
+// A plan of a resolved and inferred model that is cut so. Errors: CORRUPT cuts that do not fit it.
+assay_status_t assay_plan_restore(assay_model_t* model, const assay_layer_cut_t* cuts, size_t n,
+                                  uint64_t seed, assay_plan_t** out) ASSAY_MUST_USE;
 void assay_plan_destroy(assay_plan_t* plan);  // NULL is allowed
 
 // Of all that a run depends on besides its inputs: layers, formats, nodes, constants.

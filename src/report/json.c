@@ -151,6 +151,7 @@ static json_t* judged(const assay_layer_account_t* a) {
       "{s:I, s:I, s:I, s:I, s:I, s:I}", "elements", (json_int_t)d->elements, "exact",
       (json_int_t)d->exact, "explained", (json_int_t)d->explained, "between",
       (json_int_t)d->between, "beyond", (json_int_t)d->beyond, "unbounded", (json_int_t)d->unbounded);
+  j = assay_json_put(j, "flipped", json_integer((json_int_t)d->flipped));
   j = assay_json_put(j, "error_over_probable_rms", assay_json_number(assay_judgement_ratio(d)));
   j = assay_json_put(j, "suspected_runs", json_integer((json_int_t)a->suspected));
   j = assay_json_put(j, "outlying_runs", json_integer((json_int_t)a->outlying));

@@ -8,6 +8,7 @@ struct assay_executor {
   assay_machine_t* machine;  // the evaluator; NULL: a plan on
   const assay_backend_t* backend;
   void* state;
+  assay_engine_t* engine;  // NULL: none
 };
 
 assay_status_t assay_executor_evaluate(const assay_model_t* model,
@@ -23,17 +24,31 @@ assay_status_t assay_executor_evaluate(const assay_model_t* model,
   return NULL;
 }
 
-assay_status_t assay_executor_run_plan(const assay_plan_t* plan, const assay_backend_t* backend,
-                                       const assay_tap_t* tap, assay_executor_t** out) {
+static assay_status_t open_state(const assay_plan_t* plan, const assay_backend_t* backend,
+                                 void* shared, const assay_tap_t* tap, assay_executor_t** out) {
   const assay_layers_t* layers = assay_plan_layers(plan);
   assay_executor_t* e = NULL;
   ASSAY_TRY(ASSAY_NEW(&e));
   e->graph = layers->model->graph;
   e->n_steps = layers->n_layers;
-  assay_status_t st = backend->open(layers, tap, &e->state);
+  assay_status_t st = backend->open(layers, shared, tap, &e->state);
   if (st) return assay_executor_destroy(e), st;
   e->backend = backend;
   *out = e;
+  return NULL;
+}
+
+assay_status_t assay_executor_run_plan(const assay_plan_t* plan, const assay_backend_t* backend,
+                                       const assay_tap_t* tap, assay_executor_t** out) {
+  return open_state(plan, backend, NULL, tap, out);
+}
+
+assay_status_t assay_executor_run_engine(assay_engine_t* engine, const assay_tap_t* tap,
+                                         assay_executor_t** out) {
+  ASSAY_TRY(open_state(assay_engine_plan(engine), assay_engine_backend(engine),
+                       assay_engine_shared(engine), tap, out));
+  (*out)->engine = engine;
+  assay_engine_retain(engine);
   return NULL;
 }
 
@@ -41,6 +56,7 @@ void assay_executor_destroy(assay_executor_t* e) {
   if (!e) return;
   if (e->backend) e->backend->close(e->state);
   assay_machine_destroy(e->machine);
+  assay_engine_release(e->engine);
   assay_free(e);
 }
 
@@ -55,6 +71,7 @@ void assay_executor_reset(assay_executor_t* e) {
 }
 
 assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, assay_tensor_t* t) {
+  if (e->engine && t->kind == ASSAY_KIND_TENSOR) ASSAY_TRY(assay_engine_check(e->engine, v, t));
   if (!e->machine) return e->backend->set(e->state, v, t);
   assay_machine_set(e->machine, v, t);
   return NULL;
@@ -79,4 +96,18 @@ assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
   if (e->machine) return "evaluator";
   return e->backend->tactic ? e->backend->tactic(e->state, i) : e->backend->name;
+}
+
+size_t assay_executor_planned_bytes(const assay_executor_t* e) {
+  return e->backend && e->backend->planned ? e->backend->planned(e->state) : 0;
+}
+
+void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out) {
+  if (e->backend && e->backend->explain) e->backend->explain(e->state, i, out);
+}
+
+assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i) {
+  if (e->backend && e->backend->executed) return e->backend->executed(e->state, i);
+  return e->engine ? assay_plan_layers(assay_engine_plan(e->engine))->layers[i].format
+                   : ASSAY_FORMAT_NONE;
 }

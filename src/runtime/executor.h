@@ -2,7 +2,7 @@
 #ifndef ASSAY_RUNTIME_EXECUTOR_H_
 #define ASSAY_RUNTIME_EXECUTOR_H_
 
-#include "plan/plan.h"
+#include "runtime/engine.h"
 #include "truth/machine.h"
 
 typedef struct assay_executor assay_executor_t;
@@ -15,6 +15,9 @@ assay_status_t assay_executor_evaluate(const assay_model_t* model,
 assay_status_t assay_executor_run_plan(const assay_plan_t* plan, const assay_backend_t* backend,
                                        const assay_tap_t* tap,
                                        assay_executor_t** out) ASSAY_MUST_USE;
+// The same with what the engine's executors share; the engine is retained.
+assay_status_t assay_executor_run_engine(assay_engine_t* engine, const assay_tap_t* tap,
+                                         assay_executor_t** out) ASSAY_MUST_USE;
 void assay_executor_destroy(assay_executor_t* e);  // NULL is allowed
 
 // The graph that runs: of a fused plan, the rewritten one. Its inputs and outputs are the model's,
@@ -28,6 +31,13 @@ size_t assay_executor_n_steps(const assay_executor_t* e);
 assay_status_t assay_executor_step(assay_executor_t* e, size_t i) ASSAY_MUST_USE;
 // What ran step i last; the backend's name where it has but one way.
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i);
+// The format of the float operands that step i's arithmetic took; NONE: it has none.
+assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i);
+// How the tactic of step i was chosen: lines for people; nothing where there is no choice.
+void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out);
+// Bytes that a run takes beside inputs, outputs and weights, as planned for the last one; 0: not
+// known.
+size_t assay_executor_planned_bytes(const assay_executor_t* e);
 assay_status_t assay_executor_run(assay_executor_t* e) ASSAY_MUST_USE;
 // Canonical, borrowed; NULL: not there.
 assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v);

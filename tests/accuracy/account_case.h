@@ -88,7 +88,7 @@ static inline assay_status_t account_case_engine(account_case_t* c, bool tapped,
   const assay_graph_t* g = c->layers->model->graph;
   const assay_tap_t tap = {.layer = account_case_note, .user = c};
   void* state = NULL;
-  ASSAY_TRY(assay_backend_emu.open(c->layers, tapped ? &tap : NULL, &state));
+  ASSAY_TRY(assay_backend_emu.open(c->layers, NULL, tapped ? &tap : NULL, &state));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
     assay_tensor_t* wide = NULL;

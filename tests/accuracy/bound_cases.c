@@ -621,7 +621,7 @@ static assay_status_t run_config(const bound_case_t* c, size_t config, int64_t f
   assay_plan_t* plan = NULL;
   ASSAY_TRY(assay_plan_create(c->model, &precision, NULL, totals->options->seed, &plan));
   const assay_layers_t* layers = assay_plan_layers(plan);
-  assay_status_t st = assay_backend_emu.open(layers, &tap, &e.engine);
+  assay_status_t st = assay_backend_emu.open(layers, NULL, &tap, &e.engine);
   if (!st) st = assay_locals_create(layers, false, &e.locals);
   for (int64_t k = first; !st && k < first + n; k++) {
     e.number = k;

@@ -220,7 +220,7 @@ static void derive_of(const char* name, assay_format_t format) {
   void* state = NULL;
   op_case_ok(assay_machine_create(h.layers->model, &config, &h.truth));
   op_case_ok(assay_locals_create(h.layers, false, &h.locals));
-  op_case_ok(assay_backend_emu.open(h.layers, &tap, &state));
+  op_case_ok(assay_backend_emu.open(h.layers, NULL, &tap, &state));
   for (size_t i = 0; i < g->n_inputs; i++) {
     assay_tensor_t* wide = NULL;
     op_case_ok(assay_tensor_widen(assay_samples_get(&inputs, 0)[i], &wide));

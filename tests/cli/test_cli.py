@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "inspect", "conformance", "bench")
+VERBS = ("check", "run", "build", "inspect", "conformance", "bench")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")
@@ -26,7 +26,7 @@ RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]
 # Arguments ({m}: the models), exit code, pattern of the output, pattern of the error: what is left of it
 # when the line about random inputs is gone. Errors are one line.
 ROWS = [
-    ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*inspect.*conformance.*bench"),
+    ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*build.*inspect.*conformance.*bench"),
     ("-h", 0, "Usage: assay VERB", ""),
     ("help", 0, "Usage: assay VERB", ""),
     ("--version", 0, r"^assay \d+\.\d+\.\d+\n$", ""),
@@ -106,6 +106,33 @@ ROWS = [
     ("run {m}/cnn.onnx -o nowhere/out.npz", FAILED, "", "cannot write 'nowhere/out.npz'"),
     ("run {m}/nothing.onnx", INPUT, "", "No such file"),
     ("run gather.onnx -i far.npz", INPUT, "", "Gather"),
+    # build, and what takes plans
+    ("build {m}/cnn.onnx", USAGE, "", "say where the plan goes: --output FILE"),
+    ("build {m}/cnn.onnx -o cnn.plan --precision fp17", USAGE, "", "unknown precision 'fp17'"),
+    ("build {m}/nothing.onnx -o cnn.plan", INPUT, "", "No such file"),
+    ("build {m}/cnn.onnx -o no/such/folder/cnn.plan", FAILED, "", "cannot write 'no/such/folder/cnn.plan'"),
+    ("build {m}/cnn.onnx -o cnn.plan --precision bf16", 0, r"^built cnn.plan: \d+ layers, .*B, in .*\na run takes ", ""),
+    ("run cnn.plan --inputs image.npz", 0, r"scores: float\[1, \d+\]  min", ""),
+    ("run cnn.plan --inputs image.npz --precision fp16", USAGE, "", "'cnn.plan' is a plan: its shapes, formats"),
+    ("bench cnn.plan --seconds 0.01", 0, r"latency +median [0-9.]+ ms", ""),
+    ("bench cnn.plan --batch 2", USAGE, "", "'cnn.plan' is a plan: --batch was settled when it was built"),
+    ("build {m}/cnn.onnx -o strict.plan --precision tf32 --strict", FAILED, "", "in tf32 has no kernel and is emulated; build without --strict"),
+    ("build {m}/cnn.onnx -o cnn.plan --tactic-sources abacus", USAGE, "", "'abacus' is no source of tactics"),
+    ("build {m}/cnn.onnx -o own.plan --tactic-sources assay --timing-cache times.txt", 0, "^built own.plan", ""),
+    ("build {m}/cnn.onnx -o own.plan --timing-cache image.npz", USAGE, "", "this is no timing cache"),
+    ("inspect plan cnn.plan", 0, r"^plan +\d+ layers on cpu; a run takes .*\nasked +ran +tactic(?s:.*)\nbf16 ", ""),
+    ("inspect plan cnn.plan --explain scores", 0, r"bf16: --precision\n(?s:.*)reads ", ""),
+    ("inspect plan cnn.plan --explain nothing", USAGE, "", "no layer of the plan has a node or an output 'nothing'"),
+    ("inspect plan {m}/cnn.onnx --explain scores", USAGE, "", "--explain is for plan files"),
+    ("build {m}/external.onnx -o dyn.plan --profile x=1x16:4x16:8x16", 0, "^built dyn.plan", ""),
+    ("bench dyn.plan --seconds 0.01 --shape x=5x16", 0, "latency", ""),
+    ("bench dyn.plan --seconds 0.01 --shape x=9x16", FAILED, "", r"input 'x' is \[9, 16\]; the plan was built for \[1, 16\] to \[8, 16\]"),
+    ("bench cnn.plan --seconds 0.01 --shape image=2x3x8x8", FAILED, "", r"input 'image' is \[2, 3, 8, 8\]; the plan was built for"),
+    ("build {m}/external.onnx -o dyn.plan --profile x=4x16:1x16:8x16", USAGE, "", "'x=4x16:1x16:8x16' is no profile"),
+    ("build {m}/external.onnx -o dyn.plan --profile x=1x16:2", USAGE, "", "is no profile"),
+    ("build {m}/external.onnx -o dyn.plan --profile y=1x16:2x16:3x16", USAGE, "", "the model has no input 'y'"),
+    ("run cut.plan", INPUT, "", "'cut.plan': the plan file is cut off"),
+    ("run empty.plan", INPUT, "", "the file is empty"),
     # bench
     ("bench", USAGE, "", "MODEL is missing"),
     ("bench {m}/nothing.onnx", INPUT, "", "No such file"),
@@ -192,6 +219,9 @@ def write_files(models):
                               for name, value in (("start", 0), ("limit", 1 << 31), ("step", 1))])
     for name, graph in (("huge", huge), ("range", ramp)):
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{name}.onnx")
+    with open("cut.plan", "wb") as f:
+        f.write(b"ASSAYPLN" + bytes(100))
+    open("empty.plan", "wb").close()
     for name, output in (("right", [-1, -2]), ("wrong", [1, 2]), ("broken", [-1, -2])):
         write_case("cases", name, output)
 

@@ -12,9 +12,10 @@ static inline assay_status_t bound_case_evaluate(assay_bound_t* b, bool coarse,
 }
 
 // Limits of output 0 by the row's bound function for an engine that rounds so; the node is
-// evaluated in truth. in_error: of the inputs; NULL: none.
-static inline void bound_case_limits(const op_case_t* row, const assay_rounding_t* rounding,
-                                     const assay_limits_t* in_error, assay_limits_t* out_limits) {
+// evaluated in truth. in_error: of the inputs; NULL: none. Gives the choices that these leave open.
+static inline int64_t bound_case_limits(const op_case_t* row, const assay_rounding_t* rounding,
+                                        const assay_limits_t* in_error, bool flips,
+                                        assay_limits_t* out_limits) {
   assay_tensor_t *in[OP_CASE_VALUES] = {NULL}, *out[OP_CASE_VALUES] = {NULL};
   assay_value_t* values[OP_CASE_VALUES] = {NULL};
   assay_limits_t limits[OP_CASE_VALUES] = {{NULL, NULL}};
@@ -36,6 +37,7 @@ static inline void bound_case_limits(const op_case_t* row, const assay_rounding_
                          .in_error = in_error,
                          .out = out,
                          .out_error = limits,
+                         .flips = flips,
                          .evaluate = bound_case_evaluate,
                          .driver = machine};
   op_case_ok(assay_bound_node(&bound));
@@ -45,6 +47,7 @@ static inline void bound_case_limits(const op_case_t* row, const assay_rounding_
   for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
   assay_machine_destroy(machine);
   assay_model_release(model);
+  return bound.open;
 }
 
 #endif  // ASSAY_TESTS_OPS_BOUND_CASE_H_

@@ -92,16 +92,17 @@ static const choice_t choices[] = {
      "float[1,1,1,1] 5"},
 };
 
-// For an engine of which little is known, or that follows the documented order.
-static void limits_behind(const op_case_t* row, bool documented, const assay_limits_t* in_error,
-                          assay_limits_t* out) {
+// For an engine of which little is known, or that follows the documented order. Gives the choices
+// that limits on the inputs leave open.
+static int64_t limits_behind(const op_case_t* row, bool documented, const assay_limits_t* in_error,
+                             bool flips, assay_limits_t* out) {
   assay_rounding_t rounding = assay_rounding_unknown(ASSAY_FORMAT_FP32, ASSAY_FORMAT_FP32);
   rounding.documented = documented;
-  bound_case_limits(row, &rounding, in_error, out);
+  return bound_case_limits(row, &rounding, in_error, flips, out);
 }
 
 static void limits_of(const op_case_t* row, bool documented, assay_limits_t* out) {
-  limits_behind(row, documented, NULL, out);
+  assert_int_equal(limits_behind(row, documented, NULL, true, out), 0);
 }
 
 static void ties_have_two_answers(void** state) {
@@ -138,24 +139,49 @@ static void documented_order_has_none(void** state) {
   }
 }
 
-// Floor and its like behind numbers that may be off: only those near an edge may come out
+// Floor and its like behind numbers that may be off by 0.01: only those near an edge may come out
 // otherwise.
-static void rounding_to_integers_flips_near_edges(void** state) {
+static void choices_flip_near_edges(void** state) {
   (void)state;
-  static const char* const ops[] = {"Floor", "Ceil", "Round", "Sign"};
-  static const char* const flips[] = {"double[4] 0 1 0 1", "double[4] 0 1 0 1", "double[4] 0 0 1 0",
-                                      "double[4] 0 0 0 2"};
-  for (size_t r = 0; r < sizeof ops / sizeof *ops; r++) {
-    op_case_t row = {ops[r], 13, NULL, {"float[4] 1.3 2 3.5 0.001"}, {"?"}, NULL};
-    assay_tensor_t* error = op_case_tensor("double[4] 0.01 0.01 0.01 0.01");
-    const assay_limits_t in = {error, error};
-    assay_limits_t l = {0};
-    limits_behind(&row, false, &in, &l);
-    assay_tensor_t* expected = op_case_tensor(flips[r]);
-    assert_non_null(l.guaranteed);
-    assert_true(op_case_same(l.guaranteed, expected));
+  static const struct {
+    op_case_t row;
+    const char* flips;  // limits
+    int64_t open;
+  } edges[] = {
+#define X "float[4] 1.3 2 3.5 0.001"
+      {{"Floor", 13, NULL, {X}, {"?"}, NULL}, "double[4] 0 1 0 1", 2},
+      {{"Ceil", 13, NULL, {X}, {"?"}, NULL}, "double[4] 0 1 0 1", 2},
+      {{"Round", 13, NULL, {X}, {"?"}, NULL}, "double[4] 0 0 1 0", 1},
+      {{"Sign", 13, NULL, {X}, {"?"}, NULL}, "double[4] 0 0 0 2", 1},
+      {{"Cast", 13, "to=7", {X}, {"?"}, NULL}, "double[4] 0 1 0 0", 1},
+      {{"Cast", 13, "to=9", {X}, {"?"}, NULL}, "double[4] 0 0 0 1", 1},
+      {{"Less", 13, NULL, {X, "float[] 3.505"}, {"?"}, NULL}, "double[4] 0 0 1 0", 1},
+      {{"Equal", 13, NULL, {X, "float[] 1.305"}, {"?"}, NULL}, "double[4] 1 0 0 0", 1},
+      {{"Equal", 13, NULL, {X, "float[] 1.3"}, {"?"}, NULL}, "double[4] 1 0 0 0", 1},
+      {{"Equal", 13, NULL, {X, "float[] 7"}, {"?"}, NULL}, NULL, 0},
+      {{"ArgMax", 13, NULL, {X}, {"?"}, NULL}, NULL, 0},
+      // Indices of all that the largest may be.
+      {{"ArgMax", 13, NULL, {"float[4] 1 1.005 0.99 0.9"}, {"?"}, NULL}, "double[1] 1", 1},
+      {{"ArgMin", 13, "axis=1", {"float[2,2] 1 1.5 1 1.015"}, {"?"}, NULL}, "double[2,1] 0 1", 1},
+      {{"Hardmax", 13, NULL, {"float[1,2] 1 9"}, {"?"}, NULL}, "double[1,2] inf inf", 2},
+  };
+  for (size_t r = 0; r < sizeof edges / sizeof *edges; r++) {
+    assay_tensor_t* x = op_case_tensor(edges[r].row.in[0]);
+    assay_limits_t in[2] = {{NULL, NULL}}, l = {0};
+    op_case_ok(assay_tensor_create(ASSAY_TYPE_DOUBLE, x->rank, x->dims, &in[0].guaranteed));
+    for (int64_t i = 0; i < x->size; i++) assay_f64(in[0].guaranteed)[i] = 0.01;
+    in[0].probable = in[0].guaranteed;
+    assert_int_equal(limits_behind(&edges[r].row, false, in, false, &l), edges[r].open);
+    assert_null(l.guaranteed);
+    assert_int_equal(limits_behind(&edges[r].row, false, in, true, &l), edges[r].open);
+    assay_tensor_t* expected = edges[r].flips ? op_case_tensor(edges[r].flips) : NULL;
+    if (!expected != !l.guaranteed || (expected && !op_case_same(l.guaranteed, expected))) {
+      if (l.guaranteed) op_case_print(l.guaranteed);
+      fail_msg("row %zu (%s)", r, edges[r].row.op);
+    }
     assay_tensor_release(expected);
-    assay_tensor_release(error);
+    assay_tensor_release(in[0].guaranteed);
+    assay_tensor_release(x);
     assay_limits_deinit(&l);
   }
 }
@@ -164,7 +190,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(ties_have_two_answers),
       cmocka_unit_test(documented_order_has_none),
-      cmocka_unit_test(rounding_to_integers_flips_near_edges),
+      cmocka_unit_test(choices_flip_near_edges),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void running_sums_follow_their_terms(void** state) {
   (void)state;
   for (size_t r = 0; r < sizeof running / sizeof *running; r++) {
     assay_limits_t l = {0};
-    bound_case_limits(&running[r].row, &fp32, NULL, &l);
+    bound_case_limits(&running[r].row, &fp32, NULL, false, &l);
     assay_tensor_t* least = op_case_tensor(running[r].least);
     assert_non_null(l.guaranteed);
     assert_int_equal(l.guaranteed->size, least->size);
@@ -89,7 +89,7 @@ static void limits_of_terms_are_added(void** state) {
   const assay_limits_t in[2] = {{error, error}};
   const double sums[] = {0.5, 0.75, 0.875};
   assay_limits_t l = {0};
-  bound_case_limits(&row, &fp32, in, &l);
+  bound_case_limits(&row, &fp32, in, false, &l);
   for (int i = 0; i < 3; i++) {
     assert_true(assay_f64(l.guaranteed)[i] > sums[i]);
     assert_true(assay_f64(l.probable)[i] < sums[i] + 1e-5);

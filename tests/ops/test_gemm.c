@@ -233,7 +233,7 @@ static void test_batched(void** state) {
   for (int i = 0; i < 2 * M * K; i++) a[i] = number(&seed);
   for (int i = 0; i < 3 * K * N; i++) b[i] = number(&seed);
   const int64_t a_at[BATCH] = {0, 0, 0, 15, 15, 15}, b_at[BATCH] = {0, 20, 40, 0, 20, 40};
-  const assay_gemm_batch_t batch = {BATCH, a_at, b_at, false};
+  const assay_gemm_batch_t batch = {BATCH, a_at, b_at};
   for (int arith = 0; arith < 2; arith++) {
     const assay_eval_t c = {.arith = (assay_arith_t)arith};
     assay_matrix_t x = {a, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, K, 1};

@@ -56,7 +56,7 @@ static void run_plan(const assay_layers_t* layers, bool tapped, assay_tensor_t* 
   seen_t seen = {.layers = layers};
   assay_tap_t tap = {.layer = look, .user = &seen};
   void* state = NULL;
-  op_case_ok(assay_backend_emu.open(layers, tapped ? &tap : NULL, &state));
+  op_case_ok(assay_backend_emu.open(layers, NULL, tapped ? &tap : NULL, &state));
   for (size_t i = 0; i < g->n_inputs; i++)
     if (in[i]) op_case_ok(assay_backend_emu.set(state, g->inputs[i], in[i]));
   for (size_t i = 0; i < layers->n_layers; i++) op_case_ok(assay_backend_emu.step(state, i));

@@ -3,11 +3,13 @@
 //
 // What is prepared for given sizes, a stretch of layers, is kept for the next run: the last ones
 // used. All stretches share one arena and one piece of scratch memory.
+#include <math.h>
 #include <string.h>
 
 #include "backends/backend.h"
 #include "backends/cpu/stretch.h"
 #include "base/alloc.h"
+#include "formats/format.h"
 
 enum { STRETCHES = 8 };  // kept for each layer at which one starts
 
@@ -15,6 +17,7 @@ typedef struct cpu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   void* emu;
+  cpu_shared_t *shared, *own;
   cpu_lifetimes_t lifetimes;
   cpu_value_t* values;       // by value id: what the run holds as tensors
   const cpu_tactic_t** ran;  // by layer; NULL: the emulated engine
@@ -49,21 +52,24 @@ static void cpu_close(void* state) {
   assay_free(c->at);
   assay_free(c->arena);
   assay_free(c->scratch);
+  cpu_shared_destroy(c->own);
   if (c->emu) assay_backend_emu.close(c->emu);
   assay_free(c);
 }
 
-static assay_status_t cpu_open(const assay_layers_t* layers, const assay_tap_t* tap,
+static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const assay_tap_t* tap,
                                void** out_state) {
   const size_t n_values = (size_t)layers->model->n_values;
   cpu_t* c = NULL;
   ASSAY_TRY(ASSAY_NEW(&c));
   c->layers = layers;
   c->tap = tap;
-  assay_status_t st = assay_backend_emu.open(layers, tap, &c->emu);
+  assay_status_t st = assay_backend_emu.open(layers, NULL, tap, &c->emu);
   if (!st) st = assay_new_array(n_values, sizeof *c->values, &c->values);
   if (!st) st = assay_new_array(n_values, sizeof *c->outputs, &c->outputs);
   if (!st) st = assay_new_array(layers->n_layers, sizeof *c->ran, &c->ran);
+  if (!st && !shared) st = cpu_shared_create(NULL, &c->own);
+  c->shared = shared ? shared : c->own;
   if (!st) st = cpu_lifetimes_find(layers, &c->lifetimes);
   if (st) return cpu_close(c), st;
   *out_state = c;
@@ -185,7 +191,7 @@ static assay_status_t begin(cpu_t* c, cpu_stretch_t* s) {
     const cpu_slot_t* slot = &s->slots[i];
     c->at[i] = NULL;
     if (slot->kind == CPU_SLOT_ARENA) c->at[i] = aligned(c->arena) + slot->block.offset;
-    if (slot->kind == CPU_SLOT_CONSTANT) c->at[i] = slot->held->data;
+    if (slot->kind == CPU_SLOT_CONSTANT) c->at[i] = (void*)(uintptr_t)slot->constant;
     if (slot->kind == CPU_SLOT_OUTPUT) ASSAY_TRY(output_tensor(c, slot->value, &c->at[i]));
   }
   return NULL;
@@ -218,7 +224,7 @@ static size_t place_for(cpu_t* c, int first) {
 }
 
 static assay_status_t find_stretch(cpu_t* c, int first) {
-  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values};
+  const cpu_setting_t setting = {c->layers, &c->lifetimes, &c->sizes, c->values, c->shared};
   cpu_stretch_t* found = NULL;
   for (size_t i = 0; !found && i < c->n_stretches; i++)
     if (cpu_stretch_fits(c->stretches[i], first, &setting)) found = c->stretches[i];
@@ -364,6 +370,11 @@ static const char* cpu_tactic(void* state, size_t i) {
   return c->ran[i] ? c->ran[i]->name : "emu";
 }
 
+static size_t cpu_planned(void* state) {
+  const cpu_t* c = state;
+  return c->arena_bytes + c->scratch_bytes;
+}
+
 static void cpu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                          assay_tensor_t* const* in, assay_rounding_t* out) {
   const cpu_t* c = state;
@@ -374,7 +385,116 @@ static void cpu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
     assay_backend_emu.rounding(c->emu, layer, n_in, in, out);
 }
 
+// ---- what contexts share -----------------------------------------------------------------------
+
+#define TIMINGS "timings"
+
+static assay_status_t cpu_share(const assay_layers_t* layers,
+                                const assay_backend_options_t* options, void** out_shared) {
+  (void)layers;
+  cpu_shared_t* shared = NULL;
+  ASSAY_TRY(cpu_shared_create(options, &shared));
+  *out_shared = shared;
+  return NULL;
+}
+
+static void cpu_unshare(void* shared) { cpu_shared_destroy(shared); }
+
+static assay_status_t cpu_timings(void* shared, assay_str_t* out, bool* out_measured) {
+  const cpu_shared_t* s = shared;
+  *out_measured = s->measured;
+  return cpu_timings_print(s->timings, false, out);
+}
+
+// First the timings that were looked up, so that a plan that is read makes the same choices.
+static bool cpu_saved(void* shared, size_t i, const char** out_key, const void** out_data,
+                      size_t* out_bytes) {
+  cpu_shared_t* s = shared;
+  if (i > cpu_store_count(s->store)) return false;
+  if (i) return cpu_store_entry(s->store, i - 1, out_key, out_data, out_bytes), true;
+  assay_str_deinit(&s->text);
+  assay_status_free(cpu_timings_print(s->timings, true, &s->text));
+  *out_key = TIMINGS;
+  *out_data = assay_str_get(&s->text);
+  *out_bytes = strlen(assay_str_get(&s->text));
+  return true;
+}
+
+static assay_status_t cpu_restore(void* shared, const char* key, const void* data, size_t bytes) {
+  cpu_shared_t* s = shared;
+  if (strcmp(key, TIMINGS) == 0) return cpu_timings_parse(s->timings, data, bytes, NULL);
+  return cpu_store_put(s->store, key, data, bytes);
+}
+
+// What was prepared for layer i last; NULL: nothing.
+static const cpu_step_t* step_of(const cpu_t* c, size_t i) {
+  const cpu_stretch_t* found = NULL;
+  for (size_t k = 0; k < c->n_stretches; k++) {
+    const cpu_stretch_t* s = c->stretches[k];
+    if ((int)i >= s->first && (int)i < s->end && (!found || s->used > found->used)) found = s;
+  }
+  return found ? &found->steps[i - (size_t)found->first] : NULL;
+}
+
+static assay_format_t cpu_executed(void* state, size_t i) {
+  const cpu_t* c = state;
+  const cpu_step_t* s = step_of(c, i);
+  if (s && s->known) return ASSAY_FORMAT_NONE;
+  if (!s || !s->kernel) return c->layers->layers[i].format;
+  for (int k = 0; k < s->n_in; k++)
+    if (cpu_is_float(s->kernel->in[k].type)) return assay_type_format(s->kernel->in[k].type);
+  return ASSAY_FORMAT_NONE;
+}
+
+static const char* layout_name(cpu_layout_t layout) {
+  return layout == CPU_CHANNELS_LAST ? " channels last" : "";
+}
+
+static void explain_forms(const cpu_step_t* s, assay_str_t* out) {
+  assay_str_append(out, "  reads");
+  for (int k = 0; k < s->n_in; k++)
+    if (s->kernel->in[k].type)
+      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->in[k].type),
+                       layout_name(s->kernel->in[k].layout));
+  assay_str_append(out, " writes");
+  for (int k = 0; k < s->n_out; k++)
+    if (s->out[k] >= 0)
+      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->out[k].type),
+                       layout_name(s->kernel->out[k].layout));
+  assay_str_printf(out, " values moved before it: %zu\n", s->outputs - s->moves);
+}
+
+static void cpu_explain(void* state, size_t i, assay_str_t* out) {
+  const cpu_step_t* s = step_of(state, i);
+  if (!s) {
+    assay_str_append(out, "  it has not run\n");
+  } else if (s->known) {
+    assay_str_append(out, "  nothing runs: its contents follow from sizes\n");
+  } else if (!s->kernel) {
+    assay_str_append(out, "  no tactic takes it: the emulated engine runs it\n");
+  } else {
+    for (int t = 0; t < s->n_candidates; t++) {
+      const cpu_candidate_t* x = &s->candidates[t];
+      assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
+                       x->tactic->name, x->tactic->source);
+      if (isnan(x->microseconds))
+        assay_str_append(out, "not timed: the first that takes it\n");
+      else
+        assay_str_printf(out, "%10.2f us\n", x->microseconds);
+    }
+    explain_forms(s, out);
+  }
+}
+
 const assay_backend_t assay_backend_cpu = {.name = "cpu",
+                                           .share = cpu_share,
+                                           .unshare = cpu_unshare,
+                                           .saved = cpu_saved,
+                                           .restore = cpu_restore,
+                                           .timings = cpu_timings,
+                                           .explain = cpu_explain,
+                                           .executed = cpu_executed,
+                                           .describe = cpu_describe_machine,
                                            .open = cpu_open,
                                            .close = cpu_close,
                                            .set = cpu_set,
@@ -382,4 +502,5 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .step = cpu_step,
                                            .reset = cpu_reset,
                                            .tactic = cpu_tactic,
+                                           .planned = cpu_planned,
                                            .rounding = cpu_rounding};

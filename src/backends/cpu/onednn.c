@@ -31,6 +31,12 @@ assay_status_t dnn_engine(dnnl_engine_t* out) {
   return dnn_check(engine_status, "starting the engine");
 }
 
+assay_status_t dnn_execute(dnnl_primitive_t primitive, int n, const dnnl_exec_arg_t* args,
+                           const char* what) {
+  ASSAY_TRY(dnn_check(dnnl_primitive_execute(primitive, stream, n, args), what));
+  return dnn_check(dnnl_stream_wait(stream), what);
+}
+
 dnnl_data_type_t dnn_type(assay_type_t type) {
   switch (type) {
     case ASSAY_TYPE_FLOAT:
@@ -133,33 +139,6 @@ assay_status_t dnn_described(dnnl_status_t status, const char* what,
   return NULL;
 }
 
-assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
-                                const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights) {
-  float* from = NULL;
-  const_dnnl_memory_desc_t to_md =
-      dnnl_primitive_desc_query_md(descriptor, dnnl_query_weights_md, 0);
-  dnnl_memory_t source = NULL;
-  dnnl_primitive_desc_t order = NULL;
-  dnnl_primitive_t reorder = NULL;
-  ASSAY_TRY(cpu_constant_floats(weights, &from));
-  k->packed = assay_malloc(dnnl_memory_desc_get_size(to_md));
-  assay_status_t st = k->packed ? NULL : assay_status_no_memory();
-  if (!st) st = dnn_check(dnnl_memory_create(&source, from_md, engine, from), "weights");
-  if (!st) st = dnn_check(dnnl_memory_create(&k->weights, to_md, engine, k->packed), "weights");
-  if (!st)
-    st = dnn_check(dnnl_reorder_primitive_desc_create(&order, from_md, engine, to_md, engine, NULL),
-                   "packing weights");
-  if (!st) st = dnn_check(dnnl_primitive_create(&reorder, order), "packing weights");
-  const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, k->weights}};
-  if (!st) st = dnn_check(dnnl_primitive_execute(reorder, stream, 2, args), "packing weights");
-  if (!st) st = dnn_check(dnnl_stream_wait(stream), "packing weights");
-  if (reorder) dnnl_primitive_destroy(reorder);
-  if (order) dnnl_primitive_desc_destroy(order);
-  if (source) dnnl_memory_destroy(source);
-  assay_free(from);
-  return st;
-}
-
 assay_status_t dnn_epilogue(dnn_kernel_t* k, const cpu_layer_t* l, cpu_layout_t layout,
                             bool* out_ok) {
   *out_ok = true;
@@ -183,7 +162,6 @@ static void destroy(cpu_kernel_t* base) {
     if (all[i]) dnnl_memory_destroy(all[i]);
   if (k->primitive) dnnl_primitive_destroy(k->primitive);
   cpu_program_destroy(k->program);
-  assay_free(k->packed);
   assay_free(k->bias_data);
   assay_free(k);
 }
@@ -219,8 +197,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
     args[n++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, k->bias};
     dnnl_memory_set_data_handle(k->bias, k->bias_data);
   }
-  ASSAY_TRY(dnn_check(dnnl_primitive_execute(k->primitive, stream, n, args), "running a layer"));
-  ASSAY_TRY(dnn_check(dnnl_stream_wait(stream), "running a layer"));
+  ASSAY_TRY(dnn_execute(k->primitive, n, args, "running a layer"));
   if (k->program)
     cpu_program_run(k->program, in, to, k->base.out[0].type, out[0]);
   else if (k->dst_apart)

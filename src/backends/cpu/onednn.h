@@ -11,6 +11,9 @@
 // DEVICE with what failed; NULL for success.
 assay_status_t dnn_check(dnnl_status_t status, const char* what);
 assay_status_t dnn_engine(dnnl_engine_t* out);
+// Runs a primitive and waits for it, behind a call of dnn_engine.
+assay_status_t dnn_execute(dnnl_primitive_t primitive, int n, const dnnl_exec_arg_t* args,
+                           const char* what);
 dnnl_data_type_t dnn_type(assay_type_t type);  // dnnl_data_type_undef: none
 
 // Describes an operand of these dimensions as it lies in memory. Destroyed by the caller.
@@ -24,7 +27,6 @@ typedef struct dnn_kernel {
   dnnl_primitive_t primitive;
   dnnl_memory_t src, weights, bias, dst, scratchpad;  // NULL: the primitive has none
   int src_input, weights_input;  // of the layer; weights -1: packed, they are in `weights`
-  void* packed;                  // of weights and bias: freed with the kernel
   float* bias_data;
   cpu_program_t* program;  // NULL: none
   int64_t size;            // elements of the output
@@ -61,8 +63,8 @@ void dnn_free(size_t n, const dnnl_memory_desc_t* descriptions, dnnl_primitive_a
 // The outcome of describing a primitive: *descriptor is NULL where there is no implementation.
 assay_status_t dnn_described(dnnl_status_t status, const char* what,
                              dnnl_primitive_desc_t* descriptor);
-// Converts a constant's elements, as from_md says they lie, into the order that the primitive
-// wants.
+// Packs a constant, whose elements lie as from_md says, into the order that the primitive wants
+// (onednn_pack.c).
 assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
                                 const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights);
 // Makes the primitive and its memory objects. bias NULL: it has none.

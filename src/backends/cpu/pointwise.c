@@ -47,6 +47,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
     const cpu_stream_t* s = cpu_program_stream(program, i);
     if (!s->constant && s->input >= 0) p->base.in[s->input] = (cpu_form_t){s->type, s->layout};
   }
+  p->base.in_place = cpu_program_in_place(program, type);
   *out = &p->base;
   return NULL;
 }

@@ -466,3 +466,11 @@ void cpu_program_destroy(cpu_program_t* p) {
 
 size_t cpu_program_n_streams(const cpu_program_t* p) { return p->n_streams; }
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i) { return &p->streams[i]; }
+
+int cpu_program_in_place(const cpu_program_t* p, assay_type_t type) {
+  for (size_t s = 0; s < p->n_streams; s++)
+    if (p->walks[s].access == PROGRAM_WHOLE && p->streams[s].input >= 0 &&
+        !p->streams[s].constant && p->streams[s].type == type)
+      return p->streams[s].input;
+  return -1;
+}

@@ -1,10 +1,11 @@
-// Layers over rows that lie one behind the other: Softmax, LogSoftmax and LayerNormalization over
-// the last dimensions. Sums run in LANES parts side by side, which are added up pairwise: the same
+// Layers over rows that lie one behind the other, Softmax and normalizations, and Softmax down
+// columns. Sums run in LANES parts side by side, which are added up pairwise: the same
 // order for any number of threads and any batch.
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/tactic.h"
+#include "backends/cpu/constants.h"
+#include "backends/cpu/threads.h"
 #include "backends/cpu/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -13,15 +14,23 @@ enum { LANES = 32 };
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
+// A row of a normalization has `channels` runs of elements, each with a scale and a bias; `groups`
+// rows later those of the first row come again.
 typedef struct rows {
   cpu_kernel_t base;
   int input;
   int64_t rows, size;
-  bool log;             // LogSoftmax
-  float epsilon;        // of LayerNormalization
-  float *scale, *bias;  // of `size` elements; NULL: none
-  void (*row)(const struct rows* k, const float* x, float* y);
+  int64_t
+      inner;  // Softmax over another axis than the last in memory: elements from one to the next
+  bool log;   // LogSoftmax
+  bool centered;  // else RMSNormalization
+  float epsilon;
+  int64_t groups, channels;
+  float *scale, *bias;  // of groups * channels elements; NULL: none
+  void (*row)(const struct rows* k, int64_t r, const float* x, float* y);
 } rows_t;
+
+enum { PARTS = 64, COLUMNS = 256 };  // the most pieces of work; columns taken together
 
 static float join(const float* lanes) {
   float s[LANES];
@@ -67,74 +76,173 @@ static float largest(const float* x, int64_t n) {
   return m;
 }
 
+// y may be x in all that follows.
 CLONES
-static void exponentials(const float* restrict x, int64_t n, float m, float* restrict y) {
+static void exponentials(const float* x, int64_t n, float m, float* y) {
+#pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] = cpu_exp(x[i] - m);
 }
 
 CLONES
 static void divide(float* y, int64_t n, float by) {
+#pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] = y[i] / by;
 }
 
 CLONES
-static void normalize(const rows_t* k, const float* restrict x, float mean, float inverse,
-                      float* restrict y) {
-  for (int64_t i = 0; i < k->size; i++) y[i] = (x[i] - mean) * inverse;
-  if (k->scale)
-    for (int64_t i = 0; i < k->size; i++) y[i] *= k->scale[i];
-  if (k->bias)
-    for (int64_t i = 0; i < k->size; i++) y[i] += k->bias[i];
+static void subtract(const float* x, int64_t n, float m, float log_s, float* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - m) - log_s;
 }
 
-static void softmax_row(const rows_t* k, const float* x, float* y) {
+CLONES
+static void normalize(const float* x, int64_t n, float mean, float inverse, const float* scale,
+                      const float* bias, float* y) {
+  if (scale && bias) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * inverse * scale[i] + bias[i];
+  } else if (scale) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * inverse * scale[i];
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * inverse;
+  }
+}
+
+CLONES
+static void normalize_run(const float* x, int64_t n, float mean, float inverse, float scale,
+                          float bias, float* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * inverse * scale + bias;
+}
+
+static void softmax_row(const rows_t* k, int64_t r, const float* x, float* y) {
   const float m = largest(x, k->size);
-  exponentials(x, k->size, m, y);
-  const float s = sum(y, k->size);
-  if (!k->log) {
-    divide(y, k->size, s);
+  (void)r;
+  if (k->log) {
+    float s = 0, part[COLUMNS];
+    for (int64_t i = 0; i < k->size; i += COLUMNS) {
+      const int64_t n = k->size - i < COLUMNS ? k->size - i : COLUMNS;
+      exponentials(x + i, n, m, part);
+      s += sum(part, n);
+    }
+    subtract(x, k->size, m, logf(s), y);
     return;
   }
-  const float log_s = logf(s);
-  for (int64_t i = 0; i < k->size; i++) y[i] = (x[i] - m) - log_s;
+  exponentials(x, k->size, m, y);
+  divide(y, k->size, sum(y, k->size));
 }
 
-static void layer_row(const rows_t* k, const float* x, float* y) {
+static void norm_row(const rows_t* k, int64_t r, const float* x, float* y) {
   const float n = (float)k->size;
-  const float mean = sum(x, k->size) / n;
+  const float mean = k->centered ? sum(x, k->size) / n : 0;
   const float variance = sum_of_squares(x, k->size, mean) / n;
-  normalize(k, x, mean, 1 / sqrtf(variance + k->epsilon), y);
+  const float inverse = 1 / sqrtf(variance + k->epsilon);
+  const int64_t first = r % k->groups * k->channels, run = k->size / k->channels;
+  if (run == 1) {
+    normalize(x, k->size, mean, inverse, k->scale ? k->scale + first : NULL,
+              k->bias ? k->bias + first : NULL, y);
+    return;
+  }
+  for (int64_t c = 0; c < k->channels; c++)
+    normalize_run(x + c * run, run, mean, inverse, k->scale ? k->scale[first + c] : 1,
+                  k->bias ? k->bias[first + c] : 0, y + c * run);
 }
 
-// Rows of 16-bit elements are widened, and rounded once, through a buffer of the thread's own.
+// ---- Softmax down columns ----------------------------------------------------------------------
+
+CLONES
+static void column_maxima(const float* x, int64_t n, float* m) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) m[i] = m[i] > x[i] || m[i] != m[i] ? m[i] : x[i];
+}
+CLONES
+static void column_sums(const float* x, int64_t n, const float* m, float* s) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) s[i] += cpu_exp(x[i] - m[i]);
+}
+CLONES
+static void column_quotients(const float* x, int64_t n, const float* m, const float* s, float* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = cpu_exp(x[i] - m[i]) / s[i];
+}
+CLONES
+static void column_differences(const float* x, int64_t n, const float* m, const float* s,
+                               float* y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - m[i]) - s[i];
+}
+
+// The columns' next elements, in float32.
+static const float* fetch(const rows_t* k, const void* x, int64_t at, int64_t n, float* buffer) {
+  const assay_type_t type = k->base.in[k->input].type;
+  if (type == ASSAY_TYPE_FLOAT) return (const float*)x + at;
+  cpu_widen(x, type, at, n, buffer);
+  return buffer;
+}
+
+// n columns from element `at` on, one element after the other.
+static void softmax_columns(const rows_t* k, const void* x, int64_t at, int64_t n, void* y) {
+  float m[COLUMNS], s[COLUMNS] = {0}, from[COLUMNS], to[COLUMNS];
+  for (int64_t i = 0; i < n; i++) m[i] = -INFINITY;
+  for (int64_t i = 0; i < k->size; i++)
+    column_maxima(fetch(k, x, at + i * k->inner, n, from), n, m);
+  for (int64_t i = 0; i < k->size; i++)
+    column_sums(fetch(k, x, at + i * k->inner, n, from), n, m, s);
+  for (int64_t i = 0; k->log && i < n; i++) s[i] = logf(s[i]);
+  for (int64_t i = 0; i < k->size; i++) {
+    const float* row = fetch(k, x, at + i * k->inner, n, from);
+    if (k->log)
+      column_differences(row, n, m, s, to);
+    else
+      column_quotients(row, n, m, s, to);
+    cpu_narrow(to, n, k->base.out[0].type, at + i * k->inner, y);
+  }
+}
+
+static void run_columns(const rows_t* k, const void* x, void* y) {
+  const int64_t outer = k->rows / k->inner, blocks = (k->inner + COLUMNS - 1) / COLUMNS;
+  const int parts = cpu_threads(k->rows * k->size * 30);
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+  for (int64_t i = 0; i < outer * blocks; i++) {
+    const int64_t column = i % blocks * COLUMNS, left = k->inner - column;
+    softmax_columns(k, x, i / blocks * k->size * k->inner + column, left < COLUMNS ? left : COLUMNS,
+                    y);
+  }
+}
+
+// ---- running --------------------------------------------------------------------------------
+
+// Rows [from, to); 16-bit elements are widened into a row's memory and rounded once from there.
+static void run_rows(const rows_t* k, const void* x, int64_t from, int64_t to, float* row,
+                     void* y) {
+  const assay_type_t in = k->base.in[k->input].type, out = k->base.out[0].type;
+  for (int64_t r = from; r < to; r++) {
+    const float* at = (const float*)x + r * k->size;
+    float* made = out == ASSAY_TYPE_FLOAT ? (float*)y + r * k->size : row;
+    if (in != ASSAY_TYPE_FLOAT) {
+      cpu_widen(x, in, r * k->size, k->size, row);
+      at = row;
+    }
+    k->row(k, r, at, made);
+    if (made == row) cpu_narrow(row, k->size, out, r * k->size, y);
+  }
+}
+
 static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const rows_t* k = (const rows_t*)base;
-  const assay_type_t type = k->base.in[k->input].type;
   const void* x = in[k->input];
-  (void)scratch;
-  bool failed = false;
-#pragma omp parallel if (k->rows * k->size > 20000)
-  {
-    const bool wide = type == ASSAY_TYPE_FLOAT;
-    float* buffer = wide ? NULL : assay_malloc((size_t)k->size * 2 * sizeof *buffer);
-    if (!wide && !buffer) {
-#pragma omp atomic write
-      failed = true;
-    }
-#pragma omp for schedule(static)
-    for (int64_t r = 0; r < k->rows; r++) {
-      if (wide) {
-        k->row(k, (const float*)x + r * k->size, (float*)out[0] + r * k->size);
-      } else if (buffer) {
-        cpu_widen(x, type, r * k->size, k->size, buffer);
-        k->row(k, buffer, buffer + k->size);
-        cpu_narrow(buffer + k->size, k->size, type, r * k->size, out[0]);
-      }
-    }
-    assay_free(buffer);
-  }
-  return failed ? assay_status_no_memory() : NULL;
+  if (k->inner > 1) return run_columns(k, x, out[0]), NULL;
+  int parts = cpu_threads(k->rows * k->size * (k->row == softmax_row ? 20 : 6));
+  if (parts > PARTS) parts = PARTS;
+  if (parts > k->rows) parts = (int)k->rows;
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+  for (int i = 0; i < parts; i++)
+    run_rows(k, x, k->rows * i / parts, k->rows * (i + 1) / parts,
+             (float*)scratch + (k->base.scratch ? i * k->size : 0), out[0]);
+  return NULL;
 }
 
 static void destroy(cpu_kernel_t* base) {
@@ -144,29 +252,99 @@ static void destroy(cpu_kernel_t* base) {
   assay_free(k);
 }
 
-// ---- which layers ------------------------------------------------------------------------------
+// ---- Softmax --------------------------------------------------------------------------------
 
-// The first of the dimensions that make a row; -1: not these layers, or rows that are apart.
-static int row_axis(const assay_node_t* n, int rank) {
-  const bool soft = strcmp(n->op_type, "Softmax") == 0 || strcmp(n->op_type, "LogSoftmax") == 0;
-  if (*n->domain || !n->schema || !rank) return -1;
-  if (!soft && strcmp(n->op_type, "LayerNormalization") != 0) return -1;
+static bool read_softmax(const cpu_layer_t* l, const assay_node_t* n, const cpu_operand_t* x,
+                         rows_t* k) {
+  k->log = strcmp(n->op_type, "LogSoftmax") == 0;
+  if (*n->domain || !n->schema || (!k->log && strcmp(n->op_type, "Softmax") != 0)) return false;
   // Before opset 13 a row is everything from the axis on.
-  const bool flat = soft && n->schema->since < 13;
-  int64_t axis = assay_attr_i64(n, "axis", flat ? 1 : -1);
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) return -1;
-  return soft && !flat && axis != rank - 1 ? -1 : (int)axis;
+  const bool flat = n->schema->since < 13;
+  const int64_t given = assay_attr_i64(n, "axis", flat ? 1 : -1);
+  const int axis = cpu_axis(given, x->rank);
+  (void)l;
+  if (axis < 0) return false;
+  const bool channels = !flat && axis == 1 && cpu_is_channels_last(x);
+  k->size = flat ? assay_dims_product(x->dims, axis, x->rank) : x->dims[axis];
+  k->inner = flat || channels ? 1 : assay_dims_product(x->dims, axis + 1, x->rank);
+  k->row = softmax_row;
+  k->base.in[k->input].layout = k->base.out[0].layout = channels ? CPU_CHANNELS_LAST : CPU_PLAIN;
+  return true;
 }
 
-// Scale or bias: constants of a row's elements.
+// ---- normalizations -------------------------------------------------------------------------
+
+// Scale or bias: constants, one a channel, or `period` of them, each for several channels.
 static assay_status_t parameter(const cpu_layer_t* l, const assay_node_t* n, size_t i, int64_t size,
-                                float** out, bool* ok) {
+                                int64_t period, float** out, bool* ok) {
   if (i >= n->n_inputs || !n->inputs[i]) return NULL;
   const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
-  *ok = o && o->constant && o->size == size && cpu_is_float(o->type);
-  return *ok ? cpu_constant_floats(o, out) : NULL;
+  float *given = NULL, *x = NULL;
+  *ok = *ok && o && o->constant && (o->size == size || o->size == period) && cpu_is_float(o->type);
+  if (!*ok) return NULL;
+  ASSAY_TRY(cpu_constant_floats(o, &given));
+  if (o->size == size) return *out = given, NULL;
+  assay_status_t st = assay_new_array((size_t)size, sizeof *x, &x);
+  for (int64_t c = 0; !st && c < size; c++) x[c] = given[c / (size / period)];
+  assay_free(given);
+  *out = x;
+  return st;
 }
+
+typedef struct norm {
+  const char *domain, *op;
+  bool centered, by_channel, grouped;
+  size_t scale, bias;  // inputs; 0: none
+} norm_t;
+
+static const norm_t norms[] = {
+    {"", "LayerNormalization", true, false, false, 1, 2},
+    {"", "RMSNormalization", false, false, false, 1, 0},
+    {"", "SimplifiedLayerNormalization", false, false, false, 1, 0},
+    {"", "InstanceNormalization", true, true, false, 1, 2},
+    {"", "GroupNormalization", true, true, true, 1, 2},
+};
+
+static const norm_t* find_norm(const assay_node_t* n) {
+  for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
+    if (strcmp(norms[i].op, n->op_type) == 0 && strcmp(norms[i].domain, n->domain) == 0)
+      return &norms[i];
+  return NULL;
+}
+
+static assay_status_t read_norm(const cpu_layer_t* l, const assay_node_t* n, const cpu_operand_t* x,
+                                const norm_t* norm, rows_t* k, bool* ok) {
+  int64_t period = 1;  // of a scale of one element, or of those of groups (GroupNormalization 18)
+  *ok = assay_attr_i64(n, "stash_type", ASSAY_TYPE_FLOAT) == ASSAY_TYPE_FLOAT;
+  if (norm->by_channel) {
+    const int64_t channels = x->rank >= 2 ? x->dims[1] : 0;
+    const int64_t groups = norm->grouped ? assay_attr_i64(n, "num_groups", 0) : channels;
+    *ok &= channels && groups > 0 && channels % groups == 0 && x->rank >= 3;
+    if (!*ok) return NULL;
+    k->groups = groups;
+    k->channels = channels / groups;
+    k->size = k->channels * assay_dims_product(x->dims, 2, x->rank);
+    period = norm->grouped && n->schema && n->schema->since < 21 ? groups : channels;
+  } else {
+    const int axis = cpu_axis(assay_attr_i64(n, "axis", -1), x->rank);
+    *ok &= axis >= 0;
+    if (!*ok) return NULL;
+    k->groups = 1;
+    k->channels = k->size = assay_dims_product(x->dims, axis, x->rank);
+    period = k->size;
+  }
+  k->row = norm_row;
+  k->inner = 1;
+  k->centered = norm->centered;
+  k->epsilon = (float)assay_attr_f64(n, "epsilon", 1e-5);
+  const int64_t all = k->groups * k->channels;
+  ASSAY_TRY(parameter(l, n, norm->scale, all, period, &k->scale, ok));
+  if (norm->bias) ASSAY_TRY(parameter(l, n, norm->bias, all, period, &k->bias, ok));
+  *ok &= k->scale || !k->bias;
+  return NULL;
+}
+
+// ---- which layers ------------------------------------------------------------------------------
 
 static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
@@ -174,25 +352,21 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   if (l->layer->n_nodes != 1 || !x || l->n_out < 1 || !l->out[0].value || !x->size) return NULL;
   for (size_t i = 1; i < l->n_out; i++)
     if (l->out[i].value) return NULL;  // mean and deviation
-  const int axis = row_axis(n, x->rank);
-  if (axis < 0 || !cpu_is_float(x->type) || x->type != l->out[0].type || x->size != l->out[0].size)
-    return NULL;
-  const bool layer = strcmp(n->op_type, "LayerNormalization") == 0;
-  if (layer && assay_attr_i64(n, "stash_type", ASSAY_TYPE_FLOAT) != ASSAY_TYPE_FLOAT) return NULL;
+  if (!cpu_is_float(x->type) || x->type != l->out[0].type || x->size != l->out[0].size) return NULL;
   rows_t* k = NULL;
-  bool ok = true;
+  bool ok = false;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(x - l->in);
-  k->size = assay_dims_product(x->dims, axis, x->rank);
-  k->rows = x->size / k->size;
-  k->row = layer ? layer_row : softmax_row;
-  k->log = strcmp(n->op_type, "LogSoftmax") == 0;
-  k->epsilon = (float)assay_attr_f64(n, "epsilon", 1e-5);
   k->base.in[k->input] = k->base.out[0] = (cpu_form_t){x->type, CPU_PLAIN};
-  assay_status_t st = layer ? parameter(l, n, 1, k->size, &k->scale, &ok) : NULL;
-  if (!st && ok && layer) st = parameter(l, n, 2, k->size, &k->bias, &ok);
+  const norm_t* norm = find_norm(n);
+  assay_status_t st = norm ? read_norm(l, n, x, norm, k, &ok) : NULL;
+  if (!norm) ok = read_softmax(l, n, x, k);
   if (st || !ok) return destroy(&k->base), st;
+  k->rows = x->size / k->size;
+  k->base.in_place = k->inner > 1 ? -1 : k->input;
+  if (x->type != ASSAY_TYPE_FLOAT && k->inner == 1)
+    k->base.scratch = (size_t)(k->rows < PARTS ? k->rows : PARTS) * (size_t)k->size * sizeof(float);
   *out = &k->base;
   return NULL;
 }

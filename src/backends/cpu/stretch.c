@@ -138,7 +138,10 @@ static assay_status_t fetch(builder_t* b, cpu_place_t* p) {
     cpu_value_put(&v, assay_tensor_retain(p->known ? p->known : p->value->constant));
     assay_status_t st = cpu_value_packed(&v, type, &t);
     if (!st) st = add_slot(b, CPU_SLOT_CONSTANT, p->value, &slot);
-    if (!st) b->s->slots[slot].held = assay_tensor_retain(t);
+    if (!st) {
+      b->s->slots[slot].held = assay_tensor_retain(t);
+      b->s->slots[slot].constant = t->data;
+    }
     cpu_value_clear(&v);
     if (st) return st;
   } else {
@@ -149,15 +152,33 @@ static assay_status_t fetch(builder_t* b, cpu_place_t* p) {
   return NULL;
 }
 
-// A constant is moved once, now.
-static assay_status_t move_constant(builder_t* b, const cpu_move_t* m, int from, int to) {
-  assay_tensor_t* t = NULL;
-  char* scratch = assay_malloc(cpu_move_scratch(m));
+typedef struct constant_move {
+  const cpu_move_t* move;
+  const void* from;
+} constant_move_t;
+
+static assay_status_t fill_moved(void* user, void* to) {
+  const constant_move_t* c = user;
+  char* scratch = assay_malloc(cpu_move_scratch(c->move));
   if (!scratch) return assay_status_no_memory();
-  assay_status_t st = assay_tensor_create_packed(m->to.type, m->rank, m->dims, &t);
-  if (!st) cpu_move_run(m, b->s->slots[from].held->data, t->data, scratch);
-  b->s->slots[to].held = t;
+  cpu_move_run(c->move, c->from, to, scratch);
   assay_free(scratch);
+  return NULL;
+}
+
+// A constant of the model is moved once, for all stretches.
+static assay_status_t move_constant(builder_t* b, const cpu_place_t* p, const cpu_move_t* m,
+                                    int from, int to) {
+  constant_move_t c = {m, b->s->slots[from].constant};
+  const size_t bytes = bytes_of(p, m->to.type);
+  assay_str_t key = {0};
+  assay_str_printf(&key, "%s as %s in layout %d through %s", p->value->name,
+                   assay_type_name(m->to.type), (int)m->to.layout, assay_type_name(m->through));
+  assay_status_t st = assay_str_status(&key);
+  if (!st)
+    st = cpu_store_get(b->in->shared->store, assay_str_get(&key), bytes, fill_moved, &c,
+                       &b->s->slots[to].constant);
+  assay_str_deinit(&key);
   return st;
 }
 
@@ -197,9 +218,10 @@ static assay_status_t need(builder_t* b, cpu_place_t* p, assay_type_t through, c
                   .through = p->forms[at].through == through ? form.type : through};
   memcpy(m.dims, p->dims, sizeof m.dims);
   if (!cpu_move_is_possible(&m)) return NULL;
-  if (b->s->slots[from].kind == CPU_SLOT_CONSTANT) {
+  // Contents that follow from sizes are no constants of the model: moved in every run.
+  if (b->s->slots[from].kind == CPU_SLOT_CONSTANT && !p->known) {
     ASSAY_TRY(add_slot(b, CPU_SLOT_CONSTANT, p->value, out));
-    ASSAY_TRY(move_constant(b, &m, from, *out));
+    ASSAY_TRY(move_constant(b, p, &m, from, *out));
   } else {
     ASSAY_TRY(add_block(b, p, form.type, i, i, out));
     ASSAY_TRY(add_move(b, &m, from, *out));
@@ -225,20 +247,12 @@ static bool look(void* user, const assay_value_t* v, cpu_operand_t* o) {
   o->size = p->size;
   memcpy(o->dims, p->dims, sizeof o->dims);
   o->constant = p->known ? p->known : v->constant;
+  o->store = l->b->in->shared->store;
   for (int i = 0; i < p->n_forms; i++) {
     o->layout = p->forms[i].form.layout;
     if (o->layout == CPU_PLAIN) break;
   }
   return true;
-}
-
-static assay_status_t make_kernel(const cpu_layer_t* d, cpu_kernel_t** out) {
-  *out = NULL;
-  for (size_t t = 0; !*out && t < cpu_n_tactics; t++) {
-    ASSAY_TRY(cpu_tactics[t]->make(d, out));
-    if (*out) (*out)->tactic = cpu_tactics[t];
-  }
-  return NULL;
 }
 
 // Puts the inputs into the forms that the kernel reads; *ok false: one cannot be had.
@@ -417,7 +431,8 @@ static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
   if (step->known) return NULL;
   const bool described = cpu_describe(b->in->layers, (size_t)i, b->in->sizes, look, &l, &d);
   if (l.status) return l.status;
-  if (described) ASSAY_TRY(make_kernel(&d, &step->kernel));
+  if (described)
+    ASSAY_TRY(cpu_choose(b->in->shared, &d, &step->kernel, step->candidates, &step->n_candidates));
   if (step->kernel) {
     ASSAY_TRY(place_inputs(b, &d, i, step, &ok));
     if (!ok) {

@@ -8,6 +8,7 @@
 #ifndef ASSAY_BACKENDS_CPU_STRETCH_H_
 #define ASSAY_BACKENDS_CPU_STRETCH_H_
 
+#include "backends/cpu/choice.h"
 #include "backends/cpu/describe.h"
 #include "backends/cpu/lifetimes.h"
 #include "backends/cpu/move.h"
@@ -26,7 +27,8 @@ typedef struct cpu_slot {
   cpu_slot_kind_t kind;
   assay_block_t block;         // ARENA: in steps of the plan
   const assay_value_t* value;  // HELD, OUTPUT
-  assay_tensor_t* held;        // CONSTANT: keeps the memory
+  const void* constant;        // CONSTANT: in the store, or of
+  assay_tensor_t* held;
 } cpu_slot_t;
 
 typedef struct cpu_stretch_move {
@@ -39,6 +41,8 @@ typedef struct cpu_step {
   bool known;            // nothing runs: contents of the outputs follow from sizes
   int in[CPU_MAX_OPERANDS], out[CPU_MAX_OPERANDS];  // slots; -1: none
   int n_in, n_out;
+  cpu_candidate_t candidates[CPU_MAX_CANDIDATES];
+  int n_candidates;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
 } cpu_step_t;
 
@@ -80,6 +84,7 @@ typedef struct cpu_setting {
   const cpu_lifetimes_t* lifetimes;
   const cpu_sizes_t* sizes;
   cpu_value_t* values;
+  cpu_shared_t* shared;
 } cpu_setting_t;
 
 assay_status_t cpu_stretch_create(const cpu_setting_t* s, int first, cpu_stretch_t** out);

@@ -7,6 +7,7 @@
 #define ASSAY_BACKENDS_CPU_TACTIC_H_
 
 #include "backends/backend.h"
+#include "backends/cpu/store.h"
 
 enum { CPU_MAX_RANK = 8, CPU_MAX_OPERANDS = 24 };
 
@@ -31,6 +32,7 @@ typedef struct cpu_operand {
   assay_type_t type;
   cpu_layout_t layout;             // inputs: how it lies now, where that is known
   const assay_tensor_t* constant;  // packed or canonical; NULL: not known before the run
+  cpu_store_t* store;              // keeps what is made of the constants of the model
 } cpu_operand_t;
 
 // A layer with all its sizes. Hidden values are no operands.
@@ -68,6 +70,9 @@ typedef struct cpu_tactic {
 // All tactics; of those that fit a layer the first one runs it.
 extern const cpu_tactic_t* const cpu_tactics[];
 extern const size_t cpu_n_tactics;
+
+// Libraries, their versions and the instruction sets that kernels are made for.
+void cpu_describe_machine(assay_str_t* out);
 
 // ---- for tactics --------------------------------------------------------------------------------
 

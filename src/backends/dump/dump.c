@@ -32,8 +32,9 @@ static void dump_close(void* state) {
   assay_free(d);
 }
 
-static assay_status_t dump_open(const assay_layers_t* layers, const assay_tap_t* tap,
+static assay_status_t dump_open(const assay_layers_t* layers, void* shared, const assay_tap_t* tap,
                                 void** out_state) {
+  (void)shared;
   dump_t* d = NULL;
   if (!layers->dump)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the plan is not one of an engine's outputs");

@@ -105,8 +105,9 @@ static void emu_close(void* state) {
   assay_free(e);
 }
 
-static assay_status_t emu_open(const assay_layers_t* layers, const assay_tap_t* tap,
+static assay_status_t emu_open(const assay_layers_t* layers, void* shared, const assay_tap_t* tap,
                                void** out_state) {
+  (void)shared;
   emu_t* e = NULL;
   ASSAY_TRY(ASSAY_NEW(&e));
   e->layers = layers;

@@ -1,0 +1,299 @@
+#include "accuracy/search_predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "accuracy/vjp.h"
+#include "base/alloc.h"
+
+typedef enum state {
+  NOTHING = 0,  // the targets do not depend on it
+  KNOWN,
+  UNKNOWN,  // an operator behind it has no rule
+} state_t;
+
+struct assay_predict {
+  const assay_search_t* s;
+  double residual;    // <r, r>
+  double* overlaps;   // <p, r> / <r, r> of the random signs, before they are put at right angles
+  double** adjoints;  // by value id: ASSAY_PROBES blocks of its elements; NULL: nothing, or unknown
+  unsigned char* states;
+  bool* data;  // by value id: made from the model's inputs, not from constants and shapes alone
+  bool blind;  // a node with a body, which may read anything, was passed
+};
+
+// ---- probes -------------------------------------------------------------------------------------
+
+static bool is_float_tensor(const assay_tensor_t* t) {
+  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
+}
+
+static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+// Random signs that are the same in every run: of element i of target k, for probe p. Source:
+// splitmix64 (S. Vigna).
+static double random_sign(size_t target, int64_t i, int probe) {
+  uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15U + (uint64_t)probe * 0xd1b54a32d192ed03U + target;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ x >> 27) * 0x94d049bb133111ebU;
+  return (x ^ x >> 31) & 1 ? 1 : -1;
+}
+
+// Each element counts by one over the size of its target's golden.
+static double weight_of(const assay_tensor_t* golden) {
+  const assay_difference_t d = assay_difference(golden, golden);
+  return 1 / fmax(d.ref_rms * sqrt((double)golden->size + 1), 1e-300);
+}
+
+// The targets' adjoints: the probes, in the targets' own units.
+static assay_status_t set_target(assay_predict_t* p, size_t k, double* overlaps) {
+  const assay_target_t* t = &p->s->targets[k];
+  const int64_t n = t->golden->size;
+  const double w = weight_of(t->golden);
+  double* to = NULL;
+  if (p->adjoints[t->value->id]) return NULL;  // the same value twice
+  ASSAY_TRY(assay_new_array((size_t)n * ASSAY_PROBES, sizeof *to, &to));
+  for (int64_t i = 0; i < n; i++) {
+    const double r = w * (assay_f64(t->truth)[i] - assay_f64(t->golden)[i]);
+    if (!isfinite(r)) continue;
+    p->residual += r * r;
+    to[i] = w * r;
+    for (int q = 1; q < ASSAY_PROBES; q++) {
+      const double sign = random_sign(k, i, q);
+      to[q * n + i] = w * sign;
+      overlaps[q - 1] += sign * r;
+    }
+  }
+  p->adjoints[t->value->id] = to;
+  p->states[t->value->id] = KNOWN;
+  return NULL;
+}
+
+static bool is_target(const assay_predict_t* p, const assay_value_t* v) {
+  for (size_t k = 0; k < p->s->n_targets; k++)
+    if (p->s->targets[k].value == v) return true;
+  return false;
+}
+
+static bool is_comparable(const assay_search_t* s) {
+  bool any = false;
+  for (size_t k = 0; k < s->n_targets; k++) {
+    const assay_target_t* t = &s->targets[k];
+    if (!t->truth || t->truth->kind != t->golden->kind) return false;
+    if (t->truth->store != t->golden->store || !same_shape(t->truth, t->golden)) return false;
+    any |= is_float_tensor(t->golden);
+  }
+  return any;
+}
+
+// What is made from constants and shapes alone has no adjoint: few rules know how a node moves with
+// its parameters, and it would be lost for its data.
+static void mark_data(assay_predict_t* p) {
+  const assay_graph_t* g = p->s->model->graph;
+  for (size_t i = 0; i < g->n_inputs; i++) p->data[g->inputs[i]->id] = !g->inputs[i]->constant;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    bool any = n->op && n->op->flags & ASSAY_OP_CONTROL;
+    for (size_t k = 0; k < n->n_inputs; k++) any |= n->inputs[k] && p->data[n->inputs[k]->id];
+    if (strcmp(n->op_type, "Shape") == 0 || strcmp(n->op_type, "Size") == 0) any = false;
+    for (size_t k = 0; k < n->n_outputs; k++)
+      if (n->outputs[k]) p->data[n->outputs[k]->id] = any;
+  }
+}
+
+assay_status_t assay_predict_create(const assay_search_t* s, assay_predict_t** out) {
+  const size_t values = (size_t)s->model->n_values;
+  assay_predict_t* p = NULL;
+  *out = NULL;
+  if (!is_comparable(s)) return NULL;
+  ASSAY_TRY(ASSAY_NEW(&p));
+  p->s = s;
+  assay_status_t st = assay_new_array(ASSAY_PROBES - 1, sizeof *p->overlaps, &p->overlaps);
+  if (!st) st = assay_new_array(values, sizeof *p->adjoints, &p->adjoints);
+  if (!st) st = assay_new_array(values, sizeof *p->states, &p->states);
+  if (!st) st = assay_new_array(values, sizeof *p->data, &p->data);
+  if (!st) mark_data(p);
+  for (size_t k = 0; !st && k < s->n_targets; k++)
+    if (is_float_tensor(s->targets[k].golden)) st = set_target(p, k, p->overlaps);
+  if (st || !(p->residual > 0)) return assay_predict_destroy(p), st;
+  for (int q = 0; q < ASSAY_PROBES - 1; q++) p->overlaps[q] /= p->residual;
+  *out = p;
+  return NULL;
+}
+
+void assay_predict_destroy(assay_predict_t* p) {
+  if (!p) return;
+  for (size_t i = 0; p->adjoints && i < (size_t)p->s->model->n_values; i++)
+    assay_free(p->adjoints[i]);
+  assay_free(p->adjoints);
+  assay_free(p->states);
+  assay_free(p->data);
+  assay_free(p->overlaps);
+  assay_free(p);
+}
+
+// ---- forecasts ----------------------------------------------------------------------------------
+
+void assay_predict_add(const assay_predict_t* p, const assay_value_t* v, const assay_tensor_t* now,
+                       const assay_tensor_t* was, assay_forecast_t* forecast) {
+  double products[ASSAY_PROBES] = {0};
+  if (p->states[v->id] == NOTHING && !p->blind) return;
+  if (p->blind || p->states[v->id] != KNOWN || !is_float_tensor(now) || !is_float_tensor(was) ||
+      !same_shape(now, was)) {
+    forecast->known = false;
+    return;
+  }
+  const double *a = assay_f64(now), *b = assay_f64(was);
+  for (int q = 0; q < ASSAY_PROBES; q++) {
+    const double* g = p->adjoints[v->id] + q * was->size;
+    double sum = 0;
+    for (int64_t i = 0; i < was->size; i++) sum += g[i] * (a[i] - b[i]);
+    products[q] = sum;
+  }
+  forecast->along += products[0] / p->residual;
+  for (int q = 1; q < ASSAY_PROBES; q++)
+    forecast->across[q - 1] += (products[q] - p->overlaps[q - 1] * products[0]) / sqrt(p->residual);
+  for (int q = 0; q < ASSAY_PROBES; q++) forecast->known &= isfinite(products[q]) != 0;
+}
+
+static double across_square(const assay_forecast_t* f) {
+  double sum = 0;
+  for (int q = 0; q < ASSAY_PROBES - 1; q++) sum += f->across[q] * f->across[q];
+  return sum / (ASSAY_PROBES - 1);
+}
+
+double assay_forecast_remains(const assay_forecast_t* f) {
+  if (!f->known) return (double)NAN;
+  return sqrt((1 + f->along) * (1 + f->along) + across_square(f));
+}
+
+// min over a of |r + a J d| / |r|.
+double assay_forecast_best(const assay_forecast_t* f) {
+  if (!f->known) return (double)NAN;
+  const double across = across_square(f), all = f->along * f->along + across;
+  return all > 0 ? sqrt(across / all) : 1;
+}
+
+// ---- the pass -----------------------------------------------------------------------------------
+
+static void drop(assay_predict_t* p, const assay_value_t* v) {
+  assay_free(p->adjoints[v->id]);
+  p->adjoints[v->id] = NULL;
+  p->states[v->id] = NOTHING;
+}
+
+// A float that changes with a repair of some node before, and whose adjoint is not given.
+static bool carries(const assay_predict_t* p, const assay_value_t* v, const assay_tensor_t* t) {
+  return v && !v->constant && v->producer && is_float_tensor(t) && !is_target(p, v);
+}
+
+typedef struct pass {
+  assay_tensor_t **in, **out;
+  const double** out_g;
+  double** in_g;
+} pass_t;
+
+static assay_status_t pass_init(const assay_predict_t* p, const assay_node_t* n, pass_t* a) {
+  ASSAY_TRY(assay_new_array(n->n_inputs, sizeof *a->in, &a->in));
+  ASSAY_TRY(assay_new_array(n->n_outputs, sizeof *a->out, &a->out));
+  ASSAY_TRY(assay_new_array(n->n_outputs, sizeof *a->out_g, &a->out_g));
+  ASSAY_TRY(assay_new_array(n->n_inputs, sizeof *a->in_g, &a->in_g));
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    assay_tensor_t* t = n->inputs[i] ? assay_machine_get(p->s->machine, n->inputs[i]) : NULL;
+    if (t) ASSAY_TRY(assay_tensor_widen(t, &a->in[i]));
+  }
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    if (!v) continue;
+    assay_tensor_t* t = assay_machine_get(p->s->machine, v);
+    for (size_t k = 0; k < p->s->n_targets; k++)
+      if (p->s->targets[k].value == v) t = p->s->targets[k].truth;
+    if (t) ASSAY_TRY(assay_tensor_widen(t, &a->out[i]));
+    a->out_g[i] = p->adjoints[v->id];
+  }
+  return NULL;
+}
+
+static void pass_deinit(const assay_node_t* n, pass_t* a) {
+  for (size_t i = 0; a->in && i < n->n_inputs; i++) assay_tensor_release(a->in[i]);
+  for (size_t i = 0; a->out && i < n->n_outputs; i++) assay_tensor_release(a->out[i]);
+  assay_free(a->in);
+  assay_free(a->out);
+  assay_free(a->out_g);
+  assay_free(a->in_g);
+}
+
+static void forget_inputs(assay_predict_t* p, const assay_node_t* n, const pass_t* a) {
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    if (!carries(p, n->inputs[i], a->in[i])) continue;
+    drop(p, n->inputs[i]);
+    p->states[n->inputs[i]->id] = UNKNOWN;
+  }
+}
+
+// Room for the adjoints of the inputs; those that are unknown already stay so.
+static assay_status_t want_inputs(assay_predict_t* p, const assay_node_t* n, pass_t* a,
+                                  bool* out_any) {
+  *out_any = false;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_value_t* v = n->inputs[i];
+    if (!carries(p, v, a->in[i]) || p->states[v->id] == UNKNOWN) continue;
+    if (!p->data[v->id]) {
+      p->states[v->id] = UNKNOWN;
+      continue;
+    }
+    double** to = &p->adjoints[v->id];
+    if (!*to) ASSAY_TRY(assay_new_array((size_t)a->in[i]->size * ASSAY_PROBES, sizeof **to, to));
+    p->states[v->id] = KNOWN;
+    a->in_g[i] = *to;
+    *out_any = true;
+  }
+  return NULL;
+}
+
+static assay_status_t run_rule(assay_predict_t* p, const assay_node_t* n, pass_t* a) {
+  bool any = false, known = false;
+  ASSAY_TRY(want_inputs(p, n, a, &any));
+  if (!any) return NULL;
+  const assay_vjp_t c = {.machine = p->s->machine,
+                         .node = n,
+                         .n_in = n->n_inputs,
+                         .n_out = n->n_outputs,
+                         .in = a->in,
+                         .out = a->out,
+                         .probes = ASSAY_PROBES,
+                         .out_g = a->out_g,
+                         .in_g = a->in_g};
+  assay_status_t st = assay_vjp_run(&c, &known);
+  // What cannot be evaluated has no rule; a search goes on without.
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY)
+    assay_status_free(st), st = NULL, known = false;
+  if (!known) forget_inputs(p, n, a);
+  return st;
+}
+
+assay_status_t assay_predict_pass(assay_predict_t* p, size_t position) {
+  const assay_node_t* n = p->s->nodes[position];
+  bool any = false, unknown = false;
+  pass_t a = {0};
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    any |= v && p->states[v->id] == KNOWN;
+    unknown |= v && p->states[v->id] == UNKNOWN;
+  }
+  if (any || unknown) p->blind |= n->op && n->op->flags & ASSAY_OP_CONTROL;
+  assay_status_t st = NULL;
+  if (!p->blind && (any || unknown)) {
+    st = pass_init(p, n, &a);
+    if (!st && (unknown || assay_search_adopted(p->s, n)))
+      forget_inputs(p, n, &a);
+    else if (!st)
+      st = run_rule(p, n, &a);
+    pass_deinit(n, &a);
+  }
+  for (size_t i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i]) drop(p, n->outputs[i]);
+  return st;
+}

@@ -1,0 +1,29 @@
+// Products of small matrices in float32, for kernels that make them inside (recurrent layers,
+// attention).
+//
+// Each element is one chain of fused multiply-adds in the order of k, whatever the number of rows,
+// the vector width or the place of the element: results depend on nothing else.
+#ifndef ASSAY_BACKENDS_CPU_GEMM_H_
+#define ASSAY_BACKENDS_CPU_GEMM_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CPU_PANEL = 32 };  // columns of the right side that lie together
+
+// Floats of a packed right side of k rows and n columns: panels of CPU_PANEL columns, the last one
+// filled up with zeros; row after row within a panel.
+static inline int64_t cpu_gemm_packed(int64_t k, int64_t n) {
+  return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL * k;
+}
+// Element (i, j) is b[i * row_step + j * column_step].
+void cpu_gemm_pack(const float* b, int64_t row_step, int64_t column_step, int64_t k, int64_t n,
+                   float* packed);
+
+// c[i, j] = a[i] . b[j], plus what c holds if `adds`, for m rows and one panel; rows of c have
+// CPU_PANEL elements at least.
+void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
+                    float* c, int64_t c_step, bool adds);
+
+#endif  // ASSAY_BACKENDS_CPU_GEMM_H_

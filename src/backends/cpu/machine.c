@@ -1,0 +1,39 @@
+// What kernels and packed weights depend on besides the plan.
+#ifdef ASSAY_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
+
+#include "backends/cpu/tactic.h"
+
+static const char* architecture(void) {
+#if defined(__x86_64__)
+  return "x86-64";
+#elif defined(__aarch64__)
+  return "aarch64";
+#else
+  return "other";
+#endif
+}
+
+#ifdef __x86_64__
+// The sets that our own kernels are compiled for (base/target.h).
+static const char* own_level(void) {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+    return "v4";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "v3";
+  return "v1";
+}
+#else
+static const char* own_level(void) { return "v1"; }
+#endif
+
+void cpu_describe_machine(assay_str_t* out) {
+  assay_str_printf(out, "%s %s", architecture(), own_level());
+#ifdef ASSAY_ONEDNN
+  const dnnl_version_t* v = dnnl_version();
+  assay_str_printf(out, ", onednn %d.%d.%d isa 0x%x", v->major, v->minor, v->patch,
+                   (unsigned)dnnl_get_effective_cpu_isa());
+#endif
+}

@@ -1,0 +1,292 @@
+// Runs recurrent layers: the input's share of all gates first, then step by step the state's, a
+// block of hidden units at a time. Blocks are shared out among the threads; no sum crosses them.
+#include <string.h>
+
+#include "backends/cpu/convert.h"
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/recurrent.h"
+#include "backends/cpu/threads.h"
+#include "backends/cpu/vmath.h"
+#include "base/target.h"
+
+#define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+
+enum { ROWS = 16, ALIGN = 16 };  // batch elements at a time; floats that pieces of memory start at
+
+// A run: pieces of the scratch memory, all by direction.
+typedef struct run {
+  const recurrent_t* k;
+  const void* const* in;
+  void* const* out;
+  const float* x;                       // float32
+  float *wide, *from_x;                 // [length * batch, blocks * CPU_PANEL]
+  float *h[2], *c, *update, *restated;  // [batch, hidden]: states before and after a step, ...
+  const int32_t* lengths;
+  int64_t steps;
+} run_t;
+
+static int64_t aligned(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
+
+static int64_t share_size(const recurrent_t* k) {
+  return k->length * k->batch * k->blocks * CPU_PANEL;
+}
+
+size_t recurrent_scratch(const recurrent_t* k) {
+  const int64_t states = aligned(k->directions * k->batch * k->hidden);
+  return (size_t)(aligned(k->length * k->batch * k->inputs) +
+                  aligned(k->directions * share_size(k)) + 5 * states + ALIGN) *
+         sizeof(float);
+}
+
+static void lay_out(run_t* r, void* scratch) {
+  const recurrent_t* k = r->k;
+  const int64_t states = aligned(k->directions * k->batch * k->hidden);
+  float* at = scratch;
+  float** const pieces[] = {&r->h[0], &r->h[1], &r->c, &r->update, &r->restated};
+  for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++, at += states) *pieces[i] = at;
+  r->from_x = at;
+  r->wide = at + aligned(k->directions * share_size(k));
+}
+
+// ---- where rows are ----------------------------------------------------------------------------
+
+static int64_t length_of(const run_t* r, int64_t b) {
+  return r->lengths ? r->lengths[b] : r->k->length;
+}
+
+static int64_t time_of(const run_t* r, int d, int64_t s, int64_t b) {
+  return r->k->reverse || d == 1 ? length_of(r, b) - 1 - s : s;
+}
+
+static const float* share_of(const run_t* r, int d, int64_t block, int64_t s, int64_t b) {
+  const recurrent_t* k = r->k;
+  const int64_t t = time_of(r, d, s, b);
+  const int64_t row = k->batch_first ? b * k->length + t : t * k->batch + b;
+  return r->from_x + d * share_size(k) + (row * k->blocks + block) * CPU_PANEL;
+}
+
+static int64_t y_row(const recurrent_t* k, int d, int64_t t, int64_t b) {
+  return k->batch_first ? (b * k->length + t) * k->directions + d
+                        : (t * k->directions + d) * k->batch + b;
+}
+
+static int64_t state_row(const recurrent_t* k, int d, int64_t b) {
+  return k->batch_first ? b * k->directions + d : d * k->batch + b;
+}
+
+// ---- cells -------------------------------------------------------------------------------------
+//
+// x: a row of the input's share, p: of the state's; for n units of the block. Source: the equations
+// of ONNX LSTM, GRU and RNN with their default functions.
+
+static inline float sigmoid(float x) {
+  const float e = cpu_exp(-fabsf(x));
+  return (x < 0 ? e : 1) / (1 + e);
+}
+
+CLONES
+static void lstm_units(const float* x, const float* p, int64_t n, float* c, float* h) {
+  enum { I, O = 8, F = 16, C = 24 };
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) {
+    const float i = sigmoid(x[I + j] + p[I + j]), f = sigmoid(x[F + j] + p[F + j]);
+    const float cell = f * c[j] + i * cpu_tanh(x[C + j] + p[C + j]);
+    c[j] = cell;
+    h[j] = sigmoid(x[O + j] + p[O + j]) * cpu_tanh(cell);
+  }
+}
+
+CLONES
+static void rnn_units(const float* x, const float* p, int64_t n, float* h) {
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) h[j] = cpu_tanh(x[j] + p[j]);
+}
+
+// The gate that resets after the product with the state; bias: what that product gets besides.
+CLONES
+static void gru_units(const float* x, const float* p, const float* bias, int64_t n,
+                      const float* before, float* h) {
+  enum { Z, R = 8, H = 16 };
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) {
+    const float z = sigmoid(x[Z + j] + p[Z + j]), reset = sigmoid(x[R + j] + p[R + j]);
+    const float made = cpu_tanh(x[H + j] + reset * (p[H + j] + bias[j]));
+    h[j] = (1 - z) * made + z * before[j];
+  }
+}
+
+// The same in two steps, where the state is reset before: z and the state to multiply, then h.
+CLONES
+static void gru_gates(const float* x, const float* p, int64_t n, const float* before, float* z,
+                      float* restated) {
+  enum { Z, R = 8 };
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) {
+    z[j] = sigmoid(x[Z + j] + p[Z + j]);
+    restated[j] = sigmoid(x[R + j] + p[R + j]) * before[j];
+  }
+}
+CLONES
+static void gru_states(const float* x, const float* p, int64_t n, const float* before,
+                       const float* z, float* h) {
+  enum { H = 16 };
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) h[j] = (1 - z[j]) * cpu_tanh(x[H + j] + p[j]) + z[j] * before[j];
+}
+
+// ---- steps -------------------------------------------------------------------------------------
+
+static void store(const run_t* r, int d, int64_t s, int64_t b, int64_t unit, int64_t n,
+                  const float* h) {
+  const recurrent_t* k = r->k;
+  if (k->y < 0) return;
+  const int64_t row = y_row(k, d, time_of(r, d, s, b), b);
+  cpu_narrow(h, n, k->base.out[k->y].type, row * k->hidden + unit, r->out[k->y]);
+}
+
+// The state's share of a block's gates, for some batch elements.
+static void multiply(const run_t* r, const float* states, const float* panels, int d, int64_t block,
+                     int64_t b, int64_t rows, float tile[ROWS][CPU_PANEL]) {
+  const recurrent_t* k = r->k;
+  cpu_gemm_panel(rows, k->hidden, states + (d * k->batch + b) * k->hidden, k->hidden,
+                 panels + (d * k->blocks + block) * k->hidden * CPU_PANEL, tile[0], CPU_PANEL,
+                 false);
+}
+
+// One step of a block. second: the half of a GRU's step behind the reset.
+static void run_block(const run_t* r, int d, int64_t block, int64_t s, bool second) {
+  const recurrent_t* k = r->k;
+  const int64_t unit = block * k->units;
+  const int64_t n = k->hidden - unit < k->units ? k->hidden - unit : k->units;
+  const float *before = r->h[s & 1], *bias = k->state_bias + d * k->hidden + unit;
+  float *after = r->h[~s & 1], tile[ROWS][CPU_PANEL];
+  for (int64_t b0 = 0; b0 < k->batch; b0 += ROWS) {
+    const int64_t rows = k->batch - b0 < ROWS ? k->batch - b0 : ROWS;
+    multiply(r, second ? r->restated : before, second ? k->reset : k->r, d, block, b0, rows, tile);
+    for (int64_t i = 0; i < rows; i++) {
+      const int64_t b = b0 + i, at = (d * k->batch + b) * k->hidden + unit;
+      if (s >= length_of(r, b)) {  // its sequence is over: the state stays
+        memcpy(after + at, before + at, (size_t)n * sizeof *after);
+        continue;
+      }
+      const float* x = share_of(r, d, block, s, b);
+      if (k->cell == RECURRENT_LSTM)
+        lstm_units(x, tile[i], n, r->c + at, after + at);
+      else if (k->cell == RECURRENT_RNN)
+        rnn_units(x, tile[i], n, after + at);
+      else if (second)
+        gru_states(x, tile[i], n, before + at, r->update + at, after + at);
+      else if (k->reset_first)
+        gru_gates(x, tile[i], n, before + at, r->update + at, r->restated + at);
+      else
+        gru_units(x, tile[i], bias, n, before + at, after + at);
+      if (second || !k->reset_first) store(r, d, s, b, unit, n, after + at);
+    }
+  }
+}
+
+// The input's share of a block's gates, over all times.
+static void share_block(const run_t* r, int d, int64_t block) {
+  const recurrent_t* k = r->k;
+  const int64_t step = k->blocks * CPU_PANEL, at = d * k->blocks + block,
+                rows = k->length * k->batch;
+  float* to = r->from_x + d * share_size(k) + block * CPU_PANEL;
+  for (int64_t i = 0; i < rows; i++)
+    memcpy(to + i * step, k->bias + at * CPU_PANEL, CPU_PANEL * sizeof *to);
+  cpu_gemm_panel(rows, k->inputs, r->x, k->inputs, k->w + at * k->inputs * CPU_PANEL, to, step,
+                 true);
+}
+
+// A direction by itself: nobody else to wait for.
+static void run_direction(const run_t* r, int d) {
+  const recurrent_t* k = r->k;
+  for (int64_t i = 0; i < k->blocks; i++) share_block(r, d, i);
+  for (int64_t s = 0; s < r->steps; s++)
+    for (int half = 0; half <= k->reset_first; half++)
+      for (int64_t i = 0; i < k->blocks; i++) run_block(r, d, i, s, half);
+}
+
+static void run_together(const run_t* r, int threads) {
+  const recurrent_t* k = r->k;
+  const int64_t tasks = k->directions * k->blocks;
+#pragma omp parallel num_threads(threads)
+  {
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < tasks; i++) share_block(r, (int)(i / k->blocks), i % k->blocks);
+    for (int64_t s = 0; s < r->steps; s++)
+      for (int half = 0; half <= k->reset_first; half++) {
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < tasks; i++)
+          run_block(r, (int)(i / k->blocks), i % k->blocks, s, half);
+      }
+  }
+}
+
+// ---- before and behind -------------------------------------------------------------------------
+
+static void first_states(const run_t* r, int input, float* to) {
+  const recurrent_t* k = r->k;
+  if (input < 0) {
+    memset(to, 0, (size_t)(k->directions * k->batch * k->hidden) * sizeof *to);
+    return;
+  }
+  for (int d = 0; d < k->directions; d++)
+    for (int64_t b = 0; b < k->batch; b++)
+      cpu_widen(r->in[input], k->base.in[input].type, state_row(k, d, b) * k->hidden, k->hidden,
+                to + (d * k->batch + b) * k->hidden);
+}
+
+static void last_states(const run_t* r, int output, const float* from) {
+  const recurrent_t* k = r->k;
+  for (int d = 0; output >= 0 && d < k->directions; d++)
+    for (int64_t b = 0; b < k->batch; b++)
+      cpu_narrow(from + (d * k->batch + b) * k->hidden, k->hidden, k->base.out[output].type,
+                 state_row(k, d, b) * k->hidden, r->out[output]);
+}
+
+// Steps beyond the end of a sequence give 0.
+static assay_status_t read_lengths(run_t* r) {
+  const recurrent_t* k = r->k;
+  r->steps = k->length;
+  if (k->lengths < 0) return NULL;
+  r->lengths = r->in[k->lengths];
+  r->steps = 0;
+  for (int64_t b = 0; b < k->batch; b++) {
+    const int32_t n = r->lengths[b];
+    if (n < 0 || n > k->length)
+      return ASSAY_NODE_ERROR(k->node, ASSAY_INVALID_ARGUMENT,
+                              "sequence_lens[%lld] is %d; expected one of [0, %lld]", (long long)b,
+                              (int)n, (long long)k->length);
+    if (n > r->steps) r->steps = n;
+  }
+  if (k->y >= 0)
+    memset(r->out[k->y], 0,
+           (size_t)(k->length * k->directions * k->batch * k->hidden) *
+               (size_t)assay_type_bits(k->base.out[k->y].type) / 8);
+  return NULL;
+}
+
+assay_status_t recurrent_run(cpu_kernel_t* base, const void* const* in, void* const* out,
+                             void* scratch) {
+  const recurrent_t* k = (const recurrent_t*)base;
+  run_t r = {.k = k, .in = in, .out = out, .x = in[k->x]};
+  lay_out(&r, scratch);
+  ASSAY_TRY(read_lengths(&r));
+  if (k->base.in[k->x].type != ASSAY_TYPE_FLOAT) {
+    cpu_widen(in[k->x], k->base.in[k->x].type, 0, k->length * k->batch * k->inputs, r.wide);
+    r.x = r.wide;
+  }
+  first_states(&r, k->initial_h, r.h[0]);
+  first_states(&r, k->initial_c, r.c);
+  const int64_t terms = k->length * k->batch * (k->inputs + k->hidden);
+  const int threads = cpu_threads(k->directions * k->blocks * CPU_PANEL * terms);
+  if (threads > k->directions) {
+    run_together(&r, threads);
+  } else {
+#pragma omp parallel for schedule(static, 1) num_threads(threads) if (threads > 1)
+    for (int d = 0; d < k->directions; d++) run_direction(&r, d);
+  }
+  last_states(&r, k->y_h, r.h[r.steps & 1]);
+  last_states(&r, k->y_c, r.c);
+  return NULL;
+}

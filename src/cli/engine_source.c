@@ -1,0 +1,231 @@
+#include "cli/engine_source.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/plan_options.h"
+#include "formats/format.h"
+
+typedef struct profiles {
+  assay_profile_t* at;
+  char** names;
+  size_t n;
+} profiles_t;
+
+static void profiles_deinit(profiles_t* p) {
+  for (size_t i = 0; i < p->n; i++) assay_free(p->names[i]);
+  assay_free(p->names);
+  assay_free(p->at);
+}
+
+static assay_status_t parse_profiles(const opt_list_t* texts, profiles_t* out) {
+  ASSAY_TRY(assay_new_array(texts->n, sizeof *out->at, &out->at));
+  ASSAY_TRY(assay_new_array(texts->n, sizeof *out->names, &out->names));
+  for (; out->n < texts->n; out->n++) {
+    const char* text = texts->items[out->n];
+    const char* equals = strchr(text, '=');
+    if (!equals || equals == text)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is no profile: say NAME=MIN:OPT:MAX", text);
+    char* name = assay_malloc((size_t)(equals - text) + 1);
+    if (!name) return assay_status_no_memory();
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = 0;
+    out->names[out->n] = name;
+    assay_status_t st = assay_profile_parse(name, equals + 1, &out->at[out->n]);
+    if (st) return out->n++, st;
+  }
+  return NULL;
+}
+
+// Sizes that a profile fixes; -1 for those that vary. False: the input has no profile.
+static bool fix_profiled(const profiles_t* profiles, const char* input, int* rank, int64_t* dims) {
+  for (size_t i = 0; i < profiles->n; i++) {
+    const assay_profile_t* p = &profiles->at[i];
+    if (strcmp(p->input, input) != 0) continue;
+    *rank = p->rank;
+    for (int d = 0; d < p->rank; d++) dims[d] = p->min[d] == p->max[d] ? p->min[d] : -1;
+    return true;
+  }
+  return false;
+}
+
+// A shape for every input with open sizes, which become the batch. dims: room for all of them.
+static size_t close_sizes(int64_t batch, const assay_model_t* m, const profiles_t* profiles,
+                          assay_input_shape_t* shapes, int64_t* dims) {
+  const assay_graph_t* g = m->graph;
+  size_t n = 0;
+  for (size_t i = 0; i < g->n_inputs; i++, dims += ASSAY_MAX_RANK) {
+    const assay_valtype_t* t = g->inputs[i]->type;
+    bool open = false;
+    int rank;
+    if (fix_profiled(profiles, g->inputs[i]->name, &rank, dims)) {
+      shapes[n++] = (assay_input_shape_t){g->inputs[i]->name, rank, dims};
+      continue;
+    }
+    if (g->inputs[i]->constant || !t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) continue;
+    for (int d = 0; d < t->rank; d++) {
+      const bool known = t->dims[d] && assay_dim_value(t->dims[d], &dims[d]);
+      if (!known) dims[d] = batch;
+      open |= !known;
+    }
+    if (open) shapes[n++] = (assay_input_shape_t){g->inputs[i]->name, t->rank, dims};
+  }
+  return n;
+}
+
+// Loads the model, and again with all sizes known if some are open; what profiles leave open stays.
+static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given,
+                           const profiles_t* profiles, assay_model_t** out) {
+  assay_model_t* open = NULL;
+  assay_input_shape_t* shapes = NULL;
+  int64_t* dims = NULL;
+  ASSAY_TRY(assay_onnx_load(a->model, given->n, given->shapes, &open));
+  const size_t n = open->graph->n_inputs;
+  assay_status_t st = assay_new_array(n, sizeof *shapes, &shapes);
+  if (!st) st = assay_new_array(n, ASSAY_MAX_RANK * sizeof *dims, &dims);
+  const size_t n_open = st ? 0 : close_sizes(a->batch ? a->batch : 1, open, profiles, shapes, dims);
+  if (!st && n_open)
+    st = assay_onnx_load(a->model, n_open, shapes, out);
+  else if (!st)
+    *out = assay_model_retain(open);
+  assay_model_release(open);
+  assay_free(shapes);
+  assay_free(dims);
+  return st;
+}
+
+static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model,
+                                const assay_backend_t** out_backend, assay_plan_t** out) {
+  assay_precision_t precision = {.format = ASSAY_FORMAT_FP32};
+  // int8 stands for a model that has its quantizers already.
+  if (a->precision && strcmp(a->precision, "int8") != 0)
+    precision.format = assay_format_parse(a->precision);
+  if (!assay_format_info(precision.format)->is_float)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown precision '%s'", a->precision);
+  *out_backend = assay_backend_find(a->target ? a->target : "cpu");
+  if (!*out_backend)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has cpu and emu",
+                       a->target);
+  assay_status_t st = NULL;
+  if (a->layer_precision) st = assay_precision_parse(&precision, a->layer_precision);
+  const assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);
+  if (!st) st = assay_plan_create(model, &precision, &options, (uint64_t)a->seed, out);
+  assay_precision_deinit(&precision);
+  return st;
+}
+
+static assay_status_t refuse_options(const cli_engine_args_t* a) {
+  const char* given = a->precision         ? "--precision"
+                      : a->layer_precision ? "--layer-precision"
+                      : a->target          ? "--target"
+                      : a->batch           ? "--batch"
+                      : a->tactic_sources  ? "--tactic-sources"
+                      : a->unfused         ? "--unfused"
+                      : a->no_pass.n       ? "--no-pass"
+                                           : NULL;
+  if (!given) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "'%s' is a plan: %s was settled when it was built; give the model instead",
+                     a->model, given);
+}
+
+static assay_status_t open_model(const cli_engine_args_t* a, const cli_shapes_t* shapes,
+                                 const profiles_t* profiles, const assay_backend_options_t* options,
+                                 assay_engine_t** out, int* exit_code) {
+  assay_backend_options_t o = options ? *options : (assay_backend_options_t){0};
+  o.tactic_sources = a->tactic_sources;
+  assay_model_t* model = NULL;
+  assay_plan_t* plan = NULL;
+  const assay_backend_t* backend = NULL;
+  *exit_code = ASSAY_EXIT_INPUT;
+  ASSAY_TRY(load(a, shapes, profiles, &model));
+  *exit_code = ASSAY_EXIT_USAGE;
+  assay_status_t st = make_plan(a, model, &backend, &plan);
+  if (!st) st = assay_engine_create(plan, backend, &o, out);
+  assay_model_release(model);
+  if (st) return st;
+  st = assay_engine_set_profiles(*out, profiles->at, profiles->n);
+  if (st) assay_engine_release(*out);
+  return st;
+}
+
+assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_options_t* options,
+                               assay_engine_t** out, int* exit_code) {
+  cli_shapes_t shapes = {0};
+  profiles_t profiles = {0};
+  *exit_code = ASSAY_EXIT_USAGE;
+  if (assay_engine_is_plan_file(a->model)) {
+    ASSAY_TRY(refuse_options(a));
+    *exit_code = ASSAY_EXIT_INPUT;
+    return assay_engine_load(a->model, out);
+  }
+  ASSAY_TRY(cli_shapes_parse(&a->shapes, &shapes));
+  assay_status_t st = parse_profiles(&a->profiles, &profiles);
+  if (!st) st = open_model(a, &shapes, &profiles, options, out, exit_code);
+  profiles_deinit(&profiles);
+  cli_shapes_free(&shapes);
+  return st;
+}
+
+// Shapes of the profiles: the smallest (-1), the largest (1), the best (0).
+static assay_status_t profile_shapes(const assay_engine_t* engine, int which,
+                                     assay_input_shape_t** out, size_t* out_n) {
+  const assay_profile_t* p;
+  *out_n = assay_engine_profiles(engine, &p);
+  ASSAY_TRY(assay_new_array(*out_n, sizeof **out, out));
+  for (size_t i = 0; i < *out_n; i++)
+    (*out)[i] = (assay_input_shape_t){p[i].input, p[i].rank,
+                                      which < 0 ? p[i].min
+                                      : which   ? p[i].max
+                                                : p[i].opt};
+  return NULL;
+}
+
+static assay_status_t profile_samples(const assay_engine_t* engine, int which, uint64_t seed,
+                                      assay_samples_t* out) {
+  const assay_model_t* m = assay_plan_layers(assay_engine_plan(engine))->model;
+  assay_input_shape_t* shapes = NULL;
+  size_t n;
+  ASSAY_TRY(profile_shapes(engine, which, &shapes, &n));
+  assay_status_t st = assay_samples_generate_shaped(m, n, shapes, seed, out);
+  assay_free(shapes);
+  return st;
+}
+
+assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes_or_null,
+                                  uint64_t seed, assay_samples_t* out) {
+  const assay_model_t* m = assay_plan_layers(assay_engine_plan(engine))->model;
+  if (!shapes_or_null || !shapes_or_null->n) return profile_samples(engine, 0, seed, out);
+  return assay_samples_generate_shaped(m, shapes_or_null->n, shapes_or_null->shapes, seed, out);
+}
+
+static assay_status_t try_shape(const assay_engine_t* engine, int which, uint64_t seed,
+                                assay_executor_t* e) {
+  const assay_graph_t* g = assay_plan_layers(assay_engine_plan(engine))->model->graph;
+  assay_samples_t samples = {0};
+  ASSAY_TRY(profile_samples(engine, which, seed, &samples));
+  assay_status_t st = NULL;
+  assay_executor_reset(e);
+  for (size_t i = 0; !st && i < g->n_inputs; i++) {
+    assay_tensor_t* t = assay_samples_get(&samples, 0)[i];
+    if (t) st = assay_executor_set(e, g->inputs[i], t);
+  }
+  if (!st) st = assay_executor_run(e);
+  assay_samples_deinit(&samples);
+  return st;
+}
+
+assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed, assay_executor_t** out) {
+  const assay_profile_t* p;
+  assay_executor_t* e = NULL;
+  ASSAY_TRY(assay_executor_run_engine(engine, NULL, &e));
+  assay_status_t st = NULL;
+  if (assay_engine_profiles(engine, &p)) {
+    st = try_shape(engine, -1, seed, e);
+    if (!st) st = try_shape(engine, 1, seed, e);
+  }
+  if (!st) st = try_shape(engine, 0, seed, e);
+  if (st) return assay_executor_destroy(e), st;
+  *out = e;
+  return NULL;
+}

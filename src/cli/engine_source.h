@@ -1,0 +1,75 @@
+// From a model or a plan file, and options, to an engine: what build, bench and run share.
+#ifndef ASSAY_CLI_ENGINE_SOURCE_H_
+#define ASSAY_CLI_ENGINE_SOURCE_H_
+
+#include "cli/inputs.h"
+#include "runtime/executor.h"
+
+typedef struct cli_engine_args {
+  const char *model, *precision, *layer_precision, *target, *tactic_sources;
+  opt_list_t shapes, no_pass, profiles;
+  int64_t batch, seed;
+  bool unfused;
+} cli_engine_args_t;
+
+// Rows for a verb whose args_t has `cli_engine_args_t engine`.
+#define CLI_ENGINE_OPTIONS                                                                           \
+  {"MODEL", 0, OPT_STRING, offsetof(args_t, engine.model), NULL, "the ONNX file", true},             \
+      {"--batch", 0,                                                                                 \
+       OPT_INT,   offsetof(args_t, engine.batch),                                                    \
+       "N",       "size of every dimension that the model leaves open (default: 1)",                 \
+       false},                                                                                       \
+      {"--shape",   0,                                                                               \
+       OPT_LIST,    offsetof(args_t, engine.shapes),                                                 \
+       "NAME=DIMS", "shape of an input, such as image=1x3x224x224",                                  \
+       false},                                                                                       \
+      {"--precision",                                                                                \
+       0,                                                                                            \
+       OPT_STRING,                                                                                   \
+       offsetof(args_t, engine.precision),                                                           \
+       "FORMAT",                                                                                     \
+       "format of float32 values: fp32 (default), bf16, fp16;\nint8: as the model's quantizers "     \
+       "say",                                                                                        \
+       false},                                                                                       \
+      {"--layer-precision",                                                                          \
+       0,                                                                                            \
+       OPT_STRING,                                                                                   \
+       offsetof(args_t, engine.layer_precision),                                                     \
+       "RULES",                                                                                      \
+       "'PATTERN:FORMAT,...' on names of nodes and outputs",                                         \
+       false},                                                                                       \
+      {"--target", 0, OPT_STRING, offsetof(args_t, engine.target), "TARGET", "cpu (default) or emu", \
+       false},                                                                                       \
+      {"--tactic-sources",                                                                           \
+       0,                                                                                            \
+       OPT_STRING,                                                                                   \
+       offsetof(args_t, engine.tactic_sources),                                                      \
+       "NAMES",                                                                                      \
+       "kernels of these sources only: assay, onednn (with ',' between)",                            \
+       false},                                                                                       \
+      {"--unfused", 0,                                                                               \
+       OPT_FLAG,    offsetof(args_t, engine.unfused),                                                \
+       NULL,        "one layer a node, without graph passes",                                        \
+       false},                                                                                       \
+      {"--no-pass",         0,    OPT_LIST, offsetof(args_t, engine.no_pass), "NAME",                \
+       "without this pass", false},                                                                  \
+  {                                                                                                  \
+    "--seed", 0, OPT_INT, offsetof(args_t, engine.seed), "N",                                        \
+        "seed of random inputs and operators", false                                                 \
+  }
+
+// Loads a plan file, or loads a model, closes its open dimensions, and makes a plan of it, which
+// the backend compiles by these options (NULL: without measuring). On failure *exit_code says whose
+// fault it is.
+assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_options_t* options,
+                               assay_engine_t** out, int* exit_code) ASSAY_MUST_USE;
+
+// Opens an executor and runs it with random inputs: kernels are made and weights packed. Of an
+// engine with profiles: for the smallest, the largest and the best shape, in that order.
+assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed,
+                              assay_executor_t** out) ASSAY_MUST_USE;
+// Random inputs: of the best shapes of the profiles, or of those given.
+assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes_or_null,
+                                  uint64_t seed, assay_samples_t* out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_CLI_ENGINE_SOURCE_H_

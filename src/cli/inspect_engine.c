@@ -1,0 +1,73 @@
+#include "cli/inspect_engine.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/engine_source.h"
+#include "formats/format.h"
+
+static bool matches(const assay_layer_t* l, const char* pattern) {
+  if (assay_glob_match(pattern, l->name)) return true;
+  for (size_t k = 0; k < l->n_nodes; k++) {
+    if (assay_glob_match(pattern, l->nodes[k]->label)) return true;
+    for (size_t i = 0; i < l->nodes[k]->n_outputs; i++)
+      if (l->nodes[k]->outputs[i] && assay_glob_match(pattern, l->nodes[k]->outputs[i]->name))
+        return true;
+  }
+  return false;
+}
+
+static void print_line(const assay_executor_t* e, const assay_layer_t* l, size_t i) {
+  const assay_format_t executed = assay_executor_executed(e, i);
+  const char* tactic = assay_executor_tactic(e, i);
+  printf("%-6s %-6s %-16s %-20s %s", assay_format_name(l->format),
+         executed ? assay_format_name(executed) : "-", tactic, l->nodes[0]->op_type, l->name);
+  if (strcmp(tactic, "emu") == 0)
+    printf("   (no kernel takes it)");
+  else if (executed && executed != l->format)
+    printf("   (stored in %s; this CPU's kernel computes in %s)", assay_format_name(l->format),
+           assay_format_name(executed));
+  putchar('\n');
+}
+
+static int explain_layers(const assay_executor_t* e, const assay_layers_t* layers,
+                          const char* pattern) {
+  size_t n = 0;
+  for (size_t i = 0; i < layers->n_layers; i++) {
+    const assay_layer_t* l = &layers->layers[i];
+    assay_str_t text = {0};
+    if (!matches(l, pattern)) continue;
+    n++;
+    printf("%s   %s: %s\n", l->name, assay_format_name(l->format), l->reason);
+    for (size_t k = 0; l->n_nodes > 1 && k < l->n_nodes; k++)
+      printf("    %-20s %s\n", l->nodes[k]->op_type, l->nodes[k]->label);
+    assay_executor_explain(e, i, &text);
+    fputs(assay_str_get(&text), stdout);
+    assay_str_deinit(&text);
+  }
+  if (n) return ASSAY_EXIT_OK;
+  return assay_cli_usage("inspect", "no layer of the plan has a node or an output '%s'", pattern);
+}
+
+int cli_inspect_engine(const char* file, const char* explain) {
+  assay_engine_t* engine = NULL;
+  assay_executor_t* e = NULL;
+  int code = ASSAY_EXIT_OK;
+  assay_status_t st = assay_engine_load(file, &engine);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
+  st = cli_engine_try(engine, 0, &e);
+  if (st) {
+    code = assay_cli_fail(st, ASSAY_EXIT_FAILED);
+  } else if (explain) {
+    code = explain_layers(e, layers, explain);
+  } else {
+    printf("plan       %zu layers on %s; a run takes %s besides the weights\n", layers->n_layers,
+           assay_engine_backend(engine)->name, ASSAY_BYTES_TEXT(assay_executor_planned_bytes(e)));
+    printf("%-6s %-6s %-16s %-20s %s\n", "asked", "ran", "tactic", "operator", "layer");
+    for (size_t i = 0; i < layers->n_layers; i++) print_line(e, &layers->layers[i], i);
+  }
+  assay_executor_destroy(e);
+  assay_engine_release(engine);
+  return code;
+}

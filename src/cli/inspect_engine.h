@@ -1,0 +1,9 @@
+// What is in a plan file, and how its layers run.
+#ifndef ASSAY_CLI_INSPECT_ENGINE_H_
+#define ASSAY_CLI_INSPECT_ENGINE_H_
+
+// explain: only layers with a node or output that matches, and how their tactics were chosen; NULL:
+// a ledger of all. Returns the exit code.
+int cli_inspect_engine(const char* file, const char* explain);
+
+#endif  // ASSAY_CLI_INSPECT_ENGINE_H_

@@ -1,0 +1,476 @@
+// Plan files:
+//
+//   bytes         what
+//   0 to 4095     head_t, and zeros
+//   4096 on       a JSON text: layers, nodes' operator versions, names of what was saved
+//   then          the model as an ONNX message, without the elements of larger constants
+//   then          those elements
+//   then          what the backend has saved
+//   last 8        XXH3 of all bytes before, in blocks of 1 MiB, each seeded with the last one's
+//
+// Each part begins at a multiple of 4096 bytes. Numbers are little-endian, as on all machines that
+// Assay runs on; a file of another order fails by its version.
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "formats/format.h"
+#include "io/json.h"
+#include "onnx/onnx.h"
+#include "ops/infer.h"
+#include "runtime/engine_internal.h"
+
+enum { VERSION = 1, PAGE = 4096, BLOCK = 1 << 20 };
+
+typedef struct part {
+  uint64_t offset, bytes;
+} part_t;
+
+typedef struct head {
+  char magic[8];
+  uint32_t version, head_bytes;
+  uint64_t file_bytes;
+  part_t text, message, data, saved;
+  char assay[32], backend[16], machine[256];
+} head_t;
+
+static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'P', 'L', 'N'};
+
+bool assay_engine_is_plan_file(const char* path) {
+  assay_mapping_t* m = NULL;
+  assay_status_t st = assay_mapping_open(path, &m);
+  const bool is = !st && assay_mapping_size(m) >= sizeof magic &&
+                  memcmp(assay_mapping_data(m), magic, sizeof magic) == 0;
+  assay_status_free(st);
+  assay_mapping_release(m);
+  return is;
+}
+
+static void describe_machine(const assay_backend_t* backend, char* out, size_t capacity) {
+  assay_str_t text = {0};
+  if (backend->describe) backend->describe(&text);
+  memset(out, 0, capacity);
+  strncpy(out, assay_str_get(&text), capacity - 1);
+  assay_str_deinit(&text);
+}
+
+// ---- the text -----------------------------------------------------------------------------------
+
+// All nodes of a graph and its bodies, depth first, with the operator versions they stand for: a
+// rewritten model may hold some that the operator sets it imports do not have.
+static void add_nodes(const assay_graph_t* g, json_t* list) {
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    assay_json_push(
+        list, json_pack("[s, I]", n->op_type, (json_int_t)(n->schema ? n->schema->since : 0)));
+    for (size_t a = 0; a < n->n_attrs; a++) {
+      const assay_attr_t* attr = &n->attrs[a];
+      if (attr->type == ASSAY_ATTR_GRAPH) add_nodes(attr->u.g, list);
+      for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
+        add_nodes(attr->u.graphs[k], list);
+    }
+  }
+}
+
+static assay_status_t add_layers(const assay_plan_t* plan, json_t* list) {
+  assay_layer_cut_t* cuts = NULL;
+  size_t n;
+  ASSAY_TRY(assay_plan_cuts(plan, &cuts, &n));
+  for (size_t i = 0; i < n; i++)
+    assay_json_push(
+        list, json_pack("{s:I, s:s, s:s, s:s}", "nodes", (json_int_t)cuts[i].n_nodes, "format",
+                        assay_format_info(cuts[i].format)->name, "accumulator",
+                        assay_format_info(cuts[i].accumulator)->name, "why", cuts[i].reason));
+  assay_free(cuts);
+  return NULL;
+}
+
+static uint64_t aligned(uint64_t offset) { return (offset + PAGE - 1) / PAGE * PAGE; }
+
+// The names of what the backend saves, and where each lies from the beginning of that part.
+static uint64_t add_saved(const assay_engine_t* e, json_t* list) {
+  const char* key;
+  const void* data;
+  size_t bytes;
+  uint64_t offset = 0;
+  for (size_t i = 0; e->backend->saved && e->backend->saved(e->shared, i, &key, &data, &bytes);
+       i++) {
+    assay_json_push(list, json_pack("[s, I, I]", key, (json_int_t)offset, (json_int_t)bytes));
+    offset = aligned(offset + bytes);
+  }
+  return offset;
+}
+
+static json_t* dims_json(int rank, const int64_t* dims) {
+  json_t* list = json_array();
+  for (int i = 0; i < rank; i++) list = assay_json_push(list, json_integer(dims[i]));
+  return list;
+}
+
+static json_t* profiles_json(const assay_engine_t* e) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < e->n_profiles; i++) {
+    const assay_profile_t* p = &e->profiles[i];
+    json_t* j = json_object();
+    j = assay_json_put(j, "input", assay_json_text(p->input));
+    j = assay_json_put(j, "min", dims_json(p->rank, p->min));
+    j = assay_json_put(j, "opt", dims_json(p->rank, p->opt));
+    j = assay_json_put(j, "max", dims_json(p->rank, p->max));
+    list = assay_json_push(list, j);
+  }
+  return list;
+}
+
+static assay_status_t make_text(const assay_engine_t* e, assay_str_t* out, uint64_t* out_saved) {
+  const assay_layers_t* l = assay_plan_layers(e->plan);
+  json_t *nodes = json_array(), *layers = json_array(), *saved = json_array();
+  if (nodes) add_nodes(l->model->graph, nodes);
+  assay_status_t st = layers ? add_layers(e->plan, layers) : assay_status_no_memory();
+  *out_saved = saved ? add_saved(e, saved) : 0;
+  json_t* profiles = profiles_json(e);
+  json_t* root = json_pack("{s:s, s:I, s:s, s:o*, s:o*, s:o*, s:o*}", "schema", "assay.plan/1",
+                           "seed", (json_int_t)l->seed, "model", l->model->path, "nodes", nodes,
+                           "layers", layers, "saved", saved, "profiles", profiles);
+  if (!st && (!root || !nodes || !saved || !profiles)) st = assay_status_no_memory();
+  if (!st) assay_json_print(root, 0, out);
+  json_decref(root);
+  return st ? st : assay_str_status(out);
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+// What is written goes through a block, so that it can be hashed block by block.
+typedef struct output {
+  assay_writer_t* w;
+  uint8_t* block;
+  size_t n;
+  uint64_t hash, offset;
+} output_t;
+
+static assay_status_t flush(output_t* o) {
+  if (!o->n) return NULL;
+  o->hash = assay_hash(o->block, o->n, o->hash);
+  const size_t n = o->n;
+  o->n = 0;
+  return assay_writer_write(o->w, o->block, n);
+}
+
+static assay_status_t write_bytes(output_t* o, const void* data, uint64_t n) {
+  const uint8_t* from = data;
+  o->offset += n;
+  while (n) {
+    const size_t part = n < BLOCK - o->n ? (size_t)n : BLOCK - o->n;
+    memcpy(o->block + o->n, from, part);
+    o->n += part;
+    from += part;
+    n -= part;
+    if (o->n == BLOCK) ASSAY_TRY(flush(o));
+  }
+  return NULL;
+}
+
+static assay_status_t fill_to(output_t* o, uint64_t offset) {
+  static const char zeros[PAGE];
+  while (o->offset < offset)
+    ASSAY_TRY(write_bytes(o, zeros, offset - o->offset < PAGE ? offset - o->offset : PAGE));
+  return NULL;
+}
+
+static assay_status_t write_elements(output_t* o, assay_tensor_t* t) {
+  assay_tensor_t* packed = NULL;
+  int64_t bytes = 0;
+  if (t->store == ASSAY_STORE_PACKED)
+    packed = assay_tensor_retain(t);
+  else
+    ASSAY_TRY(assay_tensor_pack(t, &packed));
+  assay_status_t st = NULL;
+  if (assay_type_packed_bytes(t->type, t->size, &bytes))
+    st = write_bytes(o, packed->data, (uint64_t)bytes);
+  assay_tensor_release(packed);
+  return st;
+}
+
+static assay_status_t write_saved(output_t* o, const assay_engine_t* e, uint64_t at) {
+  const char* key;
+  const void* data;
+  size_t bytes;
+  for (size_t i = 0; e->backend->saved && e->backend->saved(e->shared, i, &key, &data, &bytes);
+       i++) {
+    ASSAY_TRY(fill_to(o, at));
+    ASSAY_TRY(write_bytes(o, data, bytes));
+    at = aligned(at + bytes);
+  }
+  return fill_to(o, at);
+}
+
+static assay_status_t write_all(output_t* o, const assay_engine_t* e, const head_t* h,
+                                const assay_str_t* text, const assay_onnx_parts_t* model) {
+  ASSAY_TRY(write_bytes(o, h, sizeof *h));
+  ASSAY_TRY(fill_to(o, h->text.offset));
+  ASSAY_TRY(write_bytes(o, assay_str_get(text), h->text.bytes));
+  ASSAY_TRY(fill_to(o, h->message.offset));
+  ASSAY_TRY(write_bytes(o, model->message, model->message_bytes));
+  for (size_t i = 0; i < model->n; i++) {
+    ASSAY_TRY(fill_to(o, h->data.offset + model->parts[i].offset));
+    ASSAY_TRY(write_elements(o, model->parts[i].tensor));
+  }
+  ASSAY_TRY(fill_to(o, h->saved.offset));
+  ASSAY_TRY(write_saved(o, e, h->saved.offset));
+  ASSAY_TRY(flush(o));
+  return assay_writer_write(o->w, &o->hash, sizeof o->hash);
+}
+
+static part_t part_at(uint64_t* end, uint64_t bytes) {
+  const part_t p = {aligned(*end), bytes};
+  *end = p.offset + bytes;
+  return p;
+}
+
+static void make_head(const assay_engine_t* e, const assay_str_t* text, uint64_t saved_bytes,
+                      const assay_onnx_parts_t* model, head_t* h) {
+  uint64_t end = PAGE;
+  *h = (head_t){.version = VERSION, .head_bytes = sizeof *h};
+  memcpy(h->magic, magic, sizeof magic);
+  strncpy(h->assay, ASSAY_VERSION, sizeof h->assay - 1);
+  strncpy(h->backend, e->backend->name, sizeof h->backend - 1);
+  describe_machine(e->backend, h->machine, sizeof h->machine);
+  h->text = part_at(&end, strlen(assay_str_get(text)));
+  h->message = part_at(&end, model->message_bytes);
+  h->data = part_at(&end, model->data_bytes);
+  h->saved = part_at(&end, saved_bytes);
+  h->file_bytes = end + sizeof(uint64_t);
+}
+
+assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
+  assay_str_t text = {0};
+  assay_onnx_parts_t model = {0};
+  output_t o = {0};
+  head_t h;
+  uint64_t saved;
+  assay_status_t st = make_text(e, &text, &saved);
+  if (!st) st = assay_onnx_split(assay_plan_layers(e->plan)->model, &model);
+  if (!st) st = assay_new_array(BLOCK, 1, &o.block);
+  if (!st) st = assay_writer_open(path, &o.w);
+  if (!st) {
+    make_head(e, &text, saved, &model, &h);
+    st = write_all(&o, e, &h, &text, &model);
+  }
+  if (!st) {
+    st = assay_writer_commit(o.w);
+    o.w = NULL;
+  }
+  assay_writer_abandon(o.w);
+  assay_free(o.block);
+  assay_onnx_parts_deinit(&model);
+  assay_str_deinit(&text);
+  return assay_status_note(st, "writing the plan '%s'", path);
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+static assay_status_t corrupt(const char* what) {
+  return ASSAY_ERROR(ASSAY_CORRUPT, "%s; build the plan again", what);
+}
+
+static bool is_text(const char* s, size_t capacity) { return memchr(s, 0, capacity) != NULL; }
+
+static bool is_inside(const part_t* p, uint64_t begin, uint64_t end) {
+  return p->offset % PAGE == 0 && p->offset >= begin && p->offset <= end &&
+         p->bytes <= end - p->offset;
+}
+
+static assay_status_t check_machine(const head_t* h, const assay_backend_t* backend) {
+  char machine[sizeof h->machine];
+  if (strcmp(h->assay, ASSAY_VERSION) != 0)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "the plan was built by Assay %s, and this is %s; build it again", h->assay,
+                       ASSAY_VERSION);
+  if (!backend)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "the plan is for backend '%s', which is not in this build", h->backend);
+  describe_machine(backend, machine, sizeof machine);
+  if (strcmp(h->machine, machine) != 0)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "the plan was built for another machine (%s; here: %s); build it here",
+                       h->machine, machine);
+  return NULL;
+}
+
+static assay_status_t check_hash(const uint8_t* data, uint64_t bytes) {
+  uint64_t hash = 0, kept;
+  for (uint64_t at = 0; at < bytes; at += BLOCK)
+    hash = assay_hash(data + at, bytes - at < BLOCK ? (size_t)(bytes - at) : BLOCK, hash);
+  memcpy(&kept, data + bytes, sizeof kept);
+  return hash == kept ? NULL : corrupt("the plan file is damaged: its checksum does not hold");
+}
+
+// Copies the head out and holds everything in it against the file.
+static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
+  const uint64_t bytes = assay_mapping_size(file);
+  const uint8_t* data = assay_mapping_data(file);
+  if (bytes < sizeof magic || memcmp(data, magic, sizeof magic) != 0)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "this is no plan file");
+  if (bytes < PAGE + sizeof(uint64_t)) return corrupt("the plan file is cut off");
+  memcpy(h, data, sizeof *h);
+  if (h->version != VERSION || h->head_bytes != sizeof *h)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "the plan file has version %u, and this build reads version %d; build the "
+                       "plan again",
+                       h->version, VERSION);
+  if (h->file_bytes != bytes) return corrupt("the plan file is cut off, or has bytes too many");
+  const uint64_t end = bytes - sizeof(uint64_t);
+  if (!is_inside(&h->text, PAGE, end) || !is_inside(&h->message, PAGE, end) ||
+      !is_inside(&h->data, PAGE, end) || !is_inside(&h->saved, PAGE, end) ||
+      !is_text(h->assay, sizeof h->assay) || !is_text(h->backend, sizeof h->backend) ||
+      !is_text(h->machine, sizeof h->machine))
+    return corrupt("the plan file is damaged: its head makes no sense");
+  ASSAY_TRY(check_machine(h, assay_backend_find(h->backend)));
+  return check_hash(data, end);
+}
+
+// Looks up what each node stands for by the version that is written beside it.
+static assay_status_t resolve(const assay_graph_t* g, const json_t* nodes, size_t* at) {
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    assay_node_t* n = g->nodes[i];
+    const json_t* line = json_array_get(nodes, (*at)++);
+    const char* op = json_string_value(json_array_get(line, 0));
+    const int64_t version = json_integer_value(json_array_get(line, 1));
+    bool known;
+    if (!op || strcmp(op, n->op_type) != 0)
+      return corrupt("the plan file is damaged: its nodes are not those of its model");
+    n->schema = assay_schema_find(n->domain, n->op_type, version, &known);
+    n->op = assay_op_find(n->domain, n->op_type, version);
+    if (!n->schema || !n->op)
+      return corrupt("the plan file is damaged: it has operators that are not known");
+    for (size_t a = 0; a < n->n_attrs; a++) {
+      const assay_attr_t* attr = &n->attrs[a];
+      if (attr->type == ASSAY_ATTR_GRAPH) ASSAY_TRY(resolve(attr->u.g, nodes, at));
+      for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
+        ASSAY_TRY(resolve(attr->u.graphs[k], nodes, at));
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t read_model(assay_mapping_t* file, const head_t* h, const json_t* text,
+                                 assay_model_t** out) {
+  assay_mapping_t *message = NULL, *data = NULL;
+  assay_model_t* m = NULL;
+  size_t n_nodes = 0;
+  assay_status_t st =
+      assay_mapping_part(file, (size_t)h->message.offset, (size_t)h->message.bytes, &message);
+  if (!st) st = assay_mapping_part(file, (size_t)h->data.offset, (size_t)h->data.bytes, &data);
+  if (!st) st = assay_onnx_join(message, data, &m);
+  assay_mapping_release(message);
+  assay_mapping_release(data);
+  if (!st) st = resolve(m->graph, json_object_get(text, "nodes"), &n_nodes);
+  if (!st) st = assay_infer_model(m);
+  if (st) return assay_model_release(m), st;
+  *out = m;
+  return NULL;
+}
+
+static assay_status_t read_cut(const json_t* j, assay_layer_cut_t* out) {
+  const char* format = json_string_value(json_object_get(j, "format"));
+  const char* accumulator = json_string_value(json_object_get(j, "accumulator"));
+  const json_int_t n = json_integer_value(json_object_get(j, "nodes"));
+  *out = (assay_layer_cut_t){
+      .n_nodes = n > 0 ? (size_t)n : 0,
+      .format = format ? assay_format_parse(format) : ASSAY_FORMAT_NONE,
+      .accumulator = accumulator ? assay_format_parse(accumulator) : ASSAY_FORMAT_NONE,
+      .reason = json_string_value(json_object_get(j, "why"))};
+  if (!out->n_nodes || !out->format || !out->accumulator || !out->reason)
+    return corrupt("the plan file is damaged: a layer makes no sense");
+  return NULL;
+}
+
+static assay_status_t read_plan(assay_model_t* m, const json_t* text, assay_plan_t** out) {
+  const json_t* list = json_object_get(text, "layers");
+  const size_t n = json_array_size(list);
+  assay_layer_cut_t* cuts = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *cuts, &cuts));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < n; i++) st = read_cut(json_array_get(list, i), &cuts[i]);
+  const uint64_t seed = (uint64_t)json_integer_value(json_object_get(text, "seed"));
+  if (!st) st = assay_plan_restore(m, cuts, n, seed, out);
+  assay_free(cuts);
+  return st;
+}
+
+static bool read_dims(const json_t* list, int rank, int64_t* out) {
+  if (json_array_size(list) != (size_t)rank) return false;
+  for (int i = 0; i < rank; i++) out[i] = json_integer_value(json_array_get(list, (size_t)i));
+  return true;
+}
+
+static assay_status_t read_profiles(assay_engine_t* e, const json_t* text) {
+  const json_t* list = json_object_get(text, "profiles");
+  const size_t n = json_array_size(list);
+  assay_profile_t* p = NULL;
+  assay_status_t st = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *p, &p));
+  for (size_t i = 0; !st && i < n; i++) {
+    const json_t* j = json_array_get(list, i);
+    const size_t rank = json_array_size(json_object_get(j, "min"));
+    p[i].input = json_string_value(json_object_get(j, "input"));
+    p[i].rank = rank <= ASSAY_PROFILE_MAX_RANK ? (int)rank : 0;
+    if (!p[i].input || !read_dims(json_object_get(j, "min"), p[i].rank, p[i].min) ||
+        !read_dims(json_object_get(j, "opt"), p[i].rank, p[i].opt) ||
+        !read_dims(json_object_get(j, "max"), p[i].rank, p[i].max))
+      st = corrupt("the plan file is damaged: a profile makes no sense");
+  }
+  if (!st) st = assay_engine_set_profiles(e, p, n);
+  assay_free(p);
+  return st;
+}
+
+static assay_status_t restore_saved(const assay_engine_t* e, const head_t* h, const json_t* text) {
+  const json_t* list = json_object_get(text, "saved");
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t* line = json_array_get(list, i);
+    const char* key = json_string_value(json_array_get(line, 0));
+    const json_int_t offset = json_integer_value(json_array_get(line, 1));
+    const json_int_t bytes = json_integer_value(json_array_get(line, 2));
+    if (!key || offset < 0 || bytes < 0 || (uint64_t)offset > h->saved.bytes ||
+        (uint64_t)bytes > h->saved.bytes - (uint64_t)offset)
+      return corrupt("the plan file is damaged: what is saved is not in it");
+    if (e->backend->restore)
+      ASSAY_TRY(e->backend->restore(
+          e->shared, key, assay_mapping_data(e->file) + h->saved.offset + offset, (size_t)bytes));
+  }
+  return NULL;
+}
+
+static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
+  head_t h;
+  json_t* text = NULL;
+  assay_model_t* m = NULL;
+  assay_plan_t* plan = NULL;
+  ASSAY_TRY(read_head(file, &h));
+  ASSAY_TRY(
+      assay_json_parse(assay_mapping_data(file) + h.text.offset, (size_t)h.text.bytes, &text));
+  assay_status_t st = read_model(file, &h, text, &m);
+  if (!st) st = read_plan(m, text, &plan);
+  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), NULL, out);
+  if (!st) {
+    assay_mapping_retain(file);
+    (*out)->file = file;
+    st = restore_saved(*out, &h, text);
+    if (!st) st = read_profiles(*out, text);
+    if (st) assay_engine_release(*out);
+  }
+  assay_model_release(m);
+  json_decref(text);
+  return st;
+}
+
+assay_status_t assay_engine_load(const char* path, assay_engine_t** out) {
+  assay_mapping_t* file = NULL;
+  assay_engine_t* e = NULL;
+  ASSAY_TRY(assay_mapping_open(path, &file));
+  assay_status_t st = load(file, &e);
+  assay_mapping_release(file);
+  if (st) return assay_status_note(st, "'%s'", path);
+  *out = e;
+  return NULL;
+}
