@@ -278,7 +278,7 @@ def main():
     commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
     with tempfile.TemporaryDirectory() as work:
         program = Program(a.assay, work, a.threads)
-        version = program("--version").text.strip()
+        version = program("--version").text.splitlines()[0]
         page.say("# Truth: figures", "", f"- {datetime.datetime.now():%Y-%m-%d %H:%M}, {machine()}",
                  f"- `bench/truth_figures.py --cases {os.path.basename(os.path.normpath(a.cases))} "
                  f"--zoo {os.path.basename(os.path.normpath(a.zoo))} --threads {a.threads} --runs {a.runs}`",

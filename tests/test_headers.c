@@ -11,6 +11,10 @@ int main(void) {
   assay_status_free(ok);
   if (strcmp(assay_type_name(ASSAY_TYPE_BFLOAT16), "bfloat16") != 0) wrong++;
   if (strcmp(assay_format_name(ASSAY_FORMAT_FP16), "fp16") != 0) wrong++;
+  const assay_engine_options_t engine = ASSAY_ENGINE_OPTIONS_INIT;
+  const assay_context_options_t context = ASSAY_CONTEXT_OPTIONS_INIT;
+  const assay_layer_run_t layer = ASSAY_LAYER_RUN_INIT;
+  if (engine.precision || engine.unfused || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);
   return wrong != 0;
 }

@@ -2,6 +2,8 @@
 #ifndef ASSAY_ASSAY_H_
 #define ASSAY_ASSAY_H_
 
+#include <assay/context.h>
+#include <assay/engine.h>
 #include <assay/export.h>
 #include <assay/memory.h>
 #include <assay/model.h>

@@ -22,7 +22,11 @@ typedef enum assay_code {
   ASSAY_NO_MEMORY = 5,
   ASSAY_DEVICE = 6,    // a device or library failed
   ASSAY_INTERNAL = 7,  // our mistake
+  ASSAY_CANCELLED = 8,
 } assay_code_t;
+
+// A failure with this message, which is copied: for callbacks that the library calls.
+ASSAY_API assay_status_t assay_status_create(assay_code_t code, const char* message);
 
 // The code of a status; ASSAY_OK for NULL.
 ASSAY_API assay_code_t assay_status_code(assay_status_t status);

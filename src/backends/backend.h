@@ -85,6 +85,13 @@ typedef struct assay_backend {
   assay_status_t (*set)(void* state, const assay_value_t* value, assay_tensor_t* t);
   // The value as the backend has it now: canonical, float32 values as they are stored; NULL: none.
   assay_tensor_t* (*get)(void* state, const assay_value_t* value);
+  // Where the caller wants a graph output: `bytes` bytes at a multiple of its element's size. In
+  // runs from now on the backend writes the output there where it can and it fits. data NULL:
+  // nowhere any more. NULL: the caller copies what it gets.
+  void (*bind)(void* state, const assay_value_t* value, void* data, size_t bytes);
+  // The value in its declared type as in raw_data, borrowed; *out NULL: there is none, or it is no
+  // tensor of numbers. NULL: what `get` gives is packed.
+  assay_status_t (*packed)(void* state, const assay_value_t* value, assay_tensor_t** out);
   // Runs layer i of the top graph.
   assay_status_t (*step)(void* state, size_t i);
   void (*reset)(void* state);

@@ -18,7 +18,7 @@ struct assay_mapping {
   _Atomic int refs;
   uint8_t* data;
   size_t size;
-  bool mapped;  // else allocated
+  bool mapped;             // else allocated
   assay_mapping_t* whole;  // of a part: it owns the bytes
 };
 
@@ -105,6 +105,7 @@ struct assay_writer {
   FILE* file;
   uint64_t offset;
   char *path, *temporary;
+  bool named;  // the file is under its temporary name; else it has none until it is complete
 };
 
 static void writer_free(assay_writer_t* w) {
@@ -113,9 +114,46 @@ static void writer_free(assay_writer_t* w) {
   assay_free(w);
 }
 
+static assay_status_t cannot_write(const assay_writer_t* w) {
+  return ASSAY_ERROR(ASSAY_DEVICE, "cannot write '%s': %s", w->path, strerror(errno));
+}
+
+// A file without a name in the folder of the path: nothing is left of it if the process dies.
+static int open_unnamed(const char* path) {
+#ifdef O_TMPFILE
+  char* slash = strrchr(path, '/');
+  const size_t n = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
+  char* folder = assay_malloc(n + 1);
+  if (!folder) return -1;
+  memcpy(folder, slash ? path : ".", n);
+  folder[n] = 0;
+  const int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  assay_free(folder);
+  return fd;
+#else
+  (void)path;
+  return -1;
+#endif
+}
+
+// Where the file system knows no files without names.
+static int open_named(assay_writer_t* w) {
+  const int fd = mkstemp(w->temporary);
+  // mkstemp makes private files; the finished one gets what the user's umask grants.
+  const mode_t mask = umask(0);
+  umask(mask);
+  if (fd >= 0 && fchmod(fd, 0666 & ~mask)) {
+    close(fd);
+    unlink(w->temporary);
+    return -1;
+  }
+  w->named = fd >= 0;
+  return fd;
+}
+
 assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
   static const char suffix[] = ".XXXXXX";
-  size_t n = strlen(path);
+  const size_t n = strlen(path);
   assay_writer_t* w = NULL;
   ASSAY_TRY(ASSAY_NEW(&w));
   w->path = assay_malloc(n + 1);
@@ -124,19 +162,14 @@ assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
   memcpy(w->path, path, n + 1);
   memcpy(w->temporary, path, n);
   memcpy(w->temporary + n, suffix, sizeof suffix);
-  int fd = mkstemp(w->temporary);
-  if (fd >= 0) {
-    // mkstemp makes private files; the finished one gets what the user's umask grants.
-    mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(fd, 0666 & ~mask) || !(w->file = fdopen(fd, "wb"))) {
-      close(fd);
-      unlink(w->temporary);
-    }
-  }
+  int fd = open_unnamed(path);
+  if (fd < 0) fd = open_named(w);
+  if (fd >= 0) w->file = fdopen(fd, "wb");
   if (!w->file) {
     assay_status_t st =
         ASSAY_ERROR(ASSAY_NOT_FOUND, "cannot write '%s': %s", path, strerror(errno));
+    if (fd >= 0) close(fd);
+    if (w->named) unlink(w->temporary);
     return writer_free(w), st;
   }
   *out = w;
@@ -144,21 +177,37 @@ assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
 }
 
 assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) {
-  if (n && fwrite(data, 1, n, w->file) != n)
-    return ASSAY_ERROR(ASSAY_DEVICE, "cannot write '%s': %s", w->path, strerror(errno));
+  if (n && fwrite(data, 1, n, w->file) != n) return cannot_write(w);
   w->offset += n;
   return NULL;
 }
 
 uint64_t assay_writer_offset(const assay_writer_t* w) { return w->offset; }
 
+// Gives a complete file its temporary name: one that nobody has yet.
+static bool name_file(assay_writer_t* w) {
+  enum { TRIES = 1000, DIGITS = 6 };
+  static _Atomic unsigned count;
+  char from[64];
+  const size_t n = strlen(w->path) + 1;
+  snprintf(from, sizeof from, "/proc/self/fd/%d", fileno(w->file));
+  for (int i = 0; i < TRIES; i++) {
+    const unsigned x = ((unsigned)getpid() * 31 + atomic_fetch_add(&count, 1)) % 1000000;
+    snprintf(w->temporary + n, DIGITS + 1, "%06u", x);
+    if (linkat(AT_FDCWD, from, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0)
+      return w->named = true;
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
 assay_status_t assay_writer_commit(assay_writer_t* w) {
   assay_status_t st = NULL;
-  bool flushed = !fflush(w->file) && !fsync(fileno(w->file));
-  if (fclose(w->file) || !flushed || rename(w->temporary, w->path)) {
-    st = ASSAY_ERROR(ASSAY_DEVICE, "cannot write '%s': %s", w->path, strerror(errno));
-    unlink(w->temporary);
-  }
+  const bool complete = !fflush(w->file) && !fsync(fileno(w->file)) && (w->named || name_file(w));
+  if (!complete) st = cannot_write(w);
+  if (fclose(w->file) && !st) st = cannot_write(w);
+  if (!st && rename(w->temporary, w->path)) st = cannot_write(w);
+  if (st && w->named) unlink(w->temporary);
   writer_free(w);
   return st;
 }
@@ -166,7 +215,7 @@ assay_status_t assay_writer_commit(assay_writer_t* w) {
 void assay_writer_abandon(assay_writer_t* w) {
   if (!w) return;
   fclose(w->file);
-  unlink(w->temporary);
+  if (w->named) unlink(w->temporary);
   writer_free(w);
 }
 

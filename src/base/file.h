@@ -21,8 +21,9 @@ void assay_mapping_release(assay_mapping_t* m);  // NULL is allowed
 const uint8_t* assay_mapping_data(const assay_mapping_t* m);
 size_t assay_mapping_size(const assay_mapping_t* m);
 
-// Writes a file under a temporary name beside it and renames it when it is complete and on disk:
-// readers see the old file or the new one, whatever happens.
+// Writes a file without a name (or, where the file system has none of those, under a temporary one)
+// in the same folder, and puts it in place when it is complete and on disk: readers see the old file
+// or the new one, whatever happens.
 typedef struct assay_writer assay_writer_t;
 assay_status_t assay_writer_open(const char* path, assay_writer_t** out) ASSAY_MUST_USE;
 assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) ASSAY_MUST_USE;

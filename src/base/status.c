@@ -85,6 +85,11 @@ assay_status_t assay_status_join(assay_status_t first, assay_status_t second) {
 const char* assay_status_file(assay_status_t status) { return status ? status->file : ""; }
 int assay_status_line(assay_status_t status) { return status ? status->line : 0; }
 
+assay_status_t assay_status_create(assay_code_t code, const char* message) {
+  if (code <= ASSAY_OK || code > ASSAY_CANCELLED) code = ASSAY_INTERNAL;
+  return ASSAY_ERROR(code, "%s", message ? message : "");
+}
+
 assay_code_t assay_status_code(assay_status_t status) { return status ? status->code : ASSAY_OK; }
 
 const char* assay_status_message(assay_status_t status) { return status ? status->message : ""; }

@@ -75,6 +75,9 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUS
         "fail rather than take more (8G, 500M); default: what the\nmachine has available", false \
   }
 
+// What `assay --version` says: the first line is the program's own version.
+void assay_cli_print_version(void);
+
 // Progress of long work on stderr, on a terminal only. fraction in [0, 1]; clears itself at 1.
 void assay_cli_progress(const char* what, double fraction);
 

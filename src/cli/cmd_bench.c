@@ -1,33 +1,51 @@
 // assay bench: how long a model's plan takes, as a whole and layer by layer.
 #include <math.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "cli/bench_trace.h"
 #include "cli/engine_source.h"
+
+enum { MAX_CONTEXTS = 256, TRACE_EVENTS = 200000 };  // of all contexts
 
 typedef struct args {
   cli_engine_args_t engine;
-  const char* json;
+  const char *json, *trace;
   opt_list_t inputs;
-  int64_t threads, memory_limit;
+  int64_t threads, contexts, memory_limit;
   double seconds, warm_up;
   bool latencies, layers;
 } args_t;
 
-typedef struct job {
-  assay_samples_t samples;
-  assay_engine_t* engine;
-  const assay_model_t* model;
+// A context, and what it has measured.
+typedef struct lane {
+  const struct job* job;
   assay_executor_t* executor;
-  assay_tensor_t** inputs;  // packed, by input of the graph
-  size_t n_inputs;
   double* milliseconds;  // of each run
   size_t n_runs, cap_runs;
   double* layer_seconds;  // summed over the runs
+  bench_lane_t trace;
+  assay_status_t status;
+} lane_t;
+
+typedef struct job {
+  const args_t* args;
+  assay_samples_t samples;
+  assay_engine_t* engine;
+  const assay_model_t* model;
+  assay_tensor_t** inputs;  // packed, by input of the graph
+  size_t n_inputs;
+  lane_t* lanes;
+  size_t n_lanes;
+  double start, seconds;  // of measuring, and how long it took
+  double* milliseconds;   // of all runs
+  size_t n_runs;
+  int threads;  // of each context
 } job_t;
 
 static double now(void) {
@@ -38,12 +56,34 @@ static double now(void) {
 
 static void job_deinit(job_t* j) {
   for (size_t i = 0; i < j->n_inputs; i++) assay_tensor_release(j->inputs[i]);
+  for (size_t i = 0; i < j->n_lanes; i++) {
+    lane_t* l = &j->lanes[i];
+    assay_executor_destroy(l->executor);
+    assay_free(l->milliseconds);
+    assay_free(l->layer_seconds);
+    assay_free(l->trace.events);
+    assay_status_free(l->status);
+  }
+  assay_free(j->lanes);
   assay_free(j->inputs);
-  assay_executor_destroy(j->executor);
   assay_engine_release(j->engine);
   assay_samples_deinit(&j->samples);
   assay_free(j->milliseconds);
-  assay_free(j->layer_seconds);
+}
+
+static assay_status_t open_lanes(job_t* j) {
+  const size_t n = j->args->contexts ? (size_t)j->args->contexts : 1;
+  ASSAY_TRY(assay_new_array(n, sizeof *j->lanes, &j->lanes));
+  for (; j->n_lanes < n; j->n_lanes++) {
+    lane_t* l = &j->lanes[j->n_lanes];
+    l->job = j;
+    ASSAY_TRY(assay_executor_run_engine(j->engine, NULL, &l->executor));
+    l->trace.executor = l->executor;
+    assay_status_t st = assay_new_array(assay_executor_n_steps(l->executor),
+                                        sizeof *l->layer_seconds, &l->layer_seconds);
+    if (st) return j->n_lanes++, st;
+  }
+  return NULL;
 }
 
 // Inputs as a caller hands them over: packed, in the model's types.
@@ -64,35 +104,110 @@ static assay_status_t pack_inputs(job_t* j) {
   return NULL;
 }
 
-// ---- measuring
-// -----------------------------------------------------------------------------------
+// ---- measuring ----------------------------------------------------------------------------------
 
-static assay_status_t run_once(job_t* j, bool by_layer) {
-  const assay_graph_t* g = assay_executor_graph(j->executor);
-  assay_executor_reset(j->executor);
-  for (size_t i = 0; i < j->n_inputs; i++)
-    if (j->inputs[i]) ASSAY_TRY(assay_executor_set(j->executor, g->inputs[i], j->inputs[i]));
-  if (!by_layer) return assay_executor_run(j->executor);
-  for (size_t i = 0; i < assay_executor_n_steps(j->executor); i++) {
+static bool has_room(const lane_t* l) {
+  const size_t n = assay_executor_n_steps(l->executor);
+  return l->job->args->trace && l->trace.n + n <= TRACE_EVENTS / l->job->n_lanes;
+}
+
+// Runs the layers, taking the time of each.
+static assay_status_t run_timed(lane_t* l) {
+  const size_t n = assay_executor_n_steps(l->executor);
+  const bool traced = has_room(l);
+  bench_lane_t* t = &l->trace;
+  if (traced) ASSAY_TRY(assay_grow(&t->events, &t->cap, t->n + n, sizeof *t->events));
+  for (size_t i = 0; i < n; i++) {
     const double start = now();
-    ASSAY_TRY(assay_executor_step(j->executor, i));
-    j->layer_seconds[i] += now() - start;
+    ASSAY_TRY(assay_executor_step(l->executor, i));
+    const double seconds = now() - start;
+    l->layer_seconds[i] += seconds;
+    if (traced)
+      t->events[t->n++] =
+          (bench_event_t){(uint32_t)l->n_runs, (uint32_t)i,
+                          (int64_t)(1e9 * (start - l->job->start)), (int64_t)(1e9 * seconds)};
   }
   return NULL;
 }
 
-static assay_status_t measure(const args_t* a, job_t* j) {
-  const double warm = now() + a->warm_up;
-  do ASSAY_TRY(run_once(j, false));
-  while (now() < warm);
-  const double end = now() + a->seconds;
-  while (j->n_runs < 3 || now() < end) {
-    ASSAY_TRY(assay_grow(&j->milliseconds, &j->cap_runs, j->n_runs + 1, sizeof *j->milliseconds));
+static assay_status_t run_once(lane_t* l, bool timed) {
+  const assay_graph_t* g = assay_executor_graph(l->executor);
+  const job_t* j = l->job;
+  assay_executor_reset(l->executor);
+  for (size_t i = 0; i < j->n_inputs; i++)
+    if (j->inputs[i]) ASSAY_TRY(assay_executor_set(l->executor, g->inputs[i], j->inputs[i]));
+  return timed ? run_timed(l) : assay_executor_run(l->executor);
+}
+
+static assay_status_t warm_up(lane_t* l) {
+  const double end = now() + l->job->args->warm_up;
+  do ASSAY_TRY(run_once(l, false));
+  while (now() < end);
+  return NULL;
+}
+
+static assay_status_t measure(lane_t* l) {
+  const args_t* a = l->job->args;
+  const double end = l->job->start + a->seconds;
+  while (l->n_runs < 3 || now() < end) {
+    ASSAY_TRY(assay_grow(&l->milliseconds, &l->cap_runs, l->n_runs + 1, sizeof *l->milliseconds));
     const double start = now();
-    ASSAY_TRY(run_once(j, a->layers));
-    j->milliseconds[j->n_runs++] = 1e3 * (now() - start);
+    ASSAY_TRY(run_once(l, a->layers || a->trace));
+    l->milliseconds[l->n_runs++] = 1e3 * (now() - start);
   }
   return NULL;
+}
+
+static void* warm_up_lane(void* p) {
+  lane_t* l = p;
+  omp_set_num_threads(l->job->threads);
+  l->status = warm_up(l);
+  return NULL;
+}
+
+static void* measure_lane(void* p) {
+  lane_t* l = p;
+  omp_set_num_threads(l->job->threads);
+  l->status = measure(l);
+  return NULL;
+}
+
+// All contexts side by side, the first one in this thread.
+static assay_status_t in_all(job_t* j, void* (*work)(void*)) {
+  pthread_t threads[MAX_CONTEXTS];
+  assay_status_t st = NULL;
+  size_t n = 1;
+  for (; !st && n < j->n_lanes; n++)
+    if (pthread_create(&threads[n], NULL, work, &j->lanes[n]) != 0)
+      st = ASSAY_ERROR(ASSAY_DEVICE, "the system has no threads for %zu contexts", j->n_lanes);
+  if (st) n--;
+  if (!st) work(&j->lanes[0]);
+  for (size_t i = 1; i < n; i++) pthread_join(threads[i], NULL);
+  for (size_t i = 0; i < j->n_lanes; i++) {
+    st = assay_status_join(st, j->lanes[i].status);
+    j->lanes[i].status = NULL;
+  }
+  return st;
+}
+
+// The latencies of all contexts together.
+static assay_status_t gather(job_t* j) {
+  for (size_t i = 0; i < j->n_lanes; i++) j->n_runs += j->lanes[i].n_runs;
+  ASSAY_TRY(assay_new_array(j->n_runs, sizeof *j->milliseconds, &j->milliseconds));
+  double* to = j->milliseconds;
+  for (size_t i = 0; i < j->n_lanes; i++) {
+    memcpy(to, j->lanes[i].milliseconds, j->lanes[i].n_runs * sizeof *to);
+    to += j->lanes[i].n_runs;
+  }
+  return NULL;
+}
+
+static assay_status_t measure_all(job_t* j) {
+  ASSAY_TRY(in_all(j, warm_up_lane));
+  j->start = now();
+  ASSAY_TRY(in_all(j, measure_lane));
+  j->seconds = now() - j->start;
+  return gather(j);
 }
 
 static int ascending(const void* a, const void* b) {
@@ -100,8 +215,7 @@ static int ascending(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-// ---- telling
-// -------------------------------------------------------------------------------------
+// ---- telling ------------------------------------------------------------------------------------
 
 typedef struct row {
   const assay_layer_t* layer;
@@ -119,8 +233,10 @@ static assay_status_t print_layers(const job_t* j) {
   double total = 0;
   ASSAY_TRY(assay_new_array(layers->n_layers, sizeof *rows, &rows));
   for (size_t i = 0; i < layers->n_layers; i++) {
-    rows[i] = (row_t){&layers->layers[i], assay_executor_tactic(j->executor, i),
-                      1e3 * j->layer_seconds[i] / (double)j->n_runs};
+    double seconds = 0;
+    for (size_t k = 0; k < j->n_lanes; k++) seconds += j->lanes[k].layer_seconds[i];
+    rows[i] = (row_t){&layers->layers[i], assay_executor_tactic(j->lanes[0].executor, i),
+                      1e3 * seconds / (double)j->n_runs};
     total += rows[i].milliseconds;
   }
   if (layers->n_layers) qsort(rows, layers->n_layers, sizeof *rows, slowest_first);
@@ -152,13 +268,15 @@ static assay_status_t tell(const args_t* a, job_t* j) {
   printf("latency    median %.3f ms, mean %.3f, 90%% %.3f, 99%% %.3f, fastest %.3f, slowest %.3f\n",
          percentile(j, 0.5), mean, percentile(j, 0.9), percentile(j, 0.99), percentile(j, 0),
          percentile(j, 1));
-  printf("throughput %.1f runs/s, %zu runs, %d threads\n", 1e3 / mean, j->n_runs,
-         omp_get_max_threads());
+  const double per_second = (double)j->n_runs / j->seconds;
+  printf("throughput %.1f runs/s, %zu runs, %zu context%s of %d thread%s\n", per_second, j->n_runs,
+         j->n_lanes, j->n_lanes == 1 ? "" : "s", j->threads, j->threads == 1 ? "" : "s");
   if (a->json) {
     json_t* o =
-        json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f}", "schema", "assay.bench/1", "model",
-                  a->engine.model, "runs", (int)j->n_runs, "median_ms", percentile(j, 0.5),
-                  "mean_ms", mean, "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99));
+        json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "schema", "assay.bench/1",
+                  "model", a->engine.model, "runs", (int)j->n_runs, "median_ms", percentile(j, 0.5),
+                  "mean_ms", mean, "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99),
+                  "runs_per_s", per_second, "contexts", (int)j->n_lanes, "threads", j->threads);
     if (!o) return assay_status_no_memory();
     assay_status_t st = assay_cli_write_json(a->json, o);
     json_decref(o);
@@ -167,12 +285,28 @@ static assay_status_t tell(const args_t* a, job_t* j) {
   return a->layers ? print_layers(j) : NULL;
 }
 
+static assay_status_t write_trace(const job_t* j) {
+  bench_lane_t* lanes = NULL;
+  size_t runs = 0;
+  ASSAY_TRY(assay_new_array(j->n_lanes, sizeof *lanes, &lanes));
+  for (size_t i = 0; i < j->n_lanes; i++) {
+    lanes[i] = j->lanes[i].trace;
+    runs += lanes[i].n ? lanes[i].events[lanes[i].n - 1].run + 1 : 0;
+  }
+  assay_status_t st = bench_trace_write(
+      j->args->trace, assay_plan_layers(assay_engine_plan(j->engine)), lanes, j->n_lanes);
+  assay_free(lanes);
+  if (!st && runs && runs < j->n_runs)
+    fprintf(stderr, "assay: the trace has the first %zu of %zu runs\n", runs, j->n_runs);
+  return st;
+}
+
 static int run_job(const args_t* a, job_t* j) {
   int code;
   assay_status_t st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
   if (st) return assay_cli_fail(st, code);
   j->model = assay_plan_layers(assay_engine_plan(j->engine))->model;
-  st = assay_executor_run_engine(j->engine, NULL, &j->executor);
+  st = open_lanes(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   // Random inputs do here: only time is measured.
   cli_shapes_t shapes = {0};
@@ -184,23 +318,28 @@ static int run_job(const args_t* a, job_t* j) {
   cli_shapes_free(&shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = pack_inputs(j);
-  if (!st)
-    st = assay_new_array(assay_executor_n_steps(j->executor), sizeof *j->layer_seconds,
-                         &j->layer_seconds);
-  if (!st) st = measure(a, j);
+  if (!st) st = measure_all(j);
   if (!st) st = tell(a, j);
+  if (!st && a->trace) st = write_trace(j);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
 
 static int run(void* p) {
   args_t* a = p;
-  job_t j = {0};
+  job_t j = {.args = a};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   if (a->engine.batch < 0 || a->threads < 0 || a->seconds < 0 || a->warm_up < 0)
     return assay_cli_usage("bench", "--batch, --threads, --seconds and --warm-up are not negative");
+  if (a->contexts < 0 || a->contexts > MAX_CONTEXTS)
+    return assay_cli_usage("bench", "--contexts is 1 to %d", MAX_CONTEXTS);
   if (a->seconds == 0) a->seconds = 3;
   if (a->warm_up == 0) a->warm_up = 0.2;
-  if (a->threads) omp_set_num_threads((int)(a->threads < 1024 ? a->threads : 1024));
+  // The cores are for all contexts together.
+  const int contexts = a->contexts ? (int)a->contexts : 1, cores = omp_get_max_threads();
+  if (a->threads)
+    j.threads = (int)(a->threads < 1024 ? a->threads : 1024);
+  else
+    j.threads = cores > contexts ? cores / contexts : 1;
   const int code = run_job(a, &j);
   job_deinit(&j);
   return code;
@@ -214,12 +353,16 @@ static const opt_t options[] = {
      false},
     {"--warm-up", 0, OPT_FLOAT, offsetof(args_t, warm_up), "S",
      "how long to run before (default: 0.2)", false},
-    {"--threads", 0, OPT_INT, offsetof(args_t, threads), "T", "threads (default: all cores)",
-     false},
+    {"--contexts", 0, OPT_INT, offsetof(args_t, contexts), "N",
+     "so many runs side by side, which share the weights (default: 1)", false},
+    {"--threads", 0, OPT_INT, offsetof(args_t, threads), "T",
+     "threads of each run (default: all cores, divided among contexts)", false},
     {"--latencies", 0, OPT_FLAG, offsetof(args_t, latencies), NULL,
      "print nothing but each run's latency in ms, one a line", false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,
      "time each layer, too, and print them, slowest first", false},
+    {"--trace", 0, OPT_STRING, offsetof(args_t, trace), "FILE",
+     "each layer of each run as an event, for chrome://tracing or Perfetto", false},
     CLI_MEMORY_OPTION,
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "the figures as JSON; - is stdout",
      false},
@@ -231,7 +374,8 @@ const verb_t assay_verb_bench = {
     .usage = "MODEL|PLAN [options]",
     .examples =
         "  assay bench model.onnx --precision bf16 --batch 8\n"
-        "  assay bench model.onnx --layers | head -n 20\n",
+        "  assay bench model.onnx --layers | head -n 20\n"
+        "  assay bench model.plan --contexts 4 --trace model.json\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

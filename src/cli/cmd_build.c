@@ -26,31 +26,15 @@ typedef struct tried {
   size_t bytes;     // that a run takes besides weights
 } tried_t;
 
-// Whether a layer ran otherwise than was asked for, and how.
-static bool differs(const assay_executor_t* e, const assay_layer_t* l, size_t i,
-                    const char** out_how) {
-  const assay_format_t executed = assay_executor_executed(e, i);
-  *out_how = NULL;
-  if (strcmp(assay_executor_tactic(e, i), "emu") == 0)
-    *out_how = "has no kernel and is emulated";
-  else if (executed && executed != l->format)
-    *out_how = "is stored so, but this CPU's kernel computes in another format";
-  return *out_how;
-}
-
-static assay_status_t refuse_differences(const assay_executor_t* e, const assay_layers_t* layers) {
-  const char* how;
-  for (size_t i = 0; i < layers->n_layers; i++)
-    if (differs(e, &layers->layers[i], i, &how))
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                         "layer '%s' in %s %s; build without --strict, or give it another format "
-                         "with --layer-precision",
-                         layers->layers[i].name, assay_format_name(layers->layers[i].format), how);
-  return NULL;
-}
+typedef struct job {
+  const args_t* args;
+  tried_t tried;
+} job_t;
 
 // One run with made-up inputs: kernels are made and weights packed, and the plan keeps those.
-static assay_status_t try_out(const args_t* a, assay_engine_t* engine, tried_t* out) {
+static assay_status_t try_out(void* p, assay_engine_t* engine) {
+  const args_t* a = ((job_t*)p)->args;
+  tried_t* out = &((job_t*)p)->tried;
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
   assay_executor_t* e = NULL;
   ASSAY_TRY(cli_engine_try(engine, (uint64_t)a->engine.seed, &e));
@@ -58,35 +42,8 @@ static assay_status_t try_out(const args_t* a, assay_engine_t* engine, tried_t* 
   for (size_t i = 0; i < layers->n_layers; i++)
     out->emulated += strcmp(assay_executor_tactic(e, i), "emu") == 0;
   out->bytes = assay_executor_planned_bytes(e);
-  assay_status_t st = a->strict ? refuse_differences(e, layers) : NULL;
+  assay_status_t st = a->strict ? assay_engine_check_strict(engine, e) : NULL;
   assay_executor_destroy(e);
-  return st;
-}
-
-// The timing cache, if there is one already.
-static assay_status_t read_cache(const char* path, assay_mapping_t** out) {
-  struct stat info;
-  if (!path || stat(path, &info) != 0 || !info.st_size) return NULL;
-  return assay_mapping_open(path, out);
-}
-
-// What was measured is used and kept. Kernels that lost have left packed weights behind: the engine
-// shares anew, by the times that are known now.
-static assay_status_t settle(const args_t* a, assay_engine_t* engine, tried_t* tried) {
-  const assay_backend_t* backend = assay_engine_backend(engine);
-  assay_str_t text = {0};
-  bool measured = false;
-  if (!backend->timings) return NULL;
-  assay_status_t st = backend->timings(assay_engine_shared(engine), &text, &measured);
-  const assay_backend_options_t known = {.tactic_sources = a->engine.tactic_sources,
-                                         .timings = assay_str_get(&text),
-                                         .timings_bytes = strlen(assay_str_get(&text))};
-  if (!st && measured) st = assay_engine_share_again(engine, &known);
-  if (!st && measured) st = try_out(a, engine, tried);
-  struct stat info;
-  if (!st && a->timing_cache && (measured || stat(a->timing_cache, &info) != 0))
-    st = assay_file_write(a->timing_cache, known.timings, known.timings_bytes);
-  assay_str_deinit(&text);
   return st;
 }
 
@@ -107,26 +64,27 @@ static int run(void* p) {
   const args_t* a = p;
   assay_engine_t* engine = NULL;
   assay_mapping_t* cache = NULL;
-  tried_t tried = {0};
+  job_t j = {.args = a};
   int code;
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   if (!a->save) return assay_cli_usage("build", "say where the plan goes: --output FILE");
   if (assay_engine_is_plan_file(a->engine.model))
     return assay_cli_usage("build", "'%s' is a plan already; give the model", a->engine.model);
   const double start = now();
-  assay_status_t st = read_cache(a->timing_cache, &cache);
+  assay_status_t st = assay_timing_cache_read(a->timing_cache, &cache);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   const assay_backend_options_t options = {
+      .tactic_sources = a->engine.tactic_sources,
       .timings = cache ? (const char*)assay_mapping_data(cache) : NULL,
       .timings_bytes = cache ? assay_mapping_size(cache) : 0,
       .measure = true};
   st = cli_engine_open(&a->engine, &options, &engine, &code);
   assay_mapping_release(cache);
   if (st) return assay_cli_fail(st, code);
-  st = try_out(a, engine, &tried);
-  if (!st) st = settle(a, engine, &tried);
+  st = try_out(&j, engine);
+  if (!st) st = assay_engine_settle(engine, &options, a->timing_cache, try_out, &j);
   if (!st) st = assay_engine_save(engine, a->save);
-  if (!st) tell(a, engine, &tried, now() - start);
+  if (!st) tell(a, engine, &j.tried, now() - start);
   assay_engine_release(engine);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }

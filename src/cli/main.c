@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     return ASSAY_EXIT_OK;
   }
   if (strcmp(name, "--version") == 0) {
-    puts("assay " ASSAY_VERSION);
+    assay_cli_print_version();
     return ASSAY_EXIT_OK;
   }
   for (int i = 0; i < N_VERBS; i++)

@@ -48,6 +48,18 @@ assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
   return NULL;
 }
 
+assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,
+                                  const assay_input_shape_t* shapes, assay_model_t** out) {
+  assay_model_t* m = NULL;
+  ASSAY_TRY(assay_model_clone(model, &m));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < n_shapes; i++) st = apply_shape(m, &shapes[i]);
+  if (!st) st = assay_infer_model(m);
+  if (st) return assay_model_release(m), st;
+  *out = m;
+  return NULL;
+}
+
 assay_status_t assay_onnx_load(const char* path, size_t n_shapes, const assay_input_shape_t* shapes,
                                assay_model_t** out) {
   assay_model_t* model = NULL;

@@ -20,4 +20,9 @@ assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
                                   const assay_input_shape_t* shapes,
                                   assay_model_t** out) ASSAY_MUST_USE;
 
+// A model that is ready already, with other shapes of its inputs.
+assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,
+                                  const assay_input_shape_t* shapes,
+                                  assay_model_t** out) ASSAY_MUST_USE;
+
 #endif  // ASSAY_ONNX_LOAD_H_

@@ -182,13 +182,14 @@ static assay_status_t run(assay_pass_context_t* c) {
     for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
       st = fold_node(c, &uses, c->model->graphs[k]->nodes[i], dead);
   assay_uses_deinit(&uses);
-  if (!st) assay_pass_remove(c, dead);
+  if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
   return st;
 }
 
 const assay_pass_t assay_pass_batchnorm_into_conv = {
     .name = "batchnorm_into_conv",
+    .again = true,
     .summary = "BatchNormalization behind a convolution goes into its weights",
     .rounds = true,
     .run = run,

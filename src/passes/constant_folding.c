@@ -89,7 +89,7 @@ static assay_status_t run(assay_pass_context_t* c) {
     for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
       st = fold_node(c, machine, c->model->graphs[k]->nodes[i], dead);
   assay_machine_destroy(machine);
-  if (!st) assay_pass_remove(c, dead);
+  if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
   return st;
 }

@@ -52,7 +52,7 @@ static assay_status_t remove_dead(assay_pass_context_t* c, const live_t* l, bool
       ASSAY_TRY(assay_pass_record(c, ASSAY_PASS_REMOVED, &n, 1, "no output depends on it"));
     }
   }
-  assay_pass_remove(c, dead);
+  assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   for (size_t k = 0; k < c->model->n_graphs; k++) {
     assay_graph_t* g = c->model->graphs[k];
     size_t kept = 0;
@@ -83,6 +83,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_dead_code = {
     .name = "dead_code",
+    .again = true,
     .summary = "nodes and constants that no output depends on are removed",
     .run = run,
 };

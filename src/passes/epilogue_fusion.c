@@ -1,21 +1,25 @@
 // Conv, ConvTranspose, Gemm and MatMul become one layer with what is done to each element of their
 // output: bias, scale, activation.
 //
-// The region behind the contraction grows over pointwise nodes that read nothing but the region and
-// constants; that takes in activations of one node (Relu, Clip, HardSwish, Gelu ...) and of several
-// (Sigmoid and Mul for SiLU; Softplus, Tanh and Mul for Mish; Erf or Tanh forms of GELU) without
-// knowing them by name. A layer ends where one value is all that leaves the region.
+// The region behind the contraction grows over pointwise nodes of its shape; that takes in
+// activations of one node (Relu, Clip, HardSwish, Gelu ...) and of several (Sigmoid and Mul; Erf or
+// Tanh forms) without knowing them by name. Besides the region and constants they may read a few
+// other values, such as the other term of a residual sum; not what the contraction itself reads,
+// which has its own layout there. A layer ends where one value is all that leaves the region: then
+// none of those other values depends on what the layer hides.
 #include <string.h>
 
 #include "base/alloc.h"
 #include "passes/pass.h"
 
-enum { MAX_NODES = 16 };
+enum { MAX_NODES = 16, MAX_OTHERS = 4 };
 
 typedef struct region {
   const assay_uses_t* uses;
   assay_node_t* nodes[MAX_NODES];
   size_t n;
+  const assay_value_t* others[MAX_OTHERS];  // values from elsewhere that its nodes read
+  size_t n_others;
 } region_t;
 
 static bool contains(const region_t* r, const assay_node_t* n) {
@@ -48,13 +52,37 @@ static bool is_closed(const region_t* r) {
   return true;
 }
 
-static bool may_join(const assay_pass_context_t* c, const region_t* r, const assay_node_t* n) {
+static bool reads(const assay_node_t* n, const assay_value_t* v) {
+  for (size_t i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i] == v) return true;
+  return false;
+}
+
+// A value from elsewhere: noted, if there is room for it.
+static bool take_other(region_t* r, const assay_value_t* v) {
+  const assay_valtype_t *t = v->type, *y = r->nodes[0]->outputs[0]->type;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !y || t->elem != y->elem || !t->has_shape ||
+      reads(r->nodes[0], v))
+    return false;
+  for (size_t i = 0; i < r->n_others; i++)
+    if (r->others[i] == v) return true;
+  if (r->n_others == MAX_OTHERS) return false;
+  r->others[r->n_others++] = v;
+  return true;
+}
+
+// Whether a node may be one of the region; then the other values that it reads are the region's.
+static bool join(const assay_pass_context_t* c, region_t* r, const assay_node_t* n) {
+  const size_t others = r->n_others;
   if (n->graph != r->nodes[0]->graph || assay_pass_is_grouped(c, n) || !assay_pass_is_fusible(n) ||
       !assay_same_static_shape(n->outputs[0], r->nodes[0]->outputs[0]))
     return false;
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_value_t* v = n->inputs[i];
-    if (v && !assay_pass_constant(v) && !(v->producer && contains(r, v->producer))) return false;
+    if (!v || assay_pass_constant(v) || (v->producer && contains(r, v->producer))) continue;
+    if (take_other(r, v)) continue;
+    r->n_others = others;
+    return false;
   }
   return true;
 }
@@ -79,7 +107,7 @@ static assay_status_t fuse(assay_pass_context_t* c, const assay_uses_t* uses,
   size_t closed = 1;
   while (r.n < MAX_NODES) {
     assay_node_t* n = next_reader(&r);
-    if (!n || !may_join(c, &r, n)) break;
+    if (!n || !join(c, &r, n)) break;
     r.nodes[r.n++] = n;
     if (is_closed(&r)) closed = r.n;
   }
@@ -101,6 +129,6 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_epilogue_fusion = {
     .name = "epilogue_fusion",
-    .summary = "convolutions and matrix products take in bias and activation",
+    .summary = "convolutions and matrix products take in bias, activation and residual sum",
     .run = run,
 };

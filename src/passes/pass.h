@@ -44,7 +44,7 @@ typedef struct assay_rewrite {
   assay_pass_entry_t* log;
   size_t n_log, cap_log;
   assay_origins_t* origins;  // by node id of the original, which nodes keep
-  size_t n_origins;
+  size_t n_origins;          // nodes that passes make have ids from the original's number on
   assay_made_constant_t* made;
   size_t n_made, cap_made;
   // Members of a group are neighbours in the top graph, and only the last one's outputs are read
@@ -57,6 +57,8 @@ typedef struct assay_pass_options {
   const char* const* off;  // names of passes not to be run
   size_t n_off;
   const char* only;        // NULL: all; else just this one
+  const char* const* also;  // names of passes to be run that run only when asked for
+  size_t n_also;
   bool verify;             // check the model's invariants after every pass (tests, debug builds)
 } assay_pass_options_t;
 
@@ -73,6 +75,8 @@ typedef struct assay_pass {
   // What it changes may give itself, or its neighbours in the table with this mark, more to do: all
   // of them run again until none changes anything.
   bool again;
+  // Runs only when asked for by name: no backend gains by it yet.
+  bool asked;
   bool rounds;  // makes constants that are rounded to float32: truth may move by that much
   assay_status_t (*run)(assay_pass_context_t* c);
 } assay_pass_t;
@@ -109,11 +113,14 @@ assay_status_t assay_pass_set_constant(assay_pass_context_t* c, assay_value_t* v
 bool assay_pass_round(assay_tensor_t* t);
 // The elements of a constant that no caller can replace; NULL otherwise.
 assay_tensor_t* assay_pass_constant(const assay_value_t* v);
-// Takes the nodes marked by id out of their graphs.
-void assay_pass_remove(assay_pass_context_t* c, const bool* dead);
+// Whether a value is such a constant of one element, and its number.
+bool assay_pass_number(const assay_value_t* v, double* out);
+// Takes the nodes marked by id out of their graphs. Nodes with ids from n on are not marked.
+void assay_pass_remove(assay_pass_context_t* c, const bool* dead, size_t n);
 
 // Who reads what: nodes of all graphs, bodies too; a graph output counts as a read without a node.
 typedef struct assay_uses {
+  int n_values, n_nodes;     // those that were there; newer ones have higher ids
   int* n_reads;              // by value id
   int* first;                // by value id: where its readers start; one more entry than values
   assay_node_t** readers;    // a node that reads a value twice is listed twice
@@ -121,6 +128,11 @@ typedef struct assay_uses {
 } assay_uses_t;
 assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) ASSAY_MUST_USE;
 void assay_uses_deinit(assay_uses_t* u);
+// How often a value is read; INT_MAX for one that is newer than the count.
+int assay_uses_of(const assay_uses_t* u, const assay_value_t* v);
+// While a pass changes nodes: what a node reads does not count any more, or counts from now on.
+void assay_uses_forget(assay_uses_t* u, const assay_node_t* node);
+void assay_uses_add(assay_uses_t* u, const assay_node_t* node);
 
 // Makes nodes of the top graph, in its order, one group. The caller has made sure that only the
 // last one's output is read outside.

@@ -32,11 +32,13 @@ static assay_status_t check_name(const char* name) {
 }
 
 static bool wanted(const assay_pass_options_t* o, const assay_pass_t* p) {
-  if (!o) return true;
-  if (o->only && strcmp(o->only, p->name) != 0) return false;
+  if (!o) return !p->asked;
+  if (o->only) return strcmp(o->only, p->name) == 0;
   for (size_t i = 0; i < o->n_off; i++)
     if (strcmp(o->off[i], p->name) == 0) return false;
-  return true;
+  for (size_t i = 0; i < o->n_also; i++)
+    if (strcmp(o->also[i], p->name) == 0) return true;
+  return !p->asked;
 }
 
 // Every node stands for itself at first, and is in no group.
@@ -128,6 +130,7 @@ assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t
                                 assay_rewrite_t** out) {
   assay_rewrite_t* r = NULL;
   for (size_t i = 0; options && i < options->n_off; i++) ASSAY_TRY(check_name(options->off[i]));
+  for (size_t i = 0; options && i < options->n_also; i++) ASSAY_TRY(check_name(options->also[i]));
   if (options && options->only) ASSAY_TRY(check_name(options->only));
 #ifdef NDEBUG
   bool verify = options && options->verify;

@@ -1,4 +1,5 @@
 // What passes share: the record of what they did, constants that they make, readers, groups.
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,6 +74,22 @@ assay_tensor_t* assay_pass_constant(const assay_value_t* v) {
   return v->constant;
 }
 
+bool assay_pass_number(const assay_value_t* v, double* out) {
+  const assay_tensor_t* t = assay_pass_constant(v);
+  int64_t i;
+  if (!t || t->size != 1) return false;
+  const bool is_float = assay_type_is_float(t->type);
+  if (!is_float && !assay_type_is_integer(t->type) && t->type != ASSAY_TYPE_BOOL) return false;
+  if (t->store == ASSAY_STORE_PACKED)
+    assay_unpack(t->type, t->data, 0, 1, is_float ? (void*)out : (void*)&i);
+  else if (is_float)
+    *out = assay_f64(t)[0];
+  else
+    i = assay_i64(t)[0];
+  if (!is_float) *out = (double)i;
+  return true;
+}
+
 bool assay_pass_round(assay_tensor_t* t) {
   size_t n = (size_t)t->size;
   if (t->store != ASSAY_STORE_F64 && t->store != ASSAY_STORE_C128) return true;
@@ -125,20 +142,22 @@ static void empty_graph(assay_model_t* m, assay_graph_t* g) {
     if (m->graphs[i]->outer == g) empty_graph(m, m->graphs[i]);
 }
 
-void assay_pass_remove(assay_pass_context_t* c, const bool* dead) {
+void assay_pass_remove(assay_pass_context_t* c, const bool* dead, size_t n) {
   assay_model_t* m = c->model;
-  for (size_t k = 0; k < m->n_graphs; k++)
-    if (m->graphs[k]->owner && dead[m->graphs[k]->owner->id]) empty_graph(m, m->graphs[k]);
+  for (size_t k = 0; k < m->n_graphs; k++) {
+    const assay_node_t* owner = m->graphs[k]->owner;
+    if (owner && (size_t)owner->id < n && dead[owner->id]) empty_graph(m, m->graphs[k]);
+  }
   for (size_t k = 0; k < m->n_graphs; k++) {
     assay_graph_t* g = m->graphs[k];
     size_t kept = 0;
     for (size_t i = 0; i < g->n_nodes; i++) {
-      assay_node_t* n = g->nodes[i];
-      if (!dead[n->id]) {
-        g->nodes[kept++] = n;
+      assay_node_t* node = g->nodes[i];
+      if ((size_t)node->id >= n || !dead[node->id]) {
+        g->nodes[kept++] = node;
         continue;
       }
-      for (size_t o = 0; o < n->n_outputs; o++) assay_node_set_output(n, o, NULL);
+      for (size_t o = 0; o < node->n_outputs; o++) assay_node_set_output(node, o, NULL);
     }
     c->changed |= kept < g->n_nodes;
     g->n_nodes = kept;
@@ -176,7 +195,7 @@ static void walk_reads(const assay_model_t* m, assay_uses_t* u, bool fill) {
 }
 
 assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) {
-  assay_uses_t u = {0};
+  assay_uses_t u = {.n_values = m->n_values, .n_nodes = m->n_node_ids};
   size_t n = (size_t)m->n_values;
   assay_status_t st = assay_new_array(n, sizeof *u.n_reads, &u.n_reads);
   if (!st) st = assay_new_array(n + 1, sizeof *u.first, &u.first);
@@ -187,11 +206,21 @@ assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) {
   if (st) return assay_uses_deinit(&u), st;
   walk_reads(m, &u, true);
   for (size_t k = 0; k < m->n_graphs; k++)
-    for (size_t i = 0; i < m->graphs[k]->n_outputs; i++)
-      u.n_reads[m->graphs[k]->outputs[i]->id]++;
+    for (size_t i = 0; i < m->graphs[k]->n_outputs; i++) u.n_reads[m->graphs[k]->outputs[i]->id]++;
   *out = u;
   return NULL;
 }
+
+int assay_uses_of(const assay_uses_t* u, const assay_value_t* v) {
+  return v->id < u->n_values ? u->n_reads[v->id] : INT_MAX;
+}
+
+static void count_reads(assay_uses_t* u, const assay_node_t* node, int by) {
+  for (size_t i = 0; i < node->n_inputs; i++)
+    if (node->inputs[i] && node->inputs[i]->id < u->n_values) u->n_reads[node->inputs[i]->id] += by;
+}
+void assay_uses_forget(assay_uses_t* u, const assay_node_t* node) { count_reads(u, node, -1); }
+void assay_uses_add(assay_uses_t* u, const assay_node_t* node) { count_reads(u, node, 1); }
 
 // ---- groups ------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ static assay_status_t run(assay_pass_context_t* c) {
     // them, or are not known.
     for (size_t i = 0; !st && i < g->n_nodes; i++) st = fold_node(c, g->nodes[i], dead);
   }
-  if (!st) assay_pass_remove(c, dead);
+  if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
   return st;
 }

@@ -24,7 +24,10 @@ assay_status_t assay_engine_share_again(assay_engine_t* e, const assay_backend_o
   return e->backend->share(assay_plan_layers(e->plan), options, &e->shared);
 }
 
-void assay_engine_retain(assay_engine_t* e) { atomic_fetch_add(&e->refs, 1); }
+assay_engine_t* assay_engine_retain(assay_engine_t* e) {
+  if (e) atomic_fetch_add(&e->refs, 1);
+  return e;
+}
 
 void assay_engine_release(assay_engine_t* e) {
   if (!e || atomic_fetch_sub(&e->refs, 1) != 1) return;

@@ -8,10 +8,10 @@
 #ifndef ASSAY_RUNTIME_ENGINE_H_
 #define ASSAY_RUNTIME_ENGINE_H_
 
+#include <assay/engine.h>
+
 #include "plan/plan.h"
 #include "runtime/profile.h"
-
-typedef struct assay_engine assay_engine_t;  // counted
 
 // Takes the plan over, also on failure. options may be NULL.
 assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_t* backend,
@@ -20,8 +20,6 @@ assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_
 // Shares anew, by these options; no executor of the engine may be open.
 assay_status_t assay_engine_share_again(assay_engine_t* e,
                                         const assay_backend_options_t* options) ASSAY_MUST_USE;
-void assay_engine_retain(assay_engine_t* e);
-void assay_engine_release(assay_engine_t* e);  // NULL is allowed
 
 // The shapes it is for; copied, and checked as inputs are set. None: what the plan's model
 // declares.
@@ -37,14 +35,27 @@ const assay_plan_t* assay_engine_plan(const assay_engine_t* e);
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e);
 void* assay_engine_shared(const assay_engine_t* e);
 
-// ---- plan files (plan_file.c) -------------------------------------------------------------------
+// ---- plan files (plan_file.c; assay_engine_save, assay_engine_load) ------------------------------
 
-// Writes a plan file. What runs of the engine have made so far of its constants goes with it.
-assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) ASSAY_MUST_USE;
-// Errors: CORRUPT not a whole plan file; UNSUPPORTED made by another version, or for another
-// machine.
-assay_status_t assay_engine_load(const char* path, assay_engine_t** out) ASSAY_MUST_USE;
 // Whether a file begins as plan files do.
 bool assay_engine_is_plan_file(const char* path);
+
+// ---- trials (trial.c) ---------------------------------------------------------------------------
+
+struct assay_executor;
+
+// Fails with UNSUPPORTED where a layer of the last run ran in another format than was asked for.
+assay_status_t assay_engine_check_strict(const assay_engine_t* e,
+                                         const struct assay_executor* executor) ASSAY_MUST_USE;
+// Runs an engine, so that its kernels are made.
+typedef assay_status_t assay_trial_fn_t(void* user, assay_engine_t* engine);
+// Behind a trial: where kernels were timed in it, those that lost have left packed weights behind;
+// the engine shares anew, by the times that are known now, and is tried again. The times go to the
+// file `cache`; NULL: nowhere. known: the options that the engine was created with.
+assay_status_t assay_engine_settle(assay_engine_t* e, const assay_backend_options_t* known,
+                                   const char* cache, assay_trial_fn_t* trial,
+                                   void* user) ASSAY_MUST_USE;
+// A timing cache, if the file is there and not empty; else *out is untouched.
+assay_status_t assay_timing_cache_read(const char* path, assay_mapping_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_RUNTIME_ENGINE_H_

@@ -93,6 +93,22 @@ assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_
   return e->machine ? assay_machine_get(e->machine, v) : e->backend->get(e->state, v);
 }
 
+void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data, size_t bytes) {
+  if (e->backend && e->backend->bind) e->backend->bind(e->state, v, data, bytes);
+}
+
+assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,
+                                   assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  if (e->backend && e->backend->packed) ASSAY_TRY(e->backend->packed(e->state, v, &t));
+  if (t) return *out = assay_tensor_retain(t), NULL;
+  t = assay_executor_get(e, v);
+  if (t && t->kind == ASSAY_KIND_TENSOR && t->store != ASSAY_STORE_STR)
+    return assay_tensor_pack(t, out);
+  *out = assay_tensor_retain(t);
+  return NULL;
+}
+
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
   if (e->machine) return "evaluator";
   return e->backend->tactic ? e->backend->tactic(e->state, i) : e->backend->name;

@@ -39,6 +39,13 @@ void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* ou
 // known.
 size_t assay_executor_planned_bytes(const assay_executor_t* e);
 assay_status_t assay_executor_run(assay_executor_t* e) ASSAY_MUST_USE;
+// Where a graph output is wanted, at a multiple of its element's size; NULL: nowhere any more.
+// After a reset. What is made elsewhere all the same is up to the caller to copy.
+void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data, size_t bytes);
+// A value as in raw_data, where it is a tensor of numbers; else as it is. One reference goes to the
+// caller; NULL: not there.
+assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,
+                                   assay_tensor_t** out) ASSAY_MUST_USE;
 // Canonical, borrowed; NULL: not there.
 assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v);
 

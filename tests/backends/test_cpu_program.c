@@ -142,7 +142,7 @@ static const tactic_case_t broadcasts[] = {
     SUM("many, alike", "a float[70,1000]", "b float[70,1000]"),
 };
 
-// Behind a convolution values lie with channels last.
+// Behind a convolution values lie with channels last; as an output it is a layer of its own.
 #define LAST(name, b)                          \
   {                                            \
     {                                          \
@@ -151,7 +151,7 @@ static const tactic_case_t broadcasts[] = {
         {"x float[2,3,5,5]", b},               \
         {"w float[4,3,1,1]"},                  \
         {"Conv c x w -> h", "Add n h b -> y"}, \
-        "y"},                                  \
+        "y h"},                                  \
         "pointwise", 2e-6, false               \
   }
 static const tactic_case_t layouts[] = {

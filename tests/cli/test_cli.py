@@ -29,7 +29,7 @@ ROWS = [
     ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*build.*inspect.*conformance.*bench"),
     ("-h", 0, "Usage: assay VERB", ""),
     ("help", 0, "Usage: assay VERB", ""),
-    ("--version", 0, r"^assay \d+\.\d+\.\d+\n$", ""),
+    ("--version", 0, r"^assay \d+\.\d+\.\d+\nlibraries +OpenBLAS [\d.]+(?s:.*)\ntarget +cpu: ", ""),
     ("frobnicate", USAGE, "", "unknown verb 'frobnicate'; 'assay -h' lists them"),
     # check
     ("check", USAGE, "", "MODEL is missing; see 'assay check -h'"),
@@ -138,6 +138,10 @@ ROWS = [
     ("bench {m}/nothing.onnx", INPUT, "", "No such file"),
     ("bench {m}/cnn.onnx --seconds 0.01 --target abacus", USAGE, "", "unknown target 'abacus'"),
     ("bench {m}/cnn.onnx --seconds 0.01", 0, r"latency +median [0-9.]+ ms(?s:.*)throughput", ""),
+    ("bench {m}/cnn.onnx --seconds 0.01 --contexts 3 --threads 1", 0, "runs/s, [0-9]+ runs, 3 contexts of 1 thread\n", ""),
+    ("bench {m}/cnn.onnx --contexts 999", USAGE, "", "--contexts is 1 to"),
+    ("bench {m}/cnn.onnx --seconds 0.01 --contexts 2 --trace trace.json", 0, "2 contexts", ""),
+    ("bench {m}/cnn.onnx --seconds 0.01 --trace no/such/folder.json", FAILED, "latency", "writing the trace"),
     ("bench {m}/cnn.onnx --seconds 0.01 --latencies", 0, r"^([0-9.]+\n){3,}$", ""),
     ("bench {m}/cnn.onnx --seconds 0.01 --layers --precision bf16", 0, "tactic +operator(?s:.*)Conv", ""),
     ("run {m}/cnn.onnx --target cpu", 0, "scores", ""),
@@ -340,6 +344,26 @@ def test_odd_names(program, failures):
                 strict(out)
 
 
+def test_trace(program, models, failures):
+    """Each layer of each run is an event, within its run's, in its context's lane."""
+    out = assay(program, "bench", f"{models}/cnn.onnx", "--seconds", "0.05", "--contexts", "2", "--layers",
+                "--trace", "trace.json")[1]
+    with open("trace.json") as f:
+        events = strict(f.read())["traceEvents"]
+    lanes = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+    failures.check(lanes == {0: "context 0", 1: "context 1"}, f"trace: lanes {lanes}")
+    runs = {(e["tid"], int(e["name"].split()[1])): e for e in events if e.get("cat") == "run"}
+    layers = [e for e in events if e["ph"] == "X" and e["cat"] != "run"]
+    names = {e["name"] for e in layers}
+    failures.check(all(n in out for n in names), f"trace: {names} are not all in {out!r}")
+    failures.check(len(layers) == len(runs) * len(names), f"trace: {len(layers)} layers in {len(runs)} runs")
+    for e in layers:
+        run = runs[e["tid"], e["args"]["run"]]
+        inside = run["ts"] <= e["ts"] and e["ts"] + e["dur"] <= run["ts"] + run["dur"] + 0.001
+        failures.check(inside and e["args"]["tactic"] and e["args"]["format"] == "fp32", f"trace: {e} in {run}")
+    failures.check(len(runs) >= 6, f"trace: {len(runs)} runs")
+
+
 def test_closed_output(program, models, failures):
     with open("/dev/full", "w") as full:
         done = subprocess.run([program, "inspect", "model", f"{models}/cnn.onnx"], stdout=full, stderr=subprocess.PIPE)
@@ -373,6 +397,7 @@ def main(program, models):
         test_check_json(program, models, failures)
         test_other_json(program, models, failures)
         test_odd_names(program, failures)
+        test_trace(program, models, failures)
         test_closed_output(program, models, failures)
         test_memory_limit(program, failures)
         os.chdir("/")

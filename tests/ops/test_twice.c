@@ -484,6 +484,22 @@ static assay_status_t evaluate(assay_twice_eval_t* c, assay_tensor_t* const* in,
   return assay_machine_node(r->machine, c->node, c->n_in, in, c->n_out, out);
 }
 
+// Each allocation fails once, and nothing is left.
+static void fail_allocations(assay_twice_eval_t* c, uint64_t n) {
+  const int64_t before = assay_alloc_live();
+  for (uint64_t k = 1; k <= n; k++) {
+    assay_pair_t out = {0};
+    c->out = &out;
+    assay_alloc_fail_after(k, false);
+    assay_status_t st = assay_twice_node(c);
+    assay_alloc_fail_after(0, false);
+    assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+    assert_null(out.high);
+    assay_status_free(st);
+    assert_int_equal(assay_alloc_live(), before);
+  }
+}
+
 static void check_row(size_t number, const row_t* row) {
   assay_tensor_t* in[OP_CASE_VALUES] = {NULL};
   assay_value_t* values[OP_CASE_VALUES] = {NULL};
@@ -518,7 +534,9 @@ static void check_row(size_t number, const row_t* row) {
                           .out = &out,
                           .evaluate = evaluate,
                           .driver = &runner};
+  assay_alloc_fail_after(0, false);
   op_case_ok(assay_twice_node(&c));
+  fail_allocations(&c, assay_alloc_fail_after(0, false));
   job_t job = {row->outer, row->n, row->inner, row->p, row->q, arrays, NULL};
   const int64_t size = out.high->size;
   job.y = calloc((size_t)(size > in[0]->size ? size : in[0]->size), sizeof *job.y);

@@ -34,7 +34,13 @@ static inline assay_tensor_t* graph_case_tensor(const char* row, char name[64], 
   const char* end = strchr(rest, ']');
   assert_non_null(end);
   bool positive = strcmp(end + 1, " positive") == 0;
-  if (end[1] && !positive) return op_case_tensor(rest);
+  if (end[1] && !positive) {  // numbers of the type, as a file would hold them
+    assay_tensor_t* given = op_case_tensor(rest);
+    if (given->store == ASSAY_STORE_F64)
+      assay_format_round_n(assay_type_format(given->type), assay_f64(given), assay_f64(given),
+                           (size_t)given->size, ASSAY_OVERFLOW_IEEE);
+    return given;
+  }
   snprintf(type, sizeof type, "%.*s iota", (int)(end + 1 - rest), rest);
   assay_tensor_t* t = op_case_tensor(type);
   for (int64_t i = 0; t->store == ASSAY_STORE_F64 && i < t->size; i++) {

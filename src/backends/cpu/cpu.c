@@ -13,6 +13,11 @@
 
 enum { STRETCHES = 8 };  // kept for each layer at which one starts
 
+typedef struct cpu_bound {
+  void* data;  // NULL: none
+  size_t bytes;
+} cpu_bound_t;
+
 typedef struct cpu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
@@ -30,6 +35,7 @@ typedef struct cpu {
   void** at;           // by slot of `now`
   size_t cap_at;
   assay_tensor_t** outputs;  // by value id: tensors for graph outputs, used again when sole
+  cpu_bound_t* bound;        // by value id: where the caller wants graph outputs
   char *arena, *scratch;
   size_t arena_bytes, scratch_bytes;
   uint64_t clock;
@@ -47,6 +53,7 @@ static void cpu_close(void* state) {
   cpu_lifetimes_deinit(&c->lifetimes);
   assay_free(c->values);
   assay_free(c->outputs);
+  assay_free(c->bound);
   assay_free(c->ran);
   cpu_sizes_deinit(&c->sizes);
   assay_free(c->at);
@@ -67,6 +74,7 @@ static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const
   assay_status_t st = assay_backend_emu.open(layers, NULL, tap, &c->emu);
   if (!st) st = assay_new_array(n_values, sizeof *c->values, &c->values);
   if (!st) st = assay_new_array(n_values, sizeof *c->outputs, &c->outputs);
+  if (!st) st = assay_new_array(n_values, sizeof *c->bound, &c->bound);
   if (!st) st = assay_new_array(layers->n_layers, sizeof *c->ran, &c->ran);
   if (!st && !shared) st = cpu_shared_create(NULL, &c->own);
   c->shared = shared ? shared : c->own;
@@ -140,6 +148,23 @@ static assay_tensor_t* cpu_get(void* state, const assay_value_t* v) {
   return NULL;
 }
 
+static assay_status_t cpu_packed(void* state, const assay_value_t* v, assay_tensor_t** out) {
+  cpu_value_t* value;
+  *out = NULL;
+  ASSAY_TRY(hold(state, v, &value));
+  const assay_tensor_t* any = cpu_value_any(value);
+  if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR) return NULL;
+  const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
+  return cpu_value_packed(value, is_tensor ? v->type->elem : any->type, out);
+}
+
+static void cpu_bind(void* state, const assay_value_t* v, void* data, size_t bytes) {
+  cpu_t* c = state;
+  assay_tensor_release(c->outputs[v->id]);
+  c->outputs[v->id] = NULL;
+  c->bound[v->id] = (cpu_bound_t){data, bytes};
+}
+
 static void cpu_reset(void* state) {
   cpu_t* c = state;
   for (int i = 0; i < c->layers->model->n_values; i++)
@@ -167,16 +192,33 @@ static char* aligned(char* memory) {
   return (char*)(((uintptr_t)memory + a - 1) / a * a);
 }
 
-// The tensor that a graph output is written to: that of the last run, if the caller let go of it.
+// The bytes that a graph output takes where the caller wants it; -1: it does not fit there, or may
+// lie anywhere.
+static int64_t bound_bytes(const cpu_t* c, const assay_value_t* v, const cpu_place_t* p) {
+  const cpu_bound_t* b = &c->bound[v->id];
+  int64_t bytes;
+  if (!b->data || !assay_type_packed_bytes(v->type->elem, p->size, &bytes)) return -1;
+  return (uint64_t)bytes <= b->bytes ? bytes : -1;
+}
+
+// The tensor that a graph output is written to: where the caller wants it, or that of the last run,
+// if the caller let go of it.
 static assay_status_t output_tensor(cpu_t* c, const assay_value_t* v, void** out_data) {
   const cpu_place_t* p = cpu_stretch_place(c->now, v);
   assay_tensor_t** t = &c->outputs[v->id];
+  void* data = c->bound[v->id].data;
+  const int64_t bytes = bound_bytes(c, v, p);
   const bool again = *t && assay_tensor_is_sole(*t) && (*t)->rank == p->rank &&
+                     ((*t)->data == data) == (bytes >= 0) &&
                      (!p->rank || memcmp((*t)->dims, p->dims, (size_t)p->rank * 8) == 0);
   if (!again) {
     assay_tensor_release(*t);
     *t = NULL;
-    ASSAY_TRY(assay_tensor_create_packed(v->type->elem, p->rank, p->dims, t));
+    if (bytes < 0)
+      ASSAY_TRY(assay_tensor_create_packed(v->type->elem, p->rank, p->dims, t));
+    else
+      ASSAY_TRY(
+          assay_tensor_wrap_packed(v->type->elem, p->rank, p->dims, data, bytes, NULL, NULL, t));
   }
   *out_data = (*t)->data;
   return NULL;
@@ -352,9 +394,11 @@ static assay_status_t cpu_step(void* state, size_t i) {
   if (!c->now && !c->emulate) ASSAY_TRY(find_stretch(c, (int)i));
   const cpu_step_t* s = c->emulate ? NULL : &c->now->steps[i - (size_t)c->now->first];
   bool prepared = s && (s->kernel || s->known);
-  if (prepared) ASSAY_TRY(c->tap ? run_tapped(c, i, &prepared) : run_prepared(c, i, &prepared));
+  // A tap asks how the layer that it sees rounds.
   c->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
+  if (prepared) ASSAY_TRY(c->tap ? run_tapped(c, i, &prepared) : run_prepared(c, i, &prepared));
   if (!prepared) {
+    c->ran[i] = NULL;
     // From here on nothing that was foreseen may be trusted.
     if (s && s->kernel) c->emulate = true;
     ASSAY_TRY(run_emulated(c, i));
@@ -499,6 +543,8 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .close = cpu_close,
                                            .set = cpu_set,
                                            .get = cpu_get,
+                                           .bind = cpu_bind,
+                                           .packed = cpu_packed,
                                            .step = cpu_step,
                                            .reset = cpu_reset,
                                            .tactic = cpu_tactic,

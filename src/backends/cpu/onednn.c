@@ -198,6 +198,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
     dnnl_memory_set_data_handle(k->bias, k->bias_data);
   }
   ASSAY_TRY(dnn_execute(k->primitive, n, args, "running a layer"));
+  if (k->behind) k->behind(k, in[k->src_input], to);
   if (k->program)
     cpu_program_run(k->program, in, to, k->base.out[0].type, out[0]);
   else if (k->dst_apart)

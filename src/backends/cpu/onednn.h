@@ -22,7 +22,8 @@ assay_status_t dnn_md(int rank, const int64_t* dims, assay_type_t type, cpu_layo
 assay_status_t dnn_md_any(int rank, const int64_t* dims, assay_type_t type,
                           dnnl_memory_desc_t* out);
 
-typedef struct dnn_kernel {
+typedef struct dnn_kernel dnn_kernel_t;
+struct dnn_kernel {
   cpu_kernel_t base;
   dnnl_primitive_t primitive;
   dnnl_memory_t src, weights, bias, dst, scratchpad;  // NULL: the primitive has none
@@ -33,7 +34,11 @@ typedef struct dnn_kernel {
   size_t dst_offset;       // in the scratch memory: where the result lies before the program; with
                            // dst_apart only
   bool dst_apart;
-} dnn_kernel_t;
+  // What is done behind the primitive to what it has written, still in its type; NULL: nothing.
+  void (*behind)(const dnn_kernel_t* k, const void* src, void* dst);
+  assay_window_t window;  // for `behind`
+  int64_t channels;
+};
 
 // What a tactic builds of a layer, with `what` as it has read it, computing in `type`; *out_ok
 // stays false where oneDNN has no implementation.

@@ -111,6 +111,76 @@ static bool is_regular(const pooling_t* p, const assay_window_t* w) {
   return !(w->ceil_mode && p->kind != dnnl_pooling_max);
 }
 
+// NaN in the types that maxima are taken in: magnitudes above infinity's.
+typedef struct nan_of {
+  size_t bytes;
+  uint32_t infinity;
+} nan_of_t;
+
+static bool is_nan(const nan_of_t* t, const char* x, int64_t i) {
+  if (t->bytes == 4) return (((const uint32_t*)x)[i] & 0x7fffffff) > t->infinity;
+  return (((const uint16_t*)x)[i] & 0x7fffu) > t->infinity;
+}
+
+static bool has_nan(const nan_of_t* t, const char* x, int64_t n) {
+  const uint32_t* wide = (const uint32_t*)x;
+  const uint16_t* narrow = (const uint16_t*)x;
+  int found = 0;
+  if (t->bytes == 4) {
+#pragma omp parallel for schedule(static) reduction(| : found) if (n > 100000)
+    for (int64_t i = 0; i < n; i++) found |= (wide[i] & 0x7fffffff) > t->infinity;
+  } else {
+#pragma omp parallel for schedule(static) reduction(| : found) if (n > 100000)
+    for (int64_t i = 0; i < n; i++) found |= (narrow[i] & 0x7fffu) > t->infinity;
+  }
+  return found;
+}
+
+// Output place `at` of a sample becomes NaN in the channels in which its window has one.
+static void keep_nan_at(const assay_window_t* w, const nan_of_t* t, const char* x, int64_t channels,
+                        int64_t at, char* y) {
+  int64_t first[ASSAY_MAX_RANK], taps = 1;
+  char* to = y + (size_t)(at * channels) * t->bytes;
+  for (int i = w->rank - 1; i >= 0; i--) {
+    const assay_window_axis_t* a = &w->axis[i];
+    first[i] = at % a->out * a->stride - a->pads[0];
+    at /= a->out;
+    taps *= a->kernel;
+  }
+  for (int64_t tap = 0; tap < taps; tap++) {
+    int64_t place = 0, step = 1, left = tap;
+    bool inside = true;
+    for (int i = w->rank - 1; i >= 0; i--) {
+      const assay_window_axis_t* a = &w->axis[i];
+      const int64_t p = first[i] + left % a->kernel * a->dilation;
+      left /= a->kernel;
+      inside &= p >= 0 && p < a->in;
+      place += p * step;
+      step *= a->in;
+    }
+    for (int64_t c = 0; inside && c < channels; c++) {
+      const size_t from = (size_t)(place * channels + c) * t->bytes;
+      if (is_nan(t, x + from, 0)) memcpy(to + (size_t)c * t->bytes, x + from, t->bytes);
+    }
+  }
+}
+
+// oneDNN's maximum passes NaN over; ONNX's does not. Values that have none are only looked through.
+static void keep_nan(const dnn_kernel_t* k, const void* src, void* dst) {
+  const assay_window_t* w = &k->window;
+  const assay_type_t type = k->base.in[k->src_input].type;
+  const nan_of_t t = type == ASSAY_TYPE_FLOAT      ? (nan_of_t){4, 0x7f800000}
+                     : type == ASSAY_TYPE_BFLOAT16 ? (nan_of_t){2, 0x7f80}
+                                                   : (nan_of_t){2, 0x7c00};
+  const int64_t in = assay_window_in_size(w) * k->channels;
+  const int64_t out = assay_window_out_size(w), samples = k->size / (out * k->channels);
+  if (!has_nan(&t, src, samples * in)) return;
+  for (int64_t s = 0; s < samples; s++)
+    for (int64_t at = 0; at < out; at++)
+      keep_nan_at(w, &t, (const char*)src + (size_t)(s * in) * t.bytes, k->channels, at,
+                  (char*)dst + (size_t)(s * out * k->channels) * t.bytes);
+}
+
 static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
                             assay_type_t type, bool* out_ok) {
   const described_t* p = what;
@@ -119,6 +189,11 @@ static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* w
   if (p->kind.kind != dnnl_pooling_max && type != ASSAY_TYPE_FLOAT) return NULL;
   k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
   k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
+  if (p->kind.kind == dnnl_pooling_max) {
+    k->behind = keep_nan;
+    k->window = p->window;
+    k->channels = p->x->dims[1];
+  }
   assay_status_t st = describe(p, type, &descriptor);
   *out_ok = descriptor;
   if (!st && descriptor) st = dnn_finish(k, l, descriptor, type, false, NULL);

@@ -9,7 +9,7 @@
 #include "backends/backend.h"
 #include "backends/cpu/store.h"
 
-enum { CPU_MAX_RANK = 8, CPU_MAX_OPERANDS = 24 };
+enum { CPU_MAX_RANK = 8, CPU_MAX_OPERANDS = 40 };
 
 typedef enum cpu_layout {
   CPU_PLAIN = 0,      // row-major in the order of the dimensions

@@ -1,0 +1,128 @@
+// Contexts: runs of an engine. Each has memory of its own; weights are the engine's.
+//
+// A run reads its inputs and writes its outputs where the caller has them. Copies are made of
+//   inputs   that do not lie at a multiple of their element's size; that an emulated layer reads;
+//            that no kernel takes in the type and layout they have (a bf16 layer reads float32)
+//   outputs  that do not lie at a multiple of their element's size; that an emulated layer, or none
+//            (an input or a constant that is an output) makes; whose memory overlaps an input's;
+//            on target emu all of them. assay_context_output_copied() tells.
+#ifndef ASSAY_CONTEXT_H_
+#define ASSAY_CONTEXT_H_
+
+#include <assay/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct assay_context assay_context_t;  // one owner
+
+// What a tap sees of a layer, valid during the call. Inside the bodies of If, Loop and Scan it is
+// called for each run of each node. Values that a fused layer keeps to itself are not seen.
+typedef struct assay_layer_values {
+  size_t struct_size;
+  const char* layer;   // its name
+  const char* op;      // the type of its first node, such as "Conv"
+  uint64_t iteration;  // of the loops around it; 0: none
+  size_t n_inputs, n_outputs;
+  const char* const* input_names;
+  assay_tensor_t* const* inputs;  // read only; retain what is kept
+  const char* const* output_names;
+  assay_tensor_t* const* outputs;  // read only; retain what is kept
+} assay_layer_values_t;
+
+// A failure (assay_status_create) ends the run with it.
+typedef assay_status_t assay_tap_fn_t(void* user, const assay_layer_values_t* values);
+
+typedef struct assay_context_options {
+  size_t struct_size;
+  int threads;          // that a run uses; 0: as many as the thread that creates the context would
+  bool profile;         // take each layer's time: assay_context_layer()
+  assay_tap_fn_t* tap;  // called behind each layer, in the thread that runs; NULL: none
+  void* tap_user;
+} assay_context_options_t;
+#define ASSAY_CONTEXT_OPTIONS_INIT \
+  { sizeof(assay_context_options_t), 0, false, 0, 0 }
+
+// options may be NULL. The context holds a reference to the engine.
+// Threads: any; contexts of one engine run side by side. Of one context, only
+// assay_context_cancel() may be called while another call to it is going on.
+ASSAY_API assay_status_t assay_context_create(assay_engine_t* engine,
+                                              const assay_context_options_t* options,
+                                              assay_context_t** out);
+// Cancels a run that is under way and waits for its end. NULL is allowed.
+ASSAY_API void assay_context_destroy(assay_context_t* context);
+
+// ---- inputs and outputs; between runs -----------------------------------------------------------
+
+// Input i (of assay_engine_input) is read from `data`, in every run until it is bound again: a
+// tensor of this type and shape, elements as in ONNX's raw_data. The memory is borrowed; it may
+// change between runs, not during one. The shape sets the sizes that the model leaves open.
+//   bytes   exactly what the shape takes
+// Errors: INVALID_ARGUMENT no such input; another type, rank or size than the engine is for;
+// the wrong number of bytes; a run is under way
+ASSAY_API assay_status_t assay_context_bind_input(assay_context_t* context, size_t i,
+                                                  assay_type_t type, int rank, const int64_t* dims,
+                                                  const void* data, size_t bytes);
+// The same from a tensor, which is retained: for strings, sequences and the like. NULL unbinds.
+ASSAY_API assay_status_t assay_context_set_input(assay_context_t* context, size_t i,
+                                                 assay_tensor_t* tensor);
+// Output i is written to `data`, as in raw_data, in every run until it is bound again. A run whose
+// output takes more than `bytes` fails with INVALID_ARGUMENT. NULL unbinds: the output gets memory
+// of its own. Memory of several outputs must not overlap; that of an input may.
+ASSAY_API assay_status_t assay_context_bind_output(assay_context_t* context, size_t i, void* data,
+                                                   size_t bytes);
+// Output i of the last run; NULL: there is none (an optional output that was left empty, a run that
+// failed). One reference goes to the caller. Of a bound output: a view of the bound memory, valid
+// as long as that is.
+ASSAY_API assay_tensor_t* assay_context_output(assay_context_t* context, size_t i);
+// Whether the last run made bound output i elsewhere and copied it.
+ASSAY_API bool assay_context_output_copied(const assay_context_t* context, size_t i);
+
+// ---- running ------------------------------------------------------------------------------------
+
+// Runs once, in this thread (and those that its layers use).
+// Errors:  INVALID_ARGUMENT inputs that are not bound, or that do not fit each other; outputs with
+//          too little room; a run is under way; CANCELLED; UNSUPPORTED; NO_MEMORY; what the tap
+//          returns. The context can run again after each of them
+ASSAY_API assay_status_t assay_context_run(assay_context_t* context);
+// Starts a run in the context's own thread, which is made with the first one. What is bound must
+// stay until it has ended; the next call to start or run it is after assay_context_wait().
+// Errors: INVALID_ARGUMENT a run is under way, or was not waited for; NO_MEMORY, DEVICE no thread
+ASSAY_API assay_status_t assay_context_start(assay_context_t* context);
+// Waits for the run that was started and returns how it ended: OK, or what assay_context_run()
+// would have returned. INVALID_ARGUMENT: none was started.
+ASSAY_API assay_status_t assay_context_wait(assay_context_t* context);
+// Waits that long at most; whether the run has ended, so that assay_context_wait() returns at once.
+// 0 polls. True also where none was started.
+ASSAY_API bool assay_context_wait_for(assay_context_t* context, int64_t milliseconds);
+// Asks the run that is under way to end: before its next layer it does, with CANCELLED. Without a
+// run nothing happens.
+// Threads: any, at any time while the context lives
+ASSAY_API void assay_context_cancel(assay_context_t* context);
+
+// ---- what ran -----------------------------------------------------------------------------------
+
+typedef struct assay_layer_run {
+  size_t struct_size;
+  const char* name;
+  const char* op;         // the type of its first node, such as "Conv"
+  const char* tactic;     // what ran it: "onednn_conv", "emu"
+  assay_format_t format;  // what its float32 values are stored in
+  int64_t start_ns;       // since the run began, if the context profiles; else 0
+  int64_t duration_ns;    // 0: it was not run, or the context does not profile
+} assay_layer_run_t;
+#define ASSAY_LAYER_RUN_INIT \
+  { sizeof(assay_layer_run_t), 0, 0, 0, ASSAY_FORMAT_NONE, 0, 0 }
+
+ASSAY_API size_t assay_context_layer_count(const assay_context_t* context);
+// Layer i in the last run. out->struct_size says how much of it there is room for. Text lives as
+// long as the engine.
+// Errors: INVALID_ARGUMENT no such layer; a run is under way
+ASSAY_API assay_status_t assay_context_layer(assay_context_t* context, size_t i,
+                                             assay_layer_run_t* out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // ASSAY_CONTEXT_H_

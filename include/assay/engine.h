@@ -1,0 +1,103 @@
+// Engines: a model compiled for a target, with weights that all of its contexts share.
+#ifndef ASSAY_ENGINE_H_
+#define ASSAY_ENGINE_H_
+
+#include <assay/model.h>
+#include <assay/tensor.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct assay_engine assay_engine_t;  // counted, immutable but for what runs make of weights
+
+// The shape of an input: rank dims; -1 keeps what the model declares. Or a range: sizes from min to
+// max can be run, and kernels are chosen for dims.
+typedef struct assay_engine_shape {
+  const char* input;
+  int rank;
+  const int64_t* dims;
+  const int64_t *min, *max;  // NULL: no range; else rank of them, 1 <= min <= dims <= max
+} assay_engine_shape_t;
+
+typedef struct assay_engine_options {
+  size_t struct_size;
+  const char* target;           // "cpu" or "emu"; NULL: "cpu"
+  assay_format_t precision;     // of float32 values; NONE: fp32
+  assay_format_t accumulator;   // what sums are kept in; NONE: the precision's own
+  const char* layer_precision;  // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
+  const assay_engine_shape_t* shapes;
+  size_t n_shapes;
+  int64_t batch;               // size of dimensions that are open still; 0: they stay open
+  const char* tactic_sources;  // "assay,onednn": kernels of these sources only; NULL: all
+  const char* timing_cache;    // a file that is read, if it is there, and that gets what is
+                               // measured; NULL: none
+  bool measure;                // time the kernels that compete for a layer, with a cache or without
+  bool strict;                 // fail where a layer would not run in the format asked for
+  bool unfused;                // one layer a node, without graph passes
+  uint64_t seed;               // of random operators
+} assay_engine_options_t;
+#define ASSAY_ENGINE_OPTIONS_INIT                                                              \
+  {                                                                                            \
+    sizeof(assay_engine_options_t), 0, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, \
+        false, false, false, 0                                                                 \
+  }
+
+// Compiles a model. options may be NULL; what they point at is read during the call only. The
+// model is not changed and may be released afterwards. Dimensions that stay open get their sizes
+// from the tensors that a run is given. Where all sizes or their ranges are known, and where
+// kernels are measured or held to `strict`, the model is run with made-up inputs (for the ends of
+// ranges, and for what is best; open sizes being 1), so that weights are packed when this returns;
+// else that is done in the first run. Errors:  INVALID_ARGUMENT unknown target or source, shape
+// that does not fit, format that is no
+//          float; NOT_FOUND a pattern that matches nothing; CORRUPT a timing cache that is none;
+//          UNSUPPORTED a layer that fails `strict`; NO_MEMORY
+// Threads: any; kernels are timed, so nothing else should run beside it where they are measured
+ASSAY_API assay_status_t assay_engine_build(assay_model_t* model,
+                                            const assay_engine_options_t* options,
+                                            assay_engine_t** out);
+// Reads a plan file. The file stays mapped and must not change while the engine lives.
+// Errors: NOT_FOUND; CORRUPT not a whole plan file; UNSUPPORTED made by another version, or for
+// another machine
+ASSAY_API assay_status_t assay_engine_load(const char* path, assay_engine_t** out);
+// Writes a plan file, with what runs have made so far of the weights. Readers of the path see the
+// old file or the new one.
+// Threads: no context of the engine may run meanwhile
+ASSAY_API assay_status_t assay_engine_save(const assay_engine_t* engine, const char* path);
+
+ASSAY_API assay_engine_t* assay_engine_retain(assay_engine_t* engine);  // NULL is allowed
+ASSAY_API void assay_engine_release(assay_engine_t* engine);            // NULL is allowed
+
+// ---- inputs and outputs -------------------------------------------------------------------------
+
+// An input or an output: borrowed, valid while the engine lives.
+typedef struct assay_value assay_io_t;
+
+// Inputs that have no initializer, and outputs, in the model's order; NULL past the end.
+ASSAY_API size_t assay_engine_input_count(const assay_engine_t* engine);
+ASSAY_API const assay_io_t* assay_engine_input(const assay_engine_t* engine, size_t i);
+ASSAY_API size_t assay_engine_output_count(const assay_engine_t* engine);
+ASSAY_API const assay_io_t* assay_engine_output(const assay_engine_t* engine, size_t i);
+// The place of a name among the inputs (or outputs). Errors: NOT_FOUND.
+ASSAY_API assay_status_t assay_engine_find_input(const assay_engine_t* engine, const char* name,
+                                                 size_t* out);
+ASSAY_API assay_status_t assay_engine_find_output(const assay_engine_t* engine, const char* name,
+                                                  size_t* out);
+
+ASSAY_API const char* assay_io_name(const assay_io_t* io);
+ASSAY_API assay_kind_t assay_io_kind(const assay_io_t* io);
+// Of the elements; UNDEFINED for what is no tensor.
+ASSAY_API assay_type_t assay_io_elem(const assay_io_t* io);
+// -1: not known, or no tensor.
+ASSAY_API int assay_io_rank(const assay_io_t* io);
+// Dimension d; -1: open, or there is none.
+ASSAY_API int64_t assay_io_dim(const assay_io_t* io, int d);
+// As text, such as "float[N, 3, 224, 224]"; cut off at capacity. Returns out_text.
+ASSAY_API const char* assay_io_type(const assay_io_t* io, char* out_text, size_t capacity);
+
+#ifdef __cplusplus
+}
+#endif
+#endif  // ASSAY_ENGINE_H_

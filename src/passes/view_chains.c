@@ -1,0 +1,89 @@
+// Chains of nodes that only give their input another shape: the last one reads the first one's
+// input, as a Reshape to a shape that is written down, or goes if that has its shape already. A
+// Transpose that moves nothing but dimensions of size 1 is one of them.
+#include <string.h>
+
+#include "passes/edit.h"
+
+enum { X };
+
+static bool is_view(const assay_node_t* n) {
+  static const char* const names[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze"};
+  for (size_t i = 0; n && i < sizeof names / sizeof *names; i++)
+    if (assay_is(n, names[i]) && n->n_inputs && n->inputs[X] && n->outputs[0]) return true;
+  return false;
+}
+
+// Whether a Transpose leaves the order of the elements.
+static bool moves_ones(const assay_node_t* n) {
+  size_t count = 0;
+  if (!assay_is(n, "Transpose") || !n->inputs[X] || !n->outputs[0]) return false;
+  const int64_t* perm = assay_attr_ints(n, "perm", &count);
+  const int rank = assay_rank_of(n->inputs[X]);
+  int64_t last = -1;
+  if (rank < 0 || (perm && count != (size_t)rank)) return false;
+  for (int i = 0; i < rank; i++) {
+    const int64_t from = perm ? perm[i] : rank - 1 - i;
+    if (assay_dim_of(n->inputs[X], (int)from) == 1) continue;
+    if (from < last) return false;
+    last = from;
+  }
+  return true;
+}
+
+static assay_status_t to_reshape(assay_edit_t* e, assay_node_t* n, assay_value_t* x,
+                                 const int64_t* target, int rank) {
+  assay_value_t* in[2] = {x, NULL};
+  ASSAY_TRY(assay_edit_ints(e, n->graph, "shape", rank, target, &in[1]));
+  return assay_edit_become(e, n, "Reshape", 2, in);
+}
+
+static assay_status_t visit(assay_edit_t* e, assay_node_t* n) {
+  int64_t target[ASSAY_MAX_RANK];
+  const bool moves = moves_ones(n);
+  for (size_t i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i]) n->inputs[i] = assay_edit_value(e, n->inputs[i]);
+  if (!moves && !is_view(n)) return NULL;
+  assay_node_t* first = n->inputs[X]->producer;
+  const bool chain = is_view(first) && first->graph == n->graph &&
+                     assay_uses_of(&e->uses, n->inputs[X]) == 1 && !n->inputs[X]->is_output;
+  if (!chain && !moves) return NULL;
+  assay_value_t *x = chain ? assay_edit_value(e, first->inputs[X]) : n->inputs[X],
+                *y = n->outputs[0];
+  const assay_node_t* both[] = {n, first};
+  if (assay_same_static_shape(x, y) && assay_edit_can_redirect(e, y, x)) {
+    ASSAY_TRY(assay_pass_record(e->c, ASSAY_PASS_REMOVED, both, chain ? 2 : 1,
+                                "the shape is '%s' again", x->name));
+    assay_edit_kill(e, n);
+    if (chain) assay_edit_kill(e, first);
+    assay_edit_redirect(e, y, x);
+    return NULL;
+  }
+  if (!assay_reshape_target(y, target)) return NULL;
+  ASSAY_TRY(assay_pass_record(e->c, ASSAY_PASS_CHANGED, both, chain ? 2 : 1,
+                              chain ? "they are one Reshape" : "it only moves ones: a Reshape"));
+  if (chain) {
+    ASSAY_TRY(assay_pass_absorb(e->c, first, n));
+    assay_edit_kill(e, first);
+  }
+  return to_reshape(e, n, x, target, assay_rank_of(y));
+}
+
+static assay_status_t run(assay_pass_context_t* c) {
+  assay_edit_t e = {0};
+  if (assay_model_opset(c->model, "") < 5) return NULL;  // Reshape takes its shape as an attribute
+  ASSAY_TRY(assay_edit_begin(c, &e));
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && k < c->model->n_graphs; k++)
+    for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
+      if (!assay_edit_is_dead(&e, c->model->graphs[k]->nodes[i]))
+        st = visit(&e, c->model->graphs[k]->nodes[i]);
+  return assay_edit_end(&e, st);
+}
+
+const assay_pass_t assay_pass_view_chains = {
+    .name = "view_chains",
+    .summary = "Reshape, Squeeze, Unsqueeze and Flatten behind each other become one, or none",
+    .again = true,
+    .run = run,
+};

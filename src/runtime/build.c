@@ -1,0 +1,361 @@
+// Building engines: include/assay/engine.h.
+#include <assay/engine.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "formats/format.h"
+#include "onnx/load.h"
+#include "runtime/executor.h"
+
+// ---- shapes -------------------------------------------------------------------------------------
+
+static const assay_valtype_t* type_of(const assay_value_t* v) {
+  return v->type ? v->type : v->declared;
+}
+
+static bool is_open(const assay_value_t* v) {
+  const assay_valtype_t* t = type_of(v);
+  int64_t size;
+  if (v->constant || !t || t->kind != ASSAY_KIND_TENSOR) return false;
+  if (!t->has_shape) return true;
+  for (int d = 0; d < t->rank; d++)
+    if (!assay_dim_value(t->dims[d], &size)) return true;
+  return false;
+}
+
+static bool has_open_inputs(const assay_graph_t* g) {
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (is_open(g->inputs[i])) return true;
+  return false;
+}
+
+// The range that is asked for an input; NULL: none.
+static const assay_engine_shape_t* range_of(const assay_engine_options_t* o, const char* input) {
+  for (size_t i = 0; i < o->n_shapes; i++)
+    if (o->shapes[i].min && strcmp(o->shapes[i].input, input) == 0) return &o->shapes[i];
+  return NULL;
+}
+
+// Sizes that are open become the batch, but for those of inputs with ranges.
+static assay_status_t close_sizes(assay_model_t* m, const assay_engine_options_t* o,
+                                  assay_model_t** out) {
+  const assay_graph_t* g = m->graph;
+  assay_input_shape_t* shapes = NULL;
+  int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *shapes, &shapes));
+  assay_status_t st = assay_new_array(g->n_inputs, sizeof *dims, &dims);
+  for (size_t i = 0; !st && i < g->n_inputs; i++) {
+    const assay_valtype_t* t = type_of(g->inputs[i]);
+    if (!is_open(g->inputs[i]) || !t->has_shape || range_of(o, g->inputs[i]->name)) continue;
+    for (int d = 0; d < t->rank; d++)
+      if (!assay_dim_value(t->dims[d], &dims[n][d])) dims[n][d] = o->batch;
+    shapes[n] = (assay_input_shape_t){g->inputs[i]->name, t->rank, dims[n]};
+    n++;
+  }
+  if (!st) st = assay_onnx_reshape(m, n, shapes, out);
+  assay_free(shapes);
+  assay_free(dims);
+  return st;
+}
+
+static assay_status_t check_range(const assay_engine_shape_t* s) {
+  bool ok = s->min && s->max && s->rank <= ASSAY_PROFILE_MAX_RANK;
+  for (int d = 0; ok && d < s->rank; d++)
+    ok = s->min[d] >= 1 && s->min[d] <= s->dims[d] && s->dims[d] <= s->max[d];
+  return ok ? NULL
+            : ASSAY_ERROR(
+                  ASSAY_INVALID_ARGUMENT,
+                  "the range of input '%s': give min and max, of %d dimensions at most, with "
+                  "1 <= min <= dims <= max",
+                  s->input, ASSAY_PROFILE_MAX_RANK);
+}
+
+static assay_status_t check_shapes(const assay_engine_options_t* o) {
+  if (o->batch < 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a batch of %lld: give 1 or more, or 0 for none",
+                       (long long)o->batch);
+  for (size_t i = 0; i < o->n_shapes; i++) {
+    const assay_engine_shape_t* s = &o->shapes[i];
+    if (!s->input || s->rank < 0 || s->rank > ASSAY_MAX_RANK || (s->rank && !s->dims))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "shape %zu has no name, no dimensions, or %d of them; there may be %d", i,
+                         s->rank, ASSAY_MAX_RANK);
+    if (s->min || s->max) ASSAY_TRY(check_range(s));
+  }
+  return NULL;
+}
+
+static assay_status_t give_shapes(assay_model_t* model, const assay_engine_options_t* o,
+                                  assay_model_t** out) {
+  assay_input_shape_t* shapes = NULL;
+  int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
+  ASSAY_TRY(assay_new_array(o->n_shapes, sizeof *shapes, &shapes));
+  assay_status_t st = assay_new_array(o->n_shapes, sizeof *dims, &dims);
+  for (size_t i = 0; !st && i < o->n_shapes; i++) {
+    const assay_engine_shape_t* s = &o->shapes[i];
+    for (int d = 0; d < s->rank; d++)
+      dims[i][d] = !s->min || s->min[d] == s->max[d] ? s->dims[d] : -1;
+    shapes[i] = (assay_input_shape_t){s->input, s->rank, dims[i]};
+  }
+  if (!st) st = assay_onnx_reshape(model, o->n_shapes, shapes, out);
+  assay_free(shapes);
+  assay_free(dims);
+  return st;
+}
+
+// The model in the shapes that are asked for; it may be the same one, retained.
+static assay_status_t shape_model(assay_model_t* model, const assay_engine_options_t* o,
+                                  assay_model_t** out) {
+  assay_model_t* m = NULL;
+  ASSAY_TRY(check_shapes(o));
+  if (o->n_shapes)
+    ASSAY_TRY(give_shapes(model, o, &m));
+  else
+    m = assay_model_retain(model);
+  if (!o->batch || !has_open_inputs(m->graph)) return *out = m, NULL;
+  assay_status_t st = close_sizes(m, o, out);
+  assay_model_release(m);
+  return st;
+}
+
+static assay_status_t set_profiles(assay_engine_t* e, const assay_engine_options_t* o) {
+  assay_profile_t* p = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_new_array(o->n_shapes, sizeof *p, &p));
+  for (size_t i = 0; i < o->n_shapes; i++) {
+    const assay_engine_shape_t* s = &o->shapes[i];
+    if (!s->min) continue;
+    p[n] = (assay_profile_t){.input = s->input, .rank = s->rank};
+    for (int d = 0; d < s->rank; d++) {
+      p[n].min[d] = s->min[d];
+      p[n].opt[d] = s->dims[d];
+      p[n].max[d] = s->max[d];
+    }
+    n++;
+  }
+  assay_status_t st = assay_engine_set_profiles(e, p, n);
+  assay_free(p);
+  return st;
+}
+
+// ---- trials -------------------------------------------------------------------------------------
+
+// A tensor to try an input with: normal floats; integers of 0, which are indices into anything.
+// sizes: of open dimensions; NULL: 1.
+static assay_status_t make_up(const assay_value_t* v, const int64_t* sizes, uint64_t seed,
+                              assay_tensor_t** out) {
+  const assay_valtype_t* t = type_of(v);
+  int64_t dims[ASSAY_MAX_RANK] = {0};
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || !t->elem ||
+      t->elem == ASSAY_TYPE_STRING)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "cannot make up values for input '%s' (%s)", v->name,
+                       ASSAY_VALTYPE_TEXT(t));
+  for (int i = 0; i < t->rank; i++)
+    if (!assay_dim_value(t->dims[i], &dims[i])) dims[i] = sizes ? sizes[i] : 1;
+  ASSAY_TRY(assay_status_note(assay_tensor_create_zero(t->elem, t->rank, dims, out), "input '%s'",
+                              v->name));
+  const assay_random_t r = assay_random_make(seed, v->name, 0);
+  if (!assay_type_is_float(t->elem)) return NULL;
+  for (int64_t i = 0; i < (*out)->size; i++)
+    assay_f64(*out)[i] = assay_format_round(
+        assay_type_format(t->elem), assay_random_normal(&r, (uint64_t)i), ASSAY_OVERFLOW_SATURATE);
+  return NULL;
+}
+
+static bool can_make_up(const assay_graph_t* g) {
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const assay_valtype_t* t = type_of(g->inputs[i]);
+    if (!g->inputs[i]->constant && (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape ||
+                                    !t->elem || t->elem == ASSAY_TYPE_STRING))
+      return false;
+  }
+  return true;
+}
+
+typedef enum size_choice { SIZE_SMALLEST, SIZE_LARGEST, SIZE_BEST } size_choice_t;
+
+static const int64_t* sizes_of(const assay_engine_options_t* o, const assay_value_t* v,
+                               size_choice_t which) {
+  const assay_engine_shape_t* s = range_of(o, v->name);
+  if (!s) return NULL;
+  return which == SIZE_SMALLEST ? s->min : which == SIZE_LARGEST ? s->max : s->dims;
+}
+
+static assay_status_t run_made_up(assay_executor_t* e, const assay_engine_options_t* o,
+                                  size_choice_t which) {
+  const assay_graph_t* g = assay_executor_graph(e);
+  assay_executor_reset(e);
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    assay_tensor_t* t = NULL;
+    if (g->inputs[i]->constant) continue;
+    ASSAY_TRY(make_up(g->inputs[i], sizes_of(o, g->inputs[i], which), o->seed, &t));
+    assay_status_t st = assay_executor_set(e, g->inputs[i], t);
+    assay_tensor_release(t);
+    if (st) return st;
+  }
+  return assay_executor_run(e);
+}
+
+static bool has_ranges(const assay_engine_options_t* o) {
+  for (size_t i = 0; i < o->n_shapes; i++)
+    if (o->shapes[i].min) return true;
+  return false;
+}
+
+static assay_status_t try_out(void* user, assay_engine_t* engine) {
+  const assay_engine_options_t* o = user;
+  assay_executor_t* e = NULL;
+  ASSAY_TRY(assay_executor_run_engine(engine, NULL, &e));
+  assay_status_t st = NULL;
+  if (has_ranges(o)) {
+    st = run_made_up(e, o, SIZE_SMALLEST);
+    if (!st) st = run_made_up(e, o, SIZE_LARGEST);
+  }
+  if (!st) st = run_made_up(e, o, SIZE_BEST);
+  if (!st && o->strict) st = assay_engine_check_strict(engine, e);
+  assay_executor_destroy(e);
+  return st;
+}
+
+// Whether each open input has a range.
+static bool all_known(const assay_engine_options_t* o, const assay_graph_t* g) {
+  for (size_t i = 0; i < g->n_inputs; i++)
+    if (is_open(g->inputs[i]) && !range_of(o, g->inputs[i]->name)) return false;
+  return true;
+}
+
+// ---- building -----------------------------------------------------------------------------------
+
+static assay_status_t check_format(const char* what, assay_format_t f) {
+  if (!f || (f > 0 && f < ASSAY_FORMAT_COUNT && assay_format_info(f)->is_float)) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s has to be a floating-point format; it is %s", what,
+                     assay_format_name(f));
+}
+
+static assay_status_t make_plan(assay_model_t* model, const assay_engine_options_t* o,
+                                assay_plan_t** out) {
+  assay_precision_t precision = {.format = o->precision ? o->precision : ASSAY_FORMAT_FP32,
+                                 .accumulator = o->accumulator};
+  const assay_plan_options_t options = {.fused = !o->unfused};
+  ASSAY_TRY(check_format("the precision", o->precision));
+  ASSAY_TRY(check_format("the accumulator", o->accumulator));
+  assay_status_t st = NULL;
+  if (o->layer_precision) st = assay_precision_parse(&precision, o->layer_precision);
+  if (!st) st = assay_plan_create(model, &precision, &options, o->seed, out);
+  assay_precision_deinit(&precision);
+  return st;
+}
+
+static assay_status_t build(assay_model_t* model, assay_engine_options_t* o,
+                            const assay_backend_t* backend, const assay_backend_options_t* options,
+                            assay_engine_t** out) {
+  assay_model_t* shaped = NULL;
+  assay_plan_t* plan = NULL;
+  assay_engine_t* e = NULL;
+  ASSAY_TRY(shape_model(model, o, &shaped));
+  const assay_graph_t* g = shaped->graph;
+  const bool asked = o->strict || options->measure;
+  const bool worth = asked || (can_make_up(g) && all_known(o, g));
+  assay_status_t st = make_plan(shaped, o, &plan);
+  if (!st) st = assay_engine_create(plan, backend, options, &e);
+  if (!st) st = set_profiles(e, o);
+  if (!st && worth) st = assay_status_note(try_out(o, e), "trying the engine out");
+  if (!st && worth) st = assay_engine_settle(e, options, o->timing_cache, try_out, o);
+  assay_model_release(shaped);
+  if (st) return assay_engine_release(e), st;
+  *out = e;
+  return NULL;
+}
+
+assay_status_t assay_engine_build(assay_model_t* model, const assay_engine_options_t* options,
+                                  assay_engine_t** out) {
+  assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
+  if (options)  // an older caller's struct may be shorter
+    memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+  const char* target = o.target ? o.target : "cpu";
+  const assay_backend_t* backend = assay_backend_find(target);
+  assay_mapping_t* cache = NULL;
+  if (!backend)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has cpu and emu",
+                       target);
+  ASSAY_TRY(assay_timing_cache_read(o.timing_cache, &cache));
+  const assay_backend_options_t with = {
+      .tactic_sources = o.tactic_sources,
+      .timings = cache ? (const char*)assay_mapping_data(cache) : NULL,
+      .timings_bytes = cache ? assay_mapping_size(cache) : 0,
+      .measure = o.measure || o.timing_cache};
+  assay_status_t st = build(model, &o, backend, &with, out);
+  assay_mapping_release(cache);
+  return st;
+}
+
+// ---- inputs and outputs -------------------------------------------------------------------------
+
+static const assay_graph_t* graph_of(const assay_engine_t* e) {
+  return assay_plan_layers(assay_engine_plan(e))->model->graph;
+}
+
+size_t assay_engine_input_count(const assay_engine_t* e) {
+  const assay_graph_t* g = graph_of(e);
+  size_t n = 0;
+  for (size_t k = 0; k < g->n_inputs; k++) n += !g->inputs[k]->constant;
+  return n;
+}
+
+const assay_io_t* assay_engine_input(const assay_engine_t* e, size_t i) {
+  const assay_graph_t* g = graph_of(e);
+  for (size_t k = 0; k < g->n_inputs; k++)
+    if (!g->inputs[k]->constant && i-- == 0) return g->inputs[k];
+  return NULL;
+}
+
+size_t assay_engine_output_count(const assay_engine_t* e) { return graph_of(e)->n_outputs; }
+
+const assay_io_t* assay_engine_output(const assay_engine_t* e, size_t i) {
+  return i < graph_of(e)->n_outputs ? graph_of(e)->outputs[i] : NULL;
+}
+
+static assay_status_t find(const assay_engine_t* e, const char* what, const char* name,
+                           const assay_io_t* at(const assay_engine_t*, size_t), size_t* out) {
+  const assay_io_t* io;
+  for (size_t i = 0; (io = at(e, i)); i++)
+    if (strcmp(io->name, name) == 0) return *out = i, NULL;
+  return ASSAY_ERROR(ASSAY_NOT_FOUND, "the engine has no %s '%s'; the first one is '%s'", what,
+                     name, at(e, 0) ? at(e, 0)->name : "");
+}
+
+assay_status_t assay_engine_find_input(const assay_engine_t* e, const char* name, size_t* out) {
+  return find(e, "input", name, assay_engine_input, out);
+}
+
+assay_status_t assay_engine_find_output(const assay_engine_t* e, const char* name, size_t* out) {
+  return find(e, "output", name, assay_engine_output, out);
+}
+
+const char* assay_io_name(const assay_io_t* io) { return io->name; }
+
+assay_kind_t assay_io_kind(const assay_io_t* io) {
+  return type_of(io) ? type_of(io)->kind : ASSAY_KIND_TENSOR;
+}
+
+assay_type_t assay_io_elem(const assay_io_t* io) {
+  const assay_valtype_t* t = type_of(io);
+  return t && t->kind == ASSAY_KIND_TENSOR ? t->elem : ASSAY_TYPE_UNDEFINED;
+}
+
+int assay_io_rank(const assay_io_t* io) {
+  const assay_valtype_t* t = type_of(io);
+  return t && t->kind == ASSAY_KIND_TENSOR && t->has_shape ? t->rank : -1;
+}
+
+int64_t assay_io_dim(const assay_io_t* io, int d) {
+  int64_t size;
+  if (d < 0 || d >= assay_io_rank(io) || !assay_dim_value(type_of(io)->dims[d], &size)) return -1;
+  return size;
+}
+
+const char* assay_io_type(const assay_io_t* io, char* out_text, size_t capacity) {
+  return assay_valtype_text(type_of(io), out_text, capacity);
+}

@@ -1,0 +1,55 @@
+#ifndef ASSAY_RUNTIME_CONTEXT_INTERNAL_H_
+#define ASSAY_RUNTIME_CONTEXT_INTERNAL_H_
+
+#include <assay/context.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/executor.h"
+
+typedef struct context_input {
+  const assay_value_t* value;
+  assay_tensor_t* tensor;  // NULL: not bound
+} context_input_t;
+
+typedef struct context_output {
+  const assay_value_t* value;
+  void* data;  // the caller's; NULL: not bound
+  size_t bytes;
+  bool direct;  // the executor was told where it is
+  bool copied;
+  assay_tensor_t* result;  // of the last run
+} context_output_t;
+
+typedef enum context_state {
+  CONTEXT_IDLE = 0,
+  CONTEXT_RUNNING,  // in the caller's thread, or queued or running in the context's own
+  CONTEXT_ENDED,    // a run that was started, and not waited for
+} context_state_t;
+
+struct assay_context {
+  assay_engine_t* engine;
+  assay_executor_t* executor;
+  assay_context_options_t options;
+  assay_tap_t tap;
+  context_input_t* inputs;
+  context_output_t* outputs;
+  size_t n_inputs, n_outputs, n_layers;
+  int64_t *start_ns, *duration_ns;  // by layer
+  atomic_bool cancelled;            // the run that is under way
+  // Under the lock.
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  context_state_t state;
+  assay_status_t ended_with;  // ENDED
+  bool queued, stop;          // for the thread
+  bool has_thread;
+  pthread_t thread;
+};
+
+// Runs once; the caller has made the state RUNNING.
+assay_status_t assay_context_run_now(assay_context_t* c) ASSAY_MUST_USE;
+// Drops what the last run has left.
+void assay_context_drop_results(assay_context_t* c);
+
+#endif  // ASSAY_RUNTIME_CONTEXT_INTERNAL_H_
