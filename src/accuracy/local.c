@@ -231,10 +231,25 @@ static assay_status_t add_kept(const chain_t* c, const assay_tensor_t* t, assay_
   return st;
 }
 
+// Sums of integers are exact: nothing is limited before f (ops/int8.h), and f by its own roundings.
+static assay_status_t int8_limits(const assay_int8_t* q, const assay_node_t* node,
+                                  const assay_tensor_t* f, assay_limits_t* limits) {
+  if (node->outputs[0] != q->result || !f || f->store != ASSAY_STORE_F64) return NULL;
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_DOUBLE, f->rank, f->dims, &limits->guaranteed));
+  limits->probable = assay_tensor_retain(limits->guaranteed);
+  const int64_t inner = assay_dims_product(f->dims, q->channel_axis + 1, f->rank);
+  for (int64_t k = 0; k < f->size; k++)
+    assay_f64(limits->guaranteed)[k] =
+        assay_int8_limit(q, assay_f64(f)[k], q->n_factor > 1 ? k / inner % q->n_factor : 0);
+  return NULL;
+}
+
 // A node without a bound leaves the layer unjudged; that is no error.
 static assay_status_t node_limits(chain_t* c, const assay_node_t* node, assay_tensor_t* const* in,
                                   const assay_limits_t* in_error, size_t n_out,
                                   assay_tensor_t* const* out, assay_limits_t* limits) {
+  const assay_int8_t* int8 = c->layer ? c->layer->int8 : NULL;
+  if (int8 && assay_int8_in_affine(int8, node)) return int8_limits(int8, node, out[0], limits);
   evaluation_t e = {c->l, node};
   assay_bound_t b = {.node = node,
                      .rounding = c->rounding,

@@ -5,6 +5,7 @@
 #include "backends/dump.h"
 #include "base/str.h"
 #include "ops/bound.h"
+#include "ops/int8.h"
 #include "ops/op.h"
 
 // One step of a plan. A layer computes one or more nodes; values that pass between its own nodes
@@ -16,6 +17,7 @@ typedef struct assay_layer {
   size_t n_nodes;
   assay_format_t format;       // what its float32 values are stored in
   assay_format_t accumulator;  // what sums are kept in: FP32 unless asked otherwise; FP64 for fp64
+  const assay_int8_t* int8;    // computed on integers, as this says; NULL: node by node
   const char* reason;          // why this format: "--precision", the pattern, "as declared"
   bool drawn;  // it draws random numbers, and the engine is not ours: they are taken as they are
 } assay_layer_t;

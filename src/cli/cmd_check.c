@@ -67,24 +67,12 @@ static void show_progress(void* user, const char* what, double fraction) {
   assay_cli_progress(what, fraction);
 }
 
-static bool has_quantization(const assay_model_t* m) {
-  for (size_t g = 0; g < m->n_graphs; g++)
-    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
-      const assay_op_t* op = m->graphs[g]->nodes[i]->op;
-      if (op && op->flags & ASSAY_OP_QUANTIZES) return true;
-    }
-  return false;
-}
-
 static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
                                       assay_check_options_t* o) {
   o->precision.format = ASSAY_FORMAT_FP32;
   o->precision_name = a->precision ? a->precision : "as declared";
   if (a->precision && strcmp(a->precision, "int8") == 0) {
-    if (!has_quantization(m))
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                         "--precision int8 needs a model with QuantizeLinear and DequantizeLinear (or QLinear "
-                         "operators): this one has none, and Assay does not quantize models yet");
+    ASSAY_TRY(cli_want_quantizers(m));
   } else if (a->precision) {
     o->precision.format = assay_format_parse(a->precision);
     if (!assay_format_info(o->precision.format)->is_float)
@@ -152,7 +140,7 @@ static assay_status_t match_golden(const args_t* a, const assay_model_t* m, job_
 static assay_status_t match_contents(const args_t* a, job_t* j) {
   const assay_graph_t* g = j->model->graph;
   assay_golden_t found = {0};
-  const assay_content_options_t options = {.unquantized = j->options.unquantized || has_quantization(j->model),
+  const assay_content_options_t options = {.unquantized = j->options.unquantized || cli_has_quantizers(j->model),
                                            .seed = j->options.seed};
   ASSAY_TRY(match_golden(a, j->model, j, &found));
   assay_status_t st = NULL;
@@ -271,7 +259,7 @@ static assay_status_t write_options(const job_t* j, const char* path) {
 static assay_status_t repair(const args_t* a, job_t* j, assay_model_t* raw) {
   assay_model_t* prepared = NULL;
   assay_golden_t golden = {0};
-  const assay_export_options_t options = {.unquantized = j->options.unquantized || has_quantization(raw),
+  const assay_export_options_t options = {.unquantized = j->options.unquantized || cli_has_quantizers(raw),
                                           .seed = j->options.seed, .no_search = true};
   ASSAY_TRY(assay_chain_repair(&j->check->export, raw, &j->n_repairs));
   if (!j->n_repairs) return NULL;

@@ -6,10 +6,10 @@
 // subtracting the maximum; of changing the base of the exponential. With p = softmax(s) and
 // y = sum p_j v_j, the softmax of s + e makes
 //   y' - y = sum p_j (exp(e_j) - 1) (v_j - y) / sum p_j exp(e_j)
-// exactly, as sum p_j (v_j - y) = 0. Guaranteed: |exp(e_j) - 1| <= expm1(d_j) =: w_j. For the same
-// reason exp(e_j) - exp(e_r) may stand for exp(e_j) - 1: where one key r has more than half of the
-// weight, only the others count, with w_j + w_r. Probable: the scores' errors are independent, so
-// their squares add up. Softmax's sums and quotient and the
+// exactly, as sum p_j (v_j - y) = 0. Guaranteed: |exp(e_j) - 1| <= expm1(d_j) =: w_j. Softmax of
+// scores that are all moved alike is the same: where one key r has more than half of the weight,
+// e_j - e_r may stand for e_j, so that only the others count, with d_j + d_r. Probable: the scores'
+// errors are independent, so their squares add up. Softmax's sums and quotient and the
 // second product round relative to p_j |v_j|, the denominator relative to |y|.
 // Sources: P. Blanchard, D. J. Higham, N. J. Higham, Accurately computing the log-sum-exp and
 // softmax functions, IMA J. Numer. Anal. 41 (2021), 4; T. Dao et al., FlashAttention,
@@ -151,18 +151,20 @@ static void sink_limits(const head_t* x, const score_limits_t* e) {
 
 // One row's weights: p, and p times what errors of its scores can do; sums of them.
 typedef struct row {
-  double* p;             // 0 at `leader`
-  int64_t leader;        // the key r; -1: none
-  double lead;           // its weight
-  double* square;        // (p w / largest p w)^2 of independent errors
-  double largest;        // p w of them
-  double wide, wide_in;  // max of expm1(d) over the keys that count: guaranteed, what came in
-  double sum, sum_in;    // sum of p expm1(d)
-  double sum_square;     // of `square`
-  double rest, rest_in;  // sum p exp(-d): the least that the denominator may be
-  double keys;           // keys that are not masked
-  double spread;         // max - min of their scores, as far as the exponential matters
-  bool lost;             // a score has no limit
+  double* p;               // 0 at `leader`
+  int64_t leader;          // the key r; -1: none
+  double lead;             // its weight
+  double* square;          // (p w / largest p w)^2 of independent errors
+  double largest;          // p w of them
+  double wide, wide_in;    // max of expm1(d) over the keys that count: guaranteed, what came in
+  double sum, sum_in;      // sum of p expm1(d)
+  double sum_own;          // the same of independent errors
+  double sum_square;       // of `square`
+  double rest, rest_in;    // sum p exp(-d): the least that the denominator may be
+  double moved, moved_in;  // d of the leader, which the others' have on top
+  double keys;             // keys that are not masked
+  double spread;           // max - min of their scores, as far as the exponential matters
+  bool lost;               // a score has no limit
 } row_t;
 
 static double largest_score(const double* s, int64_t n, const double* sink) {
@@ -194,6 +196,33 @@ static double sink_limit(const head_t* x, double max) {
 static double growth(double x) { return x < 0x1p-7 ? x + x * x : expm1(x); }
 static double decay(double x) { return x < 0x1p-7 ? 1 - x : exp(-x); }
 
+// p (exp(x) - 1), or somewhat more, where p = exp(size) may be too small a number.
+static double grown(double p, double size, double x) {
+  return x < 1 ? p * growth(x) : exp(size + x);
+}
+
+static double likely_of(const score_limits_t* e, int64_t j) {
+  return fmin(e->g[j], e->own[j] + e->in[j]);
+}
+
+// What key j, which is not the leader, does to the sums.
+static void weigh_other(const score_limits_t* e, int64_t j, double p, double size, row_t* row) {
+  const double d = e->g[j] + row->moved, d_in = likely_of(e, j) + row->moved_in;
+  if (p == 0 && size + d < -200) return;
+  row->rest += p * decay(d);
+  row->rest_in += p * decay(d_in);
+  row->sum += grown(p, size, d);
+  row->wide = fmax(row->wide, growth(d));
+  // Squares add up where errors are small enough to be linear.
+  const bool linear = d_in < 1;
+  const double in = linear ? e->in[j] + row->moved_in : d_in;
+  row->sum_in += grown(p, size, in);
+  row->wide_in = fmax(row->wide_in, growth(in));
+  row->square[j] = linear ? p * growth(e->own[j]) : 0;
+  row->sum_own += row->square[j];
+  row->largest = fmax(row->largest, row->square[j]);
+}
+
 static void weigh(const head_t* x, double max, const double* s, const score_limits_t* e,
                   row_t* row) {
   const int64_t n = x->a->kv_len;
@@ -210,33 +239,30 @@ static void weigh(const head_t* x, double max, const double* s, const score_limi
   row->lead = row->leader >= 0 ? row->p[row->leader] / total : 0;
   if (!(row->lead > 0.5)) row->leader = -1;
   const int64_t r = row->leader;
-  // What the leader's error adds to the others'.
-  const double more = r >= 0 ? growth(e->g[r]) : 0;
-  const double more_in = r >= 0 ? growth(e->in[r]) + growth(e->own[r]) : 0;
+  row->moved = r >= 0 ? e->g[r] : 0;
+  row->moved_in = r >= 0 ? likely_of(e, r) : 0;
   row->spread = max - low;
-  row->rest = row->rest_in = sink ? exp(*sink - max) / total : 0;
+  row->rest = row->rest_in = 0;
   for (int64_t j = 0; j < n; j++) {
-    const double p = row->p[j] /= total;
+    const double p = row->p[j] /= total, size = s[j] - max - log(total);
     row->square[j] = 0;
-    row->lost |= s[j] > -INFINITY && !(e->g[j] < INFINITY);
-    if (p == 0 && (s[j] == -INFINITY || e->g[j] < 600)) continue;
-    row->rest += p * decay(e->g[j]);
-    row->rest_in += p * decay(fmin(e->g[j], e->own[j] + e->in[j]));
-    if (j == r) continue;
-    const double w = growth(e->g[j]) + more, in = growth(e->in[j]) + more_in;
-    const double own = p * growth(e->own[j]);
-    row->sum += p * w;
-    row->sum_in += p * in;
-    row->wide = fmax(row->wide, w);
-    row->wide_in = fmax(row->wide_in, in);
-    row->square[j] = own;
-    row->largest = fmax(row->largest, own);
+    if (s[j] == -INFINITY) continue;
+    row->lost |= !(e->g[j] < INFINITY);
+    if (j == r) {
+      row->rest += p;
+      row->rest_in += p;
+      continue;
+    }
+    weigh_other(e, j, p, size, row);
   }
   if (sink) {
     // The sink is a key whose value is 0.
-    const double p = exp(*sink - max) / total, d = sink_limit(x, max);
-    row->sum += p * (expm1(d) + more);
-    row->sum_in += p * (expm1(d) + more_in);
+    const double p = exp(*sink - max) / total, size = *sink - max - log(total);
+    const double d = sink_limit(x, max);
+    row->sum += grown(p, size, d + row->moved);
+    row->sum_in += grown(p, size, d + row->moved_in);
+    row->rest += p * decay(d + row->moved);
+    row->rest_in += p * decay(d + row->moved_in);
   }
   if (!(row->largest > 0) || !(row->largest < (double)INFINITY)) return;
   for (int64_t j = 0; j < n; j++) {
@@ -301,9 +327,11 @@ static void value_limits(const head_t* x, int64_t i, const row_t* row, const pro
         (fmin(row->wide_in * others, row->sum_in * v_max) + row->sum_in * mean) / row->rest_in;
     const double squares = m->squares[d] * x->v_scale * x->v_scale + row->sum_square * mean * mean;
     const double independent = row->largest * sqrt(2 * squares) / row->rest_in;
-    // Whatever the scores are, the result lies between the values (and 0, with a sink).
-    const double apart = row->lost ? (double)INFINITY : v_max + mean;
-    double g = fmin(scores, apart), p = fmin(g, came + independent);
+    // Whatever the scores are, the result lies between the values (and 0, with a sink); but not if
+    // one of them may be infinite.
+    const double apart = v_max + mean;
+    double g = row->lost ? (double)INFINITY : fmin(scores, apart);
+    double p = row->lost ? g : fmin(g, came + independent);
     if (m->in[0]) {
       double in[2] = {m->in[0][d], m->in[1][d]};
       if (row->leader >= 0) {
@@ -335,6 +363,11 @@ static void put_scores(const head_t* x, int64_t i, const score_limits_t* e) {
   }
 }
 
+// How far exp(e) over the denominator may be from 1: that is at least `rest`, and at most 1 + sum.
+static double change(double e, double rest, double sum) {
+  return fmax(exp(e) / rest - 1, 1 - exp(-e) / (1 + sum));
+}
+
 // Those of probabilities: p_j exp(e_j) over the denominator.
 static void put_probabilities(const head_t* x, int64_t i, const row_t* row,
                               const score_limits_t* e) {
@@ -346,10 +379,13 @@ static void put_probabilities(const head_t* x, int64_t i, const row_t* row,
   const double tiny = x->rules->steps.tiny;
   for (int64_t j = 0; j < a->kv_len; j++) {
     // No probability is below 0 or above 1.
-    const double p = row->p[j], most = row->lost ? (double)INFINITY : fmax(p, 1 - p);
-    const double g = fmin(p * fmax(exp(e->g[j]) / row->rest - 1, 0), most);
-    const double likely = exp(fmin(e->g[j], e->own[j] + e->in[j])) / row->rest_in;
-    const double own = fmin(p * fmax(likely - 1, 0), most);
+    const double p = row->p[j], most = fmax(p, 1 - p);
+    const bool leads = j == row->leader;
+    const double e_g = leads ? 0 : e->g[j] + row->moved;
+    const double e_p = leads ? 0 : likely_of(e, j) + row->moved_in;
+    double g = fmin(p * change(e_g, row->rest, row->sum), most);
+    double own = fmin(p * change(e_p, row->rest_in, row->sum_in + row->sum_own), most);
+    if (row->lost) g = own = INFINITY;
     const double d = denominator.guaranteed + x->rules->steps.function + 3 * x->rules->steps.u;
     const double dp = denominator.probable + x->rules->steps.function + 3 * x->rules->steps.u;
     to.guaranteed[j] = g + d * (p + g) + 2 * tiny;

@@ -1,9 +1,11 @@
 #include "ops/bound.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/bound_parts.h"
 #include "ops/pointwise.h"
 
 static const double SIGMAS = 6;  // 1 in 10^9 of a normal distribution lies outside
@@ -41,6 +43,35 @@ static assay_factor_t of_roundings(double h, double u, bool truncates) {
 
 assay_factor_t assay_bound_sum(const assay_rounding_t* r, double n) {
   return of_roundings(roundings(r, n), assay_bound_unit(r->accumulator), r->truncates);
+}
+
+// A partial sum is a sum of some of the terms: no farther from 0 than all those of one sign
+// together, (size + |value|) / 2. Each of n - 1 additions rounds one, and each term was rounded
+// once before. Probable: variances add up; sums that are as many additions away from the end have
+// no term in common, so that their magnitudes add up to `size` at most. As they are computed,
+// partial sums carry errors of their own, no larger than the result's may be.
+assay_factor_t assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value) {
+  const double u = assay_bound_unit(r->accumulator), y = fmin(fabs(value), size);
+  const assay_factor_t f = assay_bound_sum(r, n);
+  assay_factor_t e = {f.guaranteed * size, f.probable * size};
+  if (r->truncates || !(e.guaranteed < (double)INFINITY) || !(size > 0)) return e;
+  const double most = (size + y) / 2, level = fmin(n * most, roundings(r, n) * size);
+  const double grows = u * n, varies = u * u * level / most, terms = (size * size + y * y) / 2;
+  if (grows < 0.5) e.guaranteed = fmin(e.guaranteed, u * (n * most + size) / (1 - grows));
+  if (varies < 0.5)
+    e.probable = fmin(e.probable, SIGMAS * u * sqrt((level * most + terms) / (1 - varies)));
+  e.probable = fmin(e.probable, e.guaranteed);
+  return e;
+}
+
+assay_factor_t assay_bound_few(const assay_rounding_t* r, double few, double most) {
+  const double u = fmax(assay_bound_unit(r->accumulator), assay_bound_unit(r->compute));
+  const double grows = u * few, varies = u * u * few;
+  assay_factor_t e = {INFINITY, INFINITY};
+  if (r->truncates) return e;
+  if (grows < 0.5) e.guaranteed = grows * most / (1 - grows);
+  if (varies < 0.5) e.probable = fmin(e.guaranteed, SIGMAS * most * sqrt(varies / (1 - varies)));
+  return e;
 }
 
 assay_factor_t assay_bound_ops(const assay_rounding_t* r, double ops) {
@@ -633,17 +664,90 @@ static assay_status_t add_product(assay_bound_t* c, sums_t* s, size_t j, bool pr
   return st;
 }
 
-// Without limits on the inputs both kinds are multiples of one evaluation.
-static assay_status_t products_of_exact(assay_bound_t* c, sums_t* s, assay_factor_t f,
-                                        double tiny) {
+typedef struct exact_job {
+  const assay_rounding_t* r;
+  double terms, range, tiny;
+  assay_factor_t sum, more, ends;  // of the sum, and of what is done besides and at the end
+  const double *size, *value;
+  const double* places;  // of each sum: how many roundings may be inexact, by `scale`; NULL: all
+  double scale;
+  double *g, *p;
+} exact_job_t;
+
+static void exact_chunk(const void* user, int64_t first, int64_t n) {
+  const exact_job_t* j = user;
+  const double all = j->sum.guaranteed + j->more.guaranteed + j->ends.guaranteed;
+  for (int64_t i = first; i < first + n; i++) {
+    const double size = fabs(j->size[i]), y = fmin(fabs(j->value[i]), size);
+    assay_factor_t e = assay_bound_sum_of(j->r, j->terms, size, y);
+    if (j->places) {
+      const assay_factor_t few = assay_bound_few(j->r, j->places[i] * j->scale, (size + y) / 2);
+      e.guaranteed = fmin(e.guaranteed, few.guaranteed);
+      e.probable = fmin(e.probable, few.probable);
+    }
+    e.guaranteed += j->more.guaranteed * size;
+    e.probable += j->more.probable * size;
+    e.guaranteed += j->ends.guaranteed * (y + e.guaranteed) + j->tiny;
+    e.probable += j->ends.probable * (y + e.probable) + j->tiny;
+    const bool fits = (1 + all) * size <= j->range;
+    j->g[i] = fits ? e.guaranteed : (double)INFINITY;
+    j->p[i] = fits ? e.probable : (double)INFINITY;
+  }
+}
+
+// By element of x: how many places its last bits lie below the largest sum's. Gives false where
+// there are so many that few sums would be exact.
+static bool count_places(const assay_tensor_t* x, int largest, double* out) {
+  double all = 0;
+  for (int64_t i = 0; i < x->size; i++) {
+    const int place = assay_last_place(assay_f64(x)[i]);
+    if (place == INT_MIN) return false;
+    out[i] = place < largest ? (double)largest - (double)place : 0;
+    all += out[i];
+  }
+  return all < (double)x->size;
+}
+
+// The operator's sums of these numbers of places. NULL: there are none.
+static assay_status_t sum_places(assay_bound_t* c, sums_t* s, assay_tensor_t** out) {
+  const size_t input = s->p->factors[0];
+  const double u =
+      fmax(assay_bound_unit(c->rounding->accumulator), assay_bound_unit(c->rounding->compute));
+  const double n = fmax(s->p->terms, 1), scale = s->p->scale > 0 ? n : 1;
+  if (!s->p->plain || !is_float(s->out[0]) || !(u * n < 0.5)) return NULL;
+  const int largest = assay_sum_place(u, max_of(s->out[0]) * scale * (1 + 2 * u * n));
+  assay_tensor_t *counts = NULL, **in = NULL, **all = NULL;
+  assay_status_t st =
+      assay_tensor_create(c->in[input]->type, c->in[input]->rank, c->in[input]->dims, &counts);
+  if (!st && count_places(c->in[input], largest, assay_f64(counts))) {
+    st = assay_new_array(c->n_in, sizeof *in, &in);
+    if (!st) st = assay_new_array(c->n_out, sizeof *all, &all);
+    for (size_t i = 0; !st && i < c->n_in; i++)
+      in[i] = i == input ? counts : (assay_tensor_t*)(uintptr_t)c->in[i];
+    if (!st) st = c->evaluate(c, false, in, all);
+    if (!st) *out = assay_tensor_retain(all[0]);
+    if (all) release_all(c->n_out, all);
+    assay_free(in);
+    assay_free(all);
+  }
+  assay_tensor_release(counts);
+  return st;
+}
+
+// Without limits on the inputs both kinds follow from one evaluation and truth.
+static assay_status_t products_of_exact(assay_bound_t* c, sums_t* s, exact_job_t job) {
+  assay_tensor_t* places = NULL;
   assay_status_t st = run_products(c, s, SIZE_MAX, false);
+  if (!st) st = sum_places(c, s, &places);
   for (size_t i = 0; !st && i < c->n_out; i++)
     if (is_float(s->out[i]) && is_float(c->out[i])) {
-      double* y = assay_f64(s->out[i]);
-      for (int64_t k = 0; k < s->out[i]->size; k++)
-        if ((1 + f.guaranteed) * fabs(y[k]) > s->range) y[k] = (double)INFINITY;
-      st = assay_bound_scaled(c, i, f, s->out[i], tiny);
+      job.size = assay_f64(s->out[i]);
+      job.value = assay_f64(c->out[i]);
+      job.places = i == 0 && places ? assay_f64(places) : NULL;
+      st = assay_bound_output(c, i, &job.g, &job.p);
+      if (!st) assay_chunks_run(c->out[i]->size, 4, exact_chunk, &job);
     }
+  assay_tensor_release(places);
   release_all(c->n_in, s->in);
   release_all(c->n_out, s->out);
   return st;
@@ -656,15 +760,25 @@ assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p)
   // Where single operations are coarser than sums (engines that are not ours), partial sums may be
   // rounded to that format before they are joined, and the whole before a bias is added.
   const bool joined = assay_bound_unit(r->compute) > assay_bound_unit(r->accumulator);
-  const assay_factor_t f =
-      assay_factor_add(assay_bound_sum(r, p->terms), assay_bound_ops(r, p->extra + joined));
+  const assay_factor_t sum = assay_bound_sum(r, p->terms),
+                       more = assay_bound_ops(r, p->extra + joined),
+                       ends = assay_bound_ops(r, p->ends),
+                       f = assay_factor_add(assay_factor_add(sum, more), ends);
   // What terms lose below the normal numbers is scaled with their sum.
   const double tiny = p->terms * assay_bound_tiny(r, joined ? r->compute : r->accumulator) *
                       (p->scale > 1 ? p->scale : 1);
   assay_status_t st = assay_new_array(c->n_in, sizeof *s.in, &s.in);
   if (!st) st = assay_new_array(c->n_out, sizeof *s.out, &s.out);
   if (!st && assay_bound_inputs_exact(c)) {
-    st = products_of_exact(c, &s, f, tiny);
+    const exact_job_t job = {.r = r,
+                             .terms = p->terms,
+                             .range = s.range,
+                             .tiny = tiny,
+                             .sum = sum,
+                             .more = more,
+                             .ends = ends,
+                             .scale = p->scale > 0 ? p->terms : 1};
+    st = products_of_exact(c, &s, job);
   } else {
     for (int probable = 0; !st && probable < 2; probable++) {
       st = add_product(c, &s, SIZE_MAX, probable, probable ? f.probable : f.guaranteed, tiny);

@@ -97,6 +97,12 @@ typedef struct assay_factor {
   double guaranteed, probable;
 } assay_factor_t;
 assay_factor_t assay_bound_sum(const assay_rounding_t* r, double n);
+// The limits of a sum of n such terms that is `value` and whose magnitudes add up to `size`: no
+// more than the factor times `size`, and less where terms cancel.
+assay_factor_t assay_bound_sum_of(const assay_rounding_t* r, double n, double size, double value);
+// The limits of a sum of which `few` roundings are inexact, and no partial sum is larger than
+// `most`.
+assay_factor_t assay_bound_few(const assay_rounding_t* r, double few, double most);
 // `ops` roundings in a row in the compute format, relative to the result's magnitude.
 assay_factor_t assay_bound_ops(const assay_rounding_t* r, double ops);
 // A library function's value, relative: function_ulps.
@@ -156,8 +162,10 @@ assay_status_t assay_bound_curve(assay_bound_t* c, const assay_curve_t* curve) A
 typedef struct assay_products {
   size_t factors[4], n_factors;
   double terms;  // of one sum, what is added and scaled included
-  double extra;  // roundings besides the sum
+  double extra;  // roundings of a term besides the sum's
+  double ends;   // roundings of the whole sum
   double scale;  // |what the sums are multiplied by at the end|; 0: nothing
+  bool plain;    // sums of the factor's own elements, divided by `terms` at most
   bool opposed;  // what is added enters with the opposite sign (Gemm with alpha * beta < 0)
 } assay_products_t;
 assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p) ASSAY_MUST_USE;

@@ -1,5 +1,6 @@
 #include "ops/bound_parts.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,18 @@ assay_inner_t assay_bound_inner(const assay_rounding_t* r) {
   inner.tiny = fmax(assay_bound_tiny(r, r->compute), assay_bound_tiny(r, r->accumulator));
   inner.max = fmin(assay_format_info(r->compute)->max, assay_format_info(r->accumulator)->max);
   return inner;
+}
+
+int assay_last_place(double x) {
+  int exponent;
+  if (x == 0) return INT_MAX;
+  if (!isfinite(x)) return INT_MIN;
+  const uint64_t bits = (uint64_t)ldexp(frexp(fabs(x), &exponent), 53);
+  return exponent - 53 + __builtin_ctzll(bits);
+}
+
+int assay_sum_place(double u, double largest) {
+  return largest > 0 && largest < (double)INFINITY && u > 0 ? ilogb(2 * u * largest) : INT_MAX;
 }
 
 bool assay_bound_is_limited(const assay_bound_t* c, size_t input) {

@@ -15,6 +15,16 @@ typedef struct assay_inner {
 } assay_inner_t;
 assay_inner_t assay_bound_inner(const assay_rounding_t* r);
 
+// Terms of few bits often add up exactly. For each number that is still to be added, count the
+// places of its last bits that lie below those of the largest sum: an addition that is exact leaves
+// no more of them than there were, one that is not drops those below its result's last place, one
+// at least. So in any order no more additions are inexact than there are such places in the terms.
+//
+// The place of the last bit of x that is not 0; INT_MAX for 0, INT_MIN for what is not finite.
+int assay_last_place(double x);
+// The place of the last bit of the largest sum, where one operation rounds by u.
+int assay_sum_place(double u, double largest);
+
 // The guaranteed or the probable one.
 static inline double assay_factor_of(assay_factor_t f, bool probable) {
   return probable ? f.probable : f.guaranteed;

@@ -158,7 +158,16 @@ typedef struct deform_limits {
   double factor;  // of the product's sums
   double ops;     // of one element's interpolation and mask
   double u;
+  bool probable;
 } deform_limits_t;
+
+// How far a position may be off. Probable: whole numbers that the format holds are exact, and the
+// offset is added by one rounding; guaranteed: whatever way the three numbers are come by.
+static double deform_moved(const deform_limits_t* l, double base, double offset) {
+  const double at = fabs(base + offset);
+  if (l->probable && l->u * fabs(base) < 1) return l->u * at;
+  return 2 * l->u * (fabs(base) + at + fabs(offset));
+}
 
 // The sum of |plane| times the weights at a point, and the largest |plane| within two cells of it.
 static double sample_abs(const assay_window_t* w, const double* plane, const double* at,
@@ -207,7 +216,7 @@ static double deform_limit(const assay_conv_panel_t* p, int64_t n, int64_t ch, i
     rest /= a->out;
     q /= a->kernel;
     at[i] = base + offset[i * s->out_size + t];
-    moved += 2 * l->u * (fabs(base) + fabs(at[i]) + fabs(offset[i * s->out_size + t]));
+    moved += deform_moved(l, base, offset[i * s->out_size + t]);
   }
   double v = sample_abs(&s->w, p->x + (n * s->c + ch) * s->in_size, at, &largest);
   double e = l->ops * v + 2 * largest * moved;
@@ -257,6 +266,7 @@ static assay_status_t deform_bound(assay_bound_t* b) {
     const deform_limits_t l = {.d = d,
                                .factor = kind ? f.probable : f.guaranteed,
                                .u = u,
+                               .probable = kind,
                                .ops = (2.0 * s.w.rank + pow(2, s.w.rank) + 2) * u};
     const assay_conv_panel_t panel = {
         .conv = &s, .x = assay_f64(b->in[X]), .fill = deform_limits_fill, .user = &l};

@@ -155,7 +155,8 @@ static assay_status_t linear_infer(assay_infer_t* c) {
 }
 
 // sat(rne((sum + bias) * x_scale * w_scale / y_scale) + y_zero_point). Source: ONNX
-// QLinearConv-10, QuantizeLinear. In fp32 arithmetic each of these steps is rounded to float.
+// QLinearConv-10, QuantizeLinear. In fp32 arithmetic each of these steps is rounded to float, in the
+// order of ops/int8.h; in float64 the three scales are one factor.
 static void requantize(const quant_t* q, assay_type_t type, int64_t channel, const double* sums,
                        int64_t stride, int64_t* out) {
   const assay_eval_t* c = q->c;
@@ -163,11 +164,13 @@ static void requantize(const quant_t* q, assay_type_t type, int64_t channel, con
   const double xs = param_at(c->in[at->x_scale], 0, 1);
   const double ws = param_at(c->in[at->w_scale], channel, 1);
   const double ys = param_at(c->in[at->y_scale], 0, 1);
-  const double factor = assay_acc(c, assay_acc(c, xs * ws) / ys);
+  const bool wide = c->arith == ASSAY_ARITH_F64;
+  const double factor = wide ? xs * ws / ys : assay_acc(c, xs * ws);
   const double zero = param_at(input_or_null(c, at->y_zero), 0, 0);
   const double bias = assay_eval_has(c, at->bias) ? param_at(c->in[at->bias], channel, 0) : 0;
   for (int64_t i = 0; i < q->s.out_size; i++) {
-    const double real = assay_acc(c, assay_acc(c, sums[i] + bias) * factor);
+    double real = assay_acc(c, assay_acc(c, sums[i] + bias) * factor);
+    if (!wide) real = assay_acc(c, real / ys);
     out[i * stride] = assay_type_saturate(type, rint(real) + zero);
   }
 }

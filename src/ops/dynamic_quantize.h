@@ -8,8 +8,9 @@
 // 'unquantized'. In native mode the scale is rounded to fp32. y may be x.
 // Source: ONNX DynamicQuantizeLinear 11.
 void assay_dynamic_quantize(const assay_eval_t* c, int64_t n, const double* x, double* y);
-// How far an engine's may lie from that in truth: error[i] for each element.
+// How far an engine's may lie from that in truth: error[i] for each element. in: how far what it
+// quantizes lies from x; NULL: nowhere.
 void assay_dynamic_quantize_bound(const assay_rounding_t* r, int64_t n, const double* x,
-                                  double* error);
+                                  const double* in, double* error);
 
 #endif  // ASSAY_OPS_DYNAMIC_QUANTIZE_H_

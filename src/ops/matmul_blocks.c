@@ -12,6 +12,9 @@
 // Weights are made a panel of output columns at a time, so that they are never held whole.
 enum { PANEL = 256 };
 
+// For bounds: of weights with a zero point, |code - zero| |scale|, or (|code| + |zero|) |scale|.
+typedef enum magnitude { PLAIN, MAGNITUDE, MAGNITUDE_APART } magnitude_t;
+
 typedef struct blocks blocks_t;
 struct blocks {
   const assay_eval_t* c;
@@ -27,8 +30,7 @@ struct blocks {
   const int64_t* groups;  // the block of each of k weights; NULL: in order
   const double* table;    // values of 4-bit codes
   int64_t blob_bytes;
-  // For bounds: |weights|; of those with a zero point, (|code| + |zero|) |scale|.
-  bool magnitude;
+  magnitude_t magnitude;
   // Makes the weights of row j: w[0..k).
   void (*make_row)(const blocks_t* b, int64_t j, double* w);
 };
@@ -154,7 +156,8 @@ static void nbits_row(const blocks_t* b, int64_t j, double* w) {
     if (b->zero_bits) zero = code_at(b->zero_bits + j * b->zero_row_bytes, b->bits, g);
     const double scale = b->scales[j * b->per_row + g];
     w[i] = assay_acc(b->c, assay_acc(b->c, (double)code - zero) * scale);
-    if (b->magnitude) w[i] = ((double)code + fabs(zero)) * fabs(scale);
+    if (b->magnitude == MAGNITUDE) w[i] = fabs(w[i]);
+    if (b->magnitude == MAGNITUDE_APART) w[i] = ((double)code + fabs(zero)) * fabs(scale);
   }
 }
 
@@ -213,7 +216,7 @@ static assay_status_t add_bias(const assay_eval_t* c, int64_t n, assay_tensor_t*
 }
 
 // Source: com.microsoft MatMulNBits 1. accuracy_level only permits less; it is not used.
-static assay_status_t nbits_run(assay_eval_t* c, bool magnitude) {
+static assay_status_t nbits_run(assay_eval_t* c, magnitude_t magnitude) {
   blocks_t b = {.c = c,
                 .make_row = nbits_row,
                 .magnitude = magnitude,
@@ -287,7 +290,7 @@ static assay_status_t bnb4_infer(assay_infer_t* c) {
 }
 
 // Source: com.microsoft MatMulBnb4 1.
-static assay_status_t bnb4_run(assay_eval_t* c, bool magnitude) {
+static assay_status_t bnb4_run(assay_eval_t* c, magnitude_t magnitude) {
   blocks_t b = {.c = c, .make_row = bnb4_row, .magnitude = magnitude};
   ASSAY_TRY(read_sizes(c->node, &b.n, &b.k, &b.block));
   const int64_t type = assay_attr_i64(c->node, "quant_type", 0), weights = b.n * b.k;
@@ -343,7 +346,7 @@ static assay_status_t fpq4_infer(assay_infer_t* c) {
   return infer_columns(c, shape.elems[0], shape.elems[1]);
 }
 
-static assay_status_t fpq4_run(assay_eval_t* c, bool magnitude) {
+static assay_status_t fpq4_run(assay_eval_t* c, magnitude_t magnitude) {
   static const int64_t block_sizes[] = {32, 32, 64, 128};
   const int64_t type = assay_attr_i64(c->node, "blk_quant_type", 1);
   const assay_tensor_t* shape = c->in[2];
@@ -375,16 +378,18 @@ static assay_status_t fpq4_run(assay_eval_t* c, bool magnitude) {
   return st;
 }
 
-static assay_status_t nbits_eval(assay_eval_t* c) { return nbits_run(c, false); }
-static assay_status_t bnb4_eval(assay_eval_t* c) { return bnb4_run(c, false); }
-static assay_status_t fpq4_eval(assay_eval_t* c) { return fpq4_run(c, false); }
+static assay_status_t nbits_eval(assay_eval_t* c) { return nbits_run(c, PLAIN); }
+static assay_status_t bnb4_eval(assay_eval_t* c) { return bnb4_run(c, PLAIN); }
+static assay_status_t fpq4_eval(assay_eval_t* c) { return fpq4_run(c, PLAIN); }
 
 // ---- bounds -----------------------------------------------------------------------------------
-// Weights take a difference and a product, or zero points are taken off the sums of blocks.
+// Weights take a difference and a product, or zero points are taken off the sums of blocks: then
+// codes and zero points are terms of their own, and what adds up is larger.
 
-static assay_status_t nbits_magnitude(assay_eval_t* c) { return nbits_run(c, true); }
-static assay_status_t bnb4_magnitude(assay_eval_t* c) { return bnb4_run(c, true); }
-static assay_status_t fpq4_magnitude(assay_eval_t* c) { return fpq4_run(c, true); }
+static assay_status_t nbits_magnitude(assay_eval_t* c) { return nbits_run(c, MAGNITUDE); }
+static assay_status_t nbits_apart(assay_eval_t* c) { return nbits_run(c, MAGNITUDE_APART); }
+static assay_status_t bnb4_magnitude(assay_eval_t* c) { return bnb4_run(c, MAGNITUDE); }
+static assay_status_t fpq4_magnitude(assay_eval_t* c) { return fpq4_run(c, MAGNITUDE); }
 
 // What an accuracy level lets an engine do to A: fp16 or bf16 throughout, or 8 bits for each block.
 // The documented engine makes no use of it.
@@ -413,15 +418,22 @@ static assay_status_t blocks_bound(assay_bound_t* c, assay_status_t (*eval)(assa
     const double factor = (1 + assay_factor_of(f, k)) * (1 + more) - 1;
     for (int64_t i = 0; i < size->size; i++) {
       const double m = assay_f64(size)[i];
-      const bool fits = m * (1 + factor) <= in.max;
-      limits[k][i] = fits ? factor * m + (terms + 2) * in.tiny : (double)INFINITY;
+      double e = factor * m;
+      if (c->rounding->documented) {
+        const double y = assay_f64(c->out[0])[i];
+        const assay_factor_t sum = assay_bound_sum_of(c->rounding, terms + 1, m, y);
+        e = assay_factor_of(sum, k) * (1 + more) + more * m;
+      }
+      limits[k][i] = m * (1 + factor) <= in.max ? e + (terms + 2) * in.tiny : (double)INFINITY;
     }
   }
   assay_tensor_release(size);
   return NULL;
 }
 
-static assay_status_t nbits_bound(assay_bound_t* c) { return blocks_bound(c, nbits_magnitude); }
+static assay_status_t nbits_bound(assay_bound_t* c) {
+  return blocks_bound(c, c->rounding->documented ? nbits_magnitude : nbits_apart);
+}
 static assay_status_t bnb4_bound(assay_bound_t* c) { return blocks_bound(c, bnb4_magnitude); }
 static assay_status_t fpq4_bound(assay_bound_t* c) { return blocks_bound(c, fpq4_magnitude); }
 

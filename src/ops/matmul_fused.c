@@ -318,7 +318,8 @@ static assay_status_t activated_bound(assay_bound_t* c, const activated_t* p) {
     const double factor = assay_factor_of(sum, k);
     for (int64_t i = 0; i < v->size; i++) {
       const double m = fabs(assay_f64(size)[i]);
-      const double e = factor * m + lost;
+      const assay_factor_t rounded = assay_bound_sum_of(c->rounding, terms, m, assay_f64(v)[i]);
+      const double e = assay_factor_of(rounded, k) + lost;
       const double limit = activated_limit(c, p, assay_f64(v)[i], e);
       limits[k][i] = m * (1 + factor) > max || limit != limit ? (double)INFINITY : limit;
     }

@@ -250,8 +250,10 @@ static assay_status_t qlinear_eval(assay_eval_t* c) {
   if (!st) st = assay_eval_output(c, 0, assay_quant_type(c, zero->type), z->rank, z->dims, &y);
   int64_t index[ASSAY_MAX_RANK] = {0};
   for (int64_t i = 0; !st && i < z->size; i++, next_index(z, index)) {
-    const double v =
-        assay_f64(z)[i] * scale_at(&sa, index) * scale_at(&sb, index) / scale_at(&sy, index);
+    const double factor = assay_acc(c, scale_at(&sa, index) * scale_at(&sb, index));
+    // Each step rounded, in the order of ops/int8.h.
+    const double sum = assay_acc(c, assay_acc(c, assay_f64(z)[i]) * factor);
+    const double v = assay_acc(c, sum / scale_at(&sy, index));
     int64_t zero_at = 0;
     for (int d = 0; d < zy.rank; d++) zero_at += zy.strides[d] * index[d];
     store_quantized(&q, y, i, v, zero, zero_at);
@@ -411,8 +413,7 @@ static assay_status_t qgemm_eval(assay_eval_t* c) {
     st = ASSAY_NODE_ERROR(c->node, ASSAY_INVALID_ARGUMENT,
                           "y_scale and y_zero_point must be one number each");
   }
-  const assay_type_t type =
-      assay_eval_out_type(c, 0, y_zero ? y_zero->type : ASSAY_TYPE_FLOAT);
+  const assay_type_t type = assay_eval_out_type(c, 0, y_zero ? y_zero->type : ASSAY_TYPE_FLOAT);
   const assay_quantizer_t q = assay_quantizer(c, type, ASSAY_FORMAT_FP64, true);
   if (!st) st = assay_eval_output(c, 0, assay_quant_type(c, type), 2, z->dims, &y);
   const double alpha = assay_attr_f64(c->node, "alpha", 1);
@@ -573,7 +574,8 @@ static assay_status_t dynamic_error(const assay_bound_t* c, const operand_t* b,
   assay_status_t st =
       assay_tensor_create(ASSAY_TYPE_DOUBLE, c->in[0]->rank, c->in[0]->dims, &error);
   if (!st) {
-    assay_dynamic_quantize_bound(c->rounding, error->size, assay_f64(c->in[0]), assay_f64(error));
+    assay_dynamic_quantize_bound(c->rounding, error->size, assay_f64(c->in[0]), NULL,
+                                 assay_f64(error));
     st = subtract_zero(&reader, b->name, b->x, b->zero, false, &x);
   }
   if (!st) st = abs_of(x, &abs);

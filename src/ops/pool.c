@@ -1,8 +1,8 @@
 // Pooling over sliding windows and over everything: averages, maxima and p-norms.
 //
-// Every kernel works on one plane (one channel of one sample) at a time, along rows: for each kernel
-// position the elements that it meets in one row of the output. So sums run over the kernel's
-// positions in row-major order; padding is skipped.
+// Every kernel works on one plane (one channel of one sample) at a time, along rows: for each
+// kernel position the elements that it meets in one row of the output. So sums run over the
+// kernel's positions in row-major order; padding is skipped.
 #include <math.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static assay_status_t global_infer(assay_infer_t* c) {
 typedef struct pool {
   const assay_eval_t* c;
   assay_window_t w;
-  int rank;                     // of input and output
+  int rank;                      // of input and output
   int64_t dims[ASSAY_MAX_RANK];  // of the output
   int64_t planes, in_size, out_size;
   double work;
@@ -64,8 +64,8 @@ static assay_status_t pool_read(const assay_eval_t* c, pool_t* out) {
   out->dims[1] = x->dims[1];
   for (int i = 0; i < out->w.rank; i++) out->dims[2 + i] = out->w.axis[i].out;
   if (!assay_dims_size(out->rank, out->dims, &size)) {
-    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT, "the output of an input of shape %s is too large",
-                            ASSAY_DIMS_TEXT(x));
+    return ASSAY_NODE_ERROR(c->node, ASSAY_CORRUPT,
+                            "the output of an input of shape %s is too large", ASSAY_DIMS_TEXT(x));
   }
   if (size == 0) return NULL;  // no planes
   out->planes = x->dims[0] * x->dims[1];
@@ -88,12 +88,12 @@ static void pool_cost(const assay_eval_t* c, assay_cost_t* out) {
 
 // Calls f for each run of input elements that kernel position k meets in output row r:
 // src[j * stride] belongs to row[j] for lo <= j < hi.
-#define FOR_EACH_RUN(w, x, r)                                                        \
-  assay_window_rows_t it;                                                            \
-  const assay_window_axis_t* ax = &(w)->axis[(w)->rank - 1];                         \
-  const int64_t stride = ax->stride;                                                 \
-  for (bool more = assay_window_rows_begin(&it, (w), (r)); more;                     \
-       more = assay_window_rows_next(&it))                                           \
+#define FOR_EACH_RUN(w, x, r)                                    \
+  assay_window_rows_t it;                                        \
+  const assay_window_axis_t* ax = &(w)->axis[(w)->rank - 1];     \
+  const int64_t stride = ax->stride;                             \
+  for (bool more = assay_window_rows_begin(&it, (w), (r)); more; \
+       more = assay_window_rows_next(&it))                       \
     for (int64_t k = first_position(ax), end_k = end_position(ax); k < end_k; k++)
 
 // The kernel positions of an axis that meet the input at all, for kernels far larger than it.
@@ -110,8 +110,8 @@ static int64_t end_position(const assay_window_axis_t* a) {
 
 // ---- averages --------------------------------------------------------------------------------
 
-// Elements of window o that count: those inside the input, or with `padding` those inside the padded
-// input, where ceil_mode's last window may reach past the end.
+// Elements of window o that count: those inside the input, or with `padding` those inside the
+// padded input, where ceil_mode's last window may reach past the end.
 static double count(const assay_window_axis_t* a, int64_t o, bool padding) {
   int64_t first, end;
   if (!padding) {
@@ -403,9 +403,9 @@ static assay_status_t global_read(assay_eval_t* c, pool_t* out, assay_tensor_t**
   if ((*out_y)->size == 0) return NULL;
   out->planes = x->dims[0] * x->dims[1];
   out->in_size = x->size / out->planes;
-  out->w = (assay_window_t){.rank = 1,
-                            .axis = {{.kernel = out->in_size, .stride = 1, .dilation = 1,
-                                      .in = out->in_size, .out = 1}}};
+  out->w = (assay_window_t){
+      .rank = 1,
+      .axis = {{.kernel = out->in_size, .stride = 1, .dilation = 1, .in = out->in_size, .out = 1}}};
   return NULL;
 }
 
@@ -506,30 +506,36 @@ static assay_status_t mask_eval(assay_eval_t* c) {
 // ---- bounds -----------------------------------------------------------------------------------
 
 // An average is a sum and a division (or a product with a rounded reciprocal).
-static assay_status_t average_bound_of(assay_bound_t* c, double terms) {
+static assay_status_t average_bound_of(assay_bound_t* c, double terms, bool plain) {
   const assay_products_t p = {.factors = {0},
                               .n_factors = 1,
                               .terms = terms,
-                              .extra = 2,
+                              .ends = 2,
+                              .plain = plain,
                               .scale = terms > 0 ? 1 / terms : 0};
   return assay_bound_products(c, &p);
 }
 
-static assay_status_t window_terms(const assay_bound_t* c, double* out) {
+// The elements that a window has at most. whole: it has no more than them.
+static assay_status_t window_terms(const assay_bound_t* c, double* out, bool* whole) {
   const assay_eval_t reader = assay_bound_as_eval(c);
   assay_window_t w;
   ASSAY_TRY(assay_window_read(c->node, reader.in[0]->rank - 2, NULL, &w));
   ASSAY_TRY(assay_window_fit(c->node, &w, reader.in[0]->dims + 2));
   *out = 1;
-  for (int i = 0; i < w.rank; i++)
+  *whole = true;
+  for (int i = 0; i < w.rank; i++) {
     *out *= (double)(w.axis[i].kernel < w.axis[i].in ? w.axis[i].kernel : w.axis[i].in);
+    *whole = *whole && w.axis[i].kernel <= w.axis[i].in;
+  }
   return NULL;
 }
 
 static assay_status_t average_bound(assay_bound_t* c) {
   double terms;
-  ASSAY_TRY(window_terms(c, &terms));
-  return average_bound_of(c, terms);
+  bool whole;
+  ASSAY_TRY(window_terms(c, &terms, &whole));
+  return average_bound_of(c, terms, whole);
 }
 
 static double plane_size(const assay_bound_t* c) {
@@ -537,7 +543,7 @@ static double plane_size(const assay_bound_t* c) {
 }
 
 static assay_status_t global_average_bound(assay_bound_t* c) {
-  return average_bound_of(c, plane_size(c));
+  return average_bound_of(c, plane_size(c), true);
 }
 
 static assay_status_t lp_bound_of(assay_bound_t* c, bool is_float, double terms) {
@@ -548,13 +554,15 @@ static assay_status_t lp_bound_of(assay_bound_t* c, bool is_float, double terms)
 
 static assay_status_t lp1_bound(assay_bound_t* c) {
   double terms;
-  ASSAY_TRY(window_terms(c, &terms));
+  bool whole;
+  ASSAY_TRY(window_terms(c, &terms, &whole));
   return lp_bound_of(c, true, terms);
 }
 
 static assay_status_t lp_bound(assay_bound_t* c) {
   double terms;
-  ASSAY_TRY(window_terms(c, &terms));
+  bool whole;
+  ASSAY_TRY(window_terms(c, &terms, &whole));
   return lp_bound_of(c, false, terms);
 }
 

@@ -125,6 +125,13 @@ static assay_status_t dynamic_lstm_eval(assay_eval_t* c) {
   return st;
 }
 
+// Where the weights themselves are uncertain there is none.
+static assay_status_t dynamic_lstm_bound(assay_bound_t* c) {
+  if (c->in[W]->store != ASSAY_STORE_I64 || c->in[R]->store != ASSAY_STORE_I64)
+    return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "it has no bound for unquantized numbers");
+  return assay_bound_shadowed_exact(c, dynamic_lstm_eval);
+}
+
 static assay_status_t dynamic_lstm_infer(assay_infer_t* c) {
   return assay_recurrent_infer(c, ASSAY_CELL_LSTM, 2);
 }
@@ -160,6 +167,7 @@ const assay_op_t assay_ops_recurrent[] = {
      .flags = ASSAY_OP_QUANTIZES,
      .infer = dynamic_lstm_infer,
      .eval = dynamic_lstm_eval,
+     .bound = dynamic_lstm_bound,
      .cost = recurrent_cost,
      .schema = "X:T, W:T2, R:T2, B?:T, sequence_lens?:T1, initial_h?:T, initial_c?:T, P?:T, "
                "W_scale:T, W_zero_point:T2, R_scale:T, R_zero_point:T2 -> Y?:T, Y_h?:T, Y_c?:T | "

@@ -17,10 +17,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/dynamic_quantize.h"
 #include "ops/recurrent.h"
 #include "ops/shadow.h"
 
 enum { DRAWS = 8, SIGMAS = 6 };
+enum { SQUARES, COUNT, STRAINS };
 
 // A number, its guaranteed limit, and its derivatives: errors in units of u.
 typedef struct number {
@@ -39,13 +41,19 @@ typedef struct pass {
   double range;
   assay_matrix_t recurrent;
   double *from_x, *gates, *h, *h_limit, *cells, *cells_limit;
-  double *work, *inner;                        // GRU: r * h, or R h of the hidden gate
-  double* work_limit;                          // limits of `work`
-  double *w_norm, *r_norm;                     // [gates * hidden]: |W_j|_2, |R_j|_2
-  double r_mean;                               // root of the mean square of r_norm
-  double* lost;                                // [batch]: not 0: errors are no longer small
-  double *x_norm, *x_guaranteed, *x_probable;  // of the input's rows
-  float* r_narrow;                             // R, [gates * hidden, hidden]
+  // Where the input and the states are quantized: what they become, and its limits.
+  double *made_x, *made_x_limit, *made, *made_limit, *made_probable;
+  double *work, *inner;               // GRU: r * h, or R h of the hidden gate
+  double* work_limit;                 // limits of `work`
+  double *w_norm, *r_norm;            // [gates * hidden]: |W_j|_2, |R_j|_2
+  double* lost;                       // [batch]: not 0: errors are no longer small
+  double* strain;                     // [batch, STRAINS]: of the step
+  double *x_guaranteed, *x_probable;  // of the input's rows
+  float* r_narrow;                    // R, [gates * hidden, hidden]
+  float *r_abs, *h_abs;               // |R|, and the state's magnitudes
+  float *w_abs, *x_abs;               // |W|, [gates * hidden, inputs], and |x|
+  float* made_draws;
+  float *x_size, *r_size;  // [rows or batch, gates * hidden]: |x||W|, |h||R|
   float *h_draws, *cell_draws, *work_draws, *gate_draws, *inner_draws;
 } pass_t;
 
@@ -53,6 +61,11 @@ static double norm_of(const double* x, int64_t n, int64_t step) {
   double sum = 0;
   for (int64_t i = 0; i < n; i++) sum += x[i * step] * x[i * step];
   return sqrt(sum) * (1 + 0x1p-40);
+}
+
+// Magnitudes as floats.
+static void narrow_abs(const double* x, int64_t n, int64_t step, float* out) {
+  for (int64_t i = 0; i < n; i++) out[i] = (float)fabs(x[i * step]);
 }
 
 // ---- numbers with derivatives
@@ -112,8 +125,17 @@ static double mean_square(const float* t, int64_t n) {
   return sum / (double)n;
 }
 
+// One batch element at one step.
+typedef struct place {
+  const pass_t* p;
+  int64_t b;
+  double x_guaranteed, x_probable, h_limit;  // norms of the limits of the input and of the state
+  const float *x_size, *r_size;              // [gates * hidden]; r_size NULL: no state
+} place_t;
+
 // The activation of a gate's sum or of a cell. sigma: of the argument's own rounding errors.
-static number_t activate(const pass_t* p, int which, number_t a, double sigma, uint64_t* bits) {
+static number_t activate(const place_t* at, int which, number_t a, double sigma, uint64_t* bits) {
+  const pass_t* p = at->p;
   const assay_recurrent_t* n = p->n;
   const assay_activation_t* f = &n->activations[3 * p->direction + which];
   const double u = p->steps.u;
@@ -126,8 +148,16 @@ static number_t activate(const pass_t* p, int which, number_t a, double sigma, u
   const double reach = a.g + 2 * u * fabs(x);
   const double most = here * f->slope(x, reach, f->alpha, f->beta);
   // Over six standard deviations, so that what bends counts, too.
-  const double near = SIGMAS * (u * sqrt(mean_square(a.t, DRAWS)) + sigma);
+  const double carried = u * sqrt(mean_square(a.t, DRAWS)), near = SIGMAS * (carried + sigma);
   const double slope = here * f->slope(x, fmin(reach, near), f->alpha, f->beta);
+  // What it bends is no longer correlated with anything.
+  const double straight = fmin(slope, here * f->slope(x, 0, f->alpha, f->beta));
+  const double bends = carried * sqrt((slope - straight) * (slope + straight));
+  if (f->range) {
+    double* strain = p->strain + at->b * STRAINS;
+    strain[SQUARES] += slope * near * slope * near;
+    strain[COUNT] += 1;
+  }
   const double local = (p->steps.function + 2 * u) * fabs(y) +
                        2 * p->steps.definition * fmax(1, f->has_alpha ? fabs(f->alpha) : 1) +
                        2 * p->steps.tiny;
@@ -138,23 +168,15 @@ static number_t activate(const pass_t* p, int which, number_t a, double sigma, u
     f->range(f->alpha, &low, &high);
     out.g = fmin(out.g, fmax(high - y, y - low) + 2 * local);
   }
-  for (int k = 0; k < DRAWS; k++) out.t[k] = (float)slope * a.t[k];
+  for (int k = 0; k < DRAWS; k++) out.t[k] = (float)straight * a.t[k];
   // All local errors as one.
   const double in = slope * (sigma + 2 * u * fabs(x));
-  add_noise(p, &out, sqrt(in * in + local * local), bits);
+  add_noise(p, &out, sqrt(in * in + local * local + bends * bends), bits);
   return out;
 }
 
 // ---- sums of gates
 // -------------------------------------------------------------------------------
-
-// One batch element at one step.
-typedef struct place {
-  const pass_t* p;
-  int64_t b;
-  double x, x_guaranteed, x_probable;  // norms of the input
-  double h, h_limit;                   // and of the state
-} place_t;
 
 static number_t stored(const double* x, const double* g, const float* t, int64_t b, int64_t j,
                        int64_t width) {
@@ -174,30 +196,48 @@ static const double* bias_of(const pass_t* p, int64_t g, int64_t j) {
   return p->n->bias ? p->n->bias + 2 * all * p->direction + g * p->n->hidden + j : NULL;
 }
 
+// What adding up terms may do whose magnitudes are `size`, with limits `limit` on the magnitudes;
+// in z's limit, and as a standard deviation.
+static double round_sum(const pass_t* p, double size, double limit, number_t* z) {
+  const double n = (double)p->n->inputs + (double)p->n->hidden + 4;
+  const double tiny = (double)p->n->hidden * p->steps.tiny;
+  const assay_factor_t widest = assay_bound_sum_of(p->r, n, size + limit, fabs(z->x) + limit);
+  // Weights that are dequantized are rounded, but for the documented engine.
+  const double weights = p->n->prepare && !p->r->documented ? 2 * p->steps.u : 0;
+  // A sum that may pass the range on its way has no limit.
+  const bool fits = (size + limit) * (1 + p->sum.guaranteed) <= p->range;
+  z->g = fits ? z->g + widest.guaranteed + weights * (size + limit) + tiny : (double)INFINITY;
+  return (assay_bound_sum_of(p->r, n, size, z->x).probable + weights * size + tiny) / SIGMAS;
+}
+
+// Sums in fp32 as they are at most.
+static double raised(const float* sizes, int64_t k, int64_t terms) {
+  return (double)sizes[k] * (1 + (double)(terms + 4) * 0x1p-23) + (double)terms * 0x1p-126;
+}
+
 // The sum of gate g for hidden unit j with its limit, and the standard deviation of its own
-// rounding. state: norms of what R is multiplied by; other: what else is added, rounded alike.
+// rounding. other: what else is added, rounded alike.
 static number_t gate_sum(const place_t* at, int64_t g, int64_t j, const number_t* other,
                          double* sigma) {
   const pass_t* p = at->p;
   const int64_t hidden = p->n->hidden, all = p->n->gates * hidden, k = g * hidden + j;
   number_t z = stored(p->gates, NULL, p->gate_draws, at->b, k, all);
-  double size = p->w_norm[k] * (at->x + at->x_guaranteed) + p->r_norm[k] * (at->h + at->h_limit);
+  double size = raised(at->x_size, k, p->n->inputs);
+  if (at->r_size) size += raised(at->r_size, k, hidden);
   const double* bias = bias_of(p, g, j);
   if (bias) {
     z.x += bias[0] + bias[all];
     size += fabs(bias[0]) + fabs(bias[all]);
   }
-  z.g = p->w_norm[k] * at->x_guaranteed + p->r_norm[k] * at->h_limit;
+  double limit = p->w_norm[k] * at->x_guaranteed + (at->r_size ? p->r_norm[k] * at->h_limit : 0);
+  z.g = limit;
   if (other) {
     z = plus(&z, other);
-    size += fabs(other->x) + other->g;
+    size += fabs(other->x);
+    limit += other->g;
   }
-  z.g += p->sum.guaranteed * size + (double)hidden * p->steps.tiny;
-  // A sum that may pass the range on its way has no limit.
-  if (!(size * (1 + p->sum.guaranteed) <= p->range)) z.g = INFINITY;
-  const double in = p->w_norm[k] * at->x_probable,
-               own = p->sum.probable * size + (double)hidden * p->steps.tiny;
-  *sigma = sqrt(in * in + own * own) / SIGMAS;
+  const double own = round_sum(p, size, limit, &z), in = p->w_norm[k] * at->x_probable / SIGMAS;
+  *sigma = sqrt(in * in + own * own);
   return z;
 }
 
@@ -206,7 +246,7 @@ static number_t gate(const place_t* at, int which, int64_t g, int64_t j, const n
                      uint64_t* bits) {
   double sigma;
   const number_t z = gate_sum(at, g, j, other, &sigma);
-  return activate(at->p, which, z, sigma, bits);
+  return activate(at, which, z, sigma, bits);
 }
 
 // ---- cells
@@ -249,7 +289,7 @@ static void lstm_row(const place_t* at, int64_t s) {
     if (peeps) other = peep(p, 1, j, &c);
     const number_t o = gate(at, 0, 1, j, peeps ? &other : NULL, &bits);
     uint64_t more = bits_of(p, ~s, at->b, j);
-    const number_t y = activate(p, 2, c, 0, &more);
+    const number_t y = activate(at, 2, c, 0, &more);
     number_t h = times(&o, &y);
     add_rounding(p, &h, 0, &more);
     store(c, p->cells, p->cells_limit, p->cell_draws, at->b, j, hidden);
@@ -281,15 +321,15 @@ static number_t linear_hidden(const place_t* at, int64_t j, double* sigma, uint6
   const double* bias = bias_of(p, 2, j);
   const number_t r = stored(p->work, p->work_limit, p->work_draws, at->b, j, hidden);
   number_t inner = stored(p->inner, NULL, p->inner_draws, at->b, j, hidden);
-  double size = p->r_norm[k] * (at->h + at->h_limit);
+  double size = raised(at->r_size, k, hidden);
   if (bias) inner.x += bias[3 * hidden], size += fabs(bias[3 * hidden]);
-  inner.g = p->r_norm[k] * at->h_limit + p->sum.guaranteed * size + (double)hidden * p->steps.tiny;
-  if (!(size * (1 + p->sum.guaranteed) <= p->range)) inner.g = INFINITY;
-  add_noise(p, &inner, p->sum.probable * size / SIGMAS, bits);
+  inner.g = p->r_norm[k] * at->h_limit;
+  const double own = round_sum(p, size, inner.g, &inner);
+  add_noise(p, &inner, own, bits);
   number_t product = times(&r, &inner);
   add_rounding(p, &product, 0, bits);
   place_t input = *at;
-  input.h = input.h_limit = 0;
+  input.r_size = NULL;
   number_t z = gate_sum(&input, 2, j, &product, sigma);
   if (bias) z.x -= bias[3 * hidden];  // it is within R h already
   return z;
@@ -315,7 +355,7 @@ static void gru_row(const place_t* at, int64_t s, const number_t* gates) {
     double sigma;
     const number_t sum = p->n->linear_before_reset ? linear_hidden(at, j, &sigma, &bits)
                                                    : gate_sum(at, 2, j, NULL, &sigma);
-    const number_t y = activate(p, 1, sum, sigma, &bits), z = gates[j];
+    const number_t y = activate(at, 1, sum, sigma, &bits), z = gates[j];
     const number_t h = stored(p->h, p->h_limit, p->h_draws, at->b, j, hidden);
     // (1 - z) y + z h: an error of z counts times h - y.
     const number_t rest = one_minus(&z);
@@ -341,6 +381,11 @@ static assay_status_t multiply(const pass_t* p, const double* x, const float* dr
   assay_matrix_t b = p->recurrent;
   b.offset += first * n->hidden * b.col_stride;
   ASSAY_TRY(assay_gemm(p->c, n->batch, count * n->hidden, n->hidden, &a, &b, gates, width, add));
+  narrow_abs(x, n->batch * n->hidden, 1, p->h_abs);
+  const int64_t square = n->hidden * n->hidden;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n->batch, (int)(count * n->hidden),
+              (int)n->hidden, 1.0F, p->h_abs, (int)n->hidden, p->r_abs + first * square,
+              (int)n->hidden, 0.0F, p->r_size + first * n->hidden, (int)(n->gates * n->hidden));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(n->batch * DRAWS),
               (int)(count * n->hidden), (int)n->hidden, 1.0F, draws, (int)n->hidden,
               p->r_narrow + first * n->hidden * n->hidden, (int)n->hidden, 0.0F, gate_draws,
@@ -348,39 +393,109 @@ static assay_status_t multiply(const pass_t* p, const double* x, const float* dr
   return NULL;
 }
 
-static place_t place_of(const pass_t* p, int64_t s, int64_t b, const double* state,
-                        const double* limit) {
+// ---- quantized states -------------------------------------------------------------------------
+
+// Derivatives of the scale: those of the largest number and of the smallest one, 0 among them.
+static void scale_draws(const pass_t* p, const double* x, const float* draws, float* out) {
+  const int64_t hidden = p->n->hidden, n = p->n->batch * hidden;
+  int64_t largest = -1, smallest = -1;
+  for (int64_t i = 0; i < n; i++) {
+    if (x[i] > (largest < 0 ? 0 : x[largest])) largest = i;
+    if (x[i] < (smallest < 0 ? 0 : x[smallest])) smallest = i;
+  }
+  for (int k = 0; k < DRAWS; k++) {
+    const float* t = draws + k * hidden;
+    out[k] = 0;
+    if (largest >= 0) out[k] += t[largest / hidden * DRAWS * hidden + largest % hidden] / 255;
+    if (smallest >= 0) out[k] -= t[smallest / hidden * DRAWS * hidden + smallest % hidden] / 255;
+  }
+}
+
+// The state as it is quantized. Where rounding errors do not reach the next step, they are gone,
+// but for those of the scale; where they do, they come through, and the error of rounding to a
+// step.
+static void quantize_state(const pass_t* p, int64_t s) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t hidden = n->hidden, size = n->batch * hidden;
+  double low = 0, high = 0, *limit = p->made_probable;
+  float scale[DRAWS];
+  n->prepare(p->c, size, p->h, p->made);
+  for (int64_t i = 0; i < size; i++) limit[i] = 2 * p->h_limit[i];
+  assay_dynamic_quantize_bound(p->r, size, p->h, limit, p->made_limit);
+  scale_draws(p, p->h, p->h_draws, scale);
+  for (int64_t b = 0; b < n->batch; b++) {
+    const float* t = p->h_draws + b * DRAWS * hidden;
+    const double mean = mean_square(t, DRAWS * hidden);
+    for (int64_t j = 0; j < hidden; j++) {
+      const number_t h = stored(p->h, p->h_limit, p->h_draws, b, j, hidden);
+      const double likely = SIGMAS * p->steps.u * sqrt(fmax(mean_square(h.t, DRAWS), mean));
+      limit[b * hidden + j] = p->lost[b] != 0 ? h.g : fmin(likely, h.g);
+      low = fmin(low, h.x), high = fmax(high, h.x);
+    }
+  }
+  double* made_probable = limit + size;
+  assay_dynamic_quantize_bound(p->r, size, p->h, limit, made_probable);
+  const double step = (high - low) / 255;
+  for (int64_t b = 0; b < n->batch; b++) {
+    for (int64_t j = 0; j < hidden; j++) {
+      uint64_t bits = bits_of(p, s + INT64_C(0x100000000), b, j);
+      number_t a = stored(p->h, p->made_limit, p->h_draws, b, j, hidden);
+      a.x = p->made[b * hidden + j];
+      const bool stays = made_probable[b * hidden + j] < step / 2;
+      const double steps = step > 0 ? a.x / step : 0;
+      for (int k = 0; stays && k < DRAWS; k++) a.t[k] = (float)steps * scale[k];
+      add_noise(p, &a, stays ? 4 * p->steps.u * fabs(a.x) : step / 2, &bits);
+      store(a, p->made, p->made_limit, p->made_draws, b, j, hidden);
+    }
+  }
+}
+
+// The input as it is quantized.
+static void quantize_input(const pass_t* p) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t size = n->length * n->batch * n->inputs;
+  n->prepare(p->c, size, n->x, p->made_x);
+  assay_dynamic_quantize_bound(p->r, size, n->x, NULL, p->made_x_limit);
+}
+
+static place_t place_of(const pass_t* p, int64_t s, int64_t b, const double* limit) {
   const assay_recurrent_t* n = p->n;
   const int64_t row = assay_recurrent_x_row(n, assay_recurrent_time(n, p->direction, s, b), b);
-  place_t at = {.p = p, .b = b, .x = p->x_norm[row]};
-  at.x_guaranteed = p->x_guaranteed[row];
-  at.x_probable = p->x_probable[row];
-  at.h = norm_of(state + b * n->hidden, n->hidden, 1);
-  at.h_limit = norm_of(limit + b * n->hidden, n->hidden, 1);
-  return at;
+  const int64_t all = n->gates * n->hidden;
+  return (place_t){.p = p,
+                   .b = b,
+                   .x_guaranteed = p->x_guaranteed[row],
+                   .x_probable = p->x_probable[row],
+                   .h_limit = norm_of(limit + b * n->hidden, n->hidden, 1),
+                   .x_size = p->x_size + row * all,
+                   .r_size = p->r_size + b * all};
 }
 
-// Where six standard deviations change the gates' sums by so much, what is linear in them says
-// nothing any more, now and from then on: only guaranteed limits are left.
+// Where six standard deviations change what the functions give by so much, what is linear in them
+// says nothing any more, now and from then on: only guaranteed limits are left. A root of a mean
+// square over the functions of a step that have a range.
 static void note_lost(const pass_t* p, int64_t b) {
   const double LINEAR = 0.5;
-  const int64_t n = p->n->hidden;
-  const double mean = mean_square(p->h_draws + b * DRAWS * n, DRAWS * n);
-  const double change = SIGMAS * p->steps.u * sqrt(mean) * p->r_mean;
-  if (!(change < LINEAR)) p->lost[b] = 1;
+  double* strain = p->strain + b * STRAINS;
+  if (!(strain[SQUARES] <= LINEAR * LINEAR * strain[COUNT])) p->lost[b] = 1;
+  strain[SQUARES] = strain[COUNT] = 0;
 }
 
-// Probable limits: the draws' mean square, or that of all units where it is larger (few draws may
-// all be small).
-static void put(const pass_t* p, int64_t b, const double* g, const float* t, assay_span_t to) {
+// Puts the limits of a row of numbers x that is row `at` of an output. Probable: the draws' mean
+// square, or that of all units where it is larger (few draws may all be small). Where errors grow
+// from step to step, those of float64 may, too: truth need not be x.
+static void put(const pass_t* p, int64_t b, const double* x, const double* g, const float* t,
+                const double* at) {
   const int64_t n = p->n->hidden;
-  const double mean = mean_square(t, DRAWS * n);
+  const assay_span_t to = assay_shadow_of(p->c, at);
+  const double *truth = assay_shadow_truth(p->c, at), mean = mean_square(t, DRAWS * n);
   for (int64_t j = 0; j < n; j++) {
     double square = 0;
     for (int k = 0; k < DRAWS; k++) square += (double)t[k * n + j] * (double)t[k * n + j];
     const double probable = SIGMAS * p->steps.u * sqrt(fmax(square / DRAWS, mean));
-    to.guaranteed[j] = g[j];
-    to.probable[j] = p->lost[b] != 0 || !(probable < g[j]) ? g[j] : probable;
+    const double apart = truth && isfinite(truth[j]) ? fabs(truth[j] - x[j]) : 0;
+    to.guaranteed[j] = g[j] + apart;
+    to.probable[j] = (p->lost[b] != 0 || !(probable < g[j]) ? g[j] : probable) + apart;
   }
 }
 
@@ -394,14 +509,15 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
     const int64_t t = assay_recurrent_time(n, p->direction, s, b);
     memcpy(to, p->from_x + assay_recurrent_x_row(n, t, b) * all, (size_t)all * sizeof *to);
   }
-  const bool gru = n->cell == ASSAY_CELL_GRU;
-  ASSAY_TRY(
-      multiply(p, p->h, p->h_draws, 0, gru ? 2 : n->gates, p->gates, p->gate_draws, all, true));
+  const bool gru = n->cell == ASSAY_CELL_GRU, quantized = n->prepare != NULL;
+  if (quantized) quantize_state(p, s);
+  ASSAY_TRY(multiply(p, quantized ? p->made : p->h, quantized ? p->made_draws : p->h_draws, 0,
+                     gru ? 2 : n->gates, p->gates, p->gate_draws, all, true));
   if (gru && n->linear_before_reset)
     ASSAY_TRY(multiply(p, p->h, p->h_draws, 2, 1, p->inner, p->inner_draws, hidden, false));
   for (int64_t b = 0; gru && b < n->batch; b++) {
     if (s >= assay_recurrent_length(n, b)) continue;
-    const place_t at = place_of(p, s, b, p->h, p->h_limit);
+    const place_t at = place_of(p, s, b, p->h_limit);
     gru_gates(&at, s, z + b * hidden);
   }
   if (gru && !n->linear_before_reset) {
@@ -414,16 +530,16 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
   for (int64_t b = 0; b < n->batch; b++) {
     if (s >= assay_recurrent_length(n, b)) continue;
     const bool products = gru && !n->linear_before_reset;
-    const place_t at =
-        place_of(p, s, b, products ? p->work : p->h, products ? p->work_limit : p->h_limit);
+    const double* limit = quantized ? p->made_limit : products ? p->work_limit : p->h_limit;
+    const place_t at = place_of(p, s, b, limit);
     if (n->cell == ASSAY_CELL_RNN) rnn_row(&at, s);
     if (n->cell == ASSAY_CELL_LSTM) lstm_row(&at, s);
     if (gru) gru_row(&at, s, z + b * hidden);
     note_lost(p, b);
     if (!n->y) continue;
     const int64_t t = assay_recurrent_time(n, p->direction, s, b);
-    put(p, b, p->h_limit + b * hidden, p->h_draws + b * DRAWS * hidden,
-        assay_shadow_of(p->c, n->y + assay_recurrent_y_row(n, p->direction, t, b) * hidden));
+    put(p, b, p->h + b * hidden, p->h_limit + b * hidden, p->h_draws + b * DRAWS * hidden,
+        n->y + assay_recurrent_y_row(n, p->direction, t, b) * hidden);
   }
   return NULL;
 }
@@ -447,6 +563,18 @@ static void read_state(const pass_t* p, const double* from, double* x, double* l
   }
 }
 
+// |x||W| for every row of the input.
+static void read_sizes(const pass_t* p, const double* w) {
+  const assay_recurrent_t* n = p->n;
+  const int64_t all = n->gates * n->hidden, rows = n->length * n->batch;
+  if (n->inputs == 0 || rows == 0) return;
+  for (int64_t j = 0; j < all; j++)
+    narrow_abs(w + j * n->w.col_stride, n->inputs, n->w.row_stride, p->w_abs + j * n->inputs);
+  narrow_abs(n->prepare ? p->made_x : n->x, rows * n->inputs, 1, p->x_abs);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)all, (int)n->inputs, 1.0F,
+              p->x_abs, (int)n->inputs, p->w_abs, (int)n->inputs, 0.0F, p->x_size, (int)all);
+}
+
 static void read_norms(pass_t* p) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden;
@@ -455,43 +583,48 @@ static void read_norms(pass_t* p) {
   for (int64_t j = 0; j < all; j++) {
     p->w_norm[j] = norm_of(w + j * n->w.col_stride, n->inputs, n->w.row_stride);
     p->r_norm[j] = norm_of(r + j * n->r.col_stride, n->hidden, n->r.row_stride);
-    p->r_mean += p->r_norm[j] * p->r_norm[j];
+    narrow_abs(r + j * n->r.col_stride, n->hidden, n->r.row_stride, p->r_abs + j * n->hidden);
     for (int64_t i = 0; i < n->hidden; i++)
       p->r_narrow[j * n->hidden + i] = (float)r[j * n->r.col_stride + i * n->r.row_stride];
   }
-  p->r_mean = sqrt(p->r_mean / (double)all);
+  read_sizes(p, w);
   for (int64_t i = 0; i < n->length * n->batch && n->inputs > 0; i++) {
     const double* x = n->x + i * n->inputs;
     const assay_span_t s = assay_shadow_of(p->c, x);
-    p->x_norm[i] = norm_of(x, n->inputs, 1);
     if (s.guaranteed) p->x_guaranteed[i] = norm_of(s.guaranteed, n->inputs, 1);
     if (s.probable) p->x_probable[i] = norm_of(s.probable, n->inputs, 1);
+    if (n->prepare)
+      p->x_guaranteed[i] = p->x_probable[i] =
+          norm_of(p->made_x_limit + i * n->inputs, n->inputs, 1);
   }
 }
 
-static void put_states(const pass_t* p, double* state, const double* limit, const float* draws) {
+static void put_states(const pass_t* p, const double* state, const double* x, const double* limit,
+                       const float* draws) {
   const assay_recurrent_t* n = p->n;
   for (int64_t b = 0; state && b < n->batch; b++) {
     const int64_t row = assay_recurrent_state_row(n, p->direction, b);
-    put(p, b, limit + b * n->hidden, draws + b * DRAWS * n->hidden,
-        assay_shadow_of(p->c, state + row * n->hidden));
+    put(p, b, x + b * n->hidden, limit + b * n->hidden, draws + b * DRAWS * n->hidden,
+        state + row * n->hidden);
   }
 }
 
 static assay_status_t run_direction(pass_t* p, number_t* z) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden;
+  if (n->prepare) quantize_input(p);
   read_norms(p);
   read_state(p, n->initial_h, p->h, p->h_limit, p->h_draws);
   read_state(p, n->initial_c, p->cells, p->cells_limit, p->cell_draws);
-  const assay_matrix_t a = {n->x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->inputs, 1};
+  const double* x = n->prepare ? p->made_x : n->x;
+  const assay_matrix_t a = {x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->inputs, 1};
   assay_matrix_t b = n->w;
   b.offset += p->direction * n->w_step;
   ASSAY_TRY(assay_gemm(p->c, n->length * n->batch, all, n->inputs, &a, &b, p->from_x, all, false));
   const int64_t steps = assay_recurrent_steps(n);
   for (int64_t s = 0; s < steps; s++) ASSAY_TRY(run_step(p, s, z));
-  put_states(p, n->y_h, p->h_limit, p->h_draws);
-  put_states(p, n->y_c, p->cells_limit, p->cell_draws);
+  put_states(p, n->y_h, p->h, p->h_limit, p->h_draws);
+  put_states(p, n->y_c, p->cells, p->cells_limit, p->cell_draws);
   return NULL;
 }
 
@@ -500,21 +633,35 @@ static assay_status_t make_room(pass_t* p, double** out_doubles, float** out_flo
                                 number_t** out_z) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
-  const int64_t rows = n->length * n->batch;
+  const int64_t rows = n->length * n->batch, made = n->prepare ? state : 0;
+  const int64_t made_x = n->prepare ? rows * n->inputs : 0;
   struct part {
     double** to;
     int64_t n;
-  } parts[] = {{&p->from_x, rows * all}, {&p->gates, n->batch * all}, {&p->h, state},
-               {&p->h_limit, state},     {&p->cells, state},          {&p->cells_limit, state},
-               {&p->work, state},        {&p->work_limit, state},     {&p->inner, state},
-               {&p->w_norm, all},        {&p->lost, n->batch},        {&p->r_norm, all},
-               {&p->x_norm, rows},       {&p->x_guaranteed, rows},    {&p->x_probable, rows}};
+  } parts[] = {
+      {&p->from_x, rows * all}, {&p->gates, n->batch * all},  {&p->h, state},
+      {&p->h_limit, state},     {&p->cells, state},           {&p->cells_limit, state},
+      {&p->work, state},        {&p->work_limit, state},      {&p->inner, state},
+      {&p->w_norm, all},        {&p->lost, n->batch},         {&p->strain, n->batch * STRAINS},
+      {&p->r_norm, all},        {&p->x_guaranteed, rows},     {&p->x_probable, rows},
+      {&p->made_x, made_x},     {&p->made_x_limit, made_x},   {&p->made, made},
+      {&p->made_limit, made},   {&p->made_probable, 2 * made}};
   struct narrow {
     float** to;
     int64_t n;
-  } narrow[] = {{&p->r_narrow, all * n->hidden},  {&p->h_draws, state * DRAWS},
-                {&p->cell_draws, state * DRAWS},  {&p->work_draws, state * DRAWS},
-                {&p->inner_draws, state * DRAWS}, {&p->gate_draws, n->batch * all * DRAWS}};
+  } narrow[] = {{&p->r_narrow, all * n->hidden},
+                {&p->r_abs, all * n->hidden},
+                {&p->h_abs, state},
+                {&p->made_draws, made * DRAWS},
+                {&p->w_abs, all * n->inputs},
+                {&p->x_abs, rows * n->inputs},
+                {&p->x_size, rows * all},
+                {&p->r_size, n->batch * all},
+                {&p->h_draws, state * DRAWS},
+                {&p->cell_draws, state * DRAWS},
+                {&p->work_draws, state * DRAWS},
+                {&p->inner_draws, state * DRAWS},
+                {&p->gate_draws, n->batch * all * DRAWS}};
   int64_t doubles = 0, floats = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) doubles += parts[i].n;
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) floats += narrow[i].n;

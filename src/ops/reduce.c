@@ -535,7 +535,8 @@ static assay_status_t bound_of_sum(assay_bound_t* c, bool is_mean) {
   const assay_products_t p = {.factors = {0},
                               .n_factors = 1,
                               .terms = n,
-                              .extra = is_mean ? 2 : 0,
+                              .ends = is_mean ? 2 : 0,
+                              .plain = true,
                               .scale = is_mean && n > 0 ? 1 / n : 0};
   return assay_bound_is_float(c, 0) ? assay_bound_products(c, &p) : NULL;
 }

@@ -1,4 +1,7 @@
 // Running sums and products along an axis.
+#include <math.h>
+
+#include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/power_bound.h"
 
@@ -18,6 +21,13 @@ typedef struct scan {
   bool product, exclusive, reverse;
   int64_t n, inner;
 } scan_t;
+
+static scan_t scan_of(const assay_node_t* node, const assay_tensor_t* x, int axis) {
+  return (scan_t){.exclusive = assay_attr_i64(node, "exclusive", 0) != 0,
+                  .reverse = assay_attr_i64(node, "reverse", 0) != 0,
+                  .n = x->dims[axis],
+                  .inner = assay_dims_product(x->dims, axis + 1, x->rank)};
+}
 
 // The block [n, inner] from element `at` on. Each element is the one before it (along the axis, in
 // the direction of the walk) and one term more, rounded once.
@@ -63,11 +73,8 @@ static assay_status_t scan_eval(assay_eval_t* c, bool product) {
   assay_tensor_t* y = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
   if (y->size == 0) return NULL;
-  const scan_t s = {.product = product,
-                    .exclusive = assay_attr_i64(c->node, "exclusive", 0) != 0,
-                    .reverse = assay_attr_i64(c->node, "reverse", 0) != 0,
-                    .n = x->dims[axis],
-                    .inner = assay_dims_product(x->dims, axis + 1, x->rank)};
+  scan_t s = scan_of(c->node, x, axis);
+  s.product = product;
   const int64_t outer = assay_dims_product(x->dims, 0, axis);
 #pragma omp parallel for schedule(static) if (outer > 1 && x->size > 100000)
   for (int64_t o = 0; o < outer; o++) {
@@ -88,17 +95,108 @@ static void scan_cost(const assay_eval_t* c, assay_cost_t* out) {
 }
 
 // ---- bounds -----------------------------------------------------------------------------------
-// The last element has n terms, and none has more, whatever way they are joined.
 
+// The last element has n terms, and none has more, whatever way they are joined.
 static double bound_terms(const assay_bound_t* c) {
   const assay_tensor_t* x = c->in[0];
   const int64_t axis = assay_i64(c->in[1])[0];
   return (double)x->dims[axis < 0 ? axis + x->rank : axis];
 }
 
+// One walk along the axis. Whatever way a scan goes (one after the other, in blocks, as a tree: G.
+// E. Blelloch, Prefix sums and their applications, 1990), what it adds up to are sums of
+// neighbours: differences of two of the sums from the start, so none is larger than `high` - `low`.
+enum { FIRST_PLACE = -180, PLACES = 320 };
+
+typedef struct walk {
+  double n, sum, high, low;     // terms, and their sums from the start
+  double size, squares;         // sums of the terms' magnitudes and squares
+  double guaranteed, probable;  // of what came in
+  // Terms by the place of their last bit; how many lie below place `coarse`, and by how many places
+  // together. odd: some lie outside all places.
+  int64_t by_place[PLACES], below, places;
+  int coarse;
+  bool odd;
+} walk_t;
+
+static void walk_on(walk_t* w, double x) {
+  w->n += 1;
+  w->sum += x;
+  w->high = fmax(w->high, w->sum);
+  w->low = fmin(w->low, w->sum);
+  w->size += fabs(x);
+  w->squares += x * x;
+  if (x == 0) return;
+  const int64_t place = (int64_t)assay_last_place(x) - FIRST_PLACE;
+  if (place < 0 || place >= PLACES) {
+    w->odd = true;
+    return;
+  }
+  w->by_place[place]++;
+  if (place < w->coarse) w->below++, w->places += w->coarse - place;
+}
+
+// At most so many roundings are inexact, in any order.
+static double inexact(walk_t* w, double u, double largest) {
+  const int64_t coarse = (int64_t)assay_sum_place(u, largest) - FIRST_PLACE;
+  if (w->odd || w->guaranteed > 0 || coarse >= PLACES) return INFINITY;
+  for (; w->coarse < coarse; w->places += w->below) w->below += w->by_place[w->coarse++];
+  return (double)w->places;
+}
+
+// A term is rounded once, and each of n - 1 sums. Probable: errors are independent, and their
+// variances add up (Higham and Mary (2019)). Sums as they are computed carry errors of their own:
+// a limit e must cover factor * (sums + e), a variance s^2 must cover n u^2 (sums^2 + s^2).
+static void walk_limits(walk_t* w, const assay_rounding_t* r, double* guaranteed,
+                        double* probable) {
+  const double u = fmax(assay_bound_unit(r->accumulator), assay_bound_unit(r->compute));
+  const bool joined = assay_bound_unit(r->compute) > assay_bound_unit(r->accumulator);
+  const assay_factor_t f = assay_factor_add(assay_bound_sum(r, w->n), assay_bound_ops(r, joined));
+  const assay_inner_t inner = assay_bound_inner(r);
+  const double sums = w->high - w->low + 2 * w->guaranteed, size = w->size + w->guaranteed;
+  double g = f.guaranteed * size, p = f.probable * size;
+  *guaranteed = *probable = INFINITY;
+  if (!(size < (double)INFINITY)) return;
+  const assay_factor_t few = assay_bound_few(r, inexact(w, u, sums + g), sums);
+  const double grows = u * w->n, varies = u * u * w->n;
+  if (!r->truncates && grows < 0.5) g = fmin(g, (grows * sums + u * size) / (1 - grows));
+  if (!r->truncates && varies < 0.5)
+    p = fmin(p, 6 * sqrt((varies * sums * sums + u * u * w->squares) / (1 - varies)));
+  g = fmin(g, few.guaranteed);
+  p = fmin(p, few.probable);
+  if (!(sums + g <= inner.max)) return;
+  *guaranteed = g + w->guaranteed + w->n * inner.tiny;
+  *probable = fmin(*guaranteed, p + w->probable + w->n * inner.tiny);
+}
+
+// One line of the tensor, whose elements are `inner` apart from `at` on.
+static void scan_limits(const assay_bound_t* c, const scan_t* s, int64_t at, double* guaranteed,
+                        double* probable) {
+  const double* x = assay_f64(c->in[0]);
+  const double* in[2] = {assay_bound_in(c, 0, false), assay_bound_in(c, 0, true)};
+  walk_t w = {0};
+  for (int64_t i = 0; i < s->n; i++) {
+    const int64_t k = at + (s->reverse ? s->n - 1 - i : i) * s->inner;
+    if (s->exclusive) walk_limits(&w, c->rounding, &guaranteed[k], &probable[k]);
+    walk_on(&w, x[k]);
+    w.guaranteed += in[0] ? in[0][k] : 0;
+    w.probable += in[1] ? in[1][k] : 0;
+    if (!s->exclusive) walk_limits(&w, c->rounding, &guaranteed[k], &probable[k]);
+  }
+}
+
 static assay_status_t cumsum_bound(assay_bound_t* c) {
-  const assay_products_t p = {.factors = {0}, .n_factors = 1, .terms = bound_terms(c)};
-  return assay_bound_is_float(c, 0) ? assay_bound_products(c, &p) : NULL;
+  const assay_tensor_t* x = c->in[0];
+  double *guaranteed, *probable;
+  if (!assay_bound_is_float(c, 0)) return NULL;
+  ASSAY_TRY(assay_bound_output(c, 0, &guaranteed, &probable));
+  if (x->size == 0) return NULL;
+  const scan_t s = scan_of(c->node, x, (int)(assay_i64(c->in[1])[0] + x->rank) % x->rank);
+  const int64_t lines = x->size / s.n;
+#pragma omp parallel for schedule(static) if (x->size > 20000)
+  for (int64_t i = 0; i < lines; i++)
+    scan_limits(c, &s, i / s.inner * s.n * s.inner + i % s.inner, guaranteed, probable);
+  return NULL;
 }
 
 static assay_status_t cumprod_bound(assay_bound_t* c) {

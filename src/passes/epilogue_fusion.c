@@ -122,7 +122,8 @@ static assay_status_t run(assay_pass_context_t* c) {
   ASSAY_TRY(assay_uses_create(c->model, &uses));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < g->n_nodes; i++)
-    if (is_anchor(g->nodes[i])) st = fuse(c, &uses, g->nodes[i]);
+    if (is_anchor(g->nodes[i]) && !assay_pass_is_grouped(c, g->nodes[i]))
+      st = fuse(c, &uses, g->nodes[i]);
   assay_uses_deinit(&uses);
   return st;
 }

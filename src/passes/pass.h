@@ -7,6 +7,7 @@
 #ifndef ASSAY_PASSES_PASS_H_
 #define ASSAY_PASSES_PASS_H_
 
+#include "ops/int8.h"
 #include "ops/op.h"
 
 typedef enum assay_pass_action {
@@ -49,8 +50,10 @@ typedef struct assay_rewrite {
   size_t n_made, cap_made;
   // Members of a group are neighbours in the top graph, and only the last one's outputs are read
   // outside.
-  int* group_of_node;  // by node id; -1: in none
+  int* group_of_node;  // by node id, as many as n_origins; -1: in none
   int n_groups;
+  const assay_int8_t** int8_of_group;  // NULL entries: not computed on integers
+  size_t cap_int8;
 } assay_rewrite_t;
 
 typedef struct assay_pass_options {
@@ -113,6 +116,10 @@ assay_status_t assay_pass_set_constant(assay_pass_context_t* c, assay_value_t* v
 bool assay_pass_round(assay_tensor_t* t);
 // The elements of a constant that no caller can replace; NULL otherwise.
 assay_tensor_t* assay_pass_constant(const assay_value_t* v);
+// Puts a new node in front of position `at` of its graph. It stands for what `like` stands for, and
+// is of the same operator and version.
+assay_status_t assay_pass_insert(assay_pass_context_t* c, assay_node_t* node,
+                                 const assay_node_t* like, size_t at) ASSAY_MUST_USE;
 // Whether a value is such a constant of one element, and its number.
 bool assay_pass_number(const assay_value_t* v, double* out);
 // Takes the nodes marked by id out of their graphs. Nodes with ids from n on are not marked.
@@ -138,6 +145,9 @@ void assay_uses_add(assay_uses_t* u, const assay_node_t* node);
 // last one's output is read outside.
 assay_status_t assay_pass_group(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
                                 const char* why) ASSAY_MUST_USE;
+// The same for nodes that are computed on integers.
+assay_status_t assay_pass_group_int8(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
+                                     const assay_int8_t* int8, const char* why) ASSAY_MUST_USE;
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node);
 // Whether a node can be fused: a pointwise function with one float output and nothing random or
 // discrete in it.

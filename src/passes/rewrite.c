@@ -61,6 +61,7 @@ void assay_rewrite_destroy(assay_rewrite_t* r) {
   if (!r) return;
   assay_free(r->log);
   assay_free(r->made);
+  assay_free(r->int8_of_group);
   assay_arena_destroy(r->arena);
   assay_model_release(r->model);
   assay_model_release(r->original);
@@ -140,6 +141,33 @@ static void empty_graph(assay_model_t* m, assay_graph_t* g) {
   g->n_nodes = g->n_initializers = g->n_outputs = g->n_inputs = 0;
   for (size_t i = 0; i < m->n_graphs; i++)
     if (m->graphs[i]->outer == g) empty_graph(m, m->graphs[i]);
+}
+
+// Nodes get ids beyond those of the original model.
+static assay_status_t make_room(assay_rewrite_t* r, size_t n) {
+  assay_origins_t* origins = NULL;
+  int* group_of_node = NULL;
+  if (n <= r->n_origins) return NULL;
+  n += n / 2;
+  ASSAY_TRY(assay_arena_new(r->arena, n, sizeof *origins, &origins));
+  ASSAY_TRY(assay_arena_new(r->arena, n, sizeof *group_of_node, &group_of_node));
+  memcpy(origins, r->origins, r->n_origins * sizeof *origins);
+  memcpy(group_of_node, r->group_of_node, r->n_origins * sizeof *group_of_node);
+  for (size_t i = r->n_origins; i < n; i++) group_of_node[i] = -1;
+  r->origins = origins;
+  r->group_of_node = group_of_node;
+  r->n_origins = n;
+  return NULL;
+}
+
+assay_status_t assay_pass_insert(assay_pass_context_t* c, assay_node_t* node,
+                                 const assay_node_t* like, size_t at) {
+  ASSAY_TRY(make_room(c->rewrite, (size_t)node->id + 1));
+  c->rewrite->origins[node->id] = assay_rewrite_origins(c->rewrite, like);
+  node->op = like->op;
+  node->schema = like->schema;
+  c->changed = true;
+  return assay_graph_insert(node->graph, node, at);
 }
 
 void assay_pass_remove(assay_pass_context_t* c, const bool* dead, size_t n) {
@@ -224,14 +252,25 @@ void assay_uses_add(assay_uses_t* u, const assay_node_t* node) { count_reads(u, 
 
 // ---- groups ------------------------------------------------------------------------------------
 
+assay_status_t assay_pass_group_int8(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
+                                     const assay_int8_t* int8, const char* why) {
+  ASSAY_TRY(assay_pass_group(c, nodes, n, why));
+  c->rewrite->int8_of_group[c->rewrite->n_groups - 1] = int8;
+  return NULL;
+}
+
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node) {
   return c->rewrite->group_of_node[node->id] >= 0;
 }
 
 assay_status_t assay_pass_group(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
                                 const char* why) {
-  for (size_t i = 0; i < n; i++) c->rewrite->group_of_node[nodes[i]->id] = c->rewrite->n_groups;
-  c->rewrite->n_groups++;
+  assay_rewrite_t* r = c->rewrite;
+  ASSAY_TRY(assay_grow(&r->int8_of_group, &r->cap_int8, (size_t)r->n_groups + 1,
+                       sizeof *r->int8_of_group));
+  r->int8_of_group[r->n_groups] = NULL;
+  for (size_t i = 0; i < n; i++) r->group_of_node[nodes[i]->id] = r->n_groups;
+  r->n_groups++;
   return assay_pass_record(c, ASSAY_PASS_GROUPED, (const assay_node_t* const*)nodes, n, "%s", why);
 }
 

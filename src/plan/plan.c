@@ -105,6 +105,20 @@ static bool starts_group(const assay_plan_t* plan, const assay_graph_t* g, size_
   return group >= 0 && (!i || group_of(plan, g->nodes[i - 1]) != group);
 }
 
+// Whether n nodes from i on are a group, and all of it.
+static bool is_whole_group(const assay_plan_t* plan, const assay_graph_t* g, size_t i, size_t n) {
+  const int group = group_of(plan, g->nodes[i]);
+  return starts_group(plan, g, i) && group_of(plan, g->nodes[i + n - 1]) == group &&
+         (i + n == g->n_nodes || group_of(plan, g->nodes[i + n]) != group);
+}
+
+// What is done to the sums of a group that is computed on integers is float32 arithmetic: in other
+// formats its nodes are what they are.
+static const assay_int8_t* int8_of(const assay_plan_t* plan, const assay_layer_t* layer) {
+  const bool fp32 = layer->format == ASSAY_FORMAT_FP32 && layer->accumulator == ASSAY_FORMAT_FP32;
+  return fp32 ? plan->rewrite->int8_of_group[group_of(plan, layer->nodes[0])] : NULL;
+}
+
 // The layers of a graph, from layer *count on.
 static assay_status_t cut_graph(assay_plan_t* plan, const rules_t* rules, const assay_graph_t* g,
                                 const assay_node_t** nodes, assay_layer_t* layers, size_t* count,
@@ -120,7 +134,9 @@ static assay_status_t cut_graph(assay_plan_t* plan, const rules_t* rules, const 
       for (size_t o = 0; k + 1 < n && o < nodes[i + k]->n_outputs; o++)
         if (nodes[i + k]->outputs[o]) hidden[nodes[i + k]->outputs[o]->id] = true;
     }
-    ASSAY_TRY(make_layer(plan, rules->precision, rule, &nodes[i], n, &layers[(*count)++]));
+    assay_layer_t* layer = &layers[(*count)++];
+    ASSAY_TRY(make_layer(plan, rules->precision, rule, &nodes[i], n, layer));
+    if (is_whole_group(plan, g, i, n)) layer->int8 = int8_of(plan, layer);
   }
   return NULL;
 }

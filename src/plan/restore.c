@@ -68,6 +68,18 @@ static void note_layer(const assay_node_t* const* nodes, size_t n, int layer, in
   }
 }
 
+// Layers on integers are known by their nodes: no other layer of several has quantizers.
+static assay_status_t read_int8(assay_plan_t* plan, assay_layer_t* l) {
+  assay_int8_t* int8 = NULL;
+  assay_tensor_t* weights = NULL;
+  if (l->n_nodes < 2 || l->format != ASSAY_FORMAT_FP32 || l->accumulator != ASSAY_FORMAT_FP32)
+    return NULL;
+  ASSAY_TRY(assay_int8_read(plan->arena, l->nodes, l->n_nodes, &int8, &weights));
+  if (weights) ASSAY_TRY(assay_model_take_tensor(plan->model, weights));
+  l->int8 = int8;
+  return NULL;
+}
+
 static assay_status_t cut(assay_plan_t* plan, const assay_layer_cut_t* cuts, size_t n_cuts,
                           const node_list_t* bodies) {
   const assay_model_t* m = plan->layers.model;
@@ -93,6 +105,7 @@ static assay_status_t cut(assay_plan_t* plan, const assay_layer_cut_t* cuts, siz
                          .accumulator = cuts[i].accumulator};
     ASSAY_TRY(assay_arena_strdup(plan->arena, cuts[i].reason, &l->reason));
     ASSAY_TRY(assay_plan_name_layer(plan, l));
+    if (top) ASSAY_TRY(read_int8(plan, l));
     note_layer(l->nodes, l->n_nodes, (int)i, of_node, hidden);
     at += l->n_nodes;
     if (top) plan->layers.n_layers++;

@@ -438,16 +438,20 @@ static assay_status_t step(assay_machine_t* m, const assay_node_t* node) {
   return st;
 }
 
-static assay_status_t run_node_of(assay_machine_t* m, const assay_graph_t* g, size_t number,
-                                  size_t i) {
-  ASSAY_TRY(step(m, g->nodes[i]));
-  if (m->config.keep_all) return NULL;
+static void release_behind(assay_machine_t* m, size_t number, size_t i) {
+  if (m->config.keep_all) return;
   const release_list_t* list = &m->lists[number][i];
   for (size_t k = 0; k < list->n; k++) {
     assay_tensor_t** slot = &m->slots[m->ids[list->first + k]];
     assay_tensor_release(*slot);
     *slot = NULL;
   }
+}
+
+static assay_status_t run_node_of(assay_machine_t* m, const assay_graph_t* g, size_t number,
+                                  size_t i) {
+  ASSAY_TRY(step(m, g->nodes[i]));
+  release_behind(m, number, i);
   return NULL;
 }
 
@@ -492,6 +496,10 @@ static assay_status_t run_graph(assay_eval_t* c, assay_graph_t* graph, size_t n_
 assay_status_t assay_machine_step(assay_machine_t* m, const assay_node_t* node) {
   return run_node_of(m, node->graph, graph_number(m, node->graph),
                      (size_t)m->positions[node->id]);
+}
+
+void assay_machine_pass(assay_machine_t* m, const assay_node_t* node) {
+  release_behind(m, graph_number(m, node->graph), (size_t)m->positions[node->id]);
 }
 
 assay_status_t assay_machine_check_inputs(const assay_machine_t* m) {

@@ -51,6 +51,9 @@ assay_tensor_t* assay_machine_get(const assay_machine_t* m, const assay_value_t*
 
 // Runs a node of the top graph, and empties the slots that it was the last to read.
 assay_status_t assay_machine_step(assay_machine_t* m, const assay_node_t* node) ASSAY_MUST_USE;
+// As if the node had run: empties the slots that it was the last to read. For those who make its
+// outputs themselves, after it.
+void assay_machine_pass(assay_machine_t* m, const assay_node_t* node);
 // Runs all nodes from the first. Inputs must have been set (NOT_FOUND names one that is not).
 assay_status_t assay_machine_run(assay_machine_t* m) ASSAY_MUST_USE;
 // Fails with NOT_FOUND if an input without default was not set; checks element types and ranks.

@@ -102,6 +102,7 @@ static inline assay_tensor_t* op_case_tensor(const char* text) {
       fail_msg("too few elements in '%s'", text);
     }
     op_case_element(t, i, word);
+    if (iota && t->store == ASSAY_STORE_I64) assay_i64(t)[i] = assay_type_wrap(t->type, i);
     p += used;
   }
   return t;

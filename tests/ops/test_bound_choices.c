@@ -2,8 +2,7 @@
 // which boxes overlap too much. Engines that compute those numbers in their own arithmetic may
 // choose otherwise near a tie, and only there: limits reach to the other choice, and are 0 (or
 // rounding's) elsewhere.
-#include "ops/bound.h"
-#include "ops/op_case.h"
+#include "ops/bound_case.h"
 
 typedef struct choice {
   op_case_t row;
@@ -93,51 +92,13 @@ static const choice_t choices[] = {
      "float[1,1,1,1] 5"},
 };
 
-static assay_status_t evaluate(assay_bound_t* b, bool coarse, assay_tensor_t* const* in,
-                               assay_tensor_t** out) {
-  (void)coarse;
-  return assay_machine_node(b->driver, b->node, b->n_in, in, b->n_out, out);
-}
-
-// Limits of output 0 by the row's bound function for an engine of which little is known; the node
-// is evaluated in truth. in_error: of the inputs; NULL: none. Gives the choices that these leave
-// open.
+// For an engine of which little is known, or that follows the documented order. Gives the choices
+// that limits on the inputs leave open.
 static int64_t limits_behind(const op_case_t* row, bool documented, const assay_limits_t* in_error,
-                             bool flips, assay_limits_t* out_limits) {
-  assay_tensor_t *in[OP_CASE_VALUES] = {NULL}, *out[OP_CASE_VALUES] = {NULL};
-  assay_value_t* values[OP_CASE_VALUES] = {NULL};
-  assay_limits_t limits[OP_CASE_VALUES] = {{NULL, NULL}};
-  const size_t n = op_case_count(row->in);
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(row->in[i], "-") != 0) in[i] = op_case_tensor(row->in[i]);
-  assay_model_t* model = op_case_model(row, OP_CASE_STATIC, in, values);
-  op_case_ok(assay_infer_model(model));
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH};
-  assay_machine_t* machine = NULL;
-  op_case_ok(assay_machine_create(model, &config, &machine));
-  const assay_node_t* node = model->graph->nodes[0];
-  op_case_ok(assay_machine_node(machine, node, n, in, node->n_outputs, out));
+                             bool flips, assay_limits_t* out) {
   assay_rounding_t rounding = assay_rounding_unknown(ASSAY_FORMAT_FP32, ASSAY_FORMAT_FP32);
   rounding.documented = documented;
-  assay_bound_t bound = {.node = node,
-                         .rounding = &rounding,
-                         .n_in = n,
-                         .n_out = node->n_outputs,
-                         .in = in,
-                         .in_error = in_error,
-                         .out = out,
-                         .out_error = limits,
-                         .flips = flips,
-                         .evaluate = evaluate,
-                         .driver = machine};
-  op_case_ok(assay_bound_node(&bound));
-  *out_limits = limits[0];
-  for (size_t i = 1; i < node->n_outputs; i++) assay_limits_deinit(&limits[i]);
-  for (size_t i = 0; i < node->n_outputs; i++) assay_tensor_release(out[i]);
-  for (size_t i = 0; i < n; i++) assay_tensor_release(in[i]);
-  assay_machine_destroy(machine);
-  assay_model_release(model);
-  return bound.open;
+  return bound_case_limits(row, &rounding, in_error, flips, out);
 }
 
 static void limits_of(const op_case_t* row, bool documented, assay_limits_t* out) {

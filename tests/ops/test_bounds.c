@@ -13,20 +13,6 @@
 
 #include "ops/bound.h"
 
-// Rows without one, and why.
-static const struct {
-  const char *domain, *name, *reason;
-} exceptions[] = {
-    {"com.microsoft", "DynamicQuantizeLSTM", "each step rounds its state to integers"},
-};
-
-static bool is_exception(const assay_op_t* op) {
-  for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
-    if (!strcmp(op->domain, exceptions[i].domain) && !strcmp(op->name, exceptions[i].name))
-      return true;
-  return false;
-}
-
 static bool may_be_float(const assay_typeset_t* types) {
   const uint32_t floats = 1U << ASSAY_TYPE_FLOAT | 1U << ASSAY_TYPE_FLOAT16 |
                           1U << ASSAY_TYPE_BFLOAT16 | 1U << ASSAY_TYPE_DOUBLE;
@@ -59,7 +45,7 @@ static void every_rounded_output_is_bounded(void** state) {
       // What a body computes is bounded node by node; some rows are there to be refused by name.
       if (!op->eval || op->bound || op->flags & (ASSAY_OP_MOVES | ASSAY_OP_CONTROL)) continue;
       const char* output = rounded_output(op);
-      if (!output || is_exception(op)) continue;
+      if (!output) continue;
       fprintf(stderr, "%s%s%s-%d: output %s has no bound\n", op->domain, *op->domain ? "." : "",
               op->name, op->since, output);
       missing++;

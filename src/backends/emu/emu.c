@@ -3,8 +3,10 @@
 // A layer's inputs are rounded to its format as they enter it, sums inside are kept in its accumulator in the order that
 // the operators document, and what leaves it is rounded to its format again. Hidden values are kept in
 // the accumulator's format. tf32 is a format of operands: only contractions round their inputs to it, and
-// everything is stored as fp32. Tensors declared in another type than float32 keep that type.
+// everything is stored as fp32. Tensors declared in another type than float32 keep that type. Layers that
+// are computed on integers are so as ops/int8.h says.
 #include "backends/backend.h"
+#include "backends/emu/int8.h"
 #include "backends/emu/plant.h"
 #include "base/alloc.h"
 #include "truth/machine.h"
@@ -13,6 +15,7 @@ typedef struct emu {
   const assay_layers_t* layers;
   const assay_tap_t* tap;
   assay_machine_t* machine;
+  assay_machine_t* sums;      // for those of integers; made when the first one is run
   assay_plant_t* plant;       // NULL: nothing is wrong on purpose
   assay_tensor_t** entering;  // inputs of the layer being run, as stored, for the tap
   size_t n_entering, cap_entering;
@@ -102,6 +105,7 @@ static void emu_close(void* state) {
   assay_free(e->entering);
   assay_plant_destroy(e->plant);
   assay_machine_destroy(e->machine);
+  assay_machine_destroy(e->sums);
   assay_free(e);
 }
 
@@ -134,9 +138,34 @@ static assay_tensor_t* emu_get(void* state, const assay_value_t* value) {
   return assay_machine_get(((emu_t*)state)->machine, value);
 }
 
+// A layer on integers, with what `before` and `after` do around single nodes.
+static assay_status_t step_int8(emu_t* e, const assay_layer_t* layer) {
+  enum { FEW = 8 };  // none of their operators has more inputs
+  const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
+  const assay_machine_config_t exact = {.mode = ASSAY_MODE_TRUTH};
+  if (!e->sums) ASSAY_TRY(assay_machine_create(e->layers->model, &exact, &e->sums));
+  for (size_t k = 0; e->tap && k < layer->n_nodes; k++) {
+    assay_tensor_t* in[FEW] = {NULL};
+    const assay_node_t* node = layer->nodes[k];
+    for (size_t i = 0; i < node->n_inputs && i < FEW; i++)
+      if (node->inputs[i]) in[i] = assay_machine_get(e->machine, node->inputs[i]);
+    ASSAY_TRY(note_entering(e, layer, node, node->n_inputs, in));
+  }
+  assay_tensor_t* out = NULL;
+  ASSAY_TRY(emu_int8_run(layer, e->sums, e->machine, &out));
+  assay_status_t st = assay_plant_outputs(e->plant, last, layer, 1, &out);
+  if (!st) assay_machine_set(e->machine, last->outputs[0], out);
+  if (!st && e->tap)
+    st = e->tap->layer(e->tap->user, layer, last, 0, e->n_entering, e->entering, 1, &out);
+  assay_tensor_release(out);
+  for (size_t k = 0; !st && k < layer->n_nodes; k++) assay_machine_pass(e->machine, layer->nodes[k]);
+  return st;
+}
+
 static assay_status_t emu_step(void* state, size_t i) {
   emu_t* e = state;
   const assay_layer_t* layer = &e->layers->layers[i];
+  if (layer->int8) return step_int8(e, layer);
   // Nodes of a layer are neighbours in the plan's order, which the top graph has, too.
   for (size_t k = 0; k < layer->n_nodes; k++)
     ASSAY_TRY(assay_machine_step(e->machine, layer->nodes[k]));

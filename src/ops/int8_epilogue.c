@@ -1,0 +1,302 @@
+// What int8 layers do with their sums: the definition in int8.h, a tile of elements at a time.
+#include <math.h>
+#include <string.h>
+
+#include "base/target.h"
+#include "ops/int8.h"
+#include "ops/int8_functions.h"
+
+enum { TILE = ASSAY_INT8_TILE };
+
+#define WIDE ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+
+// ---- functions ---------------------------------------------------------------------------------
+
+typedef void function_t(int64_t n, const double* restrict a, const double* restrict b,
+                        const double* restrict p, double* restrict y);
+
+// As the evaluator has them (ops/activation.c), and Min(max, Max(x, min)) also where min is the
+// larger one; NaN stays.
+static inline double limited(double x, double min, double max) {
+  const double above = x < min ? min : x;
+  return above > max ? max : above;
+}
+
+#define UNARY(name, expression)                                                        \
+  WIDE static void name(int64_t n, const double* restrict a, const double* restrict b, \
+                        const double* restrict p, double* restrict y) {                \
+    (void)b, (void)p;                                                                  \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                              \
+      const double x = a[i];                                                           \
+      y[i] = expression;                                                               \
+    }                                                                                  \
+  }
+#define BINARY(name, expression)                                                       \
+  WIDE static void name(int64_t n, const double* restrict a, const double* restrict b, \
+                        const double* restrict p, double* restrict y) {                \
+    (void)p;                                                                           \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                              \
+      const double x = a[i], z = b[i];                                                 \
+      y[i] = expression;                                                               \
+    }                                                                                  \
+  }
+
+BINARY(add, x + z)
+BINARY(sub, x - z)
+BINARY(mul, (x * z))
+BINARY(quotient, x / z)
+BINARY(larger, x != x ? x : z != z ? z : x > z ? x : z)
+BINARY(smaller, x != x ? x : z != z ? z : x < z ? x : z)
+BINARY(sloped, x < 0 ? z * x : x)
+UNARY(identity, x)
+UNARY(negative, -x)
+UNARY(absolute, fabs(x))
+UNARY(reciprocal, 1 / x)
+UNARY(root, sqrt(x))
+UNARY(exponential, int8_exp(x))
+UNARY(error_function, int8_erf(x))
+UNARY(hyperbolic_tangent, int8_tanh(x))
+UNARY(sigmoid, int8_sigmoid(x))
+UNARY(softplus, int8_softplus(x))
+UNARY(silu, int8_silu(x))
+UNARY(mish, int8_mish(x))
+UNARY(gelu, int8_gelu(x))
+UNARY(gelu_tanh, int8_gelu_tanh(x))
+UNARY(swish, int8_finite(x) * int8_sigmoid(p[0] * x))
+UNARY(relu, x < 0 ? 0 : x)
+UNARY(clip, limited(x, p[0], p[1]))
+UNARY(leaky_relu, x < 0 ? p[0] * x : x)
+UNARY(thresholded, x > p[0] ? x : x != x ? x : 0)
+UNARY(hard_sigmoid, limited(p[0] * x + p[1], 0, 1))
+UNARY(hard_swish, x <= -3 ? -0.0 : x >= 3 ? x : x * limited(0x1.555556p-3 * x + 0.5, 0, 1))
+UNARY(elu, x < 0 ? p[0] * int8_expm1(x) : x)
+UNARY(softsign, x / (1 + fabs(x)))
+
+typedef struct known {
+  const char* op;  // of ai.onnx; a name in lower case: made of several nodes
+  function_t* function;
+  bool binary;
+  struct {
+    const char* attribute;
+    double value;
+  } p[2];
+} known_t;
+
+static const known_t functions[] = {
+    {"Add", add, true, {{0}}},
+    {"Sub", sub, true, {{0}}},
+    {"Mul", mul, true, {{0}}},
+    {"Div", quotient, true, {{0}}},
+    {"Max", larger, true, {{0}}},
+    {"Min", smaller, true, {{0}}},
+    {"PRelu", sloped, true, {{0}}},
+    {"Identity", identity, false, {{0}}},
+    {"Neg", negative, false, {{0}}},
+    {"Abs", absolute, false, {{0}}},
+    {"Reciprocal", reciprocal, false, {{0}}},
+    {"Sqrt", root, false, {{0}}},
+    {"Exp", exponential, false, {{0}}},
+    {"Erf", error_function, false, {{0}}},
+    {"Tanh", hyperbolic_tangent, false, {{0}}},
+    {"Sigmoid", sigmoid, false, {{0}}},
+    {"Softplus", softplus, false, {{0}}},
+    {"Softsign", softsign, false, {{0}}},
+    {"silu", silu, false, {{0}}},
+    {"Mish", mish, false, {{0}}},
+    {"Gelu", gelu, false, {{0}}},
+    {"gelu_tanh", gelu_tanh, false, {{0}}},
+    {"Swish", swish, false, {{"alpha", 1}}},
+    {"Relu", relu, false, {{0}}},
+    {"Clip", clip, false, {{0}}},
+    {"LeakyRelu", leaky_relu, false, {{"alpha", 0x1.47ae14p-7}}},
+    {"ThresholdedRelu", thresholded, false, {{"alpha", 1}}},
+    {"HardSigmoid", hard_sigmoid, false, {{"alpha", 0x1.99999ap-3}, {"beta", 0.5}}},
+    {"HardSwish", hard_swish, false, {{0}}},
+    {"Elu", elu, false, {{"alpha", 1}}},
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
+
+int assay_int8_function_named(const char* name) {
+  for (int i = 0; i < FUNCTIONS; i++)
+    if (strcmp(functions[i].op, name) == 0) return i;
+  return -1;
+}
+
+// A limit of Clip: an attribute (1, 6) or a constant of one element (11 and later).
+static bool clip_limit(const assay_node_t* n, size_t input, const char* name, double fallback,
+                       double* out) {
+  const bool attribute = n->schema && n->schema->since < 11;
+  const assay_value_t* v = input < n->n_inputs ? n->inputs[input] : NULL;
+  *out = attribute ? assay_attr_f64(n, name, fallback) : fallback;
+  if (attribute || !v) return true;
+  const assay_tensor_t* t = v->is_input ? NULL : v->constant;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || t->size != 1 || t->type != ASSAY_TYPE_FLOAT)
+    return false;
+  *out = t->store == ASSAY_STORE_F64 ? assay_f64(t)[0] : (double)*(const float*)t->data;
+  return *out == *out;
+}
+
+int assay_int8_function(const assay_node_t* n, double p[2], bool* out_binary) {
+  if (*n->domain || !n->n_outputs || !n->outputs[0] || !n->n_inputs) return -1;
+  for (size_t i = 1; i < n->n_outputs; i++)
+    if (n->outputs[i]) return -1;
+  // The old broadcast of opset 6 and before aligns dimensions by an attribute.
+  if (n->schema && n->schema->since < 7 && assay_attr_i64(n, "broadcast", 0)) return -1;
+  int i = assay_int8_function_named(n->op_type);
+  if (i < 0) return -1;
+  if (strcmp(n->op_type, "Gelu") == 0 && assay_attr_is(n, "approximate", "tanh"))
+    i = assay_int8_function_named("gelu_tanh");
+  p[0] = p[1] = 0;
+  *out_binary = functions[i].binary;
+  if (strcmp(n->op_type, "Clip") == 0)
+    return clip_limit(n, 1, "min", -(double)INFINITY, &p[0]) &&
+                   clip_limit(n, 2, "max", (double)INFINITY, &p[1])
+               ? i
+               : -1;
+  if (n->n_inputs != (functions[i].binary ? 2 : 1)) return -1;
+  for (int k = 0; k < 2; k++)
+    if (functions[i].p[k].attribute)
+      p[k] = assay_attr_f64(n, functions[i].p[k].attribute, functions[i].p[k].value);
+  return i;
+}
+
+// ---- steps
+// ---------------------------------------------------------------------------------------
+
+// fl32(sum) * factor + shift, each rounded.
+WIDE static void affine(int64_t n, const float* restrict sums, const float* restrict factor,
+                        const float* restrict shift, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = sums[i] * factor[i] + shift[i];
+}
+
+WIDE static void add_floats(int64_t n, const float* restrict x, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+WIDE static void limit_floats(int64_t n, float low, float high, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const float above = y[i] < low ? low : y[i];
+    y[i] = above > high ? high : above;
+  }
+}
+
+WIDE static void widen(int64_t n, const float* restrict x, double* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (double)x[i];
+}
+
+WIDE static void narrow(int64_t n, const double* restrict x, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
+}
+
+static void look_up(int64_t n, const float* table, const uint8_t* x, float* y) {
+  for (int64_t i = 0; i < n; i++) y[i] = table[x[i]];
+}
+
+static void source_floats(const assay_int8_t* q, const assay_int8_tile_t* t, size_t k, int64_t n,
+                          float* y) {
+  const assay_int8_source_t* s = &q->sources[k];
+  if (s->kind == ASSAY_INT8_RESULT)
+    affine(n, t->sums, t->factor, t->shift, y);
+  else if (s->kind == ASSAY_INT8_OPERAND)
+    look_up(n, s->table, t->operand[k], y);
+  else
+    memcpy(y, t->channel[k], (size_t)n * sizeof *y);
+}
+
+static void run_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
+  double registers[ASSAY_INT8_SOURCES + ASSAY_INT8_STEPS][TILE];
+  for (size_t k = 0; k < q->n_sources; k++) {
+    if (q->sources[k].kind == ASSAY_INT8_SCALAR) {
+      for (int64_t i = 0; i < n; i++) registers[k][i] = q->sources[k].scalar;
+    } else {
+      source_floats(q, t, k, n, y);
+      widen(n, y, registers[k]);
+    }
+  }
+  for (size_t k = 0; k < q->n_steps; k++) {
+    const assay_int8_step_t* s = &q->steps[k];
+    functions[s->function].function(n, registers[s->a], s->b < 0 ? NULL : registers[s->b], s->p,
+                                    registers[q->n_sources + k]);
+  }
+  narrow(n, registers[q->n_sources + q->n_steps - 1], y);
+}
+
+static void run_simple(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
+  source_floats(q, t, 0, n, y);
+  if (q->addend >= 0) {
+    float other[TILE];
+    source_floats(q, t, (size_t)q->addend, n, other);
+    add_floats(n, other, y);
+  }
+  if (q->low > -INFINITY || q->high < INFINITY) limit_floats(n, q->low, q->high, y);
+}
+
+// ---- the choice
+// ------------------------------------------------------------------------------------
+
+// Adding 1.5 * 2^23 rounds to an integer; no 8-bit type comes near where that fails. NaN becomes
+// 0, or what is next to it in the type, as in QuantizeLinear's evaluation.
+typedef struct range {
+  float low, high, of_nan;
+} range_t;
+
+static inline float chosen(float x, float scale, float zero, range_t r) {
+  const float limit = 0x1p21F, shift = 0x1.8p23F;
+  const float v = x / scale;
+  const float inside = v < -limit ? -limit : v > limit ? limit : v;
+  const float k = ((inside + shift) - shift) + zero;
+  const float kept = k < r.low ? r.low : k > r.high ? r.high : k;
+  return v != v ? r.of_nan : kept;
+}
+
+WIDE static void quantize_i8(const float* restrict x, int64_t n, float scale, float zero, range_t r,
+                             int8_t* restrict out) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) out[i] = (int8_t)(int32_t)chosen(x[i], scale, zero, r);
+}
+WIDE static void quantize_u8(const float* restrict x, int64_t n, float scale, float zero, range_t r,
+                             uint8_t* restrict out) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)(int32_t)chosen(x[i], scale, zero, r);
+}
+
+void assay_int8_quantize(const float* x, int64_t n, float scale, float zero, assay_type_t type,
+                         void* out) {
+  if (type == ASSAY_TYPE_UINT8)
+    quantize_u8(x, n, scale, zero, (range_t){0, 255, 0}, out);
+  else
+    quantize_i8(x, n, scale, zero, (range_t){-128, 127, 0}, out);
+}
+
+void assay_int8_epilogue(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, void* out) {
+  float y[TILE];
+  if (q->simple)
+    run_simple(q, t, n, y);
+  else
+    run_steps(q, t, n, y);
+  if (q->quantizes)
+    assay_int8_quantize(y, n, q->scale, q->zero, q->type, out);
+  else
+    memcpy(out, y, (size_t)n * sizeof *y);
+}
+
+bool assay_int8_table(const assay_int8_t* q, void* out) {
+  uint8_t bytes[256];
+  assay_int8_tile_t t = {0};
+  int operands = 0;
+  for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
+  for (size_t k = 0; k < q->n_sources; k++) {
+    operands += q->sources[k].kind == ASSAY_INT8_OPERAND;
+    if (q->sources[k].kind == ASSAY_INT8_RESULT || q->sources[k].kind == ASSAY_INT8_CHANNEL)
+      return false;
+    t.operand[k] = bytes;
+  }
+  if (operands != 1) return false;
+  assay_int8_epilogue(q, &t, 256, out);
+  return true;
+}
