@@ -9,8 +9,10 @@
 
 struct assay_locals {
   const assay_layers_t* layers;
-  assay_machine_t* truth;
-  assay_machine_t* engine;  // for reruns; made when the first one is asked for
+  assay_machine_t* plain;       // as asked for
+  assay_machine_t* quantizing;  // of unquantized truth: with quantizers; NULL: `plain` has them
+  assay_machine_t* truth;       // of the evaluation in progress: one of these
+  assay_machine_t* engine;      // for reruns; made when the first one is asked for
   assay_outer_t outer;
   bool coarse;           // of the evaluation in progress
   assay_tensor_t** low;  // the same: not NULL in twice the precision
@@ -54,8 +56,12 @@ assay_status_t assay_locals_create(const assay_layers_t* layers, bool unquantize
                                          .unquantized = unquantized,
                                          .seed = layers->seed,
                                          .hooks = {.configure = configure_truth, .user = l}};
-  assay_status_t st = assay_machine_create(layers->model, &config, &l->truth);
-  if (st) return assay_free(l), st;
+  assay_machine_config_t quantizing = config;
+  quantizing.unquantized = false;
+  assay_status_t st = assay_machine_create(layers->model, &config, &l->plain);
+  if (!st && unquantized) st = assay_machine_create(layers->model, &quantizing, &l->quantizing);
+  if (st) return assay_locals_destroy(l), st;
+  l->truth = l->plain;
   *out = l;
   return NULL;
 }
@@ -64,14 +70,16 @@ void assay_locals_set_outer(assay_locals_t* l, const assay_outer_t* outer) { l->
 
 void assay_locals_destroy(assay_locals_t* l) {
   if (!l) return;
-  assay_machine_destroy(l->truth);
+  assay_machine_destroy(l->plain);
+  assay_machine_destroy(l->quantizing);
   assay_machine_destroy(l->engine);
   assay_free(l);
 }
 
 void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration) {
   l->iteration = iteration;
-  assay_machine_set_iteration(l->truth, iteration);
+  assay_machine_set_iteration(l->plain, iteration);
+  if (l->quantizing) assay_machine_set_iteration(l->quantizing, iteration);
 }
 
 // ---- values within a layer
@@ -505,9 +513,21 @@ static assay_status_t follow_flips(const chain_t* settled, assay_tensor_t* const
   return st;
 }
 
-static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const assay_node_t* node,
-                          assay_tensor_t* const* in, const assay_rounding_t* rounding,
-                          bool uncertain, const assay_hidden_tap_t* tap, assay_local_t* out) {
+static bool gives_integers(const assay_layer_t* layer, const assay_node_t* node) {
+  const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
+  for (size_t i = 0; i < last->n_outputs; i++) {
+    const assay_valtype_t* t = last->outputs[i] ? last->outputs[i]->type : NULL;
+    if (t && t->kind == ASSAY_KIND_TENSOR && assay_type_is_integer(t->elem)) return true;
+  }
+  return false;
+}
+
+// What the engine is judged by; *out_apart: it is not truth on these inputs as truth was asked for.
+static assay_status_t run_judged(assay_locals_t* l, const assay_layer_t* layer,
+                                 const assay_node_t* node, assay_tensor_t* const* in,
+                                 const assay_rounding_t* rounding, bool uncertain,
+                                 const assay_hidden_tap_t* tap, assay_local_t* out,
+                                 bool* out_apart) {
   chain_t c = chain_of(l, layer, &node, rounding);
   c.convert = rounding && may_convert(layer);
   c.uncertain = uncertain;
@@ -518,7 +538,21 @@ static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const a
   if (out->bounded && c.open > 0) ASSAY_TRY(follow_flips(&c, in, out));
   if (out->bounded && !c.convert && !uncertain && is_as_fine(rounding))
     ASSAY_TRY(refine(l, layer, node, in, out));
-  if (!c.converted) {
+  *out_apart = c.converted;
+  return NULL;
+}
+
+static assay_status_t run(assay_locals_t* l, const assay_layer_t* layer, const assay_node_t* node,
+                          assay_tensor_t* const* in, const assay_rounding_t* rounding,
+                          bool uncertain, const assay_hidden_tap_t* tap, assay_local_t* out) {
+  // An engine that gives integers has quantized, whatever truth does.
+  const bool quantizes = l->quantizing && gives_integers(layer, node);
+  bool apart = false;
+  if (quantizes) l->truth = l->quantizing;
+  assay_status_t st = run_judged(l, layer, node, in, rounding, uncertain, tap, out, &apart);
+  l->truth = l->plain;
+  if (st) return st;
+  if (!apart && !quantizes) {
     for (size_t i = 0; i < out->n_out; i++) out->truth[i] = assay_tensor_retain(out->converted[i]);
     return NULL;
   }
