@@ -12,10 +12,8 @@
 #endif
 #endif
 
-// For static functions: clang 14 gives a cloned function another name than its callers in other
-// files know. The best of these for the CPU is chosen when the program is loaded. With thread
-// sanitizer, whose calls stand in the choosing functions too, that is before it is ready: one
-// version only.
+// The best of these for the CPU is chosen when the program is loaded. With thread sanitizer, whose
+// calls stand in the choosing functions too, that is before it is ready: one version only.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(ASSAY_THREAD_SANITIZER)
 #define ASSAY_CLONES(...) __attribute__((target_clones(__VA_ARGS__)))

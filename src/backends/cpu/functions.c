@@ -26,19 +26,12 @@ static inline float gelu_tanh_argument(float x) {
 
 // Loops that compilers turn into vector code where the function allows it; that y may be an input
 // is why the arrays are not declared apart.
-#define STATIC(name, expression)                                                                  \
-  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                                     \
-  static void name(const float* a, const float* b, const float* c, const float* param, int64_t n, \
-                   float* y) {                                                                    \
-    (void)a, (void)b, (void)c, (void)param;                                                       \
-    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) y[i] = (float)(expression);               \
-  }
-// For other files. clang 14 gives what it clones another name: no clone is called from outside.
 #define FUNCTION(name, expression)                                                         \
-  STATIC(name##_cloned, expression)                                                        \
+  ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")                              \
   void name(const float* a, const float* b, const float* c, const float* param, int64_t n, \
             float* y) {                                                                    \
-    name##_cloned(a, b, c, param, n, y);                                                   \
+    (void)a, (void)b, (void)c, (void)param;                                                \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) y[i] = (float)(expression);        \
   }
 #define X a[i]
 #define Z b[i]
@@ -62,6 +55,8 @@ FUNCTION(cpu_f_gelu, cpu_gelu(X))
 FUNCTION(cpu_f_gelu_tanh, cpu_gated(X, gelu_tanh_argument(X)))
 FUNCTION(cpu_f_select, X != 0 ? Z : c[i])
 FUNCTION(cpu_f_is_true, X != 0 ? 1 : 0)
+
+#define STATIC(name, expression) static FUNCTION(name, expression)
 
 STATIC(negative, -X)
 STATIC(absolute, fabsf(X))

@@ -58,17 +58,11 @@ __attribute__((always_inline)) static inline void block(int rows, int64_t k, con
 }
 
 CLONES
-static void multiply(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
-                     float* c, int64_t c_step, bool adds) {
+void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
+                    float* c, int64_t c_step, bool adds) {
   for (; m >= 6; m -= 6, a += 6 * a_step, c += 6 * c_step)
     block(6, k, a, a_step, panel, c, c_step, adds);
   for (; m >= 2; m -= 2, a += 2 * a_step, c += 2 * c_step)
     block(2, k, a, a_step, panel, c, c_step, adds);
   if (m) block(1, k, a, a_step, panel, c, c_step, adds);
-}
-
-// clang 14 gives what it clones another name: no clone is called from other files.
-void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
-                    float* c, int64_t c_step, bool adds) {
-  multiply(m, k, a, a_step, panel, c, c_step, adds);
 }
