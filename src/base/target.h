@@ -14,7 +14,11 @@
 
 // The best of these for the CPU is chosen when the program is loaded. With thread sanitizer, whose
 // calls stand in the choosing functions too, that is before it is ready: one version only.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
+// clang 14 makes the choosing functions symbols that all files see, under names that callers in
+// other files do not know (mended in later ones): one version only, too.
+#if defined(__clang__) && __clang_major__ < 17
+#define ASSAY_CLONES(...)
+#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(ASSAY_THREAD_SANITIZER)
 #define ASSAY_CLONES(...) __attribute__((target_clones(__VA_ARGS__)))
 #else

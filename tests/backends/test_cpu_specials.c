@@ -38,7 +38,7 @@ static assay_model_t* model_of(const char* pattern, int c, assay_tensor_t** in) 
   char text[160], op[32], x[40] = "", w[40] = "", input[64], weights[64], node[200];
   int n = 0, used = 0;
   for (const char* p = pattern; *p; p++) {
-    if (*p == 'C' && (p[-1] == ',' || p[-1] == '[' || p[-1] == '='))
+    if (*p == 'C' && p > pattern && (p[-1] == ',' || p[-1] == '[' || p[-1] == '='))
       n += sprintf(text + n, "%d", c);
     else
       text[n++] = *p;
