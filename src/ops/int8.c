@@ -689,10 +689,20 @@ bool assay_int8_in_affine(const assay_int8_t* q, const assay_node_t* node) {
   return is_affine(q, node);
 }
 
+// How far truth may be off: it sums n products of real numbers in float64, of which terms that
+// cancel as integers leave something. Each is at most 255 * 255 steps of the factor (Higham 2002,
+// section 3.1: n u sum|a||b| for any order).
+static double truth_limit(const assay_int8_t* q, int64_t c) {
+  const double most = 0x1p16, factor = fabs((double)q->factor[q->n_factor > 1 ? c : 0]);
+  const double channels = q->channels > 0 ? (double)q->channels : 1;
+  const double n = q->w.constant ? (double)q->w.constant->size / channels : most;
+  return (n + 2) * 0x1p-53 * n * 255 * 255 * factor;
+}
+
 // fl32(sum), the factor and their product are rounded once each; the shift once; the sum of both
 // once. p: what the shift is added to.
 double assay_int8_limit(const assay_int8_t* q, double t, int64_t c) {
   const double u = 0x1p-24, s = fabs((double)q->shift[q->n_factor > 1 ? c : 0]);
   const double p = fabs(t - (double)q->shift[q->n_factor > 1 ? c : 0]) + u * s;
-  return (1 + 0x1p-18) * u * (3 * p + s + fabs(t)) + 0x1p-147;
+  return (1 + 0x1p-18) * u * (3 * p + s + fabs(t)) + truth_limit(q, c) + 0x1p-147;
 }
