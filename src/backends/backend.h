@@ -68,10 +68,10 @@ typedef struct assay_backend {
   assay_status_t (*share)(const assay_layers_t* layers, const assay_backend_options_t* options,
                           void** out_shared);
   void (*unshare)(void* shared);
-  // What of it is worth keeping in a plan file: entry i, false behind the last one; and the way
-  // back, from bytes that outlive it. Between runs only. NULL with share.
-  bool (*saved)(void* shared, size_t i, const char** out_key, const void** out_data,
-                size_t* out_bytes);
+  // What of it is worth keeping in a plan file: entry i, *out_key NULL behind the last one; and the
+  // way back, from bytes that outlive it. Between runs only. NULL with share.
+  assay_status_t (*saved)(void* shared, size_t i, const char** out_key, const void** out_data,
+                          size_t* out_bytes);
   assay_status_t (*restore)(void* shared, const char* key, const void* data, size_t bytes);
   // The timings that were looked up and measured, as text; *out_measured: some were measured now.
   // What is shared holds then more than runs need: share again with these. NULL: there are none.
@@ -97,7 +97,8 @@ typedef struct assay_backend {
   // Runs layer i of the top graph.
   assay_status_t (*step)(void* state, size_t i);
   void (*reset)(void* state);
-  // What ran layer i of the top graph when it was last run: "onednn_conv", "emu". NULL: only one way.
+  // What ran layer i of the top graph when it was last run: "onednn_conv", "emu". NULL: only one
+  // way.
   const char* (*tactic)(void* state, size_t i);
   // The format of the float operands that layer i's arithmetic took in the last run; NONE: it has
   // none. NULL: the layer's, always.

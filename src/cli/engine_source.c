@@ -73,7 +73,7 @@ static size_t close_sizes(int64_t batch, const assay_model_t* m, const profiles_
   return n;
 }
 
-// Loads the model, and again with all sizes known if some are open; what profiles leave open stays.
+// Loads the model, with sizes that are open closed; what profiles leave open stays.
 static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given,
                            const profiles_t* profiles, assay_model_t** out) {
   assay_model_t* open = NULL;
@@ -85,7 +85,7 @@ static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given
   if (!st) st = assay_new_array(n, ASSAY_MAX_RANK * sizeof *dims, &dims);
   const size_t n_open = st ? 0 : close_sizes(a->batch ? a->batch : 1, open, profiles, shapes, dims);
   if (!st && n_open)
-    st = assay_onnx_load(a->model, n_open, shapes, out);
+    st = assay_onnx_reshape(open, n_open, shapes, out);
   else if (!st)
     *out = assay_model_retain(open);
   assay_model_release(open);

@@ -38,6 +38,18 @@ assay_status_t assay_edit_end(assay_edit_t* e, assay_status_t st) {
   return st;
 }
 
+assay_status_t assay_edit_each(assay_pass_context_t* c,
+                               assay_status_t (*visit)(assay_edit_t* e, assay_node_t* n)) {
+  assay_edit_t e = {0};
+  ASSAY_TRY(assay_edit_begin(c, &e));
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && k < c->model->n_graphs; k++)
+    for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
+      if (!assay_edit_is_dead(&e, c->model->graphs[k]->nodes[i]))
+        st = visit(&e, c->model->graphs[k]->nodes[i]);
+  return assay_edit_end(&e, st);
+}
+
 bool assay_edit_is_dead(const assay_edit_t* e, const assay_node_t* node) {
   return (size_t)node->id < e->n_nodes && e->dead[node->id];
 }

@@ -17,6 +17,11 @@ assay_status_t assay_edit_begin(assay_pass_context_t* c, assay_edit_t* out) ASSA
 // Redirects readers, takes the dead nodes out, frees. Also after a failure, which is handed on.
 assay_status_t assay_edit_end(assay_edit_t* e, assay_status_t st) ASSAY_MUST_USE;
 
+// A whole change: calls visit for every node of every graph that has not died by then.
+assay_status_t assay_edit_each(assay_pass_context_t* c,
+                               assay_status_t (*visit)(assay_edit_t* e,
+                                                       assay_node_t* n)) ASSAY_MUST_USE;
+
 bool assay_edit_is_dead(const assay_edit_t* e, const assay_node_t* node);
 // The node goes: what it read is read once less.
 void assay_edit_kill(assay_edit_t* e, assay_node_t* node);

@@ -72,22 +72,14 @@ static assay_status_t into_gemm(assay_edit_t* e, assay_node_t* n) {
   return NULL;
 }
 
-static assay_status_t run(assay_pass_context_t* c) {
-  assay_edit_t e = {0};
-  ASSAY_TRY(assay_edit_begin(c, &e));
-  assay_status_t st = NULL;
-  for (size_t k = 0; !st && k < c->model->n_graphs; k++) {
-    for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++) {
-      assay_node_t* n = c->model->graphs[k]->nodes[i];
-      if (assay_edit_is_dead(&e, n)) continue;
-      for (size_t j = 0; j < n->n_inputs; j++)
-        if (n->inputs[j]) n->inputs[j] = assay_edit_value(&e, n->inputs[j]);
-      if (assay_is(n, "Transpose") && n->inputs[X] && n->outputs[0]) st = merge(&e, n);
-      if (!st && !assay_edit_is_dead(&e, n)) st = into_gemm(&e, n);
-    }
-  }
-  return assay_edit_end(&e, st);
+static assay_status_t visit(assay_edit_t* e, assay_node_t* n) {
+  for (size_t j = 0; j < n->n_inputs; j++)
+    if (n->inputs[j]) n->inputs[j] = assay_edit_value(e, n->inputs[j]);
+  if (assay_is(n, "Transpose") && n->inputs[X] && n->outputs[0]) ASSAY_TRY(merge(e, n));
+  return assay_edit_is_dead(e, n) ? NULL : into_gemm(e, n);
 }
+
+static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, visit); }
 
 const assay_pass_t assay_pass_transposes = {
     .name = "transposes",

@@ -70,15 +70,8 @@ static assay_status_t visit(assay_edit_t* e, assay_node_t* n) {
 }
 
 static assay_status_t run(assay_pass_context_t* c) {
-  assay_edit_t e = {0};
   if (assay_model_opset(c->model, "") < 5) return NULL;  // Reshape takes its shape as an attribute
-  ASSAY_TRY(assay_edit_begin(c, &e));
-  assay_status_t st = NULL;
-  for (size_t k = 0; !st && k < c->model->n_graphs; k++)
-    for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
-      if (!assay_edit_is_dead(&e, c->model->graphs[k]->nodes[i]))
-        st = visit(&e, c->model->graphs[k]->nodes[i]);
-  return assay_edit_end(&e, st);
+  return assay_edit_each(c, visit);
 }
 
 const assay_pass_t assay_pass_view_chains = {

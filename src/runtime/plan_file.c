@@ -46,59 +46,75 @@ bool assay_engine_is_plan_file(const char* path) {
   return is;
 }
 
-static void describe_machine(const assay_backend_t* backend, char* out, size_t capacity) {
+static assay_status_t describe_machine(const assay_backend_t* backend, char* out, size_t capacity) {
   assay_str_t text = {0};
   if (backend->describe) backend->describe(&text);
+  assay_status_t st = assay_str_status(&text);
   memset(out, 0, capacity);
   strncpy(out, assay_str_get(&text), capacity - 1);
   assay_str_deinit(&text);
+  return st;
 }
 
 // ---- the text -----------------------------------------------------------------------------------
 
 // All nodes of a graph and its bodies, depth first, with the operator versions they stand for: a
-// rewritten model may hold some that the operator sets it imports do not have.
-static void add_nodes(const assay_graph_t* g, json_t* list) {
+// rewritten model may hold some that the operator sets it imports do not have. NULL: no memory.
+static json_t* add_nodes(const assay_graph_t* g, json_t* list) {
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
-    assay_json_push(
-        list, json_pack("[s, I]", n->op_type, (json_int_t)(n->schema ? n->schema->since : 0)));
+    json_t* line = assay_json_push(json_array(), assay_json_text(n->op_type));
+    line = assay_json_push(line, json_integer(n->schema ? n->schema->since : 0));
+    list = assay_json_push(list, line);
     for (size_t a = 0; a < n->n_attrs; a++) {
       const assay_attr_t* attr = &n->attrs[a];
-      if (attr->type == ASSAY_ATTR_GRAPH) add_nodes(attr->u.g, list);
+      if (attr->type == ASSAY_ATTR_GRAPH) list = add_nodes(attr->u.g, list);
       for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
-        add_nodes(attr->u.graphs[k], list);
+        list = add_nodes(attr->u.graphs[k], list);
     }
   }
+  return list;
 }
 
-static assay_status_t add_layers(const assay_plan_t* plan, json_t* list) {
+static json_t* layer_json(const assay_layer_cut_t* cut) {
+  json_t* j = json_pack("{s:I, s:s, s:s}", "nodes", (json_int_t)cut->n_nodes, "format",
+                        assay_format_info(cut->format)->name, "accumulator",
+                        assay_format_info(cut->accumulator)->name);
+  return assay_json_put(j, "why", assay_json_text(cut->reason));
+}
+
+static assay_status_t add_layers(const assay_plan_t* plan, json_t** list) {
   assay_layer_cut_t* cuts = NULL;
   size_t n;
   ASSAY_TRY(assay_plan_cuts(plan, &cuts, &n));
-  for (size_t i = 0; i < n; i++)
-    assay_json_push(
-        list, json_pack("{s:I, s:s, s:s, s:s}", "nodes", (json_int_t)cuts[i].n_nodes, "format",
-                        assay_format_info(cuts[i].format)->name, "accumulator",
-                        assay_format_info(cuts[i].accumulator)->name, "why", cuts[i].reason));
+  for (size_t i = 0; i < n; i++) *list = assay_json_push(*list, layer_json(&cuts[i]));
   assay_free(cuts);
   return NULL;
+}
+
+// Entry i of what the backend saves; *key NULL: there are no more.
+static assay_status_t saved_entry(const assay_engine_t* e, size_t i, const char** key,
+                                  const void** data, size_t* bytes) {
+  *key = NULL;
+  return e->backend->saved ? e->backend->saved(e->shared, i, key, data, bytes) : NULL;
 }
 
 static uint64_t aligned(uint64_t offset) { return (offset + PAGE - 1) / PAGE * PAGE; }
 
 // The names of what the backend saves, and where each lies from the beginning of that part.
-static uint64_t add_saved(const assay_engine_t* e, json_t* list) {
+static assay_status_t add_saved(const assay_engine_t* e, json_t** list, uint64_t* out_bytes) {
   const char* key;
   const void* data;
   size_t bytes;
-  uint64_t offset = 0;
-  for (size_t i = 0; e->backend->saved && e->backend->saved(e->shared, i, &key, &data, &bytes);
-       i++) {
-    assay_json_push(list, json_pack("[s, I, I]", key, (json_int_t)offset, (json_int_t)bytes));
-    offset = aligned(offset + bytes);
+  *out_bytes = 0;
+  for (size_t i = 0;; i++) {
+    ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
+    if (!key) return NULL;
+    json_t* line = assay_json_push(json_array(), assay_json_text(key));
+    line = assay_json_push(line, json_integer((json_int_t)*out_bytes));
+    *list = assay_json_push(*list, assay_json_push(line, json_integer((json_int_t)bytes)));
+    *out_bytes = aligned(*out_bytes + bytes);
   }
-  return offset;
 }
 
 static json_t* dims_json(int rank, const int64_t* dims) {
@@ -123,15 +139,16 @@ static json_t* profiles_json(const assay_engine_t* e) {
 
 static assay_status_t make_text(const assay_engine_t* e, assay_str_t* out, uint64_t* out_saved) {
   const assay_layers_t* l = assay_plan_layers(e->plan);
-  json_t *nodes = json_array(), *layers = json_array(), *saved = json_array();
-  if (nodes) add_nodes(l->model->graph, nodes);
-  assay_status_t st = layers ? add_layers(e->plan, layers) : assay_status_no_memory();
-  *out_saved = saved ? add_saved(e, saved) : 0;
-  json_t* profiles = profiles_json(e);
-  json_t* root = json_pack("{s:s, s:I, s:s, s:o*, s:o*, s:o*, s:o*}", "schema", "assay.plan/1",
-                           "seed", (json_int_t)l->seed, "model", l->model->path, "nodes", nodes,
-                           "layers", layers, "saved", saved, "profiles", profiles);
-  if (!st && (!root || !nodes || !saved || !profiles)) st = assay_status_no_memory();
+  json_t *layers = json_array(), *saved = json_array();
+  assay_status_t st = add_layers(e->plan, &layers);
+  if (!st) st = add_saved(e, &saved, out_saved);
+  json_t* root = json_pack("{s:s, s:I}", "schema", "assay.plan/1", "seed", (json_int_t)l->seed);
+  root = assay_json_put(root, "model", assay_json_text(l->model->path));
+  root = assay_json_put(root, "nodes", add_nodes(l->model->graph, json_array()));
+  root = assay_json_put(root, "layers", layers);
+  root = assay_json_put(root, "saved", saved);
+  root = assay_json_put(root, "profiles", profiles_json(e));
+  if (!st && !root) st = assay_status_no_memory();
   if (!st) assay_json_print(root, 0, out);
   json_decref(root);
   return st ? st : assay_str_status(out);
@@ -194,13 +211,13 @@ static assay_status_t write_saved(output_t* o, const assay_engine_t* e, uint64_t
   const char* key;
   const void* data;
   size_t bytes;
-  for (size_t i = 0; e->backend->saved && e->backend->saved(e->shared, i, &key, &data, &bytes);
-       i++) {
+  for (size_t i = 0;; i++) {
+    ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
     ASSAY_TRY(fill_to(o, at));
+    if (!key) return NULL;
     ASSAY_TRY(write_bytes(o, data, bytes));
     at = aligned(at + bytes);
   }
-  return fill_to(o, at);
 }
 
 static assay_status_t write_all(output_t* o, const assay_engine_t* e, const head_t* h,
@@ -226,19 +243,20 @@ static part_t part_at(uint64_t* end, uint64_t bytes) {
   return p;
 }
 
-static void make_head(const assay_engine_t* e, const assay_str_t* text, uint64_t saved_bytes,
-                      const assay_onnx_parts_t* model, head_t* h) {
+static assay_status_t make_head(const assay_engine_t* e, const assay_str_t* text,
+                                uint64_t saved_bytes, const assay_onnx_parts_t* model, head_t* h) {
   uint64_t end = PAGE;
   *h = (head_t){.version = VERSION, .head_bytes = sizeof *h};
   memcpy(h->magic, magic, sizeof magic);
   strncpy(h->assay, ASSAY_VERSION, sizeof h->assay - 1);
   strncpy(h->backend, e->backend->name, sizeof h->backend - 1);
-  describe_machine(e->backend, h->machine, sizeof h->machine);
+  ASSAY_TRY(describe_machine(e->backend, h->machine, sizeof h->machine));
   h->text = part_at(&end, strlen(assay_str_get(text)));
   h->message = part_at(&end, model->message_bytes);
   h->data = part_at(&end, model->data_bytes);
   h->saved = part_at(&end, saved_bytes);
   h->file_bytes = end + sizeof(uint64_t);
+  return NULL;
 }
 
 assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
@@ -246,15 +264,13 @@ assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
   assay_onnx_parts_t model = {0};
   output_t o = {0};
   head_t h;
-  uint64_t saved;
+  uint64_t saved = 0;
   assay_status_t st = make_text(e, &text, &saved);
   if (!st) st = assay_onnx_split(assay_plan_layers(e->plan)->model, &model);
   if (!st) st = assay_new_array(BLOCK, 1, &o.block);
   if (!st) st = assay_writer_open(path, &o.w);
-  if (!st) {
-    make_head(e, &text, saved, &model, &h);
-    st = write_all(&o, e, &h, &text, &model);
-  }
+  if (!st) st = make_head(e, &text, saved, &model, &h);
+  if (!st) st = write_all(&o, e, &h, &text, &model);
   if (!st) {
     st = assay_writer_commit(o.w);
     o.w = NULL;
@@ -288,7 +304,7 @@ static assay_status_t check_machine(const head_t* h, const assay_backend_t* back
   if (!backend)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "the plan is for backend '%s', which is not in this build", h->backend);
-  describe_machine(backend, machine, sizeof machine);
+  ASSAY_TRY(describe_machine(backend, machine, sizeof machine));
   if (strcmp(h->machine, machine) != 0)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "the plan was built for another machine (%s; here: %s); build it here",

@@ -128,8 +128,49 @@ static void sizes_that_do_not_fit_are_errors(void** state) {
   }
 }
 
+// The sum takes one of its inputs in a form that can be had, and the other in one that cannot, so
+// no kernel runs it: what was asked for the first must not be taken for made by the next layer.
+static void layers_without_kernel_leave_nothing_unmade(void** state) {
+  (void)state;
+  static const graph_case_t graph = {
+      "mixed formats",
+      17,
+      {"x float[5]"},
+      {0},
+      {"Relu wide x -> a", "Neg double x -> b", "Add sum a b -> c", "Sqrt narrow a -> y"},
+      "y"};
+  const int64_t dims[1] = {5};
+  assay_tensor_t *x = NULL, *made[GRAPH_CASE_ROWS] = {NULL}, *out[2] = {NULL};
+  assay_precision_t precision = {.format = ASSAY_FORMAT_BF16};
+  op_case_ok(assay_precision_parse(&precision, "wide:fp32,double:fp64"));
+  op_case_ok(assay_tensor_create(ASSAY_TYPE_FLOAT, 1, dims, &x));
+  for (int i = 0; i < 5; i++) assay_f64(x)[i] = (double)(float)(1.3 * i + 0.7);
+  assay_model_t* m = graph_case_model(&graph, made);
+  graph_case_release(made);
+  for (int k = 0; k < 2; k++) {
+    assay_plan_t* plan = NULL;
+    assay_executor_t* e = NULL;
+    op_case_ok(assay_plan_create(m, &precision, NULL, 1, &plan));
+    op_case_ok(assay_executor_run_plan(plan, assay_backend_find(k ? "cpu" : "emu"), NULL, &e));
+    op_case_ok(assay_executor_set(e, m->graph->inputs[0], x));
+    op_case_ok(assay_executor_run(e));
+    if (k) assert_string_equal(assay_executor_tactic(e, 2), "emu");
+    if (k) assert_string_equal(assay_executor_tactic(e, 3), "pointwise");
+    out[k] = assay_tensor_retain(assay_executor_get(e, m->graph->outputs[0]));
+    assay_executor_destroy(e);
+    assay_plan_destroy(plan);
+  }
+  assert_memory_equal(out[0]->data, out[1]->data, 5 * sizeof(double));
+  assay_tensor_release(out[0]);
+  assay_tensor_release(out[1]);
+  assay_tensor_release(x);
+  assay_precision_deinit(&precision);
+  assay_model_release(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(functions_keep_special_values),
-                                     cmocka_unit_test(sizes_that_do_not_fit_are_errors)};
+                                     cmocka_unit_test(sizes_that_do_not_fit_are_errors),
+                                     cmocka_unit_test(layers_without_kernel_leave_nothing_unmade)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,9 +210,34 @@ static void others_are_refused(void** state) {
   free(bytes);
 }
 
+// Every allocation of saving and loading made to fail: an error, and nothing leaks.
+static void allocations_may_fail(void** state) {
+  (void)state;
+  assay_engine_t* built = build(0);
+  run(built);
+  ok(assay_engine_save(built, path));
+  for (int loads = 0; loads < 2; loads++) {
+    bool whole = false;
+    for (uint64_t n = 1; !whole; n++) {
+      assay_engine_t* e = NULL;
+      const int64_t live = assay_alloc_live();
+      assay_alloc_fail_after(n, true);
+      assay_status_t st = loads ? assay_engine_load(path, &e) : assay_engine_save(built, path);
+      assay_alloc_fail_after(0, false);
+      whole = !st;
+      if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+      assay_status_free(st);
+      assay_engine_release(e);
+      // The engine keeps the text of its timings.
+      assert_true(assay_alloc_live() <= live + (loads ? 0 : 1));
+    }
+  }
+  assay_engine_release(built);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_same_bits_come_back),
-                                     cmocka_unit_test(damage_is_refused),
-                                     cmocka_unit_test(others_are_refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_same_bits_come_back), cmocka_unit_test(damage_is_refused),
+      cmocka_unit_test(others_are_refused), cmocka_unit_test(allocations_may_fail)};
   return cmocka_run_group_tests(tests, make_path, remove_path);
 }

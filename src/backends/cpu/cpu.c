@@ -451,17 +451,18 @@ static assay_status_t cpu_timings(void* shared, assay_str_t* out, bool* out_meas
 }
 
 // First the timings that were looked up, so that a plan that is read makes the same choices.
-static bool cpu_saved(void* shared, size_t i, const char** out_key, const void** out_data,
-                      size_t* out_bytes) {
+static assay_status_t cpu_saved(void* shared, size_t i, const char** out_key, const void** out_data,
+                                size_t* out_bytes) {
   cpu_shared_t* s = shared;
-  if (i > cpu_store_count(s->store)) return false;
-  if (i) return cpu_store_entry(s->store, i - 1, out_key, out_data, out_bytes), true;
+  *out_key = NULL;
+  if (i > cpu_store_count(s->store)) return NULL;
+  if (i) return cpu_store_entry(s->store, i - 1, out_key, out_data, out_bytes), NULL;
   assay_str_deinit(&s->text);
-  assay_status_free(cpu_timings_print(s->timings, true, &s->text));
+  ASSAY_TRY(cpu_timings_print(s->timings, true, &s->text));
   *out_key = TIMINGS;
   *out_data = assay_str_get(&s->text);
   *out_bytes = strlen(assay_str_get(&s->text));
-  return true;
+  return NULL;
 }
 
 static assay_status_t cpu_restore(void* shared, const char* key, const void* data, size_t bytes) {

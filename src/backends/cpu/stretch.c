@@ -197,27 +197,47 @@ static int source_of(const cpu_place_t* p, cpu_form_t form, assay_type_t through
   return 0;
 }
 
-// The slot that holds a value in a form before layer i's kernel runs; -1: it cannot be had.
-static assay_status_t need(builder_t* b, cpu_place_t* p, assay_type_t through, cpu_form_t form,
+// How a form comes out of one that the value has, or, where it has none, out of how it lies outside
+// the stretch.
+static cpu_move_t move_into(const builder_t* b, const cpu_place_t* p, assay_type_t through,
+                            cpu_form_t form) {
+  const assay_type_t stored = cpu_stored_type(b->in->layers, p->value);
+  const int at = p->n_forms ? source_of(p, form, through) : -1;
+  const assay_type_t had = at < 0 ? stored : p->forms[at].through;
+  cpu_move_t m = {.rank = p->rank,
+                  .size = p->size,
+                  .from = at < 0 ? (cpu_form_t){stored, CPU_PLAIN} : p->forms[at].form,
+                  .to = form,
+                  .through = had == through ? form.type : through};
+  memcpy(m.dims, p->dims, sizeof m.dims);
+  return m;
+}
+
+// A form as the value can have it: low ranks have one layout.
+static cpu_form_t form_of(const cpu_place_t* p, cpu_form_t form) {
+  return p->rank < 3 ? (cpu_form_t){form.type, CPU_PLAIN} : form;
+}
+
+static bool can_be_had(const builder_t* b, const cpu_place_t* p, assay_type_t through,
+                       cpu_form_t wanted) {
+  const cpu_form_t form = form_of(p, wanted);
+  const cpu_move_t m = move_into(b, p, through, form);
+  return find_form(p, form, through) >= 0 || cpu_move_is_possible(&m);
+}
+
+// The slot that holds a value in a form that can be had before layer i's kernel runs.
+static assay_status_t need(builder_t* b, cpu_place_t* p, assay_type_t through, cpu_form_t wanted,
                            int i, int* out) {
-  *out = -1;
-  if (p->rank < 3) form.layout = CPU_PLAIN;
+  const cpu_form_t form = form_of(p, wanted);
   if (!p->n_forms) ASSAY_TRY(fetch(b, p));
-  int at = find_form(p, form, through);
+  const int at = find_form(p, form, through);
   if (at >= 0) {
     *out = p->forms[at].slot;
     lengthen(&b->s->slots[*out], i);
     return NULL;
   }
-  at = source_of(p, form, through);
-  const int from = p->forms[at].slot;
-  cpu_move_t m = {.rank = p->rank,
-                  .size = p->size,
-                  .from = p->forms[at].form,
-                  .to = form,
-                  .through = p->forms[at].through == through ? form.type : through};
-  memcpy(m.dims, p->dims, sizeof m.dims);
-  if (!cpu_move_is_possible(&m)) return NULL;
+  const int from = p->forms[source_of(p, form, through)].slot;
+  const cpu_move_t m = move_into(b, p, through, form);
   // Contents that follow from sizes are no constants of the model: moved in every run.
   if (b->s->slots[from].kind == CPU_SLOT_CONSTANT && !p->known) {
     ASSAY_TRY(add_slot(b, CPU_SLOT_CONSTANT, p->value, out));
@@ -255,9 +275,20 @@ static bool look(void* user, const assay_value_t* v, cpu_operand_t* o) {
   return true;
 }
 
-// Puts the inputs into the forms that the kernel reads; *ok false: one cannot be had.
-static assay_status_t place_inputs(builder_t* b, const cpu_layer_t* d, int i, cpu_step_t* step,
-                                   bool* ok) {
+// Whether all inputs can be had in the forms that the kernel reads.
+static assay_status_t check_inputs(builder_t* b, const cpu_layer_t* d, const cpu_kernel_t* kernel,
+                                   bool* out_ok) {
+  *out_ok = true;
+  for (size_t k = 0; *out_ok && k < d->n_in; k++) {
+    cpu_place_t* p;
+    if (!kernel->in[k].type) continue;
+    ASSAY_TRY(place_of(b, d->in[k].value, &p));
+    *out_ok = can_be_had(b, p, d->in[k].type, kernel->in[k]);
+  }
+  return NULL;
+}
+
+static assay_status_t place_inputs(builder_t* b, const cpu_layer_t* d, int i, cpu_step_t* step) {
   step->n_in = (int)d->n_in;
   for (size_t k = 0; k < d->n_in; k++) {
     cpu_place_t* p;
@@ -265,7 +296,6 @@ static assay_status_t place_inputs(builder_t* b, const cpu_layer_t* d, int i, cp
     if (!step->kernel->in[k].type) continue;
     ASSAY_TRY(place_of(b, d->in[k].value, &p));
     ASSAY_TRY(need(b, p, d->in[k].type, step->kernel->in[k], i, &step->in[k]));
-    if (step->in[k] < 0) *ok = false;
   }
   return NULL;
 }
@@ -433,13 +463,12 @@ static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
   if (l.status) return l.status;
   if (described)
     ASSAY_TRY(cpu_choose(b->in->shared, &d, &step->kernel, step->candidates, &step->n_candidates));
-  if (step->kernel) {
-    ASSAY_TRY(place_inputs(b, &d, i, step, &ok));
-    if (!ok) {
-      step->kernel->destroy(step->kernel);
-      step->kernel = NULL;
-    }
+  if (step->kernel) ASSAY_TRY(check_inputs(b, &d, step->kernel, &ok));
+  if (!ok) {
+    step->kernel->destroy(step->kernel);
+    step->kernel = NULL;
   }
+  if (step->kernel) ASSAY_TRY(place_inputs(b, &d, i, step));
   step->outputs = step->end = s->n_moves;
   if (!step->kernel) return place_emulated(b, i, out_ends);
   if (step->kernel->scratch > s->scratch_bytes) s->scratch_bytes = step->kernel->scratch;
