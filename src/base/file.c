@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -108,6 +109,8 @@ struct assay_writer {
   bool named;  // the file is under its temporary name; else it has none until it is complete
 };
 
+static const char second_name[] = ".assay-part";
+
 static void writer_free(assay_writer_t* w) {
   assay_free(w->path);
   assay_free(w->temporary);
@@ -153,11 +156,12 @@ static int open_named(assay_writer_t* w) {
 
 assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
   static const char suffix[] = ".XXXXXX";
+  static_assert(sizeof suffix <= sizeof second_name, "both fit");
   const size_t n = strlen(path);
   assay_writer_t* w = NULL;
   ASSAY_TRY(ASSAY_NEW(&w));
   w->path = assay_malloc(n + 1);
-  w->temporary = assay_malloc(n + sizeof suffix);
+  w->temporary = assay_malloc(n + sizeof second_name);  // the longer of the two
   if (!w->path || !w->temporary) return writer_free(w), assay_status_no_memory();
   memcpy(w->path, path, n + 1);
   memcpy(w->temporary, path, n);
@@ -184,30 +188,44 @@ assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n)
 
 uint64_t assay_writer_offset(const assay_writer_t* w) { return w->offset; }
 
-// Gives a complete file its temporary name: one that nobody has yet.
-static bool name_file(assay_writer_t* w) {
-  enum { TRIES = 1000, DIGITS = 6 };
-  static _Atomic unsigned count;
+// A complete file without a name takes the place of the path. There is no call that does this at
+// once: it gets a second name, and that is renamed. A process that dies in between leaves a whole
+// file under the second name, which the next writer of the same path removes.
+static bool replace_by_unnamed(assay_writer_t* w) {
+  enum { TRIES = 1000 };
   char from[64];
-  const size_t n = strlen(w->path) + 1;
   snprintf(from, sizeof from, "/proc/self/fd/%d", fileno(w->file));
+  strcpy(w->temporary + strlen(w->path), second_name);
   for (int i = 0; i < TRIES; i++) {
-    const unsigned x = ((unsigned)getpid() * 31 + atomic_fetch_add(&count, 1)) % 1000000;
-    snprintf(w->temporary + n, DIGITS + 1, "%06u", x);
-    if (linkat(AT_FDCWD, from, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW) == 0)
-      return w->named = true;
-    if (errno != EEXIST) return false;
+    if (linkat(AT_FDCWD, from, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW)) {
+      if (errno != EEXIST || (unlink(w->temporary) && errno != ENOENT)) return false;
+    } else if (rename(w->temporary, w->path) == 0) {
+      unlink(w->temporary);  // still there where both names were one file's: rename then does nothing
+      return true;
+    } else if (errno != ENOENT) {  // ENOENT: another writer took the name for a dead one's
+      const int reason = errno;
+      unlink(w->temporary);
+      errno = reason;
+      return false;
+    }
   }
+  return false;
+}
+
+static bool replace_by_named(assay_writer_t* w) {
+  if (rename(w->temporary, w->path) == 0) return true;
+  const int reason = errno;
+  unlink(w->temporary);
+  errno = reason;
   return false;
 }
 
 assay_status_t assay_writer_commit(assay_writer_t* w) {
   assay_status_t st = NULL;
-  const bool complete = !fflush(w->file) && !fsync(fileno(w->file)) && (w->named || name_file(w));
-  if (!complete) st = cannot_write(w);
+  const bool whole = !fflush(w->file) && !fsync(fileno(w->file));
+  if (!whole || !(w->named ? replace_by_named(w) : replace_by_unnamed(w))) st = cannot_write(w);
+  if (!whole && w->named) unlink(w->temporary);
   if (fclose(w->file) && !st) st = cannot_write(w);
-  if (!st && rename(w->temporary, w->path)) st = cannot_write(w);
-  if (st && w->named) unlink(w->temporary);
   writer_free(w);
   return st;
 }
