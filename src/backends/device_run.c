@@ -238,7 +238,18 @@ static bool is_aligned(const device_run_t* d, assay_device_ptr_t at) {
   return at % d->shared->device->alignment == 0;
 }
 
-// Where the caller wants an output; 0: not on the device, or where kernels cannot write.
+// Whether memory is that of an input, which kernels still read when the output is made.
+static bool is_read(const device_run_t* d, assay_device_ptr_t at, size_t bytes) {
+  const assay_graph_t* g = d->runner.layers->model->graph;
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const foreign_t* f = &d->inputs[g->inputs[i]->id];
+    if (f->at && f->at < at + bytes && at < f->at + f->bytes) return true;
+  }
+  return false;
+}
+
+// Where the caller wants an output; 0: not on the device, or where kernels cannot write: it is
+// copied there.
 static assay_status_t output_at(const device_run_t* d, const assay_slot_t* slot,
                                 assay_device_ptr_t* out) {
   const foreign_t* f = &d->outputs[slot->value->id];
@@ -247,7 +258,7 @@ static assay_status_t output_at(const device_run_t* d, const assay_slot_t* slot,
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "output '%s' takes %zu bytes; %zu are bound on the device",
                        slot->value->name, slot->block.bytes, f->bytes);
-  if (f->at && is_aligned(d, f->at)) *out = f->at;
+  if (f->at && is_aligned(d, f->at) && !is_read(d, f->at, slot->block.bytes)) *out = f->at;
   return NULL;
 }
 
