@@ -4,6 +4,7 @@
 
 #include "backends/cpu/convert.h"
 #include "backends/cpu/tactic.h"
+#include "backends/memory_plan.h"
 #include "base/alloc.h"
 
 typedef struct custom {
@@ -22,7 +23,7 @@ static bool is_half(assay_type_t type) {
 
 static size_t widened_bytes(const cpu_operand_t* o) {
   const size_t bytes = is_half(o->type) ? (size_t)o->size * sizeof(float) : 0;
-  return (bytes + CPU_STORE_ALIGNMENT - 1) / CPU_STORE_ALIGNMENT * CPU_STORE_ALIGNMENT;
+  return (bytes + ASSAY_BLOCK_ALIGNMENT - 1) / ASSAY_BLOCK_ALIGNMENT * ASSAY_BLOCK_ALIGNMENT;
 }
 
 // The scratch memory holds what is widened, one operand behind the other. A kernel is one
