@@ -106,12 +106,13 @@ static assay_status_t check_spec(const assay_op_spec_t* s) {
   return NULL;
 }
 
-static bool whole(const assay_attr_spec_t* a) {
+// Whether a default is the number that it should be.
+static bool is_number(const assay_attr_spec_t* a) {
   char* end = NULL;
   errno = 0;
-  if (a->type == ASSAY_ATTR_INT) (void)!strtoll(a->s, &end, 10);
-  if (a->type == ASSAY_ATTR_FLOAT) (void)!strtof(a->s, &end);
-  return !end || (*a->s && !*end && !errno);
+  if (a->type == ASSAY_ATTR_INT && strtoll(a->s, &end, 10) == 0 && end == a->s) return false;
+  if (a->type == ASSAY_ATTR_FLOAT && strtof(a->s, &end) == 0 && end == a->s) return false;
+  return !end || (!*end && !errno);
 }
 
 // What is wrong with the attributes; NULL: nothing.
@@ -123,7 +124,7 @@ static const char* attribute_fault(const assay_schema_t* s) {
     if (a->has_default && a->type != ASSAY_ATTR_INT && a->type != ASSAY_ATTR_FLOAT &&
         a->type != ASSAY_ATTR_STRING)
       return "only attributes of kinds i, f and s have defaults";
-    if (a->has_default && !whole(a)) return "an attribute's default is no number of its kind";
+    if (a->has_default && !is_number(a)) return "an attribute's default is no number of its kind";
     for (int k = 0; k < i; k++)
       if (strcmp(s->attrs[k].name, a->name) == 0) return "two attributes have one name";
   }
