@@ -16,6 +16,7 @@ typedef struct tactic_case {
   const char* tactic;  // that runs the last layer, or how its name begins; NULL: whichever
   double tolerance;    // relative to the largest element, in fp32; 0: the same bits
   bool specials;       // some elements of float inputs are zeros, infinities, NaN, huge and tiny
+  double bf16;         // more tolerance in bf16: of what is rounded step by step
 } tactic_case_t;
 
 typedef struct tactic_run {
@@ -129,7 +130,8 @@ static inline void tactic_case_check(const tactic_case_t* c) {
     tactic_case_run(m, "cpu", formats[f].format, in, &again);
     omp_set_num_threads(threads);
     for (size_t i = 0; i < want.n_out; i++) {
-      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit : 0;
+      const double more = formats[f].format == ASSAY_FORMAT_BF16 ? c->bf16 : 0;
+      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit + more : 0;
       tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i], tolerance);
       if (!tactic_case_identical(got.out[i], again.out[i]))
         fail_msg("%s, %s: depends on the number of threads", c->graph.name, formats[f].name);

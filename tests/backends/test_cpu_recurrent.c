@@ -4,7 +4,7 @@
 
 #define T 5e-6
 #define ROW(name, x, constants, node, out, tactic) \
-  { {name, 22, x, constants, {node}, out}, tactic, T, false }
+  { {name, 22, x, constants, {node}, out}, tactic, T, false, 0x1p-5 }
 #define LIST(...) \
   { __VA_ARGS__ }
 
