@@ -453,6 +453,8 @@ assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_
   const size_t n = l->layer->n_nodes;
   for (size_t i = first; ok && i < n; i++)
     ok = type_is_known(l->layer->nodes[i], n == 1) && compile_node(&c, l->layer->nodes[i]);
+  if (ok && first == n)
+    ok = emit_one(&c, cpu_f_identity, value_of(&c, result, false), NULL, 1) >= 0;
   ok = ok && c.p->n_code && finish(&c);
   if (!ok || c.status) return cpu_program_destroy(c.p), c.status;
   *out = c.p;

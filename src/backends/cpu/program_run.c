@@ -15,6 +15,7 @@ typedef struct run {
   const cpu_program_t* p;
   const void* const* in;
   const float* result;
+  int64_t result_from;  // the output element whose result comes first there
   assay_type_t type;
   char* out;
   float* slots;                          // PROGRAM_SLOTS tiles
@@ -105,11 +106,15 @@ static void load(run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n)
   for (size_t s = 0; s < p->n_streams; s++) {
     const program_walk_t* w = &p->walks[s];
     const int64_t step = w->strides[p->rank - 1];
-    if (is_made_once(p, s)) continue;
+    if (is_made_once(p, s)) {
+      r->stream[s] = slot_of(r, w->slot) + (p->tile_columns == p->columns ? column : 0);
+      continue;
+    }
     if (w->slot < 0) {
-      const int64_t start = w->access == PROGRAM_WHOLE      ? at
-                            : w->access == PROGRAM_PERIODIC ? column
-                                                            : row_start(p, w, row) + column;
+      const int64_t start = p->streams[s].input == PROGRAM_RESULT ? at - r->result_from
+                            : w->access == PROGRAM_WHOLE          ? at
+                            : w->access == PROGRAM_PERIODIC       ? column
+                                                                  : row_start(p, w, row) + column;
       r->stream[s] = (const float*)data_of(r, s) + start;
       continue;
     }
@@ -144,16 +149,16 @@ static void run_tile(run_t* r, int64_t row, int64_t rows, int64_t column, int64_
     cpu_narrow(slot_of(r, p->out_slot), rows * n, r->type, at, r->out);
 }
 
+static void make_periodic(run_t* r) {
+  for (size_t s = 0; s < r->p->n_streams; s++)
+    if (is_made_once(r->p, s)) load_periodic(r, s, slot_of(r, r->p->walks[s].slot));
+}
+
 // Tiles [from, to) in the order of the output.
 static void run_tiles(run_t* r, int64_t from, int64_t to) {
   const cpu_program_t* p = r->p;
   const int64_t in_row = (p->columns + p->tile_columns - 1) / p->tile_columns;
-  for (size_t s = 0; s < p->n_streams; s++) {
-    if (!is_made_once(p, s)) continue;
-    float* tile = slot_of(r, p->walks[s].slot);
-    r->stream[s] = tile;
-    load_periodic(r, s, tile);
-  }
+  make_periodic(r);
   for (int64_t i = from; i < to; i++) {
     const int64_t row = i / in_row * p->tile_rows, column = i % in_row * p->tile_columns;
     const int64_t rows = p->rows - row < p->tile_rows ? p->rows - row : p->tile_rows;
@@ -167,6 +172,37 @@ static void run_part(const run_t* shared, int64_t from, int64_t to) {
   run_t r = *shared;
   r.slots = slots;
   run_tiles(&r, from, to);
+}
+
+// Elements [from, to) of the output.
+static void run_range(run_t* r, int64_t from, int64_t to) {
+  const cpu_program_t* p = r->p;
+  while (from < to) {
+    const int64_t row = from / p->columns, column = from % p->columns;
+    int64_t rows = 1, n = p->columns - column;
+    if (n > to - from) n = to - from;
+    if (n > p->tile_columns) n = p->tile_columns;
+    if (n == p->columns) rows = (to - from) / n < p->tile_rows ? (to - from) / n : p->tile_rows;
+    run_tile(r, row, rows, column, n);
+    from += rows * n;
+  }
+}
+
+void cpu_program_run_part(const cpu_program_t* p, const void* const* in, assay_type_t type,
+                          void* out, const cpu_program_part_t* part) {
+  _Alignas(64) float slots[PROGRAM_SLOTS * PROGRAM_TILE];
+  run_t r = {.p = p, .in = in, .type = type, .out = out, .slots = slots};
+  cpu_program_part_t q = *part;
+  if (q.n == q.step && q.n == q.result_step) {
+    q.n *= q.runs;
+    q.runs = 1;
+  }
+  make_periodic(&r);
+  for (int64_t i = 0; i < q.runs; i++) {
+    r.result = q.result + i * q.result_step;
+    r.result_from = q.from + i * q.step;
+    run_range(&r, r.result_from, r.result_from + q.n);
+  }
 }
 
 void cpu_program_run(const cpu_program_t* p, const void* const* in, const float* result,
