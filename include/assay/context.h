@@ -76,8 +76,28 @@ ASSAY_API assay_status_t assay_context_bind_output(assay_context_t* context, siz
 // failed). One reference goes to the caller. Of a bound output: a view of the bound memory, valid
 // as long as that is.
 ASSAY_API assay_tensor_t* assay_context_output(assay_context_t* context, size_t i);
+// The shape of output i of the last run; out_dims has room for its dimensions (32 are enough for
+// any). Errors: INVALID_ARGUMENT no such output; NOT_FOUND no run has made it, or it is no tensor.
+ASSAY_API assay_status_t assay_context_output_shape(assay_context_t* context, size_t i,
+                                                    int* out_rank, int64_t* out_dims);
 // Whether the last run made bound output i elsewhere and copied it.
 ASSAY_API bool assay_context_output_copied(const assay_context_t* context, size_t i);
+
+// ---- the same in the memory of the engine's device; between runs --------------------------------
+
+// As assay_context_bind_input() and assay_context_bind_output(), with an address on the device
+// (CUDA: a CUdeviceptr). Inputs that kernels read are read where they lie, and outputs that kernels
+// make are made there; at an address that is no multiple of 256 they are copied on the device. A
+// run needs the memory from its start to its end: what else is done to it on the device has to have
+// ended before. assay_context_output() gives nothing for such an output, but there is its shape.
+// Address 0 unbinds an output.
+// Errors: as there; UNSUPPORTED the engine's target has no memory of its own
+ASSAY_API assay_status_t assay_context_bind_input_on_device(assay_context_t* context, size_t i,
+                                                            assay_type_t type, int rank,
+                                                            const int64_t* dims, uint64_t address,
+                                                            size_t bytes);
+ASSAY_API assay_status_t assay_context_bind_output_on_device(assay_context_t* context, size_t i,
+                                                             uint64_t address, size_t bytes);
 
 // ---- running ------------------------------------------------------------------------------------
 

@@ -60,10 +60,9 @@ struct assay_account {
 static const double CONDITION_LIMIT = 100, STANDS_OUT = 16;
 
 const char* assay_verdict_name(assay_verdict_t v) {
-  static const char* const names[] = {"exact",        "rounding",  "truth uncertain",
-                                      "unclassified", "amplified", "flipped",
-                                      "underflow",    "overflow",  "invalid",
-                                      "defect"};
+  static const char* const names[] = {"exact",     "rounding", "truth uncertain", "unclassified",
+                                      "amplified", "flipped",  "underflow",       "overflow",
+                                      "invalid",   "defect"};
   return names[v];
 }
 
@@ -263,11 +262,23 @@ static assay_status_t note_cost(const assay_layer_t* layer, const assay_node_t* 
   return NULL;
 }
 
-// Only where the layer counts what floats chose (boxes kept, say) may rounding change a shape.
+// Whether a tensor has a size that inference says its value cannot have.
+static bool contradicts(const assay_value_t* v, const assay_tensor_t* e) {
+  if (!v || !v->type || v->type->kind != ASSAY_KIND_TENSOR || !v->type->has_shape) return false;
+  if (v->type->rank != e->rank) return true;
+  int64_t size;
+  for (int k = 0; k < e->rank; k++)
+    if (assay_dim_value(v->type->dims[k], &size) && size != e->dims[k]) return true;
+  return false;
+}
+
+// Only where the layer counts what floats chose (boxes kept, say) may rounding change a shape:
+// sizes that inference does not know.
 static int64_t misshapen(const assay_node_t* node, size_t i, const assay_tensor_t* e,
                          const assay_tensor_t* l) {
   if (!e || !l || e->kind != ASSAY_KIND_TENSOR || l->kind != ASSAY_KIND_TENSOR) return 0;
-  if (same_shape(e, l) || !node->op || node->op->discrete >> i & 1) return 0;
+  if (same_shape(e, l) || !node->op) return 0;
+  if (node->op->discrete >> i & 1 && !contradicts(node->outputs[i], e)) return 0;
   return e->size ? e->size : 1;
 }
 

@@ -30,7 +30,8 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
 static assay_status_t compare_golden(assay_output_check_t* o, const assay_tensor_t* engine,
                                      const assay_tensor_t* truth, assay_tensor_t* golden) {
   if (golden->kind != ASSAY_KIND_TENSOR || truth->kind != ASSAY_KIND_TENSOR ||
-      truth->store != ASSAY_STORE_F64) return NULL;
+      truth->store != ASSAY_STORE_F64)
+    return NULL;
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen(golden, &wide));
   assay_status_t st = NULL;
@@ -62,7 +63,8 @@ static void largest_of(const double* x, int64_t n, int k, int64_t* at) {
   }
 }
 
-// Whether rows have the same largest elements. Rows are those of scores: outputs of one or two dimensions.
+// Whether rows have the same largest elements. Rows are those of scores: outputs of one or two
+// dimensions.
 static void count_top(assay_output_check_t* o, const assay_tensor_t* e, const assay_tensor_t* t) {
   enum { TOP = 5 };
   if (t->store != ASSAY_STORE_F64 || t->rank < 1 || t->rank > 2) return;
@@ -80,6 +82,27 @@ static void count_top(assay_output_check_t* o, const assay_tensor_t* e, const as
     o->top1 += a[0] == b[0];
     o->top5 += same == k;
   }
+}
+
+static void add_steps(assay_step_sum_t* sum, const assay_tensor_t* e, const assay_tensor_t* t) {
+  sum->n += t->size;
+  for (int64_t k = 0; k < t->size; k++) {
+    const double x = (double)assay_i64(t)[k], d = (double)assay_i64(e)[k] - x;
+    if (fabs(d) > (double)sum->largest) sum->largest = (int64_t)fmin(fabs(d), 0x1p62);
+    sum->difference2 += d * d;
+    sum->sum += x;
+    sum->sum2 += x * x;
+  }
+}
+
+// Whether integers stand for numbers: made by an operator that quantizes, and at most moved since.
+static bool stands_for_numbers(const assay_value_t* v) {
+  if (!v->type || v->type->kind != ASSAY_KIND_TENSOR || !assay_type_is_integer(v->type->elem))
+    return false;
+  const assay_node_t* node = v->producer;
+  while (node && node->op && node->op->flags & ASSAY_OP_MOVES && node->n_inputs && node->inputs[0])
+    node = node->inputs[0]->producer;
+  return node && node->op && node->op->flags & ASSAY_OP_QUANTIZES;
 }
 
 // Adds what differs between one output of the engine and of truth; containers item by item.
@@ -106,6 +129,7 @@ static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assa
     }
     case ASSAY_STORE_I64:
       for (int64_t k = 0; k < t->size; k++) o->differing += assay_i64(e)[k] != assay_i64(t)[k];
+      if (o->quantized) add_steps(&o->steps, e, t);
       return;
     case ASSAY_STORE_STR:
       for (int64_t k = 0; k < t->size; k++)
@@ -125,8 +149,8 @@ static bool quantizes(const assay_model_t* m) {
   return false;
 }
 
-// Golden of a quantized model is that of the network before: it is held against truth without quantization, so that
-// the quantization's error is not taken for the export's.
+// Golden of a quantized model is that of the network before: it is held against truth without
+// quantization, so that the quantization's error is not taken for the export's.
 static assay_status_t unquantized_outputs(const assay_model_t* m, assay_tensor_t* const* inputs,
                                           assay_machine_t** out) {
   const assay_graph_t* g = m->graph;
@@ -137,7 +161,8 @@ static assay_status_t unquantized_outputs(const assay_model_t* m, assay_tensor_t
   return assay_machine_run(*out);
 }
 
-// Adds the outputs of one sample. plain: holds truth for the comparison with golden; NULL: the account's.
+// Adds the outputs of one sample. plain: holds truth for the comparison with golden; NULL: the
+// account's.
 static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t* g,
                                   const assay_machine_t* plain, assay_tensor_t* const* golden,
                                   assay_output_check_t* outputs) {
@@ -157,17 +182,27 @@ assay_status_t assay_outputs_create(const assay_graph_t* g, assay_output_check_t
   ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **out, out));
   for (size_t i = 0; i < g->n_outputs; i++) {
     (*out)[i].value = g->outputs[i];
+    (*out)[i].quantized = stands_for_numbers(g->outputs[i]);
     (*out)[i].error = (*out)[i].golden = (*out)[i].engine_golden = ASSAY_ERROR_SUM_INIT;
   }
   return NULL;
 }
 
-// NaN and infinities that truth lacks are never faithful. Outputs that are all zero in truth have no direction:
-// any difference counts.
+// Quantized integers: a number next to a tie may fall on either side of it, so one step is nothing;
+// more of them must be as small beside the spread of truth as a cosine of 0.999 allows: |d|^2 <= 2
+// (1 - 0.999) |t - mean|^2.
+static bool steps_hold(const assay_step_sum_t* s) {
+  if (s->largest <= 1) return true;
+  return s->difference2 <= 0.002 * (s->sum2 - s->sum * s->sum / (double)s->n);
+}
+
+// NaN and infinities that truth lacks are never faithful. Outputs that are all zero in truth have
+// no direction: any difference counts.
 static bool holds(const assay_output_check_t* o, const assay_requirements_t* require) {
   if (o->is_float && (o->differing || o->error.mismatched)) return false;
   if (require && require->n) return assay_require_holds(require, o, NULL);
-  return o->is_float ? assay_error_sum_cosine(&o->error) >= 0.999 : o->differing == 0;
+  if (o->is_float) return assay_error_sum_cosine(&o->error) >= 0.999;
+  return o->differing == 0 || (o->quantized && steps_hold(&o->steps));
 }
 
 // Outputs of all samples, for the user's commands.
@@ -225,9 +260,8 @@ static assay_status_t run_all(assay_account_t* account, const assay_requirements
 
 assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
-                                 const assay_requirements_t* require,
-                                 assay_output_check_t* outputs, bool* out_faithful,
-                                 assay_str_t* unmet) {
+                                 const assay_requirements_t* require, assay_output_check_t* outputs,
+                                 bool* out_faithful, assay_str_t* unmet) {
   assay_script_data_t data = {.model = model, .inputs = inputs, .golden = golden};
   const size_t n = inputs->n * model->graph->n_outputs;
   assay_status_t st = NULL;
@@ -270,10 +304,11 @@ static void why_defect(const assay_layer_account_t* a, char* why, size_t room) {
 static void why_amplified(const assay_layer_account_t* a, char* why, size_t room) {
   const assay_perturbation_t* p = a->perturbations.n ? &a->perturbations.at[0] : NULL;
   if (p)
-    snprintf(why, room,
-             "amplified: '%s' comes in with an error of %.2g of its values and leaves with %.2g, %.0f "
-             "times as much",
-             p->value->name, p->in, p->out, p->condition);
+    snprintf(
+        why, room,
+        "amplified: '%s' comes in with an error of %.2g of its values and leaves with %.2g, %.0f "
+        "times as much",
+        p->value->name, p->in, p->out, p->condition);
   else
     snprintf(why, room, "amplified: errors that come in leave %.0f times larger", a->condition);
 }
@@ -312,8 +347,8 @@ static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t*
   return NULL;
 }
 
-// Layers that the engine was seen to fail in, then those whose truth passes the range while what they read is
-// within it; what lies behind them is counted.
+// Layers that the engine was seen to fail in, then those whose truth passes the range while what
+// they read is within it; what lies behind them is counted.
 static assay_status_t find_culprits(assay_check_t* c) {
   size_t n = assay_account_layer_count(c->account);
   for (size_t i = 0; i < n; i++) {
@@ -364,7 +399,8 @@ static assay_status_t rank_by_share(assay_check_t* c) {
   return NULL;
 }
 
-// Where no stretch was cut down to single layers: those whose own error is largest against what they hold.
+// Where no stretch was cut down to single layers: those whose own error is largest against what
+// they hold.
 static assay_status_t rank_by_error(assay_check_t* c) {
   enum { SHOWN = 5 };
   double limit = (double)INFINITY;
@@ -424,7 +460,8 @@ static assay_blame_t find_blame(const assay_check_t* c) {
 static assay_status_t passes_range(const assay_value_t* v, double max, bool* out) {
   assay_tensor_t* wide = NULL;
   bool past = *out = false;
-  if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR || v->constant->type != ASSAY_TYPE_FLOAT)
+  if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR ||
+      v->constant->type != ASSAY_TYPE_FLOAT)
     return NULL;
   ASSAY_TRY(assay_tensor_widen(v->constant, &wide));
   for (int64_t k = 0; k < wide->size; k++) {
@@ -455,19 +492,21 @@ static assay_status_t audit_constants(assay_check_t* c) {
   return NULL;
 }
 
-// ---- what the passes did to truth -------------------------------------------------------------------
+// ---- what the passes did to truth
+// -------------------------------------------------------------------
 
 static assay_status_t run_truth(const assay_model_t* m, const assay_check_options_t* o,
                                 assay_tensor_t* const* inputs, assay_machine_t** out) {
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized,
-                                        .seed = o->seed};
+  const assay_machine_config_t truth = {
+      .mode = ASSAY_MODE_TRUTH, .unquantized = o->unquantized, .seed = o->seed};
   ASSAY_TRY(assay_machine_create(m, &truth, out));
   for (size_t i = 0; i < m->graph->n_inputs; i++)
     if (inputs[i]) assay_machine_set(*out, m->graph->inputs[i], inputs[i]);
   return assay_machine_run(*out);
 }
 
-static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was, const assay_tensor_t* is) {
+static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was,
+                              const assay_tensor_t* is) {
   if (!same_shape(was, is)) {
     c->rewriting_mismatched += was && was->kind == ASSAY_KIND_TENSOR ? was->size : 0;
   } else if (was->store == ASSAY_STORE_F64) {
@@ -514,8 +553,8 @@ static void count_absorbed(assay_check_t* c) {
   }
 }
 
-// ---- the whole ------------------------------------------------------------------------------------
-
+// ---- the whole
+// ------------------------------------------------------------------------------------
 
 static void report_progress(void* user, double fraction) {
   const assay_check_options_t* o = user;
@@ -532,9 +571,8 @@ static assay_status_t split_error(assay_check_t* c, const assay_samples_t* input
 
 static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
                           const assay_samples_t* golden) {
-  assay_account_options_t account = {.unquantized = c->options.unquantized,
-                                     .progress = report_progress,
-                                     .user = &c->options};
+  assay_account_options_t account = {
+      .unquantized = c->options.unquantized, .progress = report_progress, .user = &c->options};
   if (c->options.require) ASSAY_TRY(assay_require_resolve(c->options.require, c->model->graph));
   ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
                               &c->plan));
@@ -542,8 +580,8 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   ASSAY_TRY(assay_outputs_create(c->model->graph, &c->outputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
-  ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.require,
-                              c->outputs, &c->faithful, &c->unmet));
+  ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.require, c->outputs,
+                              &c->faithful, &c->unmet));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
   ASSAY_TRY(check_export(c, inputs));

@@ -27,6 +27,12 @@ typedef struct assay_culprit {
   char why[256];   // "overflow: 5.98e+05, fp16 ends at 65504"
 } assay_culprit_t;
 
+// How quantized integers differ from truth's, in steps; sums are of float64.
+typedef struct assay_step_sum {
+  int64_t n, largest;               // elements; the largest difference
+  double difference2, sum, sum2;    // sums: of squared differences, of truth, of its squares
+} assay_step_sum_t;
+
 // One graph output over all samples.
 typedef struct assay_output_check {
   const assay_value_t* value;
@@ -34,7 +40,9 @@ typedef struct assay_output_check {
   assay_error_sum_t golden;       // truth against golden, if has_golden
   assay_error_sum_t engine_golden; // engine against golden
   bool has_golden, is_float, faithful;
+  bool quantized;                   // integers that stand for numbers: made by quantizing
   int64_t differing;                // elements, where not float
+  assay_step_sum_t steps;           // of differing, where quantized
   int64_t rows, top1, top5;         // along the last dimension: how many; with the same largest
                                     // element, the same five largest in any order
 } assay_output_check_t;

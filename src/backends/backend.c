@@ -2,7 +2,15 @@
 
 #include <string.h>
 
-static const assay_backend_t* const backends[] = {&assay_backend_emu, &assay_backend_cpu};
+#ifdef ASSAY_MOCK_BACKEND
+// A device for tests (tests/device/mock): in what is linked with this file compiled so.
+extern const assay_backend_t assay_backend_mock;
+#define MOCK , &assay_backend_mock
+#else
+#define MOCK
+#endif
+
+static const assay_backend_t* const backends[] = {&assay_backend_emu, &assay_backend_cpu MOCK};
 
 const assay_backend_t* assay_backend_find(const char* name) {
   for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)

@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_BACKEND_H_
 #define ASSAY_BACKENDS_BACKEND_H_
 
+#include "backends/device.h"
 #include "backends/dump.h"
 #include "base/str.h"
 #include "ops/bound.h"
@@ -55,7 +56,17 @@ typedef struct assay_backend_options {
   const char* timings;         // a timing cache's text; of another machine: not read. NULL: none
   size_t timings_bytes;
   bool measure;  // time the tactics that compete for a layer, where the cache does not know them
+  int device;    // of several: its number
 } assay_backend_options_t;
+
+// A tensor in a device's memory, borrowed: row-major, as in raw_data.
+typedef struct assay_device_view {
+  assay_type_t type;
+  int rank;
+  const int64_t* dims;
+  assay_device_ptr_t at;
+  size_t bytes;
+} assay_device_view_t;
 
 typedef struct assay_backend {
   const char* name;  // "emu"
@@ -91,11 +102,26 @@ typedef struct assay_backend {
   // runs from now on the backend writes the output there where it can and it fits. data NULL:
   // nowhere any more. NULL: the caller copies what it gets.
   void (*bind)(void* state, const assay_value_t* value, void* data, size_t bytes);
+  // The same two in the memory of the backend's device: a graph input, for this run, which is read
+  // where it lies; where the caller wants a graph output in runs from now on (at 0: nowhere there).
+  // NULL: it has no device. Errors: INVALID_ARGUMENT.
+  assay_status_t (*set_on_device)(void* state, const assay_value_t* value,
+                                  const assay_device_view_t* view);
+  assay_status_t (*bind_on_device)(void* state, const assay_value_t* value, assay_device_ptr_t at,
+                                   size_t bytes);
+  // Behind the last step: sees to it that such an output is where it is wanted, and tells its shape
+  // (room for ASSAY_MAX_RANK dimensions). Errors: INVALID_ARGUMENT it does not fit there.
+  assay_status_t (*deliver)(void* state, const assay_value_t* value, int* out_rank,
+                            int64_t* out_dims);
   // The value in its declared type as in raw_data, borrowed; *out NULL: there is none, or it is no
   // tensor of numbers. NULL: what `get` gives is packed.
   assay_status_t (*packed)(void* state, const assay_value_t* value, assay_tensor_t** out);
-  // Runs layer i of the top graph.
+  // Runs layer i of the top graph, or sees to it that it runs: what is asked of the backend waits
+  // for it, as does the step of the last layer. A failure may be that of a layer before, which the
+  // message names.
   assay_status_t (*step)(void* state, size_t i);
+  // Whether each step waits until its layer has run, so that it can be timed. NULL: always.
+  void (*stepwise)(void* state, bool on);
   void (*reset)(void* state);
   // What ran layer i of the top graph when it was last run: "onednn_conv", "emu". NULL: only one
   // way.

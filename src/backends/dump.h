@@ -9,7 +9,8 @@ typedef struct assay_dump {
   // the top graph that nodes make.
   const bool* holds;
   // Fetches what the engine made of sample k: out[id], retained, of the declared type, for every
-  // value that it holds; all are NULL before. Samples are asked for in order, the first may be again.
+  // value that it holds; all are NULL before. Samples are asked for in order, the first may be
+  // again.
   assay_status_t (*fetch)(void* user, size_t k, assay_tensor_t** out);
   void* user;
 } assay_dump_t;

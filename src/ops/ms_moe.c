@@ -285,6 +285,14 @@ static void dequantize(const moe_t* m, const layer_t* l, int64_t e) {
   }
 }
 
+// Whether a weight of output j may pass the range when it is dequantized, whatever it is multiplied
+// with.
+static bool may_overflow(const layer_t* l, int64_t j, const assay_steps_t* steps) {
+  for (int64_t i = 0; l->dense && i < l->k; i++)
+    if (!(fabs(l->dense[j * l->k + i]) * (1 + steps->u) <= steps->range)) return true;
+  return false;
+}
+
 // The limits of a layer's outputs, and its bias. Quantized weights are rounded once more. What came
 // in was rounded in sums of their own, so that its errors are independent.
 static assay_status_t limit_layer(const moe_t* m, const layer_t* l, int64_t e, int64_t rows,
@@ -296,6 +304,11 @@ static assay_status_t limit_layer(const moe_t* m, const layer_t* l, int64_t e, i
   memset(to.guaranteed, 0, (size_t)(rows * l->n) * sizeof *to.guaranteed);
   memset(to.probable, 0, (size_t)(rows * l->n) * sizeof *to.probable);
   ASSAY_TRY(assay_shadow_gemm(c, rows, l->n, l->k, a, b, y, l->n, l->dense ? 1 : 0, true));
+  for (int64_t j = 0; j < l->n; j++) {
+    if (!may_overflow(l, j, &steps)) continue;
+    for (int64_t i = j; i < rows * l->n; i += l->n)
+      to.guaranteed[i] = to.probable[i] = (double)INFINITY;
+  }
   for (int64_t i = 0; l->bias && i < rows * l->n; i++) {
     const assay_near_t bias = assay_near_exact(assay_f64(l->bias)[e * l->n + i % l->n]);
     assay_near_put(assay_near_add(&steps, assay_near_at(y, to, i), bias), y, to, i);

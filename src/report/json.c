@@ -17,10 +17,9 @@ static json_t* number_or_null(bool applies, const assay_error_sum_t* e, double x
 
 static json_t* sums(const assay_error_sum_t* e, bool applies) {
   if (!applies || !e->n) return json_null();
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs",
-                   number(e, e->max_abs), "max_rel", number(e, e->max_rel), "rms",
-                   number(e, assay_error_sum_rms(e)), "cosine",
-                   number(e, assay_error_sum_cosine(e)), "snr_db",
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "max_abs", number(e, e->max_abs),
+                   "max_rel", number(e, e->max_rel), "rms", number(e, assay_error_sum_rms(e)),
+                   "cosine", number(e, assay_error_sum_cosine(e)), "snr_db",
                    number(e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
                    (json_int_t)e->inf, "mismatched", (json_int_t)e->mismatched);
 }
@@ -30,13 +29,15 @@ static json_t* output(const assay_output_check_t* o) {
   bool f = o->is_float && e->n;
   const char* verdict = o->faithful ? "faithful" : "unfaithful";
   json_t* j = json_pack(
-      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name), "verdict", verdict,
-      "max_abs", number_or_null(f, e, e->max_abs), "max_rel", number_or_null(f, e, e->max_rel), "rms",
-      number_or_null(f, e, assay_error_sum_rms(e)), "cosine",
-      number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
+      "{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "name", assay_json_text(o->value->name),
+      "verdict", verdict, "max_abs", number_or_null(f, e, e->max_abs), "max_rel",
+      number_or_null(f, e, e->max_rel), "rms", number_or_null(f, e, assay_error_sum_rms(e)),
+      "cosine", number_or_null(f, e, assay_error_sum_cosine(e)), "snr_db",
       number_or_null(f, e, assay_error_sum_snr_db(e)), "nan", (json_int_t)e->nan, "inf",
       (json_int_t)e->inf);
   j = assay_json_put(j, "differing", json_integer((json_int_t)o->differing));
+  if (o->quantized)
+    j = assay_json_put(j, "largest_step", json_integer((json_int_t)o->steps.largest));
   j = assay_json_put(j, "truth_against_golden", sums(&o->golden, o->has_golden));
   j = assay_json_put(j, "engine_against_golden", sums(&o->engine_golden, o->has_golden));
   return j;
@@ -60,7 +61,8 @@ static json_t* layer_nodes(const assay_plan_t* plan, const assay_layer_account_t
   const assay_node_t* const* nodes = a->layer ? a->layer->nodes : &a->node;
   for (size_t k = 0; k < (a->layer ? a->layer->n_nodes : 1); k++) {
     assay_origins_t o = assay_plan_origins(plan, &nodes[k]);
-    for (size_t i = 0; i < o.n; i++) list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
+    for (size_t i = 0; i < o.n; i++)
+      list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
   }
   return list;
 }
@@ -79,12 +81,13 @@ static json_t* layer_op(const assay_layer_account_t* a) {
 static json_t* at_risk(const assay_layer_account_t* a) {
   if (!a->at_risk_value) return json_null();
   return json_pack("{s:I, s:o, s:o}", "count", (json_int_t)a->at_risk, "max",
-                   assay_json_number(a->at_risk_max), "value", assay_json_text(a->at_risk_value->name));
+                   assay_json_number(a->at_risk_max), "value",
+                   assay_json_text(a->at_risk_value->name));
 }
 
 static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
-  double value = u->account->truth_max > u->account->local_max ? u->account->truth_max
-                                                               : u->account->local_max;
+  double value =
+      u->account->truth_max > u->account->local_max ? u->account->truth_max : u->account->local_max;
   return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o, s:b}", "nodes", layer_nodes(plan, u->account),
                    "op", layer_op(u->account), "value", assay_json_number(value), "verdict",
                    assay_verdict_name(u->verdict), "why", assay_json_text(u->why), "share",
@@ -97,11 +100,11 @@ static json_t* fault(const assay_fault_t* f) {
   json_t* rivals = json_array();
   for (size_t i = 0; i < f->n_rivals; i++)
     rivals = assay_json_push(rivals, assay_json_text(f->rivals[i]->label));
-  json_t* j = json_pack("{s:[o], s:o, s:o, s:s, s:o, s:n, s:b}", "nodes",
-                        assay_json_text(f->node->label), "op", assay_json_text(f->node->op_type),
-                        "value", assay_json_number(r && r->fits ? r->value : (double)NAN), "verdict",
-                        "export", "why", assay_json_text(r ? r->text : "it differs from golden"),
-                        "share", "born", 1);
+  json_t* j =
+      json_pack("{s:[o], s:o, s:o, s:s, s:o, s:n, s:b}", "nodes", assay_json_text(f->node->label),
+                "op", assay_json_text(f->node->op_type), "value",
+                assay_json_number(r && r->fits ? r->value : (double)NAN), "verdict", "export",
+                "why", assay_json_text(r ? r->text : "it differs from golden"), "share", "born", 1);
   j = assay_json_put(j, "tensor", assay_json_text(f->value->name));
   j = assay_json_put(j, "cause", r ? json_string(r->cause) : json_null());
   j = assay_json_put(j, "restored", json_boolean(f->restored));
@@ -133,12 +136,13 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   assay_report_layer_precision(f, &precision);
   assay_report_trtexec(f, &trtexec);
   json_t* files = json_array();
-  for (size_t i = 0; i < n->n_files; i++) files = assay_json_push(files, assay_json_text(n->files[i]));
-  json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
-                        labels(f->nodes, f->n_nodes), "layer_precision", text(&precision),
-                        "trtexec", text(&trtexec), "verified", "verdict",
-                        f->verified ? "faithful" : "unfaithful", "outputs",
-                        outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
+  for (size_t i = 0; i < n->n_files; i++)
+    files = assay_json_push(files, assay_json_text(n->files[i]));
+  json_t* j =
+      json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
+                labels(f->nodes, f->n_nodes), "layer_precision", text(&precision), "trtexec",
+                text(&trtexec), "verified", "verdict", f->verified ? "faithful" : "unfaithful",
+                "outputs", outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
   return j;
@@ -147,10 +151,10 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
 // The layer's error against its bounds.
 static json_t* judged(const assay_layer_account_t* a) {
   const assay_judgement_t* d = &a->judged;
-  json_t* j = json_pack(
-      "{s:I, s:I, s:I, s:I, s:I, s:I}", "elements", (json_int_t)d->elements, "exact",
-      (json_int_t)d->exact, "explained", (json_int_t)d->explained, "between",
-      (json_int_t)d->between, "beyond", (json_int_t)d->beyond, "unbounded", (json_int_t)d->unbounded);
+  json_t* j = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "elements", (json_int_t)d->elements,
+                        "exact", (json_int_t)d->exact, "explained", (json_int_t)d->explained,
+                        "between", (json_int_t)d->between, "beyond", (json_int_t)d->beyond,
+                        "unbounded", (json_int_t)d->unbounded);
   j = assay_json_put(j, "flipped", json_integer((json_int_t)d->flipped));
   j = assay_json_put(j, "error_over_probable_rms", assay_json_number(assay_judgement_ratio(d)));
   j = assay_json_put(j, "suspected_runs", json_integer((json_int_t)a->suspected));
@@ -164,20 +168,20 @@ static json_t* perturbations(const assay_layer_account_t* a) {
   for (size_t i = 0; i < a->perturbations.n; i++) {
     const assay_perturbation_t* p = &a->perturbations.at[i];
     list = assay_json_push(
-        list, json_pack("{s:o, s:o, s:o, s:o}", "input", assay_json_text(p->value->name), "error_in",
-                        assay_json_number(p->in), "error_out", assay_json_number(p->out), "condition",
-                        assay_json_number(p->condition)));
+        list, json_pack("{s:o, s:o, s:o, s:o}", "input", assay_json_text(p->value->name),
+                        "error_in", assay_json_number(p->in), "error_out",
+                        assay_json_number(p->out), "condition", assay_json_number(p->condition)));
   }
   return list;
 }
 
 static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
-  json_t* j = json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name",
-                        assay_json_text(a->layer ? a->layer->name : a->node->label), "nodes",
-                        layer_nodes(plan, a), "format", format, "own", sums(&a->own, true),
-                        "inherited", sums(&a->inherited, true), "verdict",
-                        assay_verdict_name(a->verdict));
+  json_t* j =
+      json_pack("{s:o, s:o, s:s?, s:o, s:o, s:s}", "name",
+                assay_json_text(a->layer ? a->layer->name : a->node->label), "nodes",
+                layer_nodes(plan, a), "format", format, "own", sums(&a->own, true), "inherited",
+                sums(&a->inherited, true), "verdict", assay_verdict_name(a->verdict));
   j = assay_json_put(j, "storage",
                      a->storage ? json_string(assay_format_name(a->storage)) : json_null());
   j = assay_json_put(j, "total", sums(&a->total, true));
@@ -189,15 +193,17 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   j = assay_json_put(j, "born_nan", json_integer((json_int_t)a->judged.born_nan));
   j = assay_json_put(j, "flipped", json_integer((json_int_t)a->flipped));
   j = assay_json_put(j, "judged", judged(a));
-  j = assay_json_put(j, "condition", a->condition > 0 ? assay_json_number(a->condition) : json_null());
-  j = assay_json_put(j, "perturbed_by",
-                     a->perturbations.n ? assay_json_text(a->perturbations.at[0].value->name)
-                                        : json_null());
+  j = assay_json_put(j, "condition",
+                     a->condition > 0 ? assay_json_number(a->condition) : json_null());
+  j = assay_json_put(
+      j, "perturbed_by",
+      a->perturbations.n ? assay_json_text(a->perturbations.at[0].value->name) : json_null());
   j = assay_json_put(j, "perturbations", perturbations(a));
   j = assay_json_put(j, "at_risk", at_risk(a));
   if (a->planted.here)
-    j = assay_json_put(j, "planted", json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,
-                                               "past_limit", (json_int_t)a->planted.past));
+    j = assay_json_put(j, "planted",
+                       json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,
+                                 "past_limit", (json_int_t)a->planted.past));
   return j;
 }
 
@@ -212,7 +218,8 @@ static json_t* shares(const assay_check_t* c) {
     for (size_t l = s->at[i].first; l < s->at[i].end; l++)
       names = assay_json_push(names, assay_json_text(layers->layers[l].name));
     for (size_t o = 0; o < s->n_outputs; o++)
-      parts = assay_json_put(parts, c->outputs[o].value->name, assay_json_number(s->at[i].share[o]));
+      parts =
+          assay_json_put(parts, c->outputs[o].value->name, assay_json_number(s->at[i].share[o]));
     list = assay_json_push(list, json_pack("{s:o, s:o}", "layers", names, "share", parts));
   }
   return list;
@@ -239,22 +246,23 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
     layers = assay_json_push(layers, layer(c->plan, assay_account_layer(c->account, i)));
   json_t* j = json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:i}", "schema",
                         "assay.check/1", "model", assay_json_text(n->model), "precision",
-                        assay_json_text(n->precision), "target",
-                        assay_json_text(n->target), "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
+                        assay_json_text(n->precision), "target", assay_json_text(n->target),
+                        "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
                         assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
   j = assay_json_put(j, "fused", json_boolean(r != NULL));
   j = assay_json_put(j, "shares", shares(c));
-  j = assay_json_put(j, "unmet", c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
+  j = assay_json_put(j, "unmet",
+                     c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
   j = assay_json_put(j, "rewriting", r ? rewriting(c) : json_null());
   if (c->options.golden)
-    j = assay_json_put(j, "export", json_pack("{s:I, s:b, s:I, s:b}", "values_compared",
-                                              (json_int_t)c->export.values_compared, "outputs_only",
-                                              c->export.outputs_only, "trials",
-                                              (json_int_t)c->export.trials, "cut_short",
-                                              c->export.cut_short));
+    j = assay_json_put(
+        j, "export",
+        json_pack("{s:I, s:b, s:I, s:b}", "values_compared", (json_int_t)c->export.values_compared,
+                  "outputs_only", c->export.outputs_only, "trials", (json_int_t)c->export.trials,
+                  "cut_short", c->export.cut_short));
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

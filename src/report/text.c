@@ -33,16 +33,19 @@ static void output_line(const assay_output_check_t* o, assay_str_t* out) {
   const assay_error_sum_t* e = &o->error;
   assay_str_printf(out, "'%s'", o->value->name);
   if (!o->is_float) {
-    if (o->differing)
-      assay_str_printf(out, " differs in %s places", GROUPED(o->differing));
-    else
-      assay_str_append(out, " is equal");
+    if (o->differing) assay_str_printf(out, " differs in %s places", GROUPED(o->differing));
+    if (o->differing && o->steps.largest)
+      assay_str_printf(out, ", by at most %s step%s", GROUPED(o->steps.largest),
+                       o->steps.largest == 1 ? "" : "s");
+    if (!o->differing) assay_str_append(out, " is equal");
     return;
   }
   if (e->nan > e->ref_nan) {
-    assay_str_printf(out, " is NaN in %s of %s places", GROUPED(e->nan - e->ref_nan), GROUPED(e->n));
+    assay_str_printf(out, " is NaN in %s of %s places", GROUPED(e->nan - e->ref_nan),
+                     GROUPED(e->n));
   } else if (e->inf > e->ref_inf) {
-    assay_str_printf(out, " is Inf in %s of %s places", GROUPED(e->inf - e->ref_inf), GROUPED(e->n));
+    assay_str_printf(out, " is Inf in %s of %s places", GROUPED(e->inf - e->ref_inf),
+                     GROUPED(e->n));
   } else if (e->mismatched) {
     assay_str_printf(out, " has other NaN and Inf than truth in %s of %s places",
                      GROUPED(e->mismatched), GROUPED(e->n));
@@ -79,9 +82,9 @@ static void golden_lines(const assay_check_t* c, assay_str_t* out) {
     if (!o->has_golden) continue;
     assay_str_printf(out, "  golden  '%s': truth", o->value->name);
     decibels(out, " SNR", assay_error_sum_snr_db(&o->golden));
-    assay_str_printf(out, ", max abs %.3g of %.3g%s\n", o->golden.max_abs, o->golden.ref_max,
-                     c->blame == ASSAY_BLAME_EXPORT ? ": the export is to blame, not the precision"
-                                                    : "");
+    assay_str_printf(
+        out, ", max abs %.3g of %.3g%s\n", o->golden.max_abs, o->golden.ref_max,
+        c->blame == ASSAY_BLAME_EXPORT ? ": the export is to blame, not the precision" : "");
   }
 }
 
@@ -108,19 +111,21 @@ static void export_lines(const assay_check_t* c, const assay_report_names_t* n, 
     fault_line(&e->faults[i], i ? "also" : "export", out);
   if (e->n > SHOWN) assay_str_printf(out, "  also    %zu more values differ\n", e->n - SHOWN);
   if (n->repairs)
-    assay_str_printf(out, "  repair  %s   %zu %s, %s\n", n->files[0], n->repairs,
-                     n->repairs == 1 ? "node changed" : "nodes changed",
-                     n->repairs_hold ? "verified: its truth agrees with golden"
-                                     : "which leaves differences");
+    assay_str_printf(
+        out, "  repair  %s   %zu %s, %s\n", n->files[0], n->repairs,
+        n->repairs == 1 ? "node changed" : "nodes changed",
+        n->repairs_hold ? "verified: its truth agrees with golden" : "which leaves differences");
   if (e->cut_short)
-    assay_str_append(out, "  note    the search for causes ran out of time; --search-time gives it more\n");
+    assay_str_append(
+        out, "  note    the search for causes ran out of time; --search-time gives it more\n");
 }
 
 static const char* layer_name(const assay_layer_account_t* a) {
   return a->layer ? a->layer->name : a->node->label;
 }
 
-static void risk_lines(const assay_check_t* c, const assay_report_names_t* names, assay_str_t* out) {
+static void risk_lines(const assay_check_t* c, const assay_report_names_t* names,
+                       assay_str_t* out) {
   const assay_layer_account_t* worst = NULL;
   size_t n = 0;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
@@ -130,11 +135,12 @@ static void risk_lines(const assay_check_t* c, const assay_report_names_t* names
     if (!worst || a->at_risk_max > worst->at_risk_max) worst = a;
   }
   if (!worst) return;
-  assay_str_printf(out, "  risk    %zu fused %s values past the range of %s, up to %.3g ('%s' in %s);\n"
-                        "          %s keeps them wider, another engine may not\n",
-                   n, n == 1 ? "layer hides" : "layers hide", assay_format_name(worst->layer->format),
-                   worst->at_risk_max, worst->at_risk_value->name, layer_name(worst),
-                   names->target);
+  assay_str_printf(out,
+                   "  risk    %zu fused %s values past the range of %s, up to %.3g ('%s' in %s);\n"
+                   "          %s keeps them wider, another engine may not\n",
+                   n, n == 1 ? "layer hides" : "layers hide",
+                   assay_format_name(worst->layer->format), worst->at_risk_max,
+                   worst->at_risk_value->name, layer_name(worst), names->target);
 }
 
 // Layers that make small errors large, and which input's.
@@ -145,24 +151,27 @@ static void amplified_lines(const assay_check_t* c, assay_str_t* out) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
     if (!a->perturbations.n) continue;
     n++;
-    if (!worst || a->perturbations.at[0].condition > worst->perturbations.at[0].condition) worst = a;
+    if (!worst || a->perturbations.at[0].condition > worst->perturbations.at[0].condition)
+      worst = a;
   }
   if (!worst) return;
   const assay_perturbation_t* p = &worst->perturbations.at[0];
-  assay_str_printf(out,
-                   "  note    %zu %s ill-conditioned; most of all %s: an error of %.2g in '%s' leaves as "
-                   "%.2g,\n          %.0f times as much\n",
-                   n, n == 1 ? "layer is" : "layers are", layer_name(worst), p->in, p->value->name,
-                   p->out, p->condition);
+  assay_str_printf(
+      out,
+      "  note    %zu %s ill-conditioned; most of all %s: an error of %.2g in '%s' leaves as "
+      "%.2g,\n          %.0f times as much\n",
+      n, n == 1 ? "layer is" : "layers are", layer_name(worst), p->in, p->value->name, p->out,
+      p->condition);
 }
 
 static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
   const char* format = assay_format_name(c->options.precision.format);
   if (c->folded_out_of_range)
-    assay_str_printf(out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n",
-                     c->folded_out_of_range, c->folded_out_of_range == 1 ? "constant" : "constants",
-                     c->folded_out_of_range == 1 ? "is" : "are", format,
-                     c->first_folded_out_of_range->value->name, c->first_folded_out_of_range->pass);
+    assay_str_printf(
+        out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n",
+        c->folded_out_of_range, c->folded_out_of_range == 1 ? "constant" : "constants",
+        c->folded_out_of_range == 1 ? "is" : "are", format,
+        c->first_folded_out_of_range->value->name, c->first_folded_out_of_range->pass);
   if (c->rewriting_mismatched)
     assay_str_printf(out, "  note    rewriting changed truth in %s places\n",
                      GROUPED(c->rewriting_mismatched));
@@ -194,15 +203,15 @@ static void culprit_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_printf(out, "%zu %s behind them", c->n_behind, c->n_behind == 1 ? "layer" : "layers");
   if (overflows || c->n_behind) {
     const assay_format_t stored = c->n_culprits ? c->culprits[0].account->storage : 0;
-    const assay_format_info_t* f =
-        assay_format_info(stored ? stored : c->options.precision.format);
+    const assay_format_info_t* f = assay_format_info(stored ? stored : c->options.precision.format);
     assay_str_printf(out, " %s %.6g, where %s ends", later + c->n_behind == 1 ? "passes" : "pass",
                      f->max, f->name);
   }
   assay_str_append(out, "\n");
 }
 
-// The longest common shape of the labels: "/a/*/x/*" if they share start and end; "" if they share too little.
+// The longest common shape of the labels: "/a/*/x/*" if they share start and end; "" if they share
+// too little.
 static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
   const char* first = f->nodes[0]->label;
   size_t head = strlen(first);
@@ -216,7 +225,8 @@ static void common_pattern(const assay_fix_t* f, char* out, size_t capacity) {
   snprintf(out, capacity, "%.*s%s", (int)head, first, f->n_nodes > 1 ? "*" : "");
 }
 
-// The layers from which most of an output's error comes, where the reader asked for them or has no other culprit.
+// The layers from which most of an output's error comes, where the reader asked for them or has no
+// other culprit.
 static void share_lines(const assay_check_t* c, assay_str_t* out) {
   const assay_shares_t* s = &c->shares;
   if (!c->options.shares || !s->n) return;
@@ -245,10 +255,11 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
   if (!c->has_fix || !f->n_nodes) {
     if (!c->faithful && c->blame == ASSAY_BLAME_PRECISION && !c->options.no_fix &&
         !c->options.backend->foreign)
-      assay_str_append(out, strcmp(n->precision, "as declared") != 0
-                                ? "  fix     none found; try bf16, or fp32\n"
-                                : "  fix     none: the model declares this format itself; check the fp32 "
-                                  "model that it was made from\n");
+      assay_str_append(
+          out, strcmp(n->precision, "as declared") != 0
+                   ? "  fix     none found; try bf16, or fp32\n"
+                   : "  fix     none: the model declares this format itself; check the fp32 "
+                     "model that it was made from\n");
     return;
   }
   char pattern[256];
@@ -266,8 +277,9 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
   }
   assay_str_append(out, "\n");
   for (size_t i = n->repairs ? 1 : 0; i < n->n_files; i++)
-    assay_str_printf(out, "          %s%s\n", n->files[i],
-                     i + 1 == n->n_files ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
+    assay_str_printf(
+        out, "          %s%s\n", n->files[i],
+        i + 1 == n->n_files ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
 }
 
 assay_status_t assay_report_text(const assay_check_t* c, const assay_report_names_t* n,
@@ -282,13 +294,14 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
     assay_str_printf(out, "  blame   %s\n", assay_blame_name(c->blame));
   }
   if (c->n_absorbed)
-    assay_str_printf(out, "  note    %zu %s with overflow, underflow or flips that no output shows\n",
+    assay_str_printf(out,
+                     "  note    %zu %s with overflow, underflow or flips that no output shows\n",
                      c->n_absorbed, c->n_absorbed == 1 ? "layer" : "layers");
   if (c->constants_out_of_range)
-    assay_str_printf(out, "  note    %zu %s past the range of %s, such as '%s'\n",
-                     c->constants_out_of_range, c->constants_out_of_range == 1 ? "constant" : "constants",
-                     assay_format_name(c->options.precision.format),
-                     c->first_constant_out_of_range);
+    assay_str_printf(
+        out, "  note    %zu %s past the range of %s, such as '%s'\n", c->constants_out_of_range,
+        c->constants_out_of_range == 1 ? "constant" : "constants",
+        assay_format_name(c->options.precision.format), c->first_constant_out_of_range);
   amplified_lines(c, out);
   risk_lines(c, n, out);
   rewriting_lines(c, out);
@@ -300,9 +313,11 @@ void assay_report_layer_precision(const assay_fix_t* f, assay_str_t* out) {
   assay_precision_print(f->nodes, f->n_nodes, f->format, out);
 }
 
-// trtexec: names with ',' or ':' in quotes are not possible; it splits at them, so they are left to the plain form.
+// trtexec: names with ',' or ':' in quotes are not possible; it splits at them, so they are left to
+// the plain form.
 void assay_report_trtexec(const assay_fix_t* f, assay_str_t* out) {
   assay_str_append(out, "--precisionConstraints=prefer --layerPrecisions=");
   for (size_t i = 0; i < f->n_nodes; i++)
-    assay_str_printf(out, "%s%s:%s", i ? "," : "", f->nodes[i]->label, assay_format_name(f->format));
+    assay_str_printf(out, "%s%s:%s", i ? "," : "", f->nodes[i]->label,
+                     assay_format_name(f->format));
 }

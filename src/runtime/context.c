@@ -81,7 +81,8 @@ static assay_status_t list_values(assay_context_t* c) {
   ASSAY_TRY(assay_new_array(c->n_layers, sizeof *c->start_ns, &c->start_ns));
   ASSAY_TRY(assay_new_array(c->n_layers, sizeof *c->duration_ns, &c->duration_ns));
   for (size_t i = 0; i < c->n_inputs; i++) c->inputs[i].value = assay_engine_input(c->engine, i);
-  for (size_t i = 0; i < c->n_outputs; i++) c->outputs[i].value = assay_engine_output(c->engine, i);
+  for (size_t i = 0; i < c->n_outputs; i++)
+    c->outputs[i] = (context_output_t){.value = assay_engine_output(c->engine, i), .rank = -1};
   return NULL;
 }
 
@@ -120,6 +121,7 @@ assay_status_t assay_context_create(assay_engine_t* engine, const assay_context_
   c->tap = (assay_tap_t){.layer = on_layer, .user = c};
   st = list_values(c);
   if (!st) st = assay_executor_run_engine(engine, c->options.tap ? &c->tap : NULL, &c->executor);
+  if (!st) assay_executor_stepwise(c->executor, c->options.profile);
   if (st) return assay_context_destroy(c), st;
   *out = c;
   return NULL;
@@ -130,6 +132,7 @@ void assay_context_drop_results(assay_context_t* c) {
     assay_tensor_release(c->outputs[i].result);
     c->outputs[i].result = NULL;
     c->outputs[i].copied = false;
+    c->outputs[i].rank = -1;
   }
 }
 
@@ -299,23 +302,25 @@ static assay_status_t check_fit(const assay_context_t* c, const assay_value_t* v
   return assay_engine_check(c->engine, v, t);
 }
 
-static assay_status_t set_input(assay_context_t* c, size_t i, assay_tensor_t* take_tensor) {
+static assay_status_t set_input(assay_context_t* c, size_t i, assay_tensor_t* take_tensor,
+                                assay_device_ptr_t at) {
   assay_status_t st = take_tensor ? check_fit(c, c->inputs[i].value, take_tensor) : NULL;
   if (st) return assay_tensor_release(take_tensor), st;
   assay_tensor_release(c->inputs[i].tensor);
   c->inputs[i].tensor = take_tensor;
+  c->inputs[i].at = at;
   return NULL;
 }
 
 assay_status_t assay_context_set_input(assay_context_t* c, size_t i, assay_tensor_t* tensor) {
   ASSAY_TRY(check_index(c, "input", i, c->n_inputs));
-  return set_input(c, i, assay_tensor_retain(tensor));
+  return set_input(c, i, assay_tensor_retain(tensor), 0);
 }
 
-assay_status_t assay_context_bind_input(assay_context_t* c, size_t i, assay_type_t type, int rank,
-                                        const int64_t* dims, const void* data, size_t bytes) {
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(check_index(c, "input", i, c->n_inputs));
+// A tensor over memory of the caller's; on a device, for its shape.
+static assay_status_t wrap(const assay_context_t* c, size_t i, assay_type_t type, int rank,
+                           const int64_t* dims, const void* data, size_t bytes,
+                           assay_tensor_t** out) {
   const char* name = c->inputs[i].value->name;
   if (type <= ASSAY_TYPE_UNDEFINED || type >= ASSAY_TYPE_COUNT || type == ASSAY_TYPE_STRING)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -324,28 +329,77 @@ assay_status_t assay_context_bind_input(assay_context_t* c, size_t i, assay_type
   if (bytes > INT64_MAX || (bytes && !data))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s': %zu bytes at no address", name, bytes);
   assay_status_t st =
-      assay_tensor_wrap_packed(type, rank, dims, data, (int64_t)bytes, NULL, NULL, &t);
+      assay_tensor_wrap_packed(type, rank, dims, data, (int64_t)bytes, NULL, NULL, out);
   if (st && assay_status_code(st) == ASSAY_CORRUPT) {
     assay_status_t other = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s", assay_status_message(st));
     assay_status_free(st);
     st = other;
   }
-  if (st) return assay_status_note(st, "input '%s'", name);
-  return set_input(c, i, t);
+  return assay_status_note(st, "input '%s'", name);
+}
+
+assay_status_t assay_context_bind_input(assay_context_t* c, size_t i, assay_type_t type, int rank,
+                                        const int64_t* dims, const void* data, size_t bytes) {
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(check_index(c, "input", i, c->n_inputs));
+  ASSAY_TRY(wrap(c, i, type, rank, dims, data, bytes, &t));
+  return set_input(c, i, t, 0);
+}
+
+static assay_status_t check_device(const assay_context_t* c) {
+  const assay_backend_t* b = assay_engine_backend(c->engine);
+  if (b->set_on_device) return NULL;
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED, "target '%s' has no device with memory of its own",
+                     b->name);
+}
+
+assay_status_t assay_context_bind_input_on_device(assay_context_t* c, size_t i, assay_type_t type,
+                                                  int rank, const int64_t* dims, uint64_t address,
+                                                  size_t bytes) {
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(check_index(c, "input", i, c->n_inputs));
+  ASSAY_TRY(check_device(c));
+  if (!address)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s': %zu bytes at no address",
+                       c->inputs[i].value->name, bytes);
+  ASSAY_TRY(wrap(c, i, type, rank, dims, (const void*)(uintptr_t)address, bytes, &t));
+  return set_input(c, i, t, address);
+}
+
+assay_status_t assay_context_bind_output_on_device(assay_context_t* c, size_t i, uint64_t address,
+                                                   size_t bytes) {
+  ASSAY_TRY(assay_context_bind_output(c, i, NULL, 0));
+  if (!address) return NULL;
+  ASSAY_TRY(check_device(c));
+  c->outputs[i].at = address;
+  c->outputs[i].bytes = bytes;
+  return NULL;
 }
 
 assay_status_t assay_context_bind_output(assay_context_t* c, size_t i, void* data, size_t bytes) {
   ASSAY_TRY(check_index(c, "output", i, c->n_outputs));
   context_output_t* o = &c->outputs[i];
   assay_tensor_release(o->result);
-  *o = (context_output_t){.value = o->value, .data = data, .bytes = data ? bytes : 0};
+  *o = (context_output_t){.value = o->value, .data = data, .bytes = data ? bytes : 0, .rank = -1};
   assay_executor_bind(c->executor, o->value, NULL, 0);
-  return NULL;
+  return assay_executor_bind_on_device(c->executor, o->value, 0, 0);
 }
 
 assay_tensor_t* assay_context_output(assay_context_t* c, size_t i) {
   if (i >= c->n_outputs || is_running(c)) return NULL;
   return assay_tensor_retain(c->outputs[i].result);
+}
+
+assay_status_t assay_context_output_shape(assay_context_t* c, size_t i, int* out_rank,
+                                          int64_t* out_dims) {
+  ASSAY_TRY(check_index(c, "output", i, c->n_outputs));
+  const context_output_t* o = &c->outputs[i];
+  if (o->rank < 0)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "output '%s' has no shape: no run has made it as a tensor",
+                       o->value->name);
+  *out_rank = o->rank;
+  if (o->rank) memcpy(out_dims, o->dims, (size_t)o->rank * sizeof *out_dims);
+  return NULL;
 }
 
 bool assay_context_output_copied(const assay_context_t* c, size_t i) {

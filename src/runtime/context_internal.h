@@ -9,16 +9,20 @@
 
 typedef struct context_input {
   const assay_value_t* value;
-  assay_tensor_t* tensor;  // NULL: not bound
+  assay_tensor_t* tensor;  // NULL: not bound; on a device: for its shape only
+  assay_device_ptr_t at;   // on the device; 0: not there
 } context_input_t;
 
 typedef struct context_output {
   const assay_value_t* value;
-  void* data;  // the caller's; NULL: not bound
+  void* data;             // the caller's; NULL: not bound
+  assay_device_ptr_t at;  // the caller's, on the device; 0: not there
   size_t bytes;
   bool direct;  // the executor was told where it is
   bool copied;
   assay_tensor_t* result;  // of the last run
+  int rank;                // of the last run; -1: not known
+  int64_t dims[ASSAY_MAX_RANK];
 } context_output_t;
 
 typedef enum context_state {

@@ -57,8 +57,13 @@ static assay_status_t check_input(const assay_context_t* c, size_t i) {
 
 static assay_status_t set_inputs(assay_context_t* c) {
   for (size_t i = 0; i < c->n_inputs; i++) ASSAY_TRY(check_input(c, i));
-  for (size_t i = 0; i < c->n_inputs; i++)
-    ASSAY_TRY(assay_executor_set(c->executor, c->inputs[i].value, c->inputs[i].tensor));
+  for (size_t i = 0; i < c->n_inputs; i++) {
+    const context_input_t* in = &c->inputs[i];
+    const assay_device_view_t view = {in->tensor->type, in->tensor->rank, in->tensor->dims, in->at,
+                                      assay_tensor_bytes(in->tensor)};
+    ASSAY_TRY(in->at ? assay_executor_set_on_device(c->executor, in->value, &view)
+                     : assay_executor_set(c->executor, in->value, in->tensor));
+  }
   return NULL;
 }
 
@@ -69,10 +74,15 @@ static bool overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes
   return a_bytes && b_bytes && x < y + b_bytes && y < x + a_bytes;
 }
 
+// Addresses of a device are none of the host's.
+static const void* place_of(const context_output_t* o) {
+  return o->at ? (const void*)(uintptr_t)o->at : o->data;
+}
+
 static bool overlaps_input(const assay_context_t* c, const context_output_t* o) {
   for (size_t i = 0; i < c->n_inputs; i++) {
     const assay_tensor_t* t = c->inputs[i].tensor;
-    if (t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_PACKED &&
+    if (!c->inputs[i].at && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_PACKED &&
         overlap(o->data, o->bytes, t->data, assay_tensor_bytes(t)))
       return true;
   }
@@ -93,11 +103,17 @@ static assay_status_t bind_outputs(assay_context_t* c) {
     for (size_t k = 0; k < i; k++) {
       const context_output_t* other = &c->outputs[k];
       again |= other->value == o->value;
-      if (overlap(o->data, o->bytes, other->data, other->bytes))
+      if (other->value == o->value && (o->at || other->at))
+        return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                           "outputs %zu and %zu are the same value '%s': it cannot be bound on the "
+                           "device",
+                           k, i, o->value->name);
+      if (overlap(place_of(o), o->bytes, place_of(other), other->bytes))
         return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the memory of outputs '%s' and '%s' overlaps",
                            other->value->name, o->value->name);
     }
     if (again) continue;
+    if (o->at) ASSAY_TRY(assay_executor_bind_on_device(c->executor, o->value, o->at, o->bytes));
     const bool before = o->direct;
     o->direct = o->data && is_aligned(o) && !overlaps_input(c, o);
     if (o->direct)
@@ -150,8 +166,16 @@ static assay_status_t own(const assay_context_t* c, assay_tensor_t** t) {
 static assay_status_t collect(assay_context_t* c) {
   for (size_t i = 0; i < c->n_outputs; i++) {
     context_output_t* o = &c->outputs[i];
+    if (o->at) {
+      ASSAY_TRY(assay_executor_deliver(c->executor, o->value, &o->rank, o->dims));
+      continue;
+    }
     ASSAY_TRY(assay_executor_take(c->executor, o->value, &o->result));
     ASSAY_TRY(own(c, &o->result));
+    if (o->result && o->result->kind == ASSAY_KIND_TENSOR) {
+      o->rank = o->result->rank;
+      memcpy(o->dims, o->result->dims, sizeof o->dims);
+    }
   }
   // All of them are taken before memory is written that an input may share.
   for (size_t i = 0; i < c->n_outputs; i++) ASSAY_TRY(deliver(&c->outputs[i]));

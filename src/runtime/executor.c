@@ -97,6 +97,34 @@ void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data
   if (e->backend && e->backend->bind) e->backend->bind(e->state, v, data, bytes);
 }
 
+void assay_executor_stepwise(assay_executor_t* e, bool on) {
+  if (e->backend && e->backend->stepwise) e->backend->stepwise(e->state, on);
+}
+
+static assay_status_t no_device(const assay_executor_t* e, const assay_value_t* v) {
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                     "'%s' is bound in the memory of a device, and target '%s' has none", v->name,
+                     e->backend ? e->backend->name : "evaluator");
+}
+
+assay_status_t assay_executor_set_on_device(assay_executor_t* e, const assay_value_t* v,
+                                            const assay_device_view_t* view) {
+  if (!e->backend || !e->backend->set_on_device) return no_device(e, v);
+  return e->backend->set_on_device(e->state, v, view);
+}
+
+assay_status_t assay_executor_bind_on_device(assay_executor_t* e, const assay_value_t* v,
+                                             assay_device_ptr_t at, size_t bytes) {
+  if (!e->backend || !e->backend->bind_on_device) return at ? no_device(e, v) : NULL;
+  return e->backend->bind_on_device(e->state, v, at, bytes);
+}
+
+assay_status_t assay_executor_deliver(assay_executor_t* e, const assay_value_t* v, int* out_rank,
+                                      int64_t* out_dims) {
+  if (!e->backend || !e->backend->deliver) return no_device(e, v);
+  return e->backend->deliver(e->state, v, out_rank, out_dims);
+}
+
 assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,
                                    assay_tensor_t** out) {
   assay_tensor_t* t = NULL;

@@ -42,6 +42,17 @@ assay_status_t assay_executor_run(assay_executor_t* e) ASSAY_MUST_USE;
 // Where a graph output is wanted, at a multiple of its element's size; NULL: nowhere any more.
 // After a reset. What is made elsewhere all the same is up to the caller to copy.
 void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data, size_t bytes);
+// Whether each step waits until its layer has run, so that it can be timed; else one may only start
+// it, and a later step, or what asks for a value, waits. The last step always waits.
+void assay_executor_stepwise(assay_executor_t* e, bool on);
+// A graph input, and where a graph output is wanted, in the memory of the backend's device
+// (backend.h); deliver comes behind the run. UNSUPPORTED: it has no device.
+assay_status_t assay_executor_set_on_device(assay_executor_t* e, const assay_value_t* v,
+                                            const assay_device_view_t* view) ASSAY_MUST_USE;
+assay_status_t assay_executor_bind_on_device(assay_executor_t* e, const assay_value_t* v,
+                                             assay_device_ptr_t at, size_t bytes) ASSAY_MUST_USE;
+assay_status_t assay_executor_deliver(assay_executor_t* e, const assay_value_t* v, int* out_rank,
+                                      int64_t* out_dims) ASSAY_MUST_USE;
 // A value as in raw_data, where it is a tensor of numbers; else as it is. One reference goes to the
 // caller; NULL: not there.
 assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,

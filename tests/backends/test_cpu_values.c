@@ -11,7 +11,7 @@
 
 #include "backends/cpu/convert.h"
 #include "backends/cpu/move.h"
-#include "backends/cpu/values.h"
+#include "backends/held.h"
 #include "base/alloc.h"
 
 static void ok(assay_status_t st) {
@@ -81,12 +81,12 @@ static void odd_addresses_are_read(void** state) {
   assay_tensor_t *t = NULL, *got = NULL;
   ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, (int64_t[]){3}, bytes + 1, sizeof x, NULL, NULL,
                               &t));
-  cpu_value_t v = {0};
-  cpu_value_put(&v, t);
-  ok(cpu_value_packed(&v, ASSAY_TYPE_FLOAT, &got));
+  assay_held_t v = {0};
+  assay_held_put(&v, t);
+  ok(assay_held_packed(&v, ASSAY_TYPE_FLOAT, &got));
   assert_true((uintptr_t)got->data % sizeof(float) == 0);
   assert_memory_equal(got->data, x, sizeof x);
-  cpu_value_clear(&v);
+  assay_held_clear(&v);
 }
 
 // Every fp16 number, and float32 numbers at and around every midpoint, against src/formats.

@@ -7,7 +7,7 @@
 
 // What contexts of a plan share.
 typedef struct cpu_shared {
-  cpu_store_t* store;
+  assay_weights_t* store;
   cpu_timings_t* timings;
   char* sources;     // of tactics, with ',' between; NULL: all
   bool measure;      // kernels that compete are timed where the timings do not know them
@@ -15,12 +15,8 @@ typedef struct cpu_shared {
   assay_str_t text;  // of the timings, as it is saved
 } cpu_shared_t;
 
-// A tactic that could run a layer.
-typedef struct cpu_candidate {
-  const cpu_tactic_t* tactic;
-  double microseconds;  // NAN: not known
-} cpu_candidate_t;
-enum { CPU_MAX_CANDIDATES = 6 };
+typedef assay_candidate_t cpu_candidate_t;
+#define CPU_MAX_CANDIDATES ASSAY_MAX_CANDIDATES
 
 assay_status_t cpu_shared_create(const assay_backend_options_t* options,
                                  cpu_shared_t** out) ASSAY_MUST_USE;

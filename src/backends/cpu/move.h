@@ -1,16 +1,11 @@
-// Elements put into another form: type, layout or both.
+// Moves on the host (backends/move.h).
 #ifndef ASSAY_BACKENDS_CPU_MOVE_H_
 #define ASSAY_BACKENDS_CPU_MOVE_H_
 
 #include "backends/cpu/tactic.h"
+#include "backends/move.h"
 
-typedef struct cpu_move {
-  int rank;
-  int64_t dims[CPU_MAX_RANK];
-  int64_t size;
-  cpu_form_t from, to;
-  assay_type_t through;  // float elements are rounded to this type before they become to.type
-} cpu_move_t;
+typedef assay_move_t cpu_move_t;
 
 // Whether elements can be moved so: any type as it is, floats of 32 and 16 bits into each other.
 bool cpu_move_is_possible(const cpu_move_t* m);

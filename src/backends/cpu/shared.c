@@ -35,7 +35,7 @@ assay_status_t cpu_shared_create(const assay_backend_options_t* options, cpu_sha
   bool fits = true;
   ASSAY_TRY(ASSAY_NEW(&s));
   s->measure = o->measure;
-  assay_status_t st = cpu_store_create(&s->store);
+  assay_status_t st = assay_weights_create(&s->store);
   if (!st) st = cpu_timings_create(&s->timings);
   if (!st) st = check_sources(o->tactic_sources);
   if (!st) st = copy_text(o->tactic_sources, &s->sources);
@@ -47,7 +47,7 @@ assay_status_t cpu_shared_create(const assay_backend_options_t* options, cpu_sha
 
 void cpu_shared_destroy(cpu_shared_t* s) {
   if (!s) return;
-  cpu_store_destroy(s->store);
+  assay_weights_destroy(s->store);
   cpu_timings_destroy(s->timings);
   assay_free(s->sources);
   assay_str_deinit(&s->text);

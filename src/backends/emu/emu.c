@@ -153,9 +153,9 @@ static assay_status_t step_int8(emu_t* e, const assay_layer_t* layer) {
   }
   assay_tensor_t* out = NULL;
   ASSAY_TRY(emu_int8_run(layer, e->sums, e->machine, &out));
-  assay_status_t st = assay_plant_outputs(e->plant, last, layer, 1, &out);
-  if (!st) assay_machine_set(e->machine, last->outputs[0], out);
-  if (!st && e->tap)
+  assay_status_t st = NULL;
+  assay_machine_set(e->machine, last->outputs[0], out);
+  if (e->tap)
     st = e->tap->layer(e->tap->user, layer, last, 0, e->n_entering, e->entering, 1, &out);
   assay_tensor_release(out);
   for (size_t k = 0; !st && k < layer->n_nodes; k++) assay_machine_pass(e->machine, layer->nodes[k]);
@@ -165,7 +165,7 @@ static assay_status_t step_int8(emu_t* e, const assay_layer_t* layer) {
 static assay_status_t emu_step(void* state, size_t i) {
   emu_t* e = state;
   const assay_layer_t* layer = &e->layers->layers[i];
-  if (layer->int8) return step_int8(e, layer);
+  if (layer->int8 && !assay_plant_is_in(e->plant, layer)) return step_int8(e, layer);
   // Nodes of a layer are neighbours in the plan's order, which the top graph has, too.
   for (size_t k = 0; k < layer->n_nodes; k++)
     ASSAY_TRY(assay_machine_step(e->machine, layer->nodes[k]));

@@ -250,6 +250,12 @@ void assay_plant_destroy(assay_plant_t* p) {
   assay_free(p);
 }
 
+bool assay_plant_is_in(const assay_plant_t* p, const assay_layer_t* layer) {
+  for (size_t k = 0; p && k < layer->n_nodes; k++)
+    if (layer->nodes[k] == p->node) return true;
+  return false;
+}
+
 // ---- inputs -------------------------------------------------------------------------------------
 
 // Makes a tensor canonical, and one that may be written.
@@ -463,18 +469,25 @@ static void flush(assay_tensor_t* t, assay_format_t format) {
 }
 
 static void drop_tail(assay_tensor_t* t, int64_t k) {
-  for (int64_t i = t->size > k ? t->size - k : 0; i < t->size; i++) assay_f64(t)[i] = 0;
+  const size_t bytes = assay_store_elem_bytes(t->store);  // of floats and integers: 0 is all bits 0
+  const int64_t kept = t->size > k ? t->size - k : 0;
+  if (t->size) memset((char*)t->data + (size_t)kept * bytes, 0, (size_t)(t->size - kept) * bytes);
 }
 
 // Element i is element i - k, the first k stay.
 static void shift(assay_tensor_t* t, int64_t k) {
-  for (int64_t i = t->size - 1; i >= k; i--) assay_f64(t)[i] = assay_f64(t)[i - k];
+  const size_t bytes = assay_store_elem_bytes(t->store);
+  if (t->size > k)
+    memmove((char*)t->data + (size_t)k * bytes, t->data, (size_t)(t->size - k) * bytes);
 }
 
 static assay_status_t change_output(const assay_plant_t* p, const assay_layer_t* layer,
                                     assay_tensor_t** t) {
   const int64_t k = p->at[0] > 0 ? (int64_t)p->at[0] : 0;
-  if (!is_numeric(*t) || (*t)->store != ASSAY_STORE_F64) return NULL;
+  // Of integers only quantized numbers, and where they are: others are sizes and places.
+  const bool quantized = p->node->op && p->node->op->flags & ASSAY_OP_QUANTIZES;
+  const bool moves = p->kind == TAIL || p->kind == SHIFT;
+  if (!is_numeric(*t) || ((*t)->store != ASSAY_STORE_F64 && !(quantized && moves))) return NULL;
   const assay_format_t format = assay_layer_storage(layer, (*t)->type);
   if (p->kind == STORE) return round_all(p->format, 1, t);
   ASSAY_TRY(own(t));

@@ -30,6 +30,10 @@ assay_status_t assay_plant_parse(const char* text, const assay_layers_t* layers,
                                  assay_plant_t** out) ASSAY_MUST_USE;
 void assay_plant_destroy(assay_plant_t* p);  // NULL is allowed
 
+// Whether the faulty node is one of the layer's. A layer on integers computes none of its nodes by
+// itself, so one with a fault is run node by node. p may be NULL.
+bool assay_plant_is_in(const assay_plant_t* p, const assay_layer_t* layer);
+
 // What the fault does to a node's inputs, its evaluation and its outputs before they are stored;
 // nothing to other nodes. p may be NULL. Inputs and outputs are replaced as hooks of a machine do.
 // Errors: INVALID_ARGUMENT the node has no such input, or the fault does not fit it.

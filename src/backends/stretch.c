@@ -1,4 +1,4 @@
-#include "backends/cpu/stretch.h"
+#include "backends/stretch.h"
 
 #include <limits.h>
 #include <string.h>
@@ -7,17 +7,19 @@
 #include "formats/format.h"
 
 typedef struct builder {
-  const cpu_setting_t* in;
-  cpu_stretch_t* s;
+  const assay_setting_t* in;
+  assay_stretch_t* s;
+  int segment;  // the first layer of the segment
 } builder_t;
 
-void cpu_stretch_destroy(cpu_stretch_t* s) {
+void assay_stretch_destroy(assay_stretch_t* s) {
   if (!s) return;
   for (int i = 0; s->steps && i < s->end - s->first; i++)
     if (s->steps[i].kernel) s->steps[i].kernel->destroy(s->steps[i].kernel);
   for (size_t i = 0; i < s->n_slots; i++) assay_tensor_release(s->slots[i].held);
   for (size_t i = 0; i < s->n_places; i++) assay_tensor_release(s->places[i].known);
-  cpu_sizes_deinit(&s->sizes);
+  if (s->drop) s->drop(s->kept);
+  assay_sizes_deinit(&s->sizes);
   assay_free(s->key);
   assay_free(s->places);
   assay_free(s->place_of);
@@ -27,8 +29,13 @@ void cpu_stretch_destroy(cpu_stretch_t* s) {
   assay_free(s);
 }
 
-const cpu_place_t* cpu_stretch_place(const cpu_stretch_t* s, const assay_value_t* v) {
+const assay_place_t* assay_stretch_place(const assay_stretch_t* s, const assay_value_t* v) {
   return s->place_of[v->id] < 0 ? NULL : &s->places[s->place_of[v->id]];
+}
+
+int assay_stretch_segment_end(const assay_stretch_t* s, int i) {
+  while (i < s->end && (s->steps[i - s->first].kernel || s->steps[i - s->first].known)) i++;
+  return i;
 }
 
 static bool is_of_shape(const assay_tensor_t* t, int rank, const int64_t* dims) {
@@ -36,11 +43,12 @@ static bool is_of_shape(const assay_tensor_t* t, int rank, const int64_t* dims) 
          (!rank || memcmp(t->dims, dims, (size_t)rank * sizeof *dims) == 0);
 }
 
-bool cpu_stretch_fits(const cpu_stretch_t* s, int first, const cpu_setting_t* setting) {
-  if (s->first != first || !cpu_sizes_same(&s->sizes, setting->sizes)) return false;
+bool assay_stretch_fits(const assay_stretch_t* s, int first, const assay_setting_t* setting) {
+  if (s->first != first || !assay_sizes_same(&s->sizes, setting->sizes)) return false;
   for (size_t i = 0; i < s->n_key; i++) {
-    const cpu_place_t* p = &s->places[s->key[i]];
-    if (!is_of_shape(cpu_value_any(&setting->values[p->value->id]), p->rank, p->dims)) return false;
+    const assay_place_t* p = &s->places[s->key[i]];
+    if (!is_of_shape(assay_held_any(&setting->values[p->value->id]), p->rank, p->dims))
+      return false;
   }
   return true;
 }
@@ -48,11 +56,11 @@ bool cpu_stretch_fits(const cpu_stretch_t* s, int first, const cpu_setting_t* se
 // ---- places and slots --------------------------------------------------------------------------
 
 static assay_status_t add_place(builder_t* b, const assay_value_t* v, int rank, const int64_t* dims,
-                                cpu_place_t** out) {
-  cpu_stretch_t* s = b->s;
+                                assay_place_t** out) {
+  assay_stretch_t* s = b->s;
   ASSAY_TRY(assay_grow(&s->places, &s->cap_places, s->n_places + 1, sizeof *s->places));
-  cpu_place_t* p = &s->places[s->n_places];
-  *p = (cpu_place_t){.value = v, .rank = rank, .size = assay_dims_product(dims, 0, rank)};
+  assay_place_t* p = &s->places[s->n_places];
+  *p = (assay_place_t){.value = v, .rank = rank, .size = assay_dims_product(dims, 0, rank)};
   if (rank) memcpy(p->dims, dims, (size_t)rank * sizeof *dims);
   s->place_of[v->id] = (int)s->n_places++;
   *out = p;
@@ -61,12 +69,12 @@ static assay_status_t add_place(builder_t* b, const assay_value_t* v, int rank, 
 
 // The place of a value that a layer reads; *out NULL: nothing is known of it. What the run holds
 // already is part of the key.
-static assay_status_t place_of(builder_t* b, const assay_value_t* v, cpu_place_t** out) {
-  cpu_stretch_t* s = b->s;
+static assay_status_t place_of(builder_t* b, const assay_value_t* v, assay_place_t** out) {
+  assay_stretch_t* s = b->s;
   *out = NULL;
   if (s->place_of[v->id] >= 0) return *out = &s->places[s->place_of[v->id]], NULL;
-  const assay_tensor_t* t = v->constant ? v->constant : cpu_value_any(&b->in->values[v->id]);
-  if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank > CPU_MAX_RANK) return NULL;
+  const assay_tensor_t* t = v->constant ? v->constant : assay_held_any(&b->in->values[v->id]);
+  if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank > ASSAY_KERNEL_RANK) return NULL;
   ASSAY_TRY(add_place(b, v, t->rank, t->dims, out));
   if (v->constant) return NULL;
   ASSAY_TRY(assay_grow(&s->key, &s->cap_key, s->n_key + 1, sizeof *s->key));
@@ -74,16 +82,16 @@ static assay_status_t place_of(builder_t* b, const assay_value_t* v, cpu_place_t
   return NULL;
 }
 
-static assay_status_t add_slot(builder_t* b, cpu_slot_kind_t kind, const assay_value_t* v,
+static assay_status_t add_slot(builder_t* b, assay_slot_kind_t kind, const assay_value_t* v,
                                int* out) {
-  cpu_stretch_t* s = b->s;
+  assay_stretch_t* s = b->s;
   ASSAY_TRY(assay_grow(&s->slots, &s->cap_slots, s->n_slots + 1, sizeof *s->slots));
-  s->slots[s->n_slots] = (cpu_slot_t){.kind = kind, .value = v};
+  s->slots[s->n_slots] = (assay_slot_t){.kind = kind, .value = v};
   *out = (int)s->n_slots++;
   return NULL;
 }
 
-static size_t bytes_of(const cpu_place_t* p, assay_type_t type) {
+static size_t bytes_of(const assay_place_t* p, assay_type_t type) {
   int64_t bytes = 0;
   return assay_type_packed_bytes(type, p->size, &bytes) ? (size_t)bytes : 0;
 }
@@ -94,18 +102,34 @@ static int last_of(const builder_t* b, const assay_value_t* v) {
 }
 
 // Memory of the arena for a value, needed from layer `first` to `last`.
-static assay_status_t add_block(builder_t* b, const cpu_place_t* p, assay_type_t type, int first,
+static assay_status_t add_block(builder_t* b, const assay_place_t* p, assay_type_t type, int first,
                                 int last, int* out) {
-  ASSAY_TRY(add_slot(b, CPU_SLOT_ARENA, p->value, out));
+  ASSAY_TRY(add_slot(b, ASSAY_SLOT_ARENA, p->value, out));
   b->s->slots[*out].block = (assay_block_t){bytes_of(p, type), first, last, 0};
   return NULL;
 }
 
-static void lengthen(cpu_slot_t* slot, int last) {
-  if (slot->kind == CPU_SLOT_ARENA && slot->block.last < last) slot->block.last = last;
+static void lengthen(assay_slot_t* slot, int last) {
+  if (slot->block.last < last) slot->block.last = last;
 }
 
-static void add_form(cpu_place_t* p, cpu_form_t form, assay_type_t through, int slot) {
+// Memory for what the run holds. All of a segment is copied to a device before its first layer
+// runs.
+static assay_status_t add_held(builder_t* b, const assay_place_t* p, assay_type_t type, int i,
+                               int* out) {
+  ASSAY_TRY(add_slot(b, ASSAY_SLOT_HELD, p->value, out));
+  b->s->slots[*out].block = (assay_block_t){bytes_of(p, type), b->segment, i, 0};
+  return NULL;
+}
+
+// Memory for what the caller gets: on a device until all of it has run and it is copied out.
+static assay_status_t add_output(builder_t* b, const assay_place_t* p, int i, int* out) {
+  ASSAY_TRY(add_slot(b, ASSAY_SLOT_OUTPUT, p->value, out));
+  b->s->slots[*out].block = (assay_block_t){bytes_of(p, p->value->type->elem), i, INT_MAX, 0};
+  return NULL;
+}
+
+static void add_form(assay_place_t* p, assay_form_t form, assay_type_t through, int slot) {
   const int n = (int)(sizeof p->forms / sizeof *p->forms);
   // The one made last gives way: the first is what the others are made of.
   if (p->n_forms == n) p->n_forms--;
@@ -116,73 +140,70 @@ static void add_form(cpu_place_t* p, cpu_form_t form, assay_type_t through, int 
 
 // ---- forms -------------------------------------------------------------------------------------
 
-static assay_status_t add_move(builder_t* b, const cpu_move_t* m, int from, int to) {
-  cpu_stretch_t* s = b->s;
+static assay_status_t add_move(builder_t* b, const assay_move_t* m, int from, int to) {
+  assay_stretch_t* s = b->s;
   ASSAY_TRY(assay_grow(&s->moves, &s->cap_moves, s->n_moves + 1, sizeof *s->moves));
-  s->moves[s->n_moves++] = (cpu_stretch_move_t){*m, from, to};
-  const size_t scratch = cpu_move_scratch(m);
+  s->moves[s->n_moves++] = (assay_stretch_move_t){*m, from, to};
+  const size_t scratch = b->in->target->move_scratch(b->in->user, m);
   if (scratch > s->scratch_bytes) s->scratch_bytes = scratch;
   return NULL;
 }
 
+// A slot for a constant, or for contents that follow from sizes: those are no constants of the
+// model, so a device gets them in every run.
+static assay_status_t add_constant(builder_t* b, const assay_place_t* p, const assay_move_t* m,
+                                   int i, int* out) {
+  assay_held_t v = {0};
+  assay_tensor_t* t = NULL;
+  assay_held_put(&v, assay_tensor_retain(p->known ? p->known : p->value->constant));
+  assay_status_t st = assay_held_packed(&v, m->from.type, &t);
+  if (!st && p->known && b->in->target->apart) {
+    st = add_held(b, p, m->from.type, i, out);
+    if (!st) st = add_move(b, m, -1, *out);
+  } else if (!st) {
+    st = add_slot(b, ASSAY_SLOT_CONSTANT, p->value, out);
+    if (!st && !b->in->target->apart) b->s->slots[*out].constant = (uintptr_t)t->data;
+  }
+  if (!st) b->s->slots[*out].held = assay_tensor_retain(t);
+  assay_held_clear(&v);
+  return st;
+}
+
 // Its elements as they lie outside the stretch: a constant's tensor, or what the run will hold.
-static assay_status_t fetch(builder_t* b, cpu_place_t* p) {
-  const assay_type_t type = cpu_stored_type(b->in->layers, p->value);
-  const cpu_form_t form = {type, CPU_PLAIN};
-  cpu_move_t m = {.rank = p->rank, .size = p->size, .from = form, .to = form, .through = type};
+static assay_status_t fetch(builder_t* b, assay_place_t* p, int i) {
+  const assay_type_t type = assay_stored_type(b->in->layers, p->value);
+  const assay_form_t form = {type, ASSAY_LAYOUT_PLAIN};
+  assay_move_t m = {.rank = p->rank, .size = p->size, .from = form, .to = form, .through = type};
   int slot;
   memcpy(m.dims, p->dims, sizeof m.dims);
   if (p->known || p->value->constant) {
-    cpu_value_t v = {0};
-    assay_tensor_t* t = NULL;
-    cpu_value_put(&v, assay_tensor_retain(p->known ? p->known : p->value->constant));
-    assay_status_t st = cpu_value_packed(&v, type, &t);
-    if (!st) st = add_slot(b, CPU_SLOT_CONSTANT, p->value, &slot);
-    if (!st) {
-      b->s->slots[slot].held = assay_tensor_retain(t);
-      b->s->slots[slot].constant = t->data;
-    }
-    cpu_value_clear(&v);
-    if (st) return st;
+    ASSAY_TRY(add_constant(b, p, &m, i, &slot));
   } else {
-    ASSAY_TRY(add_slot(b, CPU_SLOT_HELD, p->value, &slot));
+    ASSAY_TRY(add_held(b, p, type, i, &slot));
     ASSAY_TRY(add_move(b, &m, -1, slot));
   }
   add_form(p, form, type, slot);
   return NULL;
 }
 
-typedef struct constant_move {
-  const cpu_move_t* move;
-  const void* from;
-} constant_move_t;
-
-static assay_status_t fill_moved(void* user, void* to) {
-  const constant_move_t* c = user;
-  char* scratch = assay_malloc(cpu_move_scratch(c->move));
-  if (!scratch) return assay_status_no_memory();
-  cpu_move_run(c->move, c->from, to, scratch);
-  assay_free(scratch);
-  return NULL;
-}
-
 // A constant of the model is moved once, for all stretches.
-static assay_status_t move_constant(builder_t* b, const cpu_place_t* p, const cpu_move_t* m,
-                                    int from, int to) {
-  constant_move_t c = {m, b->s->slots[from].constant};
-  const size_t bytes = bytes_of(p, m->to.type);
-  assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s in layout %d through %s", p->value->name,
-                   assay_type_name(m->to.type), (int)m->to.layout, assay_type_name(m->through));
-  assay_status_t st = assay_str_status(&key);
-  if (!st)
-    st = cpu_store_get(b->in->shared->store, assay_str_get(&key), bytes, fill_moved, &c,
-                       &b->s->slots[to].constant);
-  assay_str_deinit(&key);
-  return st;
+static assay_status_t move_constant(builder_t* b, const assay_place_t* p, const assay_move_t* m,
+                                    const assay_tensor_t* from, int to) {
+  return b->in->target->constant(b->in->user, p->value, m, from->data, &b->s->slots[to].constant);
 }
 
-static int find_form(const cpu_place_t* p, cpu_form_t form, assay_type_t through) {
+// A constant's own elements go to a device when a kernel reads them as they are.
+static assay_status_t settle_constant(builder_t* b, const assay_place_t* p, assay_form_t form,
+                                      int slot) {
+  const assay_slot_t* s = &b->s->slots[slot];
+  assay_move_t m = {
+      .rank = p->rank, .size = p->size, .from = form, .to = form, .through = form.type};
+  if (s->kind != ASSAY_SLOT_CONSTANT || s->constant) return NULL;
+  memcpy(m.dims, p->dims, sizeof m.dims);
+  return move_constant(b, p, &m, s->held, slot);
+}
+
+static int find_form(const assay_place_t* p, assay_form_t form, assay_type_t through) {
   for (int i = 0; i < p->n_forms; i++)
     if (p->forms[i].form.type == form.type && p->forms[i].through == through &&
         p->forms[i].form.layout == form.layout)
@@ -191,7 +212,7 @@ static int find_form(const cpu_place_t* p, cpu_form_t form, assay_type_t through
 }
 
 // What a form is made of: the same elements in another order, or else what was made first.
-static int source_of(const cpu_place_t* p, cpu_form_t form, assay_type_t through) {
+static int source_of(const assay_place_t* p, assay_form_t form, assay_type_t through) {
   for (int i = 0; i < p->n_forms; i++)
     if (p->forms[i].form.type == form.type && p->forms[i].through == through) return i;
   return 0;
@@ -199,49 +220,49 @@ static int source_of(const cpu_place_t* p, cpu_form_t form, assay_type_t through
 
 // How a form comes out of one that the value has, or, where it has none, out of how it lies outside
 // the stretch.
-static cpu_move_t move_into(const builder_t* b, const cpu_place_t* p, assay_type_t through,
-                            cpu_form_t form) {
-  const assay_type_t stored = cpu_stored_type(b->in->layers, p->value);
+static assay_move_t move_into(const builder_t* b, const assay_place_t* p, assay_type_t through,
+                              assay_form_t form) {
+  const assay_type_t stored = assay_stored_type(b->in->layers, p->value);
   const int at = p->n_forms ? source_of(p, form, through) : -1;
   const assay_type_t had = at < 0 ? stored : p->forms[at].through;
-  cpu_move_t m = {.rank = p->rank,
-                  .size = p->size,
-                  .from = at < 0 ? (cpu_form_t){stored, CPU_PLAIN} : p->forms[at].form,
-                  .to = form,
-                  .through = had == through ? form.type : through};
+  assay_move_t m = {.rank = p->rank,
+                    .size = p->size,
+                    .from = at < 0 ? (assay_form_t){stored, ASSAY_LAYOUT_PLAIN} : p->forms[at].form,
+                    .to = form,
+                    .through = had == through ? form.type : through};
   memcpy(m.dims, p->dims, sizeof m.dims);
   return m;
 }
 
 // A form as the value can have it: low ranks have one layout.
-static cpu_form_t form_of(const cpu_place_t* p, cpu_form_t form) {
-  return p->rank < 3 ? (cpu_form_t){form.type, CPU_PLAIN} : form;
+static assay_form_t form_of(const assay_place_t* p, assay_form_t form) {
+  return p->rank < 3 ? (assay_form_t){form.type, ASSAY_LAYOUT_PLAIN} : form;
 }
 
-static bool can_be_had(const builder_t* b, const cpu_place_t* p, assay_type_t through,
-                       cpu_form_t wanted) {
-  const cpu_form_t form = form_of(p, wanted);
-  const cpu_move_t m = move_into(b, p, through, form);
-  return find_form(p, form, through) >= 0 || cpu_move_is_possible(&m);
+static bool can_be_had(const builder_t* b, const assay_place_t* p, assay_type_t through,
+                       assay_form_t wanted) {
+  const assay_form_t form = form_of(p, wanted);
+  const assay_move_t m = move_into(b, p, through, form);
+  return find_form(p, form, through) >= 0 || b->in->target->can_move(b->in->user, &m);
 }
 
 // The slot that holds a value in a form that can be had before layer i's kernel runs.
-static assay_status_t need(builder_t* b, cpu_place_t* p, assay_type_t through, cpu_form_t wanted,
-                           int i, int* out) {
-  const cpu_form_t form = form_of(p, wanted);
-  if (!p->n_forms) ASSAY_TRY(fetch(b, p));
+static assay_status_t need(builder_t* b, assay_place_t* p, assay_type_t through,
+                           assay_form_t wanted, int i, int* out) {
+  const assay_form_t form = form_of(p, wanted);
+  if (!p->n_forms) ASSAY_TRY(fetch(b, p, i));
   const int at = find_form(p, form, through);
   if (at >= 0) {
     *out = p->forms[at].slot;
     lengthen(&b->s->slots[*out], i);
-    return NULL;
+    return settle_constant(b, p, form, *out);
   }
   const int from = p->forms[source_of(p, form, through)].slot;
-  const cpu_move_t m = move_into(b, p, through, form);
+  const assay_move_t m = move_into(b, p, through, form);
   // Contents that follow from sizes are no constants of the model: moved in every run.
-  if (b->s->slots[from].kind == CPU_SLOT_CONSTANT && !p->known) {
-    ASSAY_TRY(add_slot(b, CPU_SLOT_CONSTANT, p->value, out));
-    ASSAY_TRY(move_constant(b, p, &m, from, *out));
+  if (b->s->slots[from].kind == ASSAY_SLOT_CONSTANT && !p->known) {
+    ASSAY_TRY(add_slot(b, ASSAY_SLOT_CONSTANT, p->value, out));
+    ASSAY_TRY(move_constant(b, p, &m, b->s->slots[from].held, *out));
   } else {
     ASSAY_TRY(add_block(b, p, form.type, i, i, out));
     ASSAY_TRY(add_move(b, &m, from, *out));
@@ -258,29 +279,29 @@ typedef struct looker {
   assay_status_t status;
 } looker_t;
 
-static bool look(void* user, const assay_value_t* v, cpu_operand_t* o) {
+static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   looker_t* l = user;
-  cpu_place_t* p = NULL;
+  assay_place_t* p = NULL;
   if (!l->status) l->status = place_of(l->b, v, &p);
   if (!p) return false;
   o->rank = p->rank;
   o->size = p->size;
   memcpy(o->dims, p->dims, sizeof o->dims);
   o->constant = p->known ? p->known : v->constant;
-  o->store = l->b->in->shared->store;
+  o->store = l->b->in->store;
   for (int i = 0; i < p->n_forms; i++) {
     o->layout = p->forms[i].form.layout;
-    if (o->layout == CPU_PLAIN) break;
+    if (o->layout == ASSAY_LAYOUT_PLAIN) break;
   }
   return true;
 }
 
 // Whether all inputs can be had in the forms that the kernel reads.
-static assay_status_t check_inputs(builder_t* b, const cpu_layer_t* d, const cpu_kernel_t* kernel,
-                                   bool* out_ok) {
+static assay_status_t check_inputs(builder_t* b, const assay_sized_layer_t* d,
+                                   const assay_kernel_t* kernel, bool* out_ok) {
   *out_ok = true;
   for (size_t k = 0; *out_ok && k < d->n_in; k++) {
-    cpu_place_t* p;
+    assay_place_t* p;
     if (!kernel->in[k].type) continue;
     ASSAY_TRY(place_of(b, d->in[k].value, &p));
     *out_ok = can_be_had(b, p, d->in[k].type, kernel->in[k]);
@@ -288,10 +309,11 @@ static assay_status_t check_inputs(builder_t* b, const cpu_layer_t* d, const cpu
   return NULL;
 }
 
-static assay_status_t place_inputs(builder_t* b, const cpu_layer_t* d, int i, cpu_step_t* step) {
+static assay_status_t place_inputs(builder_t* b, const assay_sized_layer_t* d, int i,
+                                   assay_step_t* step) {
   step->n_in = (int)d->n_in;
   for (size_t k = 0; k < d->n_in; k++) {
-    cpu_place_t* p;
+    assay_place_t* p;
     step->in[k] = -1;
     if (!step->kernel->in[k].type) continue;
     ASSAY_TRY(place_of(b, d->in[k].value, &p));
@@ -300,19 +322,21 @@ static assay_status_t place_inputs(builder_t* b, const cpu_layer_t* d, int i, cp
   return NULL;
 }
 
-static bool is_caller_form(const assay_value_t* v, const cpu_place_t* p, cpu_form_t form) {
-  return v->is_output && form.type == v->type->elem && (form.layout == CPU_PLAIN || p->rank < 3);
+static bool is_caller_form(const assay_value_t* v, const assay_place_t* p, assay_form_t form) {
+  return v->is_output && form.type == v->type->elem &&
+         (form.layout == ASSAY_LAYOUT_PLAIN || p->rank < 3);
 }
 
 // Whether a kernel may write over an input: memory of the arena that nobody needs behind it.
 static bool may_take(const builder_t* b, int slot, int i) {
-  return slot >= 0 && b->s->slots[slot].kind == CPU_SLOT_ARENA && b->s->slots[slot].block.last <= i;
+  return slot >= 0 && b->s->slots[slot].kind == ASSAY_SLOT_ARENA &&
+         b->s->slots[slot].block.last <= i;
 }
 
 // A kernel writes over what is in a slot: it is no form of any value any more.
 static void forget(builder_t* b, int slot) {
   for (size_t i = 0; i < b->s->n_places; i++) {
-    cpu_place_t* p = &b->s->places[i];
+    assay_place_t* p = &b->s->places[i];
     for (int k = 1; k < p->n_forms; k++)
       if (p->forms[k].slot == slot) p->forms[k--] = p->forms[--p->n_forms];
   }
@@ -320,27 +344,28 @@ static void forget(builder_t* b, int slot) {
 
 // Another shape of what is in a slot. What the run holds may be let go of before the view is: that
 // is copied.
-static assay_status_t view_slot(builder_t* b, const cpu_place_t* p, cpu_form_t form, int from,
+static assay_status_t view_slot(builder_t* b, const assay_place_t* p, assay_form_t form, int from,
                                 int i, int* out) {
   const int last = last_of(b, p->value);
   *out = from;
   lengthen(&b->s->slots[from], last);
-  if (b->s->slots[from].kind != CPU_SLOT_HELD) return NULL;
-  cpu_move_t m = {.rank = p->rank, .size = p->size, .from = form, .to = form, .through = form.type};
+  if (b->s->slots[from].kind != ASSAY_SLOT_HELD || b->in->target->apart) return NULL;
+  assay_move_t m = {
+      .rank = p->rank, .size = p->size, .from = form, .to = form, .through = form.type};
   memcpy(m.dims, p->dims, sizeof m.dims);
   ASSAY_TRY(add_block(b, p, form.type, i, last > i ? last : i, out));
   return add_move(b, &m, from, *out);
 }
 
 // The memory that output k is written to.
-static assay_status_t output_slot(builder_t* b, const cpu_step_t* step, int i, size_t k,
-                                  const cpu_place_t* p, int* out) {
-  const cpu_kernel_t* kernel = step->kernel;
+static assay_status_t output_slot(builder_t* b, const assay_step_t* step, int i, size_t k,
+                                  const assay_place_t* p, int* out) {
+  const assay_kernel_t* kernel = step->kernel;
   const assay_value_t* v = p->value;
   const bool over = k == 0 && kernel->in_place >= 0;
-  if (over && !kernel->run)
+  if (over && !kernel->run && !kernel->enqueue)
     return view_slot(b, p, kernel->out[k], step->in[kernel->in_place], i, out);
-  if (is_caller_form(v, p, kernel->out[k])) return add_slot(b, CPU_SLOT_OUTPUT, v, out);
+  if (is_caller_form(v, p, kernel->out[k])) return add_output(b, p, i, out);
   if (over && may_take(b, step->in[kernel->in_place], i) &&
       b->s->slots[step->in[kernel->in_place]].block.bytes == bytes_of(p, kernel->out[k].type)) {
     *out = step->in[kernel->in_place];
@@ -352,16 +377,17 @@ static assay_status_t output_slot(builder_t* b, const cpu_step_t* step, int i, s
   return add_block(b, p, kernel->out[k].type, i, last > i ? last : i, out);
 }
 
-static assay_status_t place_outputs(builder_t* b, const cpu_layer_t* d, int i, cpu_step_t* step) {
+static assay_status_t place_outputs(builder_t* b, const assay_sized_layer_t* d, int i,
+                                    assay_step_t* step) {
   step->n_out = (int)d->n_out;
   for (size_t k = 0; k < d->n_out; k++) {
-    const cpu_operand_t* o = &d->out[k];
-    cpu_place_t* p;
+    const assay_operand_t* o = &d->out[k];
+    assay_place_t* p;
     step->out[k] = -1;
     if (!o->value) continue;
     ASSAY_TRY(add_place(b, o->value, o->rank, o->dims, &p));
-    cpu_form_t form = step->kernel->out[k];
-    if (o->rank < 3) form.layout = CPU_PLAIN;
+    assay_form_t form = step->kernel->out[k];
+    if (o->rank < 3) form.layout = ASSAY_LAYOUT_PLAIN;
     ASSAY_TRY(output_slot(b, step, i, k, p, &step->out[k]));
     add_form(p, form, form.type, step->out[k]);
   }
@@ -369,21 +395,22 @@ static assay_status_t place_outputs(builder_t* b, const cpu_layer_t* d, int i, c
 }
 
 // What the caller gets and was not written there: behind the kernel, a move.
-static assay_status_t hand_out(builder_t* b, const cpu_layer_t* d, const cpu_step_t* step) {
+static assay_status_t hand_out(builder_t* b, const assay_sized_layer_t* d, int i,
+                               const assay_step_t* step) {
   for (size_t k = 0; k < d->n_out; k++) {
     const assay_value_t* v = d->out[k].value;
     int slot;
     if (!v || !v->is_output) continue;
-    const cpu_slot_t* made = &b->s->slots[step->out[k]];
-    if (made->kind == CPU_SLOT_OUTPUT && made->value == v) continue;
-    const cpu_place_t* p = cpu_stretch_place(b->s, v);
-    cpu_move_t m = {.rank = p->rank,
-                    .size = p->size,
-                    .from = p->forms[0].form,
-                    .to = {v->type->elem, CPU_PLAIN},
-                    .through = v->type->elem};
+    const assay_slot_t* made = &b->s->slots[step->out[k]];
+    if (made->kind == ASSAY_SLOT_OUTPUT && made->value == v) continue;
+    const assay_place_t* p = assay_stretch_place(b->s, v);
+    assay_move_t m = {.rank = p->rank,
+                      .size = p->size,
+                      .from = p->forms[0].form,
+                      .to = {v->type->elem, ASSAY_LAYOUT_PLAIN},
+                      .through = v->type->elem};
     memcpy(m.dims, p->dims, sizeof m.dims);
-    ASSAY_TRY(add_slot(b, CPU_SLOT_OUTPUT, v, &slot));
+    ASSAY_TRY(add_output(b, p, i, &slot));
     ASSAY_TRY(add_move(b, &m, p->forms[0].slot, slot));
   }
   return NULL;
@@ -402,7 +429,7 @@ static assay_status_t known_contents(const builder_t* b, const assay_value_t* v,
   bool ok = true;
   for (int64_t i = 0; ok && i < c->n; i++) {
     int64_t x = 0;
-    ok = cpu_sizes_eval(b->in->sizes, c->elems[i], &x) && assay_type_wrap(t->type, x) == x;
+    ok = assay_sizes_eval(b->in->sizes, c->elems[i], &x) && assay_type_wrap(t->type, x) == x;
     assay_i64(t)[i] = x;
   }
   if (ok)
@@ -416,7 +443,7 @@ static assay_status_t known_contents(const builder_t* b, const assay_value_t* v,
 static assay_status_t know_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
   const assay_node_t* n = l->nodes[l->n_nodes - 1];
   assay_tensor_t* t = NULL;
-  cpu_place_t* p;
+  assay_place_t* p;
   *out_known = false;
   if (n->n_outputs != 1 || !n->outputs[0]) return NULL;
   ASSAY_TRY(known_contents(b, n->outputs[0], &t));
@@ -436,12 +463,12 @@ static assay_status_t place_emulated(builder_t* b, int i, bool* out_ends) {
   for (size_t k = 0; k < n->n_outputs; k++) {
     const assay_value_t* v = n->outputs[k];
     int rank;
-    int64_t dims[CPU_MAX_RANK], size;
-    cpu_place_t* p;
+    int64_t dims[ASSAY_KERNEL_RANK], size;
+    assay_place_t* p;
     if (!v || last_of(b, v) <= i) continue;
     if (v->type && v->type->kind != ASSAY_KIND_TENSOR) continue;  // never for kernels
-    if (cpu_sizes_of(b->in->sizes, v, CPU_MAX_RANK, &rank, dims) &&
-        assay_dims_size(rank, dims, &size) && cpu_stored_type(b->in->layers, v))
+    if (assay_sizes_of(b->in->sizes, v, ASSAY_KERNEL_RANK, &rank, dims) &&
+        assay_dims_size(rank, dims, &size) && assay_stored_type(b->in->layers, v))
       ASSAY_TRY(add_place(b, v, rank, dims, &p));
     else
       *out_ends = true;
@@ -451,18 +478,23 @@ static assay_status_t place_emulated(builder_t* b, int i, bool* out_ends) {
 
 // Prepares layer i; *out_ends: the stretch ends behind it.
 static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
-  cpu_stretch_t* s = b->s;
-  cpu_step_t* step = &s->steps[i - s->first];
+  assay_stretch_t* s = b->s;
+  assay_step_t* step = &s->steps[i - s->first];
   looker_t l = {b, NULL};
-  cpu_layer_t d;
+  assay_sized_layer_t d;
   bool ok = true;
   step->moves = step->outputs = step->end = s->n_moves;
   ASSAY_TRY(know_layer(b, &b->in->layers->layers[i], &step->known));
   if (step->known) return NULL;
-  const bool described = cpu_describe(b->in->layers, (size_t)i, b->in->sizes, look, &l, &d);
+  const assay_target_t* target = b->in->target;
+  const bool described = target->takes(b->in->user, &b->in->layers->layers[i]) &&
+                         assay_describe_layer(b->in->layers, (size_t)i, b->in->sizes, look, &l, &d);
   if (l.status) return l.status;
-  if (described)
-    ASSAY_TRY(cpu_choose(b->in->shared, &d, &step->kernel, step->candidates, &step->n_candidates));
+  if (described) {
+    d.resident = b->in->resident;
+    ASSAY_TRY(
+        target->choose(b->in->user, &d, &step->kernel, step->candidates, &step->n_candidates));
+  }
   if (step->kernel) ASSAY_TRY(check_inputs(b, &d, step->kernel, &ok));
   if (!ok) {
     step->kernel->destroy(step->kernel);
@@ -470,51 +502,61 @@ static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
   }
   if (step->kernel) ASSAY_TRY(place_inputs(b, &d, i, step));
   step->outputs = step->end = s->n_moves;
-  if (!step->kernel) return place_emulated(b, i, out_ends);
+  if (!step->kernel) {
+    b->segment = i + 1;
+    return place_emulated(b, i, out_ends);
+  }
   if (step->kernel->scratch > s->scratch_bytes) s->scratch_bytes = step->kernel->scratch;
   ASSAY_TRY(place_outputs(b, &d, i, step));
-  ASSAY_TRY(hand_out(b, &d, step));
+  ASSAY_TRY(hand_out(b, &d, i, step));
   step->end = s->n_moves;
   return NULL;
 }
 
 // ---- the stretch -------------------------------------------------------------------------------
 
-static assay_status_t plan_memory(cpu_stretch_t* s) {
+// On the host, what the run holds and what the caller gets lie where they lie.
+static bool takes_memory(const builder_t* b, const assay_slot_t* s) {
+  return s->kind == ASSAY_SLOT_ARENA || (b->in->target->apart && s->kind != ASSAY_SLOT_CONSTANT);
+}
+
+static assay_status_t plan_memory(const builder_t* b) {
+  assay_stretch_t* s = b->s;
   assay_block_t* blocks = NULL;
   ASSAY_TRY(assay_new_array(s->n_slots, sizeof *blocks, &blocks));
   size_t n = 0;
   for (size_t i = 0; i < s->n_slots; i++)
-    if (s->slots[i].kind == CPU_SLOT_ARENA) blocks[n++] = s->slots[i].block;
+    if (takes_memory(b, &s->slots[i])) blocks[n++] = s->slots[i].block;
   assay_status_t st = assay_memory_plan(blocks, n, &s->arena_bytes);
   n = 0;
   for (size_t i = 0; i < s->n_slots; i++)
-    if (s->slots[i].kind == CPU_SLOT_ARENA) s->slots[i].block = blocks[n++];
+    if (takes_memory(b, &s->slots[i])) s->slots[i].block = blocks[n++];
   assay_free(blocks);
   return st;
 }
 
 static assay_status_t build(builder_t* b) {
-  cpu_stretch_t* s = b->s;
+  assay_stretch_t* s = b->s;
   const int n = (int)b->in->layers->n_layers, n_values = b->in->layers->model->n_values;
   ASSAY_TRY(assay_new_array((size_t)(n - s->first), sizeof *s->steps, &s->steps));
   ASSAY_TRY(assay_new_array((size_t)n_values, sizeof *s->place_of, &s->place_of));
   for (int i = 0; i < n_values; i++) s->place_of[i] = -1;
-  ASSAY_TRY(cpu_sizes_copy(b->in->sizes, &s->sizes));
+  ASSAY_TRY(assay_sizes_copy(b->in->sizes, &s->sizes));
   for (bool ends = false; !ends && s->end < n;) {
     s->end++;  // the step is there to be freed
     ASSAY_TRY(assay_status_note(add_layer(b, s->end - 1, &ends), "layer '%s'",
                                 b->in->layers->layers[s->end - 1].name));
   }
-  return plan_memory(s);
+  return plan_memory(b);
 }
 
-assay_status_t cpu_stretch_create(const cpu_setting_t* setting, int first, cpu_stretch_t** out) {
-  builder_t b = {.in = setting};
+assay_status_t assay_stretch_create(const assay_setting_t* setting, int first,
+                                    assay_stretch_t** out) {
+  builder_t b = {.in = setting, .segment = first};
   ASSAY_TRY(ASSAY_NEW(&b.s));
   b.s->first = b.s->end = first;
   assay_status_t st = build(&b);
-  if (st) return cpu_stretch_destroy(b.s), st;
+  if (st) return assay_stretch_destroy(b.s), st;
   *out = b.s;
   return NULL;
 }

@@ -1,14 +1,14 @@
-#include "backends/cpu/lifetimes.h"
+#include "backends/lifetimes.h"
 
 #include "base/alloc.h"
 
-static assay_status_t append(cpu_value_list_t* l, const assay_value_t* v) {
+static assay_status_t append(assay_value_list_t* l, const assay_value_t* v) {
   ASSAY_TRY(assay_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at));
   l->at[l->n++] = v;
   return NULL;
 }
 
-static assay_status_t note_read(const assay_layers_t* layers, cpu_value_list_t* reads,
+static assay_status_t note_read(const assay_layers_t* layers, assay_value_list_t* reads,
                                 const assay_value_t* v) {
   if (!v || v->graph != layers->model->graph || layers->hidden_value[v->id]) return NULL;
   for (size_t i = 0; i < reads->n; i++)
@@ -16,7 +16,7 @@ static assay_status_t note_read(const assay_layers_t* layers, cpu_value_list_t* 
   return append(reads, v);
 }
 
-static assay_status_t note_node(const assay_layers_t* layers, cpu_value_list_t* reads,
+static assay_status_t note_node(const assay_layers_t* layers, assay_value_list_t* reads,
                                 const assay_node_t* node) {
   for (size_t i = 0; i < node->n_inputs; i++) ASSAY_TRY(note_read(layers, reads, node->inputs[i]));
   for (size_t a = 0; a < node->n_attrs; a++) {
@@ -35,7 +35,7 @@ static assay_status_t note_node(const assay_layers_t* layers, cpu_value_list_t* 
 }
 
 static assay_status_t find(const assay_layers_t* layers, const assay_value_t** value,
-                           cpu_lifetimes_t* l) {
+                           assay_lifetimes_t* l) {
   for (size_t i = 0; i < layers->n_layers; i++) {
     const assay_layer_t* layer = &layers->layers[i];
     const assay_node_t* end = layer->nodes[layer->n_nodes - 1];
@@ -55,10 +55,10 @@ static assay_status_t find(const assay_layers_t* layers, const assay_value_t** v
   return NULL;
 }
 
-assay_status_t cpu_lifetimes_find(const assay_layers_t* layers, cpu_lifetimes_t* out) {
+assay_status_t assay_lifetimes_find(const assay_layers_t* layers, assay_lifetimes_t* out) {
   const assay_value_t** value = NULL;
   const size_t n = (size_t)layers->model->n_values;
-  *out = (cpu_lifetimes_t){.n_layers = layers->n_layers};
+  *out = (assay_lifetimes_t){.n_layers = layers->n_layers};
   assay_status_t st = assay_new_array(layers->n_layers, sizeof *out->reads, &out->reads);
   if (!st) st = assay_new_array(layers->n_layers, sizeof *out->ends, &out->ends);
   if (!st) st = assay_new_array(n, sizeof *out->last, &out->last);
@@ -66,11 +66,11 @@ assay_status_t cpu_lifetimes_find(const assay_layers_t* layers, cpu_lifetimes_t*
   for (size_t v = 0; !st && v < n; v++) out->last[v] = -1;
   if (!st) st = find(layers, value, out);
   assay_free(value);
-  if (st) cpu_lifetimes_deinit(out);
+  if (st) assay_lifetimes_deinit(out);
   return st;
 }
 
-void cpu_lifetimes_deinit(cpu_lifetimes_t* l) {
+void assay_lifetimes_deinit(assay_lifetimes_t* l) {
   for (size_t i = 0; i < l->n_layers; i++) {
     if (l->reads) assay_free(l->reads[i].at);
     if (l->ends) assay_free(l->ends[i].at);
@@ -78,5 +78,5 @@ void cpu_lifetimes_deinit(cpu_lifetimes_t* l) {
   assay_free(l->reads);
   assay_free(l->ends);
   assay_free(l->last);
-  *l = (cpu_lifetimes_t){0};
+  *l = (assay_lifetimes_t){0};
 }

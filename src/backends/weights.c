@@ -1,4 +1,4 @@
-#include "backends/cpu/store.h"
+#include "backends/weights.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ typedef struct entry {
   size_t bytes;
 } entry_t;
 
-struct cpu_store {
+struct assay_weights {
   pthread_mutex_t lock;
   assay_arena_t* arena;  // keys
   assay_map_t index;
@@ -22,8 +22,8 @@ struct cpu_store {
   size_t n, cap;
 };
 
-assay_status_t cpu_store_create(cpu_store_t** out) {
-  cpu_store_t* s = NULL;
+assay_status_t assay_weights_create(assay_weights_t** out) {
+  assay_weights_t* s = NULL;
   ASSAY_TRY(ASSAY_NEW(&s));
   assay_status_t st = assay_arena_create(&s->arena);
   if (!st && pthread_mutex_init(&s->lock, NULL) != 0) st = assay_status_no_memory();
@@ -36,7 +36,7 @@ assay_status_t cpu_store_create(cpu_store_t** out) {
   return NULL;
 }
 
-void cpu_store_destroy(cpu_store_t* s) {
+void assay_weights_destroy(assay_weights_t* s) {
   if (!s) return;
   for (size_t i = 0; i < s->n; i++) assay_free(s->entries[i].owned);
   assay_free(s->entries);
@@ -47,7 +47,7 @@ void cpu_store_destroy(cpu_store_t* s) {
 }
 
 // Adds an entry; on failure `owned` is the caller's.
-static assay_status_t add(cpu_store_t* s, const char* key, const void* data, void* owned,
+static assay_status_t add(assay_weights_t* s, const char* key, const void* data, void* owned,
                           size_t bytes) {
   const char* kept = NULL;
   ASSAY_TRY(assay_grow(&s->entries, &s->cap, s->n + 1, sizeof *s->entries));
@@ -57,13 +57,13 @@ static assay_status_t add(cpu_store_t* s, const char* key, const void* data, voi
   return NULL;
 }
 
-static assay_status_t make(cpu_store_t* s, const char* key, size_t bytes, cpu_store_fill_t* fill,
-                           void* user, const void** out) {
-  if (bytes > SIZE_MAX - CPU_STORE_ALIGNMENT) return assay_status_no_memory();
-  char* owned = assay_malloc(bytes + CPU_STORE_ALIGNMENT);
+static assay_status_t make(assay_weights_t* s, const char* key, size_t bytes,
+                           assay_weights_fill_t* fill, void* user, const void** out) {
+  if (bytes > SIZE_MAX - ASSAY_WEIGHTS_ALIGNMENT) return assay_status_no_memory();
+  char* owned = assay_malloc(bytes + ASSAY_WEIGHTS_ALIGNMENT);
   if (!owned) return assay_status_no_memory();
-  void* data = (void*)(((uintptr_t)owned + CPU_STORE_ALIGNMENT - 1) / CPU_STORE_ALIGNMENT *
-                       CPU_STORE_ALIGNMENT);
+  void* data = (void*)(((uintptr_t)owned + ASSAY_WEIGHTS_ALIGNMENT - 1) / ASSAY_WEIGHTS_ALIGNMENT *
+                       ASSAY_WEIGHTS_ALIGNMENT);
   assay_status_t st = fill(user, data);
   if (!st) st = add(s, key, data, owned, bytes);
   if (st) return assay_free(owned), st;
@@ -71,8 +71,8 @@ static assay_status_t make(cpu_store_t* s, const char* key, size_t bytes, cpu_st
   return NULL;
 }
 
-assay_status_t cpu_store_get(cpu_store_t* s, const char* key, size_t bytes, cpu_store_fill_t* fill,
-                             void* user, const void** out) {
+assay_status_t assay_weights_get(assay_weights_t* s, const char* key, size_t bytes,
+                                 assay_weights_fill_t* fill, void* user, const void** out) {
   assay_status_t st = NULL;
   uint64_t at;
   pthread_mutex_lock(&s->lock);
@@ -84,23 +84,24 @@ assay_status_t cpu_store_get(cpu_store_t* s, const char* key, size_t bytes, cpu_
   return st;
 }
 
-assay_status_t cpu_store_put(cpu_store_t* s, const char* key, const void* data, size_t bytes) {
+assay_status_t assay_weights_put(assay_weights_t* s, const char* key, const void* data,
+                                 size_t bytes) {
   pthread_mutex_lock(&s->lock);
   assay_status_t st = add(s, key, data, NULL, bytes);
   pthread_mutex_unlock(&s->lock);
   return st;
 }
 
-size_t cpu_store_count(const cpu_store_t* s) { return s->n; }
+size_t assay_weights_count(const assay_weights_t* s) { return s->n; }
 
-void cpu_store_entry(const cpu_store_t* s, size_t i, const char** out_key, const void** out_data,
-                     size_t* out_bytes) {
+void assay_weights_entry(const assay_weights_t* s, size_t i, const char** out_key,
+                         const void** out_data, size_t* out_bytes) {
   *out_key = s->entries[i].key;
   *out_data = s->entries[i].data;
   *out_bytes = s->entries[i].bytes;
 }
 
-size_t cpu_store_bytes(const cpu_store_t* s) {
+size_t assay_weights_bytes(const assay_weights_t* s) {
   size_t bytes = 0;
   for (size_t i = 0; i < s->n; i++) bytes += s->entries[i].owned ? s->entries[i].bytes : 0;
   return bytes;

@@ -1,4 +1,4 @@
-#include "backends/cpu/describe.h"
+#include "backends/describe.h"
 
 #include <string.h>
 
@@ -6,10 +6,12 @@
 #include "formats/format.h"
 #include "truth/machine.h"
 
-// The type that holds a format's numbers in memory; UNDEFINED: none does.
+// The type that holds a format's numbers in memory; UNDEFINED: none does. What is tf32 lies as
+// float32: kernels round it as they read it.
 static assay_type_t memory_type(assay_format_t format) {
   switch (format) {
     case ASSAY_FORMAT_FP32:
+    case ASSAY_FORMAT_TF32:
       return ASSAY_TYPE_FLOAT;
     case ASSAY_FORMAT_FP16:
       return ASSAY_TYPE_FLOAT16;
@@ -26,7 +28,7 @@ static assay_type_t declared_type(const assay_value_t* v) {
   return v->type && v->type->kind == ASSAY_KIND_TENSOR ? v->type->elem : ASSAY_TYPE_UNDEFINED;
 }
 
-assay_type_t cpu_stored_type(const assay_layers_t* layers, const assay_value_t* v) {
+assay_type_t assay_stored_type(const assay_layers_t* layers, const assay_value_t* v) {
   const assay_type_t declared = declared_type(v);
   if (declared != ASSAY_TYPE_FLOAT || !v->producer) return declared;
   const int made_by = layers->layer_of_node[v->producer->id];
@@ -42,49 +44,50 @@ static assay_type_t entering_type(const assay_layers_t* layers, const assay_laye
   const assay_tensor_t shape = {.kind = ASSAY_KIND_TENSOR, .type = declared};
   const assay_format_t f = assay_layer_operand(layers, l, node, i, &shape);
   // What the layer takes as it is lies in the format of the layer that made it.
-  return f == ASSAY_FORMAT_NONE ? cpu_stored_type(layers, node->inputs[i]) : memory_type(f);
+  return f == ASSAY_FORMAT_NONE ? assay_stored_type(layers, node->inputs[i]) : memory_type(f);
 }
 
 typedef struct description {
   const assay_layers_t* layers;
-  const cpu_sizes_t* sizes;
-  cpu_look_t* look;
+  const assay_sizes_t* sizes;
+  assay_look_t* look;
   void* user;
-  cpu_layer_t* out;
+  assay_sized_layer_t* out;
 } description_t;
 
+static bool is_of_numbers(assay_type_t t) { return t && t != ASSAY_TYPE_STRING; }
+
 static bool describe_input(const description_t* c, const assay_node_t* node, size_t i) {
-  cpu_layer_t* d = c->out;
+  assay_sized_layer_t* d = c->out;
   const assay_value_t* v = node->inputs[i];
   if (!v || c->layers->hidden_value[v->id]) return true;
   const assay_type_t type = entering_type(c->layers, d->layer, node, i);
-  const cpu_operand_t* known = cpu_input(d, v);
+  const assay_operand_t* known = assay_sized_input(d, v);
   if (known) return known->type == type;
-  if (!type || d->n_in == CPU_MAX_OPERANDS) return false;
-  cpu_operand_t* o = &d->in[d->n_in++];
-  *o = (cpu_operand_t){.value = v, .type = type};
+  if (!is_of_numbers(type) || d->n_in == ASSAY_KERNEL_OPERANDS) return false;
+  assay_operand_t* o = &d->in[d->n_in++];
+  *o = (assay_operand_t){.value = v, .type = type};
   return c->look(c->user, v, o);
 }
 
 static bool describe_output(const description_t* c, const assay_value_t* v) {
-  cpu_layer_t* d = c->out;
-  if (d->n_out == CPU_MAX_OPERANDS) return false;
-  cpu_operand_t* o = &d->out[d->n_out++];
-  *o = (cpu_operand_t){.value = v};
+  assay_sized_layer_t* d = c->out;
+  if (d->n_out == ASSAY_KERNEL_OPERANDS) return false;
+  assay_operand_t* o = &d->out[d->n_out++];
+  *o = (assay_operand_t){.value = v};
   if (!v) return true;
-  o->type = cpu_stored_type(c->layers, v);
-  return o->type && cpu_sizes_of(c->sizes, v, CPU_MAX_RANK, &o->rank, o->dims) &&
+  o->type = assay_stored_type(c->layers, v);
+  return is_of_numbers(o->type) &&
+         assay_sizes_of(c->sizes, v, ASSAY_KERNEL_RANK, &o->rank, o->dims) &&
          assay_dims_size(o->rank, o->dims, &o->size);
 }
 
-bool cpu_describe(const assay_layers_t* layers, size_t i, const cpu_sizes_t* sizes,
-                  cpu_look_t* look, void* user, cpu_layer_t* out) {
+bool assay_describe_layer(const assay_layers_t* layers, size_t i, const assay_sizes_t* sizes,
+                          assay_look_t* look, void* user, assay_sized_layer_t* out) {
   const assay_layer_t* l = &layers->layers[i];
   const assay_node_t* last = l->nodes[l->n_nodes - 1];
   const description_t c = {layers, sizes, look, user, out};
-  *out = (cpu_layer_t){.layers = layers, .layer = l};
-  // What sums are kept in is fp32 in all tactics; tf32 is no format of a CPU.
-  if (l->format == ASSAY_FORMAT_TF32 || l->accumulator != ASSAY_FORMAT_FP32) return false;
+  *out = (assay_sized_layer_t){.layers = layers, .layer = l};
   for (size_t k = 0; k < l->n_nodes; k++) {
     if (!l->nodes[k]->op || l->nodes[k]->op->flags & (ASSAY_OP_CONTROL | ASSAY_OP_RANDOM))
       return false;
@@ -98,31 +101,31 @@ bool cpu_describe(const assay_layers_t* layers, size_t i, const cpu_sizes_t* siz
 
 // ---- what tactics ask -----------------------------------------------------------------------
 
-const cpu_operand_t* cpu_input(const cpu_layer_t* l, const assay_value_t* v) {
-  const int i = cpu_input_index(l, v);
+const assay_operand_t* assay_sized_input(const assay_sized_layer_t* l, const assay_value_t* v) {
+  const int i = assay_sized_input_index(l, v);
   return i < 0 ? NULL : &l->in[i];
 }
 
-int cpu_input_index(const cpu_layer_t* l, const assay_value_t* v) {
+int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v) {
   for (size_t i = 0; v && i < l->n_in; i++)
     if (l->in[i].value == v) return (int)i;
   return -1;
 }
 
-size_t cpu_operand_bytes(const cpu_operand_t* o, assay_type_t type) {
+size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type) {
   int64_t bytes = 0;
   return assay_type_packed_bytes(type, o->size, &bytes) ? (size_t)bytes : 0;
 }
 
-bool cpu_is_channels_last(const cpu_operand_t* o) {
-  return o->layout == CPU_CHANNELS_LAST && o->rank >= 3;
+bool assay_operand_is_channels_last(const assay_operand_t* o) {
+  return o->layout == ASSAY_LAYOUT_CHANNELS_LAST && o->rank >= 3;
 }
 
-bool cpu_is_float(assay_type_t type) {
+bool assay_type_is_kernel_float(assay_type_t type) {
   return type == ASSAY_TYPE_FLOAT || type == ASSAY_TYPE_FLOAT16 || type == ASSAY_TYPE_BFLOAT16;
 }
 
-assay_status_t cpu_constant_floats(const cpu_operand_t* o, float** out) {
+assay_status_t assay_operand_floats(const assay_operand_t* o, float** out) {
   assay_tensor_t *wide = NULL, *rounded = NULL;
   float* x = NULL;
   assay_status_t st = assay_tensor_widen((assay_tensor_t*)(uintptr_t)o->constant, &wide);

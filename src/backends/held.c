@@ -1,28 +1,28 @@
-#include "backends/cpu/values.h"
+#include "backends/held.h"
 
 #include "formats/format.h"
 
-void cpu_value_clear(cpu_value_t* v) {
+void assay_held_clear(assay_held_t* v) {
   assay_tensor_release(v->canonical);
   assay_tensor_release(v->packed);
-  *v = (cpu_value_t){0};
+  *v = (assay_held_t){0};
 }
 
-bool cpu_value_is_set(const cpu_value_t* v) { return v->canonical || v->packed; }
+bool assay_held_is_set(const assay_held_t* v) { return v->canonical || v->packed; }
 
-const assay_tensor_t* cpu_value_any(const cpu_value_t* v) {
+const assay_tensor_t* assay_held_any(const assay_held_t* v) {
   return v->canonical ? v->canonical : v->packed;
 }
 
-void cpu_value_put(cpu_value_t* v, assay_tensor_t* take_tensor) {
-  cpu_value_clear(v);
+void assay_held_put(assay_held_t* v, assay_tensor_t* take_tensor) {
+  assay_held_clear(v);
   if (take_tensor->kind == ASSAY_KIND_TENSOR && take_tensor->store == ASSAY_STORE_PACKED)
     v->packed = take_tensor;
   else
     v->canonical = take_tensor;
 }
 
-assay_status_t cpu_value_canonical(cpu_value_t* v, assay_type_t declared, assay_tensor_t** out) {
+assay_status_t assay_held_canonical(assay_held_t* v, assay_type_t declared, assay_tensor_t** out) {
   if (!v->canonical) {
     assay_tensor_t* wide = NULL;
     ASSAY_TRY(assay_tensor_widen(v->packed, &wide));
@@ -45,8 +45,8 @@ static assay_status_t pack(assay_tensor_t* t, assay_type_t type, assay_tensor_t*
   return st;
 }
 
-assay_status_t cpu_value_packed(cpu_value_t* v, assay_type_t type, assay_tensor_t** out) {
-  const assay_tensor_t* any = cpu_value_any(v);
+assay_status_t assay_held_packed(assay_held_t* v, assay_type_t type, assay_tensor_t** out) {
+  const assay_tensor_t* any = assay_held_any(v);
   if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "a value that is no tensor of numbers has no packed form");

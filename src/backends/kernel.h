@@ -1,0 +1,98 @@
+// Kernels: ways to run a layer, on the host or on a device. Backends bring tactics, one row each; a
+// source of tactics is a file with rows.
+//
+// A tactic looks at a layer whose sizes are all known and makes a kernel of it, or says that the
+// layer is not for it. A kernel is fixed to those sizes; it has packed its weights and says in
+// which form it reads and writes each operand.
+#ifndef ASSAY_BACKENDS_KERNEL_H_
+#define ASSAY_BACKENDS_KERNEL_H_
+
+#include "backends/backend.h"
+#include "backends/device.h"
+#include "backends/weights.h"
+
+enum { ASSAY_KERNEL_RANK = 8, ASSAY_KERNEL_OPERANDS = 40, ASSAY_MAX_CANDIDATES = 6 };
+
+typedef enum assay_layout {
+  ASSAY_LAYOUT_PLAIN = 0,      // row-major in the order of the dimensions
+  ASSAY_LAYOUT_CHANNELS_LAST,  // [N, C, D...] lies as [N, D..., C]; rank 3 and more
+} assay_layout_t;
+
+// How a value lies in memory. Its elements are those of ONNX's raw_data of that type.
+typedef struct assay_form {
+  assay_type_t type;
+  assay_layout_t layout;
+} assay_form_t;
+
+// One value that a layer reads or writes.
+typedef struct assay_operand {
+  const assay_value_t* value;
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+  int64_t size;
+  // The type in which the layer stores or takes it: FLOAT in a bf16 layer is BFLOAT16.
+  assay_type_t type;
+  assay_layout_t layout;           // inputs: how it lies now, where that is known
+  const assay_tensor_t* constant;  // packed or canonical; NULL: not known before the run
+  assay_weights_t* store;          // keeps what is made of the constants of the model
+} assay_operand_t;
+
+// A layer with all its sizes. Hidden values are no operands.
+typedef struct assay_sized_layer {
+  const assay_layers_t* layers;
+  const assay_layer_t* layer;
+  assay_operand_t in[ASSAY_KERNEL_OPERANDS];  // each value once, in the order in which nodes read
+  size_t n_in;
+  assay_operand_t out[ASSAY_KERNEL_OPERANDS];  // of the last node; value NULL: left out
+  size_t n_out;
+  struct assay_resident* resident;  // constants in the device's memory (resident.h); NULL: the host
+} assay_sized_layer_t;
+
+typedef struct assay_kernel assay_kernel_t;
+struct assay_kernel {
+  const struct assay_tactic* tactic;
+  assay_form_t in[ASSAY_KERNEL_OPERANDS];  // UNDEFINED: this input is not read in a run
+  assay_form_t out[ASSAY_KERNEL_OPERANDS];
+  // The output takes the memory of this input, which must be of as many bytes; -1: its own. A
+  // kernel with neither `run` nor `enqueue` only gives it another shape.
+  int in_place;
+  size_t scratch;  // bytes that a run needs besides
+  // On the host. NULL: a kernel of a device.
+  assay_status_t (*run)(assay_kernel_t* k, const void* const* in, void* const* out, void* scratch);
+  // Puts it into a queue of the device that it was made for; 0 for operands that are left out. What
+  // it notes may be captured: addresses stay as they are, and it is given others in another call.
+  assay_status_t (*enqueue)(assay_kernel_t* k, assay_queue_t* q, const assay_device_ptr_t* in,
+                            const assay_device_ptr_t* out, assay_device_ptr_t scratch);
+  void (*destroy)(assay_kernel_t* k);
+};
+
+typedef struct assay_tactic {
+  const char* name;    // "onednn_conv"
+  const char* source;  // "onednn"; what --tactic-sources restricts
+  // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
+  assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
+  // How its kernels round (ops/bound.h).
+  assay_rounding_t rounding;
+} assay_tactic_t;
+
+// A tactic that could run a layer.
+typedef struct assay_candidate {
+  const assay_tactic_t* tactic;
+  double microseconds;  // NAN: not known
+} assay_candidate_t;
+
+// ---- for tactics (describe.c) -------------------------------------------------------------------
+
+// The operand of a value; NULL: hidden, or not read.
+const assay_operand_t* assay_sized_input(const assay_sized_layer_t* l, const assay_value_t* v);
+// Its place among l->in; -1.
+int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v);
+// A constant's elements as float32, as the layer takes them (rounded to its format); *out is freed
+// with assay_free.
+assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
+size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);
+bool assay_operand_is_channels_last(const assay_operand_t* o);
+// float32, float16, bfloat16: what kernels compute with.
+bool assay_type_is_kernel_float(assay_type_t type);
+
+#endif  // ASSAY_BACKENDS_KERNEL_H_

@@ -1,0 +1,126 @@
+// A stretch of a plan: consecutive layers whose sizes are all known when the first one starts, with
+// everything prepared for a run: kernels, the forms in which each reads its operands, and where in
+// memory each value lies.
+//
+// A model whose sizes follow from those of its inputs is one stretch. It ends early behind a layer
+// that makes a value whose sizes only its contents tell (NonZero); the next one is prepared when
+// that has run.
+//
+// It is prepared for a target: the host, whose kernels read what the run holds where it lies, or a
+// device, into whose memory that is copied first. Layers that have no kernel are emulated, on the
+// host; those between two of them are a *segment*, which a device can be given as a whole.
+#ifndef ASSAY_BACKENDS_STRETCH_H_
+#define ASSAY_BACKENDS_STRETCH_H_
+
+#include "backends/describe.h"
+#include "backends/held.h"
+#include "backends/lifetimes.h"
+#include "backends/memory_plan.h"
+#include "backends/move.h"
+
+typedef enum assay_slot_kind {
+  ASSAY_SLOT_ARENA = 0,
+  ASSAY_SLOT_HELD,      // the tensor of a value of the run; a device: its copy in the arena
+  ASSAY_SLOT_CONSTANT,  // memory of the stretch
+  ASSAY_SLOT_OUTPUT,    // a tensor that the caller gets; a device: what is copied there
+} assay_slot_kind_t;
+
+// A piece of memory that kernels read and write.
+typedef struct assay_slot {
+  assay_slot_kind_t kind;
+  assay_block_t block;         // in the arena, in steps of the plan
+  const assay_value_t* value;  // HELD, OUTPUT
+  uint64_t constant;           // CONSTANT: its address, the host's or the device's; 0: not yet
+  assay_tensor_t* held;        // CONSTANT: the elements it is made of; HELD: what is copied there
+} assay_slot_t;
+
+typedef struct assay_stretch_move {
+  assay_move_t move;
+  int from, to;  // slots; from -1: the value that `to` holds is fetched from the run
+} assay_stretch_move_t;
+
+typedef struct assay_step {
+  assay_kernel_t* kernel;  // NULL: the emulated engine runs the layer
+  bool known;              // nothing runs: contents of the outputs follow from sizes
+  int in[ASSAY_KERNEL_OPERANDS], out[ASSAY_KERNEL_OPERANDS];  // slots; -1: none
+  int n_in, n_out;
+  assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
+  int n_candidates;
+  size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
+} assay_step_t;
+
+// Where a value lies as it was made.
+typedef struct assay_place {
+  const assay_value_t* value;
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+  int64_t size;
+  assay_tensor_t* known;  // its contents, where they follow from sizes
+  struct {
+    assay_form_t form;
+    assay_type_t through;
+    int slot;
+  } forms[4];  // as made first
+  int n_forms;
+} assay_place_t;
+
+typedef struct assay_stretch {
+  int first, end;       // layers
+  assay_sizes_t sizes;  // those it was prepared for, and
+  size_t* key;          // places of values that were held then, in these shapes
+  size_t n_key, cap_key;
+  assay_place_t* places;
+  size_t n_places, cap_places;
+  int* place_of;  // by value id; -1
+  assay_slot_t* slots;
+  size_t n_slots, cap_slots;
+  assay_stretch_move_t* moves;
+  size_t n_moves, cap_moves;
+  assay_step_t* steps;  // [end - first]
+  size_t arena_bytes, scratch_bytes;
+  uint64_t used;
+  // What whoever runs it keeps with it; dropped with the stretch. NULL: nothing.
+  void* kept;
+  void (*drop)(void* kept);
+} assay_stretch_t;
+
+// What stretches are prepared for. All functions are called with the setting's user.
+typedef struct assay_target {
+  bool apart;  // its memory is not the host's
+  // Whether kernels may compute in the layer's format and with its accumulator.
+  bool (*takes)(void* user, const assay_layer_t* l);
+  // Makes the kernel of a layer; *out NULL: none takes it. candidates: room for
+  // ASSAY_MAX_CANDIDATES of those that were looked at.
+  assay_status_t (*choose)(void* user, const assay_sized_layer_t* l, assay_kernel_t** out,
+                           assay_candidate_t* candidates, int* n_candidates);
+  bool (*can_move)(void* user, const assay_move_t* m);
+  size_t (*move_scratch)(void* user, const assay_move_t* m);  // bytes that the move needs besides
+  // The address of a constant of the model, moved so, for all stretches; from: where it lies on the
+  // host.
+  assay_status_t (*constant)(void* user, const assay_value_t* v, const assay_move_t* m,
+                             const void* from, uint64_t* out);
+} assay_target_t;
+
+// What a stretch is prepared from. Values are those of the run, by id.
+typedef struct assay_setting {
+  const assay_layers_t* layers;
+  const assay_lifetimes_t* lifetimes;
+  const assay_sizes_t* sizes;
+  assay_held_t* values;
+  assay_weights_t* store;
+  struct assay_resident* resident;  // NULL: the host
+  const assay_target_t* target;
+  void* user;
+} assay_setting_t;
+
+assay_status_t assay_stretch_create(const assay_setting_t* s, int first, assay_stretch_t** out);
+void assay_stretch_destroy(assay_stretch_t* s);  // NULL is allowed
+// Behind the last layer of the segment that layer i is in: the stretch's end, or a layer that is
+// emulated.
+int assay_stretch_segment_end(const assay_stretch_t* s, int i);
+// Whether it starts at this layer and is for what the run holds now.
+bool assay_stretch_fits(const assay_stretch_t* s, int first, const assay_setting_t* setting);
+// The place of a value; NULL: not in this stretch.
+const assay_place_t* assay_stretch_place(const assay_stretch_t* s, const assay_value_t* v);
+
+#endif  // ASSAY_BACKENDS_STRETCH_H_
