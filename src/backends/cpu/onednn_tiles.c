@@ -10,11 +10,11 @@ enum {
   MAX_PIECES = 8,
   MAX_PARTS = 32,
   ALIGNMENT = 64,
-  TILE_BYTES = 512 * 1024,       // of what a tile reads, and of what it makes
-  WEIGHT_BYTES = 768 * 1024,     // of a part of the channels
+  TILE_BYTES = 512 * 1024,        // of what a tile reads, and of what it makes
+  WEIGHT_BYTES = 768 * 1024,      // of a part of the channels
   TILE_FLOPS = 16 * 1000 * 1000,  // worth handing to another thread
-  TILES = 16,                    // of a sample, for threads to share, where that is worth it
-  TILE_PLACES = 48,              // so few places of the output, and products lose speed
+  TILES = 16,                     // of a sample, for threads to share, where that is worth it
+  TILE_PLACES = 48,               // so few places of the output, and products lose speed
 };
 
 // Tiles of one height, with as much padding, run the same primitive.

@@ -167,16 +167,83 @@ static void run_tiles(run_t* r, int64_t from, int64_t to) {
   }
 }
 
+// ---- chains ------------------------------------------------------------------------------------
+
+// Whole rows, or a piece of one.
+static void run_links(const run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n) {
+  const cpu_program_t* p = r->p;
+  const int last = p->rank - 2;
+  const int64_t at = row * p->columns + column;
+  const size_t bytes = r->type == ASSAY_TYPE_FLOAT ? 4 : 2;
+  cpu_chain_stream_t streams[CPU_MAX_STREAMS];
+  for (size_t s = 0; s < p->n_streams; s++) {
+    const program_walk_t* w = &p->walks[s];
+    const bool whole = w->access == PROGRAM_WHOLE;
+    const int step = (int)w->strides[p->rank - 1];
+    int64_t start = whole ? at : row_start(p, w, row) + column * step;
+    if (p->streams[s].input == PROGRAM_RESULT) start -= r->result_from;
+    const size_t size = p->streams[s].type == ASSAY_TYPE_FLOAT ? 4 : 2;
+    streams[s] = (cpu_chain_stream_t){.data = (const char*)data_of(r, s) + (ptrdiff_t)size * start,
+                                      .type = p->streams[s].type,
+                                      .row_step = whole       ? p->columns
+                                                  : last >= 0 ? w->strides[last]
+                                                              : 0,
+                                      .step = whole ? 1 : step};
+  }
+  const cpu_chain_run_t run = {.links = p->links,
+                               .n_links = p->n_links,
+                               .streams = streams,
+                               .first = p->first_stream,
+                               .rows = rows,
+                               .columns = n,
+                               .type = r->type,
+                               .out = r->out + (ptrdiff_t)bytes * at};
+  cpu_chain_run(&run);
+}
+
+static void run_chain(const run_t* r, int64_t from, int64_t to) {
+  const cpu_program_t* p = r->p;
+  while (from < to) {
+    const int64_t row = from / p->columns, column = from % p->columns;
+    int64_t rows = 1, n = p->columns - column;
+    if (n > to - from) n = to - from;
+    // Rows along the last dimension but one lie at one distance in every stream.
+    if (n == p->columns && p->rank > 1) {
+      const int64_t size = p->dims[p->rank - 2];
+      rows = size - row % size < (to - from) / n ? size - row % size : (to - from) / n;
+    }
+    run_links(r, row, rows, column, n);
+    from += rows * n;
+  }
+}
+
+// The element at which a tile begins.
+static int64_t tile_start(const cpu_program_t* p, int64_t tile) {
+  const int64_t in_row = (p->columns + p->tile_columns - 1) / p->tile_columns;
+  const int64_t row = tile / in_row * p->tile_rows, column = tile % in_row * p->tile_columns;
+  return row < p->rows ? row * p->columns + column : p->rows * p->columns;
+}
+
 static void run_part(const run_t* shared, int64_t from, int64_t to) {
+  if (shared->p->n_links) {
+    run_chain(shared, tile_start(shared->p, from), tile_start(shared->p, to));
+    return;
+  }
   _Alignas(64) float slots[PROGRAM_SLOTS * PROGRAM_TILE];
   run_t r = *shared;
   r.slots = slots;
   run_tiles(&r, from, to);
 }
 
+// ---- parts -------------------------------------------------------------------------------------
+
 // Elements [from, to) of the output.
 static void run_range(run_t* r, int64_t from, int64_t to) {
   const cpu_program_t* p = r->p;
+  if (p->n_links) {
+    run_chain(r, from, to);
+    return;
+  }
   while (from < to) {
     const int64_t row = from / p->columns, column = from % p->columns;
     int64_t rows = 1, n = p->columns - column;
@@ -197,7 +264,7 @@ void cpu_program_run_part(const cpu_program_t* p, const void* const* in, assay_t
     q.n *= q.runs;
     q.runs = 1;
   }
-  make_periodic(&r);
+  if (!p->n_links) make_periodic(&r);
   for (int64_t i = 0; i < q.runs; i++) {
     r.result = q.result + i * q.result_step;
     r.result_from = q.from + i * q.step;
