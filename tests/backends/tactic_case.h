@@ -16,7 +16,6 @@ typedef struct tactic_case {
   const char* tactic;  // that runs the last layer, or how its name begins; NULL: whichever
   double tolerance;    // relative to the largest element, in fp32; 0: the same bits
   bool specials;       // some elements of float inputs are zeros, infinities, NaN, huge and tiny
-  double bf16;         // more tolerance in bf16: of what is rounded step by step
 } tactic_case_t;
 
 typedef struct tactic_run {
@@ -108,7 +107,8 @@ static inline void tactic_case_specials(assay_tensor_t* t) {
     assay_f64(t)[i] = (double)(float)values[i / 3 % (int64_t)(sizeof values / sizeof *values)];
 }
 
-static inline void tactic_case_check(const tactic_case_t* c) {
+// more: tolerance in bf16 besides, where it is rounded to step by step.
+static inline void tactic_case_check_within(const tactic_case_t* c, double more) {
   static const struct {
     const char* name;
     assay_format_t format;
@@ -130,8 +130,8 @@ static inline void tactic_case_check(const tactic_case_t* c) {
     tactic_case_run(m, "cpu", formats[f].format, in, &again);
     omp_set_num_threads(threads);
     for (size_t i = 0; i < want.n_out; i++) {
-      const double more = formats[f].format == ASSAY_FORMAT_BF16 ? c->bf16 : 0;
-      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit + more : 0;
+      const double besides = formats[f].format == ASSAY_FORMAT_BF16 ? more : 0;
+      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit + besides : 0;
       tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i], tolerance);
       if (!tactic_case_identical(got.out[i], again.out[i]))
         fail_msg("%s, %s: depends on the number of threads", c->graph.name, formats[f].name);
@@ -143,6 +143,8 @@ static inline void tactic_case_check(const tactic_case_t* c) {
     assay_model_release(m);
   }
 }
+
+static inline void tactic_case_check(const tactic_case_t* c) { tactic_case_check_within(c, 0); }
 
 static inline void tactic_case_all(const tactic_case_t* cases, size_t n) {
   for (size_t i = 0; i < n; i++) tactic_case_check(&cases[i]);
