@@ -271,6 +271,7 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   if (!st) st = dump ? make_dump_layers(plan, &rules, dump) : make_layers(plan, &rules);
   if (!st) mark_rules_of_removed(plan, &rules);
   if (!st) st = check_rules(plan, precision, rules.used);
+  if (!st) st = plan_keep_recipe(plan, precision, options, seed);
   assay_free(rules.used);
   if (st) return assay_plan_destroy(plan), st;
   *out = plan;
