@@ -162,14 +162,14 @@ assay_status_t mock_at(assay_device_ptr_t p, size_t bytes, void** out) {
 assay_status_t mock_write(assay_device_ptr_t p, const void* from, size_t bytes) {
   void* to;
   ASSAY_TRY(mock_at(p, bytes, &to));
-  memcpy(to, from, bytes);
+  if (bytes) memcpy(to, from, bytes);
   return NULL;
 }
 
 assay_status_t mock_read(assay_device_ptr_t p, void* to, size_t bytes) {
   void* from;
   ASSAY_TRY(mock_at(p, bytes, &from));
-  memcpy(to, from, bytes);
+  if (bytes) memcpy(to, from, bytes);
   return NULL;
 }
 
