@@ -125,15 +125,41 @@ bool assay_type_is_kernel_float(assay_type_t type) {
   return type == ASSAY_TYPE_FLOAT || type == ASSAY_TYPE_FLOAT16 || type == ASSAY_TYPE_BFLOAT16;
 }
 
-assay_status_t assay_operand_floats(const assay_operand_t* o, float** out) {
-  assay_tensor_t *wide = NULL, *rounded = NULL;
-  float* x = NULL;
-  assay_status_t st = assay_tensor_widen((assay_tensor_t*)(uintptr_t)o->constant, &wide);
+// Elements [at, at + n) of a tensor, as floats of the type in which the layer takes it.
+static assay_status_t floats_of(const assay_operand_t* o, int64_t at, int64_t n, float* to) {
+  const assay_tensor_t* t = o->constant;
+  assay_tensor_t *part = NULL, *wide = NULL, *rounded = NULL;
+  int64_t from = 0, bytes = 0;
+  assay_status_t st = NULL;
+  if (t->store == ASSAY_STORE_PACKED) {
+    if (!assay_type_packed_bytes(t->type, at, &from) ||
+        !assay_type_packed_bytes(t->type, n, &bytes))
+      return assay_status_no_memory();
+    st = assay_tensor_wrap_packed(t->type, 1, &n, (const char*)t->data + from, bytes, NULL, NULL,
+                                  &part);
+    if (!st) st = assay_tensor_widen(part, &wide);
+  } else {
+    st = assay_tensor_create(t->type, 1, &n, &wide);
+    if (!st) memcpy(wide->data, assay_f64(t) + at, (size_t)n * sizeof(double));
+  }
   if (!st) st = assay_round_tensor(wide, assay_type_format(o->type), &rounded);
-  if (!st) st = assay_new_array((size_t)o->size, sizeof *x, &x);
-  for (int64_t i = 0; !st && i < o->size; i++) x[i] = (float)assay_f64(rounded)[i];
+  for (int64_t i = 0; !st && i < n; i++) to[i] = (float)assay_f64(rounded)[i];
+  assay_tensor_release(part);
   assay_tensor_release(wide);
   assay_tensor_release(rounded);
-  *out = x;
   return st;
+}
+
+// Piece by piece: float64 in between takes twice the room, and weights are large.
+assay_status_t assay_operand_floats(const assay_operand_t* o, float** out) {
+  enum { PIECE = 1 << 16 };  // even: two elements of 4 bits share a byte
+  float* x = NULL;
+  ASSAY_TRY(assay_new_array((size_t)o->size, sizeof *x, &x));
+  assay_status_t st = NULL;
+  for (int64_t at = 0; !st && at < o->size; at += PIECE)
+    st = floats_of(o, at, o->size - at < PIECE ? o->size - at : PIECE, x + at);
+  assay_tensor_forget(o->constant);
+  if (st) return assay_free(x), st;
+  *out = x;
+  return NULL;
 }

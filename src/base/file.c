@@ -97,6 +97,15 @@ void assay_mapping_release(assay_mapping_t* m) {
   assay_free(m);
 }
 
+void assay_mapping_release_owner(void* mapping) { assay_mapping_release(mapping); }
+
+void assay_mapping_forget(const assay_mapping_t* m, const void* at, size_t n) {
+  while (m->whole) m = m->whole;
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)at;
+  const uintptr_t from = (first + page - 1) / page * page, to = (first + n) / page * page;
+  if (m->mapped && from < to) madvise((void*)from, to - from, MADV_DONTNEED);
+}
+
 const uint8_t* assay_mapping_data(const assay_mapping_t* m) { return m->data; }
 size_t assay_mapping_size(const assay_mapping_t* m) { return m->size; }
 
@@ -200,7 +209,8 @@ static bool replace_by_unnamed(assay_writer_t* w) {
     if (linkat(AT_FDCWD, from, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW)) {
       if (errno != EEXIST || (unlink(w->temporary) && errno != ENOENT)) return false;
     } else if (rename(w->temporary, w->path) == 0) {
-      unlink(w->temporary);  // still there where both names were one file's: rename then does nothing
+      unlink(
+          w->temporary);  // still there where both names were one file's: rename then does nothing
       return true;
     } else if (errno != ENOENT) {  // ENOENT: another writer took the name for a dead one's
       const int reason = errno;

@@ -18,6 +18,10 @@ assay_status_t assay_mapping_part(assay_mapping_t* whole, size_t offset, size_t 
                                   assay_mapping_t** out) ASSAY_MUST_USE;
 void assay_mapping_retain(assay_mapping_t* m);
 void assay_mapping_release(assay_mapping_t* m);  // NULL is allowed
+void assay_mapping_release_owner(void* mapping);  // the same, as tensors call it
+// Bytes that have been read and are not needed soon need not count as this process's memory: they
+// are read from the file again when they are. Pages that hold other bytes, too, stay.
+void assay_mapping_forget(const assay_mapping_t* m, const void* at, size_t n);
 const uint8_t* assay_mapping_data(const assay_mapping_t* m);
 size_t assay_mapping_size(const assay_mapping_t* m);
 

@@ -328,8 +328,9 @@ assay_status_t assay_npy_parse(const uint8_t* data, size_t size, void (*release)
                      assay_dims_text(h.rank, h.dims, (char[512]){0}, 512), h.descr, size - body);
   // Strings of no width take none of the file: nothing in it bounds their number.
   if (!st && !d.bytes && n > MAX_EMPTY)
-    st = ASSAY_ERROR(ASSAY_CORRUPT, "npy: %" PRId64 " elements of '%s', which has no width; at most %d",
-                     n, h.descr, MAX_EMPTY);
+    st = ASSAY_ERROR(ASSAY_CORRUPT,
+                     "npy: %" PRId64 " elements of '%s', which has no width; at most %d", n,
+                     h.descr, MAX_EMPTY);
   bool in_place = !st && d.type != ASSAY_TYPE_STRING && d.swap == 1 && (!h.fortran || h.rank < 2);
   if (in_place)
     return assay_tensor_wrap_packed(d.type, h.rank, h.dims, data + body, bytes, release, owner,
@@ -341,13 +342,11 @@ assay_status_t assay_npy_parse(const uint8_t* data, size_t size, void (*release)
   return st;
 }
 
-static void release_mapping(void* m) { assay_mapping_release(m); }
-
 assay_status_t assay_npy_read(const char* path, assay_tensor_t** out) {
   assay_mapping_t* m = NULL;
   ASSAY_TRY(assay_mapping_open(path, &m));
-  assay_status_t st =
-      assay_npy_parse(assay_mapping_data(m), assay_mapping_size(m), release_mapping, m, out);
+  assay_status_t st = assay_npy_parse(assay_mapping_data(m), assay_mapping_size(m),
+                                      assay_mapping_release_owner, m, out);
   return assay_status_note(st, "'%s'", path);
 }
 

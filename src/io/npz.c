@@ -6,8 +6,6 @@
 #include "io/npy.h"
 #include "io/zip.h"
 
-static void release_mapping(void* m) { assay_mapping_release(m); }
-
 // The name of the array in a member; false: the member is no array.
 static bool array_name(const char* member, assay_str_t* out) {
   static const char suffix[] = ".npy";
@@ -26,8 +24,9 @@ static assay_status_t read_member(assay_mapping_t* file, const assay_zip_member_
   ASSAY_TRY(assay_str_status(name));
   ASSAY_TRY(assay_zip_extract(assay_mapping_data(file), m, &bytes, &owned));
   if (!owned) assay_mapping_retain(file);
-  assay_status_t st = owned ? assay_npy_parse(bytes, (size_t)m->size, assay_free, owned, &t)
-                            : assay_npy_parse(bytes, (size_t)m->size, release_mapping, file, &t);
+  assay_status_t st =
+      owned ? assay_npy_parse(bytes, (size_t)m->size, assay_free, owned, &t)
+            : assay_npy_parse(bytes, (size_t)m->size, assay_mapping_release_owner, file, &t);
   if (!st) st = assay_set_add(set, assay_str_get(name), t);
   return assay_status_note(st, "member '%s'", m->name);
 }

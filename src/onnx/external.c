@@ -93,8 +93,6 @@ assay_status_t onnx_give_external(onnx_reader_t* r, const char* location, assay_
   return NULL;
 }
 
-static void release_mapping(void* mapping) { assay_mapping_release(mapping); }
-
 assay_status_t onnx_read_external(onnx_reader_t* r, const Onnx__TensorProto* p, assay_type_t type,
                                   int rank, const int64_t* dims, const char** out_location,
                                   assay_tensor_t** out) {
@@ -136,5 +134,6 @@ assay_status_t onnx_read_external(onnx_reader_t* r, const Onnx__TensorProto* p, 
   const uint8_t* data = assay_mapping_data(m);
   if (!data) data = (const uint8_t*)"";  // an empty file
   assay_mapping_retain(m);
-  return assay_tensor_wrap_packed(type, rank, dims, data + offset, need, release_mapping, m, out);
+  return assay_tensor_wrap_packed(type, rank, dims, data + offset, need,
+                                  assay_mapping_release_owner, m, out);
 }

@@ -233,13 +233,11 @@ static assay_status_t decode_typed(onnx_reader_t* r, const Onnx__TensorProto* p,
 
 // ---- dense ------------------------------------------------------------------------------------
 
-static void release_mapping(void* mapping) { assay_mapping_release(mapping); }
-
 static assay_status_t wrap(onnx_reader_t* r, const Onnx__TensorProto* p, assay_type_t type,
                            const uint8_t* data, uint64_t bytes, assay_tensor_t** out) {
   assay_mapping_retain(r->file);
   return assay_tensor_wrap_packed(type, (int)p->n_dims, p->dims, data, (int64_t)bytes,
-                                  release_mapping, r->file, out);
+                                  assay_mapping_release_owner, r->file, out);
 }
 
 static assay_status_t read_payload(onnx_reader_t* r, const Onnx__TensorProto* p, assay_type_t type,

@@ -12,13 +12,23 @@
 
 #include "ir/ir.h"
 
-enum { ASSAY_ATTENTION_NODES = 24, ASSAY_ATTENTION_RANK = 8, ASSAY_ATTENTION_MASKS = 3 };
+enum {
+  ASSAY_ATTENTION_NODES = 24,
+  ASSAY_ATTENTION_RANK = 8,
+  ASSAY_ATTENTION_MASKS = 3,
+  ASSAY_ATTENTION_WAY = 8,
+  ASSAY_ATTENTION_FACTORS = 6
+};
 
-// A matrix for each batch and head that the layer reads or writes. As used it has the dimensions
-// [batch..., rows, columns]; dimension i of that is dimension axes[i] of the value.
+// A matrix for each batch and head that the layer reads. As used it has the dimensions [batch...,
+// rows, columns]; nodes of the layer, each reading the one before it, give another order, another
+// shape or a part of the value: Transpose, Squeeze, Unsqueeze, Split, and Reshapes of the value
+// itself or of a last dimension into two. Each of its dimensions so has one distance in memory.
 typedef struct assay_attention_operand {
   const assay_value_t* value;
-  int axes[ASSAY_ATTENTION_RANK];
+  const assay_node_t* way[ASSAY_ATTENTION_WAY];
+  int outputs[ASSAY_ATTENTION_WAY];  // of each, the output that is read
+  int n_way;
 } assay_attention_operand_t;
 
 typedef enum assay_attention_mask_kind {
@@ -31,18 +41,27 @@ typedef struct assay_attention_mask {
   assay_attention_mask_kind_t kind;
   const assay_value_t* value;
   double fill;
+  const assay_value_t* fill_value;
   // The hidden value that the mask makes: the mask is broadcast to its shape, which has the
   // elements of the scores in their order and their last dimension, but maybe other ones in front.
   const assay_value_t* scores;
 } assay_attention_mask_t;
 
+typedef struct assay_attention_factor {
+  const assay_value_t* value;
+  bool divides;
+} assay_attention_factor_t;
+
 typedef struct assay_attention {
-  int rank;                                             // of all operands
-  assay_attention_operand_t q;                          // [..., queries, size]
-  assay_attention_operand_t k;                          // [..., size, keys]: K transposed
-  assay_attention_operand_t v;                          // [..., keys, size of values]
-  assay_attention_operand_t y;                          // [..., queries, size of values]
-  double scale;                                         // all factors together, before the masks
+  int rank;                          // of all operands
+  assay_attention_operand_t q;       // [..., queries, size]
+  assay_attention_operand_t k;       // [..., size, keys]: K transposed
+  assay_attention_operand_t v;       // [..., keys, size of values]
+  const assay_value_t* y;            // [..., queries, size of values]:
+  int y_axes[ASSAY_ATTENTION_RANK];  // dimension i of that is y's y_axes[i]
+  double scale;                      // all factors together, before the masks
+  assay_attention_factor_t factors[ASSAY_ATTENTION_FACTORS];  // as constants, which layers round
+  int n_factors;
   assay_attention_mask_t masks[ASSAY_ATTENTION_MASKS];  // in the order in which they are put on
   int n_masks;
 } assay_attention_t;

@@ -312,10 +312,15 @@ static assay_status_t check_machine(const head_t* h, const assay_backend_t* back
   return NULL;
 }
 
-static assay_status_t check_hash(const uint8_t* data, uint64_t bytes) {
+// Block by block, so that a plan larger than what a run needs of it does not fill memory.
+static assay_status_t check_hash(const assay_mapping_t* file, uint64_t bytes) {
+  const uint8_t* data = assay_mapping_data(file);
   uint64_t hash = 0, kept;
-  for (uint64_t at = 0; at < bytes; at += BLOCK)
-    hash = assay_hash(data + at, bytes - at < BLOCK ? (size_t)(bytes - at) : BLOCK, hash);
+  for (uint64_t at = 0; at < bytes; at += BLOCK) {
+    const size_t n = bytes - at < BLOCK ? (size_t)(bytes - at) : BLOCK;
+    hash = assay_hash(data + at, n, hash);
+    assay_mapping_forget(file, data + at, n);
+  }
   memcpy(&kept, data + bytes, sizeof kept);
   return hash == kept ? NULL : corrupt("the plan file is damaged: its checksum does not hold");
 }
@@ -341,7 +346,7 @@ static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
       !is_text(h->machine, sizeof h->machine))
     return corrupt("the plan file is damaged: its head makes no sense");
   ASSAY_TRY(check_machine(h, assay_backend_find(h->backend)));
-  return check_hash(data, end);
+  return check_hash(file, end);
 }
 
 // Looks up what each node stands for by the version that is written beside it.

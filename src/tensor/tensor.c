@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "formats/format.h"
 
 assay_store_t assay_type_store(assay_type_t type) {
@@ -194,10 +195,9 @@ assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dim
   assay_tensor_t* v = NULL;
   ASSAY_TRY(create_head(t->type, rank, dims, &v));
   if (v->size != t->size) {
-    assay_status_t st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                                    "shape %s has %lld elements, the tensor %s has %lld",
-                                    ASSAY_DIMS_TEXT(v), (long long)v->size, ASSAY_DIMS_TEXT(t),
-                                    (long long)t->size);
+    assay_status_t st =
+        ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "shape %s has %lld elements, the tensor %s has %lld",
+                    ASSAY_DIMS_TEXT(v), (long long)v->size, ASSAY_DIMS_TEXT(t), (long long)t->size);
     assay_free(v);
     return st;
   }
@@ -207,6 +207,15 @@ assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dim
   v->owner = assay_tensor_retain(t);
   *out = v;
   return NULL;
+}
+
+void assay_tensor_forget(const assay_tensor_t* t) {
+  int64_t bytes = 0;
+  const void* data = t->data;
+  if (t->store != ASSAY_STORE_PACKED || !assay_type_packed_bytes(t->type, t->size, &bytes)) return;
+  while (t->release == release_tensor) t = t->owner;
+  if (t->release == assay_mapping_release_owner)
+    assay_mapping_forget(t->owner, data, (size_t)bytes);
 }
 
 assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {

@@ -93,6 +93,9 @@ assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type,
 assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 // Packed form of numbers, rounded to the type (ties to even, overflow to infinity).
 assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
+// For a tensor whose elements have been read and will hardly be again: where they lie in a file,
+// they need not stay in memory (assay_mapping_forget).
+void assay_tensor_forget(const assay_tensor_t* t);
 // A copy in the same store that may be written.
 assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 

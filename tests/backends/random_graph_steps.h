@@ -296,6 +296,37 @@ static bool step_attention(random_graph_t* g) {
   return true;
 }
 
+// Q, K and V out of one product, in heads: [N, L, D] or [N, 3 * L, D].
+static bool step_heads(random_graph_t* g) {
+  PICK(x, is_matrix);
+  if (x.rank != 3 || x.rows != 0) return false;
+  const int64_t heads = draw(g, 1, 3), size = draw(g, 1, 9), all = heads * size;
+  const int64_t dims[2] = {x.dims[2], 3 * all}, to[4] = {0, 0, heads, size}, back[3] = {0, 0, all};
+  const int qkv = emit(g, 0, 1, "MatMul %s %s", x.name, weights(g, x.type, 2, dims, dims[0]));
+  if (qkv < 0) return true;
+  const int64_t sizes[3] = {all, all, all};
+  const int parts =
+      emit(g, 0, 3, "Split %s %s | axis=-1", g->values[qkv].name, integers(g, 3, sizes));
+  if (parts < 0) return true;
+  int turned[3];
+  for (int i = 0; i < 3; i++) {
+    const int r = emit(g, 0, 1, "Reshape %s %s", g->values[parts + i].name, integers(g, 4, to));
+    if (r < 0) return true;
+    turned[i] =
+        emit(g, 0, 1, "Transpose %s | perm=0,2,%s", g->values[r].name, i == 1 ? "3,1" : "1,3");
+    if (turned[i] < 0) return true;
+  }
+  const int s = emit(g, 0, 1, "MatMul %s %s", g->values[turned[0]].name, g->values[turned[1]].name);
+  if (s < 0) return true;
+  const int p = emit(g, 0, 1, "Softmax %s | axis=3", g->values[s].name);
+  if (p < 0) return true;
+  const int o = emit(g, 0, 1, "MatMul %s %s", g->values[p].name, g->values[turned[2]].name);
+  if (o < 0) return true;
+  const int y = emit(g, 0, 1, "Transpose %s | perm=0,2,1,3", g->values[o].name);
+  if (y >= 0) emit(g, 0, 1, "Reshape %s %s", g->values[y].name, integers(g, 3, back));
+  return true;
+}
+
 static bool step_lstm(random_graph_t* g) {
   PICK(x, is_sequence);
   const bool gru = one_in(g, 3);
@@ -952,6 +983,7 @@ const random_step_t random_steps[] = {{"conv", step_conv, 10},
                                       {"left_matmul", step_left_matmul, 1},
                                       {"gemm", step_gemm, 4},
                                       {"attention", step_attention, 2},
+                                      {"heads", step_heads, 2},
                                       {"lstm", step_lstm, 1},
                                       {"function", step_function, 12},
                                       {"clip", step_clip, 2},

@@ -273,8 +273,12 @@ static void compare_class(runner_t* r, const random_graph_t* g, const char* form
     return;
   }
   int64_t n = 0, where = 0;
-  for (int64_t i = 0; got->store == ASSAY_STORE_F64 && i < got->size; i++)
-    if (class_of(assay_f64(got)[i]) != class_of(assay_f64(want)[i]) && !n++) where = i;
+  // What emu keeps in fp16 inside of a layer may overflow where kernels hold it in float32.
+  const bool wider = g->type == ASSAY_TYPE_FLOAT16 && g->is_special;
+  for (int64_t i = 0; got->store == ASSAY_STORE_F64 && i < got->size; i++) {
+    const double a = assay_f64(got)[i], b = assay_f64(want)[i];
+    if (class_of(a) != class_of(b) && !(wider && isfinite(a) && !isfinite(b)) && !n++) where = i;
+  }
   if (n)
     failure(r, g, "%s: %lld elements of output %zu (%s) are of another class than emu's: %g, %g",
             format, (long long)n, at, g->values[g->outputs[at]].name, assay_f64(got)[where],

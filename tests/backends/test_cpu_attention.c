@@ -43,12 +43,65 @@ static const tactic_case_t cases[] = {
      false},
 };
 
+// Written out in nodes.
+#define NODES(name, opset, x, c, node) \
+  { {name, opset, x, c, node, "y"}, "attention_", 5e-6, false }
+#define PLAIN                                                                      \
+  "Transpose kt k -> kt | perm=0,1,3,2", "MatMul m q kt -> s", "Softmax p s -> p", \
+      "MatMul o p v -> y"
+
+static const tactic_case_t nodes[] = {
+    NODES("plain", 17, LIST(QKV), LIST(NULL), LIST(PLAIN)),
+    NODES("many keys", 17, LIST(LONG), LIST(NULL), LIST(PLAIN)),
+    NODES("odd sizes", 17, LIST("q float[3,1,65,7]", "k float[3,1,33,7]", "v float[3,1,33,5]"),
+          LIST(NULL), LIST(PLAIN)),
+    NODES("one query and one key", 17,
+          LIST("q float[1,2,1,3]", "k float[1,2,1,3]", "v float[1,2,1,1]"), LIST(NULL),
+          LIST(PLAIN)),
+    NODES("keys of all batches", 17,
+          LIST("q float[4,2,9,8]", "k float[1,2,50,8]", "v float[1,1,50,33]"), LIST(NULL),
+          LIST(PLAIN)),
+    NODES("rank 2", 17, LIST("q float[5,8]", "k float[8,9]", "v float[9,4]"), LIST(NULL),
+          LIST("MatMul m q k -> s", "Softmax p s -> p", "MatMul o p v -> y")),
+    NODES("masks of nothing and of rows, and a scale", 17, LIST(LONG),
+          LIST("f float[] 0.3", "m float[101,1]"),
+          LIST("Transpose kt k -> kt | perm=0,1,3,2", "MatMul m q kt -> s", "Mul f s f -> sf",
+               "Add a sf m -> sm", "Softmax p sm -> p", "MatMul o p v -> y")),
+    NODES("masks by Where", 17, LIST(QKV, "c bool[2,1,20,30]", "d bool[30]"),
+          LIST("low float[] -100", "inf float[] -1000"),
+          LIST("Transpose kt k -> kt | perm=0,1,3,2", "MatMul m q kt -> s", "Where a c s low -> sa",
+               "Where b d inf sa -> sb", "Softmax p sb -> p", "MatMul o p v -> y")),
+    NODES("out of one product, as Swin has it", 17,
+          LIST("x float[6,9,48]", "b float[1,2,9,9]", "m float[1,3,1,9,9]"),
+          LIST("five int64[5] 6 9 3 2 8", "zero int64[1] 0", "one int64[1] 1",
+               "three int64[5] 2 3 2 9 9", "four int64[4] 6 2 9 9", "f float[] 0.25"),
+          LIST("Reshape r x five -> r", "Transpose t r -> t | perm=2,0,3,1,4",
+               "Split s t -> s0 s1 s2 | axis=0", "Squeeze q s0 zero -> q", "Squeeze k s1 zero -> k",
+               "Squeeze v s2 zero -> v", "Mul qs q f -> q2", "Transpose kt k -> kt | perm=0,1,3,2",
+               "MatMul m q2 kt -> s", "Add a s b -> sb", "Reshape ra sb three -> sr",
+               "Add am sr m -> sm", "Reshape rb sm four -> s4", "Softmax p s4 -> p",
+               "MatMul o p v -> o", "Transpose yt o -> y | perm=0,2,1,3")),
+    NODES("out of one product, as GPT-2 has it", 17, LIST("x float[2,70,96]", "m float[1,1,70,70]"),
+          LIST("h int64[4] 0 0 2 -1", "f float[] 0.25"),
+          LIST("Split s x -> q0 k0 v0 | axis=-1", "Reshape rq q0 h -> q1", "Reshape rk k0 h -> k1",
+               "Reshape rv v0 h -> v1", "Transpose tq q1 -> q | perm=0,2,1,3",
+               "Transpose tk k1 -> k | perm=0,2,3,1", "Transpose tv v1 -> v | perm=0,2,1,3",
+               "MatMul m q k -> s", "Mul f s f -> sf", "Add a sf m -> sm", "Softmax p sm -> p",
+               "MatMul o p v -> o", "Transpose yt o -> y | perm=0,2,1,3")),
+    {{"with infinities and NaN", 17, LIST(QKV), {0}, {PLAIN}, "y"}, "attention_", 5e-6, true},
+};
+
+static void nodes_agree(void** state) {
+  (void)state;
+  tactic_case_all(nodes, sizeof nodes / sizeof *nodes);
+}
+
 static void cases_agree(void** state) {
   (void)state;
   tactic_case_all(cases, sizeof cases / sizeof *cases);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(cases_agree)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(cases_agree), cmocka_unit_test(nodes_agree)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
