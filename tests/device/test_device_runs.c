@@ -112,6 +112,61 @@ static void layers_without_kernels_are_emulated(void** state) {
   run_case_close(&c);
 }
 
+// ---- choice -------------------------------------------------------------------------------------
+
+// One run by what is shared; layers by mock_cpu are counted.
+static int run_shared(const run_case_t* c, void* shared, run_outputs_t* out) {
+  const assay_backend_t* b = &assay_backend_mock;
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  void* s = NULL;
+  int n = 0;
+  ok(b->open(layers, shared, NULL, &s));
+  ok(run_case_once(c, b, s, out));
+  for (size_t i = 0; i < layers->n_layers; i++) n += strcmp(b->tactic(s, i), "mock_cpu") == 0;
+  b->close(s);
+  return n;
+}
+
+// Kernels that compete are timed on the device; by the same times the same are chosen.
+static void kernels_are_timed(void** state) {
+  (void)state;
+  const assay_backend_t* b = &assay_backend_mock;
+  run_case_t c;
+  run_outputs_t first, second;
+  assay_str_t text = {0};
+  void* shared = NULL;
+  bool measured = false;
+  mock_prefer_cpu_kernels(true);
+  run_case_load(&c, "classifier", ASSAY_FORMAT_FP32, true);
+  const assay_layers_t* layers = assay_plan_layers(c.plan);
+  assay_backend_options_t o = {.measure = true};
+  ok(b->share(layers, &o, &shared));
+  mock_fail(MOCK_FAULT_KERNEL, 2);
+  void* s = NULL;
+  ok(b->open(layers, shared, NULL, &s));
+  fails(run_case_once(&c, b, s, &first), ASSAY_DEVICE, "timing a kernel of layer '");
+  b->close(s);
+  const int by_cpu = run_shared(&c, shared, &first);
+  ok(b->timings(shared, &text, &measured));
+  assert_true(measured);
+  assert_non_null(strstr(assay_str_get(&text), " mock_cpu "));
+  assert_non_null(strstr(assay_str_get(&text), " mock_eval "));
+  b->unshare(shared);
+  o = (assay_backend_options_t){.timings = assay_str_get(&text), .timings_bytes = text.len};
+  ok(b->share(layers, &o, &shared));
+  assert_int_equal(run_shared(&c, shared, &second), by_cpu);
+  outputs_same("by the same times", &first, &second);
+  b->unshare(shared);
+  o = (assay_backend_options_t){.tactic_sources = "abacus"};
+  fails(b->share(layers, &o, &shared), ASSAY_INVALID_ARGUMENT, "there are mock");
+  o = (assay_backend_options_t){.device = 3};
+  fails(b->share(layers, &o, &shared), ASSAY_DEVICE, "no device 3");
+  assay_str_deinit(&text);
+  outputs_release(&first);
+  outputs_release(&second);
+  run_case_close(&c);
+}
+
 // ---- taps ---------------------------------------------------------------------------------------
 
 typedef struct watch {
@@ -311,6 +366,7 @@ int main(void) {
       TEST(kernels_with_layouts_of_their_own_give_the_same_each_time),
       TEST(segments_are_captured_once),
       TEST(layers_without_kernels_are_emulated),
+      TEST(kernels_are_timed),
       TEST(taps_see_every_layer),
       TEST(failures_are_told),
       TEST(runs_go_on_behind_failures),
