@@ -64,6 +64,10 @@ assay_status_t mock_read(assay_device_ptr_t p, void* to, size_t bytes);
 // the CPU's kernels do, where one takes the layer with its weights as operands.
 void mock_prefer_cpu_kernels(bool on);
 
+// One layer in `every` (by its name; 0: none) is not for the CPU's kernels; declined: nor for any
+// other, so that it is emulated on the host.
+void mock_decline(unsigned every, bool declined);
+
 extern const assay_backend_t assay_backend_mock;
 
 #endif  // TESTS_DEVICE_MOCK_MOCK_H_

@@ -7,16 +7,29 @@
 #include "backends/cpu/shared.h"
 #include "backends/device_run.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "mock.h"
 
 typedef struct own {
   assay_choice_t* cpu;
-  bool prefer_cpu;
+  bool prefer_cpu, declined;
+  unsigned every;
 } own_t;
 
-static atomic_bool prefer_cpu;
+static atomic_bool prefer_cpu, some_declined;
+static atomic_uint declined_every;
 
 void mock_prefer_cpu_kernels(bool on) { atomic_store(&prefer_cpu, on); }
+
+void mock_decline(unsigned every, bool declined) {
+  atomic_store(&declined_every, every);
+  atomic_store(&some_declined, declined);
+}
+
+static bool is_chosen(const own_t* own, const assay_sized_layer_t* l) {
+  const char* name = l->layer->name;
+  return own->every && assay_hash(name, strlen(name), 1) % own->every == 0;
+}
 
 // One operand of a kernel: at p, so many bytes.
 typedef struct span {
@@ -122,7 +135,9 @@ static void evaluation_destroy(assay_kernel_t* k) {
 }
 
 static assay_status_t evaluation_make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  const own_t* own = l->own;
   evaluation_t* e = NULL;
+  if (own->declined && is_chosen(own, l)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&e));
   e->base = (assay_kernel_t){
       .in_place = -1, .enqueue = evaluation_enqueue, .destroy = evaluation_destroy};
@@ -192,7 +207,7 @@ static assay_status_t wrapped_make(const assay_sized_layer_t* l, assay_kernel_t*
   assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
   int n_candidates;
   wrapped_t* w = NULL;
-  if (!own->prefer_cpu || !is_for_cpu(l)) return NULL;
+  if (!own->prefer_cpu || !is_for_cpu(l) || is_chosen(own, l)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&w));
   w->layer = *l;
   hide_weights(&w->layer);
@@ -222,6 +237,8 @@ static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
   const char* kernels = getenv("ASSAY_MOCK_KERNELS");
   own_t* own = NULL;
   ASSAY_TRY(ASSAY_NEW(&own));
+  own->every = atomic_load(&declined_every);
+  own->declined = atomic_load(&some_declined);
   own->prefer_cpu = atomic_load(&prefer_cpu) || (kernels && strcmp(kernels, "cpu") == 0);
   assay_status_t st = cpu_choice_create(NULL, &own->cpu);
   if (st) return assay_free(own), st;
