@@ -609,6 +609,7 @@ static assay_status_t open_run(device_run_t* d, const assay_layers_t* layers,
                                    .resident = d->shared->resident,
                                    .own = d->shared->own,
                                    .target = &target,
+                                   .alignment = d->shared->device->alignment,
                                    .user = d};
   ASSAY_TRY(assay_runner_init(&d->runner, layers, tap, &memory, &setting));
   ASSAY_TRY(assay_new_array(n, sizeof *d->arriving, &d->arriving));

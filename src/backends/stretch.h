@@ -111,6 +111,7 @@ typedef struct assay_setting {
   struct assay_resident* resident;  // as in assay_sized_layer_t
   void* own;
   const assay_target_t* target;
+  size_t alignment;  // of what lies in the arena
   void* user;
 } assay_setting_t;
 

@@ -1,6 +1,7 @@
 // Plans on a device with memory of its own: the same bits as elsewhere, captured or not, and clear
 // failures.
 #include "base/alloc.h"
+#include "passes/graph_case.h"
 #include "run_case.h"
 
 static const char* const models[] = {"classifier", "transformer", "loop",
@@ -313,6 +314,76 @@ static void runs_go_on_behind_failures(void** state) {
   run_case_close(&c);
 }
 
+// What is left of a run that was given up is nobody's, its failure too.
+static void runs_are_given_up(void** state) {
+  (void)state;
+  const assay_backend_t* b = &assay_backend_mock;
+  run_case_t c;
+  run_outputs_t want, got;
+  void* s = NULL;
+  mock_delay(5, 2000);
+  run_case_load(&c, "transformer", ASSAY_FORMAT_FP32, true);
+  run_case_run(&c, &assay_backend_emu, &want);
+  ok(b->open(assay_plan_layers(c.plan), NULL, NULL, &s));
+  for (int k = 0; k < 6; k++) {
+    b->reset(s);
+    if (k % 2) mock_fail(MOCK_FAULT_UPLOAD, 1);
+    ok(run_case_set(&c, b, s));
+    ok(b->step(s, 0));
+    ok(run_case_once(&c, b, s, &got));
+    mock_fail(MOCK_NO_FAULT, 0);
+    outputs_same("behind a run that was given up", &want, &got);
+    outputs_release(&got);
+  }
+  ok(run_case_set(&c, b, s));
+  ok(b->step(s, 0));
+  b->close(s);
+  outputs_release(&want);
+  run_case_close(&c);
+}
+
+// An output bound over an input that is read behind it.
+static void outputs_are_not_made_over_inputs(void** state) {
+  (void)state;
+  static const graph_case_t text = {
+      .inputs = {"x float[64]"}, .nodes = {"Neg a x -> y", "Exp b x -> z"}, .outputs = "y z"};
+  const assay_backend_t* b = &assay_backend_mock;
+  assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *x = NULL;
+  run_case_t c = {.model = graph_case_model(&text, in)};
+  run_outputs_t want, got;
+  assay_device_ptr_t p = 0;
+  float have[64];
+  void* s = NULL;
+  run_case_plan(&c, ASSAY_FORMAT_FP32, false);
+  const assay_graph_t* g = run_case_graph(&c);
+  ok(assay_set_add(&c.inputs, g->inputs[0]->name, in[0]));
+  run_case_run(&c, &assay_backend_emu, &want);
+  ok(assay_tensor_pack(in[0], &x));
+  ok(mock_alloc(256, &p));
+  ok(b->open(assay_plan_layers(c.plan), NULL, NULL, &s));
+  for (int k = 0; k < 4; k++) {
+    const assay_device_view_t view = {ASSAY_TYPE_FLOAT, 1, x->dims, p, 256};
+    int rank;
+    int64_t dims[ASSAY_MAX_RANK];
+    ok(mock_write(p, x->data, 256));
+    b->reset(s);
+    ok(b->set_on_device(s, g->inputs[0], &view));
+    ok(b->bind_on_device(s, g->outputs[0], p, 256));
+    ok(run_case_steps(&c, b, s));
+    ok(b->deliver(s, g->outputs[0], &rank, dims));
+    assert_true(rank == 1 && dims[0] == 64);
+    ok(mock_read(p, have, 256));
+    for (int i = 0; i < 64; i++) assert_true((double)have[i] == assay_f64(want.at[0])[i]);
+    got = (run_outputs_t){{want.at[0], b->get(s, g->outputs[1])}, 2};
+    outputs_same("behind the input", &want, &got);
+  }
+  b->close(s);
+  mock_free(p);
+  assay_tensor_release(x);
+  outputs_release(&want);
+  run_case_close(&c);
+}
+
 static void the_layer_that_failed_is_named(void** state) {
   (void)state;
   const assay_backend_t* b = &assay_backend_mock;
@@ -370,6 +441,8 @@ int main(void) {
       TEST(taps_see_every_layer),
       TEST(failures_are_told),
       TEST(runs_go_on_behind_failures),
+      TEST(runs_are_given_up),
+      TEST(outputs_are_not_made_over_inputs),
       TEST(the_layer_that_failed_is_named),
       TEST(failed_allocations_of_the_host_are_survived)};
   return cmocka_run_group_tests(tests, NULL, NULL);

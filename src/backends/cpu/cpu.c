@@ -195,7 +195,10 @@ static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const
   assay_status_t st = shared ? NULL : cpu_choice_create(NULL, &c->own);
   c->shared = shared ? shared : c->own;
   if (!st) {
-    const assay_setting_t setting = {.store = c->shared->store, .target = &target, .user = c};
+    const assay_setting_t setting = {.store = c->shared->store,
+                                     .target = &target,
+                                     .alignment = ASSAY_BLOCK_ALIGNMENT,
+                                     .user = c};
     st = assay_runner_init(&c->runner, layers, tap, &memory, &setting);
   }
   if (st) return cpu_close(c), st;

@@ -15,6 +15,8 @@
 #include "backends/backend.h"
 #include "backends/device.h"
 
+enum { MOCK_ALIGNMENT = 256 };  // that kernels insist on
+
 extern const assay_device_driver_t mock_driver;
 
 typedef enum mock_fault {

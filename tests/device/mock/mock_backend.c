@@ -50,6 +50,8 @@ static size_t bytes_of(const assay_operand_t* o, assay_type_t type) {
 // Where an operand lies, in the queue's thread; NULL: left out.
 static assay_status_t locate(span_t s, void** out) {
   *out = NULL;
+  if (s.p % MOCK_ALIGNMENT)
+    return ASSAY_ERROR(ASSAY_DEVICE, "misaligned address %#llx", (unsigned long long)s.p);
   return s.p ? mock_at(s.p, s.bytes, out) : NULL;
 }
 

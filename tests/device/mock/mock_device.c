@@ -10,7 +10,10 @@
 // On x86-64 no address of a process has bit 47 unlike those above it, on others none is that high:
 // to follow one of these is a fault.
 #define TAG 0x00d0000000000000ull
-enum { ALIGNMENT = 256, BYTE_FREE = 0xff };  // NaN in all float formats of 16 bits and more
+enum {
+  ALIGNMENT = MOCK_ALIGNMENT,
+  BYTE_FREE = 0xff
+};  // NaN in all float formats of 16 bits and more
 
 typedef struct block {
   assay_device_ptr_t at;
