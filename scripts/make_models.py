@@ -9,6 +9,11 @@ loop          Loop with If inside, values captured from outside, a model-local f
 external      weights in a file of their own
 quantized     QuantizeLinear and DequantizeLinear around a convolution and a MatMul
 detector      Resize, TopK, NonMaxSuppression: discrete outputs
+
+    OUT/operators/NAME.onnx, OUT/operators/NAME.npz
+
+custom        operators of domain com.example, as in examples/custom_operators; batch open
+unknown       operators that nobody knows
 """
 import os
 import sys
@@ -165,6 +170,42 @@ def detector():
     return model, {"image": b.rng.standard_normal((1, 1, 6, 6)).astype(np.float32)}
 
 
+def custom():
+    """What examples/custom_operators has: a pointwise operator, and one with two outputs and open sizes."""
+    b = Builder(9)
+    h = b.op("Add", b.op("MatMul", "x", b.weight(64, 64, scale=0.3)), b.weight(64, scale=0.5))
+    h = b.op("SoftClip", h, domain="com.example", limit=2.0)
+    b.nodes.append(helper.make_node("WindowStats", [h], ["stats", "peak"], name="/WindowStats", domain="com.example",
+                                    size=8, stride=4))
+    b.op("Mul", "stats", b.const(np.float32(3)), out="mean")
+    model = b.model([("x", FLOAT, ["N", 64])], [("mean", FLOAT, ["N", "W"]), ("peak", INT64, ["N", "W"])],
+                    domains=("com.example",))
+    return model, {"x": (b.rng.standard_normal((3, 64)) * 2).astype(np.float32)}
+
+
+def unknown():
+    """Operators that nobody knows, with attributes of every kind; one has a body that reads a value around it."""
+    b = Builder(10)
+    a = b.op("Relu", b.op("Mul", "x", b.weight(8)))
+    body = helper.make_graph([helper.make_node("Add", ["item", a], ["sum"]), helper.make_node("Inner", ["sum"], ["result"],
+                                                                                              domain="com.vendor")],
+                             "body", [value("item", FLOAT, ["N", 8])], [value("result", FLOAT, ["N", 8])])
+    b.nodes.append(helper.make_node(
+        "Plugin", [a, "", b.weight(8, 4)], ["left", "", "right"], name="plugin", domain="com.vendor", doc_string="a plugin",
+        level=3, ratio=0.1, mode="fast\0er", sizes=[1, -2], rates=[0.5, 1e-30], names=["p", ""], body=body,
+        table=numpy_helper.from_array(np.arange(6, dtype=np.float16).reshape(2, 3), "t"),
+        kind=helper.make_tensor_type_proto(FLOAT, ["N", 8])))
+    b.nodes.append(helper.make_node("Sigmoid", ["left"], ["half"], name="sigmoid"))
+    b.nodes.append(helper.make_node("Vote_TRT", ["half", "right"], ["vote"], name="vote"))
+    b.nodes.append(helper.make_node("Neg", ["vote"], ["y"], name="neg"))
+    graph = helper.make_graph(b.nodes, "g", [value("x", FLOAT, ["N", 8])], [value("y", FLOAT, ["N", 8])], b.weights,
+                              value_info=[value("left", FLOAT, ["N", 8])])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.vendor", 3)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    helper.set_model_props(model, {"made by": "a vendor"})
+    return model, {"x": b.rng.standard_normal((2, 8)).astype(np.float32)}
+
+
 def main(out):
     for make in (classifier, transformer, loop, external, quantized, detector):
         model, inputs = make()
@@ -179,6 +220,12 @@ def main(out):
         else:
             onnx.save(model, path)
         np.savez(os.path.join(folder, "inputs.npz"), **inputs)
+    for make in (custom, unknown):  # not among the models that every program can run
+        model, inputs = make()
+        folder = os.path.join(out, "operators")
+        os.makedirs(folder, exist_ok=True)
+        onnx.save(model, os.path.join(folder, f"{make.__name__}.onnx"))
+        np.savez(os.path.join(folder, f"{make.__name__}.npz"), **inputs)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ int main(void) {
   const assay_engine_options_t engine = ASSAY_ENGINE_OPTIONS_INIT;
   const assay_context_options_t context = ASSAY_CONTEXT_OPTIONS_INIT;
   const assay_layer_run_t layer = ASSAY_LAYER_RUN_INIT;
+  const assay_op_spec_t op = ASSAY_OP_SPEC_INIT;
+  if (op.version != ASSAY_OPS_VERSION || op.since_version != 1 || op.takes) wrong++;
   if (engine.precision || engine.unfused || context.threads || context.tap || layer.tactic) wrong++;
   if (wrong) fprintf(stderr, "headers: %d wrong answers\n", wrong);
   return wrong != 0;

@@ -7,6 +7,7 @@
 #include <assay/export.h>
 #include <assay/memory.h>
 #include <assay/model.h>
+#include <assay/ops.h>
 #include <assay/session.h>
 #include <assay/status.h>
 #include <assay/tensor.h>

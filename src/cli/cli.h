@@ -75,6 +75,14 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUS
         "fail rather than take more (8G, 500M); default: what the\nmachine has available", false \
   }
 
+// Row of the option that registers operators (assay/ops.h), for a verb whose args_t has `opt_list_t
+// ops`. They are registered before the verb runs.
+#define CLI_OPS_OPTION                                                                             \
+  {                                                                                                \
+    "--ops", 0, OPT_LIST, offsetof(args_t, ops), "LIB.so",                                         \
+        "a library of operators of your own\n(docs/custom-operators.md); may be given again", false \
+  }
+
 // What `assay --version` says: the first line is the program's own version.
 void assay_cli_print_version(void);
 

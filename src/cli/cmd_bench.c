@@ -16,7 +16,7 @@ enum { MAX_CONTEXTS = 256, TRACE_EVENTS = 200000 };  // of all contexts
 typedef struct args {
   cli_engine_args_t engine;
   const char *json, *trace;
-  opt_list_t inputs;
+  opt_list_t inputs, ops;
   int64_t threads, contexts, memory_limit;
   double seconds, warm_up;
   bool latencies, layers;
@@ -364,6 +364,7 @@ static const opt_t options[] = {
      "time each layer, too, and print them, slowest first", false},
     {"--trace", 0, OPT_STRING, offsetof(args_t, trace), "FILE",
      "each layer of each run as an event, for chrome://tracing or Perfetto", false},
+    CLI_OPS_OPTION,
     CLI_MEMORY_OPTION,
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "the figures as JSON; - is stdout",
      false},

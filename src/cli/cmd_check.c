@@ -19,7 +19,7 @@
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant;
-  opt_list_t inputs, shapes, no_pass, require;
+  opt_list_t inputs, shapes, no_pass, require, ops;
   double search_seconds, exec_timeout;
   bool shares;
   int64_t seed, memory_limit;
@@ -463,6 +463,7 @@ static const opt_t options[] = {
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
      "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    CLI_OPS_OPTION,
     CLI_MEMORY_OPTION,
     {0}};
 

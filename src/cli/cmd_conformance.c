@@ -16,6 +16,7 @@
 
 typedef struct args {
   const char *folder, *backend, *json, *match;
+  opt_list_t ops;
   int64_t jobs, timeout_s;
   bool verbose;
 } args_t;
@@ -220,6 +221,7 @@ static const opt_t options[] = {
     {"--timeout", 0, OPT_INT, offsetof(args_t, timeout_s), "S",
      "seconds until a case counts as hung (default: 60)", false},
     {"--verbose", 'v', OPT_FLAG, offsetof(args_t, verbose), NULL, "list passed cases too", false},
+    CLI_OPS_OPTION,
     {0}};
 
 const verb_t assay_verb_conformance = {

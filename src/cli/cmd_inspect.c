@@ -18,7 +18,7 @@
 
 typedef struct args {
   const char *what, *file, *json, *precision, *layer_precision, *explain;
-  opt_list_t shapes, no_pass;
+  opt_list_t shapes, no_pass, ops;
   bool fused;
 } args_t;
 
@@ -39,6 +39,15 @@ static json_t* type_json(const assay_value_t* v) {
                                 : assay_json_text(assay_dim_text(t->dims[i], (char[128]){0}, 128)));
   }
   return assay_json_put(j, "shape", shape);
+}
+
+static bool is_supported(const assay_node_t* n) { return n->function || (n->op && n->op->eval); }
+
+// Whether the operator is one that nobody has told of.
+static bool is_unknown(const assay_node_t* n) {
+  bool known = n->function || n->schema;
+  if (!known) assay_schema_find(n->domain, n->op_type, INT64_MAX, &known);
+  return !known;
 }
 
 static json_t* names_json(assay_value_t* const* values, size_t n) {
@@ -93,11 +102,11 @@ static json_t* model_json(const assay_model_t* m) {
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
     nodes = assay_json_push(
-        nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "name", assay_json_text(n->label),
+        nodes, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "name", assay_json_text(n->label),
                          "op", assay_json_text(n->op_type), "domain", assay_json_text(n->domain),
                          "inputs", names_json(n->inputs, n->n_inputs), "outputs",
-                         names_json(n->outputs, n->n_outputs), "supported",
-                         n->function || (n->op && n->op->eval), "flops", flops_json(g, n)));
+                         names_json(n->outputs, n->n_outputs), "supported", is_supported(n),
+                         "unknown", is_unknown(n), "flops", flops_json(g, n)));
   }
   return json_pack("{s:s, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "schema", "assay.inspect.model/1",
                    "graph", assay_json_text(g->name), "ir_version", (json_int_t)m->ir_version,
@@ -109,7 +118,7 @@ typedef struct op_count {
   const char *domain, *name;
   int since;
   size_t n;
-  bool supported;
+  bool supported, unknown;
 } op_count_t;
 
 static int by_count(const void* a, const void* b) {
@@ -126,8 +135,23 @@ static void count_node(op_count_t* counts, size_t* n_counts, const assay_node_t*
     k++;
   if (k == *n_counts)
     counts[(*n_counts)++] =
-        (op_count_t){n->domain, n->op_type, since, 0, n->function || (n->op && n->op->eval)};
+        (op_count_t){n->domain, n->op_type, since, 0, is_supported(n), is_unknown(n)};
   counts[k].n++;
+}
+
+// The nodes of operators that cannot be run, and what to do about those that nobody knows.
+static void print_unsupported(const assay_model_t* m) {
+  bool unknown = false;
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      if (is_supported(n)) continue;
+      printf("  %s: node '%s' (%s%s%s)\n", is_unknown(n) ? "unknown" : "not supported", n->label,
+             n->domain, *n->domain ? "." : "", n->op_type);
+      unknown |= is_unknown(n);
+    }
+  if (unknown)
+    puts("  unknown operators do not run: give the library that has them with --ops LIB.so");
 }
 
 static assay_status_t print_operators(const assay_model_t* m) {
@@ -140,16 +164,16 @@ static assay_status_t print_operators(const assay_model_t* m) {
       count_node(counts, &n, m->graphs[g]->nodes[i]);
   if (n) qsort(counts, n, sizeof *counts, by_count);
   printf("operators  %zu nodes, %zu operators\n", total, n);
-  for (size_t i = 0; i < n; i++)
-    printf("  %6zu  %s%s%s-%d%s\n", counts[i].n, counts[i].domain, *counts[i].domain ? "." : "",
-           counts[i].name, counts[i].since, counts[i].supported ? "" : "   NOT SUPPORTED");
-  for (size_t g = 0; g < m->n_graphs; g++)
-    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
-      const assay_node_t* node = m->graphs[g]->nodes[i];
-      if (!node->function && !(node->op && node->op->eval))
-        printf("  not supported: node '%s' (%s%s%s)\n", node->label, node->domain,
-               *node->domain ? "." : "", node->op_type);
-    }
+  for (size_t i = 0; i < n; i++) {
+    char since[24] = "";
+    if (!counts[i].unknown) snprintf(since, sizeof since, "-%d", counts[i].since);
+    printf("  %6zu  %s%s%s%s%s\n", counts[i].n, counts[i].domain, *counts[i].domain ? "." : "",
+           counts[i].name, since,
+           counts[i].unknown     ? "   UNKNOWN"
+           : counts[i].supported ? ""
+                                 : "   NOT SUPPORTED");
+  }
+  print_unsupported(m);
   assay_free(counts);
   return NULL;
 }
@@ -228,7 +252,7 @@ static int inspect_model(const args_t* a) {
     code = assay_cli_fail(st, code);
   } else {
     // What cannot be run can still be looked at: say why, and go on with what the file declares.
-    st = assay_onnx_prepare(m, shapes.n, shapes.shapes, &ready);
+    st = assay_onnx_prepare_known(m, shapes.n, shapes.shapes, &ready);
     if (st) {
       fprintf(stderr, "assay: %s: %s\n", a->file, assay_status_message(st));
       assay_status_free(st);
@@ -389,6 +413,16 @@ static void print_passes(const assay_rewrite_t* r) {
   }
 }
 
+// A plan can be looked at with operators that are unknown, too.
+static assay_status_t load_known(const char* path, const cli_shapes_t* shapes,
+                                 assay_model_t** out) {
+  assay_model_t* m = NULL;
+  ASSAY_TRY(assay_onnx_read(path, &m));
+  assay_status_t st = assay_onnx_prepare_known(m, shapes->n, shapes->shapes, out);
+  assay_model_release(m);
+  return assay_status_note(st, "'%s'", path);
+}
+
 static int inspect_plan(const args_t* a) {
   cli_shapes_t shapes = {0};
   assay_model_t* m = NULL;
@@ -405,7 +439,7 @@ static int inspect_plan(const args_t* a) {
   assay_status_t st = cli_shapes_parse(&a->shapes, &shapes);
   if (!st && a->layer_precision) st = assay_precision_parse(&p, a->layer_precision);
   if (st) code = ASSAY_EXIT_USAGE;
-  if (!st && (st = assay_onnx_load(a->file, shapes.n, shapes.shapes, &m))) code = ASSAY_EXIT_INPUT;
+  if (!st && (st = load_known(a->file, &shapes, &m))) code = ASSAY_EXIT_INPUT;
   if (!st && (st = assay_plan_create(m, &p, &plan_options, 0, &plan))) code = ASSAY_EXIT_USAGE;
   if (st) {
     code = assay_cli_fail(st, code);
@@ -413,6 +447,7 @@ static int inspect_plan(const args_t* a) {
     const assay_layers_t* layers = assay_plan_layers(plan);
     json_t* list = json_array();
     if (!a->json) printf("plan       %zu layers on emu\n", layers->n_layers);
+    if (!a->json && assay_onnx_unknown(m)) puts("unknown operators: it cannot be run without --ops");
     if (!a->json) print_passes(assay_plan_rewrite(plan));
     for (size_t i = 0; i < layers->n_layers; i++) {
       if (a->json)
@@ -454,6 +489,7 @@ static const opt_t options[] = {
      "plan: 'PATTERN:FORMAT,...'", false},
     {"--explain", 0, OPT_STRING, offsetof(args_t, explain), "NODE",
      "plan file: which tactics competed for its layer, and\nhow long each took", false},
+    CLI_OPS_OPTION,
     CLI_FUSED_OPTIONS,
     {0}};
 

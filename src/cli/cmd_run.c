@@ -13,7 +13,7 @@
 
 typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target;
-  opt_list_t inputs, shapes, outputs, no_pass;
+  opt_list_t inputs, shapes, outputs, no_pass, ops;
   int64_t seed, memory_limit;
   bool time, fused, values;
 } args_t;
@@ -298,6 +298,7 @@ static const opt_t options[] = {
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
      "mode plan, for tests: a node computes something else, as in check", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    CLI_OPS_OPTION,
     CLI_MEMORY_OPTION,
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
      false},

@@ -1,4 +1,5 @@
 // assay: finds the verb and runs it.
+#include <assay/ops.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,16 @@ static bool take_environment(void) {
   return true;
 }
 
+// Registers the operators of the libraries that --ops names.
+static assay_status_t load_operators(const verb_t* verb, const void* args) {
+  for (const opt_t* o = verb->options; o->name; o++) {
+    if (strcmp(o->name, "--ops") != 0) continue;
+    const opt_list_t* list = (const opt_list_t*)(const void*)((const char*)args + o->offset);
+    for (size_t i = 0; i < list->n; i++) ASSAY_TRY(assay_ops_load(list->items[i]));
+  }
+  return NULL;
+}
+
 static int run_verb(const verb_t* verb, int argc, char** argv) {
   if (!take_environment())
     return assay_cli_usage("", "ASSAY_MEMORY_LIMIT is '%s', no size such as 500M or 16G",
@@ -44,7 +55,10 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   void* args = assay_calloc(1, verb->args_bytes);
   if (!args) return assay_cli_fail(assay_status_no_memory(), ASSAY_EXIT_FAILED);
   int code = ASSAY_EXIT_FAILED;
-  if (assay_cli_parse(verb, argc, argv, args, &code)) code = verb->run(args);
+  if (assay_cli_parse(verb, argc, argv, args, &code)) {
+    assay_status_t st = load_operators(verb, args);
+    code = st ? assay_cli_fail(st, ASSAY_EXIT_USAGE) : verb->run(args);
+  }
   assay_cli_free_args(verb, args);
   assay_free(args);
   if (fflush(stdout) || ferror(stdout)) {

@@ -6,7 +6,7 @@
 
 #include "onnx/onnx-ml.pb-c.h"
 #include "onnx/onnx.h"
-#include "ops/op.h"
+#include "ops/custom.h"
 
 // What an operator's name stands for under one set of imports; kept, since models use few operators
 // many times.
@@ -23,6 +23,7 @@ typedef struct checker {
   const assay_function_t* function;  // whose body is being checked; NULL: the main graph
   assay_arena_t* arena;
   assay_map_t found;  // key -> found_t*, for the imports in force
+  bool lenient;       // operators that nobody knows stay without schema
 } checker_t;
 
 static const char* domain_name(const char* domain) { return *domain ? domain : "ai.onnx"; }
@@ -59,6 +60,8 @@ static assay_status_t look_up(checker_t* c, const assay_node_t* n, const found_t
 
 // ---- what an operator is ----------------------------------------------------------------------
 
+#define OPS_HINT "give the library that has it with --ops LIB.so (docs/custom-operators.md)"
+
 // The first version of an operator; 0 if there is none.
 static int first_version(const char* domain, const char* name) {
   for (size_t i = 0; i < assay_schema_count(); i++) {
@@ -80,10 +83,12 @@ static const char* other_domain(const assay_node_t* n) {
 static assay_status_t check_version(const assay_node_t* n, const found_t* f) {
   const char* domain = domain_name(n->domain);
   int newest = assay_schema_newest(n->domain);
+  // Of domains of the user's own all versions are known.
+  if (!newest && assay_custom_has_domain(n->domain)) newest = INT_MAX;
   if (!newest)
     return ASSAY_NODE_ERROR(n, ASSAY_UNSUPPORTED,
                             "unknown operator: domain '%s' is neither a standard one nor has the "
-                            "model a function of this name",
+                            "model a function of this name; " OPS_HINT,
                             domain);
   if (!f->version)
     return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
@@ -116,12 +121,18 @@ static assay_status_t check_operator(const assay_node_t* n, const found_t* f) {
                             "the operator came with version %d of '%s', and the model imports "
                             "version %lld",
                             first, domain, (long long)f->version);
+  if (f->known)
+    return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                            "the operator is registered for later versions of '%s' only, and the "
+                            "model imports version %lld",
+                            domain, (long long)f->version);
   const char* other = other_domain(n);
   if (other)
     return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
                             "unknown operator: '%s' has none of this name; domain '%s' has", domain,
                             domain_name(other));
-  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT, "unknown operator: no version of '%s' has it", domain);
+  return ASSAY_NODE_ERROR(n, ASSAY_CORRUPT,
+                          "unknown operator: no version of '%s' has it; " OPS_HINT, domain);
 }
 
 // ---- inputs, outputs, attributes --------------------------------------------------------------
@@ -217,6 +228,18 @@ static assay_status_t check_call(const assay_node_t* n) {
   return NULL;
 }
 
+static assay_status_t check_by_schema(assay_node_t* n, const found_t* f) {
+  ASSAY_TRY(check_operator(n, f));
+  const assay_schema_t* s = f->schema;
+  n->schema = s;
+  n->op = f->op;
+  ASSAY_TRY(check_values(n, s, "input", n->inputs, n->n_inputs, s->min_inputs, s->max_inputs,
+                         assay_schema_input));
+  ASSAY_TRY(check_values(n, s, "output", n->outputs, n->n_outputs, s->min_outputs, s->max_outputs,
+                         assay_schema_output));
+  return check_attrs(n, s);
+}
+
 static assay_status_t check_graph(checker_t* c, assay_graph_t* g);
 
 static assay_status_t check_node(checker_t* c, assay_node_t* n) {
@@ -228,15 +251,7 @@ static assay_status_t check_node(checker_t* c, assay_node_t* n) {
   } else {
     const found_t* f = NULL;
     ASSAY_TRY(look_up(c, n, &f));
-    ASSAY_TRY(check_operator(n, f));
-    const assay_schema_t* s = f->schema;
-    n->schema = s;
-    n->op = f->op;
-    ASSAY_TRY(check_values(n, s, "input", n->inputs, n->n_inputs, s->min_inputs, s->max_inputs,
-                           assay_schema_input));
-    ASSAY_TRY(check_values(n, s, "output", n->outputs, n->n_outputs, s->min_outputs, s->max_outputs,
-                           assay_schema_output));
-    ASSAY_TRY(check_attrs(n, s));
+    if (!c->lenient || f->schema || f->known) ASSAY_TRY(check_by_schema(n, f));
   }
   for (size_t i = 0; i < n->n_attrs; i++) {
     const assay_attr_t* a = &n->attrs[i];
@@ -287,9 +302,9 @@ static assay_status_t check_under_imports(checker_t* c, assay_graph_t* g,
   return f ? assay_status_note(st, "function '%s'", f->name) : st;
 }
 
-assay_status_t assay_onnx_check(assay_model_t* model) {
+static assay_status_t check(assay_model_t* model, bool lenient) {
   ASSAY_TRY(check_header(model));
-  checker_t c = {.model = model};
+  checker_t c = {.model = model, .lenient = lenient};
   ASSAY_TRY(assay_arena_create(&c.arena));
   assay_status_t st = check_under_imports(&c, model->graph, NULL);
   for (size_t i = 0; !st && i < model->n_functions; i++)
@@ -297,3 +312,7 @@ assay_status_t assay_onnx_check(assay_model_t* model) {
   assay_arena_destroy(c.arena);
   return st;
 }
+
+assay_status_t assay_onnx_check(assay_model_t* model) { return check(model, false); }
+
+assay_status_t assay_onnx_check_known(assay_model_t* model) { return check(model, true); }

@@ -30,11 +30,11 @@ static assay_status_t apply_shape(assay_model_t* m, const assay_input_shape_t* s
   return assay_valtype_tensor(m, t ? t->elem : ASSAY_TYPE_UNDEFINED, s->rank, dims, &v->declared);
 }
 
-assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
-                                  const assay_input_shape_t* shapes, assay_model_t** out) {
+static assay_status_t prepare(assay_model_t* model, bool known_only, size_t n_shapes,
+                              const assay_input_shape_t* shapes, assay_model_t** out) {
   assay_model_t *checked = NULL, *m = NULL;
   ASSAY_TRY(assay_model_clone(model, &checked));
-  assay_status_t st = assay_onnx_check(checked);
+  assay_status_t st = known_only ? assay_onnx_check_known(checked) : assay_onnx_check(checked);
   if (!st && checked->n_functions) {
     st = assay_onnx_inline_functions(checked, &m);
     assay_model_release(checked);
@@ -45,6 +45,24 @@ assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
   if (!st) st = assay_infer_model(m);
   if (st) return assay_model_release(m), st;
   *out = m;
+  return NULL;
+}
+
+assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
+                                  const assay_input_shape_t* shapes, assay_model_t** out) {
+  return prepare(model, false, n_shapes, shapes, out);
+}
+
+assay_status_t assay_onnx_prepare_known(assay_model_t* model, size_t n_shapes,
+                                        const assay_input_shape_t* shapes, assay_model_t** out) {
+  return prepare(model, true, n_shapes, shapes, out);
+}
+
+const assay_node_t* assay_onnx_unknown(const assay_model_t* m) {
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++)
+      if (!m->graphs[g]->nodes[i]->schema && !m->graphs[g]->nodes[i]->function)
+        return m->graphs[g]->nodes[i];
   return NULL;
 }
 

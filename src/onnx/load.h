@@ -19,6 +19,12 @@ assay_status_t assay_onnx_load(const char* path, size_t n_shapes, const assay_in
 assay_status_t assay_onnx_prepare(assay_model_t* model, size_t n_shapes,
                                   const assay_input_shape_t* shapes,
                                   assay_model_t** out) ASSAY_MUST_USE;
+// The same with operators that nobody knows: their outputs are what the file declares.
+assay_status_t assay_onnx_prepare_known(assay_model_t* model, size_t n_shapes,
+                                        const assay_input_shape_t* shapes,
+                                        assay_model_t** out) ASSAY_MUST_USE;
+// The first node of an operator that is not known; NULL: there is none.
+const assay_node_t* assay_onnx_unknown(const assay_model_t* model);
 
 // A model that is ready already, with other shapes of its inputs.
 assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,

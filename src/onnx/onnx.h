@@ -17,6 +17,9 @@ assay_status_t assay_onnx_read_bytes(const void* data, size_t size, const char* 
 // model, or within its functions the function, imports. Errors: CORRUPT against the standard;
 // UNSUPPORTED operators and operator sets that Assay does not know.
 assay_status_t assay_onnx_check(assay_model_t* model) ASSAY_MUST_USE;
+// The same of the operators that are known in some version; nodes of others stay without schema and
+// op. Such a model can be looked at, changed and written, and not run.
+assay_status_t assay_onnx_check_known(assay_model_t* model) ASSAY_MUST_USE;
 
 // A copy of a checked model with the calls of its functions replaced by their bodies, and without
 // functions. Names of nodes and values within start with the call's label and a '/'. What the

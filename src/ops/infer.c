@@ -490,6 +490,17 @@ static assay_status_t check_size(const assay_node_t* n, const assay_value_t* v) 
                           v->name, ASSAY_VALTYPE_TEXT(t));
 }
 
+// Of an operator that nobody knows: its outputs are as declared, and so are its bodies' inputs.
+static assay_status_t infer_bodies(assay_infer_t* c) {
+  for (size_t a = 0; a < c->node->n_attrs; a++) {
+    const assay_attr_t* attr = &c->node->attrs[a];
+    if (attr->type == ASSAY_ATTR_GRAPH) ASSAY_TRY(infer_subgraph(c, attr->u.g, 0, NULL));
+    for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
+      ASSAY_TRY(infer_subgraph(c, attr->u.graphs[k], 0, NULL));
+  }
+  return NULL;
+}
+
 static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n) {
   assay_infer_t c = {.model = d->model, .graph = g, .node = n, .dims = d->model->dims,
                      .infer_graph = infer_subgraph, .driver = d};
@@ -505,7 +516,10 @@ static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n)
       d->folded[v->id] = NULL;
     }
   }
-  ASSAY_TRY(n->op && n->op->infer ? n->op->infer(&c) : infer_types_only(&c));
+  if (n->schema || n->op)
+    ASSAY_TRY(n->op && n->op->infer ? n->op->infer(&c) : infer_types_only(&c));
+  else
+    ASSAY_TRY(infer_bodies(&c));
   for (size_t i = 0; i < n->n_outputs; i++)
     if (n->outputs[i] && !n->outputs[i]->type) n->outputs[i]->type = n->outputs[i]->declared;
   for (size_t i = 0; i < n->n_outputs; i++)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/custom.h"
 #include "ops/families.h"
 #include "ops/shadow.h"
 
@@ -23,7 +24,7 @@ const assay_op_t* assay_op_find(const char* domain, const char* name, int64_t ve
       if (op->since <= version && (!found || op->since > found->since) &&
           strcmp(op->name, name) == 0 && strcmp(op->domain, domain) == 0)
         found = op;
-  return found;
+  return found ? found : assay_custom_find(domain, name, version);
 }
 
 assay_status_t assay_node_error(const char* file, int line, const assay_node_t* node,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/custom.h"
 #include "ops/op.h"
 #include "ops/schema_text.h"
 
@@ -48,6 +49,7 @@ const assay_schema_t* assay_schema_find(const char* domain, const char* name, in
     found = assay_schema_text_find(domain, name, version);
     known = known || found;
   }
+  if (!found) found = assay_custom_schema(domain, name, version, &known);
   if (out_known) *out_known = known;
   return found;
 }

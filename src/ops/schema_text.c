@@ -102,7 +102,7 @@ static void parse_params(parse_t* p, int side) {
     q->is_optional = take(&p->s, "?");
     q->is_variadic = take(&p->s, "*");
     q->min_arity = q->is_variadic ? 0 : 1;
-    if (!take(&p->s, ":")) p->s.error = "':' is missing behind a parameter";
+    if (!take(&p->s, ":") && !p->s.error) p->s.error = "':' is missing behind a parameter";
     q->type = word(&p->s, "()");
   } while (!p->s.error && take(&p->s, ","));
 }
@@ -123,12 +123,12 @@ static void parse_attrs(parse_t* p) {
     }
     assay_attr_spec_t* a = &p->attrs[p->n_attrs++];
     a->name = word(&p->s, "");
-    if (!take(&p->s, ":")) p->s.error = "':' is missing behind an attribute";
+    if (!take(&p->s, ":") && !p->s.error) p->s.error = "':' is missing behind an attribute";
     const char* kind = word(&p->s, "");
     for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++)
       if (strcmp(kind, kinds[i].kind) == 0) a->type = kinds[i].type;
     free((void*)(uintptr_t)kind);
-    if (!a->type) p->s.error = "unknown kind of attribute";
+    if (!a->type && !p->s.error) p->s.error = "unknown kind of attribute";
     a->required = take(&p->s, "!");
     if (take(&p->s, "=")) {
       const char* value = word(&p->s, "+-.");
@@ -146,7 +146,7 @@ static void parse_variables(parse_t* p) {
     skip_space(&p->s);
     if (!*p->s.p) return;
     const char* variable = word(&p->s, "");
-    if (!take(&p->s, "=")) p->s.error = "'=' is missing behind a type variable";
+    if (!take(&p->s, "=") && !p->s.error) p->s.error = "'=' is missing behind a type variable";
     assay_typeset_t set = {0};
     while (!p->s.error) {
       skip_space(&p->s);
@@ -163,6 +163,8 @@ static void parse_variables(parse_t* p) {
   } while (!p->s.error && take(&p->s, ";"));
 }
 
+static const char no_variable[] = "";
+
 // Parameters whose type is no variable name a type themselves.
 static void finish_params(parse_t* p) {
   for (int side = 0; side < 2; side++) {
@@ -170,11 +172,47 @@ static void finish_params(parse_t* p) {
       assay_param_t* q = &p->params[side][i];
       const assay_typeset_t* t = &q->types;
       if (!q->type || t->tensor || t->seq) continue;
-      if (!add_type(&q->types, q->type)) p->s.error = "a parameter has an unknown type";
+      if (!add_type(&q->types, q->type) && !p->s.error)
+        p->s.error = "a parameter has an unknown type";
       free((void*)(uintptr_t)q->type);
-      q->type = "";
+      q->type = no_variable;
     }
   }
+}
+
+// Words belong to their parts.
+static void free_words(const assay_param_t* params, int n) {
+  for (int i = 0; i < n; i++) {
+    free((void*)(uintptr_t)params[i].name);
+    if (params[i].type != no_variable) free((void*)(uintptr_t)params[i].type);
+  }
+}
+
+static void free_attr_words(const assay_attr_spec_t* attrs, int n) {
+  for (int i = 0; i < n; i++) {
+    free((void*)(uintptr_t)attrs[i].name);
+    free((void*)(uintptr_t)attrs[i].s);
+  }
+}
+
+// Whether there was memory for all words.
+static bool has_words(const parse_t* p) {
+  for (int side = 0; side < 2; side++)
+    for (int i = 0; i < p->n_params[side]; i++)
+      if (!p->params[side][i].name || !p->params[side][i].type) return false;
+  for (int i = 0; i < p->n_attrs; i++)
+    if (!p->attrs[i].name || (p->attrs[i].has_default && !p->attrs[i].s)) return false;
+  return true;
+}
+
+void assay_schema_text_free(const assay_schema_t* s) {
+  free_words(s->inputs, s->n_inputs);
+  free_words(s->outputs, s->n_outputs);
+  free_attr_words(s->attrs, s->n_attrs);
+  free((void*)(uintptr_t)s->inputs);
+  free((void*)(uintptr_t)s->outputs);
+  free((void*)(uintptr_t)s->attrs);
+  free((void*)(uintptr_t)s);
 }
 
 static void* copy_of(const void* data, size_t bytes) {
@@ -220,9 +258,19 @@ const assay_schema_t* assay_schema_text_parse(const char* domain, const char* na
   schema->inputs = copy_of(p->params[0], (size_t)p->n_params[0] * sizeof *p->params[0]);
   schema->outputs = copy_of(p->params[1], (size_t)p->n_params[1] * sizeof *p->params[1]);
   schema->attrs = copy_of(p->attrs, (size_t)p->n_attrs * sizeof *p->attrs);
-  free(p);
   *out_error = error;
-  return error || !schema->inputs || !schema->outputs || !schema->attrs ? NULL : schema;
+  if (error || !has_words(p) || !schema->inputs || !schema->outputs || !schema->attrs) {
+    free_words(p->params[0], p->n_params[0]);
+    free_words(p->params[1], p->n_params[1]);
+    free_attr_words(p->attrs, p->n_attrs);
+    free((void*)(uintptr_t)schema->inputs);
+    free((void*)(uintptr_t)schema->outputs);
+    free((void*)(uintptr_t)schema->attrs);
+    free(schema);
+    schema = NULL;
+  }
+  free(p);
+  return schema;
 }
 
 // ---- the table, made on first use -------------------------------------------------------------

@@ -16,9 +16,10 @@
 const assay_schema_t* assay_schema_text_find(const char* domain, const char* name, int64_t version);
 int assay_schema_text_newest(const char* domain);
 
-// Parses one text; what it makes is never freed (rows live as long as the program). NULL: out of
-// memory or *out_error says what is wrong with the text. For tests of all rows.
+// Parses one text; domain and name are borrowed. NULL: out of memory, or *out_error says what is
+// wrong with the text.
 const assay_schema_t* assay_schema_text_parse(const char* domain, const char* name, int since,
                                               const char* text, const char** out_error);
+void assay_schema_text_free(const assay_schema_t* s);
 
 #endif  // ASSAY_OPS_SCHEMA_TEXT_H_

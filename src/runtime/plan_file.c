@@ -17,10 +17,11 @@
 #include "formats/format.h"
 #include "io/json.h"
 #include "onnx/onnx.h"
+#include "ops/custom.h"
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
 
-enum { VERSION = 1, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = 2, PAGE = 4096, BLOCK = 1 << 20 };
 
 typedef struct part {
   uint64_t offset, bytes;
@@ -71,6 +72,34 @@ static json_t* add_nodes(const assay_graph_t* g, json_t* list) {
       if (attr->type == ASSAY_ATTR_GRAPH) list = add_nodes(attr->u.g, list);
       for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
         list = add_nodes(attr->u.graphs[k], list);
+    }
+  }
+  return list;
+}
+
+// The registered operators of a graph and its bodies, each once, with their revisions.
+static json_t* add_operators(const assay_graph_t* g, json_t* list) {
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    const assay_custom_op_t* op = assay_custom_of(n->op);
+    bool listed = !op;
+    for (size_t k = 0; !listed && k < json_array_size(list); k++) {
+      const json_t* line = json_array_get(list, k);
+      listed = strcmp(json_string_value(json_array_get(line, 0)), n->domain) == 0 &&
+               strcmp(json_string_value(json_array_get(line, 1)), n->op_type) == 0 &&
+               json_integer_value(json_array_get(line, 2)) == op->row.since;
+    }
+    if (!listed) {
+      json_t* line = assay_json_push(json_array(), assay_json_text(n->domain));
+      line = assay_json_push(line, assay_json_text(n->op_type));
+      line = assay_json_push(line, json_integer(op->row.since));
+      list = assay_json_push(list, assay_json_push(line, assay_json_text(op->spec.revision)));
+    }
+    for (size_t a = 0; a < n->n_attrs; a++) {
+      const assay_attr_t* attr = &n->attrs[a];
+      if (attr->type == ASSAY_ATTR_GRAPH) list = add_operators(attr->u.g, list);
+      for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
+        list = add_operators(attr->u.graphs[k], list);
     }
   }
   return list;
@@ -145,6 +174,7 @@ static assay_status_t make_text(const assay_engine_t* e, assay_str_t* out, uint6
   json_t* root = json_pack("{s:s, s:I}", "schema", "assay.plan/1", "seed", (json_int_t)l->seed);
   root = assay_json_put(root, "model", assay_json_text(l->model->path));
   root = assay_json_put(root, "nodes", add_nodes(l->model->graph, json_array()));
+  root = assay_json_put(root, "operators", add_operators(l->model->graph, json_array()));
   root = assay_json_put(root, "layers", layers);
   root = assay_json_put(root, "saved", saved);
   root = assay_json_put(root, "profiles", profiles_json(e));
@@ -349,6 +379,31 @@ static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
   return check_hash(file, end);
 }
 
+// The operators that have to be registered, each in the revision that the plan was built with.
+static assay_status_t check_operators(const json_t* list) {
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t* line = json_array_get(list, i);
+    const char* domain = json_string_value(json_array_get(line, 0));
+    const char* name = json_string_value(json_array_get(line, 1));
+    const json_int_t since = json_integer_value(json_array_get(line, 2));
+    const char* revision = json_string_value(json_array_get(line, 3));
+    if (!domain || !name || !revision)
+      return corrupt("the plan file is damaged: an operator makes no sense");
+    const assay_custom_op_t* op = assay_custom_of(assay_op_find(domain, name, since));
+    if (!op || op->row.since != since)
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                         "the plan has operator '%s' of domain '%s', version %lld, which is not "
+                         "built in; give the library that has it with --ops LIB.so",
+                         name, domain, (long long)since);
+    if (strcmp(op->spec.revision, revision) != 0)
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                         "the plan was built with revision '%s' of operator '%s' of domain '%s', "
+                         "and %s has revision '%s'; build the plan again",
+                         revision, name, domain, op->origin, op->spec.revision);
+  }
+  return NULL;
+}
+
 // Looks up what each node stands for by the version that is written beside it.
 static assay_status_t resolve(const assay_graph_t* g, const json_t* nodes, size_t* at) {
   for (size_t i = 0; i < g->n_nodes; i++) {
@@ -384,6 +439,7 @@ static assay_status_t read_model(assay_mapping_t* file, const head_t* h, const j
   if (!st) st = assay_onnx_join(message, data, &m);
   assay_mapping_release(message);
   assay_mapping_release(data);
+  if (!st) st = check_operators(json_object_get(text, "operators"));
   if (!st) st = resolve(m->graph, json_object_get(text, "nodes"), &n_nodes);
   if (!st) st = assay_infer_model(m);
   if (st) return assay_model_release(m), st;

@@ -336,6 +336,9 @@ def test_odd_names(program, failures):
             f.write(data.replace(b"XX", b"\xff\xe4"))
         for arguments in (("check", "odd.onnx"), ("inspect", "model", "odd.onnx")):
             got, out, err = assay(program, *arguments, "--json", "-")
+            if arguments[0] == "inspect":  # unknown operators can be looked at
+                failures.check(got == 0 and err == "" and strict(out), f"{arguments} on odd names: {got}, {err!r}")
+                continue
             rest = "".join(l for l in err.splitlines(True) if not l.startswith(RANDOM))
             failures.check(got == code, f"{arguments} on odd names: exit code {got}, {err!r}")
             if code:

@@ -135,6 +135,9 @@ def classes():
     yield "too new an IR", model([relu()], ir=99)
 
 
+UNKNOWN = ("unknown operator", "unknown domain")
+
+
 def cuts(data, full, seed):
     random.seed(seed)
     if full:
@@ -211,7 +214,9 @@ def main(program, models, *options):
                 jobs.append((name, verb, data, pool.submit(judge, program, verb, path, data, limits)))
 
         for name, data in classes():
-            start(name, data if isinstance(data, bytes) else data.SerializeToString(), VERBS)
+            # What has unknown operators does not run, and can be looked at (cli/test_ops.py).
+            verbs = [v for v in VERBS if v[0] != "inspect"] if name in UNKNOWN else VERBS
+            start(name, data if isinstance(data, bytes) else data.SerializeToString(), verbs)
         seed = int(time.time())
         print(f"cuts with seed {seed}")
         for i, at in enumerate(cuts(real, full, seed)):

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "backends/cpu/chain.h"
 #include "backends/cpu/vmath.h"
 #include "base/target.h"
 
@@ -70,21 +71,21 @@ STATIC(prelu, X < 0 ? Z * X : X)
 STATIC(thresholded_relu, X > param[0] ? X : 0)
 STATIC(hard_sigmoid, limited(param[0] * X + param[1], 0, 1))
 // Its limit at -infinity, as the evaluator has it: no product of infinity and 0.
-STATIC(hard_swish, X <= -3 ? -0.0F : X * limited(X / 6 + 0.5F, 0, 1))
+STATIC(hard_swish, X <= -3 ? -0.0F : X * limited(X * (1.0F / 6) + 0.5F, 0, 1))
 STATIC(exponential, cpu_exp(X))
 STATIC(logarithm, cpu_log(X))
 STATIC(sine, sinf(X))
 STATIC(cosine, cosf(X))
 STATIC(error_function, cpu_erf(X))
 STATIC(hyperbolic_tangent, cpu_tanh(X))
-STATIC(sigmoid, logistic(X))
+STATIC(plain_sigmoid, logistic(X))
 STATIC(softplus, X != X ? X : (X > 0 ? X : 0) + cpu_log1p(cpu_exp(-fabsf(X))))
 STATIC(softsign, isinf(X) ? copysignf(1, X) : X / (1 + fabsf(X)))
 STATIC(elu, X < 0 ? param[0] * cpu_expm1(X) : X)
 STATIC(celu, X < 0 ? param[0] * cpu_expm1(X / param[0]) : X)
 STATIC(selu, X > 0 ? param[1] * X : param[1] * (param[0] * (X != X ? X : cpu_expm1(X))))
 STATIC(mish, cpu_mish(X))
-STATIC(swish, param[0] == 0 ? X / 2 : cpu_gated(X, param[0] * X))
+STATIC(plain_swish, param[0] == 0 ? X / 2 : cpu_gated(X, param[0] * X))
 STATIC(equal, X == Z ? 1 : 0)
 STATIC(less, X < Z ? 1 : 0)
 STATIC(less_or_equal, X <= Z ? 1 : 0)
@@ -95,6 +96,16 @@ STATIC(disjunction, X != 0 || Z != 0 ? 1 : 0)
 STATIC(difference, (X != 0) != (Z != 0) ? 1 : 0)
 STATIC(negation, X != 0 ? 0 : 1)
 STATIC(is_nan, X != X ? 1 : 0)
+
+// Those that chains have must have one set of bits.
+static void sigmoid(const float* a, const float* b, const float* c, const float* param, int64_t n,
+                    float* y) {
+  if (!cpu_chain_sigmoid(a, n, y)) plain_sigmoid(a, b, c, param, n, y);
+}
+static void swish(const float* a, const float* b, const float* c, const float* param, int64_t n,
+                  float* y) {
+  if (!cpu_chain_swish(a, param[0], n, y)) plain_swish(a, b, c, param, n, y);
+}
 
 #define MS "com.microsoft"
 const cpu_known_t cpu_known_functions[] = {
@@ -151,3 +162,22 @@ const cpu_known_t cpu_known_functions[] = {
     {"Where", cpu_f_select, 3, {{0}}, NULL, 1},
     {NULL, NULL, 0, {{0}}, NULL, 0},
 };
+
+cpu_link_kind_t cpu_link_kind(cpu_function_t* f) {
+  static const struct {
+    cpu_function_t* f;
+    cpu_link_kind_t kind;
+  } links[] = {{cpu_f_identity, CPU_LINK_IDENTITY},
+               {cpu_f_add, CPU_LINK_ADD},
+               {cpu_f_sub, CPU_LINK_SUB},
+               {cpu_f_mul, CPU_LINK_MUL},
+               {relu, CPU_LINK_RELU},
+               {cpu_f_clip, CPU_LINK_CLIP},
+               {hard_swish, CPU_LINK_HARD_SWISH},
+               {hard_sigmoid, CPU_LINK_HARD_SIGMOID},
+               {sigmoid, CPU_LINK_SIGMOID},
+               {swish, CPU_LINK_SWISH}};
+  for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+    if (links[i].f == f) return links[i].kind;
+  return CPU_LINK_CALL;
+}

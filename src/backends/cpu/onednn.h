@@ -72,6 +72,10 @@ assay_status_t dnn_described(dnnl_status_t status, const char* what,
 // (onednn_pack.c).
 assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
                                 const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights);
+// The same for a part of the constant, from element `first` on, as a memory object.
+assay_status_t dnn_packed_weights(const_dnnl_primitive_desc_t descriptor,
+                                  const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights,
+                                  int64_t first, dnnl_memory_t* out);
 // Makes the primitive and its memory objects. bias NULL: it has none.
 assay_status_t dnn_finish(dnn_kernel_t* k, const cpu_layer_t* l, dnnl_primitive_desc_t descriptor,
                           assay_type_t dst_type, bool weights, const cpu_operand_t* bias);

@@ -430,11 +430,47 @@ static bool assign_slots(compiler_t* c) {
   return true;
 }
 
+static bool is_streamed(const compiler_t* c, int operand) {
+  if (operand < 0 || operand >= CPU_MAX_STREAMS) return false;
+  const int64_t step = c->p->walks[operand].strides[c->p->rank - 1];
+  return cpu_is_float(c->p->streams[operand].type) && (step == 0 || step == 1);
+}
+
+// Instruction i as a link: it takes what the one before it has made, the first one a stream, and
+// perhaps one more stream.
+static bool to_link(compiler_t* c, size_t i) {
+  cpu_program_t* p = c->p;
+  const int* o = c->operand[i];
+  cpu_link_t* l = &p->links[i];
+  *l = (cpu_link_t){.kind = cpu_link_kind(p->code[i].function),
+                    .stream = -1,
+                    .param = {p->code[i].param[0], p->code[i].param[1]},
+                    .call = p->code[i].function};
+  const bool two = l->kind == CPU_LINK_ADD || l->kind == CPU_LINK_SUB || l->kind == CPU_LINK_MUL;
+  if (l->kind == CPU_LINK_SWISH && l->param[0] == 0) l->kind = CPU_LINK_CALL;
+  if (o[2] >= 0 || two != (o[1] >= 0)) return false;
+  const int made = CPU_MAX_STREAMS + (int)i - 1;
+  int at = o[0], other = o[1];
+  if (i && at != made && l->kind != CPU_LINK_SUB) at = o[1], other = o[0];
+  if (two && !is_streamed(c, other)) return false;
+  if (two) l->stream = other;
+  if (i) return at == made;
+  p->first_stream = at;
+  return is_streamed(c, at);
+}
+
+static void find_chain(compiler_t* c) {
+  bool ok = cpu_has_chains() && cpu_is_float(c->l->out[0].type);
+  for (size_t i = 0; ok && i < c->p->n_code; i++) ok = to_link(c, i);
+  c->p->n_links = ok ? (int)c->p->n_code : 0;
+}
+
 static bool finish(compiler_t* c) {
   cpu_program_t* p = c->p;
   merge_dims(c);
   for (size_t s = 0; s < p->n_streams; s++) find_access(p, &p->walks[s]);
   choose_tiles(p);
+  find_chain(c);
   return assign_slots(c);
 }
 
@@ -453,6 +489,8 @@ assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_
   const size_t n = l->layer->n_nodes;
   for (size_t i = first; ok && i < n; i++)
     ok = type_is_known(l->layer->nodes[i], n == 1) && compile_node(&c, l->layer->nodes[i]);
+  if (ok && first == n)
+    ok = emit_one(&c, cpu_f_identity, value_of(&c, result, false), NULL, 1) >= 0;
   ok = ok && c.p->n_code && finish(&c);
   if (!ok || c.status) return cpu_program_destroy(c.p), c.status;
   *out = c.p;

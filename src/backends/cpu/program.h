@@ -22,7 +22,8 @@ typedef struct cpu_program cpu_program_t;
 
 // Compiles nodes [first, end) of a layer. `result` is the value that the anchor before them makes
 // (NULL: there is none), `layout` that of the output and of all streams of its size. *out stays
-// NULL where a node is no pointwise function that programs know.
+// NULL where a node is no pointwise function that programs know. Without nodes it hands the result
+// on, rounded.
 assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_value_t* result,
                                 cpu_layout_t layout, cpu_program_t** out);
 void cpu_program_destroy(cpu_program_t* p);  // NULL is allowed
@@ -38,5 +39,17 @@ int cpu_program_in_place(const cpu_program_t* p, assay_type_t type);
 // `result` itself.
 void cpu_program_run(const cpu_program_t* p, const void* const* in, const float* result,
                      assay_type_t type, void* out);
+
+// A part of the output: `runs` runs of n elements, the first at element `from`, each `step`
+// elements behind the one before.
+typedef struct cpu_program_part {
+  int64_t from, n, runs, step;
+  const float* result;  // the contraction's result of the first run; the next ones lie
+  int64_t result_step;  // so many elements behind
+} cpu_program_part_t;
+
+// The same for a part, by the calling thread alone.
+void cpu_program_run_part(const cpu_program_t* p, const void* const* in, assay_type_t type,
+                          void* out, const cpu_program_part_t* part);
 
 #endif  // ASSAY_BACKENDS_CPU_PROGRAM_H_

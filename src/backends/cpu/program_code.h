@@ -2,7 +2,7 @@
 #ifndef ASSAY_BACKENDS_CPU_PROGRAM_CODE_H_
 #define ASSAY_BACKENDS_CPU_PROGRAM_CODE_H_
 
-#include "backends/cpu/functions.h"
+#include "backends/cpu/chain.h"
 #include "backends/cpu/program.h"
 
 enum { PROGRAM_RESULT = -1, PROGRAM_NO_INPUT = -2 };  // as cpu_stream_t's input
@@ -46,6 +46,9 @@ struct cpu_program {
   int64_t dims[CPU_MAX_RANK], rows, columns;
   int64_t tile_rows, tile_columns;  // one of them is all, or 1
   int64_t cost;                     // operations on an element
+  // The same as a chain; 0: it is none.
+  cpu_link_t links[CPU_MAX_INSTRUCTIONS];
+  int n_links, first_stream;
 };
 
 #endif  // ASSAY_BACKENDS_CPU_PROGRAM_CODE_H_

@@ -15,6 +15,7 @@ typedef struct run {
   const cpu_program_t* p;
   const void* const* in;
   const float* result;
+  int64_t result_from;  // the output element whose result comes first there
   assay_type_t type;
   char* out;
   float* slots;                          // PROGRAM_SLOTS tiles
@@ -105,11 +106,15 @@ static void load(run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n)
   for (size_t s = 0; s < p->n_streams; s++) {
     const program_walk_t* w = &p->walks[s];
     const int64_t step = w->strides[p->rank - 1];
-    if (is_made_once(p, s)) continue;
+    if (is_made_once(p, s)) {
+      r->stream[s] = slot_of(r, w->slot) + (p->tile_columns == p->columns ? column : 0);
+      continue;
+    }
     if (w->slot < 0) {
-      const int64_t start = w->access == PROGRAM_WHOLE      ? at
-                            : w->access == PROGRAM_PERIODIC ? column
-                                                            : row_start(p, w, row) + column;
+      const int64_t start = p->streams[s].input == PROGRAM_RESULT ? at - r->result_from
+                            : w->access == PROGRAM_WHOLE          ? at
+                            : w->access == PROGRAM_PERIODIC       ? column
+                                                                  : row_start(p, w, row) + column;
       r->stream[s] = (const float*)data_of(r, s) + start;
       continue;
     }
@@ -144,16 +149,16 @@ static void run_tile(run_t* r, int64_t row, int64_t rows, int64_t column, int64_
     cpu_narrow(slot_of(r, p->out_slot), rows * n, r->type, at, r->out);
 }
 
+static void make_periodic(run_t* r) {
+  for (size_t s = 0; s < r->p->n_streams; s++)
+    if (is_made_once(r->p, s)) load_periodic(r, s, slot_of(r, r->p->walks[s].slot));
+}
+
 // Tiles [from, to) in the order of the output.
 static void run_tiles(run_t* r, int64_t from, int64_t to) {
   const cpu_program_t* p = r->p;
   const int64_t in_row = (p->columns + p->tile_columns - 1) / p->tile_columns;
-  for (size_t s = 0; s < p->n_streams; s++) {
-    if (!is_made_once(p, s)) continue;
-    float* tile = slot_of(r, p->walks[s].slot);
-    r->stream[s] = tile;
-    load_periodic(r, s, tile);
-  }
+  make_periodic(r);
   for (int64_t i = from; i < to; i++) {
     const int64_t row = i / in_row * p->tile_rows, column = i % in_row * p->tile_columns;
     const int64_t rows = p->rows - row < p->tile_rows ? p->rows - row : p->tile_rows;
@@ -162,11 +167,109 @@ static void run_tiles(run_t* r, int64_t from, int64_t to) {
   }
 }
 
+// ---- chains ------------------------------------------------------------------------------------
+
+// Whole rows, or a piece of one.
+static void run_links(const run_t* r, int64_t row, int64_t rows, int64_t column, int64_t n) {
+  const cpu_program_t* p = r->p;
+  const int last = p->rank - 2;
+  const int64_t at = row * p->columns + column;
+  const size_t bytes = r->type == ASSAY_TYPE_FLOAT ? 4 : 2;
+  cpu_chain_stream_t streams[CPU_MAX_STREAMS];
+  for (size_t s = 0; s < p->n_streams; s++) {
+    const program_walk_t* w = &p->walks[s];
+    const bool whole = w->access == PROGRAM_WHOLE;
+    const int step = (int)w->strides[p->rank - 1];
+    int64_t start = whole ? at : row_start(p, w, row) + column * step;
+    if (p->streams[s].input == PROGRAM_RESULT) start -= r->result_from;
+    const size_t size = p->streams[s].type == ASSAY_TYPE_FLOAT ? 4 : 2;
+    streams[s] = (cpu_chain_stream_t){.data = (const char*)data_of(r, s) + (ptrdiff_t)size * start,
+                                      .type = p->streams[s].type,
+                                      .row_step = whole       ? p->columns
+                                                  : last >= 0 ? w->strides[last]
+                                                              : 0,
+                                      .step = whole ? 1 : step};
+  }
+  const cpu_chain_run_t run = {.links = p->links,
+                               .n_links = p->n_links,
+                               .streams = streams,
+                               .first = p->first_stream,
+                               .rows = rows,
+                               .columns = n,
+                               .type = r->type,
+                               .out = r->out + (ptrdiff_t)bytes * at};
+  cpu_chain_run(&run);
+}
+
+static void run_chain(const run_t* r, int64_t from, int64_t to) {
+  const cpu_program_t* p = r->p;
+  while (from < to) {
+    const int64_t row = from / p->columns, column = from % p->columns;
+    int64_t rows = 1, n = p->columns - column;
+    if (n > to - from) n = to - from;
+    // Rows along the last dimension but one lie at one distance in every stream.
+    if (n == p->columns && p->rank > 1) {
+      const int64_t size = p->dims[p->rank - 2];
+      rows = size - row % size < (to - from) / n ? size - row % size : (to - from) / n;
+    }
+    run_links(r, row, rows, column, n);
+    from += rows * n;
+  }
+}
+
+// The element at which a tile begins.
+static int64_t tile_start(const cpu_program_t* p, int64_t tile) {
+  const int64_t in_row = (p->columns + p->tile_columns - 1) / p->tile_columns;
+  const int64_t row = tile / in_row * p->tile_rows, column = tile % in_row * p->tile_columns;
+  return row < p->rows ? row * p->columns + column : p->rows * p->columns;
+}
+
 static void run_part(const run_t* shared, int64_t from, int64_t to) {
+  if (shared->p->n_links) {
+    run_chain(shared, tile_start(shared->p, from), tile_start(shared->p, to));
+    return;
+  }
   _Alignas(64) float slots[PROGRAM_SLOTS * PROGRAM_TILE];
   run_t r = *shared;
   r.slots = slots;
   run_tiles(&r, from, to);
+}
+
+// ---- parts -------------------------------------------------------------------------------------
+
+// Elements [from, to) of the output.
+static void run_range(run_t* r, int64_t from, int64_t to) {
+  const cpu_program_t* p = r->p;
+  if (p->n_links) {
+    run_chain(r, from, to);
+    return;
+  }
+  while (from < to) {
+    const int64_t row = from / p->columns, column = from % p->columns;
+    int64_t rows = 1, n = p->columns - column;
+    if (n > to - from) n = to - from;
+    if (n > p->tile_columns) n = p->tile_columns;
+    if (n == p->columns) rows = (to - from) / n < p->tile_rows ? (to - from) / n : p->tile_rows;
+    run_tile(r, row, rows, column, n);
+    from += rows * n;
+  }
+}
+
+void cpu_program_run_part(const cpu_program_t* p, const void* const* in, assay_type_t type,
+                          void* out, const cpu_program_part_t* part) {
+  _Alignas(64) float slots[PROGRAM_SLOTS * PROGRAM_TILE];
+  run_t r = {.p = p, .in = in, .type = type, .out = out, .slots = slots};
+  cpu_program_part_t q = *part;
+  if (q.n == q.step && q.n == q.result_step) {
+    q.n *= q.runs;
+    q.runs = 1;
+  }
+  if (!p->n_links) make_periodic(&r);
+  for (int64_t i = 0; i < q.runs; i++) {
+    r.result = q.result + i * q.result_step;
+    r.result_from = q.from + i * q.step;
+    run_range(&r, r.result_from, r.result_from + q.n);
+  }
 }
 
 void cpu_program_run(const cpu_program_t* p, const void* const* in, const float* result,
