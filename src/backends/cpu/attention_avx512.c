@@ -1,5 +1,4 @@
-// Tiles of attention on CPUs with AVX-512, in float32 and, with AVX512-BF16, in pairs of bf16:
-// VDPBF16PS adds both products of a pair to a float32 sum, and takes subnormals as 0.
+// Tiles of attention on CPUs with AVX-512, in float32 and, with AVX512-BF16, in pairs of bf16.
 #include <math.h>
 
 #include "backends/cpu/attention_nodes.h"
@@ -11,12 +10,6 @@
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma")))
 #define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))
 #define ALWAYS __attribute__((always_inline)) static inline
-// Loops over rows have to disappear for the sums to be registers.
-#ifdef __clang__
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 enum { LANES = 16 };
 
@@ -87,40 +80,6 @@ TARGET ALWAYS void take_over(attention_tile_t* t, int64_t row, int64_t key, floa
 
 // ---- bf16 -----------------------------------------------------------------------------------
 
-// `rows` is a constant where this is inlined: its sums stay in registers. a: rows of pairs; panel:
-// CPU_PANEL pairs a row.
-TARGET_BF16 ALWAYS void product(int rows, int64_t pairs, const uint32_t* a, int64_t a_step,
-                                const uint32_t* panel, float* c, int64_t c_step, bool adds) {
-  enum { MOST = 12 };
-  __m512 left[MOST], right[MOST];
-  UNROLL for (int i = 0; i < rows; i++) {
-    left[i] = adds ? _mm512_loadu_ps(c + i * c_step) : _mm512_setzero_ps();
-    right[i] = adds ? _mm512_loadu_ps(c + i * c_step + LANES) : _mm512_setzero_ps();
-  }
-  for (int64_t l = 0; l < pairs; l++, panel += CPU_PANEL) {
-    const __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel);
-    const __m512bh b1 = (__m512bh)_mm512_loadu_si512(panel + LANES);
-    UNROLL for (int i = 0; i < rows; i++) {
-      const __m512bh x = (__m512bh)_mm512_set1_epi32((int)a[i * a_step + l]);
-      left[i] = _mm512_dpbf16_ps(left[i], x, b0);
-      right[i] = _mm512_dpbf16_ps(right[i], x, b1);
-    }
-  }
-  UNROLL for (int i = 0; i < rows; i++) {
-    _mm512_storeu_ps(c + i * c_step, left[i]);
-    _mm512_storeu_ps(c + i * c_step + LANES, right[i]);
-  }
-}
-
-TARGET_BF16 static void multiply(int64_t m, int64_t pairs, const uint32_t* a, int64_t a_step,
-                                 const uint32_t* panel, float* c, int64_t c_step, bool adds) {
-  for (; m >= 12; m -= 12, a += 12 * a_step, c += 12 * c_step)
-    product(12, pairs, a, a_step, panel, c, c_step, adds);
-  for (; m >= 4; m -= 4, a += 4 * a_step, c += 4 * c_step)
-    product(4, pairs, a, a_step, panel, c, c_step, adds);
-  for (; m; m--, a += a_step, c += c_step) product(1, pairs, a, a_step, panel, c, c_step, adds);
-}
-
 // Weights take the place of the scores, two in a unit.
 TARGET_BF16 static void weigh_bf16(const attention_nodes_t* k, attention_tile_t* t, int64_t key,
                                    int64_t n, int64_t width) {
@@ -142,12 +101,12 @@ TARGET_BF16 static void block_bf16(const attention_nodes_t* k, attention_tile_t*
                                    int64_t n) {
   const int64_t width = attention_padded(k->v_size, CPU_PANEL), pairs = (k->kv_len + 1) / 2;
   for (int64_t c = 0; c < n; c += CPU_PANEL)
-    multiply(t->rows, (k->size + 1) / 2, t->q, t->q_step, t->keys + (key + c) * k->q_units,
-             t->s + c, ATTENTION_KEYS, false);
+    cpu_gemm_panel_bf16(t->rows, (k->size + 1) / 2, t->q, t->q_step,
+                        t->keys + (key + c) * k->q_units, t->s + c, ATTENTION_KEYS, false);
   weigh_bf16(k, t, key, n, width);
   for (int64_t c = 0; c < width; c += CPU_PANEL)
-    multiply(t->rows, (n + 1) / 2, (const uint32_t*)(const void*)t->s, ATTENTION_KEYS,
-             t->values + c * pairs + key / 2 * CPU_PANEL, t->o + c, width, key > 0);
+    cpu_gemm_panel_bf16(t->rows, (n + 1) / 2, (const uint32_t*)(const void*)t->s, ATTENTION_KEYS,
+                        t->values + c * pairs + key / 2 * CPU_PANEL, t->o + c, width, key > 0);
 }
 
 // Two rows become one of pairs.
@@ -208,7 +167,7 @@ const attention_kind_t* attention_fp32(void) {
 const attention_kind_t* attention_bf16(void) {
   static const attention_kind_t kind = {
       .type = ASSAY_TYPE_BFLOAT16, .per_unit = 2, .block = block_bf16, .pack_values = pack_rows};
-  return has_avx512() && __builtin_cpu_supports("avx512bf16") ? &kind : NULL;
+  return has_avx512() && cpu_gemm_has_bf16() ? &kind : NULL;
 }
 #else
 const attention_kind_t* attention_fp32(void) { return &attention_plain; }

@@ -70,6 +70,13 @@ static void copy_row(const attention_nodes_t* k, const attention_view_t* v, cons
       cpu_widen(from, v->type, at + i * v->column, 1, (float*)to + i);
 }
 
+// Whether rows can be read where they lie: side by side, and each from a whole unit on.
+static bool lies_in_units(const attention_nodes_t* k, const attention_view_t* v) {
+  int64_t all = v->at | v->row;
+  for (int i = 0; i < k->n_batch; i++) all |= v->batch[i];
+  return v->type == k->kind->type && v->column == 1 && all % k->kind->per_unit == 0;
+}
+
 static int64_t head_start(const attention_nodes_t* k, const attention_view_t* v, int64_t head) {
   int64_t at = v->at;
   for (int d = k->n_batch - 1; d >= 0; d--) {
@@ -169,8 +176,13 @@ static void add_row(float* s, int64_t n, const float* mask) {
 // NaN is none: it makes the row's sum NaN.
 CLONES
 static float largest(const float* s, int64_t n, float m) {
-#pragma omp simd reduction(max : m)
-  for (int64_t i = 0; i < n; i++) m = s[i] > m ? s[i] : m;
+  float lanes[BLOCK];
+  int64_t i = 0;
+  for (int j = 0; j < BLOCK; j++) lanes[j] = m;
+  for (; i + BLOCK <= n; i += BLOCK)
+    for (int j = 0; j < BLOCK; j++) lanes[j] = s[i + j] > lanes[j] ? s[i + j] : lanes[j];
+  for (int j = 0; i + j < n; j++) lanes[j] = s[i + j] > lanes[j] ? s[i + j] : lanes[j];
+  for (int j = 0; j < BLOCK; j++) m = lanes[j] > m ? lanes[j] : m;
   return m;
 }
 CLONES
@@ -291,8 +303,7 @@ static void run_head(const attention_nodes_t* k, const void* const* in, int64_t 
   const int64_t start = head_start(k, &k->q, head);
   pack_keys(k, in, head, rows, keys);
   pack_values(k, in, head, rows, values);
-  const bool direct = k->q.type == k->kind->type && k->q.column == 1 &&
-                      k->size % k->kind->per_unit == 0 && k->q.row % k->kind->per_unit == 0;
+  const bool direct = k->size % k->kind->per_unit == 0 && lies_in_units(k, &k->q);
   for (int64_t i = from; i < to; i++) {
     const int64_t first = i * k->tile, left = k->q_len - first;
     attention_tile_t t = {.in = in,

@@ -31,38 +31,58 @@ typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
 
 #define ALL(x) ((lanes_t){0} + (x))
 
-// `rows` is a constant where this is inlined: its sums stay in registers.
-__attribute__((always_inline)) static inline void block(int rows, int64_t k, const float* a,
-                                                        int64_t a_step, const float* panel,
-                                                        float* c, int64_t c_step, bool adds) {
-  enum { MOST = 6 };
-  lanes_t left[MOST], right[MOST];
+// `rows` and `panels` are constants where this is inlined: its sums stay in registers.
+__attribute__((always_inline)) static inline void block(int rows, int panels, int64_t k,
+                                                        const float* a, int64_t a_step,
+                                                        const float* panel, float* c,
+                                                        int64_t c_step, bool adds) {
+  enum { MOST = 6, WIDE = 4 };
+  lanes_t sum[MOST][WIDE];
   UNROLL for (int i = 0; i < rows; i++) {
     const lanes_t* from = (const lanes_t*)(const void*)(c + i * c_step);
-    left[i] = adds ? from[0] : (lanes_t){0};
-    right[i] = adds ? from[1] : (lanes_t){0};
+    UNROLL for (int j = 0; j < 2 * panels; j++) sum[i][j] = adds ? from[j] : (lanes_t){0};
   }
   for (int64_t l = 0; l < k; l++, panel += CPU_PANEL) {
     const lanes_t* b = (const lanes_t*)(const void*)panel;
+    const lanes_t* next = (const lanes_t*)(const void*)(panel + k * CPU_PANEL);
     UNROLL for (int i = 0; i < rows; i++) {
       const lanes_t x = ALL(a[i * a_step + l]);
-      left[i] = x * b[0] + left[i];
-      right[i] = x * b[1] + right[i];
+      sum[i][0] = x * b[0] + sum[i][0];
+      sum[i][1] = x * b[1] + sum[i][1];
+      if (panels == 1) continue;
+      sum[i][2] = x * next[0] + sum[i][2];
+      sum[i][3] = x * next[1] + sum[i][3];
     }
   }
   UNROLL for (int i = 0; i < rows; i++) {
     lanes_t* to = (lanes_t*)(void*)(c + i * c_step);
-    to[0] = left[i];
-    to[1] = right[i];
+    UNROLL for (int j = 0; j < 2 * panels; j++) to[j] = sum[i][j];
   }
 }
 
+// Rows to take of m that are left: few make few sums, which wait for each other.
+static inline int64_t rows_of(int64_t m) {
+  return m >= 6 && m != 8 ? 6 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
+}
+
+#define ROWS(panels)                                                         \
+  for (int64_t rows; m; m -= rows, a += rows * a_step, c += rows * c_step) { \
+    rows = rows_of(m);                                                       \
+    if (rows == 6)                                                           \
+      block(6, panels, k, a, a_step, panel, c, c_step, adds);                \
+    else if (rows == 4)                                                      \
+      block(4, panels, k, a, a_step, panel, c, c_step, adds);                \
+    else if (rows == 2)                                                      \
+      block(2, panels, k, a, a_step, panel, c, c_step, adds);                \
+    else                                                                     \
+      block(1, panels, k, a, a_step, panel, c, c_step, adds);                \
+  }
+
 CLONES
 void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
-                    float* c, int64_t c_step, bool adds) {
-  for (; m >= 6; m -= 6, a += 6 * a_step, c += 6 * c_step)
-    block(6, k, a, a_step, panel, c, c_step, adds);
-  for (; m >= 2; m -= 2, a += 2 * a_step, c += 2 * c_step)
-    block(2, k, a, a_step, panel, c, c_step, adds);
-  if (m) block(1, k, a, a_step, panel, c, c_step, adds);
+                    float* c, int64_t c_step, bool adds){ROWS(1)}
+
+CLONES void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step,
+                            const float* panel, float* c, int64_t c_step, bool adds) {
+  ROWS(2)
 }

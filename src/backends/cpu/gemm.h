@@ -21,9 +21,21 @@ static inline int64_t cpu_gemm_packed(int64_t k, int64_t n) {
 void cpu_gemm_pack(const float* b, int64_t row_step, int64_t column_step, int64_t k, int64_t n,
                    float* packed);
 
-// c[i, j] = a[i] . b[j], plus what c holds if `adds`, for m rows and one panel; rows of c have
-// CPU_PANEL elements at least.
+// c[i, j] = a[i] . b[j], plus what c holds if `adds`, for m rows and one panel, or two that lie one
+// behind the other; rows of c have that many elements at least. Each sum is a chain of
+// multiply-adds from the first term to the last, whatever m is.
 void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
                     float* c, int64_t c_step, bool adds);
+void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panels,
+                     float* c, int64_t c_step, bool adds);
+
+// The same with bf16 elements of a and b, two in a unit of 4 bytes: rows of a and panels hold
+// `pairs` of neighbours along the sum. VDPBF16PS adds both products of a pair to a float32 sum, and
+// takes subnormals as 0. Where the CPU has it (gemm_bf16.c).
+bool cpu_gemm_has_bf16(void);
+void cpu_gemm_panel_bf16(int64_t m, int64_t pairs, const uint32_t* a, int64_t a_step,
+                         const uint32_t* panel, float* c, int64_t c_step, bool adds);
+void cpu_gemm_panels_bf16(int64_t m, int64_t pairs, const uint32_t* a, int64_t a_step,
+                          const uint32_t* panels, float* c, int64_t c_step, bool adds);
 
 #endif  // ASSAY_BACKENDS_CPU_GEMM_H_

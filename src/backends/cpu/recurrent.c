@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "base/alloc.h"
 
@@ -10,7 +11,7 @@ enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
 
 static void destroy(cpu_kernel_t* base) {
   recurrent_t* k = (recurrent_t*)base;
-  float* const all[] = {k->w, k->r, k->bias, k->reset, k->state_bias};
+  void* const all[] = {k->w, k->r, k->bias, k->reset, k->state_bias};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) assay_free(all[i]);
   assay_free(k);
 }
@@ -99,23 +100,30 @@ static bool read_operands(const cpu_layer_t* l, recurrent_t* k, operands_t* o) {
 
 // ---- packing -----------------------------------------------------------------------------------
 
-// Gate g of a block lies in columns [g * units, ...) of its panel. from: [directions, gates *
-// hidden, columns]; gates outside [first, end) stay zeros.
-static void pack(const recurrent_t* k, const float* from, int64_t columns, int first, int end,
-                 float* to) {
-  const int gates = gates_of(k->cell);
+// Gates [first, end) of a block lie in columns of its panels, `units` for each. from: [directions,
+// gates * hidden, columns]; what is left over stays zeros.
+static void pack(const recurrent_t* k, const float* from, int64_t columns, int64_t rows, int first,
+                 int end, uint32_t* to) {
+  const int gates = gates_of(k->cell), panels = first ? 1 : 2;
   for (int64_t d = 0; d < k->directions; d++)
     for (int g = first; g < end; g++)
       for (int64_t u = 0; u < k->hidden; u++) {
         const float* row = from + ((d * gates + g) * k->hidden + u) * columns;
-        float* panel = to + (d * k->blocks + u / k->units) * columns * CPU_PANEL +
-                       (g - (first == 2 ? 2 : 0)) * k->units + u % k->units;
-        for (int64_t i = 0; i < columns; i++) panel[i * CPU_PANEL] = row[i];
+        const int64_t column = (g - first) * k->units + u % k->units;
+        const int64_t panel = (d * k->blocks + u / k->units) * panels + column / CPU_PANEL;
+        uint32_t* at = to + panel * rows * CPU_PANEL + column % CPU_PANEL;
+        for (int64_t i = 0; i < columns; i++) {
+          if (k->bf16)
+            at[i / 2 * CPU_PANEL] |= (uint32_t)cpu_to_bf16(row[i]) << (i % 2 ? 16 : 0);
+          else
+            at[i * CPU_PANEL] = cpu_bits(row[i]);
+        }
       }
 }
 
-static assay_status_t new_panels(const recurrent_t* k, int64_t rows, float** out) {
-  return assay_new_array((size_t)(k->directions * k->blocks * rows * CPU_PANEL), sizeof **out, out);
+static assay_status_t new_panels(const recurrent_t* k, int64_t rows, int panels, uint32_t** out) {
+  return assay_new_array((size_t)(k->directions * k->blocks * rows * panels * CPU_PANEL),
+                         sizeof **out, out);
 }
 
 // Both biases of a gate in one; but the hidden gate's of a GRU that resets behind the product.
@@ -125,7 +133,8 @@ static assay_status_t pack_bias(recurrent_t* k, const cpu_operand_t* o) {
   float *b = NULL, *sums = NULL;
   ASSAY_TRY(
       assay_new_array((size_t)(k->directions * k->hidden), sizeof *k->state_bias, &k->state_bias));
-  ASSAY_TRY(new_panels(k, 1, &k->bias));
+  ASSAY_TRY(assay_new_array((size_t)(k->directions * k->blocks * RECURRENT_BLOCK), sizeof *k->bias,
+                            &k->bias));
   if (!o) return NULL;
   assay_status_t st = cpu_constant_floats(o, &b);
   if (!st) st = assay_new_array((size_t)(k->directions * all), sizeof *sums, &sums);
@@ -136,7 +145,11 @@ static assay_status_t pack_bias(recurrent_t* k, const cpu_operand_t* o) {
     sums[i] = b[d * 2 * all + j] + (apart ? 0 : state);
     if (apart) k->state_bias[d * k->hidden + j - 2 * k->hidden] = state;
   }
-  if (!st) pack(k, sums, 1, 0, gates, k->bias);
+  for (int64_t i = 0; !st && i < k->directions * all; i++) {
+    const int64_t d = i / all, g = i % all / k->hidden, u = i % k->hidden;
+    k->bias[(d * k->blocks + u / k->units) * RECURRENT_BLOCK + g * k->units + u % k->units] =
+        sums[i];
+  }
   assay_free(b);
   assay_free(sums);
   return st;
@@ -147,12 +160,12 @@ static assay_status_t pack_weights(recurrent_t* k, const operands_t* o) {
   float *w = NULL, *r = NULL;
   assay_status_t st = cpu_constant_floats(o->w, &w);
   if (!st) st = cpu_constant_floats(o->r, &r);
-  if (!st) st = new_panels(k, k->inputs, &k->w);
-  if (!st) st = new_panels(k, k->hidden, &k->r);
-  if (!st && k->reset_first) st = new_panels(k, k->hidden, &k->reset);
-  if (!st) pack(k, w, k->inputs, 0, gates, k->w);
-  if (!st) pack(k, r, k->hidden, 0, k->reset_first ? 2 : gates, k->r);
-  if (!st && k->reset_first) pack(k, r, k->hidden, 2, 3, k->reset);
+  if (!st) st = new_panels(k, k->input_row, 2, &k->w);
+  if (!st) st = new_panels(k, k->state_row, 2, &k->r);
+  if (!st && k->reset_first) st = new_panels(k, k->state_row, 1, &k->reset);
+  if (!st) pack(k, w, k->inputs, k->input_row, 0, gates, k->w);
+  if (!st) pack(k, r, k->hidden, k->state_row, 0, k->reset_first ? 2 : gates, k->r);
+  if (!st && k->reset_first) pack(k, r, k->hidden, k->state_row, 2, 3, k->reset);
   assay_free(w);
   assay_free(r);
   return st ? st : pack_bias(k, o->b);
@@ -191,7 +204,7 @@ static bool sizes_fit(const recurrent_t* k) {
   int64_t n;
   const int64_t most = INT64_C(1) << 40;
   return assay_mul_i64(k->length, k->batch, &n) && assay_mul_i64(n, k->directions, &n) &&
-         assay_mul_i64(n, k->blocks * CPU_PANEL + k->inputs, &n) && n < most &&
+         assay_mul_i64(n, k->blocks * RECURRENT_BLOCK + k->inputs, &n) && n < most &&
          assay_mul_i64(k->hidden, k->hidden, &n) && n < most;
 }
 
@@ -204,7 +217,7 @@ static bool outputs_fit(const cpu_layer_t* l, const recurrent_t* k) {
   return true;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const cpu_layer_t* l, bool bf16, cpu_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   recurrent_cell_t cell;
   operands_t o = {0};
@@ -216,9 +229,14 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   k->cell = cell;
   bool ok = read_attributes(n, k) && read_operands(l, k, &o);
   if (ok) {
-    k->units = cell == RECURRENT_RNN ? CPU_PANEL : CPU_PANEL / 4;
+    k->units = cell == RECURRENT_RNN ? RECURRENT_BLOCK : RECURRENT_BLOCK / 4;
     k->blocks = (k->hidden + k->units - 1) / k->units;
-    ok = sizes_fit(k) && outputs_fit(l, k);
+    // One of the two takes a layer: their results differ.
+    k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16 && o.w->type == ASSAY_TYPE_BFLOAT16 &&
+              o.r->type == ASSAY_TYPE_BFLOAT16 && cpu_gemm_has_bf16();
+    k->input_row = k->bf16 ? (k->inputs + 1) / 2 : k->inputs;
+    k->state_row = k->bf16 ? (k->hidden + 1) / 2 : k->hidden;
+    ok = k->bf16 == bf16 && sizes_fit(k) && outputs_fit(l, k);
   }
   assay_status_t st = ok ? pack_weights(k, &o) : NULL;
   if (st || !ok) return destroy(&k->base), st;
@@ -228,10 +246,31 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return NULL;
 }
 
+static assay_status_t make_bf16(const cpu_layer_t* l, cpu_kernel_t** out) {
+  return make(l, true, out);
+}
+
+static assay_status_t make_any(const cpu_layer_t* l, cpu_kernel_t** out) {
+  return make(l, false, out);
+}
+
+// States are rounded to bf16 for each step's product.
+const cpu_tactic_t cpu_tactic_recurrent_bf16 = {
+    .name = "recurrent_bf16",
+    .source = "assay",
+    .make = make_bf16,
+    .rounding = {.compute = ASSAY_FORMAT_BF16,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .fma = true,
+                 .by_definition = true,
+                 .flushes = true,
+                 .function_ulps = 4},
+};
+
 const cpu_tactic_t cpu_tactic_recurrent = {
     .name = "recurrent",
     .source = "assay",
-    .make = make,
+    .make = make_any,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,

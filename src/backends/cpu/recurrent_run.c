@@ -18,9 +18,11 @@ typedef struct run {
   const recurrent_t* k;
   const void* const* in;
   void* const* out;
-  const float* x;                       // float32
-  float *wide, *from_x;                 // [length * batch, blocks * CPU_PANEL]
-  float *h[2], *c, *update, *restated;  // [batch, hidden]: states before and after a step, ...
+  const uint32_t* x;                      // as it is multiplied
+  uint32_t* wide;                         // [length * batch, input_row]
+  float* from_x;                          // [length * batch, blocks * RECURRENT_BLOCK]
+  float *h[2], *c, *update, *restated;    // [batch, hidden]: states before and after a step, ...
+  uint32_t *narrow[2], *narrow_restated;  // [batch, state_row]: as they are multiplied in bf16
   const int32_t* lengths;
   int64_t steps;
 } run_t;
@@ -28,13 +30,18 @@ typedef struct run {
 static int64_t aligned(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
 
 static int64_t share_size(const recurrent_t* k) {
-  return k->length * k->batch * k->blocks * CPU_PANEL;
+  return k->length * k->batch * k->blocks * RECURRENT_BLOCK;
+}
+
+static int64_t narrow_size(const recurrent_t* k) {
+  return k->bf16 ? aligned(k->directions * k->batch * k->state_row) : 0;
 }
 
 size_t recurrent_scratch(const recurrent_t* k) {
   const int64_t states = aligned(k->directions * k->batch * k->hidden);
-  return (size_t)(aligned(k->length * k->batch * k->inputs) +
-                  aligned(k->directions * share_size(k)) + 5 * states + ALIGN) *
+  return (size_t)(aligned(k->length * k->batch * k->input_row) +
+                  aligned(k->directions * share_size(k)) + 5 * states + 3 * narrow_size(k) +
+                  ALIGN) *
          sizeof(float);
 }
 
@@ -45,7 +52,11 @@ static void lay_out(run_t* r, void* scratch) {
   float** const pieces[] = {&r->h[0], &r->h[1], &r->c, &r->update, &r->restated};
   for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++, at += states) *pieces[i] = at;
   r->from_x = at;
-  r->wide = at + aligned(k->directions * share_size(k));
+  uint32_t* next = (uint32_t*)(void*)(at + aligned(k->directions * share_size(k)));
+  uint32_t** const narrow[] = {&r->narrow[0], &r->narrow[1], &r->narrow_restated};
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++, next += narrow_size(k))
+    *narrow[i] = next;
+  r->wide = next;
 }
 
 // ---- where rows are ----------------------------------------------------------------------------
@@ -62,7 +73,7 @@ static const float* share_of(const run_t* r, int d, int64_t block, int64_t s, in
   const recurrent_t* k = r->k;
   const int64_t t = time_of(r, d, s, b);
   const int64_t row = k->batch_first ? b * k->length + t : t * k->batch + b;
-  return r->from_x + d * share_size(k) + (row * k->blocks + block) * CPU_PANEL;
+  return r->from_x + d * share_size(k) + (row * k->blocks + block) * RECURRENT_BLOCK;
 }
 
 static int64_t y_row(const recurrent_t* k, int d, int64_t t, int64_t b) {
@@ -86,7 +97,7 @@ static inline float sigmoid(float x) {
 
 CLONES
 static void lstm_units(const float* x, const float* p, int64_t n, float* c, float* h) {
-  enum { I, O = 8, F = 16, C = 24 };
+  enum { I, O = 16, F = 32, C = 48 };
 #pragma omp simd
   for (int64_t j = 0; j < n; j++) {
     const float i = sigmoid(x[I + j] + p[I + j]), f = sigmoid(x[F + j] + p[F + j]);
@@ -106,7 +117,7 @@ static void rnn_units(const float* x, const float* p, int64_t n, float* h) {
 CLONES
 static void gru_units(const float* x, const float* p, const float* bias, int64_t n,
                       const float* before, float* h) {
-  enum { Z, R = 8, H = 16 };
+  enum { Z, R = 16, H = 32 };
 #pragma omp simd
   for (int64_t j = 0; j < n; j++) {
     const float z = sigmoid(x[Z + j] + p[Z + j]), reset = sigmoid(x[R + j] + p[R + j]);
@@ -119,7 +130,7 @@ static void gru_units(const float* x, const float* p, const float* bias, int64_t
 CLONES
 static void gru_gates(const float* x, const float* p, int64_t n, const float* before, float* z,
                       float* restated) {
-  enum { Z, R = 8 };
+  enum { Z, R = 16 };
 #pragma omp simd
   for (int64_t j = 0; j < n; j++) {
     z[j] = sigmoid(x[Z + j] + p[Z + j]);
@@ -129,7 +140,7 @@ static void gru_gates(const float* x, const float* p, int64_t n, const float* be
 CLONES
 static void gru_states(const float* x, const float* p, int64_t n, const float* before,
                        const float* z, float* h) {
-  enum { H = 16 };
+  enum { H = 32 };
 #pragma omp simd
   for (int64_t j = 0; j < n; j++) h[j] = (1 - z[j]) * cpu_tanh(x[H + j] + p[j]) + z[j] * before[j];
 }
@@ -144,13 +155,28 @@ static void store(const run_t* r, int d, int64_t s, int64_t b, int64_t unit, int
   cpu_narrow(h, n, k->base.out[k->y].type, row * k->hidden + unit, r->out[k->y]);
 }
 
+// c = a . panels, of one panel or two; in the form in which the kernel multiplies.
+static void multiply(const recurrent_t* k, int panels, int64_t m, int64_t n, const uint32_t* a,
+                     const uint32_t* w, float* c, int64_t c_step, bool adds) {
+  if (k->bf16) {
+    (panels == 1 ? cpu_gemm_panel_bf16 : cpu_gemm_panels_bf16)(m, n, a, n, w, c, c_step, adds);
+    return;
+  }
+  (panels == 1 ? cpu_gemm_panel : cpu_gemm_panels)(m, n, (const float*)(const void*)a, n,
+                                                   (const float*)(const void*)w, c, c_step, adds);
+}
+
 // The state's share of a block's gates, for some batch elements.
-static void multiply(const run_t* r, const float* states, const float* panels, int d, int64_t block,
-                     int64_t b, int64_t rows, float tile[ROWS][CPU_PANEL]) {
+static void multiply_states(const run_t* r, int64_t s, bool second, int d, int64_t block, int64_t b,
+                            int64_t rows, float* tile) {
   const recurrent_t* k = r->k;
-  cpu_gemm_panel(rows, k->hidden, states + (d * k->batch + b) * k->hidden, k->hidden,
-                 panels + (d * k->blocks + block) * k->hidden * CPU_PANEL, tile[0], CPU_PANEL,
-                 false);
+  const float* wide = second ? r->restated : r->h[s & 1];
+  const uint32_t* states =
+      k->bf16 ? second ? r->narrow_restated : r->narrow[s & 1] : (const uint32_t*)(const void*)wide;
+  const int panels = second ? 1 : 2;
+  multiply(k, panels, rows, k->state_row, states + (d * k->batch + b) * k->state_row,
+           (second ? k->reset : k->r) + (d * k->blocks + block) * panels * k->state_row * CPU_PANEL,
+           tile, RECURRENT_BLOCK, false);
 }
 
 // One step of a block. second: the half of a GRU's step behind the reset.
@@ -159,10 +185,11 @@ static void run_block(const run_t* r, int d, int64_t block, int64_t s, bool seco
   const int64_t unit = block * k->units;
   const int64_t n = k->hidden - unit < k->units ? k->hidden - unit : k->units;
   const float *before = r->h[s & 1], *bias = k->state_bias + d * k->hidden + unit;
-  float *after = r->h[~s & 1], tile[ROWS][CPU_PANEL];
+  _Alignas(64) float tile[ROWS][RECURRENT_BLOCK];
+  float* after = r->h[~s & 1];
   for (int64_t b0 = 0; b0 < k->batch; b0 += ROWS) {
     const int64_t rows = k->batch - b0 < ROWS ? k->batch - b0 : ROWS;
-    multiply(r, second ? r->restated : before, second ? k->reset : k->r, d, block, b0, rows, tile);
+    multiply_states(r, s, second, d, block, b0, rows, tile[0]);
     for (int64_t i = 0; i < rows; i++) {
       const int64_t b = b0 + i, at = (d * k->batch + b) * k->hidden + unit;
       if (s >= length_of(r, b)) {  // its sequence is over: the state stays
@@ -180,21 +207,37 @@ static void run_block(const run_t* r, int d, int64_t block, int64_t s, bool seco
         gru_gates(x, tile[i], n, before + at, r->update + at, r->restated + at);
       else
         gru_units(x, tile[i], bias, n, before + at, after + at);
-      if (second || !k->reset_first) store(r, d, s, b, unit, n, after + at);
     }
+  }
+}
+
+// One step of blocks [from, to) of a direction, and their states as they are needed next.
+static void run_blocks(const run_t* r, int d, int64_t from, int64_t to, int64_t s, bool second) {
+  const recurrent_t* k = r->k;
+  const bool done = second || !k->reset_first;
+  const int64_t unit = from * k->units, end = to * k->units < k->hidden ? to * k->units : k->hidden;
+  const float* made = done ? r->h[~s & 1] : r->restated;
+  uint32_t* narrow = done ? r->narrow[~s & 1] : r->narrow_restated;
+  for (int64_t i = from; i < to; i++) run_block(r, d, i, s, second);
+  for (int64_t b = 0; b < k->batch; b++) {
+    const int64_t row = d * k->batch + b;
+    const float* h = made + row * k->hidden + unit;
+    if (k->bf16)
+      cpu_narrow(h, end - unit, ASSAY_TYPE_BFLOAT16, row * k->state_row * 2 + unit, narrow);
+    if (done && s < length_of(r, b)) store(r, d, s, b, unit, end - unit, h);
   }
 }
 
 // The input's share of a block's gates, over all times.
 static void share_block(const run_t* r, int d, int64_t block) {
   const recurrent_t* k = r->k;
-  const int64_t step = k->blocks * CPU_PANEL, at = d * k->blocks + block,
+  const int64_t step = k->blocks * RECURRENT_BLOCK, at = d * k->blocks + block,
                 rows = k->length * k->batch;
-  float* to = r->from_x + d * share_size(k) + block * CPU_PANEL;
+  float* to = r->from_x + d * share_size(k) + block * RECURRENT_BLOCK;
   for (int64_t i = 0; i < rows; i++)
-    memcpy(to + i * step, k->bias + at * CPU_PANEL, CPU_PANEL * sizeof *to);
-  cpu_gemm_panel(rows, k->inputs, r->x, k->inputs, k->w + at * k->inputs * CPU_PANEL, to, step,
-                 true);
+    memcpy(to + i * step, k->bias + at * RECURRENT_BLOCK, RECURRENT_BLOCK * sizeof *to);
+  multiply(k, 2, rows, k->input_row, r->x, k->w + at * 2 * k->input_row * CPU_PANEL, to, step,
+           true);
 }
 
 // A direction by itself: nobody else to wait for.
@@ -202,22 +245,28 @@ static void run_direction(const run_t* r, int d) {
   const recurrent_t* k = r->k;
   for (int64_t i = 0; i < k->blocks; i++) share_block(r, d, i);
   for (int64_t s = 0; s < r->steps; s++)
-    for (int half = 0; half <= k->reset_first; half++)
-      for (int64_t i = 0; i < k->blocks; i++) run_block(r, d, i, s, half);
+    for (int half = 0; half <= k->reset_first; half++) run_blocks(r, d, 0, k->blocks, s, half);
 }
 
+// Blocks of all directions are shared out, neighbours together.
 static void run_together(const run_t* r, int threads) {
   const recurrent_t* k = r->k;
   const int64_t tasks = k->directions * k->blocks;
 #pragma omp parallel num_threads(threads)
   {
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < tasks; i++) share_block(r, (int)(i / k->blocks), i % k->blocks);
+    const int64_t team = omp_get_num_threads(), own = omp_get_thread_num();
+    const int64_t from = tasks * own / team, to = tasks * (own + 1) / team;
+    for (int64_t i = from; i < to; i++) share_block(r, (int)(i / k->blocks), i % k->blocks);
+#pragma omp barrier
     for (int64_t s = 0; s < r->steps; s++)
       for (int half = 0; half <= k->reset_first; half++) {
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < tasks; i++)
-          run_block(r, (int)(i / k->blocks), i % k->blocks, s, half);
+        for (int64_t i = from; i < to;) {
+          const int64_t d = i / k->blocks, first = i % k->blocks;
+          const int64_t end = to < (d + 1) * k->blocks ? to - d * k->blocks : k->blocks;
+          run_blocks(r, (int)d, first, end, s, half);
+          i += end - first;
+        }
+#pragma omp barrier
       }
   }
 }
@@ -266,20 +315,48 @@ static assay_status_t read_lengths(run_t* r) {
   return NULL;
 }
 
+// The input as it is multiplied: in float32, or rows of whole pairs.
+static void fetch_inputs(run_t* r) {
+  const recurrent_t* k = r->k;
+  const int64_t rows = k->length * k->batch;
+  const assay_type_t type = k->base.in[k->x].type;
+  const void* x = r->in[k->x];
+  r->x = r->wide;
+  if (k->bf16 ? k->inputs % 2 == 0 : type == ASSAY_TYPE_FLOAT) {
+    r->x = x;
+  } else if (!k->bf16) {
+    cpu_widen(x, type, 0, rows * k->inputs, (float*)(void*)r->wide);
+  } else {
+    for (int64_t i = 0; i < rows; i++) {
+      r->wide[(i + 1) * k->input_row - 1] = 0;
+      memcpy(r->wide + i * k->input_row, (const uint16_t*)x + i * k->inputs,
+             (size_t)k->inputs * sizeof(uint16_t));
+    }
+  }
+}
+
+// All that is multiplied in bf16, with zeros where a pair is not whole.
+static void narrow_states(const run_t* r) {
+  const recurrent_t* k = r->k;
+  const int64_t rows = k->directions * k->batch;
+  memset(r->narrow[0], 0, (size_t)(3 * narrow_size(k)) * sizeof(uint32_t));
+  for (int64_t i = 0; i < rows; i++)
+    cpu_narrow(r->h[0] + i * k->hidden, k->hidden, ASSAY_TYPE_BFLOAT16, i * k->state_row * 2,
+               r->narrow[0]);
+}
+
 assay_status_t recurrent_run(cpu_kernel_t* base, const void* const* in, void* const* out,
                              void* scratch) {
   const recurrent_t* k = (const recurrent_t*)base;
-  run_t r = {.k = k, .in = in, .out = out, .x = in[k->x]};
+  run_t r = {.k = k, .in = in, .out = out};
   lay_out(&r, scratch);
   ASSAY_TRY(read_lengths(&r));
-  if (k->base.in[k->x].type != ASSAY_TYPE_FLOAT) {
-    cpu_widen(in[k->x], k->base.in[k->x].type, 0, k->length * k->batch * k->inputs, r.wide);
-    r.x = r.wide;
-  }
+  fetch_inputs(&r);
   first_states(&r, k->initial_h, r.h[0]);
   first_states(&r, k->initial_c, r.c);
+  if (k->bf16) narrow_states(&r);
   const int64_t terms = k->length * k->batch * (k->inputs + k->hidden);
-  const int threads = cpu_threads(k->directions * k->blocks * CPU_PANEL * terms);
+  const int threads = cpu_threads(k->directions * k->blocks * RECURRENT_BLOCK * terms);
   if (threads > k->directions) {
     run_together(&r, threads);
   } else {
