@@ -67,6 +67,23 @@ ASSAY_API assay_status_t assay_engine_load(const char* path, assay_engine_t** ou
 // Threads: no context of the engine may run meanwhile
 ASSAY_API assay_status_t assay_engine_save(const assay_engine_t* engine, const char* path);
 
+// An engine like this one with other weights, made without choosing tactics again: what a build of
+// the new model by the same times would give, to the last bit. weights: the same model with other
+// elements of its initializers and Constant nodes; anything else must be the same. The old engine
+// stays as it is.
+// Errors:  INVALID_ARGUMENT another model, other shapes or types, or a weight that is part of how
+// the
+//          model was compiled (sizes, constants of patterns), by its name
+// Threads: no context of the engine may run meanwhile
+ASSAY_API assay_status_t assay_engine_refit(const assay_engine_t* engine,
+                                            const assay_model_t* weights, assay_engine_t** out);
+// The same with n weights by name; those that are not named stay. Errors: NOT_FOUND unknown names,
+// too
+ASSAY_API assay_status_t assay_engine_refit_tensors(const assay_engine_t* engine, size_t n,
+                                                    const char* const* names,
+                                                    assay_tensor_t* const* tensors,
+                                                    assay_engine_t** out);
+
 ASSAY_API assay_engine_t* assay_engine_retain(assay_engine_t* engine);  // NULL is allowed
 ASSAY_API void assay_engine_release(assay_engine_t* engine);            // NULL is allowed
 

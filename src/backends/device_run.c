@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "backends/device_share.h"
 #include "base/alloc.h"
 
 // What a mark (device.h) says: what * number of layers + layer.
@@ -13,17 +14,9 @@ typedef struct foreign {
   size_t bytes;
 } foreign_t;
 
-typedef struct device_shared {
-  const assay_device_kind_t* kind;
-  assay_device_t* device;
-  assay_resident_t* resident;
-  assay_weights_t* store;
-  void* own;
-} device_shared_t;
-
 typedef struct device_run {
   assay_runner_t runner;
-  device_shared_t *shared, *own;  // own: NULL if it is somebody else's
+  assay_device_shared_t *shared, *own;  // own: NULL if it is somebody else's
   const assay_device_driver_t* driver;
   assay_queue_t* queue;
   assay_device_ptr_t arena, scratch;
@@ -155,28 +148,27 @@ static assay_status_t download(device_run_t* d, assay_device_ptr_t from, assay_t
 // ---- what stretches are prepared for ------------------------------------------------------------
 
 static bool takes(void* user, const assay_layer_t* l) {
-  const device_shared_t* s = ((device_run_t*)user)->shared;
+  const assay_device_shared_t* s = ((device_run_t*)user)->shared;
   return s->kind->takes(s->own, l);
 }
 
 static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_kernel_t** out,
                              assay_candidate_t* candidates, int* n_candidates) {
-  const device_shared_t* s = ((device_run_t*)user)->shared;
-  return s->kind->choose(s->own, l, out, candidates, n_candidates);
+  return assay_choose(((device_run_t*)user)->shared->choice, l, out, candidates, n_candidates);
 }
 
 static bool can_move(void* user, const assay_move_t* m) {
-  const device_shared_t* s = ((device_run_t*)user)->shared;
+  const assay_device_shared_t* s = ((device_run_t*)user)->shared;
   return s->kind->can_move(s->own, m);
 }
 
 static size_t move_scratch(void* user, const assay_move_t* m) {
-  const device_shared_t* s = ((device_run_t*)user)->shared;
+  const assay_device_shared_t* s = ((device_run_t*)user)->shared;
   return s->kind->move_scratch(s->own, m);
 }
 
 typedef struct constant_move {
-  const device_shared_t* shared;
+  const assay_device_shared_t* shared;
   const assay_move_t* move;
   const void* from;
 } constant_move_t;
@@ -370,7 +362,7 @@ static assay_status_t copy_in(device_run_t* d, int from, int to, bool* ok) {
 }
 
 static assay_status_t enqueue_moves(device_run_t* d, size_t from, size_t to) {
-  const device_shared_t* s = d->shared;
+  const assay_device_shared_t* s = d->shared;
   for (size_t i = from; i < to; i++) {
     const assay_stretch_move_t* m = &d->runner.now->moves[i];
     if (m->from < 0 || !m->move.size) continue;
@@ -613,8 +605,12 @@ void assay_device_close(void* state) {
 static assay_status_t open_run(device_run_t* d, const assay_layers_t* layers,
                                const assay_tap_t* tap) {
   const size_t n = (size_t)layers->model->n_values;
-  const assay_setting_t setting = {
-      .store = d->shared->store, .resident = d->shared->resident, .target = &target, .user = d};
+  const assay_setting_t setting = {.store = d->shared->choice->store,
+                                   .resident = d->shared->resident,
+                                   .own = d->shared->own,
+                                   .target = &target,
+                                   .alignment = d->shared->device->alignment,
+                                   .user = d};
   ASSAY_TRY(assay_runner_init(&d->runner, layers, tap, &memory, &setting));
   ASSAY_TRY(assay_new_array(n, sizeof *d->arriving, &d->arriving));
   ASSAY_TRY(assay_new_array(n, sizeof *d->inputs, &d->inputs));
@@ -636,55 +632,4 @@ assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_la
   if (st) return assay_device_close(d), st;
   *out_state = d;
   return NULL;
-}
-
-// ---- what contexts share ------------------------------------------------------------------------
-
-void assay_device_unshare(void* shared) {
-  device_shared_t* s = shared;
-  if (!s) return;
-  if (s->own) s->kind->unshare(s->own);
-  assay_resident_destroy(s->resident);
-  assay_weights_destroy(s->store);
-  if (s->device) s->kind->driver->close(s->device);
-  assay_free(s);
-}
-
-assay_status_t assay_device_share(const assay_device_kind_t* kind, const assay_layers_t* layers,
-                                  const assay_backend_options_t* options, void** out_shared) {
-  device_shared_t* s = NULL;
-  ASSAY_TRY(ASSAY_NEW(&s));
-  s->kind = kind;
-  assay_status_t st = kind->driver->open(options ? options->device : 0, &s->device);
-  if (!st) st = assay_resident_create(s->device, &s->resident);
-  if (!st) st = assay_weights_create(&s->store);
-  if (!st && kind->share) st = kind->share(s->device, layers, options, s->store, &s->own);
-  if (st) return assay_device_unshare(s), st;
-  *out_shared = s;
-  return NULL;
-}
-
-void* assay_device_own(void* shared) { return ((device_shared_t*)shared)->own; }
-assay_device_t* assay_device_of(void* shared) { return ((device_shared_t*)shared)->device; }
-
-void assay_device_describe(const assay_device_driver_t* driver, assay_str_t* out) {
-  assay_device_t* device = NULL;
-  assay_status_t st = driver->open(0, &device);
-  if (!st) driver->describe(device, out);
-  if (!st) driver->close(device);
-  if (st) assay_str_append(out, assay_status_message(st));
-  assay_status_free(st);
-}
-
-assay_status_t assay_device_saved(void* shared, size_t i, const char** out_key,
-                                  const void** out_data, size_t* out_bytes) {
-  const device_shared_t* s = shared;
-  *out_key = NULL;
-  if (i < assay_weights_count(s->store))
-    assay_weights_entry(s->store, i, out_key, out_data, out_bytes);
-  return NULL;
-}
-
-assay_status_t assay_device_restore(void* shared, const char* key, const void* data, size_t bytes) {
-  return assay_weights_put(((device_shared_t*)shared)->store, key, data, bytes);
 }

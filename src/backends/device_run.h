@@ -15,22 +15,24 @@
 #ifndef ASSAY_BACKENDS_DEVICE_RUN_H_
 #define ASSAY_BACKENDS_DEVICE_RUN_H_
 
+#include "backends/choice.h"
 #include "backends/resident.h"
 #include "backends/runner.h"
 
-// What a backend brings besides its driver. `own` is what its share made.
+// What a backend brings besides its driver.
 typedef struct assay_device_kind {
   const assay_device_driver_t* driver;
-  // What all contexts of an engine share besides constants: modules of compiled kernels, timings.
-  // NULL: nothing; own is NULL. store: the host's side of constants, which a plan file keeps.
+  // Of those that take a layer the fastest runs it, as on the CPU (choice.h); they are timed by
+  // events. `own` of the layers that they see is what share made.
+  const assay_tactic_t* const* tactics;
+  size_t n_tactics;
+  // What all contexts of an engine share besides constants: modules of compiled kernels, handles of
+  // libraries. NULL: nothing; own is NULL.
   assay_status_t (*share)(assay_device_t* d, const assay_layers_t* layers,
-                          const assay_backend_options_t* options, assay_weights_t* store,
-                          void** out_own);
+                          const assay_backend_options_t* options, void** out_own);
   void (*unshare)(void* own);
   // As in assay_target_t.
   bool (*takes)(void* own, const assay_layer_t* l);
-  assay_status_t (*choose)(void* own, const assay_sized_layer_t* l, assay_kernel_t** out,
-                           assay_candidate_t* candidates, int* n_candidates);
   bool (*can_move)(void* own, const assay_move_t* m);
   size_t (*move_scratch)(void* own, const assay_move_t* m);
   // Puts a move into a queue. Other layouts of one type have to be possible without scratch memory.
@@ -42,14 +44,12 @@ typedef struct assay_device_kind {
 assay_status_t assay_device_share(const assay_device_kind_t* kind, const assay_layers_t* layers,
                                   const assay_backend_options_t* options, void** out_shared);
 void assay_device_unshare(void* shared);
-// What its share made; the device.
-void* assay_device_own(void* shared);
-assay_device_t* assay_device_of(void* shared);
 // What a driver says of device 0, or why there is none.
 void assay_device_describe(const assay_device_driver_t* driver, assay_str_t* out);
 assay_status_t assay_device_saved(void* shared, size_t i, const char** out_key,
                                   const void** out_data, size_t* out_bytes);
 assay_status_t assay_device_restore(void* shared, const char* key, const void* data, size_t bytes);
+assay_status_t assay_device_timings(void* shared, assay_str_t* out, bool* out_measured);
 
 assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_layers_t* layers,
                                  void* shared, const assay_tap_t* tap, void** out_state);
@@ -75,12 +75,12 @@ assay_device_counts_t assay_device_counts(const void* state);
 
 #define ASSAY_DEVICE_ROWS                                                                        \
   .unshare = assay_device_unshare, .saved = assay_device_saved, .restore = assay_device_restore, \
-  .close = assay_device_close, .set = assay_runner_set, .get = assay_runner_get,                 \
-  .bind = assay_runner_bind, .packed = assay_runner_packed, .step = assay_device_step,           \
-  .reset = assay_device_reset, .tactic = assay_runner_tactic, .executed = assay_runner_executed, \
-  .explain = assay_runner_explain, .planned = assay_device_planned,                              \
-  .rounding = assay_runner_rounding, .stepwise = assay_device_stepwise,                          \
-  .set_on_device = assay_device_set, .bind_on_device = assay_device_bind,                        \
-  .deliver = assay_device_deliver
+  .timings = assay_device_timings, .close = assay_device_close, .set = assay_runner_set,         \
+  .get = assay_runner_get, .bind = assay_runner_bind, .packed = assay_runner_packed,             \
+  .step = assay_device_step, .reset = assay_device_reset, .tactic = assay_runner_tactic,         \
+  .executed = assay_runner_executed, .explain = assay_runner_explain,                            \
+  .planned = assay_device_planned, .rounding = assay_runner_rounding,                            \
+  .stepwise = assay_device_stepwise, .set_on_device = assay_device_set,                          \
+  .bind_on_device = assay_device_bind, .deliver = assay_device_deliver
 
 #endif  // ASSAY_BACKENDS_DEVICE_RUN_H_

@@ -46,6 +46,7 @@ typedef struct assay_sized_layer {
   assay_operand_t out[ASSAY_KERNEL_OPERANDS];  // of the last node; value NULL: left out
   size_t n_out;
   struct assay_resident* resident;  // constants in the device's memory (resident.h); NULL: the host
+  void* own;                        // a device's: what its share made (device_run.h); NULL: nothing
 } assay_sized_layer_t;
 
 typedef struct assay_kernel assay_kernel_t;

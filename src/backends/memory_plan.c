@@ -16,18 +16,19 @@ static bool meet(const assay_block_t* a, const assay_block_t* b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-static size_t aligned(size_t bytes) {
-  return (bytes + ASSAY_BLOCK_ALIGNMENT - 1) / ASSAY_BLOCK_ALIGNMENT * ASSAY_BLOCK_ALIGNMENT;
+static size_t aligned(size_t bytes, size_t alignment) {
+  return (bytes + alignment - 1) & ~(alignment - 1);
 }
 
 // Puts a block into the lowest gap that is left by those placed, which are in order of offset.
-static void place(assay_block_t* b, assay_block_t* const* placed, size_t n) {
+static void place(assay_block_t* b, assay_block_t* const* placed, size_t n, size_t alignment) {
   b->offset = 0;
   for (size_t i = 0; i < n; i++) {
     const assay_block_t* p = placed[i];
     if (!meet(b, p)) continue;
     if (p->offset >= b->offset && p->offset - b->offset >= b->bytes) return;
-    if (p->offset + aligned(p->bytes) > b->offset) b->offset = p->offset + aligned(p->bytes);
+    if (p->offset + aligned(p->bytes, alignment) > b->offset)
+      b->offset = p->offset + aligned(p->bytes, alignment);
   }
 }
 
@@ -36,22 +37,23 @@ static void insert(assay_block_t* b, assay_block_t** placed, size_t n) {
   placed[n] = b;
 }
 
-assay_status_t assay_memory_plan(assay_block_t* blocks, size_t n, size_t* out_bytes) {
+assay_status_t assay_memory_plan(assay_block_t* blocks, size_t n, size_t alignment,
+                                 size_t* out_bytes) {
   assay_block_t **order = NULL, **placed = NULL;
   size_t total = 0, end = 0;
   for (size_t i = 0; i < n; i++) {
     if (blocks[i].bytes > SIZE_MAX / 4 - total) return assay_status_no_memory();
-    total += aligned(blocks[i].bytes);
+    total += aligned(blocks[i].bytes, alignment);
   }
   ASSAY_TRY(assay_new_array(n, sizeof *order, &order));
   assay_status_t st = assay_new_array(n, sizeof *placed, &placed);
   for (size_t i = 0; i < n; i++) order[i] = &blocks[i];
   if (!st && n) qsort(order, n, sizeof *order, larger_first);
   for (size_t i = 0; !st && i < n; i++) {
-    place(order[i], placed, i);
+    place(order[i], placed, i, alignment);
     insert(order[i], placed, i);
-    if (order[i]->offset + aligned(order[i]->bytes) > end)
-      end = order[i]->offset + aligned(order[i]->bytes);
+    if (order[i]->offset + aligned(order[i]->bytes, alignment) > end)
+      end = order[i]->offset + aligned(order[i]->bytes, alignment);
   }
   assay_free(order);
   assay_free(placed);

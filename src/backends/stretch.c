@@ -492,6 +492,7 @@ static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
   if (l.status) return l.status;
   if (described) {
     d.resident = b->in->resident;
+    d.own = b->in->own;
     ASSAY_TRY(
         target->choose(b->in->user, &d, &step->kernel, step->candidates, &step->n_candidates));
   }
@@ -527,7 +528,7 @@ static assay_status_t plan_memory(const builder_t* b) {
   size_t n = 0;
   for (size_t i = 0; i < s->n_slots; i++)
     if (takes_memory(b, &s->slots[i])) blocks[n++] = s->slots[i].block;
-  assay_status_t st = assay_memory_plan(blocks, n, &s->arena_bytes);
+  assay_status_t st = assay_memory_plan(blocks, n, b->in->alignment, &s->arena_bytes);
   n = 0;
   for (size_t i = 0; i < s->n_slots; i++)
     if (takes_memory(b, &s->slots[i])) s->slots[i].block = blocks[n++];

@@ -108,8 +108,10 @@ typedef struct assay_setting {
   const assay_sizes_t* sizes;
   assay_held_t* values;
   assay_weights_t* store;
-  struct assay_resident* resident;  // NULL: the host
+  struct assay_resident* resident;  // as in assay_sized_layer_t
+  void* own;
   const assay_target_t* target;
+  size_t alignment;  // of what lies in the arena
   void* user;
 } assay_setting_t;
 

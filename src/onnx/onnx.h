@@ -64,7 +64,9 @@ typedef struct assay_onnx_parts {
   size_t n;
   uint64_t data_bytes;
 } assay_onnx_parts_t;
-assay_status_t assay_onnx_split(const assay_model_t* model,
+// beside: of another model whose data lie before these; elements that both have are there already.
+// NULL: there is none.
+assay_status_t assay_onnx_split(const assay_model_t* model, const assay_onnx_parts_t* beside,
                                 assay_onnx_parts_t* out) ASSAY_MUST_USE;
 void assay_onnx_parts_deinit(assay_onnx_parts_t* p);
 // Reads it again from where the two lie in a file; the file stays mapped as long as the model lives.

@@ -18,6 +18,7 @@ typedef struct export {
   assay_onnx_external_t external;
   int64_t min_bytes;
   const char* data_name;  // location of external data, relative to the model
+  const assay_onnx_parts_t* beside;  // elements that lie there already; NULL: none
   external_entry_t* entries;
   size_t n_entries, cap_entries;
   int64_t data_end;
@@ -110,6 +111,12 @@ static bool goes_outside(const export_t* e, const assay_value_t* v, int64_t byte
 // Gives a tensor its place in the file of external data.
 static int64_t place(export_t* e, assay_tensor_t* t, int64_t bytes) {
   enum { SMALL_ALIGN = 4 << 10, LARGE_ALIGN = 64 << 10, LARGE = 1 << 20 };
+  for (size_t i = 0; e->beside && i < e->beside->n; i++) {
+    const assay_tensor_t* there = e->beside->parts[i].tensor;
+    if (there->data == t->data && there->store == t->store && there->type == t->type &&
+        there->size == t->size)
+      return (int64_t)e->beside->parts[i].offset;
+  }
   int64_t align = bytes > LARGE ? LARGE_ALIGN : SMALL_ALIGN;
   int64_t offset = (e->data_end + align - 1) / align * align;
   if (!e->b.status)
@@ -388,9 +395,13 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
   return assay_status_note(st, "writing '%s'", path);
 }
 
-assay_status_t assay_onnx_split(const assay_model_t* model, assay_onnx_parts_t* out) {
-  export_t e = {
-      .external = ASSAY_ONNX_EXTERNAL_ALL, .min_bytes = 1024, .data_name = ASSAY_ONNX_BESIDE};
+assay_status_t assay_onnx_split(const assay_model_t* model, const assay_onnx_parts_t* beside,
+                                assay_onnx_parts_t* out) {
+  export_t e = {.external = ASSAY_ONNX_EXTERNAL_ALL,
+                .min_bytes = 1024,
+                .data_name = ASSAY_ONNX_BESIDE,
+                .beside = beside,
+                .data_end = beside ? (int64_t)beside->data_bytes : 0};
   *out = (assay_onnx_parts_t){0};
   assay_status_t st = build(&e, model);
   out->message_bytes = (size_t)onnx_built_size(&e.b);

@@ -75,8 +75,9 @@ static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision
   *layer = (assay_layer_t){.nodes = nodes, .n_nodes = n};
   ASSAY_TRY(assay_plan_name_layer(plan, layer));
   layer->format = format_of(p, rule);
-  layer->reason = rule >= 0 ? p->rules[rule].pattern
-                  : p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";
+  layer->reason = p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";
+  if (rule >= 0)  // rules may go before the plan does
+    ASSAY_TRY(assay_arena_strdup(plan->arena, p->rules[rule].pattern, &layer->reason));
   bool own = p->accumulator && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
   layer->accumulator = own ? p->accumulator : default_accumulator(layer->format);
   return NULL;
@@ -271,6 +272,7 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   if (!st) st = dump ? make_dump_layers(plan, &rules, dump) : make_layers(plan, &rules);
   if (!st) mark_rules_of_removed(plan, &rules);
   if (!st) st = check_rules(plan, precision, rules.used);
+  if (!st) st = plan_keep_recipe(plan, precision, options, seed);
   assay_free(rules.used);
   if (st) return assay_plan_destroy(plan), st;
   *out = plan;

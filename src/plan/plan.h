@@ -45,6 +45,24 @@ typedef struct assay_plan_options {
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
                                  const assay_plan_options_t* options, uint64_t seed,
                                  assay_plan_t** out) ASSAY_MUST_USE;
+// What a plan was made by, so that another model is made a plan by the same (refit).
+typedef struct assay_plan_recipe {
+  bool fused;
+  assay_format_t format, accumulator;
+  const char* rules;  // as assay_precision_parse reads them; ""
+  assay_pass_options_t passes;
+  uint64_t seed;
+} assay_plan_recipe_t;
+// NULL: not known, of a plan that was restored without.
+const assay_plan_recipe_t* assay_plan_recipe(const assay_plan_t* plan);
+assay_status_t assay_plan_create_by(assay_model_t* model, const assay_plan_recipe_t* recipe,
+                                    assay_plan_t** out) ASSAY_MUST_USE;
+// Copied.
+assay_status_t assay_plan_set_recipe(assay_plan_t* plan,
+                                     const assay_plan_recipe_t* recipe) ASSAY_MUST_USE;
+// The model as it was given; NULL: the plan was restored.
+assay_model_t* assay_plan_source(const assay_plan_t* plan);
+
 // How a plan was cut, so that it can be cut so again (plan files).
 typedef struct assay_layer_cut {
   size_t n_nodes;

@@ -126,6 +126,7 @@ assay_status_t assay_plan_restore(assay_model_t* model, const assay_layer_cut_t*
   plan->model = assay_model_retain(model);
   plan->layers.model = model;
   plan->layers.seed = seed;
+  plan->restored = true;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = add_bodies(model->graph, &bodies);
   if (!st) st = cut(plan, cuts, n, &bodies);

@@ -219,11 +219,39 @@ static assay_status_t try_out(void* user, assay_engine_t* engine) {
   return st;
 }
 
+// The profiles as the options that they came from.
+static assay_status_t shapes_of(const assay_engine_t* e, assay_engine_shape_t** out,
+                                size_t* out_n) {
+  const assay_profile_t* p;
+  const size_t n = assay_engine_profiles(e, &p);
+  assay_engine_shape_t* shapes = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *shapes, &shapes));
+  for (size_t i = 0; i < n; i++)
+    shapes[i] = (assay_engine_shape_t){p[i].input, p[i].rank, p[i].opt, p[i].min, p[i].max};
+  *out = shapes;
+  *out_n = n;
+  return NULL;
+}
+
 // Whether each open input has a range.
 static bool all_known(const assay_engine_options_t* o, const assay_graph_t* g) {
   for (size_t i = 0; i < g->n_inputs; i++)
     if (is_open(g->inputs[i]) && !range_of(o, g->inputs[i]->name)) return false;
   return true;
+}
+
+assay_status_t assay_engine_try(assay_engine_t* e, bool open_as_one) {
+  const assay_layers_t* l = assay_plan_layers(assay_engine_plan(e));
+  assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
+  assay_engine_shape_t* shapes = NULL;
+  ASSAY_TRY(shapes_of(e, &shapes, &o.n_shapes));
+  o.shapes = shapes;
+  o.seed = l->seed;
+  assay_status_t st = NULL;
+  if (can_make_up(l->model->graph) && (open_as_one || all_known(&o, l->model->graph)))
+    st = try_out(&o, e);
+  assay_free(shapes);
+  return st;
 }
 
 // ---- building -----------------------------------------------------------------------------------

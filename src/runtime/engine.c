@@ -1,7 +1,15 @@
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "runtime/engine_internal.h"
+
+static assay_status_t keep_sources(assay_engine_t* e, const char* sources) {
+  const size_t n = strlen(sources) + 1;
+  ASSAY_TRY(assay_new_array(n, 1, &e->tactic_sources));
+  memcpy(e->tactic_sources, sources, n);
+  return NULL;
+}
 
 assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_t* backend,
                                    const assay_backend_options_t* options, assay_engine_t** out) {
@@ -11,7 +19,8 @@ assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_
   e->refs = 1;
   e->plan = take_plan;
   e->backend = backend;
-  if (backend->share) st = backend->share(assay_plan_layers(take_plan), options, &e->shared);
+  if (options && options->tactic_sources) st = keep_sources(e, options->tactic_sources);
+  if (!st && backend->share) st = backend->share(assay_plan_layers(take_plan), options, &e->shared);
   if (st) return assay_engine_release(e), st;
   *out = e;
   return NULL;
@@ -35,6 +44,7 @@ void assay_engine_release(assay_engine_t* e) {
   assay_plan_destroy(e->plan);
   assay_free(e->profiles);
   assay_mapping_release(e->file);
+  assay_free(e->tactic_sources);
   assay_free(e);
 }
 
@@ -79,6 +89,15 @@ assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* 
             : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s; the plan was built for %s",
                           input->name, ASSAY_DIMS_TEXT(t), ASSAY_VALTYPE_TEXT(type));
 }
+
+assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out) {
+  assay_model_t* source = assay_plan_source(e->plan);
+  if (!source) return assay_engine_read_source(e, out);
+  *out = assay_model_retain(source);
+  return NULL;
+}
+
+const char* assay_engine_tactic_sources(const assay_engine_t* e) { return e->tactic_sources; }
 
 const assay_plan_t* assay_engine_plan(const assay_engine_t* e) { return e->plan; }
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e) { return e->backend; }

@@ -31,6 +31,11 @@ size_t assay_engine_profiles(const assay_engine_t* e, const assay_profile_t** ou
 assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* input,
                                   const assay_tensor_t* t) ASSAY_MUST_USE;
 
+// The model that the engine's plan was made of, before the passes; one reference goes to the caller.
+// Of a plan file it is read now.
+assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
+const char* assay_engine_tactic_sources(const assay_engine_t* e);  // NULL: all
+
 const assay_plan_t* assay_engine_plan(const assay_engine_t* e);
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e);
 void* assay_engine_shared(const assay_engine_t* e);
@@ -40,6 +45,18 @@ void* assay_engine_shared(const assay_engine_t* e);
 // Whether a file begins as plan files do.
 bool assay_engine_is_plan_file(const char* path);
 
+// ---- refit (refit.c; assay_engine_refit, assay_engine_refit_tensors) ---------------------------
+
+// What a refit did.
+typedef struct assay_refit {
+  size_t n_weights, n_changed;
+} assay_refit_t;
+// The two public functions; exactly one of weights and names is given. out_told may be NULL.
+assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_model_t* weights,
+                                       size_t n, const char* const* names,
+                                       assay_tensor_t* const* tensors, assay_refit_t* out_told,
+                                       assay_engine_t** out) ASSAY_MUST_USE;
+
 // ---- trials (trial.c) ---------------------------------------------------------------------------
 
 struct assay_executor;
@@ -47,6 +64,9 @@ struct assay_executor;
 // Fails with UNSUPPORTED where a layer of the last run ran in another format than was asked for.
 assay_status_t assay_engine_check_strict(const assay_engine_t* e,
                                          const struct assay_executor* executor) ASSAY_MUST_USE;
+// Runs an engine with made-up inputs, for the ends of its profiles and what is best, so that weights
+// are packed; sizes that are open still are 1, or nothing is done where there are any (build.c).
+assay_status_t assay_engine_try(assay_engine_t* e, bool open_as_one) ASSAY_MUST_USE;
 // Runs an engine, so that its kernels are made.
 typedef assay_status_t assay_trial_fn_t(void* user, assay_engine_t* engine);
 // Behind a trial: where kernels were timed in it, those that lost have left packed weights behind;

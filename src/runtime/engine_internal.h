@@ -11,6 +11,10 @@ struct assay_engine {
   assay_profile_t* profiles;  // names are the model's
   size_t n_profiles;
   assay_mapping_t* file;  // of a plan file; NULL: none
+  char* tactic_sources;   // as asked for; NULL: all
 };
+
+// What a plan file (engine->file) holds of the model that it was made of (plan_file.c).
+assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_RUNTIME_ENGINE_INTERNAL_H_

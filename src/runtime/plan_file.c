@@ -3,8 +3,10 @@
 //   bytes         what
 //   0 to 4095     head_t, and zeros
 //   4096 on       a JSON text: layers, nodes' operator versions, names of what was saved
-//   then          the model as an ONNX message, without the elements of larger constants
-//   then          those elements
+//   then          the model as the passes left it: an ONNX message, without the elements of larger
+//                 constants
+//   then          the model as it was given, for refit: a message of the same kind
+//   then          those elements; what both models hold is there once
 //   then          what the backend has saved
 //   last 8        XXH3 of all bytes before, in blocks of 1 MiB, each seeded with the last one's
 //
@@ -21,7 +23,7 @@
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
 
-enum { VERSION = 2, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = 3, PAGE = 4096, BLOCK = 1 << 20 };
 
 typedef struct part {
   uint64_t offset, bytes;
@@ -31,7 +33,7 @@ typedef struct head {
   char magic[8];
   uint32_t version, head_bytes;
   uint64_t file_bytes;
-  part_t text, message, data, saved;
+  part_t text, message, source, data, saved;
   char assay[32], backend[16], machine[256];
 } head_t;
 
@@ -166,7 +168,28 @@ static json_t* profiles_json(const assay_engine_t* e) {
   return list;
 }
 
-static assay_status_t make_text(const assay_engine_t* e, assay_str_t* out, uint64_t* out_saved) {
+static json_t* texts_json(const char* const* texts, size_t n) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < n; i++) list = assay_json_push(list, assay_json_text(texts[i]));
+  return list;
+}
+
+// What the plan was made by; null: not known.
+static json_t* recipe_json(const assay_engine_t* e) {
+  const assay_plan_recipe_t* r = assay_plan_recipe(e->plan);
+  if (!r) return json_null();
+  json_t* j =
+      json_pack("{s:b, s:s, s:s}", "fused", r->fused, "format", assay_format_info(r->format)->name,
+                "accumulator", assay_format_info(r->accumulator)->name);
+  j = assay_json_put(j, "rules", assay_json_text(r->rules));
+  j = assay_json_put(j, "off", texts_json(r->passes.off, r->passes.n_off));
+  j = assay_json_put(j, "also", texts_json(r->passes.also, r->passes.n_also));
+  if (r->passes.only) j = assay_json_put(j, "only", assay_json_text(r->passes.only));
+  return j;
+}
+
+static assay_status_t make_text(const assay_engine_t* e, const assay_model_t* source,
+                                assay_str_t* out, uint64_t* out_saved) {
   const assay_layers_t* l = assay_plan_layers(e->plan);
   json_t *layers = json_array(), *saved = json_array();
   assay_status_t st = add_layers(e->plan, &layers);
@@ -178,6 +201,11 @@ static assay_status_t make_text(const assay_engine_t* e, assay_str_t* out, uint6
   root = assay_json_put(root, "layers", layers);
   root = assay_json_put(root, "saved", saved);
   root = assay_json_put(root, "profiles", profiles_json(e));
+  root = assay_json_put(root, "recipe", recipe_json(e));
+  root = assay_json_put(root, "source_nodes", add_nodes(source->graph, json_array()));
+  root = assay_json_put(root, "source_operators", add_operators(source->graph, json_array()));
+  if (e->tactic_sources)
+    root = assay_json_put(root, "tactic_sources", assay_json_text(e->tactic_sources));
   if (!st && !root) st = assay_status_no_memory();
   if (!st) assay_json_print(root, 0, out);
   json_decref(root);
@@ -250,17 +278,30 @@ static assay_status_t write_saved(output_t* o, const assay_engine_t* e, uint64_t
   }
 }
 
-static assay_status_t write_all(output_t* o, const assay_engine_t* e, const head_t* h,
-                                const assay_str_t* text, const assay_onnx_parts_t* model) {
-  ASSAY_TRY(write_bytes(o, h, sizeof *h));
-  ASSAY_TRY(fill_to(o, h->text.offset));
-  ASSAY_TRY(write_bytes(o, assay_str_get(text), h->text.bytes));
-  ASSAY_TRY(fill_to(o, h->message.offset));
-  ASSAY_TRY(write_bytes(o, model->message, model->message_bytes));
+static assay_status_t write_parts(output_t* o, const head_t* h, const assay_onnx_parts_t* model) {
   for (size_t i = 0; i < model->n; i++) {
     ASSAY_TRY(fill_to(o, h->data.offset + model->parts[i].offset));
     ASSAY_TRY(write_elements(o, model->parts[i].tensor));
   }
+  return NULL;
+}
+
+// Both models as they are written.
+typedef struct models {
+  assay_onnx_parts_t compiled, source;
+} models_t;
+
+static assay_status_t write_all(output_t* o, const assay_engine_t* e, const head_t* h,
+                                const assay_str_t* text, const models_t* m) {
+  ASSAY_TRY(write_bytes(o, h, sizeof *h));
+  ASSAY_TRY(fill_to(o, h->text.offset));
+  ASSAY_TRY(write_bytes(o, assay_str_get(text), h->text.bytes));
+  ASSAY_TRY(fill_to(o, h->message.offset));
+  ASSAY_TRY(write_bytes(o, m->compiled.message, m->compiled.message_bytes));
+  ASSAY_TRY(fill_to(o, h->source.offset));
+  ASSAY_TRY(write_bytes(o, m->source.message, m->source.message_bytes));
+  ASSAY_TRY(write_parts(o, h, &m->compiled));
+  ASSAY_TRY(write_parts(o, h, &m->source));
   ASSAY_TRY(fill_to(o, h->saved.offset));
   ASSAY_TRY(write_saved(o, e, h->saved.offset));
   ASSAY_TRY(flush(o));
@@ -274,7 +315,7 @@ static part_t part_at(uint64_t* end, uint64_t bytes) {
 }
 
 static assay_status_t make_head(const assay_engine_t* e, const assay_str_t* text,
-                                uint64_t saved_bytes, const assay_onnx_parts_t* model, head_t* h) {
+                                uint64_t saved_bytes, const models_t* m, head_t* h) {
   uint64_t end = PAGE;
   *h = (head_t){.version = VERSION, .head_bytes = sizeof *h};
   memcpy(h->magic, magic, sizeof magic);
@@ -282,32 +323,61 @@ static assay_status_t make_head(const assay_engine_t* e, const assay_str_t* text
   strncpy(h->backend, e->backend->name, sizeof h->backend - 1);
   ASSAY_TRY(describe_machine(e->backend, h->machine, sizeof h->machine));
   h->text = part_at(&end, strlen(assay_str_get(text)));
-  h->message = part_at(&end, model->message_bytes);
-  h->data = part_at(&end, model->data_bytes);
+  h->message = part_at(&end, m->compiled.message_bytes);
+  h->source = part_at(&end, m->source.message_bytes);
+  h->data = part_at(&end, m->source.data_bytes);
   h->saved = part_at(&end, saved_bytes);
   h->file_bytes = end + sizeof(uint64_t);
   return NULL;
 }
 
+// A copy with the names by which its nodes are known: without one in the file a node is known by
+// its place, which may be another when it is read again.
+static assay_status_t copy_named(const assay_model_t* m, assay_model_t** out) {
+  assay_model_t* copy = NULL;
+  ASSAY_TRY(assay_model_clone(m, &copy));
+  for (size_t g = 0; g < copy->n_graphs; g++)
+    for (size_t i = 0; i < copy->graphs[g]->n_nodes; i++)
+      copy->graphs[g]->nodes[i]->name = copy->graphs[g]->nodes[i]->label;
+  *out = copy;
+  return NULL;
+}
+
+// Both models, which stay as long as their parts.
+static assay_status_t split_models(const assay_engine_t* e, assay_model_t** compiled,
+                                   assay_model_t** source, models_t* out) {
+  assay_model_t* given = NULL;
+  ASSAY_TRY(assay_engine_source(e, &given));
+  assay_status_t st = copy_named(given, source);
+  assay_model_release(given);
+  if (!st) st = copy_named(assay_plan_layers(e->plan)->model, compiled);
+  if (!st) st = assay_onnx_split(*compiled, NULL, &out->compiled);
+  return st ? st : assay_onnx_split(*source, &out->compiled, &out->source);
+}
+
 assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
   assay_str_t text = {0};
-  assay_onnx_parts_t model = {0};
+  models_t m = {0};
+  assay_model_t *compiled = NULL, *source = NULL;
   output_t o = {0};
   head_t h;
   uint64_t saved = 0;
-  assay_status_t st = make_text(e, &text, &saved);
-  if (!st) st = assay_onnx_split(assay_plan_layers(e->plan)->model, &model);
+  assay_status_t st = split_models(e, &compiled, &source, &m);
+  if (!st) st = make_text(e, source, &text, &saved);
   if (!st) st = assay_new_array(BLOCK, 1, &o.block);
   if (!st) st = assay_writer_open(path, &o.w);
-  if (!st) st = make_head(e, &text, saved, &model, &h);
-  if (!st) st = write_all(&o, e, &h, &text, &model);
+  if (!st) st = make_head(e, &text, saved, &m, &h);
+  if (!st) st = write_all(&o, e, &h, &text, &m);
   if (!st) {
     st = assay_writer_commit(o.w);
     o.w = NULL;
   }
   assay_writer_abandon(o.w);
   assay_free(o.block);
-  assay_onnx_parts_deinit(&model);
+  assay_onnx_parts_deinit(&m.compiled);
+  assay_onnx_parts_deinit(&m.source);
+  assay_model_release(compiled);
+  assay_model_release(source);
   assay_str_deinit(&text);
   return assay_status_note(st, "writing the plan '%s'", path);
 }
@@ -371,9 +441,9 @@ static assay_status_t read_head(assay_mapping_t* file, head_t* h) {
   if (h->file_bytes != bytes) return corrupt("the plan file is cut off, or has bytes too many");
   const uint64_t end = bytes - sizeof(uint64_t);
   if (!is_inside(&h->text, PAGE, end) || !is_inside(&h->message, PAGE, end) ||
-      !is_inside(&h->data, PAGE, end) || !is_inside(&h->saved, PAGE, end) ||
-      !is_text(h->assay, sizeof h->assay) || !is_text(h->backend, sizeof h->backend) ||
-      !is_text(h->machine, sizeof h->machine))
+      !is_inside(&h->source, PAGE, end) || !is_inside(&h->data, PAGE, end) ||
+      !is_inside(&h->saved, PAGE, end) || !is_text(h->assay, sizeof h->assay) ||
+      !is_text(h->backend, sizeof h->backend) || !is_text(h->machine, sizeof h->machine))
     return corrupt("the plan file is damaged: its head makes no sense");
   ASSAY_TRY(check_machine(h, assay_backend_find(h->backend)));
   return check_hash(file, end);
@@ -428,23 +498,85 @@ static assay_status_t resolve(const assay_graph_t* g, const json_t* nodes, size_
   return NULL;
 }
 
-static assay_status_t read_model(assay_mapping_t* file, const head_t* h, const json_t* text,
-                                 assay_model_t** out) {
+// A message with its elements, nodes and operators as the text has them under these keys.
+static assay_status_t read_message(assay_mapping_t* file, const part_t* message_at,
+                                   const part_t* data_at, const json_t* nodes,
+                                   const json_t* operators, assay_model_t** out) {
   assay_mapping_t *message = NULL, *data = NULL;
   assay_model_t* m = NULL;
   size_t n_nodes = 0;
   assay_status_t st =
-      assay_mapping_part(file, (size_t)h->message.offset, (size_t)h->message.bytes, &message);
-  if (!st) st = assay_mapping_part(file, (size_t)h->data.offset, (size_t)h->data.bytes, &data);
+      assay_mapping_part(file, (size_t)message_at->offset, (size_t)message_at->bytes, &message);
+  if (!st) st = assay_mapping_part(file, (size_t)data_at->offset, (size_t)data_at->bytes, &data);
   if (!st) st = assay_onnx_join(message, data, &m);
   assay_mapping_release(message);
   assay_mapping_release(data);
-  if (!st) st = check_operators(json_object_get(text, "operators"));
-  if (!st) st = resolve(m->graph, json_object_get(text, "nodes"), &n_nodes);
+  if (!st) st = check_operators(operators);
+  if (!st) st = resolve(m->graph, nodes, &n_nodes);
   if (!st) st = assay_infer_model(m);
   if (st) return assay_model_release(m), st;
   *out = m;
   return NULL;
+}
+
+static assay_status_t read_model(assay_mapping_t* file, const head_t* h, const json_t* text,
+                                 assay_model_t** out) {
+  return read_message(file, &h->message, &h->data, json_object_get(text, "nodes"),
+                      json_object_get(text, "operators"), out);
+}
+
+// The file was checked when it was loaded.
+assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t** out) {
+  head_t h;
+  json_t* text = NULL;
+  if (!e->file)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "the plan does not know the model that it was made of");
+  const uint8_t* data = assay_mapping_data(e->file);
+  memcpy(&h, data, sizeof h);
+  ASSAY_TRY(assay_json_parse(data + h.text.offset, (size_t)h.text.bytes, &text));
+  assay_status_t st =
+      read_message(e->file, &h.source, &h.data, json_object_get(text, "source_nodes"),
+                   json_object_get(text, "source_operators"), out);
+  json_decref(text);
+  return assay_status_note(st, "the model that the plan was made of");
+}
+
+static assay_status_t read_texts(const json_t* list, const char*** out, size_t* out_n) {
+  const size_t n = json_array_size(list);
+  const char** texts = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *texts, &texts));
+  for (size_t i = 0; i < n; i++)
+    if (!(texts[i] = json_string_value(json_array_get(list, i)))) {
+      assay_free(texts);
+      return corrupt("the plan file is damaged: what it was made by makes no sense");
+    }
+  *out = texts;
+  *out_n = n;
+  return NULL;
+}
+
+static assay_status_t read_recipe(const json_t* j, uint64_t seed, assay_plan_t* plan) {
+  if (!json_is_object(j)) return NULL;
+  const char* format = json_string_value(json_object_get(j, "format"));
+  const char* accumulator = json_string_value(json_object_get(j, "accumulator"));
+  const char **off = NULL, **also = NULL;
+  assay_plan_recipe_t r = {
+      .fused = json_is_true(json_object_get(j, "fused")),
+      .format = format ? assay_format_parse(format) : ASSAY_FORMAT_NONE,
+      .accumulator = accumulator ? assay_format_parse(accumulator) : ASSAY_FORMAT_NONE,
+      .rules = json_string_value(json_object_get(j, "rules")),
+      .passes.only = json_string_value(json_object_get(j, "only")),
+      .seed = seed};
+  if (!r.format || !r.rules)
+    return corrupt("the plan file is damaged: what it was made by makes no sense");
+  assay_status_t st = read_texts(json_object_get(j, "off"), &off, &r.passes.n_off);
+  if (!st) st = read_texts(json_object_get(j, "also"), &also, &r.passes.n_also);
+  r.passes.off = off;
+  r.passes.also = also;
+  if (!st) st = assay_plan_set_recipe(plan, &r);
+  assay_free(off);
+  assay_free(also);
+  return st;
 }
 
 static assay_status_t read_cut(const json_t* j, assay_layer_cut_t* out) {
@@ -469,9 +601,13 @@ static assay_status_t read_plan(assay_model_t* m, const json_t* text, assay_plan
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < n; i++) st = read_cut(json_array_get(list, i), &cuts[i]);
   const uint64_t seed = (uint64_t)json_integer_value(json_object_get(text, "seed"));
-  if (!st) st = assay_plan_restore(m, cuts, n, seed, out);
+  assay_plan_t* plan = NULL;
+  if (!st) st = assay_plan_restore(m, cuts, n, seed, &plan);
   assay_free(cuts);
-  return st;
+  if (!st) st = read_recipe(json_object_get(text, "recipe"), seed, plan);
+  if (st) return assay_plan_destroy(plan), st;
+  *out = plan;
+  return NULL;
 }
 
 static bool read_dims(const json_t* list, int rank, int64_t* out) {
@@ -528,7 +664,9 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
       assay_json_parse(assay_mapping_data(file) + h.text.offset, (size_t)h.text.bytes, &text));
   assay_status_t st = read_model(file, &h, text, &m);
   if (!st) st = read_plan(m, text, &plan);
-  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), NULL, out);
+  const assay_backend_options_t options = {
+      .tactic_sources = json_string_value(json_object_get(text, "tactic_sources"))};
+  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), &options, out);
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;

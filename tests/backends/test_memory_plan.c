@@ -10,7 +10,7 @@
 #include "base/random.h"
 
 static void plan(assay_block_t* blocks, size_t n, size_t* bytes) {
-  assay_status_t st = assay_memory_plan(blocks, n, bytes);
+  assay_status_t st = assay_memory_plan(blocks, n, ASSAY_BLOCK_ALIGNMENT, bytes);
   if (st) fail_msg("%s", assay_status_message(st));
 }
 
@@ -29,7 +29,7 @@ static void sizes_that_overflow_are_refused(void** state) {
   (void)state;
   assay_block_t large[] = {{SIZE_MAX / 2, 0, 1, 0}, {SIZE_MAX / 2, 0, 1, 0}};
   size_t bytes;
-  assay_status_t st = assay_memory_plan(large, 2, &bytes);
+  assay_status_t st = assay_memory_plan(large, 2, ASSAY_BLOCK_ALIGNMENT, &bytes);
   assert_non_null(st);
   assay_status_free(st);
 }

@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "build", "inspect", "conformance", "bench")
+VERBS = ("check", "run", "build", "refit", "inspect", "conformance", "bench")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")
@@ -26,7 +26,7 @@ RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]
 # Arguments ({m}: the models), exit code, pattern of the output, pattern of the error: what is left of it
 # when the line about random inputs is gone. Errors are one line.
 ROWS = [
-    ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*build.*inspect.*conformance.*bench"),
+    ("", USAGE, "", "(?s)Usage: assay VERB.*check.*run.*build.*refit.*inspect.*conformance.*bench"),
     ("-h", 0, "Usage: assay VERB", ""),
     ("help", 0, "Usage: assay VERB", ""),
     ("--version", 0, r"^assay \d+\.\d+\.\d+\nlibraries +OpenBLAS [\d.]+(?s:.*)\ntarget +cpu: ", ""),
@@ -115,6 +115,16 @@ ROWS = [
     ("run cnn.plan --inputs image.npz", 0, r"scores: float\[1, \d+\]  min", ""),
     ("run cnn.plan --inputs image.npz --precision fp16", USAGE, "", "'cnn.plan' is a plan: its shapes, formats"),
     ("bench cnn.plan --seconds 0.01", 0, r"latency +median [0-9.]+ ms", ""),
+    ("refit cnn.plan", USAGE, "", "say where the weights come from: --weights MODEL.onnx"),
+    ("refit {m}/cnn.onnx --weights {m}/cnn.onnx", INPUT, "", "cnn.onnx': this is no plan file"),
+    ("refit cnn.plan --weights {m}/nothing.onnx", INPUT, "", "No such file"),
+    ("refit cnn.plan --weights {m}/loop.onnx -o no.plan", INPUT, "", "the model is not the plan's with other weights: "),
+    ("refit cnn.plan --weights image.npz -o no.plan", INPUT, "", "'image.npz': the plan's model has no weight 'image'"),
+    ("refit cnn.plan --weights short.npz -o no.plan", INPUT, "", r"weight 'w' is float\[.*\] in the plan, and the new one is float\[2\]"),
+    ("refit cnn.plan --weights {m}/cnn.onnx -o no/such/folder/a.plan", FAILED, "", "cannot write 'no/such/folder/a.plan'"),
+    ("refit cnn.plan --weights {m}/cnn.onnx -o again.plan", 0, r"^refitted again.plan: 0 of \d+ weights changed, in ", ""),
+    ("refit cnn.plan --weights zeros.npz", 0, r"^refitted cnn.plan: 1 of \d+ weights changed, in ", ""),
+    ("run cnn.plan --inputs image.npz", 0, r"scores: float\[1, \d+\]  min", ""),
     ("bench cnn.plan --batch 2", USAGE, "", "'cnn.plan' is a plan: --batch was settled when it was built"),
     ("build {m}/cnn.onnx -o strict.plan --precision tf32 --strict", FAILED, "", "in tf32 has no kernel and is emulated; build without --strict"),
     ("build {m}/cnn.onnx -o cnn.plan --tactic-sources abacus", USAGE, "", "'abacus' is no source of tactics"),
@@ -223,6 +233,9 @@ def write_files(models):
                               for name, value in (("start", 0), ("limit", 1 << 31), ("step", 1))])
     for name, graph in (("huge", huge), ("range", ramp)):
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{name}.onnx")
+    weights = {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(f"{models}/cnn.onnx").graph.initializer}
+    np.savez("short.npz", w=np.zeros(2, np.float32))
+    np.savez("zeros.npz", w=np.zeros_like(weights["w"]))
     with open("cut.plan", "wb") as f:
         f.write(b"ASSAYPLN" + bytes(100))
     open("empty.plan", "wb").close()

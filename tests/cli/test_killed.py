@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A build that is killed leaves the old plan or the new one, a timing cache that can be read, and nothing else.
+"""A build or a refit that is killed leaves the old plan or the new one, a timing cache that can be read, and nothing
+else.
 
     test_killed.py ASSAY MODELS [TIMES]
 """
@@ -18,6 +19,7 @@ def main(program, models, times="40"):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         build = [program, "build", model, "-o", "model.plan", "--timing-cache", "times.txt"]
+        refit = [program, "refit", "model.plan", "--weights", model]
         start = time.monotonic()
         subprocess.run(build, check=True, capture_output=True)
         whole = time.monotonic() - start
@@ -25,7 +27,7 @@ def main(program, models, times="40"):
         for i in range(int(times)):
             if i % 4 == 0 and os.path.exists("times.txt"):
                 os.remove("times.txt")  # so that it is written again
-            child = subprocess.Popen(build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            child = subprocess.Popen(refit if i % 2 else build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(rng.uniform(0, 1.2 * whole))
             child.kill()
             done += child.wait() == 0

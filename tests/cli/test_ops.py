@@ -50,6 +50,8 @@ ROWS = [
     ("run custom.plan -i custom1.npz " + HAVE, OK, r"^mean: float\[1, 15\]", ""),
     ("bench custom.plan --seconds 0.01 " + HAVE, OK, "latency", ""),
     ("inspect plan custom.plan " + HAVE, OK, r"(?s)fp32 +fp32 +custom +SoftClip .*fp32 +fp32 +emu +WindowStats", ""),
+    ("refit custom.plan --weights {m}/custom.onnx -o again.plan " + HAVE, OK, "^refitted again.plan: 0 of 3 weights changed", ""),
+    ("refit custom.plan --weights {m}/custom.onnx -o again.plan", INPUT, "", "the plan has operator 'SoftClip'"),
     ("run custom.plan", INPUT, "", r"'custom.plan': the plan has operator 'SoftClip' of domain 'com.example', version 1, which is "
                                    "not built in; give the library that has it with --ops LIB.so"),
     ("inspect plan custom.plan", INPUT, "", "the plan has operator 'SoftClip'"),

@@ -35,6 +35,7 @@ static inline int calm(void** state) {
   mock_captures(true);
   mock_memory(0);
   mock_prefer_cpu_kernels(false);
+  mock_decline(0, false);
   return mock_live() ? -1 : 0;
 }
 

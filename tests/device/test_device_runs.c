@@ -1,6 +1,7 @@
 // Plans on a device with memory of its own: the same bits as elsewhere, captured or not, and clear
 // failures.
 #include "base/alloc.h"
+#include "passes/graph_case.h"
 #include "run_case.h"
 
 static const char* const models[] = {"classifier", "transformer", "loop",
@@ -109,6 +110,61 @@ static void layers_without_kernels_are_emulated(void** state) {
   assert_true(emulated >= 1);
   outputs_release(&got);
   b->close(s);
+  run_case_close(&c);
+}
+
+// ---- choice -------------------------------------------------------------------------------------
+
+// One run by what is shared; layers by mock_cpu are counted.
+static int run_shared(const run_case_t* c, void* shared, run_outputs_t* out) {
+  const assay_backend_t* b = &assay_backend_mock;
+  const assay_layers_t* layers = assay_plan_layers(c->plan);
+  void* s = NULL;
+  int n = 0;
+  ok(b->open(layers, shared, NULL, &s));
+  ok(run_case_once(c, b, s, out));
+  for (size_t i = 0; i < layers->n_layers; i++) n += strcmp(b->tactic(s, i), "mock_cpu") == 0;
+  b->close(s);
+  return n;
+}
+
+// Kernels that compete are timed on the device; by the same times the same are chosen.
+static void kernels_are_timed(void** state) {
+  (void)state;
+  const assay_backend_t* b = &assay_backend_mock;
+  run_case_t c;
+  run_outputs_t first, second;
+  assay_str_t text = {0};
+  void* shared = NULL;
+  bool measured = false;
+  mock_prefer_cpu_kernels(true);
+  run_case_load(&c, "classifier", ASSAY_FORMAT_FP32, true);
+  const assay_layers_t* layers = assay_plan_layers(c.plan);
+  assay_backend_options_t o = {.measure = true};
+  ok(b->share(layers, &o, &shared));
+  mock_fail(MOCK_FAULT_KERNEL, 2);
+  void* s = NULL;
+  ok(b->open(layers, shared, NULL, &s));
+  fails(run_case_once(&c, b, s, &first), ASSAY_DEVICE, "timing a kernel of layer '");
+  b->close(s);
+  const int by_cpu = run_shared(&c, shared, &first);
+  ok(b->timings(shared, &text, &measured));
+  assert_true(measured);
+  assert_non_null(strstr(assay_str_get(&text), " mock_cpu "));
+  assert_non_null(strstr(assay_str_get(&text), " mock_eval "));
+  b->unshare(shared);
+  o = (assay_backend_options_t){.timings = assay_str_get(&text), .timings_bytes = text.len};
+  ok(b->share(layers, &o, &shared));
+  assert_int_equal(run_shared(&c, shared, &second), by_cpu);
+  outputs_same("by the same times", &first, &second);
+  b->unshare(shared);
+  o = (assay_backend_options_t){.tactic_sources = "abacus"};
+  fails(b->share(layers, &o, &shared), ASSAY_INVALID_ARGUMENT, "there are mock");
+  o = (assay_backend_options_t){.device = 3};
+  fails(b->share(layers, &o, &shared), ASSAY_DEVICE, "no device 3");
+  assay_str_deinit(&text);
+  outputs_release(&first);
+  outputs_release(&second);
   run_case_close(&c);
 }
 
@@ -258,6 +314,76 @@ static void runs_go_on_behind_failures(void** state) {
   run_case_close(&c);
 }
 
+// What is left of a run that was given up is nobody's, its failure too.
+static void runs_are_given_up(void** state) {
+  (void)state;
+  const assay_backend_t* b = &assay_backend_mock;
+  run_case_t c;
+  run_outputs_t want, got;
+  void* s = NULL;
+  mock_delay(5, 2000);
+  run_case_load(&c, "transformer", ASSAY_FORMAT_FP32, true);
+  run_case_run(&c, &assay_backend_emu, &want);
+  ok(b->open(assay_plan_layers(c.plan), NULL, NULL, &s));
+  for (int k = 0; k < 6; k++) {
+    b->reset(s);
+    if (k % 2) mock_fail(MOCK_FAULT_UPLOAD, 1);
+    ok(run_case_set(&c, b, s));
+    ok(b->step(s, 0));
+    ok(run_case_once(&c, b, s, &got));
+    mock_fail(MOCK_NO_FAULT, 0);
+    outputs_same("behind a run that was given up", &want, &got);
+    outputs_release(&got);
+  }
+  ok(run_case_set(&c, b, s));
+  ok(b->step(s, 0));
+  b->close(s);
+  outputs_release(&want);
+  run_case_close(&c);
+}
+
+// An output bound over an input that is read behind it.
+static void outputs_are_not_made_over_inputs(void** state) {
+  (void)state;
+  static const graph_case_t text = {
+      .inputs = {"x float[64]"}, .nodes = {"Neg a x -> y", "Exp b x -> z"}, .outputs = "y z"};
+  const assay_backend_t* b = &assay_backend_mock;
+  assay_tensor_t *in[GRAPH_CASE_ROWS] = {NULL}, *x = NULL;
+  run_case_t c = {.model = graph_case_model(&text, in)};
+  run_outputs_t want, got;
+  assay_device_ptr_t p = 0;
+  float have[64];
+  void* s = NULL;
+  run_case_plan(&c, ASSAY_FORMAT_FP32, false);
+  const assay_graph_t* g = run_case_graph(&c);
+  ok(assay_set_add(&c.inputs, g->inputs[0]->name, in[0]));
+  run_case_run(&c, &assay_backend_emu, &want);
+  ok(assay_tensor_pack(in[0], &x));
+  ok(mock_alloc(256, &p));
+  ok(b->open(assay_plan_layers(c.plan), NULL, NULL, &s));
+  for (int k = 0; k < 4; k++) {
+    const assay_device_view_t view = {ASSAY_TYPE_FLOAT, 1, x->dims, p, 256};
+    int rank;
+    int64_t dims[ASSAY_MAX_RANK];
+    ok(mock_write(p, x->data, 256));
+    b->reset(s);
+    ok(b->set_on_device(s, g->inputs[0], &view));
+    ok(b->bind_on_device(s, g->outputs[0], p, 256));
+    ok(run_case_steps(&c, b, s));
+    ok(b->deliver(s, g->outputs[0], &rank, dims));
+    assert_true(rank == 1 && dims[0] == 64);
+    ok(mock_read(p, have, 256));
+    for (int i = 0; i < 64; i++) assert_true((double)have[i] == assay_f64(want.at[0])[i]);
+    got = (run_outputs_t){{want.at[0], b->get(s, g->outputs[1])}, 2};
+    outputs_same("behind the input", &want, &got);
+  }
+  b->close(s);
+  mock_free(p);
+  assay_tensor_release(x);
+  outputs_release(&want);
+  run_case_close(&c);
+}
+
 static void the_layer_that_failed_is_named(void** state) {
   (void)state;
   const assay_backend_t* b = &assay_backend_mock;
@@ -311,9 +437,12 @@ int main(void) {
       TEST(kernels_with_layouts_of_their_own_give_the_same_each_time),
       TEST(segments_are_captured_once),
       TEST(layers_without_kernels_are_emulated),
+      TEST(kernels_are_timed),
       TEST(taps_see_every_layer),
       TEST(failures_are_told),
       TEST(runs_go_on_behind_failures),
+      TEST(runs_are_given_up),
+      TEST(outputs_are_not_made_over_inputs),
       TEST(the_layer_that_failed_is_named),
       TEST(failed_allocations_of_the_host_are_survived)};
   return cmocka_run_group_tests(tests, NULL, NULL);

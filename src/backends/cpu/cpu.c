@@ -4,14 +4,15 @@
 // stretches of all sizes share, as they do one piece of scratch memory.
 #include <string.h>
 
-#include "backends/cpu/choice.h"
 #include "backends/cpu/move.h"
+#include "backends/cpu/shared.h"
+#include "backends/cpu/tactic.h"
 #include "backends/runner.h"
 #include "base/alloc.h"
 
 typedef struct cpu {
   assay_runner_t runner;
-  cpu_shared_t *shared, *own;
+  assay_choice_t *shared, *own;
   void** at;  // by slot of the stretch that runs
   size_t cap_at;
   char *arena, *scratch;
@@ -28,7 +29,7 @@ static bool takes(void* user, const assay_layer_t* l) {
 
 static assay_status_t choose(void* user, const cpu_layer_t* l, cpu_kernel_t** out,
                              assay_candidate_t* candidates, int* n_candidates) {
-  return cpu_choose(((cpu_t*)user)->shared, l, out, candidates, n_candidates);
+  return assay_choose(((cpu_t*)user)->shared, l, out, candidates, n_candidates);
 }
 
 static bool can_move(void* user, const cpu_move_t* m) {
@@ -183,7 +184,7 @@ static void cpu_close(void* state) {
   assay_free(c->at);
   assay_free(c->arena);
   assay_free(c->scratch);
-  cpu_shared_destroy(c->own);
+  assay_choice_destroy(c->own);
   assay_free(c);
 }
 
@@ -191,10 +192,13 @@ static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const
                                void** out_state) {
   cpu_t* c = NULL;
   ASSAY_TRY(ASSAY_NEW(&c));
-  assay_status_t st = shared ? NULL : cpu_shared_create(NULL, &c->own);
+  assay_status_t st = shared ? NULL : cpu_choice_create(NULL, &c->own);
   c->shared = shared ? shared : c->own;
   if (!st) {
-    const assay_setting_t setting = {.store = c->shared->store, .target = &target, .user = c};
+    const assay_setting_t setting = {.store = c->shared->store,
+                                     .target = &target,
+                                     .alignment = ASSAY_BLOCK_ALIGNMENT,
+                                     .user = c};
     st = assay_runner_init(&c->runner, layers, tap, &memory, &setting);
   }
   if (st) return cpu_close(c), st;
@@ -209,44 +213,28 @@ static size_t cpu_planned(void* state) {
 
 // ---- what contexts share -----------------------------------------------------------------------
 
-#define TIMINGS "timings"
-
 static assay_status_t cpu_share(const assay_layers_t* layers,
                                 const assay_backend_options_t* options, void** out_shared) {
   (void)layers;
-  cpu_shared_t* shared = NULL;
-  ASSAY_TRY(cpu_shared_create(options, &shared));
+  assay_choice_t* shared = NULL;
+  ASSAY_TRY(cpu_choice_create(options, &shared));
   *out_shared = shared;
   return NULL;
 }
 
-static void cpu_unshare(void* shared) { cpu_shared_destroy(shared); }
+static void cpu_unshare(void* shared) { assay_choice_destroy(shared); }
 
 static assay_status_t cpu_timings(void* shared, assay_str_t* out, bool* out_measured) {
-  const cpu_shared_t* s = shared;
-  *out_measured = s->measured;
-  return cpu_timings_print(s->timings, false, out);
+  return assay_choice_timings(shared, out, out_measured);
 }
 
-// First the timings that were looked up, so that a plan that is read makes the same choices.
 static assay_status_t cpu_saved(void* shared, size_t i, const char** out_key, const void** out_data,
                                 size_t* out_bytes) {
-  cpu_shared_t* s = shared;
-  *out_key = NULL;
-  if (i > assay_weights_count(s->store)) return NULL;
-  if (i) return assay_weights_entry(s->store, i - 1, out_key, out_data, out_bytes), NULL;
-  assay_str_deinit(&s->text);
-  ASSAY_TRY(cpu_timings_print(s->timings, true, &s->text));
-  *out_key = TIMINGS;
-  *out_data = assay_str_get(&s->text);
-  *out_bytes = strlen(assay_str_get(&s->text));
-  return NULL;
+  return assay_choice_saved(shared, i, out_key, out_data, out_bytes);
 }
 
 static assay_status_t cpu_restore(void* shared, const char* key, const void* data, size_t bytes) {
-  cpu_shared_t* s = shared;
-  if (strcmp(key, TIMINGS) == 0) return cpu_timings_parse(s->timings, data, bytes, NULL);
-  return assay_weights_put(s->store, key, data, bytes);
+  return assay_choice_restore(shared, key, data, bytes);
 }
 
 const assay_backend_t assay_backend_cpu = {.name = "cpu",

@@ -45,6 +45,10 @@ dnnl_data_type_t dnn_type(assay_type_t type) {
       return dnnl_bf16;
     case ASSAY_TYPE_FLOAT16:
       return dnnl_f16;
+    case ASSAY_TYPE_INT8:
+      return dnnl_s8;
+    case ASSAY_TYPE_UINT8:
+      return dnnl_u8;
     default:
       return dnnl_data_type_undef;
   }

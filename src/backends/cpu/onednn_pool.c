@@ -194,15 +194,20 @@ static void keep_nan(const dnn_kernel_t* k, const void* src, void* dst) {
              (char*)dst + (size_t)(s * out * k->channels) * t.bytes);
 }
 
+static bool is_byte(assay_type_t type) {
+  return type == ASSAY_TYPE_INT8 || type == ASSAY_TYPE_UINT8;
+}
+
 static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
                             assay_type_t type, bool* out_ok) {
   const described_t* p = what;
   dnnl_primitive_desc_t descriptor = NULL;
   // Averages of 16-bit formats are summed in float32 in any case; rounding once is ours to do.
   if (p->kind.kind != dnnl_pooling_max && type != ASSAY_TYPE_FLOAT) return NULL;
+  if (is_byte(p->x->type) && type != p->x->type) return NULL;
   k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
   k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
-  if (p->kind.kind == dnnl_pooling_max) {
+  if (p->kind.kind == dnnl_pooling_max && !is_byte(type)) {
     k->behind = keep_nan;
     k->window = p->window;
     k->channels = p->x->dims[1];
@@ -222,7 +227,8 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
       !read_kind(l, n, x->rank, &p.kind))
     return NULL;
   if (l->n_out > 1 && l->out[1].value) return NULL;  // indices
-  if (x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !cpu_is_float(x->type) ||
+  const bool known = cpu_is_float(x->type) || (is_byte(x->type) && p.kind.kind == dnnl_pooling_max);
+  if (x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !known ||
       x->type != l->out[0].type)
     return NULL;
   ASSAY_TRY(read_window(n, x, p.kind.global, &p.window));

@@ -33,32 +33,64 @@ typedef struct rows {
 
 enum { PARTS = 64, COLUMNS = 256 };  // the most pieces of work; columns taken together
 
-static float join(const float* lanes) {
-  float s[LANES];
-  memcpy(s, lanes, sizeof s);
-  for (int n = LANES / 2; n; n /= 2)
-    for (int i = 0; i < n; i++) s[i] += s[i + n];
-  return s[0];
-}
+// Two vectors of 16; compilers make of them as many registers as the CPU needs.
+typedef float half_t __attribute__((vector_size(64), aligned(4), may_alias));
+typedef struct lanes {
+  half_t low, high;
+} lanes_t;
+
+#define FOLD(x, ...) ((x) + __builtin_shufflevector(x, x, __VA_ARGS__))
+
+// Lanes i and i + 16, then i and i + 8, and so on.
+#define JOIN(lanes, out)                                                       \
+  do {                                                                         \
+    half_t x_ = (lanes).low + (lanes).high;                                    \
+    x_ = FOLD(x_, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15); \
+    x_ = FOLD(x_, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7);             \
+    x_ = FOLD(x_, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3);             \
+    x_ = FOLD(x_, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);             \
+    (out) = x_[0];                                                             \
+  } while (0)
+
+static inline const half_t* halves_at(const float* x) { return (const half_t*)(const void*)x; }
 
 CLONES
 static float sum(const float* x, int64_t n) {
-  float lanes[LANES] = {0};
+  lanes_t lanes = {0};
+  float y;
   int64_t i = 0;
-  for (; i + LANES <= n; i += LANES)
-    for (int k = 0; k < LANES; k++) lanes[k] += x[i + k];
-  for (int k = 0; i + k < n; k++) lanes[k] += x[i + k];
-  return join(lanes);
+  for (; i + LANES <= n; i += LANES) {
+    lanes.low += halves_at(x + i)[0];
+    lanes.high += halves_at(x + i)[1];
+  }
+  if (i < n) {
+    float last[LANES] = {0};
+    for (int k = 0; i + k < n; k++) last[k] = x[i + k];
+    lanes.low += halves_at(last)[0];
+    lanes.high += halves_at(last)[1];
+  }
+  JOIN(lanes, y);
+  return y;
 }
 
 CLONES
 static float sum_of_squares(const float* x, int64_t n, float mean) {
-  float lanes[LANES] = {0};
+  lanes_t lanes = {0};
+  float y;
   int64_t i = 0;
-  for (; i + LANES <= n; i += LANES)
-    for (int k = 0; k < LANES; k++) lanes[k] += (x[i + k] - mean) * (x[i + k] - mean);
-  for (int k = 0; i + k < n; k++) lanes[k] += (x[i + k] - mean) * (x[i + k] - mean);
-  return join(lanes);
+  for (; i + LANES <= n; i += LANES) {
+    const half_t low = halves_at(x + i)[0] - mean, high = halves_at(x + i)[1] - mean;
+    lanes.low += low * low;
+    lanes.high += high * high;
+  }
+  if (i < n) {
+    float last[LANES] = {0};
+    for (int k = 0; i + k < n; k++) last[k] = x[i + k] - mean;
+    lanes.low += halves_at(last)[0] * halves_at(last)[0];
+    lanes.high += halves_at(last)[1] * halves_at(last)[1];
+  }
+  JOIN(lanes, y);
+  return y;
 }
 
 // The largest element; NaN if one is.

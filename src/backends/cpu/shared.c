@@ -1,55 +1,89 @@
-// What contexts of a plan share, and what a plan file keeps of it.
-#include <string.h>
+// What contexts of a plan share on the CPU, and how its kernels are timed.
+#include "backends/cpu/shared.h"
 
-#include "backends/cpu/choice.h"
+#include <math.h>
+#include <omp.h>
+#include <time.h>
+
+#include "backends/cpu/tactic.h"
+#include "backends/memory_plan.h"
 #include "base/alloc.h"
 
-static assay_status_t copy_text(const char* text, char** out) {
-  if (!text) return NULL;
-  const size_t n = strlen(text) + 1;
-  *out = assay_malloc(n);
-  if (!*out) return assay_status_no_memory();
-  memcpy(*out, text, n);
-  return NULL;
+enum { MIN_RUNS = 3, MAX_RUNS = 20 };
+static const double SECONDS = 2e-3;  // of measuring, once the runs are enough
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static assay_status_t check_sources(const char* sources) {
-  for (const char* s = sources; s; s = strchr(s, ',')) {
-    if (*s == ',') s++;
-    bool known = false;
-    const size_t n = strcspn(s, ",");
-    for (size_t t = 0; t < cpu_n_tactics; t++)
-      known |= strlen(cpu_tactics[t]->source) == n && strncmp(cpu_tactics[t]->source, s, n) == 0;
-    if (!known)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "'%.*s' is no source of tactics of the CPU; there are assay and onednn",
-                         (int)n, s);
+typedef struct bench {
+  const void* in[ASSAY_KERNEL_OPERANDS];
+  void* out[ASSAY_KERNEL_OPERANDS];
+  void* scratch;
+  char* memory;
+} bench_t;
+
+static size_t aligned(size_t bytes) {
+  return (bytes + ASSAY_BLOCK_ALIGNMENT - 1) / ASSAY_BLOCK_ALIGNMENT * ASSAY_BLOCK_ALIGNMENT;
+}
+
+// Zeros: valid as indices, and as fast as other numbers but for subnormal ones.
+static assay_status_t prepare(const cpu_layer_t* l, const cpu_kernel_t* k, bench_t* b) {
+  size_t bytes = ASSAY_BLOCK_ALIGNMENT + aligned(k->scratch);
+  for (size_t i = 0; i < l->n_in; i++)
+    if (k->in[i].type) bytes += aligned(assay_operand_bytes(&l->in[i], k->in[i].type));
+  for (size_t i = 0; i < l->n_out; i++)
+    if (l->out[i].value) bytes += aligned(assay_operand_bytes(&l->out[i], k->out[i].type));
+  ASSAY_TRY(assay_new_array(bytes, 1, &b->memory));
+  char* at = b->memory + (aligned((uintptr_t)b->memory) - (uintptr_t)b->memory);
+  b->scratch = at;
+  at += aligned(k->scratch);
+  for (size_t i = 0; i < l->n_in; i++) {
+    if (!k->in[i].type) continue;
+    b->in[i] = at;
+    at += aligned(assay_operand_bytes(&l->in[i], k->in[i].type));
+  }
+  for (size_t i = 0; i < l->n_out; i++) {
+    if (!l->out[i].value) continue;
+    b->out[i] = at;
+    at += aligned(assay_operand_bytes(&l->out[i], k->out[i].type));
   }
   return NULL;
 }
 
-assay_status_t cpu_shared_create(const assay_backend_options_t* options, cpu_shared_t** out) {
-  static const assay_backend_options_t none = {0};
-  const assay_backend_options_t* o = options ? options : &none;
-  cpu_shared_t* s = NULL;
-  bool fits = true;
-  ASSAY_TRY(ASSAY_NEW(&s));
-  s->measure = o->measure;
-  assay_status_t st = assay_weights_create(&s->store);
-  if (!st) st = cpu_timings_create(&s->timings);
-  if (!st) st = check_sources(o->tactic_sources);
-  if (!st) st = copy_text(o->tactic_sources, &s->sources);
-  if (!st && o->timings) st = cpu_timings_parse(s->timings, o->timings, o->timings_bytes, &fits);
-  if (st) return cpu_shared_destroy(s), st;
-  *out = s;
-  return NULL;
+// The fastest of some runs, behind one that warms up.
+static assay_status_t measure(void* user, const cpu_layer_t* l, cpu_kernel_t* k,
+                              double* out_microseconds) {
+  (void)user;
+  bench_t b = {0};
+  *out_microseconds = 0;
+  if (!k->run) return NULL;
+  ASSAY_TRY(prepare(l, k, &b));
+  assay_status_t st = k->run(k, b.in, b.out, b.scratch);
+  const double start = now();
+  double fastest = (double)INFINITY;
+  for (int i = 0; !st && i < MAX_RUNS && (i < MIN_RUNS || now() - start < SECONDS); i++) {
+    const double t = now();
+    st = k->run(k, b.in, b.out, b.scratch);
+    fastest = fmin(fastest, now() - t);
+  }
+  assay_free(b.memory);
+  *out_microseconds = round(1e8 * fastest) / 100;  // what the text keeps of it
+  return st;
 }
 
-void cpu_shared_destroy(cpu_shared_t* s) {
-  if (!s) return;
-  assay_weights_destroy(s->store);
-  cpu_timings_destroy(s->timings);
-  assay_free(s->sources);
-  assay_str_deinit(&s->text);
-  assay_free(s);
+assay_status_t cpu_choice_create(const assay_backend_options_t* options, assay_choice_t** out) {
+  assay_str_t machine = {0};
+  cpu_describe_machine(&machine);
+  assay_str_printf(&machine, ", %d threads", omp_get_max_threads());
+  const assay_choice_setting_t setting = {.tactics = cpu_tactics,
+                                          .n_tactics = cpu_n_tactics,
+                                          .machine = assay_str_get(&machine),
+                                          .time = measure};
+  assay_status_t st = assay_str_status(&machine);
+  if (!st) st = assay_choice_create(&setting, options, out);
+  assay_str_deinit(&machine);
+  return st;
 }

@@ -15,6 +15,8 @@
 #include "backends/backend.h"
 #include "backends/device.h"
 
+enum { MOCK_ALIGNMENT = 256 };  // that kernels insist on
+
 extern const assay_device_driver_t mock_driver;
 
 typedef enum mock_fault {
@@ -63,6 +65,10 @@ assay_status_t mock_read(assay_device_ptr_t p, void* to, size_t bytes);
 // Kernels: each layer as the emulated engine computes it (the default: it takes any layer), or as
 // the CPU's kernels do, where one takes the layer with its weights as operands.
 void mock_prefer_cpu_kernels(bool on);
+
+// One layer in `every` (by its name; 0: none) is not for the CPU's kernels; declined: nor for any
+// other, so that it is emulated on the host.
+void mock_decline(unsigned every, bool declined);
 
 extern const assay_backend_t assay_backend_mock;
 

@@ -3,20 +3,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/choice.h"
 #include "backends/cpu/move.h"
+#include "backends/cpu/shared.h"
 #include "backends/device_run.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "mock.h"
 
 typedef struct own {
-  cpu_shared_t* cpu;
-  bool prefer_cpu;
+  assay_choice_t* cpu;
+  bool prefer_cpu, declined;
+  unsigned every;
 } own_t;
 
-static atomic_bool prefer_cpu;
+static atomic_bool prefer_cpu, some_declined;
+static atomic_uint declined_every;
 
 void mock_prefer_cpu_kernels(bool on) { atomic_store(&prefer_cpu, on); }
+
+void mock_decline(unsigned every, bool declined) {
+  atomic_store(&declined_every, every);
+  atomic_store(&some_declined, declined);
+}
+
+static bool is_chosen(const own_t* own, const assay_sized_layer_t* l) {
+  const char* name = l->layer->name;
+  return own->every && assay_hash(name, strlen(name), 1) % own->every == 0;
+}
 
 // One operand of a kernel: at p, so many bytes.
 typedef struct span {
@@ -37,6 +50,8 @@ static size_t bytes_of(const assay_operand_t* o, assay_type_t type) {
 // Where an operand lies, in the queue's thread; NULL: left out.
 static assay_status_t locate(span_t s, void** out) {
   *out = NULL;
+  if (s.p % MOCK_ALIGNMENT)
+    return ASSAY_ERROR(ASSAY_DEVICE, "misaligned address %#llx", (unsigned long long)s.p);
   return s.p ? mock_at(s.p, s.bytes, out) : NULL;
 }
 
@@ -122,7 +137,9 @@ static void evaluation_destroy(assay_kernel_t* k) {
 }
 
 static assay_status_t evaluation_make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  const own_t* own = l->own;
   evaluation_t* e = NULL;
+  if (own->declined && is_chosen(own, l)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&e));
   e->base = (assay_kernel_t){
       .in_place = -1, .enqueue = evaluation_enqueue, .destroy = evaluation_destroy};
@@ -182,13 +199,21 @@ static void hide_weights(assay_sized_layer_t* l) {
     if (assay_type_is_float(l->in[i].type) && l->in[i].size > 1) l->in[i].constant = NULL;
 }
 
-static assay_status_t wrap(const own_t* own, const assay_sized_layer_t* l, assay_kernel_t** out,
-                           assay_candidate_t* candidates, int* n_candidates) {
+static bool is_for_cpu(const assay_sized_layer_t* l) {
+  return l->layer->format == ASSAY_FORMAT_FP32 || l->layer->format == ASSAY_FORMAT_BF16 ||
+         l->layer->format == ASSAY_FORMAT_FP16;
+}
+
+static assay_status_t wrapped_make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  const own_t* own = l->own;
+  assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
+  int n_candidates;
   wrapped_t* w = NULL;
+  if (!own->prefer_cpu || !is_for_cpu(l) || is_chosen(own, l)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&w));
   w->layer = *l;
   hide_weights(&w->layer);
-  assay_status_t st = cpu_choose(own->cpu, &w->layer, &w->inner, candidates, n_candidates);
+  assay_status_t st = assay_choose(own->cpu, &w->layer, &w->inner, candidates, &n_candidates);
   if (st || !w->inner) return assay_free(w), st;
   w->base = *w->inner;
   w->base.run = NULL;
@@ -198,48 +223,39 @@ static assay_status_t wrap(const own_t* own, const assay_sized_layer_t* l, assay
   return NULL;
 }
 
+static const assay_tactic_t wrapped = {.name = "mock_cpu",
+                                       .source = "mock",
+                                       .make = wrapped_make,
+                                       .rounding = {.compute = ASSAY_FORMAT_FP32,
+                                                    .accumulator = ASSAY_FORMAT_FP32,
+                                                    .fma = true,
+                                                    .function_ulps = 4}};
+
 // ---- the kind -----------------------------------------------------------------------------------
 
 static assay_status_t share_own(assay_device_t* d, const assay_layers_t* layers,
-                                const assay_backend_options_t* options, assay_weights_t* store,
-                                void** out) {
-  (void)d, (void)layers, (void)options, (void)store;
+                                const assay_backend_options_t* options, void** out) {
+  (void)d, (void)layers, (void)options;
   const char* kernels = getenv("ASSAY_MOCK_KERNELS");
   own_t* own = NULL;
   ASSAY_TRY(ASSAY_NEW(&own));
+  own->every = atomic_load(&declined_every);
+  own->declined = atomic_load(&some_declined);
   own->prefer_cpu = atomic_load(&prefer_cpu) || (kernels && strcmp(kernels, "cpu") == 0);
-  assay_status_t st = cpu_shared_create(NULL, &own->cpu);
+  assay_status_t st = cpu_choice_create(NULL, &own->cpu);
   if (st) return assay_free(own), st;
   *out = own;
   return NULL;
 }
 
 static void unshare_own(void* own) {
-  cpu_shared_destroy(((own_t*)own)->cpu);
+  assay_choice_destroy(((own_t*)own)->cpu);
   assay_free(own);
 }
 
 static bool takes(void* own, const assay_layer_t* l) {
   (void)own;
   return l->accumulator == ASSAY_FORMAT_FP32;
-}
-
-static bool is_for_cpu(const assay_sized_layer_t* l) {
-  return l->layer->format == ASSAY_FORMAT_FP32 || l->layer->format == ASSAY_FORMAT_BF16 ||
-         l->layer->format == ASSAY_FORMAT_FP16;
-}
-
-static assay_status_t choose(void* p, const assay_sized_layer_t* l, assay_kernel_t** out,
-                             assay_candidate_t* candidates, int* n_candidates) {
-  const own_t* own = p;
-  *out = NULL;
-  if (own->prefer_cpu && is_for_cpu(l)) ASSAY_TRY(wrap(own, l, out, candidates, n_candidates));
-  if (*out) return NULL;
-  ASSAY_TRY(evaluation.make(l, out));
-  (*out)->tactic = &evaluation;
-  candidates[0] = (assay_candidate_t){&evaluation, 0};
-  *n_candidates = 1;
-  return NULL;
 }
 
 static bool can_move(void* own, const assay_move_t* m) {
@@ -280,11 +296,14 @@ static assay_status_t move(void* own, const assay_move_t* m, assay_queue_t* q,
   return mock_enqueue(q, &(mock_work_t){run_move, free, c});
 }
 
+static const assay_tactic_t* const tactics[] = {&wrapped, &evaluation};
+
 static const assay_device_kind_t kind = {.driver = &mock_driver,
+                                         .tactics = tactics,
+                                         .n_tactics = 2,
                                          .share = share_own,
                                          .unshare = unshare_own,
                                          .takes = takes,
-                                         .choose = choose,
                                          .can_move = can_move,
                                          .move_scratch = move_scratch,
                                          .move = move};

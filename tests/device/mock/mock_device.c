@@ -10,7 +10,10 @@
 // On x86-64 no address of a process has bit 47 unlike those above it, on others none is that high:
 // to follow one of these is a fault.
 #define TAG 0x00d0000000000000ull
-enum { ALIGNMENT = 256, BYTE_FREE = 0xff };  // NaN in all float formats of 16 bits and more
+enum {
+  ALIGNMENT = MOCK_ALIGNMENT,
+  BYTE_FREE = 0xff
+};  // NaN in all float formats of 16 bits and more
 
 typedef struct block {
   assay_device_ptr_t at;
@@ -162,14 +165,14 @@ assay_status_t mock_at(assay_device_ptr_t p, size_t bytes, void** out) {
 assay_status_t mock_write(assay_device_ptr_t p, const void* from, size_t bytes) {
   void* to;
   ASSAY_TRY(mock_at(p, bytes, &to));
-  memcpy(to, from, bytes);
+  if (bytes) memcpy(to, from, bytes);
   return NULL;
 }
 
 assay_status_t mock_read(assay_device_ptr_t p, void* to, size_t bytes) {
   void* from;
   ASSAY_TRY(mock_at(p, bytes, &from));
-  memcpy(to, from, bytes);
+  if (bytes) memcpy(to, from, bytes);
   return NULL;
 }
 

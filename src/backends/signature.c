@@ -1,4 +1,4 @@
-#include "backends/cpu/signature.h"
+#include "backends/signature.h"
 
 #include "base/hash.h"
 
@@ -45,8 +45,8 @@ static void add_attribute(const assay_attr_t* a, assay_str_t* out) {
 }
 
 // i0, i1 ...: an operand; h0.1: output 1 of the layer's first node; -: left out.
-static void add_value(const cpu_layer_t* l, const assay_value_t* v, assay_str_t* out) {
-  const int input = cpu_input_index(l, v);
+static void add_value(const assay_sized_layer_t* l, const assay_value_t* v, assay_str_t* out) {
+  const int input = assay_sized_input_index(l, v);
   if (!v) {
     assay_str_append(out, " -");
     return;
@@ -63,7 +63,7 @@ static void add_value(const cpu_layer_t* l, const assay_value_t* v, assay_str_t*
   assay_str_append(out, " ?");
 }
 
-static void add_operand(const char* name, size_t i, const cpu_operand_t* o, assay_str_t* out) {
+static void add_operand(const char* name, size_t i, const assay_operand_t* o, assay_str_t* out) {
   assay_str_printf(out, " %s%zu ", name, i);
   if (!o->value) {
     assay_str_append(out, "none;");
@@ -72,11 +72,11 @@ static void add_operand(const char* name, size_t i, const cpu_operand_t* o, assa
   assay_str_printf(out, "%s[", assay_type_name(o->type));
   for (int d = 0; d < o->rank; d++)
     assay_str_printf(out, "%s%lld", d ? "," : "", (long long)o->dims[d]);
-  assay_str_printf(out, "]%s%s;", cpu_is_channels_last(o) ? " last" : "",
+  assay_str_printf(out, "]%s%s;", assay_operand_is_channels_last(o) ? " last" : "",
                    o->constant ? " constant" : "");
 }
 
-assay_status_t cpu_signature(const cpu_layer_t* l, assay_str_t* out) {
+assay_status_t assay_layer_signature(const assay_sized_layer_t* l, assay_str_t* out) {
   for (size_t k = 0; k < l->layer->n_nodes; k++) {
     const assay_node_t* n = l->layer->nodes[k];
     assay_str_printf(out, "%s%s%s-%d(", *n->domain ? n->domain : "", *n->domain ? "." : "",

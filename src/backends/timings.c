@@ -1,12 +1,10 @@
-#include "backends/cpu/timings.h"
+#include "backends/timings.h"
 
 #include <math.h>
-#include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/tactic.h"
 #include "base/alloc.h"
 
 #define FIRST_LINE "assay timing cache 1"
@@ -17,18 +15,20 @@ typedef struct line {
   bool used;
 } line_t;
 
-struct cpu_timings {
+struct assay_timings {
   pthread_mutex_t lock;
   assay_arena_t* arena;
+  const char* machine;
   assay_map_t index;
   line_t* lines;
   size_t n, cap;
 };
 
-assay_status_t cpu_timings_create(cpu_timings_t** out) {
-  cpu_timings_t* t = NULL;
+assay_status_t assay_timings_create(const char* machine, assay_timings_t** out) {
+  assay_timings_t* t = NULL;
   ASSAY_TRY(ASSAY_NEW(&t));
   assay_status_t st = assay_arena_create(&t->arena);
+  if (!st) st = assay_arena_strdup(t->arena, machine, &t->machine);
   if (!st && pthread_mutex_init(&t->lock, NULL) != 0) st = assay_status_no_memory();
   if (st) {
     assay_arena_destroy(t->arena);
@@ -39,7 +39,7 @@ assay_status_t cpu_timings_create(cpu_timings_t** out) {
   return NULL;
 }
 
-void cpu_timings_destroy(cpu_timings_t* t) {
+void assay_timings_destroy(assay_timings_t* t) {
   if (!t) return;
   assay_free(t->lines);
   assay_map_deinit(&t->index);
@@ -49,7 +49,7 @@ void cpu_timings_destroy(cpu_timings_t* t) {
 }
 
 // A later line of the same key takes the place of the first.
-static assay_status_t set(cpu_timings_t* t, const char* key, size_t n, double microseconds,
+static assay_status_t set(assay_timings_t* t, const char* key, size_t n, double microseconds,
                           bool used) {
   const char* kept = NULL;
   uint64_t at;
@@ -63,11 +63,6 @@ static assay_status_t set(cpu_timings_t* t, const char* key, size_t n, double mi
   ASSAY_TRY(assay_map_put(&t->index, kept, t->n, NULL));
   t->lines[t->n++] = (line_t){kept, microseconds, used};
   return NULL;
-}
-
-static void machine_line(assay_str_t* out) {
-  cpu_describe_machine(out);
-  assay_str_printf(out, ", %d threads", omp_get_max_threads());
 }
 
 // The line that begins at *at, without its end; false behind the last one.
@@ -84,7 +79,7 @@ static bool is_line(const char* line, size_t n, const char* text) {
   return n == strlen(text) && memcmp(line, text, n) == 0;
 }
 
-static assay_status_t parse_line(cpu_timings_t* t, const char* line, size_t n, int number) {
+static assay_status_t parse_line(assay_timings_t* t, const char* line, size_t n, int number) {
   char digits[64];
   const char* space = memchr(line, ' ', n);
   const size_t len = space ? (size_t)(space - line) : 0;
@@ -102,21 +97,18 @@ static assay_status_t parse_line(cpu_timings_t* t, const char* line, size_t n, i
                      number);
 }
 
-assay_status_t cpu_timings_parse(cpu_timings_t* t, const char* text, size_t n, bool* out_fits) {
+assay_status_t assay_timings_parse(assay_timings_t* t, const char* text, size_t n, bool* out_fits) {
   size_t at = 0, len = 0;
   const char* line = NULL;
-  assay_str_t machine = {0};
   if (!next_line(text, n, &at, &line, &len) || !is_line(line, len, FIRST_LINE))
     return ASSAY_ERROR(ASSAY_CORRUPT, "this is no timing cache: it does not begin with '%s'",
                        FIRST_LINE);
-  machine_line(&machine);
-  assay_status_t st = assay_str_status(&machine);
-  const bool fits = !st && next_line(text, n, &at, &line, &len) &&
-                    (!out_fits || is_line(line, len, assay_str_get(&machine)));
+  assay_status_t st = NULL;
+  const bool fits =
+      next_line(text, n, &at, &line, &len) && (!out_fits || is_line(line, len, t->machine));
   if (out_fits) *out_fits = fits;
   for (int i = 3; !st && fits && next_line(text, n, &at, &line, &len); i++)
     if (len) st = parse_line(t, line, len, i);
-  assay_str_deinit(&machine);
   return st;
 }
 
@@ -124,14 +116,12 @@ static int by_key(const void* a, const void* b) {
   return strcmp(((const line_t*)a)->key, ((const line_t*)b)->key);
 }
 
-assay_status_t cpu_timings_print(const cpu_timings_t* t, bool only_used, assay_str_t* out) {
+assay_status_t assay_timings_print(const assay_timings_t* t, bool only_used, assay_str_t* out) {
   line_t* lines = NULL;
   ASSAY_TRY(assay_new_array(t->n, sizeof *lines, &lines));
   if (t->n) memcpy(lines, t->lines, t->n * sizeof *lines);
   if (t->n) qsort(lines, t->n, sizeof *lines, by_key);
-  assay_str_append(out, FIRST_LINE "\n");
-  machine_line(out);
-  assay_str_append(out, "\n");
+  assay_str_printf(out, FIRST_LINE "\n%s\n", t->machine);
   for (size_t i = 0; i < t->n; i++)
     if (lines[i].used || !only_used)
       assay_str_printf(out, "%.9g %s\n", lines[i].microseconds, lines[i].key);
@@ -139,8 +129,8 @@ assay_status_t cpu_timings_print(const cpu_timings_t* t, bool only_used, assay_s
   return assay_str_status(out);
 }
 
-bool cpu_timings_find(cpu_timings_t* t, const char* tactic, const char* signature,
-                      double* out_microseconds) {
+bool assay_timings_find(assay_timings_t* t, const char* tactic, const char* signature,
+                        double* out_microseconds) {
   assay_str_t key = {0};
   uint64_t at;
   assay_str_printf(&key, "%s %s", tactic, signature);
@@ -155,8 +145,8 @@ bool cpu_timings_find(cpu_timings_t* t, const char* tactic, const char* signatur
   return found;
 }
 
-assay_status_t cpu_timings_add(cpu_timings_t* t, const char* tactic, const char* signature,
-                               double microseconds) {
+assay_status_t assay_timings_add(assay_timings_t* t, const char* tactic, const char* signature,
+                                 double microseconds) {
   assay_str_t key = {0};
   assay_str_printf(&key, "%s %s", tactic, signature);
   assay_status_t st = assay_str_status(&key);

@@ -1,0 +1,199 @@
+#include "backends/choice.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "backends/signature.h"
+#include "base/alloc.h"
+
+#define TIMINGS "timings"
+
+// ---- making -------------------------------------------------------------------------------------
+
+static assay_status_t copy_text(const char* text, char** out) {
+  if (!text) return NULL;
+  const size_t n = strlen(text) + 1;
+  *out = assay_malloc(n);
+  if (!*out) return assay_status_no_memory();
+  memcpy(*out, text, n);
+  return NULL;
+}
+
+// Names the sources of a table, each once.
+static void list_sources(const assay_choice_setting_t* s, assay_str_t* out) {
+  for (size_t t = 0; t < s->n_tactics; t++) {
+    bool again = false;
+    for (size_t k = 0; k < t; k++)
+      again |= strcmp(s->tactics[k]->source, s->tactics[t]->source) == 0;
+    if (!again) assay_str_printf(out, "%s%s", out->len ? ", " : "", s->tactics[t]->source);
+  }
+}
+
+static assay_status_t check_sources(const assay_choice_setting_t* setting, const char* sources) {
+  for (const char* s = sources; s; s = strchr(s, ',')) {
+    if (*s == ',') s++;
+    bool known = false;
+    const size_t n = strcspn(s, ",");
+    for (size_t t = 0; t < setting->n_tactics; t++)
+      known |= strlen(setting->tactics[t]->source) == n &&
+               strncmp(setting->tactics[t]->source, s, n) == 0;
+    if (known) continue;
+    assay_str_t all = {0};
+    list_sources(setting, &all);
+    assay_status_t st =
+        ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%.*s' is no source of tactics; there are %s", (int)n,
+                    s, assay_str_get(&all));
+    assay_str_deinit(&all);
+    return st;
+  }
+  return NULL;
+}
+
+assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
+                                   const assay_backend_options_t* options, assay_choice_t** out) {
+  static const assay_backend_options_t none = {0};
+  const assay_backend_options_t* o = options ? options : &none;
+  assay_choice_t* c = NULL;
+  bool fits = true;
+  ASSAY_TRY(ASSAY_NEW(&c));
+  c->setting = *setting;
+  c->measure = o->measure;
+  assay_status_t st = assay_weights_create(&c->store);
+  if (!st) st = assay_timings_create(setting->machine, &c->timings);
+  if (!st) st = check_sources(setting, o->tactic_sources);
+  if (!st) st = copy_text(o->tactic_sources, &c->sources);
+  if (!st && o->timings) st = assay_timings_parse(c->timings, o->timings, o->timings_bytes, &fits);
+  if (st) return assay_choice_destroy(c), st;
+  *out = c;
+  return NULL;
+}
+
+void assay_choice_destroy(assay_choice_t* c) {
+  if (!c) return;
+  assay_weights_destroy(c->store);
+  assay_timings_destroy(c->timings);
+  assay_free(c->sources);
+  assay_str_deinit(&c->text);
+  assay_free(c);
+}
+
+// ---- keeping ------------------------------------------------------------------------------------
+
+assay_status_t assay_choice_timings(const assay_choice_t* c, assay_str_t* out, bool* out_measured) {
+  *out_measured = c->measured;
+  return assay_timings_print(c->timings, false, out);
+}
+
+assay_status_t assay_choice_saved(assay_choice_t* c, size_t i, const char** out_key,
+                                  const void** out_data, size_t* out_bytes) {
+  *out_key = NULL;
+  if (i > assay_weights_count(c->store)) return NULL;
+  if (i) return assay_weights_entry(c->store, i - 1, out_key, out_data, out_bytes), NULL;
+  assay_str_deinit(&c->text);
+  ASSAY_TRY(assay_timings_print(c->timings, true, &c->text));
+  *out_key = TIMINGS;
+  *out_data = assay_str_get(&c->text);
+  *out_bytes = strlen(assay_str_get(&c->text));
+  return NULL;
+}
+
+assay_status_t assay_choice_restore(assay_choice_t* c, const char* key, const void* data,
+                                    size_t bytes) {
+  if (strcmp(key, TIMINGS) == 0) return assay_timings_parse(c->timings, data, bytes, NULL);
+  return assay_weights_put(c->store, key, data, bytes);
+}
+
+// ---- choosing -----------------------------------------------------------------------------------
+
+// Whether a source is in the list of those that are allowed.
+static bool is_allowed(const char* sources, const char* source) {
+  const size_t n = strlen(source);
+  for (const char* s = sources; s; s = strchr(s, ',')) {
+    if (*s == ',') s++;
+    if (strncmp(s, source, n) == 0 && (s[n] == ',' || !s[n])) return true;
+  }
+  return !sources;
+}
+
+static assay_status_t make_with(const assay_tactic_t* tactic, const assay_sized_layer_t* l,
+                                assay_kernel_t** out) {
+  *out = NULL;
+  ASSAY_TRY(tactic->make(l, out));
+  if (*out) (*out)->tactic = tactic;
+  return NULL;
+}
+
+// What the timings know of the layer; only the fastest is made then.
+static assay_status_t choose_known(const assay_choice_t* choice, const assay_sized_layer_t* l,
+                                   const char* signature, assay_kernel_t** out,
+                                   assay_candidate_t* c, int* n) {
+  int best = -1;
+  for (size_t t = 0; t < choice->setting.n_tactics && *n < ASSAY_MAX_CANDIDATES; t++) {
+    double us;
+    if (!is_allowed(choice->sources, choice->setting.tactics[t]->source) ||
+        !assay_timings_find(choice->timings, choice->setting.tactics[t]->name, signature, &us))
+      continue;
+    c[*n] = (assay_candidate_t){choice->setting.tactics[t], us};
+    if (best < 0 || us < c[best].microseconds) best = *n;
+    (*n)++;
+  }
+  return best < 0 ? NULL : make_with(c[best].tactic, l, out);
+}
+
+// Makes a kernel of every tactic that takes the layer, or of the first only.
+static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
+                               bool first_only, assay_kernel_t** kernels, assay_candidate_t* c,
+                               int* n) {
+  const int most = first_only ? 1 : ASSAY_MAX_CANDIDATES;
+  for (size_t t = 0; t < choice->setting.n_tactics && *n < most; t++) {
+    if (!is_allowed(choice->sources, choice->setting.tactics[t]->source)) continue;
+    ASSAY_TRY(make_with(choice->setting.tactics[t], l, &kernels[*n]));
+    if (!kernels[*n]) continue;
+    c[(*n)++] = (assay_candidate_t){choice->setting.tactics[t], (double)NAN};
+  }
+  return NULL;
+}
+
+static assay_status_t time_all(assay_choice_t* choice, const assay_sized_layer_t* l,
+                               const char* signature, assay_kernel_t* const* kernels,
+                               assay_candidate_t* c, int n, int* out_fastest) {
+  *out_fastest = 0;
+  for (int i = 0; i < n; i++) {
+    ASSAY_TRY(choice->setting.time(choice->setting.user, l, kernels[i], &c[i].microseconds));
+    ASSAY_TRY(assay_timings_add(choice->timings, c[i].tactic->name, signature, c[i].microseconds));
+    if (c[i].microseconds < c[*out_fastest].microseconds) *out_fastest = i;
+  }
+  choice->measured = true;
+  return NULL;
+}
+
+static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* l,
+                             const char* signature, assay_kernel_t** out, assay_candidate_t* c,
+                             int* n) {
+  assay_kernel_t* kernels[ASSAY_MAX_CANDIDATES] = {NULL};
+  int fastest = 0;
+  ASSAY_TRY(choose_known(choice, l, signature, out, c, n));
+  if (*out) return NULL;
+  *n = 0;
+  assay_status_t st = make_all(choice, l, !choice->measure, kernels, c, n);
+  if (!st && *n > 1) st = time_all(choice, l, signature, kernels, c, *n, &fastest);
+  if (!st && *n) {
+    *out = kernels[fastest];
+    kernels[fastest] = NULL;
+  }
+  for (int i = 0; i < ASSAY_MAX_CANDIDATES; i++)
+    if (kernels[i]) kernels[i]->destroy(kernels[i]);
+  return st;
+}
+
+assay_status_t assay_choose(assay_choice_t* choice, const assay_sized_layer_t* l,
+                            assay_kernel_t** out, assay_candidate_t* candidates,
+                            int* n_candidates) {
+  assay_str_t signature = {0};
+  *out = NULL;
+  *n_candidates = 0;
+  assay_status_t st = assay_layer_signature(l, &signature);
+  if (!st) st = choose(choice, l, assay_str_get(&signature), out, candidates, n_candidates);
+  assay_str_deinit(&signature);
+  return st;
+}

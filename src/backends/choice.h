@@ -1,0 +1,51 @@
+// Which tactic runs a layer: where several take it and their times are known or may be measured,
+// the fastest; else the first of the table.
+#ifndef ASSAY_BACKENDS_CHOICE_H_
+#define ASSAY_BACKENDS_CHOICE_H_
+
+#include "backends/kernel.h"
+#include "backends/timings.h"
+
+// What a choice is between.
+typedef struct assay_choice_setting {
+  const assay_tactic_t* const* tactics;
+  size_t n_tactics;
+  const char* machine;  // what times depend on, one line; copied
+  // The fastest of some runs of a kernel, on operands of zeros.
+  assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
+                         double* out_microseconds);
+  void* user;
+} assay_choice_setting_t;
+
+// Shared by the contexts of an engine, and what a plan file keeps of it.
+typedef struct assay_choice {
+  assay_choice_setting_t setting;
+  assay_weights_t* store;
+  assay_timings_t* timings;
+  char* sources;     // of tactics, with ',' between; NULL: all
+  bool measure;      // kernels that compete are timed where the timings do not know them
+  bool measured;     // that has been done: weights of kernels that lost are in the store
+  assay_str_t text;  // of the timings, as it is saved
+} assay_choice_t;
+
+// options may be NULL. Errors: INVALID_ARGUMENT, CORRUPT in the options.
+assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
+                                   const assay_backend_options_t* options,
+                                   assay_choice_t** out) ASSAY_MUST_USE;
+void assay_choice_destroy(assay_choice_t* c);  // NULL is allowed
+
+// Makes the kernel of a layer; *out NULL: none takes it. candidates: room for ASSAY_MAX_CANDIDATES
+// of those that were looked at, in the table's order.
+assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t** out,
+                            assay_candidate_t* candidates, int* n_candidates) ASSAY_MUST_USE;
+
+// As in assay_backend_t. First the timings that were looked up, so that a plan that is read makes
+// the same choices; then the store's entries.
+assay_status_t assay_choice_saved(assay_choice_t* c, size_t i, const char** out_key,
+                                  const void** out_data, size_t* out_bytes) ASSAY_MUST_USE;
+assay_status_t assay_choice_restore(assay_choice_t* c, const char* key, const void* data,
+                                    size_t bytes) ASSAY_MUST_USE;
+assay_status_t assay_choice_timings(const assay_choice_t* c, assay_str_t* out,
+                                    bool* out_measured) ASSAY_MUST_USE;
+
+#endif  // ASSAY_BACKENDS_CHOICE_H_

@@ -1,0 +1,284 @@
+// Products with a constant matrix (MatMul, Gemm) by our own kernels: tiles of some rows and
+// columns, and what the layer does to each element while the tile is in the cache.
+//
+// Every sum is one chain of multiply-adds along k, whatever the rows, the columns and the number of
+// threads are.
+#include <string.h>
+
+#include "backends/cpu/convert.h"
+#include "backends/cpu/gemm.h"
+#include "backends/cpu/program.h"
+#include "backends/cpu/threads.h"
+#include "base/alloc.h"
+#ifdef ASSAY_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+#endif
+
+enum { PARTS = 64, ROWS = 48, WIDE = 2 * CPU_PANEL, MOST_COLUMNS = 512, CACHED_BYTES = 400000 };
+
+typedef struct product {
+  cpu_kernel_t base;
+  bool bf16;
+  int input;
+  int64_t m, k, n, units, columns;  // of a row of k; of a tile
+  int most_parts;
+  const uint32_t* weights;  // in panels, in the store
+  float* bias;              // [n, padded]; NULL: none
+  cpu_program_t* program;   // NULL: none
+} product_t;
+
+static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
+
+// ---- running -----------------------------------------------------------------------------------
+
+typedef struct job {
+  const product_t* k;
+  const void* const* in;
+  void* out;
+  float* tile;
+} job_t;
+
+// Rows [row, row + rows), columns [column, column + n) into `to`, whose rows lie `step` apart.
+static void multiply(const job_t* j, int64_t row, int64_t rows, int64_t column, int64_t n,
+                     float* to, int64_t step) {
+  const product_t* k = j->k;
+  const uint32_t* a = (const uint32_t*)j->in[k->input] + row * k->units;
+  for (int64_t i = 0; k->bias && i < rows; i++)
+    memcpy(to + i * step, k->bias + column, (size_t)padded(n) * sizeof *to);
+  for (int64_t c = 0; c < n; c += WIDE) {
+    const uint32_t* panels = k->weights + (column + c) * k->units;
+    const bool single = n - c <= CPU_PANEL;
+    if (k->bf16)
+      (single ? cpu_gemm_panel_bf16 : cpu_gemm_panels_bf16)(rows, k->units, a, k->units, panels,
+                                                            to + c, step, k->bias);
+    else
+      (single ? cpu_gemm_panel : cpu_gemm_panels)(rows, k->units, (const float*)(const void*)a,
+                                                  k->units, (const float*)(const void*)panels,
+                                                  to + c, step, k->bias);
+  }
+}
+
+static void run_tile(const job_t* j, int64_t row, int64_t rows, int64_t column, int64_t n) {
+  const product_t* k = j->k;
+  const assay_type_t type = k->base.out[0].type;
+  if (!k->program && type == ASSAY_TYPE_FLOAT && k->n % CPU_PANEL == 0) {
+    multiply(j, row, rows, column, n, (float*)j->out + row * k->n + column, k->n);
+    return;
+  }
+  multiply(j, row, rows, column, n, j->tile, k->columns);
+  const cpu_program_part_t part = {.from = row * k->n + column,
+                                   .n = n,
+                                   .runs = rows,
+                                   .step = k->n,
+                                   .result = j->tile,
+                                   .result_step = k->columns};
+  if (k->program) {
+    cpu_program_run_part(k->program, j->in, type, j->out, &part);
+    return;
+  }
+  for (int64_t i = 0; i < rows; i++)
+    cpu_narrow(j->tile + i * k->columns, n, type, part.from + i * k->n, j->out);
+}
+
+// Columns stay while rows go by: their weights are in the second cache.
+static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t column,
+                     int64_t last_column) {
+  for (int64_t c = column; c < last_column; c += j->k->columns)
+    for (int64_t r = row; r < last_row; r += ROWS)
+      run_tile(j, r, last_row - r < ROWS ? last_row - r : ROWS, c,
+               last_column - c < j->k->columns ? last_column - c : j->k->columns);
+}
+
+static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+                          void* scratch) {
+  const product_t* k = (const product_t*)base;
+  int parts = cpu_threads(k->m * k->n * (k->k / 16 + 4));
+  if (parts > k->most_parts) parts = k->most_parts;
+  // Each part has all rows and some columns, or, where there are many rows, the other way round.
+  const int64_t blocks = (k->m + 5) / 6, panels = (k->n + WIDE - 1) / WIDE;
+  const bool by_rows = blocks >= 16 * parts || panels < parts;
+  float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+  for (int p = 0; p < parts; p++) {
+    const job_t j = {k, in, out[0], tiles + p * ROWS * k->columns};
+    const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : WIDE;
+    const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
+    const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
+    if (by_rows)
+      run_part(&j, from, to, 0, k->n);
+    else
+      run_part(&j, 0, k->m, from, to);
+  }
+  return NULL;
+}
+
+static void destroy(cpu_kernel_t* base) {
+  product_t* k = (product_t*)base;
+  cpu_program_destroy(k->program);
+  assay_free(k->bias);
+  assay_free(k);
+}
+
+// ---- weights -----------------------------------------------------------------------------------
+
+typedef struct packing {
+  const product_t* k;
+  const cpu_operand_t* weights;
+  bool turned;  // [n, k]
+} packing_t;
+
+static assay_status_t pack(void* user, void* to) {
+  const packing_t* p = user;
+  const product_t* k = p->k;
+  float* from = NULL;
+  ASSAY_TRY(cpu_constant_floats(p->weights, &from));
+  uint32_t* out = to;
+  memset(out, 0, (size_t)(padded(k->n) * k->units) * sizeof *out);
+  for (int64_t i = 0; i < k->k; i++)
+    for (int64_t j = 0; j < k->n; j++) {
+      const float x = p->turned ? from[j * k->k + i] : from[i * k->n + j];
+      const int64_t row = k->bf16 ? i / 2 : i;
+      uint32_t* at = out + j / CPU_PANEL * CPU_PANEL * k->units + row * CPU_PANEL + j % CPU_PANEL;
+      *at |= k->bf16 ? (uint32_t)cpu_to_bf16(x) << (i % 2 ? 16 : 0) : cpu_bits(x);
+    }
+  assay_free(from);
+  return NULL;
+}
+
+static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, bool turned) {
+  const packing_t p = {k, weights, turned};
+  const void* packed = NULL;
+  assay_str_t key = {0};
+  assay_str_printf(&key, "%s as %s in panels of %d, %lld by %lld%s", weights->value->name,
+                   assay_type_name(weights->type), CPU_PANEL, (long long)k->k, (long long)k->n,
+                   turned ? ", turned" : "");
+  assay_status_t st = assay_str_status(&key);
+  if (!st)
+    st = cpu_store_get(weights->store, assay_str_get(&key),
+                       (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
+                       (void*)(uintptr_t)&p, &packed);
+  k->weights = packed;
+  assay_str_deinit(&key);
+  return st;
+}
+
+// ---- which layers ------------------------------------------------------------------------------
+
+typedef struct operands {
+  const cpu_operand_t *x, *weights, *bias;
+  bool turned;
+} operands_t;
+
+static bool read_gemm(const cpu_layer_t* l, const assay_node_t* n, operands_t* o) {
+  o->turned = assay_attr_i64(n, "transB", 0) != 0;
+  if (assay_attr_i64(n, "transA", 0) || assay_attr_f64(n, "alpha", 1) != 1 ||
+      assay_attr_f64(n, "beta", 1) != 1)
+    return false;
+  if (n->n_inputs < 3 || !n->inputs[2]) return true;
+  o->bias = cpu_input(l, n->inputs[2]);
+  // A row, the same for all rows of the output.
+  return o->bias && o->bias->constant && cpu_is_float(o->bias->type) &&
+         o->bias->size == l->out[0].dims[1] && o->bias->dims[o->bias->rank - 1] == o->bias->size;
+}
+
+static bool read_node(const cpu_layer_t* l, operands_t* o, product_t* k) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const bool gemm = strcmp(n->op_type, "Gemm") == 0;
+  if (*n->domain || (!gemm && strcmp(n->op_type, "MatMul") != 0) || n->n_inputs < 2 ||
+      l->n_out != 1 || !l->out[0].value || !l->out[0].size || !cpu_is_float(l->out[0].type))
+    return false;
+  o->x = cpu_input(l, n->inputs[0]);
+  o->weights = cpu_input(l, n->inputs[1]);
+  if (!o->x || !o->weights || o->x == o->weights || o->x->rank < 2 || o->weights->rank != 2 ||
+      !o->weights->constant || !o->x->size || o->x->type != o->weights->type ||
+      (gemm && (l->out[0].rank != 2 || !read_gemm(l, n, o))))
+    return false;
+  k->k = o->x->dims[o->x->rank - 1];
+  k->m = o->x->size / k->k;
+  k->n = o->weights->dims[o->turned ? 0 : 1];
+  k->input = (int)(o->x - l->in);
+  // Sizes that do not fit together are for the emulated engine, which says so.
+  int64_t size;
+  return o->weights->dims[o->turned ? 1 : 0] == k->k && assay_mul_i64(k->m, k->n, &size) &&
+         size == l->out[0].size;
+}
+
+// Whether our kernels are as fast as any on this CPU: where it has vectors of 16, and does not
+// multiply bf16 in tiles (AMX).
+static bool suits(bool bf16) {
+#ifdef ASSAY_ONEDNN
+  const int isa = (int)dnnl_get_effective_cpu_isa();
+  if ((isa & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core ||
+      (bf16 && (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx))
+    return false;
+#endif
+  return !bf16 || cpu_gemm_has_bf16();
+}
+
+static assay_status_t add_epilogue(product_t* k, const cpu_layer_t* l, bool* ok) {
+  if (l->layer->n_nodes == 1) return NULL;
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], CPU_PLAIN, &k->program));
+  *ok = k->program;
+  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
+    const cpu_stream_t* s = cpu_program_stream(k->program, i);
+    if (s->constant || s->input < 0) continue;
+    // One input in one form.
+    if (k->base.in[s->input].type) *ok = false;
+    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+  }
+  return NULL;
+}
+
+static assay_status_t add_bias(product_t* k, const cpu_operand_t* o) {
+  float* given = NULL;
+  if (!o) return NULL;
+  ASSAY_TRY(cpu_constant_floats(o, &given));
+  assay_status_t st = assay_new_array((size_t)padded(k->n), sizeof *k->bias, &k->bias);
+  if (!st) memcpy(k->bias, given, (size_t)k->n * sizeof *given);
+  assay_free(given);
+  return st;
+}
+
+static void find_tile(product_t* k) {
+  const int64_t fit = CACHED_BYTES / (k->units * 4) / WIDE * WIDE;
+  k->columns = fit < WIDE ? WIDE : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
+  if (k->columns > padded(k->n)) k->columns = padded(k->n);
+  // Scratch memory for no more parts than there is work for.
+  const int64_t parts = k->m * k->n / ROWS * k->k / 30000 + 1;
+  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+  k->base.scratch = ((size_t)k->most_parts * ROWS * (size_t)k->columns + 16) * sizeof(float);
+}
+
+static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+  product_t* k = NULL;
+  operands_t o = {0};
+  ASSAY_TRY(ASSAY_NEW(&k));
+  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  bool ok = read_node(l, &o, k);
+  if (ok) {
+    k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16;
+    k->units = k->bf16 ? k->k / 2 : k->k;
+    ok = suits(k->bf16) && (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
+    k->base.in[k->input] = (cpu_form_t){o.x->type, CPU_PLAIN};
+    k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_PLAIN};
+  }
+  assay_status_t st = ok ? add_epilogue(k, l, &ok) : NULL;
+  if (!st && ok) st = add_bias(k, o.bias);
+  if (!st && ok) st = pack_weights(k, o.weights, o.turned);
+  if (st || !ok) return destroy(&k->base), st;
+  find_tile(k);
+  *out = &k->base;
+  return NULL;
+}
+
+const cpu_tactic_t cpu_tactic_products = {
+    .name = "products",
+    .source = "assay",
+    .make = make,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .fma = true,
+                 .by_definition = true,
+                 .flushes = true,
+                 .function_ulps = 4},
+};

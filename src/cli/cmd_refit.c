@@ -1,0 +1,92 @@
+// assay refit: new weights in a built plan.
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "io/npz.h"
+#include "onnx/load.h"
+#include "runtime/engine.h"
+
+typedef struct args {
+  const char *plan, *weights, *save;
+  opt_list_t ops;
+  int64_t memory_limit;
+} args_t;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool ends_with(const char* text, const char* end) {
+  const size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine,
+                                   assay_refit_t* told, assay_engine_t** out) {
+  assay_set_t set = {0};
+  ASSAY_TRY(assay_npz_read(a->weights, &set));
+  assay_status_t st = assay_engine_refit_with(engine, NULL, set.n, (const char* const*)set.names,
+                                              set.tensors, told, out);
+  assay_set_deinit(&set);
+  return st;
+}
+
+static assay_status_t refit(const args_t* a, const assay_engine_t* engine, assay_refit_t* told,
+                            assay_engine_t** out) {
+  assay_model_t* weights = NULL;
+  if (ends_with(a->weights, ".npz"))
+    return assay_status_note(refit_arrays(a, engine, told, out), "'%s'", a->weights);
+  ASSAY_TRY(assay_onnx_load(a->weights, 0, NULL, &weights));
+  assay_status_t st = assay_engine_refit_with(engine, weights, 0, NULL, NULL, told, out);
+  assay_model_release(weights);
+  return assay_status_note(st, "'%s'", a->weights);
+}
+
+static int run(void* p) {
+  const args_t* a = p;
+  const char* save = a->save ? a->save : a->plan;
+  assay_engine_t *engine = NULL, *fitted = NULL;
+  assay_refit_t told = {0};
+  if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
+  if (!a->weights)
+    return assay_cli_usage("refit", "say where the weights come from: --weights MODEL.onnx");
+  const double start = now();
+  assay_status_t st = assay_engine_load(a->plan, &engine);
+  if (!st) st = refit(a, engine, &told, &fitted);
+  if (st) {
+    assay_engine_release(engine);
+    return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  }
+  st = assay_engine_save(fitted, save);
+  if (!st)
+    printf("refitted %s: %zu of %zu weights changed, in %.2f s\n", save, told.n_changed,
+           told.n_weights, now() - start);
+  assay_engine_release(engine);
+  assay_engine_release(fitted);
+  return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
+}
+
+static const opt_t options[] = {
+    {"PLAN", 0, OPT_STRING, offsetof(args_t, plan), NULL, "the plan file (assay build)", true},
+    {"--weights", 'w', OPT_STRING, offsetof(args_t, weights), "FILE",
+     "the same model with other weights (.onnx), or some of its\nweights by name (.npz)", false},
+    {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
+     "the plan file to write (default: in the place of PLAN)", false},
+    CLI_OPS_OPTION,
+    CLI_MEMORY_OPTION,
+    {0}};
+
+const verb_t assay_verb_refit = {
+    .name = "refit",
+    .summary = "put new weights into a plan, without choosing tactics again",
+    .usage = "PLAN --weights MODEL.onnx|WEIGHTS.npz [options]",
+    .examples =
+        "  assay refit model.plan --weights trained.onnx -o new.plan\n"
+        "  assay refit model.plan --weights head.npz\n",
+    .options = options,
+    .args_bytes = sizeof(args_t),
+    .run = run,
+};
