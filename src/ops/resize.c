@@ -276,6 +276,12 @@ static assay_status_t read_plan(const assay_node_t* node, const version_t* v, in
   return NULL;
 }
 
+assay_status_t assay_resize_read(const assay_node_t* node, int rank, const int64_t* dims,
+                                 const assay_tensor_t* const* in, size_t n_in, resize_options_t* o,
+                                 resize_axis_t* axes) {
+  return read_plan(node, version_of(node), rank, dims, in, n_in, o, axes);
+}
+
 // ---- inference -------------------------------------------------------------------------------
 
 // floor(in * factor) for a dim: exact where the factor is a fraction with a small power of two

@@ -44,6 +44,27 @@ typedef struct resize_axis {
   double off;         // for bounds: places are moved by what so large a unit roundoff may do; 0
 } resize_axis_t;
 
+// Output place j takes `taps` elements of the input: index[j * taps ...] with weight[...].
+typedef struct resize_table {
+  int64_t taps;
+  int64_t* index;
+  double* weight;  // NULL: nearest, one tap of weight 1
+  bool* outside;   // outputs that get the extrapolation value; NULL: none do
+} resize_table_t;
+
+// What a node of Resize or Upsample does to an input of these sizes. in: its inputs' elements,
+// canonical, of which roi, scales and sizes are read.
+assay_status_t assay_resize_read(const assay_node_t* node, int rank, const int64_t* dims,
+                                 const assay_tensor_t* const* in, size_t n_in, resize_options_t* o,
+                                 resize_axis_t* axes) ASSAY_MUST_USE;
+// Whether an axis stays as it is; such ones have no table.
+bool assay_resize_is_identity(const resize_options_t* o, const resize_axis_t* a);
+// The taps of an axis, weights rounded to c's arithmetic; to be freed with deinit even after an
+// error.
+assay_status_t assay_resize_table_init(const assay_eval_t* c, const resize_options_t* o,
+                                       const resize_axis_t* a, resize_table_t* out) ASSAY_MUST_USE;
+void assay_resize_table_deinit(resize_table_t* t);
+
 // y = x resampled along all axes; y has the sizes axis[i].out.
 assay_status_t assay_resize_run(const assay_eval_t* c, const resize_options_t* o,
                                 const resize_axis_t* axes, const assay_tensor_t* x,

@@ -8,15 +8,7 @@
 
 #include "ops/resize.h"
 
-// Output place j takes `taps` elements of the input: index[j * taps ...] with weight[...].
-typedef struct table {
-  int64_t taps;
-  int64_t* index;
-  double* weight;  // NULL: nearest, one tap of weight 1
-  bool* outside;   // outputs that get the extrapolation value; NULL: none do
-} table_t;
-
-static void table_deinit(table_t* t) {
+void assay_resize_table_deinit(resize_table_t* t) {
   assay_free(t->index);
   assay_free(t->weight);
   assay_free(t->outside);
@@ -124,9 +116,9 @@ static int64_t filter_reach(const resize_options_t* o, const resize_axis_t* a,
   return (int64_t)(reach < most ? reach : most);
 }
 
-static assay_status_t table_make(const assay_eval_t* c, const resize_options_t* o,
-                                 const resize_axis_t* a, table_t* out) {
-  *out = (table_t){.taps = 1};
+assay_status_t assay_resize_table_init(const assay_eval_t* c, const resize_options_t* o,
+                                       const resize_axis_t* a, resize_table_t* out) {
+  *out = (resize_table_t){.taps = 1};
   double stretch = 1;
   int64_t reach = 0;
   if (o->mode != RESIZE_NEAREST) {
@@ -159,7 +151,7 @@ static assay_status_t table_make(const assay_eval_t* c, const resize_options_t* 
 }
 
 // Whether an axis stays as it is.
-static bool is_identity(const resize_options_t* o, const resize_axis_t* a) {
+bool assay_resize_is_identity(const resize_options_t* o, const resize_axis_t* a) {
   return a->in == a->out && a->scale == 1 &&
          (o->coordinates != RESIZE_TF_CROP || (a->start == 0 && a->end == 1));
 }
@@ -167,8 +159,8 @@ static bool is_identity(const resize_options_t* o, const resize_axis_t* a) {
 // ---- one pass --------------------------------------------------------------------------------
 
 // y[out, inner] from x[in, inner]: rows j0 to j1.
-static void pass_rows(const assay_eval_t* c, const table_t* t, int64_t inner, const double* x,
-                      int64_t j0, int64_t j1, double* y) {
+static void pass_rows(const assay_eval_t* c, const resize_table_t* t, int64_t inner,
+                      const double* x, int64_t j0, int64_t j1, double* y) {
   const bool exact = c->arith == ASSAY_ARITH_F64;
   for (int64_t j = j0; j < j1; j++) {
     const int64_t* index = t->index + j * t->taps;
@@ -190,7 +182,7 @@ static void pass_rows(const assay_eval_t* c, const table_t* t, int64_t inner, co
 }
 
 // The same along the last axis (inner == 1) for one line.
-static void pass_line(const assay_eval_t* c, const table_t* t, const double* x, int64_t out,
+static void pass_line(const assay_eval_t* c, const resize_table_t* t, const double* x, int64_t out,
                       double* y) {
   const bool exact = c->arith == ASSAY_ARITH_F64;
   const int64_t* index = t->index;
@@ -206,8 +198,8 @@ static void pass_line(const assay_eval_t* c, const table_t* t, const double* x, 
   }
 }
 
-static void pass(const assay_eval_t* c, const table_t* t, const resize_axis_t* a, int64_t outer,
-                 int64_t inner, const double* x, double* y) {
+static void pass(const assay_eval_t* c, const resize_table_t* t, const resize_axis_t* a,
+                 int64_t outer, int64_t inner, const double* x, double* y) {
   const double work = (double)outer * (double)a->out * (double)inner * (double)t->taps;
   // Rows of all blocks are shared out among the threads, some at a time.
   const int64_t some = inner == 1 ? a->out : 1 + 16384 / (inner * t->taps);
@@ -229,18 +221,18 @@ static void pass(const assay_eval_t* c, const table_t* t, const resize_axis_t* a
 
 // Runs all passes on x (parts: 2 doubles an element for complex numbers); result in *out.
 static assay_status_t interpolate(const assay_eval_t* c, const resize_options_t* o, int rank,
-                                  const resize_axis_t* axes, const table_t* tables, int64_t parts,
-                                  const double* x, double* y) {
+                                  const resize_axis_t* axes, const resize_table_t* tables,
+                                  int64_t parts, const double* x, double* y) {
   double* now = NULL;  // between passes
   const double* from = x;
   int last = -1;
-  for (int i = 0; i < rank; i++) last = is_identity(o, &axes[i]) ? last : i;
+  for (int i = 0; i < rank; i++) last = assay_resize_is_identity(o, &axes[i]) ? last : i;
   assay_status_t st = NULL;
   int64_t outer = 1;
   for (int i = 0; i <= last && !st; i++) {
     int64_t inner = parts;
     for (int k = i + 1; k < rank; k++) inner *= axes[k].in;
-    if (!is_identity(o, &axes[i])) {
+    if (!assay_resize_is_identity(o, &axes[i])) {
       double* to = y;
       if (i < last) {
         int64_t n;
@@ -269,9 +261,9 @@ static assay_status_t interpolate(const assay_eval_t* c, const resize_options_t*
 
 // Copies elements of `size` bytes; for each row of the output the row of the input that it is.
 static void gather(const resize_options_t* o, int rank, const resize_axis_t* axes,
-                   const table_t* tables, size_t size, const char* x, char* y) {
+                   const resize_table_t* tables, size_t size, const char* x, char* y) {
   const resize_axis_t* ax = &axes[rank - 1];
-  const bool whole = is_identity(o, ax);
+  const bool whole = assay_resize_is_identity(o, ax);
   const int64_t* index = tables[rank - 1].index;
   int64_t rows = 1;
   for (int i = 0; i < rank - 1; i++) rows *= axes[i].out;
@@ -281,7 +273,7 @@ static void gather(const resize_options_t* o, int rank, const resize_axis_t* axe
     for (int i = rank - 2; i >= 0; i--) {
       const int64_t at = rest % axes[i].out;
       rest /= axes[i].out;
-      from += (is_identity(o, &axes[i]) ? at : tables[i].index[at]) * stride;
+      from += (assay_resize_is_identity(o, &axes[i]) ? at : tables[i].index[at]) * stride;
       stride *= axes[i].in;
     }
     const char* src = x + (size_t)(from * ax->in) * size;
@@ -300,7 +292,7 @@ static void gather(const resize_options_t* o, int rank, const resize_axis_t* axe
 
 // ---- the outside of the region of interest ---------------------------------------------------
 
-static void extrapolate(const resize_options_t* o, int rank, const table_t* tables,
+static void extrapolate(const resize_options_t* o, int rank, const resize_table_t* tables,
                         assay_tensor_t* y) {
   int64_t at[ASSAY_MAX_RANK] = {0};
   for (int64_t i = 0; i < y->size; i++) {
@@ -327,7 +319,7 @@ static void extrapolate(const resize_options_t* o, int rank, const table_t* tabl
 
 // Integers are interpolated as doubles and rounded to nearest, as onnx.reference does it.
 static assay_status_t interpolate_integers(const assay_eval_t* c, const resize_options_t* o,
-                                           const resize_axis_t* axes, const table_t* tables,
+                                           const resize_axis_t* axes, const resize_table_t* tables,
                                            const assay_tensor_t* x, assay_tensor_t* y) {
   double *from = NULL, *to = NULL;
   assay_status_t st = assay_new_array((size_t)x->size, sizeof *from, &from);
@@ -349,7 +341,7 @@ static assay_status_t interpolate_integers(const assay_eval_t* c, const resize_o
 }
 
 static assay_status_t resize_all(const assay_eval_t* c, const resize_options_t* o,
-                                 const resize_axis_t* axes, const table_t* tables,
+                                 const resize_axis_t* axes, const resize_table_t* tables,
                                  const assay_tensor_t* x, assay_tensor_t* y) {
   const int rank = x->rank;
   if (rank == 0 || o->mode == RESIZE_NEAREST) {
@@ -364,7 +356,7 @@ static assay_status_t resize_all(const assay_eval_t* c, const resize_options_t* 
         for (int d = rank - 1; d >= 0; d--) {
           const int64_t at = rest % axes[d].out;
           rest /= axes[d].out;
-          from += (is_identity(o, &axes[d]) ? at : tables[d].index[at]) * stride;
+          from += (assay_resize_is_identity(o, &axes[d]) ? at : tables[d].index[at]) * stride;
           stride *= axes[d].in;
         }
         const assay_string_t s = assay_strings(x)[from];
@@ -389,14 +381,15 @@ static assay_status_t resize_all(const assay_eval_t* c, const resize_options_t* 
 assay_status_t assay_resize_run(const assay_eval_t* c, const resize_options_t* o,
                                 const resize_axis_t* axes, const assay_tensor_t* x,
                                 assay_tensor_t* y) {
-  table_t tables[ASSAY_MAX_RANK] = {0};
+  resize_table_t tables[ASSAY_MAX_RANK] = {0};
   assay_status_t st = NULL;
   for (int i = 0; i < x->rank && !st && y->size > 0; i++) {
-    if (!is_identity(o, &axes[i])) st = table_make(c, o, &axes[i], &tables[i]);
+    if (!assay_resize_is_identity(o, &axes[i]))
+      st = assay_resize_table_init(c, o, &axes[i], &tables[i]);
   }
   if (!st && y->size > 0) st = resize_all(c, o, axes, tables, x, y);
   if (!st && o->coordinates == RESIZE_TF_CROP) extrapolate(o, x->rank, tables, y);
-  for (int i = 0; i < x->rank; i++) table_deinit(&tables[i]);
+  for (int i = 0; i < x->rank; i++) assay_resize_table_deinit(&tables[i]);
   return st;
 }
 
@@ -404,25 +397,26 @@ assay_status_t assay_resize_may_jump(const resize_options_t* o, const resize_axi
                                      bool* out) {
   const assay_eval_t exact = {.arith = ASSAY_ARITH_F64};
   resize_axis_t down = *a, up = *a;
-  table_t tables[2] = {0};
+  resize_table_t tables[2] = {0};
   *out = false;
-  if (is_identity(o, a) || a->in == 0 || a->out == 0) return NULL;
+  if (assay_resize_is_identity(o, a) || a->in == 0 || a->out == 0) return NULL;
   down.off = -u, up.off = u;
-  assay_status_t st = table_make(&exact, o, &down, &tables[0]);
-  if (!st) st = table_make(&exact, o, &up, &tables[1]);
+  assay_status_t st = assay_resize_table_init(&exact, o, &down, &tables[0]);
+  if (!st) st = assay_resize_table_init(&exact, o, &up, &tables[1]);
   for (int64_t j = 0; !st && !*out && j < a->out; j++) {
     if (o->mode == RESIZE_NEAREST) *out |= tables[0].index[j] != tables[1].index[j];
     if (tables[0].outside) *out |= tables[0].outside[j] != tables[1].outside[j];
   }
-  table_deinit(&tables[0]);
-  table_deinit(&tables[1]);
+  assay_resize_table_deinit(&tables[0]);
+  assay_resize_table_deinit(&tables[1]);
   return st;
 }
 
 double assay_resize_taps(const resize_options_t* o, int rank, const resize_axis_t* axes) {
   double taps = 1, stretch;
   for (int i = 0; i < rank && o->mode != RESIZE_NEAREST; i++)
-    if (!is_identity(o, &axes[i])) taps *= 2 * (double)filter_reach(o, &axes[i], &stretch);
+    if (!assay_resize_is_identity(o, &axes[i]))
+      taps *= 2 * (double)filter_reach(o, &axes[i], &stretch);
   return taps;
 }
 
@@ -435,7 +429,7 @@ double assay_resize_misplaced(const resize_options_t* o, int rank, const resize_
   const bool cubic = o->mode == RESIZE_CUBIC;
   const double a = cubic ? 1 + fabs(o->cubic_a) : 0.5;
   for (int i = 0; i < rank; i++) {
-    if (is_identity(o, &axes[i])) continue;
+    if (assay_resize_is_identity(o, &axes[i])) continue;
     const double taps = 2 * (double)filter_reach(o, &axes[i], &stretch) + 2;
     const double size = fmax((double)axes[i].in, fabs(axes[i].width)) + 2;
     all += taps * (4 * u * size * 2 * a + 20 * u * a) * stretch;
@@ -448,7 +442,7 @@ double assay_resize_flops(const resize_options_t* o, int rank, const resize_axis
   if (o->mode == RESIZE_NEAREST) return 0;
   double flops = 0, stretch;
   for (int i = 0; i < rank; i++) {
-    if (is_identity(o, &axes[i]) || axes[i].in == 0) continue;
+    if (assay_resize_is_identity(o, &axes[i]) || axes[i].in == 0) continue;
     double n = 2 * 2 * (double)filter_reach(o, &axes[i], &stretch);
     for (int k = 0; k < rank; k++) n *= (double)(k <= i ? axes[k].out : axes[k].in);
     flops += n;

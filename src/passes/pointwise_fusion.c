@@ -1,6 +1,9 @@
-// Pointwise nodes of one shape become one layer, as long as one value is all that leaves it.
+// Pointwise nodes of one shape become one layer, as long as one value is all that leaves it. A
+// BatchNormalization with constants only is one of them.
 //
 // A layer grows from its last node upwards: a node whose readers are all in the layer may join it.
+#include <string.h>
+
 #include "base/alloc.h"
 #include "passes/pass.h"
 
@@ -18,10 +21,26 @@ static bool contains(const chain_t* l, const assay_node_t* n) {
   return false;
 }
 
+// In inference a number a channel is taken off, one multiplied and one added.
+static bool is_batchnorm(const assay_node_t* n) {
+  if (*n->domain || strcmp(n->op_type, "BatchNormalization") != 0 || !n->schema ||
+      n->schema->since < 7 || assay_attr_i64(n, "training_mode", 0) ||
+      !assay_attr_i64(n, "spatial", 1) || n->n_inputs != 5 || !n->outputs[0])
+    return false;
+  for (size_t i = 1; i < 5; i++)
+    if (!assay_pass_constant(n->inputs[i])) return false;
+  for (size_t i = 1; i < n->n_outputs; i++)
+    if (n->outputs[i]) return false;
+  const assay_valtype_t *x = n->inputs[0] ? n->inputs[0]->type : NULL, *y = n->outputs[0]->type;
+  return x && y && x->kind == ASSAY_KIND_TENSOR && y->kind == ASSAY_KIND_TENSOR &&
+         x->elem == y->elem && assay_type_is_float(y->elem);
+}
+
+static bool is_member(const assay_node_t* n) { return assay_pass_is_fusible(n) || is_batchnorm(n); }
+
 static bool may_join(const assay_pass_context_t* c, const chain_t* l, const assay_node_t* n) {
   if (!n || n->graph != l->nodes[0]->graph || contains(l, n) || assay_pass_is_grouped(c, n) ||
-      !assay_pass_is_fusible(n) ||
-      !assay_same_static_shape(n->outputs[0], l->nodes[0]->outputs[0]))
+      !is_member(n) || !assay_same_static_shape(n->outputs[0], l->nodes[0]->outputs[0]))
     return false;
   const assay_value_t* v = n->outputs[0];
   int inside = 0;
@@ -61,7 +80,7 @@ static assay_status_t run(assay_pass_context_t* c) {
   assay_status_t st = NULL;
   for (size_t i = g->n_nodes; !st && i-- > 0;) {
     assay_node_t* last = g->nodes[i];
-    if (assay_pass_is_grouped(c, last) || !assay_pass_is_fusible(last)) continue;
+    if (assay_pass_is_grouped(c, last) || !is_member(last)) continue;
     chain_t l = {.uses = &uses, .nodes = {last}, .n = 1};
     while (grow(c, &l)) continue;
     if (l.n < 2) continue;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/constants.h"
+#include "backends/cpu/norm_rows.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/vmath.h"
 #include "base/alloc.h"
@@ -250,6 +251,10 @@ static void run_columns(const rows_t* k, const void* x, void* y) {
 static void run_rows(const rows_t* k, const void* x, int64_t from, int64_t to, float* row,
                      void* y) {
   const assay_type_t in = k->base.in[k->input].type, out = k->base.out[0].type;
+  const cpu_norm_rows_t norm = {k->size, k->centered, k->epsilon, k->scale, k->bias, in, out};
+  if (k->row == norm_row && k->groups == 1 && k->channels == k->size &&
+      cpu_norm_rows(&norm, x, from, to, y))
+    return;
   for (int64_t r = from; r < to; r++) {
     const float* at = (const float*)x + r * k->size;
     float* made = out == ASSAY_TYPE_FLOAT ? (float*)y + r * k->size : row;
