@@ -3,7 +3,14 @@
 #ifndef ASSAY_BACKENDS_HELD_H_
 #define ASSAY_BACKENDS_HELD_H_
 
+#include "ir/ir.h"
 #include "tensor/tensor.h"
+
+// The elements that a value has in every run; NULL: it is no constant, or an input whose constant
+// is only what it is without the caller's.
+static inline assay_tensor_t* assay_held_constant(const assay_value_t* v) {
+  return v->is_input ? NULL : v->constant;
+}
 
 typedef struct assay_held {
   assay_tensor_t* canonical;  // NULL: not in this form

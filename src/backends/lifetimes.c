@@ -1,5 +1,6 @@
 #include "backends/lifetimes.h"
 
+#include "backends/held.h"
 #include "base/alloc.h"
 
 static assay_status_t append(assay_value_list_t* l, const assay_value_t* v) {
@@ -50,7 +51,7 @@ static assay_status_t find(const assay_layers_t* layers, const assay_value_t** v
     }
   }
   for (int v = 0; v < layers->model->n_values; v++)
-    if (value[v] && !value[v]->is_output && !value[v]->constant)
+    if (value[v] && !value[v]->is_output && !assay_held_constant(value[v]))
       ASSAY_TRY(append(&l->ends[l->last[v]], value[v]));
   return NULL;
 }

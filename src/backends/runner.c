@@ -73,15 +73,16 @@ static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_held
   *out = &r->values[v->id];
   if (assay_held_is_set(*out)) return NULL;
   const assay_place_t* p = r->now ? assay_stretch_place(r->now, v) : NULL;
-  if (v->constant)
-    t = assay_tensor_retain(v->constant);
+  assay_tensor_t* constant = assay_held_constant(v);
+  if (constant)
+    t = assay_tensor_retain(constant);
   else if (p && p->known)
     t = assay_tensor_retain(p->known);
   else if (p && is_made_here(r, p))
     ASSAY_TRY(r->memory->read(r, p, &t));
   if (!t) return NULL;
   ASSAY_TRY(assay_runner_put(r, v, t));
-  (*out)->keep = v->constant;
+  (*out)->keep = constant;
   return NULL;
 }
 
@@ -175,7 +176,8 @@ static assay_status_t end(assay_runner_t* r) {
   assay_held_t* value;
   for (size_t i = 0; i < s->n_places; i++) {
     const assay_value_t* v = s->places[i].value;
-    if (r->lifetimes.last[v->id] >= s->end && !v->constant) ASSAY_TRY(hold(r, v, &value));
+    if (r->lifetimes.last[v->id] >= s->end && !assay_held_constant(v))
+      ASSAY_TRY(hold(r, v, &value));
   }
   r->now = NULL;
   return NULL;
@@ -231,7 +233,8 @@ static assay_status_t run_emulated(assay_runner_t* r, size_t i) {
   const assay_value_list_t* reads = &r->lifetimes.reads[i];
   for (size_t k = 0; k < reads->n; k++) {
     assay_tensor_t* t = NULL;
-    if (reads->at[k]->constant && !assay_held_is_set(&r->values[reads->at[k]->id])) continue;
+    if (assay_held_constant(reads->at[k]) && !assay_held_is_set(&r->values[reads->at[k]->id]))
+      continue;
     ASSAY_TRY(canonical(r, reads->at[k], &t));
     if (t) ASSAY_TRY(assay_backend_emu.set(r->emu, reads->at[k], t));
   }
@@ -287,9 +290,21 @@ static assay_status_t run_tapped(assay_runner_t* r, size_t i, bool* ok) {
   return st;
 }
 
+// Inputs that the caller leaves out are what the model says.
+static assay_status_t put_defaults(assay_runner_t* r) {
+  const assay_graph_t* g = r->layers->model->graph;
+  for (size_t k = 0; k < g->n_inputs; k++) {
+    const assay_value_t* v = g->inputs[k];
+    if (v->constant && !assay_held_is_set(&r->values[v->id]))
+      ASSAY_TRY(assay_runner_put(r, v, assay_tensor_retain(v->constant)));
+  }
+  return NULL;
+}
+
 assay_status_t assay_runner_step(void* state, size_t i) {
   assay_runner_t* r = state;
   r->layer = i;
+  if (i == 0) ASSAY_TRY(put_defaults(r));
   if (!r->now && !r->emulate) ASSAY_TRY(find_stretch(r, (int)i));
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
   bool prepared = s && (s->kernel || s->known);

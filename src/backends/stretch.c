@@ -73,10 +73,11 @@ static assay_status_t place_of(builder_t* b, const assay_value_t* v, assay_place
   assay_stretch_t* s = b->s;
   *out = NULL;
   if (s->place_of[v->id] >= 0) return *out = &s->places[s->place_of[v->id]], NULL;
-  const assay_tensor_t* t = v->constant ? v->constant : assay_held_any(&b->in->values[v->id]);
+  const assay_tensor_t* constant = assay_held_constant(v);
+  const assay_tensor_t* t = constant ? constant : assay_held_any(&b->in->values[v->id]);
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank > ASSAY_KERNEL_RANK) return NULL;
   ASSAY_TRY(add_place(b, v, t->rank, t->dims, out));
-  if (v->constant) return NULL;
+  if (constant) return NULL;
   ASSAY_TRY(assay_grow(&s->key, &s->cap_key, s->n_key + 1, sizeof *s->key));
   s->key[s->n_key++] = s->n_places - 1;
   return NULL;
@@ -155,7 +156,7 @@ static assay_status_t add_constant(builder_t* b, const assay_place_t* p, const a
                                    int i, int* out) {
   assay_held_t v = {0};
   assay_tensor_t* t = NULL;
-  assay_held_put(&v, assay_tensor_retain(p->known ? p->known : p->value->constant));
+  assay_held_put(&v, assay_tensor_retain(p->known ? p->known : assay_held_constant(p->value)));
   assay_status_t st = assay_held_packed(&v, m->from.type, &t);
   if (!st && p->known && b->in->target->apart) {
     st = add_held(b, p, m->from.type, i, out);
@@ -176,7 +177,7 @@ static assay_status_t fetch(builder_t* b, assay_place_t* p, int i) {
   assay_move_t m = {.rank = p->rank, .size = p->size, .from = form, .to = form, .through = type};
   int slot;
   memcpy(m.dims, p->dims, sizeof m.dims);
-  if (p->known || p->value->constant) {
+  if (p->known || assay_held_constant(p->value)) {
     ASSAY_TRY(add_constant(b, p, &m, i, &slot));
   } else {
     ASSAY_TRY(add_held(b, p, type, i, &slot));
@@ -287,7 +288,7 @@ static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
   o->rank = p->rank;
   o->size = p->size;
   memcpy(o->dims, p->dims, sizeof o->dims);
-  o->constant = p->known ? p->known : v->constant;
+  o->constant = p->known ? p->known : assay_held_constant(v);
   o->store = l->b->in->store;
   for (int i = 0; i < p->n_forms; i++) {
     o->layout = p->forms[i].form.layout;

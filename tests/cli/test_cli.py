@@ -106,6 +106,9 @@ ROWS = [
     ("run {m}/cnn.onnx -o nowhere/out.npz", FAILED, "", "cannot write 'nowhere/out.npz'"),
     ("run {m}/nothing.onnx", INPUT, "", "No such file"),
     ("run gather.onnx -i far.npz", INPUT, "", "Gather"),
+    # An initializer that is an input, too, is what the caller says.
+    *((f"run default.onnx --mode plan --target {target}{fused} -i {given}.npz", 0, f"min {y}  max {y}", "")
+      for target in ("emu", "cpu") for fused in ("", " --fused") for given, y in (("left", 4), ("given", 12))),
     # build, and what takes plans
     ("build {m}/cnn.onnx", USAGE, "", "say where the plan goes: --output FILE"),
     ("build {m}/cnn.onnx -o cnn.plan --precision fp17", USAGE, "", "unknown precision 'fp17'"),
@@ -231,7 +234,13 @@ def write_files(models):
                              [tensor("y", onnx.TensorProto.INT64, None)],
                              [helper.make_tensor(name, onnx.TensorProto.INT64, [], [value])
                               for name, value in (("start", 0), ("limit", 1 << 31), ("step", 1))])
-    for name, graph in (("huge", huge), ("range", ramp)):
+    default = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
+                                [tensor("x", onnx.TensorProto.FLOAT, ["N", 4]), tensor("w", onnx.TensorProto.FLOAT, [4, 4])],
+                                [tensor("y", onnx.TensorProto.FLOAT, ["N", 4])],
+                                [onnx.numpy_helper.from_array(np.ones((4, 4), np.float32), "w")])
+    np.savez("left.npz", x=np.ones((1, 4), np.float32))
+    np.savez("given.npz", x=np.ones((1, 4), np.float32), w=np.full((4, 4), 3, np.float32))
+    for name, graph in (("huge", huge), ("range", ramp), ("default", default)):
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{name}.onnx")
     weights = {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(f"{models}/cnn.onnx").graph.initializer}
     np.savez("short.npz", w=np.zeros(2, np.float32))
