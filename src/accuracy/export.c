@@ -6,6 +6,7 @@
 #include "accuracy/search.h"
 #include "base/alloc.h"
 #include "formats/format.h"
+#include "ops/pointwise.h"
 #include "truth/machine.h"
 
 // Truth and a run with everything rounded move through the model side by side.
@@ -59,11 +60,41 @@ static assay_status_t move_constant(assay_tensor_t** t) {
   return NULL;
 }
 
+// Quantized constants are rounded to steps, and golden is of the network before: each is moved by
+// up to half a step. Truth 'unquantized' knows them as real numbers (ops/quant.h).
+static assay_status_t move_steps(assay_tensor_t** t) {
+  assay_tensor_t *wide = NULL, *moved = NULL;
+  ASSAY_TRY(assay_tensor_widen(*t, &wide));
+  assay_status_t st = assay_tensor_create(ASSAY_TYPE_FLOAT, wide->rank, wide->dims, &moved);
+  for (int64_t i = 0; !st && i < wide->size; i++) {
+    const uint64_t hash = ((uint64_t)i + 1) * 0x9e3779b97f4a7c15U;
+    assay_f64(moved)[i] =
+        assay_i64_to_f64(wide->type, assay_i64(wide)[i]) + (double)(hash >> 11) * 0x1p-53 - 0.5;
+  }
+  assay_tensor_release(wide);
+  if (st) return st;
+  assay_tensor_release(*t);
+  *t = moved;
+  return NULL;
+}
+
+// Whether a constant input holds quantized numbers: what is dequantized, or weights. Zero points
+// have less dimensions than those.
+static bool is_quantized(const assay_node_t* n, size_t i, const assay_tensor_t* t) {
+  if (!n->op || !(n->op->flags & ASSAY_OP_QUANTIZES) || t->kind != ASSAY_KIND_TENSOR ||
+      !assay_type_is_integer(t->type))
+    return false;
+  return strcmp(n->op_type, "DequantizeLinear") == 0 ? i == 0 : t->rank >= 2;
+}
+
 static assay_status_t before_noisy(void* user, const assay_node_t* n, size_t n_in,
                                    assay_tensor_t** in) {
-  (void)user;
-  for (size_t i = 0; i < n_in; i++)
-    if (in[i] && n->inputs[i] && n->inputs[i]->constant) ASSAY_TRY(move_constant(&in[i]));
+  const walk_t* w = user;
+  for (size_t i = 0; i < n_in; i++) {
+    if (!in[i] || !n->inputs[i] || !n->inputs[i]->constant) continue;
+    const bool steps = w->options->unquantized && is_quantized(n, i, in[i]);
+    ASSAY_TRY(steps ? move_steps(&in[i]) : move_constant(&in[i]));
+  }
   return NULL;
 }
 

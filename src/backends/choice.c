@@ -123,6 +123,10 @@ static assay_status_t make_with(const assay_tactic_t* tactic, const assay_sized_
   return NULL;
 }
 
+static bool same_bits(const assay_tactic_t* a, const assay_tactic_t* b) {
+  return a == b || (a->numerics && b->numerics && strcmp(a->numerics, b->numerics) == 0);
+}
+
 // What the timings know of the layer; only the fastest is made then.
 static assay_status_t choose_known(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                    const char* signature, assay_kernel_t** out,
@@ -131,7 +135,8 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
   for (size_t t = 0; t < choice->setting.n_tactics && *n < ASSAY_MAX_CANDIDATES; t++) {
     double us;
     if (!is_allowed(choice->sources, choice->setting.tactics[t]->source) ||
-        !assay_timings_find(choice->timings, choice->setting.tactics[t]->name, signature, &us))
+        !assay_timings_find(choice->timings, choice->setting.tactics[t]->name, signature, &us) ||
+        (*n && !same_bits(c[0].tactic, choice->setting.tactics[t])))
       continue;
     c[*n] = (assay_candidate_t){choice->setting.tactics[t], us};
     if (best < 0 || us < c[best].microseconds) best = *n;
@@ -140,13 +145,15 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
   return best < 0 ? NULL : make_with(c[best].tactic, l, out);
 }
 
-// Makes a kernel of every tactic that takes the layer, or of the first only.
+// Makes a kernel of the first tactic that takes the layer, and of all that give its bits.
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                bool first_only, assay_kernel_t** kernels, assay_candidate_t* c,
                                int* n) {
   const int most = first_only ? 1 : ASSAY_MAX_CANDIDATES;
   for (size_t t = 0; t < choice->setting.n_tactics && *n < most; t++) {
-    if (!is_allowed(choice->sources, choice->setting.tactics[t]->source)) continue;
+    if (!is_allowed(choice->sources, choice->setting.tactics[t]->source) ||
+        (*n && !same_bits(c[0].tactic, choice->setting.tactics[t])))
+      continue;
     ASSAY_TRY(make_with(choice->setting.tactics[t], l, &kernels[*n]));
     if (!kernels[*n]) continue;
     c[(*n)++] = (assay_candidate_t){choice->setting.tactics[t], (double)NAN};

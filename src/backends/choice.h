@@ -1,5 +1,5 @@
-// Which tactic runs a layer: where several take it and their times are known or may be measured,
-// the fastest; else the first of the table.
+// Which tactic runs a layer: the first of the table that takes it; where others take it that give
+// the same bits, and their times are known or may be measured, the fastest of these.
 #ifndef ASSAY_BACKENDS_CHOICE_H_
 #define ASSAY_BACKENDS_CHOICE_H_
 

@@ -70,6 +70,10 @@ struct assay_kernel {
 typedef struct assay_tactic {
   const char* name;    // "onednn_conv"
   const char* source;  // "onednn"; what --tactic-sources restricts
+  // Tactics with the same name here give the same bits wherever they take the same layer, so that
+  // only these compete by time; NULL: no other does. Were others chosen by time, a result would
+  // depend on the batch and on the day.
+  const char* numerics;
   // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
   assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
   // How its kernels round (ops/bound.h).

@@ -247,6 +247,25 @@ void assay_writer_abandon(assay_writer_t* w) {
   writer_free(w);
 }
 
+assay_status_t assay_folder_make(const char* path) {
+  struct stat info;
+  char* part = assay_malloc(strlen(path) + 1);
+  if (!part) return assay_status_no_memory();
+  strcpy(part, path);
+  // Those on the way may be there already, or belong to others; the last one decides.
+  for (char* p = part; *p; p++) {
+    if (*p != '/' || p == part) continue;
+    *p = 0;
+    (void)mkdir(part, 0777);
+    *p = '/';
+  }
+  assay_status_t st = NULL;
+  if (mkdir(part, 0777) && (stat(part, &info) || !S_ISDIR(info.st_mode)))
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "cannot make folder '%s': %s", path, strerror(errno));
+  assay_free(part);
+  return st;
+}
+
 assay_status_t assay_file_write(const char* path, const void* data, size_t n) {
   assay_writer_t* w = NULL;
   ASSAY_TRY(assay_writer_open(path, &w));

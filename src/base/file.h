@@ -37,6 +37,9 @@ assay_status_t assay_writer_commit(assay_writer_t* w) ASSAY_MUST_USE;
 // Throws the temporary file away; NULL is allowed.
 void assay_writer_abandon(assay_writer_t* w);
 
+// Makes a folder, and those that it lies in; one that is there is fine.
+assay_status_t assay_folder_make(const char* path) ASSAY_MUST_USE;
+
 assay_status_t assay_file_write(const char* path, const void* data, size_t n) ASSAY_MUST_USE;
 
 #endif  // ASSAY_BASE_FILE_H_

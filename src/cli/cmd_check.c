@@ -386,6 +386,8 @@ static int run_job(args_t* a, job_t* j) {
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
   if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  if (a->output_folder) st = assay_folder_make(a->output_folder);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
   if (!st) st = read_golden(a, j);
   if (!st) st = read_intermediates(a, j);

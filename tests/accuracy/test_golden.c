@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "accuracy/check.h"
 #include "accuracy/golden.h"
 #include "passes/graph_case.h"
 
@@ -127,11 +128,71 @@ static void tensors_differ(void** state) {
   assay_tensor_release(t);
 }
 
+// ---- quantized constants ------------------------------------------------------------------------
+
+static const int weights[16] = {90, -20, 33, 7, -50, 60, 11, -3, 8, 100, -70, 2, 5, -9, 40, 80};
+static const graph_case_t quantized = {
+    "quantized",
+    17,
+    {"x float[6,4]"},
+    {"w int8[4,4] 90 -20 33 7 -50 60 11 -3 8 100 -70 2 5 -9 40 80", "s float[] 0.02", "z int8[] 0"},
+    {"DequantizeLinear d w s z -> wf", "MatMul mm x wf -> y"},
+    "y"};
+
+// What the network gave whose weights were rounded to those steps: they were up to 0.4 steps away.
+// `turned`: it had them in the other order.
+static assay_tensor_t* before_quantizing(const assay_tensor_t* x, bool turned) {
+  const int64_t dims[] = {6, 4};
+  assay_tensor_t* y = NULL;
+  op_case_ok(assay_tensor_create(ASSAY_TYPE_FLOAT, 2, dims, &y));
+  for (int64_t i = 0; i < 6; i++)
+    for (int64_t j = 0; j < 4; j++) {
+      double sum = 0;
+      for (int64_t k = 0; k < 4; k++) {
+        const int64_t at = turned ? j * 4 + k : k * 4 + j;
+        const double step = (double)weights[at] + 0.4 * sin(1 + 3 * (double)at);
+        sum += assay_f64(x)[i * 4 + k] * step * (double)0.02f;
+      }
+      assay_f64(y)[i * 4 + j] = (double)(float)sum;
+    }
+  return y;
+}
+
+static void steps_of_constants_are_no_fault(void** state) {
+  (void)state;
+  for (int turned = 0; turned < 2; turned++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&quantized, in);
+    assay_tensor_t* want[] = {before_quantizing(in[0], turned)};
+    const assay_samples_t inputs = {.n = 1, .n_values = 1, .at = in};
+    const assay_samples_t outputs = {.n = 1, .n_values = 1, .at = want};
+    assay_set_t set = {0};
+    assay_golden_t golden = {0};
+    op_case_ok(assay_set_add(&set, "y", assay_tensor_retain(want[0])));
+    op_case_ok(assay_golden_match(&set, m, NULL, &golden));
+    assay_check_options_t o = {.precision = {.format = ASSAY_FORMAT_FP32},
+                               .precision_name = "fp32",
+                               .backend = &assay_backend_emu,
+                               .golden = &golden};
+    assay_check_t* c = NULL;
+    op_case_ok(assay_check_run(m, &o, &inputs, &outputs, &c));
+    assert_int_equal(c->blame, turned ? ASSAY_BLAME_EXPORT : ASSAY_BLAME_NONE);
+    assert_int_equal(c->faithful, !turned);
+    assay_check_destroy(c);
+    assay_golden_deinit(&golden);
+    assay_set_deinit(&set);
+    assay_tensor_release(want[0]);
+    assay_model_release(m);
+    graph_case_release(in);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(arrays_find_their_values),
       cmocka_unit_test(maps_are_read),
       cmocka_unit_test(tensors_differ),
+      cmocka_unit_test(steps_of_constants_are_no_fault),
   };
   return cmocka_run_group_tests_name("golden", tests, NULL, NULL);
 }

@@ -111,11 +111,31 @@ static void what_a_dead_writer_left_goes(void** state) {
   }
 }
 
+static void folders_are_made(void** state) {
+  (void)state;
+  char path[64], inner[96], file[112];
+  snprintf(path, sizeof path, "/tmp/assay_test_folder.%d", (int)getpid());
+  snprintf(inner, sizeof inner, "%s/a/b/", path);
+  snprintf(file, sizeof file, "%sfile", inner);
+  ok(assay_folder_make(inner));
+  ok(assay_folder_make(inner));
+  write_file(file, 10);
+  assay_status_t st = assay_folder_make(file);
+  assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
+  assay_status_free(st);
+  assert_int_equal(unlink(file), 0);
+  assert_int_equal(rmdir(inner), 0);
+  snprintf(inner, sizeof inner, "%s/a", path);
+  assert_int_equal(rmdir(inner), 0);
+  assert_int_equal(rmdir(path), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(forgotten_bytes_are_there_again),
       cmocka_unit_test(copied_bytes_stay),
       cmocka_unit_test(what_a_dead_writer_left_goes),
+      cmocka_unit_test(folders_are_made),
   };
   return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }

@@ -327,6 +327,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
 const cpu_tactic_t cpu_tactic_int8_onednn = {
     .name = "int8_onednn",
     .source = "onednn",
+    .numerics = "integers",
     .make = make,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,

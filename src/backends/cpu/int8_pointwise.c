@@ -187,6 +187,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
 const cpu_tactic_t cpu_tactic_int8_pointwise = {
     .name = "int8_pointwise",
     .source = "assay",
+    .numerics = "integers",
     .make = make,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,

@@ -39,6 +39,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
 const cpu_tactic_t cpu_tactic_views = {
     .name = "views",
     .source = "assay",
+    .numerics = "moves",
     .make = make,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
