@@ -1,5 +1,7 @@
 #include "backends/cpu/chain.h"
 
+#include <float.h>
+
 #include "backends/cpu/convert.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -8,6 +10,7 @@
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma")))
 // Contraction is off: where a product and a sum are one instruction here, they say so.
 #define INLINE static inline TARGET __attribute__((always_inline))
+#define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))
 
 bool cpu_has_chains(void) {
   __builtin_cpu_init();
@@ -43,12 +46,13 @@ INLINE __m512 inverse(__m512 d) {
 
 // cpu_gated, whose quotient is the product with the inverse: under 3 ulp.
 INLINE __m512 gated(__m512 x, __m512 t) {
-  const __m512 sign = _mm512_set1_ps(-0.0F);
-  const __m512 e = exp_down(_mm512_or_ps(t, sign));
+  const __m512 e = exp_down(_mm512_or_ps(t, _mm512_set1_ps(-0.0F)));
   const __m512 up = _mm512_mul_ps(x, inverse(_mm512_add_ps(e, _mm512_set1_ps(1))));
   const __mmask16 negative = _mm512_cmp_ps_mask(t, _mm512_setzero_ps(), _CMP_LT_OQ);
-  const __mmask16 gone = _mm512_mask_cmp_ps_mask(negative, e, _mm512_setzero_ps(), _CMP_EQ_OQ);
-  return _mm512_mask_and_ps(_mm512_mask_mul_ps(up, negative, up, e), gone, x, sign);
+  // The smaller magnitude, with up's sign: of infinity and e = 0 the product is to be 0.
+  enum { SMALLER_OF_MAGNITUDES = 2 };
+  const __m512 finite = _mm512_range_ps(up, _mm512_set1_ps(FLT_MAX), SMALLER_OF_MAGNITUDES);
+  return _mm512_mask_mul_ps(up, negative, finite, e);
 }
 
 INLINE __m512 sigmoid(__m512 x) {
@@ -202,19 +206,59 @@ INLINE void link(const cpu_chain_run_t* r, const cpu_link_t* l, int64_t row, int
 }
 
 // `left` is BLOCK, known when this is compiled, or less.
-INLINE void block(const cpu_chain_run_t* r, int64_t row, int64_t column, int64_t left) {
-  __m512 x[VECTORS];
+INLINE void block(const cpu_chain_run_t* r, int64_t row, int64_t column, int64_t left, __m512* x) {
   load(&r->streams[r->first], row, column, left, x);
   for (int i = 0; i < r->n_links; i++) link(r, &r->links[i], row, column, left, x);
-  store(x, r->type, row * r->columns + column, left, r->out);
 }
 
-TARGET void cpu_chain_run(const cpu_chain_run_t* r) {
+TARGET static void run_plain(const cpu_chain_run_t* r) {
+  __m512 x[VECTORS];
   for (int64_t row = 0; row < r->rows; row++) {
     int64_t column = 0;
-    for (; column + BLOCK <= r->columns; column += BLOCK) block(r, row, column, BLOCK);
-    if (column < r->columns) block(r, row, column, r->columns - column);
+    for (; column + BLOCK <= r->columns; column += BLOCK) {
+      block(r, row, column, BLOCK, x);
+      store(x, r->type, row * r->columns + column, BLOCK, r->out);
+    }
+    if (column == r->columns) continue;
+    block(r, row, column, r->columns - column, x);
+    store(x, r->type, row * r->columns + column, r->columns - column, r->out);
   }
+}
+
+// A whole block by the CPU's own conversion, which takes subnormal numbers for zeros: where there
+// is one, by the other.
+static inline TARGET_BF16 __attribute__((always_inline)) void store_bf16(const __m512* x,
+                                                                         uint16_t* to) {
+  enum { SUBNORMAL = 0x20 };
+  unsigned found = 0;
+  UNROLL for (int v = 0; v < VECTORS; v++) found |= _mm512_fpclass_ps_mask(x[v], SUBNORMAL);
+  if (found) {
+    store(x, ASSAY_TYPE_BFLOAT16, 0, BLOCK, to);
+    return;
+  }
+  UNROLL for (int v = 0; v < VECTORS; v += 2)
+      _mm512_storeu_si512(to + 16 * v, (__m512i)_mm512_cvtne2ps_pbh(x[v + 1], x[v]));
+}
+
+TARGET_BF16 static void run_bf16(const cpu_chain_run_t* r) {
+  __m512 x[VECTORS];
+  for (int64_t row = 0; row < r->rows; row++) {
+    int64_t column = 0;
+    for (; column + BLOCK <= r->columns; column += BLOCK) {
+      block(r, row, column, BLOCK, x);
+      store_bf16(x, (uint16_t*)r->out + row * r->columns + column);
+    }
+    if (column == r->columns) continue;
+    block(r, row, column, r->columns - column, x);
+    store(x, r->type, row * r->columns + column, r->columns - column, r->out);
+  }
+}
+
+void cpu_chain_run(const cpu_chain_run_t* r) {
+  if (r->type == ASSAY_TYPE_BFLOAT16 && __builtin_cpu_supports("avx512bf16"))
+    run_bf16(r);
+  else
+    run_plain(r);
 }
 
 TARGET static void swish_all(const float* x, float alpha, int64_t n, float* y) {
