@@ -38,11 +38,14 @@ typedef struct assay_engine_options {
   bool strict;                 // fail where a layer would not run in the format asked for
   bool unfused;                // one layer a node, without graph passes
   uint64_t seed;               // of random operators
+  bool batch_variant;  // measured: the fastest of all kernels, though bits then depend on the
+                       // batch and on what was measured; else only kernels of the same bits
+                       // compete
 } assay_engine_options_t;
 #define ASSAY_ENGINE_OPTIONS_INIT                                                              \
   {                                                                                            \
     sizeof(assay_engine_options_t), 0, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, \
-        false, false, false, 0                                                                 \
+        false, false, false, 0, false                                                          \
   }
 
 // Compiles a model. options may be NULL; what they point at is read during the call only. The

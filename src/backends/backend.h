@@ -56,7 +56,8 @@ typedef struct assay_backend_options {
   const char* timings;         // a timing cache's text; of another machine: not read. NULL: none
   size_t timings_bytes;
   bool measure;  // time the tactics that compete for a layer, where the cache does not know them
-  int device;    // of several: its number
+  bool batch_variant;  // all that take a layer compete, not only those that give the same bits
+  int device;          // of several: its number
 } assay_backend_options_t;
 
 // A tensor in a device's memory, borrowed: row-major, as in raw_data.

@@ -58,6 +58,7 @@ assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
   ASSAY_TRY(ASSAY_NEW(&c));
   c->setting = *setting;
   c->measure = o->measure;
+  c->any_bits = o->batch_variant;
   assay_status_t st = assay_weights_create(&c->store);
   if (!st) st = assay_timings_create(setting->machine, &c->timings);
   if (!st) st = check_sources(setting, o->tactic_sources);
@@ -123,8 +124,9 @@ static assay_status_t make_with(const assay_tactic_t* tactic, const assay_sized_
   return NULL;
 }
 
-static bool same_bits(const assay_tactic_t* a, const assay_tactic_t* b) {
-  return a == b || (a->numerics && b->numerics && strcmp(a->numerics, b->numerics) == 0);
+static bool compete(const assay_choice_t* c, const assay_tactic_t* a, const assay_tactic_t* b) {
+  return c->any_bits || a == b ||
+         (a->numerics && b->numerics && strcmp(a->numerics, b->numerics) == 0);
 }
 
 // What the timings know of the layer; only the fastest is made then.
@@ -136,7 +138,7 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
     double us;
     if (!is_allowed(choice->sources, choice->setting.tactics[t]->source) ||
         !assay_timings_find(choice->timings, choice->setting.tactics[t]->name, signature, &us) ||
-        (*n && !same_bits(c[0].tactic, choice->setting.tactics[t])))
+        (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
       continue;
     c[*n] = (assay_candidate_t){choice->setting.tactics[t], us};
     if (best < 0 || us < c[best].microseconds) best = *n;
@@ -145,14 +147,14 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
   return best < 0 ? NULL : make_with(c[best].tactic, l, out);
 }
 
-// Makes a kernel of the first tactic that takes the layer, and of all that give its bits.
+// Makes a kernel of the first tactic that takes the layer, and of all that compete with it.
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                bool first_only, assay_kernel_t** kernels, assay_candidate_t* c,
                                int* n) {
   const int most = first_only ? 1 : ASSAY_MAX_CANDIDATES;
   for (size_t t = 0; t < choice->setting.n_tactics && *n < most; t++) {
     if (!is_allowed(choice->sources, choice->setting.tactics[t]->source) ||
-        (*n && !same_bits(c[0].tactic, choice->setting.tactics[t])))
+        (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
       continue;
     ASSAY_TRY(make_with(choice->setting.tactics[t], l, &kernels[*n]));
     if (!kernels[*n]) continue;

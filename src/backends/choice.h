@@ -1,5 +1,6 @@
 // Which tactic runs a layer: the first of the table that takes it; where others take it that give
-// the same bits, and their times are known or may be measured, the fastest of these.
+// the same bits (or any, if asked for), and their times are known or may be measured, the fastest of
+// these.
 #ifndef ASSAY_BACKENDS_CHOICE_H_
 #define ASSAY_BACKENDS_CHOICE_H_
 
@@ -24,6 +25,7 @@ typedef struct assay_choice {
   assay_timings_t* timings;
   char* sources;     // of tactics, with ',' between; NULL: all
   bool measure;      // kernels that compete are timed where the timings do not know them
+  bool any_bits;     // all compete
   bool measured;     // that has been done: weights of kernels that lost are in the store
   assay_str_t text;  // of the timings, as it is saved
 } assay_choice_t;

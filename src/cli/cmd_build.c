@@ -78,7 +78,8 @@ static int run(void* p) {
       .tactic_sources = a->engine.tactic_sources,
       .timings = cache ? (const char*)assay_mapping_data(cache) : NULL,
       .timings_bytes = cache ? assay_mapping_size(cache) : 0,
-      .measure = true};
+      .measure = true,
+      .batch_variant = a->engine.batch_variant};
   st = cli_engine_open(&a->engine, &options, &engine, &code);
   assay_mapping_release(cache);
   if (st) return assay_cli_fail(st, code);

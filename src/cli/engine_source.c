@@ -121,6 +121,7 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
                       : a->target          ? "--target"
                       : a->batch           ? "--batch"
                       : a->tactic_sources  ? "--tactic-sources"
+                      : a->batch_variant   ? "--no-batch-invariant"
                       : a->unfused         ? "--unfused"
                       : a->no_pass.n       ? "--no-pass"
                                            : NULL;
@@ -135,6 +136,7 @@ static assay_status_t open_model(const cli_engine_args_t* a, const cli_shapes_t*
                                  assay_engine_t** out, int* exit_code) {
   assay_backend_options_t o = options ? *options : (assay_backend_options_t){0};
   o.tactic_sources = a->tactic_sources;
+  o.batch_variant = a->batch_variant;
   assay_model_t* model = NULL;
   assay_plan_t* plan = NULL;
   const assay_backend_t* backend = NULL;

@@ -9,7 +9,7 @@ typedef struct cli_engine_args {
   const char *model, *precision, *layer_precision, *target, *tactic_sources;
   opt_list_t shapes, no_pass, profiles;
   int64_t batch, seed;
-  bool unfused;
+  bool unfused, batch_variant;
 } cli_engine_args_t;
 
 // Rows for a verb whose args_t has `cli_engine_args_t engine`.
@@ -46,6 +46,13 @@ typedef struct cli_engine_args {
        offsetof(args_t, engine.tactic_sources),                                                      \
        "NAMES",                                                                                      \
        "kernels of these sources only: assay, onednn (with ',' between)",                            \
+       false},                                                                                       \
+      {"--no-batch-invariant",                                                                       \
+       0,                                                                                            \
+       OPT_FLAG,                                                                                     \
+       offsetof(args_t, engine.batch_variant),                                                       \
+       NULL,                                                                                         \
+       "the fastest of all kernels: bits may depend on the batch",                                   \
        false},                                                                                       \
       {"--unfused", 0,                                                                               \
        OPT_FLAG,    offsetof(args_t, engine.unfused),                                                \

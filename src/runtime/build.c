@@ -313,7 +313,8 @@ assay_status_t assay_engine_build(assay_model_t* model, const assay_engine_optio
       .tactic_sources = o.tactic_sources,
       .timings = cache ? (const char*)assay_mapping_data(cache) : NULL,
       .timings_bytes = cache ? assay_mapping_size(cache) : 0,
-      .measure = o.measure || o.timing_cache};
+      .measure = o.measure || o.timing_cache,
+      .batch_variant = o.batch_variant};
   assay_status_t st = build(model, &o, backend, &with, out);
   assay_mapping_release(cache);
   return st;

@@ -19,6 +19,7 @@ assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_
   e->refs = 1;
   e->plan = take_plan;
   e->backend = backend;
+  e->batch_variant = options && options->batch_variant;
   if (options && options->tactic_sources) st = keep_sources(e, options->tactic_sources);
   if (!st && backend->share) st = backend->share(assay_plan_layers(take_plan), options, &e->shared);
   if (st) return assay_engine_release(e), st;
@@ -98,6 +99,7 @@ assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out)
 }
 
 const char* assay_engine_tactic_sources(const assay_engine_t* e) { return e->tactic_sources; }
+bool assay_engine_batch_variant(const assay_engine_t* e) { return e->batch_variant; }
 
 const assay_plan_t* assay_engine_plan(const assay_engine_t* e) { return e->plan; }
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e) { return e->backend; }

@@ -35,6 +35,7 @@ assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* 
 // Of a plan file it is read now.
 assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
 const char* assay_engine_tactic_sources(const assay_engine_t* e);  // NULL: all
+bool assay_engine_batch_variant(const assay_engine_t* e);
 
 const assay_plan_t* assay_engine_plan(const assay_engine_t* e);
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e);

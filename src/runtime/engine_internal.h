@@ -12,6 +12,7 @@ struct assay_engine {
   size_t n_profiles;
   assay_mapping_t* file;  // of a plan file; NULL: none
   char* tactic_sources;   // as asked for; NULL: all
+  bool batch_variant;     // as asked for
 };
 
 // What a plan file (engine->file) holds of the model that it was made of (plan_file.c).

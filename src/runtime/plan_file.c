@@ -206,6 +206,7 @@ static assay_status_t make_text(const assay_engine_t* e, const assay_model_t* so
   root = assay_json_put(root, "source_operators", add_operators(source->graph, json_array()));
   if (e->tactic_sources)
     root = assay_json_put(root, "tactic_sources", assay_json_text(e->tactic_sources));
+  if (e->batch_variant) root = assay_json_put(root, "batch_variant", json_true());
   if (!st && !root) st = assay_status_no_memory();
   if (!st) assay_json_print(root, 0, out);
   json_decref(root);
@@ -665,7 +666,8 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   assay_status_t st = read_model(file, &h, text, &m);
   if (!st) st = read_plan(m, text, &plan);
   const assay_backend_options_t options = {
-      .tactic_sources = json_string_value(json_object_get(text, "tactic_sources"))};
+      .tactic_sources = json_string_value(json_object_get(text, "tactic_sources")),
+      .batch_variant = json_is_true(json_object_get(text, "batch_variant"))};
   if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), &options, out);
   if (!st) {
     assay_mapping_retain(file);

@@ -315,7 +315,8 @@ static assay_status_t make_engine(const refit_t* r, assay_plan_t* take_plan, ass
     st = backend->timings(assay_engine_shared(r->engine), &times, &measured);
   const assay_backend_options_t options = {.tactic_sources = assay_engine_tactic_sources(r->engine),
                                            .timings = times.len ? assay_str_get(&times) : NULL,
-                                           .timings_bytes = times.len};
+                                           .timings_bytes = times.len,
+                                           .batch_variant = assay_engine_batch_variant(r->engine)};
   if (st)
     assay_plan_destroy(take_plan);
   else

@@ -44,7 +44,8 @@ assay_status_t assay_engine_settle(assay_engine_t* engine, const assay_backend_o
   assay_status_t st = backend->timings(assay_engine_shared(engine), &text, &measured);
   const assay_backend_options_t now = {.tactic_sources = known->tactic_sources,
                                        .timings = assay_str_get(&text),
-                                       .timings_bytes = strlen(assay_str_get(&text))};
+                                       .timings_bytes = strlen(assay_str_get(&text)),
+                                       .batch_variant = known->batch_variant};
   // Nothing is timed in later runs, whatever their sizes: contexts run side by side then.
   const bool again = measured || known->measure;
   if (!st && again) st = assay_engine_share_again(engine, &now);

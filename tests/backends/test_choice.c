@@ -40,19 +40,21 @@ static assay_status_t time_of(void* user, const assay_sized_layer_t* l, assay_ke
 typedef struct choice_row {
   const assay_tactic_t* table[4];
   const char* sources;
-  bool measure;
+  bool measure, any;
   const char* taken;
   int candidates;
 } choice_row_t;
 
 static const choice_row_t rows[] = {
-    {{&never, &slow, &quick, &other}, NULL, true, "quick", 2},
-    {{&never, &slow, &quick, &other}, NULL, false, "slow", 1},
-    {{&slow, &other, &lone}, NULL, true, "slow", 1},
-    {{&slow, &other, &quick}, NULL, true, "quick", 2},
-    {{&lone, &quick, &other}, NULL, true, "lone", 1},
-    {{&slow, &lone, &quick}, "b,c", true, "lone", 1},
-    {{&never}, NULL, true, NULL, 0},
+    {{&never, &slow, &quick, &other}, NULL, true, false, "quick", 2},
+    {{&never, &slow, &quick, &other}, NULL, false, false, "slow", 1},
+    {{&slow, &other, &lone}, NULL, true, false, "slow", 1},
+    {{&slow, &other, &quick}, NULL, true, false, "quick", 2},
+    {{&lone, &quick, &other}, NULL, true, false, "lone", 1},
+    {{&slow, &lone, &quick}, "b,c", true, false, "lone", 1},
+    {{&never}, NULL, true, false, NULL, 0},
+    {{&slow, &other, &lone}, NULL, true, true, "lone", 3},
+    {{&slow, &other, &lone}, NULL, false, true, "slow", 1},
 };
 
 static const char* take(assay_choice_t* c, int* n) {
@@ -79,7 +81,8 @@ static void the_same_bits_compete(void** state) {
     const choice_row_t* r = &rows[i];
     assay_choice_setting_t setting = {.tactics = r->table, .machine = "any", .time = time_of};
     while (setting.n_tactics < 4 && r->table[setting.n_tactics]) setting.n_tactics++;
-    const assay_backend_options_t o = {.measure = r->measure, .tactic_sources = r->sources};
+    const assay_backend_options_t o = {
+        .measure = r->measure, .tactic_sources = r->sources, .batch_variant = r->any};
     assay_choice_t* c = NULL;
     op_case_ok(assay_choice_create(&setting, &o, &c));
     for (int again = 0; again < 2; again++) {  // the second time times are known
