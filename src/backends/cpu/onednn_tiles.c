@@ -10,11 +10,11 @@ enum {
   MAX_PIECES = 8,
   MAX_PARTS = 32,
   ALIGNMENT = 64,
-  TILE_BYTES = 512 * 1024,        // of what a tile reads, and of what it makes
-  WEIGHT_BYTES = 768 * 1024,      // of a part of the channels
-  TILE_FLOPS = 16 * 1000 * 1000,  // worth handing to another thread
-  TILES = 16,                     // of a sample, for threads to share, where that is worth it
-  TILE_PLACES = 48,               // so few places of the output, and products lose speed
+  TILE_BYTES = 512 * 1024,       // of what a tile reads, and of what it makes
+  WEIGHT_BYTES = 768 * 1024,     // of a part of the channels
+  TILE_FLOPS = 2 * 1000 * 1000,  // worth handing to another thread
+  TILES = 16,                    // of a sample, for threads to share, where that is worth it
+  TILE_PLACES = 48,              // so few places of the output, and products lose speed
 };
 
 // Tiles of one height, with as much padding, run the same primitive.
@@ -136,7 +136,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   const job_t j = {k, in, out[0], (char*)aligned((uintptr_t)scratch)};
   const int64_t tiles = k->samples * k->n_tiles * k->n_parts;
   const int before = omp_get_max_threads();
-  int threads = cpu_threads(k->flops / 32);
+  int threads = cpu_threads(k->flops / 10);
   int64_t next = 0;
   assay_status_t st = NULL;
   if (threads > tiles) threads = (int)tiles;
@@ -162,13 +162,17 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
 
 // ---- how a sample is cut -----------------------------------------------------------------------
 
-// Channels are parted where not all weights stay in the cache beside a tile.
-static int parts_of(const dnn_conv_t* c, size_t bytes) {
+// Channels are parted where not all weights stay in the cache beside a tile, and in two where a
+// sample has too few places for two tiles, but work for them.
+static int parts_of(const dnn_conv_t* c, size_t bytes, int64_t flops_of_sample) {
   const int64_t all = c->s.m * c->s.cg * c->s.kernel_size * (int64_t)bytes;
   int best = 1;
   if (c->s.group > 1) return 1;
   for (int n = 2; n <= MAX_PARTS && all / best > WEIGHT_BYTES; n++)
     if (c->s.m % n == 0 && c->s.m / n % 32 == 0 && c->s.m / n >= 64) best = n;
+  if (best == 1 && c->s.out_size < 2 * TILE_PLACES && flops_of_sample >= 2 * TILE_FLOPS &&
+      c->s.m % 32 == 0 && c->s.m >= 64)
+    return 2;
   return best;
 }
 
@@ -369,7 +373,7 @@ static assay_status_t build(tiles_t* k, const cpu_layer_t* l, const dnn_conv_t* 
   k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
   k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
   k->in_bytes = type == ASSAY_TYPE_FLOAT ? 4 : 2;
-  k->n_parts = parts_of(c, k->in_bytes);
+  k->n_parts = parts_of(c, k->in_bytes, k->flops / k->samples);
   ASSAY_TRY(add_program(k, l, type, out_ok));
   if (!*out_ok) return NULL;
   m.dst_type = k->program ? ASSAY_TYPE_FLOAT : l->out[0].type;
