@@ -72,4 +72,15 @@ static inline void form_cases_fail(const form_case_t* cases, size_t n_cases) {
   }
 }
 
+// The tests of a table of forms.
+#define FORM_CASE_TESTS(CASES)                               \
+  static void forms(void** state) {                          \
+    (void)state;                                             \
+    form_cases_hold(CASES, sizeof(CASES) / sizeof *(CASES)); \
+  }                                                          \
+  static void failing_allocations(void** state) {            \
+    (void)state;                                             \
+    form_cases_fail(CASES, sizeof(CASES) / sizeof *(CASES)); \
+  }
+
 #endif  // ASSAY_TESTS_PASSES_FORM_CASE_H_

@@ -437,15 +437,7 @@ static const form_case_t cases[] = {
 
 };
 
-static void forms(void** state) {
-  (void)state;
-  form_cases_hold(cases, sizeof cases / sizeof *cases);
-}
-
-static void failing_allocations(void** state) {
-  (void)state;
-  form_cases_fail(cases, sizeof cases / sizeof *cases);
-}
+FORM_CASE_TESTS(cases)
 
 static void texts_that_are_no_patterns(void** state) {
   (void)state;

@@ -463,15 +463,7 @@ static const form_case_t cases[] = {
       "y"}},
 };
 
-static void forms(void** state) {
-  (void)state;
-  form_cases_hold(cases, sizeof cases / sizeof *cases);
-}
-
-static void failing_allocations(void** state) {
-  (void)state;
-  form_cases_fail(cases, sizeof cases / sizeof *cases);
-}
+FORM_CASE_TESTS(cases)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
