@@ -35,6 +35,7 @@ typedef struct assay_layers {
   const bool* hidden_value;  // by value id
   const assay_dump_t* dump;  // of the engine whose layers these are; NULL: ours
   uint64_t seed;
+  assay_fp32_t fp32;  // what may serve layers of fp32
   const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
 } assay_layers_t;
 

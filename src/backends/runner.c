@@ -396,5 +396,13 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
         assay_str_printf(out, "%10.2f us\n", x->microseconds);
     }
     explain_forms(s, out);
+    for (int t = 0; t < s->licences.n; t++) {
+      assay_str_append(out,
+                       s->kernel && strcmp(s->licences.at[t].tactic, s->kernel->tactic->name) == 0
+                           ? "  licensed "
+                           : "  not taken: ");
+      assay_licence_print(&s->licences.at[t], out);
+      assay_str_append(out, "\n");
+    }
   }
 }
