@@ -228,6 +228,9 @@ static void transform_kernels(const work_t* k, const double* w, double scale, fl
   for (int64_t i = 0; i < s->m * s->cg; i++) {
     for (int j = 0; j < size; j++) g[j] = w[i * size + j] / scale;
     transform_both(k, KERNEL, &k->f->g[0][0], KERNEL, g, s->m * s->cg, values + i, absolute + i);
+    // A transformed weight may be subnormal: it is rounded by no more than a normal one.
+    for (int q = 0; q < k->points; q++)
+      absolute[q * s->m * s->cg + i] += (float)fmin(0x1p-126 / scale, 1);
   }
 }
 

@@ -101,19 +101,27 @@ static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* 
   return st;
 }
 
-// By a model of the work of one sample, so that neither the batch nor the day decides: in units of
-// vector instructions, of which products of either kind are most.
-static bool pays(const assay_winograd_t* f, const assay_conv_t* s) {
+// The work of one sample, so that neither the batch nor the day decides, in units of vector
+// instructions: products; transforms, which load, add and store; and weights, which come from
+// memory.
+static double work_of(const assay_winograd_t* f, const assay_conv_t* s) {
+  enum { WEIGHT = 24 };
   const assay_window_axis_t *y = &s->w.axis[0], *x = &s->w.axis[1];
-  const double points = f->in * f->in;
-  const double tiles = (double)((y->out + f->out - 1) / f->out * ((x->out + f->out - 1) / f->out));
+  const double points = f ? f->in * f->in : 9;
   const double in = (double)((s->cg + 15) / 16), out = (double)((s->m + 31) / 32 * 2);
-  const double plain = 9 * (double)(y->out * x->out * s->cg) * out;
-  // Transforms load, add and store; weights come from memory, and are more.
+  const double weights = WEIGHT * points * (double)s->cg * out;
+  if (!f) return points * (double)(y->out * x->out * s->cg) * out + weights;
+  const double tiles = (double)((y->out + f->out - 1) / f->out * ((x->out + f->out - 1) / f->out));
   const double products = points * tiles * (double)s->cg * out;
-  const double transforms = 4 * points * tiles * (in + out);
-  const double weights = (points - 9) * (double)s->cg * out;
-  return s->cg >= 16 && s->m >= 16 && 1.1 * (products + transforms + 2 * weights) < plain;
+  return products + 4 * points * tiles * (in + out) + weights;
+}
+
+// By this model: faster than plain convolutions, and than the other algorithm.
+static bool pays(const assay_winograd_t* f, const assay_conv_t* s) {
+  const double work = work_of(f, s);
+  const bool larger = f == assay_winograd_of(ASSAY_ALGORITHM_WINOGRAD_4_3);
+  return s->cg >= 16 && s->m >= 16 && 1.1 * work < work_of(NULL, s) &&
+         (!larger || work < work_of(assay_winograd_of(ASSAY_ALGORITHM_WINOGRAD_2_3), s));
 }
 
 // ---- which layers -------------------------------------------------------------------------------
