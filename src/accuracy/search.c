@@ -218,7 +218,7 @@ static assay_status_t look_at_pending(hunt_t* h) {
 
 // The derivatives by a constant, once so many repairs change it that they are the cheaper way.
 static assay_status_t weight_of(hunt_t* h, size_t input, const double** out) {
-  enum { CHEAPER_FROM = 6 };
+  enum { CHEAPER_FROM = 3 };
   *out = NULL;
   if (input >= WEIGHTS || !h->looks.predict) return NULL;
   weight_t* w = &h->weights[input];
@@ -237,8 +237,22 @@ static void forget_weights(hunt_t* h) {
   }
 }
 
+// Where next to nothing is left behind a node, a trial is as cheap as a look, and tells more.
+static const double NOTHING_BEHIND = 0.04;
+
+static bool is_cheap_to_try(const hunt_t* h, const assay_repair_t* r) {
+  const double all = h->looks.work[h->trials.s->n_nodes - 1];
+  return r->edits[0].kind != ASSAY_EDIT_EXCHANGE &&
+         all - h->looks.work[h->trials.position] < NOTHING_BEHIND * all;
+}
+
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   hunt_t* h = user;
+  if (is_cheap_to_try(h, r) && assay_seconds_now() < h->look_until) {
+    *stop = false;
+    h->offered++;
+    return assay_trials_try(&h->trials, r);
+  }
   pending_t* p = &h->pending[h->n_pending];
   *p = (pending_t){.candidate = {.position = h->trials.position,
                                  .row = h->row,
@@ -398,8 +412,12 @@ static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
   const double look = h->start + 0.4 * (h->end - h->start);
   const double until = h->start + 0.5 * (h->end - h->start);
   h->looks.predict = predict;
-  for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;) {
+  enum { BEFORE = 16 };  // nodes before one that was found which may be at fault as well
+  size_t end = 0;
+  for (size_t i = s->n_nodes; i-- > end && assay_seconds_now() < until;) {
+    const bool before = h->trials.found;
     ASSAY_TRY(list_node(h, i, look));
+    if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
     ASSAY_TRY(pass_on(h, predict, i, look));
   }
   return NULL;
@@ -517,6 +535,8 @@ static candidate_t* next_candidate(const hunt_t* h, size_t turn) {
 static assay_status_t try_all(hunt_t* h) {
   enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
   enum { RIVALS = 32 };
+  // Where something leaves what can be seen, golden may still be restored better.
+  static const double AGAIN_PLAUSIBLE = 1.5;
   const double begun = assay_seconds_now();
   double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
   size_t rivals = h->trials.found ? RIVALS : 0;
@@ -526,8 +546,10 @@ static assay_status_t try_all(hunt_t* h) {
     if (now > until) c = first_left(h->by_forecast, h->n);
     if (now > until && (!c || now > h->end || rivals == 0 || c->promise > SURE)) break;
     if (h->trials.found) rivals -= rivals > 0;
-    const bool before = h->trials.found;
+    const bool before = h->trials.found, plausible = h->trials.plausible;
     ASSAY_TRY(try_candidate(h, c));
+    if (h->trials.plausible && !plausible && !h->trials.found)
+      until = fmin(until, assay_seconds_now() + AGAIN_PLAUSIBLE * (now - h->start) + 0.1);
     if (before || !h->trials.found) {
       if (tried % AGAIN == AGAIN - 1) sort(h);
       continue;
@@ -555,7 +577,7 @@ static assay_status_t hunt_run(hunt_t* h, double until) {
   sort(h);
   ASSAY_TRY(try_all(h));
   h->end = end;
-  if (h->trials.found || is_mended_in_part(&h->trials)) return NULL;
+  if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
   if (until < end) ASSAY_TRY(try_all(h));
   h->trials.s->cut_short |= !h->trials.found && assay_seconds_now() > end;
   return NULL;
@@ -648,7 +670,7 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
   assay_status_t st = hunt_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
-  if (!st && more && !h.trials.found) st = search_more(&h, end, out, out_n);
+  if (!st && more && !h.trials.plausible) st = search_more(&h, end, out, out_n);
   if (!st && !*out_n && h.trials.n_best) {
     out[0] = (assay_fault_t){0};
     report(&h.trials, &out[0]);

@@ -156,46 +156,56 @@ static bool lies_under(const assay_tensor_t* a, const assay_tensor_t* b, int64_t
   return true;
 }
 
-// <g, now - was> for one probe.
-static double product(const double* g, const assay_tensor_t* now, const assay_tensor_t* was,
-                      const int64_t* strides) {
-  const double *a = assay_f64(now), *b = assay_f64(was);
-  int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
-  double sum = 0;
-  if (now->size == was->size) {
-    enum { LANES = 8 };  // sums side by side
-    double sums[LANES] = {0};
+enum { BLOCK = 1024, LANES = 8 };  // of differences; of sums side by side
+
+// products[q] += <g_q, d> for all probes, n elements from `first` on of `size`.
+static void add_block(const double* g, int64_t size, int64_t first, int64_t n, const double* d,
+                      double* products) {
+  for (int q = 0; q < ASSAY_PROBES; q++) {
+    const double* x = g + q * size + first;
+    double sums[LANES] = {0}, sum = 0;
     int64_t i = 0;
-    for (; i + LANES <= was->size; i += LANES)
-      for (int k = 0; k < LANES; k++) sums[k] += g[i + k] * (a[i + k] - b[i + k]);
-    for (; i < was->size; i++) sum += g[i] * (a[i] - b[i]);
+    for (; i + LANES <= n; i += LANES)
+      for (int k = 0; k < LANES; k++) sums[k] += x[i + k] * d[i + k];
+    for (; i < n; i++) sum += x[i] * d[i];
     for (int k = 0; k < LANES; k++) sum += sums[k];
-    return sum;
+    products[q] += sum;
   }
-  for (int64_t i = 0; i < was->size; i++) {
-    sum += g[i] * (a[from] - b[i]);
-    for (int k = was->rank - 1; k >= 0; k--) {
-      from += strides[k];
-      if (++at[k] < was->dims[k]) break;
-      from -= strides[k] * was->dims[k];
-      at[k] = 0;
+}
+
+// <g, now - was> for all probes; strides lay `now` under the shape of `was`.
+static void multiply(const double* g, const assay_tensor_t* now, const assay_tensor_t* was,
+                     const int64_t* strides, double* products) {
+  const double *a = assay_f64(now), *b = assay_f64(was);
+  const bool same = now->size == was->size;
+  int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
+  double d[BLOCK];
+  for (int64_t first = 0; first < was->size; first += BLOCK) {
+    const int64_t n = was->size - first < BLOCK ? was->size - first : BLOCK;
+    for (int64_t i = 0; same && i < n; i++) d[i] = a[first + i] - b[first + i];
+    for (int64_t i = 0; !same && i < n; i++) {
+      d[i] = a[from] - b[first + i];
+      for (int k = was->rank - 1; k >= 0; k--) {
+        from += strides[k];
+        if (++at[k] < was->dims[k]) break;
+        from -= strides[k] * was->dims[k];
+        at[k] = 0;
+      }
     }
+    add_block(g, was->size, first, n, d, products);
   }
-  return sum;
 }
 
 void assay_predict_products(const assay_predict_t* p, const double* derivatives,
                             const assay_tensor_t* now, const assay_tensor_t* was,
                             assay_forecast_t* forecast) {
-  double products[ASSAY_PROBES];
+  double products[ASSAY_PROBES] = {0};
   int64_t strides[ASSAY_MAX_RANK];
   if (!is_float_tensor(now) || !is_float_tensor(was) || !lies_under(now, was, strides)) {
     forecast->known = false;
     return;
   }
-#pragma omp parallel for schedule(static) if (was->size > 50000)
-  for (int q = 0; q < ASSAY_PROBES; q++)
-    products[q] = product(derivatives + q * was->size, now, was, strides);
+  multiply(derivatives, now, was, strides, products);
   forecast->along += products[0] / p->residual;
   for (int q = 1; q < ASSAY_PROBES; q++)
     forecast->across[q - 1] += (products[q] - p->overlaps[q - 1] * products[0]) / sqrt(p->residual);

@@ -216,8 +216,8 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
     t->best[at] = t->best[at - 1];
     t->best[at - 1] = x;
   }
-  // A number that was fitted and leaves what can be seen may only hide the fault.
-  t->found |= restored && !(r->fits && next.left > SEEN);
+  t->found |= restored && next.left <= SEEN;
+  t->plausible |= restored;
   return NULL;
 }
 

@@ -38,7 +38,8 @@ typedef struct assay_trials {
   size_t n_best;
   assay_partial_t partials[ASSAY_TRIAL_PARTIALS];  // best first
   size_t n_partials;
-  bool found;  // something restored golden
+  bool found;      // something restored golden
+  bool plausible;  // something did, but leaves what can be seen: it may only hide the fault
 } assay_trials_t;
 
 assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) ASSAY_MUST_USE;
