@@ -119,7 +119,7 @@ static const tactic_case_t resampled[] = {
 static void tiles_agree(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
-    tactic_case_check_in(ASSAY_FP32_PLAIN, &convolutions[i], 0);
+    tactic_case_check_in(ASSAY_FP32_PLAIN, &convolutions[i], false);
 }
 static void resampling_agrees(void** state) {
   (void)state;

@@ -33,8 +33,8 @@ static void layers_agree(void** state) {
   for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
     tactic_case_t bound = layers[i];
     bound.tolerance *= 5;
-    tactic_case_check_in(ASSAY_FP32_TIGHT, &layers[i], 0);
-    tactic_case_check_in(ASSAY_FP32_BOUND, &bound, 0);
+    tactic_case_check_in(ASSAY_FP32_TIGHT, &layers[i], false);
+    tactic_case_check_in(ASSAY_FP32_BOUND, &bound, false);
   }
 }
 

@@ -11,7 +11,7 @@
 
 enum { X, W, BIAS };
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   cpu_winograd_t* k = (cpu_winograd_t*)base;
   cpu_program_destroy(k->program);
   assay_free(k->bias);
@@ -26,7 +26,7 @@ static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_
 typedef struct packing {
   const cpu_winograd_t* k;
   const assay_winograd_t* f;
-  const cpu_operand_t* w;
+  const assay_operand_t* w;
 } packing_t;
 
 // Transformed in float64, and rounded once.
@@ -35,7 +35,7 @@ static assay_status_t pack(void* user, void* to) {
   const cpu_winograd_t* k = p->k;
   const int64_t all = padded(k->outputs);
   float *out = to, *weights = NULL;
-  ASSAY_TRY(cpu_constant_floats(p->w, &weights));
+  ASSAY_TRY(assay_operand_floats(p->w, &weights));
   memset(out, 0, (size_t)(k->points * all * k->channels) * sizeof *out);
 #pragma omp parallel for schedule(static)
   for (int64_t o = 0; o < k->outputs; o++)
@@ -52,7 +52,7 @@ static assay_status_t pack(void* user, void* to) {
 }
 
 static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
-                                   const cpu_operand_t* w) {
+                                   const assay_operand_t* w) {
   const packing_t p = {k, f, w};
   const void* packed = NULL;
   assay_str_t key = {0};
@@ -60,9 +60,9 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
                    CPU_PANEL, (long long)k->channels, (long long)k->outputs);
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(w->store, assay_str_get(&key),
-                       (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float), pack,
-                       (void*)(uintptr_t)&p, &packed);
+    st = assay_weights_get(w->store, assay_str_get(&key),
+                           (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float),
+                           pack, (void*)(uintptr_t)&p, &packed);
   k->weights = packed;
   assay_str_deinit(&key);
   return st;
@@ -73,13 +73,13 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
 typedef struct judging {
   const assay_winograd_t* f;
   const assay_conv_t* s;
-  const cpu_operand_t* w;
+  const assay_operand_t* w;
 } judging_t;
 
 static assay_status_t judge(void* user, void* to) {
   const judging_t* j = user;
   float* w = NULL;
-  ASSAY_TRY(cpu_constant_floats(j->w, &w));
+  ASSAY_TRY(assay_operand_floats(j->w, &w));
   assay_status_t st = assay_winograd_judge(j->f, j->s, w, to);
   assay_free(w);
   return st;
@@ -87,15 +87,15 @@ static assay_status_t judge(void* user, void* to) {
 
 // Kept with the weights: a plan that is read asks nobody again.
 static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* s,
-                                 const cpu_operand_t* w, assay_winograd_account_t* out) {
+                                 const assay_operand_t* w, assay_winograd_account_t* out) {
   const judging_t j = {f, s, w};
   const void* kept = NULL;
   assay_str_t key = {0};
   assay_str_printf(&key, "%s judged for F(%d,3)", w->value->name, f->out);
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
-                       &kept);
+    st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
+                           &kept);
   if (!st) memcpy(out, kept, sizeof *out);
   assay_str_deinit(&key);
   return st;
@@ -128,26 +128,26 @@ static bool pays(const assay_winograd_t* f, const assay_conv_t* s) {
 
 typedef struct reading {
   assay_conv_t s;
-  const cpu_operand_t *x, *w, *bias;  // bias NULL: none
+  const assay_operand_t *x, *w, *bias;  // bias NULL: none
 } reading_t;
 
-static assay_tensor_t head(const cpu_operand_t* o) {
+static assay_tensor_t head(const assay_operand_t* o) {
   assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
   if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
   return t;
 }
 
 // Layers of fp32 that begin with a convolution of that kind.
-static assay_status_t read_layer(const cpu_layer_t* l, reading_t* r, bool* out_ok) {
+static assay_status_t read_layer(const assay_sized_layer_t* l, reading_t* r, bool* out_ok) {
   const assay_node_t* n = l->layer->nodes[0];
   const bool has_bias = n->n_inputs > BIAS && n->inputs[BIAS];
   *out_ok = false;
   if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->layer->format != ASSAY_FORMAT_FP32 ||
       l->n_out != 1 || !l->out[0].value || !l->out[0].size || l->out[0].type != ASSAY_TYPE_FLOAT)
     return NULL;
-  r->x = cpu_input(l, n->inputs[X]);
-  r->w = cpu_input(l, n->inputs[W]);
-  if (has_bias) r->bias = cpu_input(l, n->inputs[BIAS]);
+  r->x = assay_sized_input(l, n->inputs[X]);
+  r->w = assay_sized_input(l, n->inputs[W]);
+  if (has_bias) r->bias = assay_sized_input(l, n->inputs[BIAS]);
   if (!r->x || !r->w || !r->w->constant || r->x->rank != 4 || !r->x->size ||
       (has_bias && (!r->bias || !r->bias->constant)) || r->x->type != ASSAY_TYPE_FLOAT ||
       r->w->type != ASSAY_TYPE_FLOAT)
@@ -167,26 +167,27 @@ static uint32_t bits_of(double x) {
   return bits;
 }
 
-static assay_status_t add_bias(cpu_winograd_t* k, const cpu_operand_t* o) {
+static assay_status_t add_bias(cpu_winograd_t* k, const assay_operand_t* o) {
   float* given = NULL;
   if (!o) return NULL;
-  ASSAY_TRY(cpu_constant_floats(o, &given));
+  ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array((size_t)padded(k->outputs), sizeof *k->bias, &k->bias);
   if (!st) memcpy(k->bias, given, (size_t)k->outputs * sizeof *given);
   assay_free(given);
   return st;
 }
 
-static assay_status_t add_program(cpu_winograd_t* k, const cpu_layer_t* l, bool* out_ok) {
+static assay_status_t add_program(cpu_winograd_t* k, const assay_sized_layer_t* l, bool* out_ok) {
   if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], CPU_CHANNELS_LAST, &k->program));
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
+                             &k->program));
   *out_ok = k->program;
   for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
     const cpu_stream_t* s = cpu_program_stream(k->program, i);
     // One input in one form: what the convolution reads is not read as a stream, too.
     if (s->constant || s->input < 0) continue;
     if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
@@ -207,7 +208,7 @@ static void set_sizes(cpu_winograd_t* k, const reading_t* r) {
   k->tiles = k->samples * k->tiles_high * k->tiles_wide;
 }
 
-static assay_status_t build(cpu_winograd_t* k, const cpu_layer_t* l, const reading_t* r,
+static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, const reading_t* r,
                             const assay_winograd_t* f, const assay_winograd_account_t* account,
                             bool* out_ok) {
   k->input = (int)(r->x - l->in);
@@ -217,8 +218,8 @@ static assay_status_t build(cpu_winograd_t* k, const cpu_layer_t* l, const readi
   k->transform_in = f->out == 2 ? cpu_winograd_in_2 : cpu_winograd_in_4;
   k->transform_out = f->out == 2 ? cpu_winograd_out_2 : cpu_winograd_out_4;
   k->range = (cpu_winograd_range_t){bits_of(account->least), bits_of(account->most)};
-  k->base.in[k->input] = (cpu_form_t){ASSAY_TYPE_FLOAT, CPU_CHANNELS_LAST};
-  k->base.out[0] = (cpu_form_t){ASSAY_TYPE_FLOAT, CPU_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
   k->model = r->w->constant;
   set_sizes(k, r);
   ASSAY_TRY(add_program(k, l, out_ok));
@@ -230,8 +231,8 @@ static assay_status_t build(cpu_winograd_t* k, const cpu_layer_t* l, const readi
   return NULL;
 }
 
-static assay_status_t make(const cpu_layer_t* l, const char* name, assay_algorithm_t algorithm,
-                           assay_fp32_t asks, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, const char* name,
+                           assay_algorithm_t algorithm, assay_fp32_t asks, assay_kernel_t** out) {
   const assay_winograd_t* f = assay_winograd_of(algorithm);
   assay_winograd_account_t account;
   reading_t r = {0};
@@ -252,7 +253,7 @@ static assay_status_t make(const cpu_layer_t* l, const char* name, assay_algorit
   if (!assay_licence_allows(&licence, l->layers->fp32)) return NULL;
   cpu_winograd_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = cpu_winograd_run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = cpu_winograd_run, .destroy = destroy};
   assay_status_t st = build(k, l, &r, f, &account, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
@@ -261,15 +262,15 @@ static assay_status_t make(const cpu_layer_t* l, const char* name, assay_algorit
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-static assay_status_t make_2_3(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_2_3(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return make(l, "winograd_2_3", ASSAY_ALGORITHM_WINOGRAD_2_3, ASSAY_FP32_TIGHT, out);
 }
 
-static assay_status_t make_4_3(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_4_3(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return make(l, "winograd_4_3", ASSAY_ALGORITHM_WINOGRAD_4_3, ASSAY_FP32_BOUND, out);
 }
 
-const cpu_tactic_t cpu_tactic_winograd_4_3 = {
+const assay_tactic_t cpu_tactic_winograd_4_3 = {
     .name = "winograd_4_3",
     .source = "assay",
     .make = make_4_3,
@@ -282,7 +283,7 @@ const cpu_tactic_t cpu_tactic_winograd_4_3 = {
                  .algorithm = ASSAY_ALGORITHM_WINOGRAD_4_3},
 };
 
-const cpu_tactic_t cpu_tactic_winograd_2_3 = {
+const assay_tactic_t cpu_tactic_winograd_2_3 = {
     .name = "winograd_2_3",
     .source = "assay",
     .make = make_2_3,

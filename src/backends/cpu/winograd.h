@@ -13,7 +13,7 @@
 #include "backends/cpu/winograd_tiles.h"
 
 typedef struct cpu_winograd {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int input;
   int out, in, points;  // of F(out, 3)
   cpu_winograd_in_t* transform_in;
@@ -35,7 +35,7 @@ typedef struct cpu_winograd {
   size_t inputs, thread_scratch;          // floats
 } cpu_winograd_t;
 
-assay_status_t cpu_winograd_run(cpu_kernel_t* base, const void* const* in, void* const* out,
+assay_status_t cpu_winograd_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                 void* scratch);
 // Whether this CPU has the vectors that it takes to be faster than plain convolutions.
 bool cpu_winograd_is_fast(void);

@@ -256,7 +256,7 @@ static void run_by_columns(const job_t* j, float* memory, int threads) {
   }
 }
 
-assay_status_t cpu_winograd_run(cpu_kernel_t* base, const void* const* in, void* const* out,
+assay_status_t cpu_winograd_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                 void* scratch) {
   const cpu_winograd_t* k = (const cpu_winograd_t*)base;
   const job_t j = {k, in, in[k->input], out[0]};
