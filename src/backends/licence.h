@@ -4,7 +4,8 @@
 #ifndef ASSAY_BACKENDS_LICENCE_H_
 #define ASSAY_BACKENDS_LICENCE_H_
 
-#include "assay/types.h"
+#include <assay/types.h>
+
 #include "base/str.h"
 
 // What a tactic asks before it takes a layer. Own errors by its error model, in units of the unit
