@@ -26,21 +26,22 @@ typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
 #else
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL _Pragma("GCC unroll 12")
 #endif
 
 #define ALL(x) ((lanes_t){0} + (x))
 
-// `rows` and `panels` are constants where this is inlined: its sums stay in registers.
-__attribute__((always_inline)) static inline void block(int rows, int panels, int64_t k,
+// `rows` and `vectors` are constants where this is inlined: its sums stay in registers.
+__attribute__((always_inline)) static inline void block(int rows, int vectors, int64_t k,
                                                         const float* a, int64_t a_step,
-                                                        const float* panel, float* c,
-                                                        int64_t c_step, bool adds) {
-  enum { MOST = 6, WIDE = 4 };
+                                                        const float* panel, const float* start,
+                                                        int64_t start_step, float* c,
+                                                        int64_t c_step) {
+  enum { MOST = 12, WIDE = 4 };
   lanes_t sum[MOST][WIDE];
   UNROLL for (int i = 0; i < rows; i++) {
-    const lanes_t* from = (const lanes_t*)(const void*)(c + i * c_step);
-    UNROLL for (int j = 0; j < 2 * panels; j++) sum[i][j] = adds ? from[j] : (lanes_t){0};
+    const lanes_t* from = (const lanes_t*)(const void*)(start + i * start_step);
+    UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = start ? from[j] : (lanes_t){0};
   }
   for (int64_t l = 0; l < k; l++, panel += CPU_PANEL) {
     const lanes_t* b = (const lanes_t*)(const void*)panel;
@@ -48,15 +49,14 @@ __attribute__((always_inline)) static inline void block(int rows, int panels, in
     UNROLL for (int i = 0; i < rows; i++) {
       const lanes_t x = ALL(a[i * a_step + l]);
       sum[i][0] = x * b[0] + sum[i][0];
-      sum[i][1] = x * b[1] + sum[i][1];
-      if (panels == 1) continue;
-      sum[i][2] = x * next[0] + sum[i][2];
-      sum[i][3] = x * next[1] + sum[i][3];
+      if (vectors > 1) sum[i][1] = x * b[1] + sum[i][1];
+      if (vectors > 2) sum[i][2] = x * next[0] + sum[i][2];
+      if (vectors > 3) sum[i][3] = x * next[1] + sum[i][3];
     }
   }
   UNROLL for (int i = 0; i < rows; i++) {
     lanes_t* to = (lanes_t*)(void*)(c + i * c_step);
-    UNROLL for (int j = 0; j < 2 * panels; j++) to[j] = sum[i][j];
+    UNROLL for (int j = 0; j < vectors; j++) to[j] = sum[i][j];
   }
 }
 
@@ -65,24 +65,57 @@ static inline int64_t rows_of(int64_t m) {
   return m >= 6 && m != 8 ? 6 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
 }
 
-#define ROWS(panels)                                                         \
-  for (int64_t rows; m; m -= rows, a += rows * a_step, c += rows * c_step) { \
-    rows = rows_of(m);                                                       \
-    if (rows == 6)                                                           \
-      block(6, panels, k, a, a_step, panel, c, c_step, adds);                \
-    else if (rows == 4)                                                      \
-      block(4, panels, k, a, a_step, panel, c, c_step, adds);                \
-    else if (rows == 2)                                                      \
-      block(2, panels, k, a, a_step, panel, c, c_step, adds);                \
-    else                                                                     \
-      block(1, panels, k, a, a_step, panel, c, c_step, adds);                \
+#define BLOCK(rows, vectors) block(rows, vectors, k, a, a_step, panel, start, start_step, c, c_step)
+#define ROWS(vectors)                                   \
+  for (int64_t rows; m; m -= rows) {                    \
+    rows = (vectors) == 1 && m >= 12 ? 12 : rows_of(m); \
+    if (rows == 12)                                     \
+      BLOCK((vectors) == 1 ? 12 : 1, vectors);          \
+    else if (rows == 6)                                 \
+      BLOCK(6, vectors);                                \
+    else if (rows == 4)                                 \
+      BLOCK(4, vectors);                                \
+    else if (rows == 2)                                 \
+      BLOCK(2, vectors);                                \
+    else                                                \
+      BLOCK(1, vectors);                                \
+    a += rows * a_step;                                 \
+    c += rows * c_step;                                 \
+    if (start) start += rows * start_step;              \
   }
 
 CLONES
 void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
-                    float* c, int64_t c_step, bool adds){ROWS(1)}
+                    float* c, int64_t c_step, bool adds) {
+  const float* start = adds ? c : NULL;
+  const int64_t start_step = c_step;
+  ROWS(2)
+}
 
 CLONES void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step,
                             const float* panel, float* c, int64_t c_step, bool adds) {
-  ROWS(2)
+  const float* start = adds ? c : NULL;
+  const int64_t start_step = c_step;
+  ROWS(4)
+}
+
+CLONES void cpu_gemm_block(const cpu_gemm_block_t* b) {
+  const int64_t k = b->k, a_step = b->a_step, start_step = b->start_step, c_step = b->c_step;
+  const float *a = b->a, *panel = b->panels, *start = b->start;
+  float* c = b->c;
+  int64_t m = b->m;
+  switch (b->vectors) {
+    case 1:
+      ROWS(1)
+      break;
+    case 2:
+      ROWS(2)
+      break;
+    case 3:
+      ROWS(3)
+      break;
+    default:
+      ROWS(4)
+      break;
+  }
 }
