@@ -26,7 +26,7 @@ typedef struct heads {
 } heads_t;
 
 typedef struct attention {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int64_t batch, q_heads, kv_heads, q_len, kv_len, size, v_size;
   heads_t q, k, v, y;
   float scale, softcap;               // softcap 0: none
@@ -206,7 +206,7 @@ static void pack_head(const attention_t* k, const void* const* in, int64_t i, fl
   }
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const attention_t* k = (const attention_t*)base;
   const int64_t kv = k->batch * k->kv_heads, head = k->k_packed + k->v_packed;
@@ -246,14 +246,14 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* k) { assay_free(k); }
+static void destroy(assay_kernel_t* k) { assay_free(k); }
 
 // ---- which layers ------------------------------------------------------------------------------
 
 // An operand [batch, heads, rows, channels], or [batch, rows, heads * channels].
-static bool read_heads(const cpu_operand_t* o, int index, int64_t heads, heads_t* at,
+static bool read_heads(const assay_operand_t* o, int index, int64_t heads, heads_t* at,
                        int64_t dims[4]) {
-  if (!o || !cpu_is_float(o->type) || (o->rank != 3 && o->rank != 4)) return false;
+  if (!o || !assay_type_is_kernel_float(o->type) || (o->rank != 3 && o->rank != 4)) return false;
   const bool packed = o->rank == 3;
   if (packed && (heads <= 0 || o->dims[2] % heads)) return false;
   dims[0] = o->dims[0];
@@ -268,12 +268,14 @@ static bool read_heads(const cpu_operand_t* o, int index, int64_t heads, heads_t
   return true;
 }
 
-static bool read_mask(const cpu_layer_t* l, const assay_node_t* n, size_t i, attention_t* k) {
+static bool read_mask(const assay_sized_layer_t* l, const assay_node_t* n, size_t i,
+                      attention_t* k) {
   const int64_t to[4] = {k->batch, k->q_heads, k->q_len, k->kv_len};
   k->mask = -1;
   if (i >= n->n_inputs || !n->inputs[i]) return true;
-  const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
-  if (!o || o->rank > 4 || (!cpu_is_float(o->type) && o->type != ASSAY_TYPE_BOOL)) return false;
+  const assay_operand_t* o = assay_sized_input(l, n->inputs[i]);
+  if (!o || o->rank > 4 || (!assay_type_is_kernel_float(o->type) && o->type != ASSAY_TYPE_BOOL))
+    return false;
   int64_t step = 1;
   for (int d = 3; d >= 0; d--) {
     const int from = d - (4 - o->rank);
@@ -284,11 +286,12 @@ static bool read_mask(const cpu_layer_t* l, const assay_node_t* n, size_t i, att
   }
   k->mask = (int)(o - l->in);
   if (k->base.in[k->mask].type) return false;  // one input in one form
-  k->base.in[k->mask] = (cpu_form_t){o->type, CPU_PLAIN};
+  k->base.in[k->mask] = (assay_form_t){o->type, ASSAY_LAYOUT_PLAIN};
   return true;
 }
 
-static bool left_out(const cpu_layer_t* l, const assay_node_t* n, size_t first, size_t end) {
+static bool left_out(const assay_sized_layer_t* l, const assay_node_t* n, size_t first,
+                     size_t end) {
   for (size_t i = first; i < end && i < n->n_inputs; i++)
     if (n->inputs[i]) return false;
   for (size_t i = 1; i < l->n_out; i++)
@@ -298,14 +301,14 @@ static bool left_out(const cpu_layer_t* l, const assay_node_t* n, size_t first, 
 
 // Source: ONNX Attention 23 and later, without caches; com.microsoft MultiHeadAttention of three
 // separate inputs.
-static bool read_node(const cpu_layer_t* l, const assay_node_t* n, attention_t* k) {
+static bool read_node(const assay_sized_layer_t* l, const assay_node_t* n, attention_t* k) {
   const bool onnx = !*n->domain && strcmp(n->op_type, "Attention") == 0;
   const bool ms =
       strcmp(n->domain, "com.microsoft") == 0 && strcmp(n->op_type, "MultiHeadAttention") == 0;
   int64_t q[4], kd[4], v[4], y[4];
   if ((!onnx && !ms) || n->n_inputs < 3 || !l->n_out || !l->out[0].value) return false;
-  const cpu_operand_t *o[3], *out = &l->out[0];
-  for (size_t i = 0; i < 3; i++) o[i] = cpu_input(l, n->inputs[i]);
+  const assay_operand_t *o[3], *out = &l->out[0];
+  for (size_t i = 0; i < 3; i++) o[i] = assay_sized_input(l, n->inputs[i]);
   const int64_t qh = assay_attr_i64(n, onnx ? "q_num_heads" : "num_heads", 0);
   const int64_t kvh = onnx ? assay_attr_i64(n, "kv_num_heads", 0) : qh;
   if (!left_out(l, n, onnx ? 4 : 3, n->n_inputs) || !o[0] || !o[1] || !o[2] ||
@@ -326,8 +329,9 @@ static bool read_node(const cpu_layer_t* l, const assay_node_t* n, attention_t* 
       v[2] != kd[2] || kd[3] != q[3] || !kd[1] || q[1] % kd[1] || y[0] != q[0] || y[1] != q[1] ||
       y[2] != q[2] || y[3] != v[3])
     return false;
-  for (size_t i = 0; i < 3; i++) k->base.in[o[i] - l->in] = (cpu_form_t){o[i]->type, CPU_PLAIN};
-  k->base.out[0] = (cpu_form_t){out->type, CPU_PLAIN};
+  for (size_t i = 0; i < 3; i++)
+    k->base.in[o[i] - l->in] = (assay_form_t){o[i]->type, ASSAY_LAYOUT_PLAIN};
+  k->base.out[0] = (assay_form_t){out->type, ASSAY_LAYOUT_PLAIN};
   const double otherwise = 1 / sqrt((double)k->size);
   const double scale = assay_attr_f64(n, "scale", onnx ? otherwise : 0);
   k->scale = (float)(ms && scale == 0 ? otherwise : scale);
@@ -356,17 +360,17 @@ static bool find_sizes(attention_t* k) {
   return k->size <= 1024 && k->v_size <= 1024;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   attention_t* k = NULL;
   if (l->layer->n_nodes != 1) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   if (!read_node(l, l->layer->nodes[0], k) || !find_sizes(k)) return destroy(&k->base), NULL;
   *out = &k->base;
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_attention = {
+const assay_tactic_t cpu_tactic_attention = {
     .name = "attention",
     .source = "assay",
     .make = make,

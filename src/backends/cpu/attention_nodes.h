@@ -33,7 +33,7 @@ typedef struct attention_mask {
   float fill;
   // The scores' rows are counted through these dimensions; distances along them and along keys.
   int rank;
-  int64_t dims[CPU_MAX_RANK], strides[CPU_MAX_RANK], key;
+  int64_t dims[ASSAY_KERNEL_RANK], strides[ASSAY_KERNEL_RANK], key;
 } attention_mask_t;
 
 typedef struct attention_nodes attention_nodes_t;
@@ -63,7 +63,7 @@ typedef struct attention_kind {
 } attention_kind_t;
 
 struct attention_nodes {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   const attention_kind_t* kind;
   int n_batch;
   int64_t batch[ASSAY_ATTENTION_RANK], heads;  // all batches and heads
@@ -99,7 +99,7 @@ int64_t attention_mask_at(const attention_nodes_t* k, const attention_tile_t* t,
                           int64_t key);
 static inline int64_t attention_padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-assay_status_t attention_nodes_run(cpu_kernel_t* k, const void* const* in, void* const* out,
+assay_status_t attention_nodes_run(assay_kernel_t* k, const void* const* in, void* const* out,
                                    void* scratch);
 // Sizes of scratch memory; false: too large.
 bool attention_nodes_sizes(attention_nodes_t* k);

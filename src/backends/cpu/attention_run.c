@@ -334,7 +334,7 @@ static void run_head(const attention_nodes_t* k, const void* const* in, int64_t 
   }
 }
 
-assay_status_t attention_nodes_run(cpu_kernel_t* base, const void* const* in, void* const* out,
+assay_status_t attention_nodes_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                    void* scratch) {
   const attention_nodes_t* k = (const attention_nodes_t*)base;
   const int64_t all = k->heads * k->tiles;

@@ -217,11 +217,11 @@ TARGET static void run_plain(const cpu_chain_run_t* r) {
     int64_t column = 0;
     for (; column + BLOCK <= r->columns; column += BLOCK) {
       block(r, row, column, BLOCK, x);
-      store(x, r->type, row * r->columns + column, BLOCK, r->out);
+      store(x, r->type, row * r->out_step + column, BLOCK, r->out);
     }
     if (column == r->columns) continue;
     block(r, row, column, r->columns - column, x);
-    store(x, r->type, row * r->columns + column, r->columns - column, r->out);
+    store(x, r->type, row * r->out_step + column, r->columns - column, r->out);
   }
 }
 
@@ -246,11 +246,11 @@ TARGET_BF16 static void run_bf16(const cpu_chain_run_t* r) {
     int64_t column = 0;
     for (; column + BLOCK <= r->columns; column += BLOCK) {
       block(r, row, column, BLOCK, x);
-      store_bf16(x, (uint16_t*)r->out + row * r->columns + column);
+      store_bf16(x, (uint16_t*)r->out + row * r->out_step + column);
     }
     if (column == r->columns) continue;
     block(r, row, column, r->columns - column, x);
-    store(x, r->type, row * r->columns + column, r->columns - column, r->out);
+    store(x, r->type, row * r->out_step + column, r->columns - column, r->out);
   }
 }
 

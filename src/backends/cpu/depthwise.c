@@ -25,7 +25,7 @@ enum {
 };
 
 typedef struct depthwise {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int input;
   assay_type_t type;
   assay_window_axis_t across, along;  // the axis across rows, and along a row
@@ -129,7 +129,7 @@ static void run_tile(const job_t* j, const tile_t* t) {
   if (!k->direct) finish(j, t, at);
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const depthwise_t* k = (const depthwise_t*)base;
   const int64_t of_sample = k->row_tiles * k->column_tiles, all = k->samples * of_sample;
@@ -154,7 +154,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   depthwise_t* k = (depthwise_t*)base;
   cpu_program_destroy(k->program);
   assay_free(k->bias);
@@ -164,14 +164,14 @@ static void destroy(cpu_kernel_t* base) {
 // ---- weights -----------------------------------------------------------------------------------
 
 typedef struct packing {
-  const cpu_operand_t* weights;  // [channels, 1, kernel...]
+  const assay_operand_t* weights;  // [channels, 1, kernel...]
   int64_t channels, places;
 } packing_t;
 
 static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   float *from = NULL, *out = to;
-  ASSAY_TRY(cpu_constant_floats(p->weights, &from));
+  ASSAY_TRY(assay_operand_floats(p->weights, &from));
   for (int64_t c = 0; c < p->channels; c += CHANNELS)
     for (int64_t i = 0; i < p->places; i++)
       for (int64_t v = c; v < c + CHANNELS; v++)
@@ -182,7 +182,7 @@ static assay_status_t pack(void* user, void* to) {
 
 static int64_t padded(int64_t channels) { return (channels + CHANNELS - 1) / CHANNELS * CHANNELS; }
 
-static assay_status_t pack_weights(depthwise_t* k, const cpu_operand_t* weights) {
+static assay_status_t pack_weights(depthwise_t* k, const assay_operand_t* weights) {
   const packing_t p = {weights, k->channels, k->across.kernel * k->along.kernel};
   const void* packed = NULL;
   assay_str_t key = {0};
@@ -191,25 +191,25 @@ static assay_status_t pack_weights(depthwise_t* k, const cpu_operand_t* weights)
                    (long long)p.channels, CHANNELS);
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(weights->store, assay_str_get(&key),
-                       (size_t)(p.places * padded(p.channels)) * sizeof *k->weights, pack,
-                       (void*)(uintptr_t)&p, &packed);
+    st = assay_weights_get(weights->store, assay_str_get(&key),
+                           (size_t)(p.places * padded(p.channels)) * sizeof *k->weights, pack,
+                           (void*)(uintptr_t)&p, &packed);
   k->weights = packed;
   assay_str_deinit(&key);
   return st;
 }
 
-static assay_status_t are_finite(const cpu_operand_t* weights, bool* out_ok) {
+static assay_status_t are_finite(const assay_operand_t* weights, bool* out_ok) {
   float* x = NULL;
-  ASSAY_TRY(cpu_constant_floats(weights, &x));
+  ASSAY_TRY(assay_operand_floats(weights, &x));
   for (int64_t i = 0; i < weights->size; i++) *out_ok &= isfinite(x[i]) != 0;
   assay_free(x);
   return NULL;
 }
 
-static assay_status_t add_bias(depthwise_t* k, const cpu_operand_t* o) {
+static assay_status_t add_bias(depthwise_t* k, const assay_operand_t* o) {
   float* given = NULL;
-  if (o) ASSAY_TRY(cpu_constant_floats(o, &given));
+  if (o) ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array((size_t)padded(k->channels), sizeof *k->bias, &k->bias);
   if (!st && o) memcpy(k->bias, given, (size_t)k->channels * sizeof *given);
   assay_free(given);
@@ -219,28 +219,29 @@ static assay_status_t add_bias(depthwise_t* k, const cpu_operand_t* o) {
 // ---- which layers ------------------------------------------------------------------------------
 
 typedef struct operands {
-  const cpu_operand_t *x, *weights, *bias;  // bias NULL: none
+  const assay_operand_t *x, *weights, *bias;  // bias NULL: none
 } operands_t;
 
-static assay_tensor_t head(const cpu_operand_t* o) {
+static assay_tensor_t head(const assay_operand_t* o) {
   assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
   if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
   return t;
 }
 
-static bool read_operands(const cpu_layer_t* l, operands_t* o) {
+static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
   const assay_node_t* n = l->layer->nodes[0];
   if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
     return false;
-  o->x = cpu_input(l, n->inputs[0]);
-  o->weights = cpu_input(l, n->inputs[1]);
+  o->x = assay_sized_input(l, n->inputs[0]);
+  o->weights = assay_sized_input(l, n->inputs[1]);
   if (n->n_inputs > 2 && n->inputs[2]) {
-    o->bias = cpu_input(l, n->inputs[2]);
-    if (!o->bias || !o->bias->constant || !cpu_is_float(o->bias->type)) return false;
+    o->bias = assay_sized_input(l, n->inputs[2]);
+    if (!o->bias || !o->bias->constant || !assay_type_is_kernel_float(o->bias->type)) return false;
   }
   return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
          (o->x->rank == 3 || o->x->rank == 4) && o->weights->rank == o->x->rank &&
-         o->x->type == o->weights->type && cpu_is_float(o->x->type) && cpu_is_float(l->out[0].type);
+         o->x->type == o->weights->type && assay_type_is_kernel_float(o->x->type) &&
+         assay_type_is_kernel_float(l->out[0].type);
 }
 
 // A patch of one row of tiles fits into the cache, as far as rows can be cut.
@@ -279,21 +280,22 @@ static void use_conv(depthwise_t* k, const assay_conv_t* s) {
   k->along = s->w.axis[s->w.rank - 1];
 }
 
-static assay_status_t add_epilogue(depthwise_t* k, const cpu_layer_t* l, bool* ok) {
+static assay_status_t add_epilogue(depthwise_t* k, const assay_sized_layer_t* l, bool* ok) {
   if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], CPU_CHANNELS_LAST, &k->program));
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
+                             &k->program));
   *ok = k->program;
   for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
     const cpu_stream_t* s = cpu_program_stream(k->program, i);
     if (s->constant || s->input < 0) continue;
     // One input in one form.
     if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   operands_t o = {0};
   assay_conv_t s;
   if (!cpu_has_depthwise() || !read_operands(l, &o)) return NULL;
@@ -303,11 +305,11 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   depthwise_t* k = NULL;
   bool ok = true;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(o.x - l->in);
   k->type = o.x->type;
-  k->base.in[k->input] = (cpu_form_t){o.x->type, CPU_CHANNELS_LAST};
-  k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   use_conv(k, &s);
   assay_status_t st = add_epilogue(k, l, &ok);
   k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;
@@ -320,7 +322,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_depthwise = {
+const assay_tactic_t cpu_tactic_depthwise = {
     .name = "depthwise",
     .source = "assay",
     .make = make,

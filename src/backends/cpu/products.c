@@ -28,7 +28,7 @@ enum {
 };
 
 typedef struct product {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   bool bf16;
   int input;
   int64_t m, k, n, units, columns;  // of a row of k; of a tile
@@ -75,19 +75,21 @@ static void run_tile(const job_t* j, int64_t row, int64_t rows, int64_t column, 
     multiply(j, row, rows, column, n, (float*)j->out + row * k->n + column, k->n);
     return;
   }
-  multiply(j, row, rows, column, n, j->tile, k->columns);
+  // Rows one behind the other, where vectors end with them.
+  const int64_t step = n % LANES == 0 ? n : k->columns;
+  multiply(j, row, rows, column, n, j->tile, step);
   const cpu_program_part_t part = {.from = row * k->n + column,
                                    .n = n,
                                    .runs = rows,
                                    .step = k->n,
                                    .result = j->tile,
-                                   .result_step = k->columns};
+                                   .result_step = step};
   if (k->program) {
     cpu_program_run_part(k->program, j->in, type, j->out, &part);
     return;
   }
   for (int64_t i = 0; i < rows; i++)
-    cpu_narrow(j->tile + i * k->columns, n, type, part.from + i * k->n, j->out);
+    cpu_narrow(j->tile + i * step, n, type, part.from + i * k->n, j->out);
 }
 
 // Columns stay while rows go by: their weights are in the second cache.
@@ -99,7 +101,7 @@ static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t colu
                last_column - c < j->k->columns ? last_column - c : j->k->columns);
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const product_t* k = (const product_t*)base;
   int parts = cpu_threads(k->m * k->n * (k->k / 16 + 4));
@@ -122,7 +124,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   product_t* k = (product_t*)base;
   cpu_program_destroy(k->program);
   assay_free(k->bias);
@@ -133,7 +135,7 @@ static void destroy(cpu_kernel_t* base) {
 
 typedef struct packing {
   const product_t* k;
-  const cpu_operand_t* weights;
+  const assay_operand_t* weights;
   bool turned;  // [n, k]
 } packing_t;
 
@@ -141,7 +143,7 @@ static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   const product_t* k = p->k;
   float* from = NULL;
-  ASSAY_TRY(cpu_constant_floats(p->weights, &from));
+  ASSAY_TRY(assay_operand_floats(p->weights, &from));
   uint32_t* out = to;
   memset(out, 0, (size_t)(padded(k->n) * k->units) * sizeof *out);
   for (int64_t i = 0; i < k->k; i++)
@@ -155,7 +157,7 @@ static assay_status_t pack(void* user, void* to) {
   return NULL;
 }
 
-static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, bool turned) {
+static assay_status_t pack_weights(product_t* k, const assay_operand_t* weights, bool turned) {
   const packing_t p = {k, weights, turned};
   const void* packed = NULL;
   assay_str_t key = {0};
@@ -164,9 +166,9 @@ static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, b
                    turned ? ", turned" : "");
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(weights->store, assay_str_get(&key),
-                       (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
-                       (void*)(uintptr_t)&p, &packed);
+    st = assay_weights_get(weights->store, assay_str_get(&key),
+                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
+                           (void*)(uintptr_t)&p, &packed);
   k->weights = packed;
   assay_str_deinit(&key);
   return st;
@@ -175,23 +177,23 @@ static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, b
 // ---- which layers ------------------------------------------------------------------------------
 
 typedef struct operands {
-  const cpu_operand_t *x, *weights, *bias;
+  const assay_operand_t *x, *weights, *bias;
   bool turned, conv;
 } operands_t;
 
-static bool read_gemm(const cpu_layer_t* l, const assay_node_t* n, operands_t* o) {
+static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o) {
   o->turned = assay_attr_i64(n, "transB", 0) != 0;
   if (assay_attr_i64(n, "transA", 0) || assay_attr_f64(n, "alpha", 1) != 1 ||
       assay_attr_f64(n, "beta", 1) != 1)
     return false;
   if (n->n_inputs < 3 || !n->inputs[2]) return true;
-  o->bias = cpu_input(l, n->inputs[2]);
+  o->bias = assay_sized_input(l, n->inputs[2]);
   // A row, the same for all rows of the output.
-  return o->bias && o->bias->constant && cpu_is_float(o->bias->type) &&
+  return o->bias && o->bias->constant && assay_type_is_kernel_float(o->bias->type) &&
          o->bias->size == l->out[0].dims[1] && o->bias->dims[o->bias->rank - 1] == o->bias->size;
 }
 
-static assay_tensor_t head(const cpu_operand_t* o) {
+static assay_tensor_t head(const assay_operand_t* o) {
   assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
   if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
   return t;
@@ -199,7 +201,7 @@ static assay_tensor_t head(const cpu_operand_t* o) {
 
 // A convolution of one place of the kernel that goes over all places of the input: a row of its
 // product is a place.
-static assay_status_t read_conv(const cpu_layer_t* l, const assay_node_t* n, operands_t* o,
+static assay_status_t read_conv(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o,
                                 product_t* k, bool* ok) {
   assay_conv_t s;
   *ok = o->x->rank >= 3 && o->x->rank <= 5 && o->weights->rank == o->x->rank;
@@ -214,12 +216,14 @@ static assay_status_t read_conv(const cpu_layer_t* l, const assay_node_t* n, ope
   k->m = s.n * s.in_size;
   k->n = s.m;
   if (n->n_inputs < 3 || !n->inputs[2]) return NULL;
-  o->bias = cpu_input(l, n->inputs[2]);
-  *ok = *ok && o->bias && o->bias->constant && cpu_is_float(o->bias->type) && o->bias->size == k->n;
+  o->bias = assay_sized_input(l, n->inputs[2]);
+  *ok = *ok && o->bias && o->bias->constant && assay_type_is_kernel_float(o->bias->type) &&
+        o->bias->size == k->n;
   return NULL;
 }
 
-static bool read_product(const cpu_layer_t* l, const assay_node_t* n, operands_t* o, product_t* k) {
+static bool read_product(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o,
+                         product_t* k) {
   const bool gemm = strcmp(n->op_type, "Gemm") == 0;
   if (o->x->rank < 2 || o->weights->rank != 2 ||
       (gemm && (l->out[0].rank != 2 || !read_gemm(l, n, o))))
@@ -230,15 +234,16 @@ static bool read_product(const cpu_layer_t* l, const assay_node_t* n, operands_t
   return o->weights->dims[o->turned ? 1 : 0] == k->k;
 }
 
-static assay_status_t read_node(const cpu_layer_t* l, operands_t* o, product_t* k, bool* ok) {
+static assay_status_t read_node(const assay_sized_layer_t* l, operands_t* o, product_t* k,
+                                bool* ok) {
   const assay_node_t* n = l->layer->nodes[0];
   const bool conv = strcmp(n->op_type, "Conv") == 0;
   *ok = !*n->domain && n->n_inputs >= 2 && l->n_out == 1 && l->out[0].value && l->out[0].size &&
-        cpu_is_float(l->out[0].type) &&
+        assay_type_is_kernel_float(l->out[0].type) &&
         (conv || strcmp(n->op_type, "Gemm") == 0 || strcmp(n->op_type, "MatMul") == 0);
   if (!*ok) return NULL;
-  o->x = cpu_input(l, n->inputs[0]);
-  o->weights = cpu_input(l, n->inputs[1]);
+  o->x = assay_sized_input(l, n->inputs[0]);
+  o->weights = assay_sized_input(l, n->inputs[1]);
   *ok = o->x && o->weights && o->x != o->weights && o->weights->constant && o->x->size &&
         o->x->type == o->weights->type;
   if (!*ok) return NULL;
@@ -265,8 +270,8 @@ static bool suits(bool bf16) {
   return !bf16 || cpu_gemm_has_bf16();
 }
 
-static assay_status_t add_epilogue(product_t* k, const cpu_layer_t* l, cpu_layout_t layout,
-                                   bool* ok) {
+static assay_status_t add_epilogue(product_t* k, const assay_sized_layer_t* l,
+                                   assay_layout_t layout, bool* ok) {
   if (l->layer->n_nodes == 1) return NULL;
   ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, &k->program));
   *ok = k->program;
@@ -275,15 +280,15 @@ static assay_status_t add_epilogue(product_t* k, const cpu_layer_t* l, cpu_layou
     if (s->constant || s->input < 0) continue;
     // One input in one form.
     if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
 
-static assay_status_t add_bias(product_t* k, const cpu_operand_t* o) {
+static assay_status_t add_bias(product_t* k, const assay_operand_t* o) {
   float* given = NULL;
   if (!o) return NULL;
-  ASSAY_TRY(cpu_constant_floats(o, &given));
+  ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array((size_t)padded(k->n), sizeof *k->bias, &k->bias);
   if (!st) memcpy(k->bias, given, (size_t)k->n * sizeof *given);
   assay_free(given);
@@ -301,20 +306,20 @@ static void find_tile(product_t* k) {
   k->base.scratch = ((size_t)k->most_parts * ROWS * (size_t)k->columns + 16) * sizeof(float);
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   product_t* k = NULL;
   operands_t o = {0};
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   bool ok = false;
   assay_status_t st = read_node(l, &o, k, &ok);
-  const cpu_layout_t layout = o.conv ? CPU_CHANNELS_LAST : CPU_PLAIN;
+  const assay_layout_t layout = o.conv ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
   if (!st && ok) {
     k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16;
     k->units = k->bf16 ? k->k / 2 : k->k;
     ok = suits(k->bf16) && (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
-    k->base.in[k->input] = (cpu_form_t){o.x->type, layout};
-    k->base.out[0] = (cpu_form_t){l->out[0].type, layout};
+    k->base.in[k->input] = (assay_form_t){o.x->type, layout};
+    k->base.out[0] = (assay_form_t){l->out[0].type, layout};
   }
   if (!st && ok) st = add_epilogue(k, l, layout, &ok);
   if (!st && ok) st = add_bias(k, o.bias);
@@ -325,7 +330,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_products = {
+const assay_tactic_t cpu_tactic_products = {
     .name = "products",
     .source = "assay",
     .make = make,
