@@ -304,7 +304,7 @@ void cpu_program_run_part(const cpu_program_t* p, const void* const* in, assay_t
     q.n *= q.runs;
     q.runs = 1;
   }
-  if (run_at_once(&r, &q)) return;
+  if (run_at_once(&r, &q) || run_at_once(&r, part)) return;
   if (!p->n_links) make_periodic(&r);
   for (int64_t i = 0; i < q.runs; i++) {
     r.result = q.result + i * q.result_step;
