@@ -1,11 +1,9 @@
 // Depthwise convolutions (Conv with as many groups as channels) over one or two axes, channels
 // last, and what the layer does to each of their elements.
 //
-// The output is made in tiles, some rows and columns of one sample, which threads share. A weight
-// that is no finite number would meet zeros of the padding: such layers are for others.
+// The output is made in tiles, some rows and columns of one sample, which threads share.
 #include "backends/cpu/depthwise.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "backends/cpu/convert.h"
@@ -18,9 +16,10 @@
 enum {
   CHANNELS = CPU_DEPTHWISE_CHANNELS,
   PARTS = 64,
-  TILES = 4,              // rows of tiles, for threads to share
-  TILE_COLUMNS = 28,      // wider rows are cut
-  PATCH_BYTES = 32768,    // in the first cache, beside weights
+  KERNEL_ROWS = 32,       // more are for others
+  TILES = 4,              // of rows, for threads to share
+  LEAST_COLUMNS = 14,     // of a tile: rows are cut where their
+  ROWS_BYTES = 32768,     // widened ones do not fit into the first cache
   TILE_BYTES = 96 * 1024  // of sums that wait for what comes behind
 };
 
@@ -33,10 +32,11 @@ typedef struct depthwise {
   int64_t row_tiles, column_tiles;  // of a sample
   bool direct;                      // sums are the output
   int most_parts;
-  size_t patch, thread_scratch;  // floats of a patch; of all that a thread needs
-  const float* weights;          // [channels / 32, kernel rows, kernel columns, 32], in the store
-  float* bias;                   // [channels], and zeros up to a multiple of 32
-  cpu_program_t* program;        // NULL: none
+  int64_t slots;                // of widened rows: as many as a row of the output reads
+  size_t rows, thread_scratch;  // floats of these; of all that a thread needs
+  const float* weights;         // [channels / 32, kernel rows, kernel columns, 32], in the store
+  float* bias;                  // [channels], and zeros up to a multiple of 32
+  cpu_program_t* program;       // NULL: none
 } depthwise_t;
 
 // ---- running -----------------------------------------------------------------------------------
@@ -45,7 +45,7 @@ typedef struct job {
   const depthwise_t* k;
   const void* const* in;
   char* out;
-  float *patch, *sums;
+  float *rows, *sums;
 } job_t;
 
 typedef struct tile {
@@ -63,28 +63,53 @@ static int64_t limited(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// The patch of some channels under a tile; gives its columns.
-static int64_t fill_patch(const job_t* j, const tile_t* t, int64_t channel, int channels) {
-  const depthwise_t* k = j->k;
-  int64_t row, column;
-  const int64_t rows = cover(&k->across, t->row, t->rows, &row);
-  const int64_t columns = cover(&k->along, t->column, t->columns, &column);
+// Some channels of a tile, row by row.
+typedef struct strip {
+  const job_t* j;
+  const tile_t* t;
+  int64_t channel, columns, column, first, end;  // columns of widened rows: where they begin, and
+                                                 // those inside the input
+  int channels;
+} strip_t;
+
+// Widens row `row` of the input, which may lie in the padding, to its slot.
+static void widen_row(const strip_t* s, int64_t row, float* to) {
+  const depthwise_t* k = s->j->k;
   const int64_t elem = k->type == ASSAY_TYPE_FLOAT ? 4 : 2, step = k->channels * elem;
-  const int64_t first = limited(column, 0, k->along.in);
-  const int64_t end = limited(column + columns, first, k->along.in);
-  cpu_depthwise_fill_t f = {.type = k->type, .step = step, .channels = channels};
-  for (int64_t r = 0; r < rows; r++) {
-    const bool inside = row + r >= 0 && row + r < k->across.in && first < end;
-    f.n = inside ? end - first : 0;
-    f.before = inside ? first - column : columns;
-    f.behind = columns - f.before - f.n;
-    f.from = inside ? (const char*)j->in[k->input] +
-                          ((t->sample * k->across.in + row + r) * k->along.in + first) * step +
-                          channel * elem
-                    : NULL;
-    cpu_depthwise_fill(&f, j->patch + r * columns * CHANNELS);
+  const bool inside = row >= 0 && row < k->across.in && s->first < s->end;
+  cpu_depthwise_fill_t f = {
+      .type = k->type, .step = step, .before = s->columns, .channels = s->channels};
+  if (inside) {
+    f.from = (const char*)s->j->in[k->input] +
+             ((s->t->sample * k->across.in + row) * k->along.in + s->first) * step +
+             s->channel * elem;
+    f.before = s->first - s->column;
+    f.n = s->end - s->first;
+    f.behind = s->columns - f.before - f.n;
   }
-  return columns;
+  cpu_depthwise_fill(&f, to);
+}
+
+// Each row of the input is widened once: it keeps its slot until no row reads it any more.
+static void run_strip(const strip_t* s, const cpu_depthwise_t* of_row, int64_t out_row) {
+  const depthwise_t* k = s->j->k;
+  const float* rows[KERNEL_ROWS];
+  int64_t widened = INT64_MIN;
+  cpu_depthwise_t d = *of_row;
+  d.rows = rows;
+  for (int64_t r = 0; r < s->t->rows; r++) {
+    int64_t at;
+    const int64_t n = cover(&k->across, s->t->row + r, 1, &at);
+    for (int64_t i = 0; i < k->across.kernel; i++) {
+      const int64_t row = at + i * k->across.dilation;
+      float* slot = s->j->rows + (row + k->across.pads[0]) % k->slots * s->columns * CHANNELS;
+      if (k->across.dilation > 1 || row > widened) widen_row(s, row, slot);
+      rows[i] = slot;
+    }
+    widened = at + n - 1;
+    cpu_depthwise_run(&d);
+    d.out += out_row;
+  }
 }
 
 // What comes behind the sums of a tile.
@@ -106,25 +131,26 @@ static void run_tile(const job_t* j, const tile_t* t) {
   const int64_t places = k->across.kernel * k->along.kernel;
   const int64_t at =
       ((t->sample * k->across.out + t->row) * k->along.out + t->column) * k->channels;
-  cpu_depthwise_t d = {.kernel_rows = k->across.kernel,
-                       .kernel = k->along.kernel,
-                       .stride_rows = k->across.stride,
-                       .stride = k->along.stride,
-                       .dilation_rows = k->across.dilation,
-                       .dilation = k->along.dilation,
-                       .patch = j->patch,
-                       .rows = t->rows,
-                       .columns = t->columns,
-                       .out_row = (k->direct ? k->along.out : t->columns) * k->channels,
-                       .out_column = k->channels};
   float* out = k->direct ? (float*)(void*)j->out + at : j->sums;
-  for (int64_t c = 0; c < k->channels; c += CHANNELS) {
-    d.channels = (int)(k->channels - c < CHANNELS ? k->channels - c : CHANNELS);
-    d.patch_columns = fill_patch(j, t, c, d.channels);
-    d.weights = k->weights + c * places;
-    d.bias = k->bias + c;
-    d.out = out + c;
-    cpu_depthwise_run(&d);
+  const int64_t out_row = (k->direct ? k->along.out : t->columns) * k->channels;
+  strip_t s = {.j = j, .t = t};
+  s.columns = cover(&k->along, t->column, t->columns, &s.column);
+  s.first = limited(s.column, 0, k->along.in);
+  s.end = limited(s.column + s.columns, s.first, k->along.in);
+  for (; s.channel < k->channels; s.channel += CHANNELS) {
+    const int64_t left = k->channels - s.channel;
+    s.channels = (int)(left < CHANNELS ? left : CHANNELS);
+    const cpu_depthwise_t d = {.kernel_rows = k->across.kernel,
+                               .kernel = k->along.kernel,
+                               .stride = k->along.stride,
+                               .dilation = k->along.dilation,
+                               .weights = k->weights + s.channel * places,
+                               .bias = k->bias + s.channel,
+                               .columns = t->columns,
+                               .out = out + s.channel,
+                               .out_column = k->channels,
+                               .channels = s.channels};
+    run_strip(&s, &d, out_row);
   }
   if (!k->direct) finish(j, t, at);
 }
@@ -140,7 +166,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++) {
     float* own = (float*)scratch + (size_t)p * k->thread_scratch;
-    const job_t j = {k, in, out[0], own, own + k->patch};
+    const job_t j = {k, in, out[0], own, own + k->rows};
     for (int64_t i = all * p / parts; i < all * (p + 1) / parts; i++) {
       const int64_t r = i % of_sample / k->column_tiles, c = i % k->column_tiles;
       tile_t t = {.sample = i / of_sample,
@@ -199,14 +225,6 @@ static assay_status_t pack_weights(depthwise_t* k, const assay_operand_t* weight
   return st;
 }
 
-static assay_status_t are_finite(const assay_operand_t* weights, bool* out_ok) {
-  float* x = NULL;
-  ASSAY_TRY(assay_operand_floats(weights, &x));
-  for (int64_t i = 0; i < weights->size; i++) *out_ok &= isfinite(x[i]) != 0;
-  assay_free(x);
-  return NULL;
-}
-
 static assay_status_t add_bias(depthwise_t* k, const assay_operand_t* o) {
   float* given = NULL;
   if (o) ASSAY_TRY(assay_operand_floats(o, &given));
@@ -244,28 +262,30 @@ static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
          assay_type_is_kernel_float(l->out[0].type);
 }
 
-// A patch of one row of tiles fits into the cache, as far as rows can be cut.
 static bool cut(depthwise_t* k) {
   const int64_t width = k->along.out, height = k->across.out;
-  int64_t at, size;
-  k->column_tiles = (width + TILE_COLUMNS - 1) / TILE_COLUMNS;
-  const int64_t columns = (width + k->column_tiles - 1) / k->column_tiles;
-  const int64_t patch_columns = cover(&k->along, 0, columns, &at);
-  // Far dilations and paddings would make patches of any size.
-  if (patch_columns > PATCH_BYTES || cover(&k->across, 0, 1, &at) > PATCH_BYTES) return false;
+  int64_t at, columns = width;
+  k->slots = cover(&k->across, 0, 1, &at);
+  // Far dilations and paddings would make rows of any size.
+  if (k->across.kernel > KERNEL_ROWS || k->slots > ROWS_BYTES ||
+      cover(&k->along, 0, 1, &at) > ROWS_BYTES || k->along.stride > ROWS_BYTES)
+    return false;
+  for (k->column_tiles = 1;; k->column_tiles++) {
+    columns = (width + k->column_tiles - 1) / k->column_tiles;
+    if (columns <= LEAST_COLUMNS ||
+        k->slots * cover(&k->along, 0, columns, &at) * CHANNELS * 4 <= ROWS_BYTES)
+      break;
+  }
   int64_t rows = (height + TILES - 1) / TILES;
-  while (rows > 1 &&
-         (cover(&k->across, 0, rows, &at) * patch_columns * CHANNELS * 4 > PATCH_BYTES ||
-          (!k->direct && rows * columns * k->channels * 4 > TILE_BYTES)))
-    rows--;
+  while (rows > 1 && !k->direct && rows * columns * k->channels * 4 > TILE_BYTES) rows--;
   k->row_tiles = (height + rows - 1) / rows;
   rows = (height + k->row_tiles - 1) / k->row_tiles;
   const int64_t parts = k->samples * k->row_tiles * k->column_tiles;
   k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  if (!assay_mul_i64(cover(&k->across, 0, rows, &at), patch_columns, &size) || size > PATCH_BYTES)
-    return false;
-  k->patch = (size_t)size * CHANNELS;
-  k->thread_scratch = k->patch + (k->direct ? 0 : (size_t)(rows * columns * k->channels));
+  const int64_t floats = k->slots * cover(&k->along, 0, columns, &at) * CHANNELS;
+  if (floats > 64 * ROWS_BYTES) return false;
+  k->rows = (size_t)floats;
+  k->thread_scratch = k->rows + (k->direct ? 0 : (size_t)(rows * columns * k->channels));
   k->thread_scratch = (k->thread_scratch + CHANNELS - 1) / CHANNELS * CHANNELS;
   k->base.scratch = (size_t)k->most_parts * k->thread_scratch * sizeof(float);
   return true;
@@ -314,7 +334,6 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   assay_status_t st = add_epilogue(k, l, &ok);
   k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;
   ok = ok && cut(k);
-  if (!st && ok) st = are_finite(o.weights, &ok);
   if (!st && ok) st = add_bias(k, o.bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;

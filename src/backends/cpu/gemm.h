@@ -30,12 +30,16 @@ void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step, const
                      float* c, int64_t c_step, bool adds);
 
 // Products that begin with `start`: rows of it lie start_step apart (0: one row for all); NULL:
-// with zeros. `vectors` of 16 columns are made, of one panel (1, 2) or of two (3, 4).
+// with zeros. A row of a is one piece of k units, floats or pairs of bf16, or several, which lie at
+// `pieces` behind its beginning. `vectors` of 16 columns are made, of one panel (1, 2) or of two
+// (3, 4).
 typedef struct cpu_gemm_block {
-  int64_t m, k;  // k: units of a row of a, floats or pairs of bf16
+  int64_t m, k;
   const void* a;
-  int64_t a_step;  // in units
-  const void* panels;
+  int64_t a_step;  // in units, as pieces
+  int64_t n_pieces;
+  const int64_t* pieces;  // NULL: one, at 0
+  const void* panels;     // of k * n_pieces rows
   int vectors;
   const float* start;
   int64_t start_step;

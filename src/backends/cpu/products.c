@@ -22,6 +22,7 @@ enum {
   LANES = 16,
   WIDE = 2 * CPU_PANEL,
   MOST_COLUMNS = 512,
+  NARROW = 128,          // columns; of tiles with less, rows are more than ROWS
   SHORT = 256,           // rows of so many units stay in the first cache, and
   SHORT_COLUMNS = 128,   // so many columns of a tile with them
   CACHED_BYTES = 400000  // of weights
@@ -31,7 +32,7 @@ typedef struct product {
   assay_kernel_t base;
   bool bf16;
   int input;
-  int64_t m, k, n, units, columns;  // of a row of k; of a tile
+  int64_t m, k, n, units, rows, columns;  // units of a row of k; of a tile
   int most_parts;
   const uint32_t* weights;  // in panels, in the store
   float* bias;              // [n, padded]; NULL: none
@@ -49,11 +50,13 @@ typedef struct job {
   float* tile;
 } job_t;
 
-// Rows [row, row + rows), columns [column, column + n) into `to`, whose rows lie `step` apart.
+// Rows [row, row + rows), columns [column, column + n) into `to`, whose rows lie `step` apart: from
+// the last columns to the first, rows in order, so that what the last vector of a row writes behind
+// it is written over.
 static void multiply(const job_t* j, int64_t row, int64_t rows, int64_t column, int64_t n,
                      float* to, int64_t step) {
   const product_t* k = j->k;
-  for (int64_t c = 0; c < n; c += WIDE) {
+  for (int64_t c = (n - 1) / WIDE * WIDE; c >= 0; c -= WIDE) {
     const int64_t vectors = (n - c + LANES - 1) / LANES;
     const cpu_gemm_block_t block = {.m = rows,
                                     .k = k->units,
@@ -75,31 +78,32 @@ static void run_tile(const job_t* j, int64_t row, int64_t rows, int64_t column, 
     multiply(j, row, rows, column, n, (float*)j->out + row * k->n + column, k->n);
     return;
   }
-  // Rows one behind the other, where vectors end with them.
-  const int64_t step = n % LANES == 0 ? n : k->columns;
-  multiply(j, row, rows, column, n, j->tile, step);
+  multiply(j, row, rows, column, n, j->tile, n);
   const cpu_program_part_t part = {.from = row * k->n + column,
                                    .n = n,
                                    .runs = rows,
                                    .step = k->n,
                                    .result = j->tile,
-                                   .result_step = step};
+                                   .result_step = n};
   if (k->program) {
     cpu_program_run_part(k->program, j->in, type, j->out, &part);
     return;
   }
   for (int64_t i = 0; i < rows; i++)
-    cpu_narrow(j->tile + i * step, n, type, part.from + i * k->n, j->out);
+    cpu_narrow(j->tile + i * n, n, type, part.from + i * k->n, j->out);
 }
 
 // Columns stay while rows go by: their weights are in the second cache.
 static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t column,
                      int64_t last_column) {
   for (int64_t c = column; c < last_column; c += j->k->columns)
-    for (int64_t r = row; r < last_row; r += ROWS)
-      run_tile(j, r, last_row - r < ROWS ? last_row - r : ROWS, c,
+    for (int64_t r = row; r < last_row; r += j->k->rows)
+      run_tile(j, r, last_row - r < j->k->rows ? last_row - r : j->k->rows, c,
                last_column - c < j->k->columns ? last_column - c : j->k->columns);
 }
+
+// A tile, and a vector behind its last row.
+static int64_t tile_floats(const product_t* k) { return k->rows * k->columns + LANES; }
 
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
@@ -112,7 +116,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++) {
-    const job_t j = {k, in, out[0], tiles + p * ROWS * k->columns};
+    const job_t j = {k, in, out[0], tiles + p * tile_floats(k)};
     const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : WIDE;
     const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
     const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
@@ -303,7 +307,9 @@ static void find_tile(product_t* k) {
   // Scratch memory for no more parts than there is work for.
   const int64_t parts = k->m * k->n / ROWS * k->k / 30000 + 1;
   k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  k->base.scratch = ((size_t)k->most_parts * ROWS * (size_t)k->columns + 16) * sizeof(float);
+  // Narrow tiles are high: what comes behind them takes more elements at a time.
+  k->rows = k->columns > NARROW ? ROWS : NARROW * ROWS / k->columns / ROWS * ROWS;
+  k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {

@@ -30,7 +30,7 @@ INLINE __mmask16 mask_of(int channels, int v) {
   return n >= LANES ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
 }
 
-// ---- patches -----------------------------------------------------------------------------------
+// ---- rows --------------------------------------------------------------------------------------
 
 // type is a constant where this is inlined.
 INLINE void fill(assay_type_t type, const cpu_depthwise_fill_t* f, float* to) {
@@ -71,54 +71,55 @@ void cpu_depthwise_fill(const cpu_depthwise_fill_t* f, float* to) {
 
 // ---- sums --------------------------------------------------------------------------------------
 
-INLINE void store(const cpu_depthwise_t* d, float* out, const __m512* sum) {
-  UNROLL for (int v = 0; v < VECTORS; v++) {
-    if (d->channels == CHANNELS)
+INLINE void store(const cpu_depthwise_t* d, float* out, int vectors, const __m512* sum) {
+  UNROLL for (int v = 0; v < vectors; v++) {
+    if (d->channels >= (v + 1) * LANES)
       _mm512_storeu_ps(out + v * LANES, sum[v]);
     else
       _mm512_mask_storeu_ps(out + v * LANES, mask_of(d->channels, v), sum[v]);
   }
 }
 
-// COLUMNS columns: each element of the patch is loaded once a row of the kernel. kernel and stride
-// are constants where this is inlined.
-INLINE void tile(int kernel, int stride, const cpu_depthwise_t* d, const float* patch, float* out) {
+// COLUMNS columns: each element of a row is loaded once. kernel, stride and vectors are constants
+// where this is inlined.
+INLINE void tile(int kernel, int stride, int vectors, const cpu_depthwise_t* d, int64_t column) {
   const int span = (COLUMNS - 1) * stride + kernel;
   const float* weights = d->weights;
   __m512 sum[COLUMNS][VECTORS];
-  UNROLL for (int v = 0; v < VECTORS; v++) UNROLL for (int i = 0; i < COLUMNS; i++) sum[i][v] =
+  UNROLL for (int v = 0; v < vectors; v++) UNROLL for (int i = 0; i < COLUMNS; i++) sum[i][v] =
       _mm512_loadu_ps(d->bias + v * LANES);
-  for (int64_t r = 0; r < d->kernel_rows; r++) {
-    UNROLL for (int v = 0; v < VECTORS; v++) {
+  for (int64_t r = 0; r < d->kernel_rows; r++, weights += kernel * CHANNELS) {
+    const float* from = d->rows[r] + column * stride * CHANNELS;
+    UNROLL for (int v = 0; v < vectors; v++) {
       __m512 w[MOST_KERNEL];
       UNROLL for (int k = 0; k < kernel; k++) w[k] =
           _mm512_loadu_ps(weights + k * CHANNELS + v * LANES);
       UNROLL for (int j = 0; j < span; j++) {
-        const __m512 x = _mm512_loadu_ps(patch + j * CHANNELS + v * LANES);
+        const __m512 x = _mm512_loadu_ps(from + j * CHANNELS + v * LANES);
         UNROLL for (int i = 0; i < COLUMNS; i++) {
           const int k = j - i * stride;
           if (k >= 0 && k < kernel) sum[i][v] = _mm512_fmadd_ps(x, w[k], sum[i][v]);
         }
       }
     }
-    weights += kernel * CHANNELS;
-    patch += d->dilation_rows * d->patch_columns * CHANNELS;
   }
-  UNROLL for (int i = 0; i < COLUMNS; i++) store(d, out + i * d->out_column, sum[i]);
+  float* out = d->out + column * d->out_column;
+  UNROLL for (int i = 0; i < COLUMNS; i++) store(d, out + i * d->out_column, vectors, sum[i]);
 }
 
 // The columns of a row; where they are no multiple of COLUMNS, some are made twice.
-INLINE void row(int kernel, int stride, const cpu_depthwise_t* d, const float* patch, float* out) {
-  for (int64_t c = 0; c < d->columns; c += COLUMNS) {
-    if (c + COLUMNS > d->columns) c = d->columns - COLUMNS;
-    tile(kernel, stride, d, patch + c * stride * CHANNELS, out + c * d->out_column);
-  }
+INLINE void row(int kernel, int stride, int vectors, const cpu_depthwise_t* d) {
+  for (int64_t c = 0; c < d->columns; c += COLUMNS)
+    tile(kernel, stride, vectors, d, c + COLUMNS > d->columns ? d->columns - COLUMNS : c);
 }
 
-typedef void row_t(const cpu_depthwise_t* d, const float* patch, float* out);
-#define ROW(name, kernel, stride)                                                     \
-  TARGET static void name(const cpu_depthwise_t* d, const float* patch, float* out) { \
-    row(kernel, stride, d, patch, out);                                               \
+typedef void row_t(const cpu_depthwise_t* d);
+#define ROW(name, kernel, stride)                     \
+  TARGET static void name(const cpu_depthwise_t* d) { \
+    if (d->channels <= LANES)                         \
+      row(kernel, stride, 1, d);                      \
+    else                                              \
+      row(kernel, stride, VECTORS, d);                \
   }
 ROW(row_3, 3, 1)
 ROW(row_3_by_2, 3, 2)
@@ -127,36 +128,31 @@ ROW(row_5_by_2, 5, 2)
 ROW(row_7, 7, 1)
 ROW(row_7_by_2, 7, 2)
 
-TARGET static void row_any(const cpu_depthwise_t* d, const float* patch, float* out) {
+TARGET static void row_any(const cpu_depthwise_t* d) {
   for (int64_t c = 0; c < d->columns; c++) {
     const float* weights = d->weights;
     __m512 sum[VECTORS];
     UNROLL for (int v = 0; v < VECTORS; v++) sum[v] = _mm512_loadu_ps(d->bias + v * LANES);
     for (int64_t r = 0; r < d->kernel_rows; r++) {
-      const float* x = patch + (r * d->dilation_rows * d->patch_columns + c * d->stride) * CHANNELS;
+      const float* x = d->rows[r] + c * d->stride * CHANNELS;
       for (int64_t k = 0; k < d->kernel; k++, x += d->dilation * CHANNELS, weights += CHANNELS)
         UNROLL for (int v = 0; v < VECTORS; v++) sum[v] = _mm512_fmadd_ps(
             _mm512_loadu_ps(x + v * LANES), _mm512_loadu_ps(weights + v * LANES), sum[v]);
     }
-    store(d, out + c * d->out_column, sum);
+    store(d, d->out + c * d->out_column, VECTORS, sum);
   }
 }
 
-static row_t* row_for(const cpu_depthwise_t* d) {
+void cpu_depthwise_run(const cpu_depthwise_t* d) {
   static const struct {
     int64_t kernel, stride;
     row_t* run;
   } all[] = {{3, 1, row_3},      {3, 2, row_3_by_2}, {5, 1, row_5},
              {5, 2, row_5_by_2}, {7, 1, row_7},      {7, 2, row_7_by_2}};
+  row_t* run = row_any;
   for (size_t i = 0; d->dilation == 1 && d->columns >= COLUMNS && i < sizeof all / sizeof *all; i++)
-    if (all[i].kernel == d->kernel && all[i].stride == d->stride) return all[i].run;
-  return row_any;
-}
-
-void cpu_depthwise_run(const cpu_depthwise_t* d) {
-  row_t* run = row_for(d);
-  for (int64_t r = 0; r < d->rows; r++)
-    run(d, d->patch + r * d->stride_rows * d->patch_columns * CHANNELS, d->out + r * d->out_row);
+    if (all[i].kernel == d->kernel && all[i].stride == d->stride) run = all[i].run;
+  run(d);
 }
 #else
 bool cpu_has_depthwise(void) { return false; }
