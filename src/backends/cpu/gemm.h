@@ -47,6 +47,8 @@ typedef struct cpu_gemm_block {
   int64_t c_step;
 } cpu_gemm_block_t;
 void cpu_gemm_block(const cpu_gemm_block_t* b);
+// Whether these kernels are as fast as any on this CPU (machine.c).
+bool cpu_gemm_suits(bool bf16);
 
 // The same with bf16 elements of a and b, two in a unit of 4 bytes: rows of a and panels hold
 // `pairs` of neighbours along the sum. VDPBF16PS adds both products of a pair to a float32 sum, and

@@ -12,9 +12,6 @@
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "ops/conv.h"
-#ifdef ASSAY_ONEDNN
-#include <oneapi/dnnl/dnnl.h>
-#endif
 
 enum {
   PARTS = 64,
@@ -262,18 +259,6 @@ static assay_status_t read_node(const assay_sized_layer_t* l, operands_t* o, pro
   return NULL;
 }
 
-// Whether our kernels are as fast as any on this CPU: where it has vectors of 16, and does not
-// multiply bf16 in tiles (AMX).
-static bool suits(bool bf16) {
-#ifdef ASSAY_ONEDNN
-  const int isa = (int)dnnl_get_effective_cpu_isa();
-  if ((isa & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core ||
-      (bf16 && (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx))
-    return false;
-#endif
-  return !bf16 || cpu_gemm_has_bf16();
-}
-
 static assay_status_t add_epilogue(product_t* k, const assay_sized_layer_t* l,
                                    assay_layout_t layout, bool* ok) {
   if (l->layer->n_nodes == 1) return NULL;
@@ -323,7 +308,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   if (!st && ok) {
     k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16;
     k->units = k->bf16 ? k->k / 2 : k->k;
-    ok = suits(k->bf16) && (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
+    ok = cpu_gemm_suits(k->bf16) && (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
     k->base.in[k->input] = (assay_form_t){o.x->type, layout};
     k->base.out[0] = (assay_form_t){l->out[0].type, layout};
   }
