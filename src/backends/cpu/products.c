@@ -259,6 +259,12 @@ static assay_status_t read_node(const assay_sized_layer_t* l, operands_t* o, pro
   return NULL;
 }
 
+// Whether rows stay in the caches while columns go by; where not, others do better. Of a sample,
+// so that the batch changes nothing.
+static bool stays_near(const product_t* k, int64_t samples) {
+  return k->units <= 2 * SHORT || k->m / samples * k->units * 4 <= CACHED_BYTES;
+}
+
 static assay_status_t add_epilogue(product_t* k, const assay_sized_layer_t* l,
                                    assay_layout_t layout, bool* ok) {
   if (l->layer->n_nodes == 1) return NULL;
@@ -308,7 +314,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   if (!st && ok) {
     k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16;
     k->units = k->bf16 ? k->k / 2 : k->k;
-    ok = cpu_gemm_suits(k->bf16) && (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
+    ok = cpu_gemm_suits(k->bf16) && (!o.conv || stays_near(k, o.x->dims[0])) &&
+         (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
     k->base.in[k->input] = (assay_form_t){o.x->type, layout};
     k->base.out[0] = (assay_form_t){l->out[0].type, layout};
   }
