@@ -1,8 +1,7 @@
-// Which layers of attention are taken, and where their operands lie.
-#include "backends/cpu/attention_nodes.h"
-
+// Attention written out in nodes (passes/attention.h): where its operands lie.
 #include <string.h>
 
+#include "backends/cpu/attention.h"
 #include "backends/cpu/constants.h"
 #include "base/alloc.h"
 
@@ -148,7 +147,7 @@ static bool walk(const assay_sized_layer_t* l, const assay_attention_operand_t* 
   return true;
 }
 
-static bool read_view(const assay_sized_layer_t* l, attention_nodes_t* k,
+static bool read_view(const assay_sized_layer_t* l, attention_t* k,
                       const assay_attention_operand_t* from, int rank, view_t* v,
                       attention_view_t* out) {
   const assay_operand_t* o = assay_sized_input(l, from->value);
@@ -167,7 +166,7 @@ static bool read_view(const assay_sized_layer_t* l, attention_nodes_t* k,
 }
 
 // Distances along the batch, in which a dimension of 1 stands still.
-static bool spread(const attention_nodes_t* k, const view_t* v, attention_view_t* out) {
+static bool spread(const attention_t* k, const view_t* v, attention_view_t* out) {
   for (int i = 0; i < k->n_batch; i++) {
     if (v->dims[i] != 1 && v->dims[i] != k->batch[i]) return false;
     out->batch[i] = v->dims[i] == 1 ? 0 : v->strides[i];
@@ -175,8 +174,7 @@ static bool spread(const attention_nodes_t* k, const view_t* v, attention_view_t
   return true;
 }
 
-static bool read_output(const assay_sized_layer_t* l, const assay_attention_t* a,
-                        attention_nodes_t* k) {
+static bool read_output(const assay_sized_layer_t* l, const assay_attention_t* a, attention_t* k) {
   const assay_operand_t* y = &l->out[0];
   view_t plain = {.rank = y->rank}, v = {.rank = a->rank};
   if (y->rank != a->rank || !assay_type_is_kernel_float(y->type)) return false;
@@ -196,7 +194,7 @@ static bool read_output(const assay_sized_layer_t* l, const assay_attention_t* a
 }
 
 static bool read_operands(const assay_sized_layer_t* l, const assay_attention_t* a,
-                          attention_nodes_t* k) {
+                          attention_t* k) {
   view_t q, keys, v;
   const int rank = a->rank;
   if (!read_view(l, k, &a->q, rank, &q, &k->q) || !read_view(l, k, &a->k, rank, &keys, &k->k) ||
@@ -225,8 +223,8 @@ static bool read_operands(const assay_sized_layer_t* l, const assay_attention_t*
 
 // The dimensions of the hidden value that a mask makes: the scores' own, or what a Reshape before
 // it has made of them.
-static bool scores_dims(const assay_sized_layer_t* l, const attention_nodes_t* k,
-                        const assay_value_t* v, view_t* out) {
+static bool scores_dims(const assay_sized_layer_t* l, const attention_t* k, const assay_value_t* v,
+                        view_t* out) {
   const assay_node_t* n = v->producer;
   while (n && strcmp(n->op_type, "MatMul") != 0 && strcmp(n->op_type, "Reshape") != 0) {
     // The operand that is hidden in the layer is the one that leads back.
@@ -248,8 +246,8 @@ static bool scores_dims(const assay_sized_layer_t* l, const attention_nodes_t* k
   return out->rank >= 1 && out->dims[out->rank - 1] == k->kv_len;
 }
 
-static bool read_mask(const assay_sized_layer_t* l, attention_nodes_t* k,
-                      const assay_attention_mask_t* m, attention_mask_t* out) {
+static bool read_mask(const assay_sized_layer_t* l, attention_t* k, const assay_attention_mask_t* m,
+                      attention_mask_t* out) {
   const assay_operand_t* o = assay_sized_input(l, m->value);
   view_t scores, mask = {0};
   if (!o || !scores_dims(l, k, m->scores, &scores) || o->rank > scores.rank) return false;
@@ -295,7 +293,7 @@ static assay_status_t number(const assay_sized_layer_t* l, const assay_value_t* 
 }
 
 static assay_status_t read_numbers(const assay_sized_layer_t* l, const assay_attention_t* a,
-                                   attention_nodes_t* k, bool* ok) {
+                                   attention_t* k, bool* ok) {
   double scale = 1;
   for (int i = 0; i < a->n_factors; i++) {
     float x = 1;
@@ -308,63 +306,12 @@ static assay_status_t read_numbers(const assay_sized_layer_t* l, const assay_att
   return NULL;
 }
 
-// ---- making ------------------------------------------------------------------------------------
-
-static void destroy(assay_kernel_t* k) { assay_free(k); }
-
-static assay_status_t make(const assay_sized_layer_t* l, bool bf16, assay_kernel_t** out) {
+assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_t* k, bool* ok) {
   assay_attention_t a;
-  attention_nodes_t* k = NULL;
-  if (l->layer->n_nodes < 3 || l->n_out != 1 || !l->out[0].value || !l->out[0].size ||
-      !assay_attention_read(l->layer->nodes, l->layer->n_nodes, &a))
-    return NULL;
-  const attention_kind_t* kind = bf16 ? attention_bf16() : attention_fp32();
-  if (!kind) return NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (assay_kernel_t){.in_place = -1, .run = attention_nodes_run, .destroy = destroy};
-  k->kind = kind;
-  bool ok = read_operands(l, &a, k);
-  for (int i = 0; ok && i < a.n_masks; i++) ok = read_mask(l, k, &a.masks[i], &k->masks[i]);
+  *ok = l->layer->n_nodes >= 3 && l->n_out == 1 &&
+        assay_attention_read(l->layer->nodes, l->layer->n_nodes, &a) && read_operands(l, &a, k);
+  for (int i = 0; *ok && i < a.n_masks; i++) *ok = read_mask(l, k, &a.masks[i], &k->masks[i]);
+  if (!*ok) return NULL;
   k->n_masks = a.n_masks;
-  // One of the two takes a layer: their results differ.
-  const bool narrow = l->layer->format == ASSAY_FORMAT_BF16 && k->q.type == ASSAY_TYPE_BFLOAT16 &&
-                      k->k.type == ASSAY_TYPE_BFLOAT16 && k->v.type == ASSAY_TYPE_BFLOAT16;
-  ok = ok && bf16 == (narrow && attention_bf16());
-  assay_status_t st = ok ? read_numbers(l, &a, k, &ok) : NULL;
-  if (st || !ok || !attention_nodes_sizes(k)) return destroy(&k->base), st;
-  *out = &k->base;
-  return NULL;
+  return read_numbers(l, &a, k, ok);
 }
-
-static assay_status_t make_bf16(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return make(l, true, out);
-}
-
-static assay_status_t make_any(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return make(l, false, out);
-}
-
-// Weights are rounded to bf16 before the second product, as hidden values computed in bf16 may be.
-const assay_tactic_t cpu_tactic_attention_bf16 = {
-    .name = "attention_bf16",
-    .source = "assay",
-    .make = make_bf16,
-    .rounding = {.compute = ASSAY_FORMAT_BF16,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
-};
-
-const assay_tactic_t cpu_tactic_attention_nodes = {
-    .name = "attention_nodes",
-    .source = "assay",
-    .make = make_any,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
-};
