@@ -51,9 +51,13 @@ bool cpu_product_read(const assay_sized_layer_t* l, cpu_product_t* p) {
   pad_dims(p->in, p->rank, p->x_swapped, p->x);
   pad_dims(p->weights, p->rank, p->w_swapped, p->w);
   if (p->weights->rank == 2 && !p->x_swapped) join_batch(p);
-  for (int i = 0; i < p->rank - 2; i++) p->y[i] = p->x[i] > p->w[i] ? p->x[i] : p->w[i];
+  // Sizes that do not fit together at run time are for the emulated engine, which says so.
+  if (p->x[p->rank - 1] != p->w[p->rank - 2]) return false;
+  for (int i = 0; i < p->rank - 2; i++) {
+    if (p->x[i] != p->w[i] && p->x[i] != 1 && p->w[i] != 1) return false;
+    p->y[i] = p->x[i] > p->w[i] ? p->x[i] : p->w[i];
+  }
   p->y[p->rank - 2] = p->x[p->rank - 2];
   p->y[p->rank - 1] = p->w[p->rank - 1];
-  // Sizes that do not fit together at run time are for the emulated engine, which says so.
   return assay_dims_product(p->y, 0, p->rank) == l->out[0].size;
 }
