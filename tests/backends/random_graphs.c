@@ -265,16 +265,25 @@ static void note_account(runner_t* r, const random_graph_t* g, const assay_accou
   }
 }
 
+// Whether layers hide values that float16 cannot hold. Kernels keep them in float32 until the layer
+// stores what it makes; the emulated engine rounds each to float16, to infinity, which the layer's
+// end need not show. The account names those values, so elsewhere classes are the same.
+static bool hides_overflow(const random_graph_t* g, const assay_account_t* a) {
+  if (g->type != ASSAY_TYPE_FLOAT16 || !g->is_special) return false;
+  for (size_t i = 0; i < assay_account_layer_count(a); i++)
+    if (assay_account_layer(a, i)->at_risk > 0) return true;
+  return false;
+}
+
+// wider: finite where emu's is not is no difference.
 static void compare_class(runner_t* r, const random_graph_t* g, const char* format, size_t at,
-                          const assay_tensor_t* got, const assay_tensor_t* want) {
+                          bool wider, const assay_tensor_t* got, const assay_tensor_t* want) {
   if (got->size != want->size || got->store != want->store) {
     failure(r, g, "%s: output %zu is %s, emu's %s", format, at, ASSAY_DIMS_TEXT(got),
             ASSAY_DIMS_TEXT(want));
     return;
   }
   int64_t n = 0, where = 0;
-  // What emu keeps in fp16 inside of a layer may overflow where kernels hold it in float32.
-  const bool wider = g->type == ASSAY_TYPE_FLOAT16 && g->is_special;
   for (int64_t i = 0; got->store == ASSAY_STORE_F64 && i < got->size; i++) {
     const double a = assay_f64(got)[i], b = assay_f64(want)[i];
     if (class_of(a) != class_of(b) && !(wider && isfinite(a) && !isfinite(b)) && !n++) where = i;
@@ -340,7 +349,7 @@ static void check_format(runner_t* r, const random_graph_t* g, assay_model_t* m,
     random_graph_ok(g, assay_account_run(a, in->at));
     note_account(r, g, a, e, name);
     for (size_t i = 0; i < cpu.n; i++) {
-      compare_class(r, g, name, i, cpu.at[i], emu.at[i]);
+      compare_class(r, g, name, i, hides_overflow(g, a), cpu.at[i], emu.at[i]);
       if (!same_bits(cpu.at[i], assay_account_engine_output(a, i)))
         failure(r, g, "%s: output %zu (%s) has other bits with taps", name, i,
                 g->values[g->outputs[i]].name);
