@@ -79,9 +79,8 @@ const mono_t* dim_mono_mul(assay_dims_t* p, const mono_t* a, const mono_t* b);
 // a / b if b's atoms are all in a; NULL otherwise.
 const mono_t* dim_mono_div(assay_dims_t* p, const mono_t* a, const mono_t* b);
 
-// The dim of an atom with these arguments as they are; arguments of min, max and broadcast are put in
-// order.
-// NULL arguments give NULL.
+// The dim of an atom with these arguments as they are; arguments of min, max and broadcast are put
+// in order. NULL arguments give NULL.
 const assay_dim_t* dim_atom(assay_dims_t* p, dim_kind_t kind, int n,
                             const assay_dim_t* const* args);
 
