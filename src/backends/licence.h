@@ -1,5 +1,5 @@
 // Licences: what lets a tactic of other numerics than plain fused multiply-adds serve fp32
-// (docs/adr/0011-fp32-settings.md). A tactic judges a layer by its weights and an error model; the
+// (docs/adr/0012-fp32-settings.md). A tactic judges a layer by its weights and an error model; the
 // setting of the plan says which tactics may serve at all, and under which condition.
 #ifndef ASSAY_BACKENDS_LICENCE_H_
 #define ASSAY_BACKENDS_LICENCE_H_

@@ -1,5 +1,5 @@
 // Conv by Winograd's minimal filtering, where the setting of fp32 lets it serve a layer
-// (docs/adr/0011-fp32-settings.md).
+// (docs/adr/0012-fp32-settings.md).
 #include "backends/cpu/winograd.h"
 
 #include <string.h>
