@@ -85,6 +85,9 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUS
 
 // What `assay --version` says: the first line is the program's own version.
 void assay_cli_print_version(void);
+// Starts the program again, with OpenBLAS's kernels named in the environment, where it chose those
+// of a CPU without AVX for one that has it (blas.c).
+void assay_cli_use_blas(char** argv);
 
 // Progress of long work on stderr, on a terminal only. fraction in [0, 1]; clears itself at 1.
 void assay_cli_progress(const char* what, double fraction);

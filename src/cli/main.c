@@ -69,6 +69,7 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
 }
 
 int main(int argc, char** argv) {
+  assay_cli_use_blas(argv);
   if (argc < 2) {
     help(stderr);
     return ASSAY_EXIT_USAGE;
