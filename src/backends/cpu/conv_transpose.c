@@ -5,8 +5,9 @@
 // Nothing is scattered: kernel position k adds x[i] w[k] to every `stride`-th place of a line, so
 // that a product of matrices whose result has rows so far apart does all that k does there. Every
 // sum is one chain of multiply-adds: the bias, then kernel positions in row-major order, then
-// channels. Where there are few channels, the positions of one row of the kernel are columns of one
-// product, and each of these sums is added to the place's. How tiles are cut changes no bit.
+// channels. Where there are few channels, all kernel positions are columns of one product for each
+// line of the input, and each of its sums is added to the place's, line after line. How tiles are
+// cut changes no bit.
 #include "ops/conv_transpose.h"
 
 #include <string.h>
@@ -21,11 +22,12 @@ enum {
   WIDE = 2 * CPU_PANEL,
   PLACES = 256,             // of a tile
   TILE_BYTES = 256 * 1024,  // of its sums
+  JOINED_BYTES = 64 * 1024,
 };
 
 typedef enum way {
   WAY_BY_TAP = 0,  // a product for each kernel position
-  WAY_BY_ROW,      // a product for each row of the kernel
+  WAY_JOINED,      // one product for all kernel positions
   WAY_DEPTHWISE,   // groups of one channel
 } way_t;
 
@@ -38,7 +40,7 @@ typedef struct up {
   assay_type_t type;        // that x is read in
   int64_t units;            // of 4 bytes, of a group's channels at one place
   int64_t taps, rows;       // kernel positions along the last axis; of all other axes
-  int64_t columns;          // of one product: channels, or those of all taps
+  int64_t columns;          // of one product: channels, or those of all positions
   int64_t lines, in_lines;  // of a sample, along the last axis
   // Of a tile.
   int64_t tile_lines, tile_places, tile_columns;
@@ -51,37 +53,23 @@ typedef struct up {
 
 static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
 static int64_t parts_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static const assay_window_axis_t* last_axis(const up_t* k) { return &k->t.w.axis[k->t.w.rank - 1]; }
 
+// Groups of one channel go side by side, as one.
+static int64_t groups_of(const up_t* k) { return k->way == WAY_DEPTHWISE ? 1 : k->t.group; }
+static int64_t channels_of(const up_t* k) { return k->way == WAY_DEPTHWISE ? k->t.m : k->t.mg; }
+
 // ---- where things meet -------------------------------------------------------------------------
 
-// The line of the input that row `row` of the kernel adds to a line of the output; -1: none.
 static int64_t in_line(const up_t* k, int64_t line, int64_t row) {
-  int64_t in = 0, step = 1;
-  for (int d = k->t.w.rank - 1; d-- > 0;) {
-    const assay_window_axis_t* a = &k->t.w.axis[d];
-    const int64_t from = line % a->in + a->pads[0] - row % a->kernel * a->dilation;
-    if (from < 0 || from % a->stride || from / a->stride >= a->out) return -1;
-    in += from / a->stride * step;
-    step *= a->out;
-    line /= a->in;
-    row /= a->kernel;
-  }
-  return in;
+  return assay_conv_transpose_in_line(&k->t, line, row);
 }
 
-// Elements [*first, *end) of a line of the input that a tap adds to places [from, to) of the
-// output; the first one to place *at.
 static void in_range(const up_t* k, int64_t tap, int64_t from, int64_t to, int64_t* first,
                      int64_t* end, int64_t* at) {
-  const assay_window_axis_t* a = last_axis(k);
-  const int64_t shift = tap * a->dilation - a->pads[0];
-  *first = from - shift > 0 ? parts_of(from - shift, a->stride) : 0;
-  *end = to - shift > 0 ? parts_of(to - shift, a->stride) : 0;
-  if (*end > a->out) *end = a->out;
-  if (*first > *end) *first = *end;
-  *at = *first * a->stride + shift;
+  assay_conv_transpose_range(last_axis(k), tap, from, to, first, end, at);
 }
 
 // ---- a tile ------------------------------------------------------------------------------------
@@ -115,7 +103,7 @@ static void multiply(const up_t* k, int64_t m, const uint32_t* a, const uint32_t
 
 static const uint32_t* panels_at(const job_t* j, int64_t part, int64_t column) {
   const up_t* k = j->k;
-  const int64_t parts = k->way == WAY_BY_ROW ? k->rows : k->rows * k->taps;
+  const int64_t parts = k->way == WAY_JOINED ? 1 : k->rows * k->taps;
   return k->weights + ((j->group * parts + part) * padded(k->columns) + column) * k->units;
 }
 
@@ -139,35 +127,81 @@ static void add_by_tap(const job_t* j) {
       }
 }
 
-static void add_row(const job_t* j, int64_t line, int64_t from, int64_t row) {
+__attribute__((always_inline)) static inline void add_columns(int64_t n, int64_t m, const float* p,
+                                                              int64_t p_step, float* to,
+                                                              int64_t step) {
+  for (int64_t i = 0; i < n; i++, p += p_step, to += step)
+    for (int64_t c = 0; c < m; c++) to[c] += p[c];
+}
+
+// Sums of m channels for n places.
+static void add_places(int64_t n, int64_t m, const float* p, int64_t p_step, float* to,
+                       int64_t step) {
+  if (m == 1)
+    add_columns(n, 1, p, p_step, to, step);
+  else if (m == 3)
+    add_columns(n, 3, p, p_step, to, step);
+  else
+    add_columns(n, m, p, p_step, to, step);
+}
+
+// Elements of a line of the input that any tap adds to the tile's places.
+static bool joined_range(const job_t* j, int64_t* out_first, int64_t* out_end) {
+  *out_first = INT64_MAX;
+  *out_end = 0;
+  for (int64_t tap = 0; tap < j->k->taps; tap++) {
+    int64_t first, end, at;
+    in_range(j->k, tap, j->place, j->place + j->places, &first, &end, &at);
+    if (first < end && first < *out_first) *out_first = first;
+    if (first < end && end > *out_end) *out_end = end;
+  }
+  return *out_first < *out_end;
+}
+
+// The lines of the input between which all lie that are added to the tile's.
+static void joined_lines(const job_t* j, int64_t* out_least, int64_t* out_most) {
+  *out_least = INT64_MAX;
+  *out_most = -1;
+  for (int64_t l = 0; l < j->lines; l++)
+    for (int64_t row = 0; row < j->k->rows; row++) {
+      const int64_t from = in_line(j->k, j->line + l, row);
+      if (from >= 0 && from < *out_least) *out_least = from;
+      if (from > *out_most) *out_most = from;
+    }
+}
+
+// What a line of the input adds to one of the tile, by one row of the kernel.
+static void add_row(const job_t* j, int64_t row, int64_t from, int64_t line) {
   const up_t* k = j->k;
   const int64_t width = padded(k->columns), m = k->t.mg;
-  int64_t least = INT64_MAX, most = 0, first, end, at;
   for (int64_t tap = 0; tap < k->taps; tap++) {
+    int64_t first, end, at;
     in_range(k, tap, j->place, j->place + j->places, &first, &end, &at);
-    if (first < end && first < least) least = first;
-    if (first < end && end > most) most = end;
-  }
-  if (least >= most) return;
-  const uint32_t* x = input_at(j, from, least);
-  for (int64_t c = 0; c < width; c += WIDE)
-    multiply(k, most - least, x, panels_at(j, row, c), j->product + c, width, width - c > CPU_PANEL,
-             false);
-  for (int64_t tap = 0; tap < k->taps; tap++) {
-    in_range(k, tap, j->place, j->place + j->places, &first, &end, &at);
-    const float* p = j->product + (first - least) * width + tap * m;
-    float* to = j->to + line * j->line_step + (at - j->place) * j->step;
-    for (; first < end; first++, p += width, to += last_axis(k)->stride * j->step)
-      for (int64_t i = 0; i < m; i++) to[i] += p[i];
+    if (first < end)
+      add_places(end - first, m, j->product + (first - from) * width + (row * k->taps + tap) * m,
+                 width, j->to + line * j->line_step + (at - j->place) * j->step,
+                 last_axis(k)->stride * j->step);
   }
 }
 
-static void add_by_row(const job_t* j) {
-  for (int64_t row = 0; row < j->k->rows; row++)
-    for (int64_t l = 0; l < j->lines; l++) {
-      const int64_t from = in_line(j->k, j->line + l, row);
-      if (from >= 0) add_row(j, l, from, row);
+static void add_joined(const job_t* j) {
+  const up_t* k = j->k;
+  const int64_t width = padded(k->columns);
+  int64_t first, end, least_line, most_line;
+  joined_lines(j, &least_line, &most_line);
+  if (!joined_range(j, &first, &end)) return;
+  for (int64_t from = least_line; from <= most_line; from++) {
+    bool made = false;
+    for (int64_t row = 0; row < k->rows; row++) {
+      const int64_t line = assay_conv_transpose_out_line(&k->t, from, row) - j->line;
+      if (line < 0 || line >= j->lines) continue;
+      for (int64_t c = 0; !made && c < width; c += WIDE)
+        multiply(k, end - first, input_at(j, from, first), panels_at(j, 0, c), j->product + c,
+                 width, width - c > CPU_PANEL, false);
+      made = true;
+      add_row(j, row, first, line);
     }
+  }
 }
 
 static void add_depthwise(const job_t* j) {
@@ -188,14 +222,20 @@ static void add_depthwise(const job_t* j) {
     }
 }
 
+// The bias everywhere; places that lie side by side are filled by doubling.
 static void start_sums(const job_t* j) {
   const up_t* k = j->k;
-  const int64_t own = k->way == WAY_DEPTHWISE ? k->t.m : k->t.mg;
-  const float* bias = k->bias + j->group * padded(own) + j->column;
+  const float* bias = k->bias + j->group * padded(channels_of(k)) + j->column;
   const int64_t n = k->direct ? j->columns : j->step;
-  for (int64_t l = 0; l < j->lines; l++)
-    for (int64_t i = 0; i < j->places; i++)
-      memcpy(j->to + l * j->line_step + i * j->step, bias, (size_t)n * sizeof *bias);
+  for (int64_t l = 0; l < j->lines; l++) {
+    float* to = j->to + l * j->line_step;
+    for (int64_t i = 0; i < j->places;) {
+      const int64_t some = n < j->step || !i ? 1 : least(i, j->places - i);
+      memcpy(to + i * j->step, n < j->step || !i ? bias : to,
+             (size_t)((some - 1) * j->step + n) * sizeof *bias);
+      i += some;
+    }
+  }
 }
 
 static void run_tile(job_t* j) {
@@ -203,17 +243,18 @@ static void run_tile(job_t* j) {
   const assay_window_axis_t* a = last_axis(k);
   const int64_t from = ((j->sample * k->lines + j->line) * a->in + j->place) * k->t.m +
                        j->group * k->t.mg + j->column;
-  j->step = k->direct ? k->t.m : padded(j->columns);
+  j->step = k->direct ? k->t.m : k->way == WAY_JOINED ? k->t.mg : padded(j->columns);
   j->line_step = k->direct ? a->in * k->t.m : j->places * j->step;
   j->to = k->direct ? (float*)j->out + from : j->tile;
   start_sums(j);
   if (k->way == WAY_BY_TAP) add_by_tap(j);
-  if (k->way == WAY_BY_ROW) add_by_row(j);
+  if (k->way == WAY_JOINED) add_joined(j);
   if (k->way == WAY_DEPTHWISE) add_depthwise(j);
+  const bool together = j->step == k->t.m && j->columns == k->t.m;
   for (int64_t l = 0; k->program && l < j->lines; l++) {
     const cpu_program_part_t part = {.from = from + l * a->in * k->t.m,
-                                     .n = j->columns,
-                                     .runs = j->places,
+                                     .n = together ? j->places * k->t.m : j->columns,
+                                     .runs = together ? 1 : j->places,
                                      .step = k->t.m,
                                      .result = j->to + l * j->line_step,
                                      .result_step = j->step};
@@ -222,12 +263,6 @@ static void run_tile(job_t* j) {
 }
 
 // ---- all of them -------------------------------------------------------------------------------
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
-// Groups of one channel go side by side, as one.
-static int64_t groups_of(const up_t* k) { return k->way == WAY_DEPTHWISE ? 1 : k->t.group; }
-static int64_t channels_of(const up_t* k) { return k->way == WAY_DEPTHWISE ? k->t.m : k->t.mg; }
 
 static int64_t n_tiles(const up_t* k) {
   return k->t.n * groups_of(k) * parts_of(k->lines, k->tile_lines) *
@@ -289,7 +324,7 @@ typedef struct packing {
 
 static size_t packed_units(const up_t* k) {
   if (k->way == WAY_DEPTHWISE) return (size_t)(k->t.kernel_size * k->t.m);
-  const int64_t parts = k->way == WAY_BY_ROW ? k->rows : k->rows * k->taps;
+  const int64_t parts = k->way == WAY_JOINED ? 1 : k->rows * k->taps;
   return (size_t)(k->t.group * parts * padded(k->columns) * k->units);
 }
 
@@ -313,9 +348,10 @@ static assay_status_t pack(void* user, void* to) {
     }
     job_t j = whole;
     j.group = c / t->cg;
-    const int64_t column = k->way == WAY_BY_ROW ? tap * t->mg + m : m;
-    const uint32_t* panel = panels_at(&j, k->way == WAY_BY_ROW ? row : row * k->taps + tap,
-                                      column / CPU_PANEL * CPU_PANEL);
+    const int64_t position = row * k->taps + tap;
+    const int64_t column = k->way == WAY_JOINED ? position * t->mg + m : m;
+    const uint32_t* panel =
+        panels_at(&j, k->way == WAY_JOINED ? 0 : position, column / CPU_PANEL * CPU_PANEL);
     const int64_t unit = k->bf16 ? c % t->cg / 2 : c % t->cg;
     uint32_t* at = out + (panel - k->weights) + unit * CPU_PANEL + column % CPU_PANEL;
     *at |= k->bf16 ? (uint32_t)cpu_to_bf16(from[i]) << (c % t->cg % 2 ? 16 : 0) : cpu_bits(from[i]);
@@ -401,9 +437,9 @@ static void find_way(up_t* k) {
   k->in_lines = t->in_size / last_axis(k)->out;
   if (t->cg == 1 && t->mg == 1)
     k->way = WAY_DEPTHWISE;
-  else if (padded(k->taps * t->mg) * 2 <= k->taps * padded(t->mg))
-    k->way = WAY_BY_ROW;
-  k->columns = k->way == WAY_BY_ROW ? k->taps * t->mg : t->mg;
+  else if (padded(t->kernel_size * t->mg) * 2 <= t->kernel_size * padded(t->mg))
+    k->way = WAY_JOINED;
+  k->columns = k->way == WAY_JOINED ? t->kernel_size * t->mg : t->mg;
   k->bf16 = k->bf16 && k->way != WAY_DEPTHWISE && t->cg % 2 == 0 && cpu_gemm_has_bf16();
   k->type = k->bf16 ? ASSAY_TYPE_BFLOAT16 : ASSAY_TYPE_FLOAT;
   k->units = k->bf16 ? t->cg / 2 : t->cg;
@@ -415,12 +451,15 @@ static void find_tiles(up_t* k) {
   const assay_window_axis_t* a = last_axis(k);
   k->threads = omp_get_max_threads();
   k->tile_places = a->in <= PLACES ? a->in : parts_of(PLACES / 2, a->stride) * a->stride;
-  k->tile_lines = least(k->lines, parts_of(PLACES, k->tile_places));
+  // A joined product is made again for each tile that it reaches into: these are large.
+  const int64_t places =
+      k->way == WAY_JOINED ? JOINED_BYTES / (int64_t)sizeof(float) / k->t.mg : PLACES;
+  k->tile_lines = least(k->lines, parts_of(places, k->tile_places));
   k->tile_columns = TILE_BYTES / (int64_t)sizeof(float) / (k->tile_places * k->tile_lines);
   k->tile_columns = k->tile_columns / WIDE * WIDE;
   if (k->tile_columns < WIDE) k->tile_columns = WIDE;
-  if (k->tile_columns > channels_of(k) || k->way == WAY_BY_ROW) k->tile_columns = channels_of(k);
-  while (n_tiles(k) < 2 * k->threads && k->tile_columns > WIDE && k->way != WAY_BY_ROW)
+  if (k->tile_columns > channels_of(k) || k->way == WAY_JOINED) k->tile_columns = channels_of(k);
+  while (n_tiles(k) < 2 * k->threads && k->tile_columns > WIDE && k->way != WAY_JOINED)
     k->tile_columns = parts_of(k->tile_columns, 2 * WIDE) * WIDE;
   while (n_tiles(k) < 2 * k->threads && k->tile_lines > 1) k->tile_lines = (k->tile_lines + 1) / 2;
   k->tile_floats = (size_t)(k->tile_places * k->tile_lines * padded(k->tile_columns));
@@ -428,7 +467,7 @@ static void find_tiles(up_t* k) {
   // Places of a line that one tile reads: a few more than it makes, apart from the stride.
   const int64_t reach = (a->kernel - 1) * a->dilation + 1;
   const int64_t read = least(a->out, parts_of(k->tile_places + reach, a->stride) + 1);
-  if (k->way == WAY_BY_ROW) k->product_floats = (size_t)(read * padded(k->columns));
+  if (k->way == WAY_JOINED) k->product_floats = (size_t)(read * padded(k->columns));
   k->base.scratch =
       ((size_t)k->threads * (k->tile_floats + k->product_floats) + 16) * sizeof(float);
 }
