@@ -32,7 +32,7 @@ typedef enum way {
 } way_t;
 
 typedef struct up {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int input;
   way_t way;
   bool bf16, direct;  // direct: sums are made in the output itself
@@ -291,7 +291,7 @@ static int64_t work_of(const up_t* k) {
   return k->t.n * k->t.in_size * k->t.c * (k->t.mg * k->t.kernel_size / 16 + 4);
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const up_t* k = (const up_t*)base;
   const int64_t tiles = n_tiles(k);
@@ -308,7 +308,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   up_t* k = (up_t*)base;
   cpu_program_destroy(k->program);
   assay_free(k->bias);
@@ -319,7 +319,7 @@ static void destroy(cpu_kernel_t* base) {
 
 typedef struct packing {
   const up_t* k;
-  const cpu_operand_t* weights;
+  const assay_operand_t* weights;
 } packing_t;
 
 static size_t packed_units(const up_t* k) {
@@ -335,7 +335,7 @@ static assay_status_t pack(void* user, void* to) {
   const assay_conv_transpose_t* t = &k->t;
   float* from = NULL;
   uint32_t* out = to;
-  ASSAY_TRY(cpu_constant_floats(p->weights, &from));
+  ASSAY_TRY(assay_operand_floats(p->weights, &from));
   memset(out, 0, packed_units(k) * sizeof *out);
   const job_t whole = {.k = k};
   const int64_t all = t->c * t->mg * t->kernel_size;
@@ -360,7 +360,7 @@ static assay_status_t pack(void* user, void* to) {
   return NULL;
 }
 
-static assay_status_t pack_weights(up_t* k, const cpu_operand_t* weights) {
+static assay_status_t pack_weights(up_t* k, const assay_operand_t* weights) {
   const packing_t p = {k, weights};
   const void* packed = NULL;
   assay_str_t key = {0};
@@ -372,18 +372,19 @@ static assay_status_t pack_weights(up_t* k, const cpu_operand_t* weights) {
     assay_str_printf(&key, "x%lld", (long long)k->t.w.axis[i].kernel);
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(weights->store, assay_str_get(&key), packed_units(k) * sizeof *k->weights,
-                       pack, (void*)(uintptr_t)&p, &packed);
+    st =
+        assay_weights_get(weights->store, assay_str_get(&key), packed_units(k) * sizeof *k->weights,
+                          pack, (void*)(uintptr_t)&p, &packed);
   k->weights = packed;
   assay_str_deinit(&key);
   return st;
 }
 
-static assay_status_t add_bias(up_t* k, const cpu_operand_t* o) {
+static assay_status_t add_bias(up_t* k, const assay_operand_t* o) {
   float* given = NULL;
   const int64_t own = channels_of(k);
   const size_t n = (size_t)(groups_of(k) * padded(own));
-  if (o) ASSAY_TRY(cpu_constant_floats(o, &given));
+  if (o) ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array(n, sizeof *k->bias, &k->bias);
   for (int64_t i = 0; !st && given && i < k->t.m; i++)
     k->bias[i / own * padded(own) + i % own] = given[i];
@@ -394,32 +395,33 @@ static assay_status_t add_bias(up_t* k, const cpu_operand_t* o) {
 // ---- making ------------------------------------------------------------------------------------
 
 typedef struct operands {
-  const cpu_operand_t *x, *w, *bias;
+  const assay_operand_t *x, *w, *bias;
 } operands_t;
 
-static assay_tensor_t head(const cpu_operand_t* o) {
+static assay_tensor_t head(const assay_operand_t* o) {
   assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
   if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
   return t;
 }
 
-static bool find_operands(const cpu_layer_t* l, operands_t* o) {
+static bool find_operands(const assay_sized_layer_t* l, operands_t* o) {
   const assay_node_t* n = l->layer->nodes[0];
   if (*n->domain || strcmp(n->op_type, "ConvTranspose") != 0 || !n->op || l->n_out != 1 ||
-      !l->out[0].value || !l->out[0].size || !cpu_is_float(l->out[0].type))
+      !l->out[0].value || !l->out[0].size || !assay_type_is_kernel_float(l->out[0].type))
     return false;
   const bool has_bias = n->n_inputs > 2 && n->inputs[2];
-  *o = (operands_t){.x = cpu_input(l, n->inputs[0]), .w = cpu_input(l, n->inputs[1])};
-  if (has_bias) o->bias = cpu_input(l, n->inputs[2]);
+  *o = (operands_t){.x = assay_sized_input(l, n->inputs[0]),
+                    .w = assay_sized_input(l, n->inputs[1])};
+  if (has_bias) o->bias = assay_sized_input(l, n->inputs[2]);
   return o->x && o->w && o->w->constant && o->x->rank >= 3 && o->x->size && o->w->size &&
-         cpu_is_float(o->x->type) && o->x->type == o->w->type &&
+         assay_type_is_kernel_float(o->x->type) && o->x->type == o->w->type &&
          (!has_bias || (o->bias && o->bias->constant));
 }
 
-static assay_status_t read_node(const cpu_layer_t* l, const operands_t* o,
+static assay_status_t read_node(const assay_sized_layer_t* l, const operands_t* o,
                                 assay_conv_transpose_t* t, bool* out_fits) {
   const assay_node_t* n = l->layer->nodes[0];
-  const cpu_operand_t* y = &l->out[0];
+  const assay_operand_t* y = &l->out[0];
   const assay_tensor_t x = head(o->x), w = head(o->w);
   ASSAY_TRY(assay_conv_transpose_read(n, &x, &w, NULL, n->op->since, t));
   // What does not fit together is for the emulated engine, which says so.
@@ -473,31 +475,33 @@ static void find_tiles(up_t* k) {
 }
 
 // What is done behind; *out_ok tells whether programs know it.
-static assay_status_t add_program(up_t* k, const cpu_layer_t* l, bool* out_ok) {
+static assay_status_t add_program(up_t* k, const assay_sized_layer_t* l, bool* out_ok) {
   *out_ok = true;
   k->direct = l->layer->n_nodes == 1 && l->out[0].type == ASSAY_TYPE_FLOAT &&
               (k->way == WAY_DEPTHWISE || (k->way == WAY_BY_TAP && k->t.mg % CPU_PANEL == 0));
   if (k->direct) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], CPU_CHANNELS_LAST, &k->program));
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
+                             &k->program));
   *out_ok = k->program;
   for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
     const cpu_stream_t* s = cpu_program_stream(k->program, i);
     // One input in one form.
     if (s->constant || s->input < 0) continue;
     if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
 
-static assay_status_t build(up_t* k, const cpu_layer_t* l, const operands_t* o, bool* out_ok) {
+static assay_status_t build(up_t* k, const assay_sized_layer_t* l, const operands_t* o,
+                            bool* out_ok) {
   ASSAY_TRY(read_node(l, o, &k->t, out_ok));
   if (!*out_ok) return NULL;
   k->input = (int)(o->x - l->in);
   k->bf16 = o->x->type == ASSAY_TYPE_BFLOAT16;
   find_way(k);
-  k->base.in[k->input] = (cpu_form_t){k->type, CPU_CHANNELS_LAST};
-  k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   ASSAY_TRY(add_program(k, l, out_ok));
   if (!*out_ok) return NULL;
   find_tiles(k);
@@ -505,20 +509,20 @@ static assay_status_t build(up_t* k, const cpu_layer_t* l, const operands_t* o, 
   return pack_weights(k, o->w);
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   operands_t o;
   up_t* k = NULL;
   bool ok = false;
   if (!find_operands(l, &o)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   assay_status_t st = build(k, l, &o, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_conv_transpose = {
+const assay_tactic_t cpu_tactic_conv_transpose = {
     .name = "conv_transpose",
     .source = "assay",
     .make = make,

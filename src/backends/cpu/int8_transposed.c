@@ -227,7 +227,7 @@ static assay_status_t build(up_t* k, int8_job_t* j, bool by_matrix, bool* out_ok
   k->in_width = a->out;
   k->lines = k->t.out_size / a->in;
   k->threads = omp_get_max_threads();
-  ASSAY_TRY(int8_kernel_init(&k->base, j, CPU_CHANNELS_LAST, out_ok));
+  ASSAY_TRY(int8_kernel_init(&k->base, j, ASSAY_LAYOUT_CHANNELS_LAST, out_ok));
   if (!*out_ok) return NULL;
   if (by_matrix) {
     ASSAY_TRY(make_matrix(k, j));
@@ -246,7 +246,7 @@ static assay_status_t build(up_t* k, int8_job_t* j, bool by_matrix, bool* out_ok
   return NULL;
 }
 
-static assay_status_t make(const cpu_layer_t* l, bool by_matrix, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, bool by_matrix, assay_kernel_t** out) {
   int8_job_t j;
   bool ok = false;
   ASSAY_TRY(int8_job_open(l, &j, &ok));
@@ -263,7 +263,7 @@ static assay_status_t make(const cpu_layer_t* l, bool by_matrix, cpu_kernel_t** 
   return st;
 }
 
-static assay_status_t make_up(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_up(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return make(l, false, out);
 }
 
@@ -273,20 +273,20 @@ static assay_status_t make_up(const cpu_layer_t* l, cpu_kernel_t** out) {
     .fma = true, .function_ulps = 1                                                     \
   }
 
-const cpu_tactic_t cpu_tactic_int8_up = {.name = "int8_up",
-                                         .source = "assay",
-                                         .numerics = "integers",
-                                         .make = make_up,
-                                         .rounding = ROUNDING};
+const assay_tactic_t cpu_tactic_int8_up = {.name = "int8_up",
+                                           .source = "assay",
+                                           .numerics = "integers",
+                                           .make = make_up,
+                                           .rounding = ROUNDING};
 
 #ifdef ASSAY_ONEDNN
-static assay_status_t make_up_onednn(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_up_onednn(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return make(l, true, out);
 }
 
-const cpu_tactic_t cpu_tactic_int8_up_onednn = {.name = "int8_up_onednn",
-                                                .source = "onednn",
-                                                .numerics = "integers",
-                                                .make = make_up_onednn,
-                                                .rounding = ROUNDING};
+const assay_tactic_t cpu_tactic_int8_up_onednn = {.name = "int8_up_onednn",
+                                                  .source = "onednn",
+                                                  .numerics = "integers",
+                                                  .make = make_up_onednn,
+                                                  .rounding = ROUNDING};
 #endif
