@@ -39,13 +39,16 @@ static assay_status_t make_any(const assay_sized_layer_t* l, assay_kernel_t** ou
   return make(l, false, out);
 }
 
-// Weights are rounded to bf16 before the second product, as hidden values computed in bf16 may be.
+// In float32 but for the weights, which are rounded to bf16 before the second product; their
+// exponentials are within 2^-14.
 const assay_tactic_t cpu_tactic_attention_bf16 = {
     .name = "attention_bf16",
     .source = "assay",
     .make = make_bf16,
-    .rounding = {.compute = ASSAY_FORMAT_BF16,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
+                 .operands = ASSAY_FORMAT_BF16,
+                 .weight_error = 0x1p-14,
                  .fma = true,
                  .by_definition = true,
                  .flushes = true,

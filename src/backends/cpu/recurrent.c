@@ -256,13 +256,14 @@ static assay_status_t make_any(const assay_sized_layer_t* l, assay_kernel_t** ou
   return make(l, false, out);
 }
 
-// States are rounded to bf16 for each step's product.
+// In float32 but for the states, which are rounded to bf16 for each step's product.
 const assay_tactic_t cpu_tactic_recurrent_bf16 = {
     .name = "recurrent_bf16",
     .source = "assay",
     .make = make_bf16,
-    .rounding = {.compute = ASSAY_FORMAT_BF16,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
+                 .operands = ASSAY_FORMAT_BF16,
                  .fma = true,
                  .by_definition = true,
                  .flushes = true,
