@@ -227,13 +227,18 @@ static assay_status_t add_layer(translation_t* t, size_t i) {
   return NULL;
 }
 
-static assay_status_t translate(translation_t* t, const int* options) {
+static assay_status_t translate(translation_t* t) {
   const assay_layout_problem_t* p = t->p;
-  const look_t l = {.options = options, .layer = p->n_layers};
   ASSAY_TRY(number_variables(t));
   ASSAY_TRY(assay_assign_create(t->n, t->n_states, &t->a));
   for (size_t v = 0; v < p->n_values; v++) ASSAY_TRY(add_value(t, v));
   for (size_t i = 0; i < p->n_layers; i++) ASSAY_TRY(add_layer(t, i));
+  return NULL;
+}
+
+static void set_states(translation_t* t, const int* options) {
+  const assay_layout_problem_t* p = t->p;
+  const look_t l = {.options = options, .layer = p->n_layers};
   for (size_t i = 0; i < p->n_layers; i++)
     if (t->variable_of_layer[i] >= 0) t->states[t->variable_of_layer[i]] = options[i];
   for (size_t v = 0; v < p->n_values; v++) {
@@ -242,24 +247,67 @@ static assay_status_t translate(translation_t* t, const int* options) {
     gather(p, &l, (int)v, &made, &needed);
     t->states[t->variable_of_value[v]] = (needed ? needed : made ? made : 1) - 1;
   }
+}
+
+// The cheapest from a beginning, which it replaces.
+static assay_status_t solve_from(translation_t* t, size_t entries, int* options, bool* out_exact) {
+  set_states(t, options);
+  ASSAY_TRY(assay_assign_solve(t->a, entries, t->states, out_exact));
+  for (size_t i = 0; i < t->p->n_layers; i++)
+    options[i] = t->variable_of_layer[i] < 0 ? 0 : t->states[t->variable_of_layer[i]];
+  return NULL;
+}
+
+// By layer the option that uses a layout most.
+static void prefer(const assay_layout_problem_t* p, assay_layout_t layout, int* options) {
+  for (size_t i = 0; i < p->n_layers; i++) {
+    size_t most = 0;
+    options[i] = 0;
+    for (int o = 0; o < p->layers[i].n_options; o++) {
+      size_t n = 0;
+      for (size_t k = p->layers[i].options[o].first; k < p->layers[i].options[o].end; k++)
+        n += p->uses[k].layout == layout;
+      if (n > most) most = n, options[i] = o;
+    }
+  }
+}
+
+// From the first options, and, where that proves nothing, from all layers in one layout. Sums in
+// another order may differ in their last bits: what is no cheaper than what was found gives way.
+static assay_status_t solve(translation_t* t, size_t entries, int* next, int* options,
+                            bool* out_exact) {
+  const assay_layout_problem_t* p = t->p;
+  double cost = assay_layouts_cost(p, options);
+  for (int start = 0; start <= ASSAY_LAYOUTS; start++) {
+    bool exact;
+    if (start)
+      prefer(p, (assay_layout_t)(start - 1), next);
+    else
+      memset(next, 0, p->n_layers * sizeof *next);
+    ASSAY_TRY(solve_from(t, entries, next, &exact));
+    const double now = assay_layouts_cost(p, next);
+    if (now < (1 - 1e-9) * cost) {
+      memcpy(options, next, p->n_layers * sizeof *next);
+      cost = now;
+    }
+    if (!start) *out_exact = exact;
+    if (exact) break;
+  }
   return NULL;
 }
 
 assay_status_t assay_layouts_assign(const assay_layout_problem_t* p, size_t entries,
                                     int* out_options, bool* out_exact) {
   translation_t t = {.p = p};
-  int* first = NULL;
-  ASSAY_TRY(assay_new_array(p->n_layers + 1, sizeof *first, &first));
-  *out_exact = true;
-  assay_status_t st = translate(&t, first);
-  if (!st) st = assay_assign_solve(t.a, entries, t.states, out_exact);
-  for (size_t i = 0; !st && i < p->n_layers; i++)
-    out_options[i] = t.variable_of_layer[i] < 0 ? 0 : t.states[t.variable_of_layer[i]];
-  // Sums in another order may differ in their last bits: what is no cheaper stays as it was.
-  if (!st && !(assay_layouts_cost(p, out_options) < (1 - 1e-9) * assay_layouts_cost(p, first)))
-    memset(out_options, 0, p->n_layers * sizeof *out_options);
+  int *next = NULL, *options = NULL;
+  assay_status_t st = assay_new_array(p->n_layers + 1, sizeof *next, &next);
+  if (!st) st = assay_new_array(p->n_layers + 1, sizeof *options, &options);
+  if (!st) st = translate(&t);
+  if (!st) st = solve(&t, entries, next, options, out_exact);
+  if (!st && p->n_layers) memcpy(out_options, options, p->n_layers * sizeof *options);
   translation_deinit(&t);
-  assay_free(first);
+  assay_free(options);
+  assay_free(next);
   return st;
 }
 
