@@ -36,6 +36,7 @@ typedef struct assay_layers {
   const assay_dump_t* dump;  // of the engine whose layers these are; NULL: ours
   uint64_t seed;
   const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
+  bool assign_layouts;  // over the graph as a whole (layouts.h), not layer by layer
 } assay_layers_t;
 
 // Reads a layer's inputs before it starts and its outputs when it has ended, changing nothing. For

@@ -44,12 +44,12 @@ assay_status_t assay_layouts_add_use(assay_layout_problem_t* p, int value, assay
                                      bool makes) {
   struct assay_layout_choice* l = &p->layers[p->n_layers - 1];
   ASSAY_TRY(assay_grow(&p->uses, &p->cap_uses, p->n_uses + 1, sizeof *p->uses));
-  p->uses[p->n_uses++] = (assay_layout_use_t){.value = value,
-                                              .layout = layout,
-                                              .makes = makes,
-                                              .layer = p->n_layers - 1,
-                                              .before = p->values[value].last_use,
-                                              .option = l->n_options - 1};
+  p->uses[p->n_uses++] = (assay_value_use_t){.value = value,
+                                             .layout = layout,
+                                             .makes = makes,
+                                             .layer = p->n_layers - 1,
+                                             .before = p->values[value].last_use,
+                                             .option = l->n_options - 1};
   p->values[value].last_use = p->n_uses;
   l->options[l->n_options - 1].end = p->n_uses;
   return NULL;
@@ -83,7 +83,7 @@ static void gather(const assay_layout_problem_t* p, const look_t* l, int value, 
   *made = p->values[value].made;
   *needed = p->values[value].needed;
   for (size_t k = p->values[value].last_use; k; k = p->uses[k - 1].before) {
-    const assay_layout_use_t* u = &p->uses[k - 1];
+    const assay_value_use_t* u = &p->uses[k - 1];
     if (u->option != (u->layer == l->layer ? l->option : l->options[u->layer])) continue;
     if (u->makes) *made |= 1 << u->layout;
     *needed |= 1 << u->layout;
@@ -164,7 +164,7 @@ static assay_status_t number_variables(translation_t* t) {
     const struct assay_layout_choice* l = &p->layers[i];
     const size_t end = l->n_options ? l->options[l->n_options - 1].end : 0;
     for (size_t k = l->options[0].first; k < end; k++) {
-      const assay_layout_use_t* u = &p->uses[k];
+      const assay_value_use_t* u = &p->uses[k];
       if (l->n_options > 1) {
         if (t->variable_of_value[u->value] < 0) t->variable_of_value[u->value] = t->n++;
         t->n_states[t->variable_of_value[u->value]] = SETS;
@@ -201,7 +201,7 @@ static assay_status_t add_pair(translation_t* t, size_t layer, int value) {
       double* c = &costs[o * SETS + s];
       *c = 0;
       for (size_t k = l->options[o].first; k < l->options[o].end; k++) {
-        const assay_layout_use_t* u = &p->uses[k];
+        const assay_value_use_t* u = &p->uses[k];
         if (u->value != value) continue;
         if (!((s + 1) >> u->layout & 1)) *c = (double)INFINITY;
         if (u->makes) *c += reorders_from(&p->values[value], 1 << u->layout, s + 1);

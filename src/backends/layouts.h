@@ -20,13 +20,13 @@ typedef struct assay_layout_value {
   size_t last_use;                               // 1 + its place; 0: none yet
 } assay_layout_value_t;
 
-typedef struct assay_layout_use {
+typedef struct assay_value_use {
   int value;
   assay_layout_t layout;
   bool makes;            // else: reads
   size_t layer, before;  // before: 1 + the place of the value's use before this one
   int option;
-} assay_layout_use_t;
+} assay_value_use_t;
 
 typedef struct assay_layout_problem {
   assay_layout_value_t* values;
@@ -39,7 +39,7 @@ typedef struct assay_layout_problem {
     int n_options;
   } * layers;
   size_t n_layers, cap_layers;
-  assay_layout_use_t* uses;
+  assay_value_use_t* uses;
   size_t n_uses, cap_uses;
 } assay_layout_problem_t;
 

@@ -443,6 +443,7 @@ const cpu_tactic_t cpu_tactic_moves = {
     .source = "assay",
     .numerics = "moves",
     .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .function_ulps = 1},
