@@ -135,6 +135,10 @@ static assay_status_t floats_of(const assay_operand_t* o, int64_t at, int64_t n,
     if (!assay_type_packed_bytes(t->type, at, &from) ||
         !assay_type_packed_bytes(t->type, n, &bytes))
       return assay_status_no_memory();
+    if (t->type == ASSAY_TYPE_FLOAT && o->type == ASSAY_TYPE_FLOAT) {  // as nearly all weights are
+      memcpy(to, (const char*)t->data + from, (size_t)bytes);
+      return NULL;
+    }
     st = assay_tensor_wrap_packed(t->type, 1, &n, (const char*)t->data + from, bytes, NULL, NULL,
                                   &part);
     if (!st) st = assay_tensor_widen(part, &wide);

@@ -289,10 +289,18 @@ static assay_status_t add_uses(builder_t* b, const assay_sized_layer_t* d,
   return NULL;
 }
 
+// Times jitter: what another layout gains has to stand out from that.
+static double cost_in_problem(const surveyed_t* x, int option) {
+  const double jitter = 1.03;
+  if (x->n == 1) return 0;
+  const assay_layout_told_t* t = &x->told[option];
+  return option && t->measured ? jitter * t->microseconds : t->microseconds;
+}
+
 static assay_status_t add_to_problem(builder_t* b, const assay_sized_layer_t* d, surveyed_t* x) {
   ASSAY_TRY(assay_layouts_add_layer(&b->problem, &x->in_problem));
   for (int o = 0; o < x->n; o++) {
-    ASSAY_TRY(assay_layouts_add_option(&b->problem, x->n > 1 ? x->told[o].microseconds : 0));
+    ASSAY_TRY(assay_layouts_add_option(&b->problem, cost_in_problem(x, o)));
     ASSAY_TRY(add_uses(b, d, x->options[o].kernel));
   }
   return NULL;

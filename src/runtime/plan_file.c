@@ -370,7 +370,7 @@ assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
   if (!st) st = make_head(e, &text, saved, &m, &h);
   if (!st) st = write_all(&o, e, &h, &text, &m);
   if (!st) {
-    st = assay_writer_commit(o.w);
+    st = assay_writer_commit_soon(o.w);  // its checksum tells a damaged one
     o.w = NULL;
   }
   assay_writer_abandon(o.w);

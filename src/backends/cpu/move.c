@@ -10,9 +10,10 @@ enum { CHUNK = 1024, PARALLEL = 1 << 16 };
 // ---- layouts -----------------------------------------------------------------------------------
 
 // A copy between the strides of both layouts.
-void cpu_reorder(const void* from, cpu_layout_t from_layout, int rank, const int64_t* dims,
+void cpu_reorder(const void* from, assay_layout_t from_layout, int rank, const int64_t* dims,
                  size_t elem, void* to) {
-  const cpu_layout_t to_layout = from_layout == CPU_PLAIN ? CPU_CHANNELS_LAST : CPU_PLAIN;
+  const assay_layout_t to_layout =
+      from_layout == ASSAY_LAYOUT_PLAIN ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
   cpu_box_t b = {.rank = rank};
   for (int i = 0; i < rank; i++) b.dims[i] = dims[i];
   cpu_layout_strides(rank, dims, from_layout, b.from_strides);
@@ -23,7 +24,8 @@ void cpu_reorder(const void* from, cpu_layout_t from_layout, int rank, const int
 
 // ---- types -------------------------------------------------------------------------------------
 
-static void convert_chunk(const cpu_move_t* m, const void* from, int64_t at, int64_t n, void* to) {
+static void convert_chunk(const assay_move_t* m, const void* from, int64_t at, int64_t n,
+                          void* to) {
   float wide[CHUNK];
   uint16_t rounded[CHUNK];
   cpu_widen(from, m->from.type, at, n, wide);
@@ -34,7 +36,7 @@ static void convert_chunk(const cpu_move_t* m, const void* from, int64_t at, int
   cpu_narrow(wide, n, m->to.type, at, to);
 }
 
-static void convert(const cpu_move_t* m, const void* from, void* to) {
+static void convert(const assay_move_t* m, const void* from, void* to) {
   const int64_t chunks = (m->size + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static) if (m->size > PARALLEL)
   for (int64_t i = 0; i < chunks; i++) {
@@ -45,31 +47,32 @@ static void convert(const cpu_move_t* m, const void* from, void* to) {
 
 // ---- both --------------------------------------------------------------------------------------
 
-static bool same_elements(const cpu_move_t* m) {
+static bool same_elements(const assay_move_t* m) {
   return m->from.type == m->to.type &&
          (m->through == m->from.type ||
-          (m->through == ASSAY_TYPE_FLOAT && cpu_is_float(m->from.type)));
+          (m->through == ASSAY_TYPE_FLOAT && assay_type_is_kernel_float(m->from.type)));
 }
 
-static bool same_layout(const cpu_move_t* m) {
+static bool same_layout(const assay_move_t* m) {
   return m->from.layout == m->to.layout || m->rank < 3;
 }
 
-bool cpu_move_is_possible(const cpu_move_t* m) {
+bool cpu_move_is_possible(const assay_move_t* m) {
   if (same_elements(m)) return same_layout(m) || assay_type_bits(m->from.type) >= 8;
-  return cpu_is_float(m->from.type) && cpu_is_float(m->to.type) && cpu_is_float(m->through);
+  return assay_type_is_kernel_float(m->from.type) && assay_type_is_kernel_float(m->to.type) &&
+         assay_type_is_kernel_float(m->through);
 }
 
-static size_t bytes_of(const cpu_move_t* m, assay_type_t type) {
+static size_t bytes_of(const assay_move_t* m, assay_type_t type) {
   int64_t bytes = 0;
   return assay_type_packed_bytes(type, m->size, &bytes) ? (size_t)bytes : 0;
 }
 
-size_t cpu_move_scratch(const cpu_move_t* m) {
+size_t cpu_move_scratch(const assay_move_t* m) {
   return same_elements(m) || same_layout(m) ? 0 : bytes_of(m, m->to.type);
 }
 
-void cpu_move_run(const cpu_move_t* m, const void* from, void* to, void* scratch) {
+void cpu_move_run(const assay_move_t* m, const void* from, void* to, void* scratch) {
   const size_t elem = (size_t)(assay_type_bits(m->to.type) + 7) / 8;
   if (!m->size) return;
   if (same_elements(m) && same_layout(m)) {

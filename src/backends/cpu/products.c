@@ -17,7 +17,7 @@
 enum { PARTS = 64, ROWS = 48, WIDE = 2 * CPU_PANEL, MOST_COLUMNS = 512, CACHED_BYTES = 400000 };
 
 typedef struct product {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   bool bf16;
   int input;
   int64_t m, k, n, units, columns;  // of a row of k; of a tile
@@ -89,7 +89,7 @@ static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t colu
                last_column - c < j->k->columns ? last_column - c : j->k->columns);
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const product_t* k = (const product_t*)base;
   int parts = cpu_threads(k->m * k->n * (k->k / 16 + 4));
@@ -112,7 +112,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   product_t* k = (product_t*)base;
   cpu_program_destroy(k->program);
   assay_free(k->bias);
@@ -123,7 +123,7 @@ static void destroy(cpu_kernel_t* base) {
 
 typedef struct packing {
   const product_t* k;
-  const cpu_operand_t* weights;
+  const assay_operand_t* weights;
   bool turned;  // [n, k]
 } packing_t;
 
@@ -131,7 +131,7 @@ static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   const product_t* k = p->k;
   float* from = NULL;
-  ASSAY_TRY(cpu_constant_floats(p->weights, &from));
+  ASSAY_TRY(assay_operand_floats(p->weights, &from));
   uint32_t* out = to;
   memset(out, 0, (size_t)(padded(k->n) * k->units) * sizeof *out);
   for (int64_t i = 0; i < k->k; i++)
@@ -145,7 +145,7 @@ static assay_status_t pack(void* user, void* to) {
   return NULL;
 }
 
-static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, bool turned) {
+static assay_status_t pack_weights(product_t* k, const assay_operand_t* weights, bool turned) {
   const packing_t p = {k, weights, turned};
   const void* packed = NULL;
   assay_str_t key = {0};
@@ -154,9 +154,9 @@ static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, b
                    turned ? ", turned" : "");
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(weights->store, assay_str_get(&key),
-                       (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
-                       (void*)(uintptr_t)&p, &packed);
+    st = assay_weights_get(weights->store, assay_str_get(&key),
+                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
+                           (void*)(uintptr_t)&p, &packed);
   k->weights = packed;
   assay_str_deinit(&key);
   return st;
@@ -165,30 +165,31 @@ static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, b
 // ---- which layers ------------------------------------------------------------------------------
 
 typedef struct operands {
-  const cpu_operand_t *x, *weights, *bias;
+  const assay_operand_t *x, *weights, *bias;
   bool turned;
 } operands_t;
 
-static bool read_gemm(const cpu_layer_t* l, const assay_node_t* n, operands_t* o) {
+static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o) {
   o->turned = assay_attr_i64(n, "transB", 0) != 0;
   if (assay_attr_i64(n, "transA", 0) || assay_attr_f64(n, "alpha", 1) != 1 ||
       assay_attr_f64(n, "beta", 1) != 1)
     return false;
   if (n->n_inputs < 3 || !n->inputs[2]) return true;
-  o->bias = cpu_input(l, n->inputs[2]);
+  o->bias = assay_sized_input(l, n->inputs[2]);
   // A row, the same for all rows of the output.
-  return o->bias && o->bias->constant && cpu_is_float(o->bias->type) &&
+  return o->bias && o->bias->constant && assay_type_is_kernel_float(o->bias->type) &&
          o->bias->size == l->out[0].dims[1] && o->bias->dims[o->bias->rank - 1] == o->bias->size;
 }
 
-static bool read_node(const cpu_layer_t* l, operands_t* o, product_t* k) {
+static bool read_node(const assay_sized_layer_t* l, operands_t* o, product_t* k) {
   const assay_node_t* n = l->layer->nodes[0];
   const bool gemm = strcmp(n->op_type, "Gemm") == 0;
   if (*n->domain || (!gemm && strcmp(n->op_type, "MatMul") != 0) || n->n_inputs < 2 ||
-      l->n_out != 1 || !l->out[0].value || !l->out[0].size || !cpu_is_float(l->out[0].type))
+      l->n_out != 1 || !l->out[0].value || !l->out[0].size ||
+      !assay_type_is_kernel_float(l->out[0].type))
     return false;
-  o->x = cpu_input(l, n->inputs[0]);
-  o->weights = cpu_input(l, n->inputs[1]);
+  o->x = assay_sized_input(l, n->inputs[0]);
+  o->weights = assay_sized_input(l, n->inputs[1]);
   if (!o->x || !o->weights || o->x == o->weights || o->x->rank < 2 || o->weights->rank != 2 ||
       !o->weights->constant || !o->x->size || o->x->type != o->weights->type ||
       (gemm && (l->out[0].rank != 2 || !read_gemm(l, n, o))))
@@ -215,24 +216,25 @@ static bool suits(bool bf16) {
   return !bf16 || cpu_gemm_has_bf16();
 }
 
-static assay_status_t add_epilogue(product_t* k, const cpu_layer_t* l, bool* ok) {
+static assay_status_t add_epilogue(product_t* k, const assay_sized_layer_t* l, bool* ok) {
   if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], CPU_PLAIN, &k->program));
+  ASSAY_TRY(
+      cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_PLAIN, &k->program));
   *ok = k->program;
   for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
     const cpu_stream_t* s = cpu_program_stream(k->program, i);
     if (s->constant || s->input < 0) continue;
     // One input in one form.
     if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
 
-static assay_status_t add_bias(product_t* k, const cpu_operand_t* o) {
+static assay_status_t add_bias(product_t* k, const assay_operand_t* o) {
   float* given = NULL;
   if (!o) return NULL;
-  ASSAY_TRY(cpu_constant_floats(o, &given));
+  ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array((size_t)padded(k->n), sizeof *k->bias, &k->bias);
   if (!st) memcpy(k->bias, given, (size_t)k->n * sizeof *given);
   assay_free(given);
@@ -249,18 +251,18 @@ static void find_tile(product_t* k) {
   k->base.scratch = ((size_t)k->most_parts * ROWS * (size_t)k->columns + 16) * sizeof(float);
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   product_t* k = NULL;
   operands_t o = {0};
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   bool ok = read_node(l, &o, k);
   if (ok) {
     k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16;
     k->units = k->bf16 ? k->k / 2 : k->k;
     ok = suits(k->bf16) && (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
-    k->base.in[k->input] = (cpu_form_t){o.x->type, CPU_PLAIN};
-    k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_PLAIN};
+    k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_PLAIN};
+    k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_PLAIN};
   }
   assay_status_t st = ok ? add_epilogue(k, l, &ok) : NULL;
   if (!st && ok) st = add_bias(k, o.bias);
@@ -271,7 +273,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_products = {
+const assay_tactic_t cpu_tactic_products = {
     .name = "products",
     .source = "assay",
     .make = make,
