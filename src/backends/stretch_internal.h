@@ -4,6 +4,7 @@
 #define ASSAY_BACKENDS_STRETCH_INTERNAL_H_
 
 #include "backends/stretch.h"
+#include "truth/machine.h"
 
 // The kernels that could run a layer. Option 0 is the one that layers one behind the other would
 // take.
@@ -21,8 +22,9 @@ typedef struct surveyed {
 typedef struct builder {
   const assay_setting_t* in;
   assay_stretch_t* s;
-  int segment;         // the first layer of the segment
-  surveyed_t* layers;  // from the stretch's first one on
+  int segment;             // the first layer of the segment
+  assay_machine_t* truth;  // for contents that follow from sizes; NULL: not needed yet
+  surveyed_t* layers;      // from the stretch's first one on
   // By value id: the layouts in which layers one behind the other would have it, as bits; its value
   // in the problem, -1.
   int *lies, *in_problem;
