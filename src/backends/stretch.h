@@ -59,6 +59,7 @@ typedef struct assay_step {
   // Those that were assigned among; none: there was nothing to choose.
   assay_layout_told_t layouts[ASSAY_LAYOUT_OPTIONS];
   int n_layouts, layout;
+  assay_licences_t licences;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
 } assay_step_t;
 

@@ -283,6 +283,7 @@ static assay_status_t find_options(builder_t* b, const assay_sized_layer_t* give
     if (is_free(&d.in[k])) x->told[0].layout = d.in[k].layout;
   for (assay_layout_t to = ASSAY_LAYOUT_PLAIN; to <= ASSAY_LAYOUT_CHANNELS_LAST; to++) {
     d = *given;
+    d.licences = NULL;  // the same tactic was asked for the first
     if (!say(&d, to)) {
       x->told[0].followed = false;
       continue;
@@ -389,6 +390,7 @@ static assay_status_t survey_layer(builder_t* b, int i, bool* out_ends) {
   ASSAY_TRY(know_layer(b, &b->in->layers->layers[i], &step->known));
   if (step->known) return NULL;
   ASSAY_TRY(stretch_describe(b, i, &d, &described));
+  d.licences = &step->licences;
   if (described) ASSAY_TRY(find_options(b, &d, x));
   if (!x->n) return place_emulated(b, i, out_ends);
   ASSAY_TRY(follow(b, &d, x->options[0].kernel));
