@@ -86,6 +86,10 @@ static void run_tile(const job_t* j, int64_t row, int64_t rows, int64_t column, 
     cpu_program_run_part(k->program, j->in, type, j->out, &part);
     return;
   }
+  if (n == k->n) {
+    cpu_narrow(j->tile, rows * n, type, part.from, j->out);
+    return;
+  }
   for (int64_t i = 0; i < rows; i++)
     cpu_narrow(j->tile + i * n, n, type, part.from + i * k->n, j->out);
 }
