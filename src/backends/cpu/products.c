@@ -106,26 +106,34 @@ static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t colu
 // A tile, and a vector behind its last row.
 static int64_t tile_floats(const product_t* k) { return k->rows * k->columns + LANES; }
 
+// Part p of `parts`. Each has all rows and some columns, or, where there are many rows, the other
+// way round.
+static void run_share(const product_t* k, const void* const* in, void* out, float* tiles, int p,
+                      int parts) {
+  const int64_t blocks = (k->m + 5) / 6, panels = (k->n + WIDE - 1) / WIDE;
+  const bool by_rows = blocks >= 16 * parts || panels < parts;
+  const job_t j = {k, in, out, tiles + p * tile_floats(k)};
+  const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : WIDE;
+  const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
+  const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
+  if (by_rows)
+    run_part(&j, from, to, 0, k->n);
+  else
+    run_part(&j, 0, k->m, from, to);
+}
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const product_t* k = (const product_t*)base;
   int parts = cpu_threads(k->m * k->n * (k->k / 16 + 4));
   if (parts > k->most_parts) parts = k->most_parts;
-  // Each part has all rows and some columns, or, where there are many rows, the other way round.
-  const int64_t blocks = (k->m + 5) / 6, panels = (k->n + WIDE - 1) / WIDE;
-  const bool by_rows = blocks >= 16 * parts || panels < parts;
   float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int p = 0; p < parts; p++) {
-    const job_t j = {k, in, out[0], tiles + p * tile_floats(k)};
-    const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : WIDE;
-    const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
-    const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
-    if (by_rows)
-      run_part(&j, from, to, 0, k->n);
-    else
-      run_part(&j, 0, k->m, from, to);
+  if (parts == 1) {
+    run_share(k, in, out[0], tiles, 0, 1);
+    return NULL;
   }
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+  for (int p = 0; p < parts; p++) run_share(k, in, out[0], tiles, p, parts);
   return NULL;
 }
 
