@@ -19,9 +19,11 @@ enum {
   LANES = 16,
   WIDE = 2 * CPU_PANEL,
   MOST_COLUMNS = 512,
-  NARROW = 128,          // columns; of tiles with less, rows are more than ROWS
-  SHORT = 256,           // rows of so many units stay in the first cache, and
-  SHORT_COLUMNS = 128,   // so many columns of a tile with them
+  SHORT = 256,          // where rows of the input have so few units,
+  SHORT_COLUMNS = 320,  // tiles have so many columns at most, and
+  TILE_FLOATS = 8192,   // about so many elements
+  LEAST_ROWS = 24,
+  MOST_ROWS = 384,
   CACHED_BYTES = 400000  // of weights
 };
 
@@ -310,8 +312,12 @@ static void find_tile(product_t* k) {
   // Scratch memory for no more parts than there is work for.
   const int64_t parts = k->m * k->n / ROWS * k->k / 30000 + 1;
   k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  // Narrow tiles are high: what comes behind them takes more elements at a time.
-  k->rows = k->columns > NARROW ? ROWS : NARROW * ROWS / k->columns / ROWS * ROWS;
+  // Tiles of whole rows are one piece for what comes behind them: the higher, the better.
+  k->rows = ROWS;
+  if (k->units <= SHORT && k->columns >= k->n) {
+    const int64_t rows = TILE_FLOATS / k->columns / 6 * 6;
+    k->rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+  }
   k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);
 }
 
