@@ -1,5 +1,4 @@
-// Reductions of floats over any axes (GlobalAveragePool among them), in the layout in which the
-// input lies.
+// Reductions of floats over any axes, in the layout in which the input lies.
 //
 // A result is made piece by piece: pieces of the innermost dimension one after the other, each in
 // LANES sums side by side where that dimension is reduced. The order depends on nothing but the
@@ -18,7 +17,6 @@
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
 enum { LANES = 32, PIECE = 512 };
-#define GLOBAL_MEAN "GlobalAveragePool"  // over all dimensions but the first two
 
 // ---- kinds ----------------------------------------------------------------------------------
 //
@@ -68,12 +66,6 @@ REDUCTION(smallest, itself, smaller, INFINITY)
 REDUCTION(magnitudes, magnitude, sum, 0)
 REDUCTION(squares, square, sum, 0)
 REDUCTION(exponentials, exponential, sum, 0)
-
-// The sum of bf16 elements across, read where they lie.
-CLONES
-static void bf16_sum_across(const uint16_t* x, int64_t n, float* so_far) {
-  _Pragma("omp simd") for (int64_t i = 0; i < n; i++) so_far[i] += cpu_from_bf16(x[i]);
-}
 
 typedef enum kind {
   MEAN,
@@ -143,9 +135,7 @@ static void pass(const reduce_t* k, const reduction_t* r, const void* x, int64_t
   for (int64_t i = 0; i < n; i++) so_far[i] = r->start;
   for (int64_t i = 0; i < k->inner; i++) {
     const int64_t total = k->along ? k->columns : n;
-    const bool at_once = !k->along && type == ASSAY_TYPE_BFLOAT16 && r->across == plain_sum_across;
-    if (at_once) bf16_sum_across((const uint16_t*)x + at, total, so_far);
-    for (int64_t c = at_once ? total : 0; c < total; c += PIECE) {
+    for (int64_t c = 0; c < total; c += PIECE) {
       const int64_t size = total - c < PIECE ? total - c : PIECE;
       const float* from = (const float*)x + at + c;
       if (type != ASSAY_TYPE_FLOAT) {
@@ -219,8 +209,6 @@ static bool read_axes(const assay_sized_layer_t* l, const assay_node_t* n, int r
                       bool* reduced) {
   int64_t axes[ASSAY_KERNEL_RANK];
   int count;
-  for (int i = 0; i < rank; i++) reduced[i] = i >= 2;
-  if (strcmp(n->op_type, GLOBAL_MEAN) == 0) return rank >= 3;
   if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
   const bool all = count <= 0;
   if (all && assay_attr_i64(n, "noop_with_empty_axes", 0)) return false;
@@ -298,8 +286,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   int kind = 0;
-  const char* op = strcmp(n->op_type, GLOBAL_MEAN) == 0 ? kinds[MEAN].op : n->op_type;
-  while (kind < KINDS && strcmp(kinds[kind].op, op) != 0) kind++;
+  while (kind < KINDS && strcmp(kinds[kind].op, n->op_type) != 0) kind++;
   if (kind == KINDS || *n->domain || l->layer->n_nodes != 1 || l->n_out != 1 || !l->out[0].value ||
       !x || !x->size || !assay_type_is_kernel_float(x->type) ||
       !assay_type_is_kernel_float(l->out[0].type))
