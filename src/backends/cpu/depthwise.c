@@ -332,6 +332,18 @@ static assay_status_t add_epilogue(depthwise_t* k, const assay_sized_layer_t* l,
   return NULL;
 }
 
+// Of wide rows with a stride, short kernels read each element about once: to widen it apart does
+// not pay.
+static bool others_are_faster(const depthwise_t* k) {
+#ifdef ASSAY_ONEDNN
+  enum { WIDE = 56 };
+  return k->along.stride > 1 && k->along.kernel <= 3 && k->along.out >= WIDE;
+#else
+  (void)k;
+  return false;
+#endif
+}
+
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   operands_t o = {0};
   assay_conv_t s;
@@ -350,7 +362,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   use_conv(k, &s);
   assay_status_t st = add_epilogue(k, l, &ok);
   k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;
-  ok = ok && cut(k);
+  ok = ok && !others_are_faster(k) && cut(k);
   if (!st && ok) st = add_bias(k, o.bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;
