@@ -112,10 +112,12 @@ static int64_t tile_floats(const product_t* k) { return k->rows * k->columns + L
 // way round.
 static void run_share(const product_t* k, const void* const* in, void* out, float* tiles, int p,
                       int parts) {
-  const int64_t blocks = (k->m + 5) / 6, panels = (k->n + WIDE - 1) / WIDE;
+  // Of few columns, narrower shares are more alike.
+  const int64_t width = k->n >= 4 * parts * WIDE ? WIDE : CPU_PANEL;
+  const int64_t blocks = (k->m + 5) / 6, panels = (k->n + width - 1) / width;
   const bool by_rows = blocks >= 16 * parts || panels < parts;
   const job_t j = {k, in, out, tiles + p * tile_floats(k)};
-  const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : WIDE;
+  const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : width;
   const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
   const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
   if (by_rows)
