@@ -112,6 +112,11 @@ int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v
   return -1;
 }
 
+void assay_sized_note_licence(const assay_sized_layer_t* l, const assay_licence_t* licence) {
+  if (l->licences && l->licences->n < ASSAY_MAX_LICENCES)
+    l->licences->at[l->licences->n++] = *licence;
+}
+
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type) {
   int64_t bytes = 0;
   return assay_type_packed_bytes(type, o->size, &bytes) ? (size_t)bytes : 0;

@@ -547,6 +547,7 @@ static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
   if (described) {
     d.resident = b->in->resident;
     d.own = b->in->own;
+    d.licences = &step->licences;
     ASSAY_TRY(
         target->choose(b->in->user, &d, &step->kernel, step->candidates, &step->n_candidates));
   }

@@ -73,7 +73,8 @@ static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model
                        a->target);
   assay_status_t st = NULL;
   if (a->layer_precision) st = assay_precision_parse(&precision, a->layer_precision);
-  const assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);
+  assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);
+  if (!st) st = cli_parse_fp32(a->fp32, &options.fp32);
   if (!st) st = assay_plan_create(model, &precision, &options, (uint64_t)a->seed, out);
   assay_precision_deinit(&precision);
   return st;
@@ -82,6 +83,7 @@ static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model
 static assay_status_t refuse_options(const cli_engine_args_t* a) {
   const char* given = a->precision         ? "--precision"
                       : a->layer_precision ? "--layer-precision"
+                      : a->fp32            ? "--fp32"
                       : a->target          ? "--target"
                       : a->batch           ? "--batch"
                       : a->tactic_sources  ? "--tactic-sources"

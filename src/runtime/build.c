@@ -238,7 +238,10 @@ static assay_status_t make_plan(assay_model_t* model, const assay_engine_options
                                 assay_plan_t** out) {
   assay_precision_t precision = {.format = o->precision ? o->precision : ASSAY_FORMAT_FP32,
                                  .accumulator = o->accumulator};
-  const assay_plan_options_t options = {.fused = !o->unfused};
+  const assay_plan_options_t options = {.fused = !o->unfused, .fp32 = o->fp32};
+  if (o->fp32 < ASSAY_FP32_TIGHT || o->fp32 > ASSAY_FP32_BOUND)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "fp32 is plain, tight or bound, not %d",
+                       (int)o->fp32);
   ASSAY_TRY(check_format("the precision", o->precision));
   ASSAY_TRY(check_format("the accumulator", o->accumulator));
   assay_status_t st = NULL;

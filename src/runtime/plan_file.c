@@ -14,6 +14,7 @@
 // Assay runs on; a file of another order fails by its version.
 #include <string.h>
 
+#include "backends/licence.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "formats/format.h"
@@ -23,7 +24,7 @@
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
 
-enum { VERSION = 4, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = 5, PAGE = 4096, BLOCK = 1 << 20 };
 
 typedef struct part {
   uint64_t offset, bytes;
@@ -202,6 +203,7 @@ static json_t* recipe_json(const assay_engine_t* e) {
   json_t* j =
       json_pack("{s:b, s:s, s:s}", "fused", r->fused, "format", assay_format_info(r->format)->name,
                 "accumulator", assay_format_info(r->accumulator)->name);
+  j = assay_json_put(j, "fp32", json_string(assay_fp32_name(r->fp32)));
   j = assay_json_put(j, "rules", assay_json_text(r->rules));
   j = assay_json_put(j, "off", texts_json(r->passes.off, r->passes.n_off));
   j = assay_json_put(j, "also", texts_json(r->passes.also, r->passes.n_also));
@@ -613,7 +615,10 @@ static assay_status_t read_recipe(const json_t* j, uint64_t seed, assay_plan_t* 
       .rules = json_string_value(json_object_get(j, "rules")),
       .passes.only = json_string_value(json_object_get(j, "only")),
       .seed = seed};
-  if (!r.format || !r.rules)
+  const char* fp32 = json_string_value(json_object_get(j, "fp32"));
+  assay_status_t known = fp32 ? assay_fp32_parse(fp32, &r.fp32) : NULL;
+  assay_status_free(known);
+  if (!r.format || !r.rules || !fp32 || known)
     return corrupt("the plan file is damaged: what it was made by makes no sense");
   assay_status_t st = read_texts(json_object_get(j, "off"), &off, &r.passes.n_off);
   if (!st) st = read_texts(json_object_get(j, "also"), &also, &r.passes.n_also);

@@ -118,7 +118,8 @@ static const tactic_case_t resampled[] = {
 
 static void tiles_agree(void** state) {
   (void)state;
-  tactic_case_all(convolutions, sizeof convolutions / sizeof *convolutions);
+  for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
+    tactic_case_check_in(ASSAY_FP32_PLAIN, &convolutions[i], false);
 }
 static void resampling_agrees(void** state) {
   (void)state;
