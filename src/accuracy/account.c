@@ -229,8 +229,11 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   if (st) return st;
   const double factor = rounding->documented ? 4 : 16;
   const double floor = worth_asking(rounding, (double)engine->n_ratio + 1);
-  const double u = assay_bound_unit(rounding->compute);
-  const double by = assay_judgement_ratio(engine) / fmax(ratio, floor / factor);
+  // Reruns round no operands of inner products: where the engine does, they show too little.
+  const double operands = assay_bound_operands(rounding);
+  const double u = fmax(assay_bound_unit(rounding->compute), operands);
+  const double shown = operands > 0 ? 1 / factor : floor / factor;
+  const double by = assay_judgement_ratio(engine) / fmax(ratio, shown);
   const bool often =
       (double)engine->between > factor * (double)between + 3 + 1e-4 * (double)engine->elements;
   const bool along =
