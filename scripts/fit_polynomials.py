@@ -176,9 +176,9 @@ def main():
     table("poly32_exp", "(e^r - 1 - r) / r^2, |r| <= ln(2) / 32, in float32",
           near0(lambda r: (mp.expm1(r) - r) / r ** 2, series([1 / fact(k + 2) for k in range(6)])),
           lambda r: r ** 2 / mp.exp(r), -R / 16, R / 16, 1, True)
-    table("poly32_tanh", "(tanh(x) - x) / x^3 by x^2, |x| <= 0.6, in float32",
+    table("poly32_tanh", "(tanh(x) - x) / x^3 by x^2, |x| <= 0.875, in float32",
           near0(root(lambda x: (mp.tanh(x) - x) / x ** 3), series([-mpf(1) / 3, mpf(2) / 15, -mpf(17) / 315])),
-          root(lambda x: x ** 3 / mp.tanh(x) if x else mpf(0)), 0, mpf("0.37"), 5, True)
+          root(lambda x: x ** 3 / mp.tanh(x) if x else mpf(0)), 0, mpf("0.766"), 6, True)
     table("poly32_erf", "erf(x) / x - 1 by x^2, |x| <= 1, in float32",
           near0(root(lambda x: mp.erf(x) / x - 1), series([2 / mp.sqrt(mp.pi) - 1, -2 / mp.sqrt(mp.pi) / 3])),
           near0(root(lambda x: x / mp.erf(x)), lambda s: mp.sqrt(mp.pi) / 2), 0, mpf("1.0001"), 7, True)

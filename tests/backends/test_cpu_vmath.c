@@ -30,6 +30,11 @@ static double t_celu(double x, const double* p) { return assay_celu(x, p[0]); }
 static double t_selu(double x, const double* p) { return assay_selu(x, p[0], p[1]); }
 static double t_swish(double x, const double* p) { return assay_swish(x, p[0]); }
 
+static double t_hard_sigmoid(double x, const double* p) {
+  return assay_hard_sigmoid(x, p[0], p[1]);
+}
+static double t_cube(double x) { return x * x * x; }
+
 typedef struct row {
   const char* name;
   cpu_vmath_id_t id;
@@ -64,6 +69,8 @@ static const row_t rows[] = {
     {"Selu", CPU_V_SELU, NULL, t_selu, NULL, {SELU}, NEARLY_HALF, 1},
     {"Softplus", CPU_V_SOFTPLUS, assay_softplus, NULL, NULL, {0}, NEARLY_HALF, 0},
     {"HardSwish", CPU_V_HARD_SWISH, assay_hard_swish, NULL, NULL, {0}, NEARLY_HALF, 0},
+    {"HardSigmoid", CPU_V_HARD_SIGMOID, NULL, t_hard_sigmoid, NULL, {0.2F, 0.5F}, NEARLY_HALF, 0},
+    {"x^3", CPU_V_CUBE, t_cube, NULL, NULL, {0}, NEARLY_HALF, 0},
     {"Log", CPU_V_LOG, log, NULL, NULL, {0}, NEARLY_HALF, 0},
     {"Sin", CPU_V_SIN, sin, NULL, NULL, {0}, NEARLY_HALF, 0},
     {"Cos", CPU_V_COS, cos, NULL, NULL, {0}, NEARLY_HALF, 0},

@@ -11,7 +11,7 @@
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath.h"
+#include "backends/cpu/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -46,9 +46,14 @@ static void scale_row(float* s, int64_t n, float scale) {
   for (int64_t i = 0; i < n; i++) s[i] *= scale;
 }
 CLONES
-static void cap_row(float* s, int64_t n, float cap) {
+static void divide_row(float* s, int64_t n, float by) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) s[i] = cap * cpu_tanh(s[i] / cap);
+  for (int64_t i = 0; i < n; i++) s[i] /= by;
+}
+static void cap_row(float* s, int64_t n, float cap) {
+  divide_row(s, n, cap);
+  cpu_vmath()->function[CPU_V_FLOAT32][CPU_V_TANH](s, NULL, NULL, n, s);
+  scale_row(s, n, cap);
 }
 CLONES
 static void add_row(float* s, int64_t n, const float* mask) {
@@ -69,17 +74,19 @@ static float largest(const float* x, int64_t n, float m) {
   return m;
 }
 CLONES
-static float exponentials(float* x, int64_t n, float m) {
+static float sum_row(const float* x, int64_t n) {
   float lanes[LANES] = {0};
   int64_t i = 0;
-#pragma omp simd
-  for (int64_t k = 0; k < n; k++) x[k] = cpu_exp(x[k] - m);
   for (; i + LANES <= n; i += LANES)
     for (int k = 0; k < LANES; k++) lanes[k] += x[i + k];
   for (int k = 0; i + k < n; k++) lanes[k] += x[i + k];
   for (int half = LANES / 2; half; half /= 2)
     for (int k = 0; k < half; k++) lanes[k] += lanes[k + half];
   return lanes[0];
+}
+static float exponentials(float* x, int64_t n, float m) {
+  cpu_vmath()->exp_minus(x, m, n, x);
+  return sum_row(x, n);
 }
 
 // ---- a tile of queries ----------------------------------------------------------------------
@@ -135,7 +142,9 @@ static void add_block(tile_t* t, int64_t key, int64_t n) {
     float *s = t->s + i * KEYS, *o = t->o + i * width;
     finish_scores(t, i, key, n, s);
     const float m = largest(s, n, t->m[i]), by = m == -INFINITY ? 0 : m;
-    const float kept = cpu_exp(t->m[i] - by), sum = exponentials(s, n, by);
+    const float sum = exponentials(s, n, by);
+    float kept;
+    cpu_vmath()->exp_minus(&t->m[i], by, 1, &kept);
     if (key) {
       t->sum[i] = t->sum[i] * kept + sum;
       scale_row(o, width, kept);

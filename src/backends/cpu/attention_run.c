@@ -6,7 +6,7 @@
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath.h"
+#include "backends/cpu/vmath/vmath.h"
 #include "base/target.h"
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
@@ -186,17 +186,19 @@ static float largest(const float* s, int64_t n, float m) {
   return m;
 }
 CLONES
-static float exponentials(float* s, int64_t n, float m) {
+static float sum_row(const float* s, int64_t n) {
   float lanes[BLOCK] = {0};
   int64_t i = 0;
-#pragma omp simd
-  for (int64_t j = 0; j < n; j++) s[j] = cpu_exp(s[j] - m);
   for (; i + BLOCK <= n; i += BLOCK)
     for (int j = 0; j < BLOCK; j++) lanes[j] += s[i + j];
   for (int j = 0; i + j < n; j++) lanes[j] += s[i + j];
   for (int half = BLOCK / 2; half; half /= 2)
     for (int j = 0; j < half; j++) lanes[j] += lanes[j + half];
   return lanes[0];
+}
+static float exponentials(float* s, int64_t n, float m) {
+  cpu_vmath()->exp_minus(s, m, n, s);
+  return sum_row(s, n);
 }
 
 void attention_first_product(const attention_nodes_t* k, const attention_tile_t* t, int64_t key,
@@ -229,7 +231,9 @@ static void block(const attention_nodes_t* k, attention_tile_t* t, int64_t key, 
         add_row(s, n, (const float*)t->in[k->masks[j].index] + attention_mask_at(k, t, j, i, key));
     }
     const float m = largest(s, n, t->m[i]), by = m == -INFINITY ? 0 : m;
-    const float kept = cpu_exp(t->m[i] - by), sum = exponentials(s, n, by);
+    const float sum = exponentials(s, n, by);
+    float kept;
+    cpu_vmath()->exp_minus(&t->m[i], by, 1, &kept);
     t->sum[i] = key ? t->sum[i] * kept + sum : sum;
     t->m[i] = m;
     if (key) scale_row(t->o + i * width, width, kept);

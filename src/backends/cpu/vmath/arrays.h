@@ -22,31 +22,23 @@
     }                                                                                             \
   }
 
-// A float32 within 1 ulp rounds to 16 bits as the function's value does, unless it lies beside the
-// middle of two neighbours: then by float64 (A. Ziv, Fast evaluation of elementary mathematical
-// functions with correctly rounded last bit, ACM TOMS 17, 1991).
-VFN vm to_half_is_open(vf y) {
-  return m_or(f_near(y, 0x1fff, 0x1000), f_lt(f_abs(y), f_set(0x1p-14F)));
-}
-VFN vm to_bf16_is_open(vf y) { return f_near(y, 0xffff, 0x8000); }
-
-#define VFAST(name, in_float32, in_float64)                 \
-  VFN vf half_##name(vf x, const float* p) {                \
-    (void)p;                                                \
-    const bool odd = true;                                  \
-    const vf y = in_float32;                                \
-    const vm open = to_half_is_open(y);                     \
-    return m_any(open) ? f_select(open, in_float64, y) : y; \
-  }                                                         \
-  VFN vf bf16_##name(vf x, const float* p) {                \
-    (void)p;                                                \
-    const bool odd = true;                                  \
-    const vf y = in_float32;                                \
-    const vm open = to_bf16_is_open(y);                     \
-    return m_any(open) ? f_select(open, in_float64, y) : y; \
-  }                                                         \
-  LOOP(to_float_##name, 1, in_float32)                      \
-  LOOP(to_half_##name, 1, half_##name(x, p))                \
+#define VFAST(name, in_float32, in_float64)      \
+  VFN vf half_##name(vf x, const float* p) {     \
+    (void)p;                                     \
+    const bool odd = true;                       \
+    const vf y = in_float32;                     \
+    const vm open = half_is_open(y);             \
+    return OPEN_IN_FLOAT64(y, open, in_float64); \
+  }                                              \
+  VFN vf bf16_##name(vf x, const float* p) {     \
+    (void)p;                                     \
+    const bool odd = true;                       \
+    const vf y = in_float32;                     \
+    const vm open = bf16_is_open(y);             \
+    return OPEN_IN_FLOAT64(y, open, in_float64); \
+  }                                              \
+  LOOP(to_float_##name, 1, in_float32)           \
+  LOOP(to_half_##name, 1, half_##name(x, p))     \
   LOOP(to_bf16_##name, 1, bf16_##name(x, p))
 #define VFUNCTION(name, n_in, in_float64)                         \
   VFN vf any_##name(vf x, vf z, const float* p, const bool odd) { \

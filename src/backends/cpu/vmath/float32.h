@@ -64,7 +64,7 @@ VFN vf v_sigmoid(vf x) {
 VFN vf v_swish32(vf x, float alpha) {
   vf n, high;
   const vf one = f_set(1), zero = f_set(0), a = f_set(alpha);
-  const vf y = f_max(f_set(-170 / alpha), x), t = alpha == 1 ? y : a * y;
+  const vf y = f_max(f_set(-170 / alpha), x), t = a * y;
   const vm down = f_lt(t, zero);
   vf r = exp32_reduce(f_negative(t), &n);
   if (alpha != 1) {
@@ -76,7 +76,7 @@ VFN vf v_swish32(vf x, float alpha) {
   const vf top = y * high, under = f_fma(y, low, f_fma(y, high, zero - top));
   const vf q = f_quotient(f_select(down, top, y), f_select(down, under, zero), d, rest);
   const vf scaled = f_scale(q, f_select(down, n, f_set(0x1.8p19F)));
-  return f_select(f_lt(f_set(30), t), x, scaled);
+  return f_copysign(f_select(f_lt(f_set(30), t), x, scaled), x);
 }
 VFN vf v_swish(vf x, float alpha) {
   return alpha >= 1.0F / 16 && alpha <= 16 ? v_swish32(x, alpha) : v_swish64(x, alpha, false);
@@ -89,7 +89,7 @@ VFN vf v_tanh(vf x) {
   const vf low = exp32_parts(f_min(f_set(20), a + a), &n, &high);
   const vf large = f_fma(f_set(-2), one / (f_scale(high + low, n) + one), one);
   const vf small = f_fma(a * s, F_POLY(s, poly32_tanh), a);
-  return f_copysign(f_select(f_lt(a, f_set(0.6F)), small, large), x);
+  return f_copysign(f_select(f_lt(a, f_set(0.875F)), small, large), x);
 }
 
 // Below 1 x + x p(x^2); above 1 - exp(q(|x|)), q the logarithm of erfc.
@@ -101,11 +101,25 @@ VFN vf v_erf(vf x) {
   return f_copysign(f_select(f_lt(a, one), small, large), x);
 }
 
+VFN vf v_hard_sigmoid(vf x, float alpha, float beta) {
+  return f_min(f_set(1), f_max(f_set(0), f_fma(f_set(alpha), x, f_set(beta))));
+}
+
 // x / (1 + |x|).
 VFN vf v_softsign(vf x) {
   const vf a = f_min(f_set(0x1p30F), f_abs(x)), one = f_set(1), d = a + one;
   const vf larger = f_max(a, one), smaller = f_min(a, one);
   return f_copysign(f_quotient(a, f_set(0), d, smaller - (d - larger)), x);
 }
+
+// A float32 within 1 ulp rounds to 16 bits as the function's value does, unless it lies beside the
+// middle of two neighbours: then by float64 (A. Ziv, Fast evaluation of elementary mathematical
+// functions with correctly rounded last bit, ACM TOMS 17, 1991).
+VFN vm half_is_open(vf y) {
+  return m_or(f_near(y, 0x1fff, 0x1000), f_lt(f_abs(y), f_set(0x1p-14F)));
+}
+VFN vm bf16_is_open(vf y) { return f_near(y, 0xffff, 0x8000); }
+
+#define OPEN_IN_FLOAT64(y, open, in_float64) (m_any(open) ? f_select(open, in_float64, y) : (y))
 
 #endif  // ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_

@@ -312,6 +312,14 @@ VFN vf v_softsign64(vf x, bool odd) {
   return finish(d_copysign(d_div(a, d_add(a, d_set(1))), t), odd);
 }
 
+VFN vf v_hard_sigmoid64(vf x, float alpha, float beta, bool odd) {
+  const vd y = d_fma(d_set((double)alpha), d_of(x), d_set((double)beta));
+  return finish(d_min(d_set(1), d_max(d_set(0), y)), odd);
+}
+VFN vf v_cube(vf x, bool odd) {
+  const vd t = d_of(x);
+  return finish(d_mul(d_mul(t, t), t), odd);
+}
 // Source: the function body of HardSwish 14, whose alpha = 1 / 6 is a float32.
 VFN vf v_hard_swish(vf x, bool odd) {
   const vd t = d_of(x), zero = d_set(0), three = d_set(3);

@@ -33,11 +33,11 @@ typedef struct vw {
 VFN vf f_set(float x) { return _mm256_set1_ps(x); }
 VFN vf f_load(const float* p) { return _mm256_loadu_ps(p); }
 VFN void f_store(float* p, vf x) { _mm256_storeu_ps(p, x); }
-VFN __m256i first_lanes(int64_t n) {
+VFN __m256i only_lanes(int64_t n) {
   return _mm256_cmpgt_epi32(SET32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-VFN vf f_load_some(const float* p, int64_t n) { return _mm256_maskload_ps(p, first_lanes(n)); }
-VFN void f_store_some(float* p, int64_t n, vf x) { _mm256_maskstore_ps(p, first_lanes(n), x); }
+VFN vf f_load_some(const float* p, int64_t n) { return _mm256_maskload_ps(p, only_lanes(n)); }
+VFN void f_store_some(float* p, int64_t n, vf x) { _mm256_maskstore_ps(p, only_lanes(n), x); }
 VFN vf f_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 VFN vf f_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 VFN vf f_abs(vf a) { return _mm256_andnot_ps(f_set(-0.0F), a); }

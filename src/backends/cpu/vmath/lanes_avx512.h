@@ -33,9 +33,9 @@ typedef struct vw {
 VFN vf f_set(float x) { return _mm512_set1_ps(x); }
 VFN vf f_load(const float* p) { return _mm512_loadu_ps(p); }
 VFN void f_store(float* p, vf x) { _mm512_storeu_ps(p, x); }
-VFN vm first_lanes(int64_t n) { return (vm)((1u << n) - 1); }
-VFN vf f_load_some(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
-VFN void f_store_some(float* p, int64_t n, vf x) { _mm512_mask_storeu_ps(p, first_lanes(n), x); }
+VFN vm only_lanes(int64_t n) { return (vm)((1u << n) - 1); }
+VFN vf f_load_some(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(only_lanes(n), p); }
+VFN void f_store_some(float* p, int64_t n, vf x) { _mm512_mask_storeu_ps(p, only_lanes(n), x); }
 VFN vf f_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 VFN vf f_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 VFN vf f_abs(vf a) { return F_OF_INT(_mm512_and_epi32(F_INT(a), SET32(0x7fffffff))); }
