@@ -75,8 +75,19 @@ def rounded(c, single):
     return mpf(struct.unpack("f", struct.pack("f", float(c)))[0]) if single else mpf(float(c))
 
 
+def rounded_fit(f, weight, lo, hi, degree):
+    """The same for coefficients of float32: each is rounded, and those behind it make up for that."""
+    c, known = [], [(x, f(x), weight(x)) for x in (lo + (hi - lo) * i / 200 for i in range(201))]
+    for k in range(degree + 1):
+        rest = lambda x: (f(x) - value(c, x)) / x ** k
+        some, _ = remez(rest, lambda x: weight(x) * x ** k, lo, hi, degree - k)
+        c = c + [rounded(some[0], True)]
+    return c, known
+
+
 def table(name, what, f, weight, lo, hi, degree, single=False):
-    c, known = remez(f, weight, mpf(lo), mpf(hi), degree)
+    fit = rounded_fit if single and lo > 0 else remez
+    c, known = fit(f, weight, mpf(lo), mpf(hi), degree)
     used = [rounded(k, single) for k in c]
     error = max(abs((value(used, x) - fx) * w) for x, fx, w in known)
     print("// %s; 2^%.1f." % (what, float(mp.log(error, 2))))
@@ -179,11 +190,11 @@ def main():
     table("poly32_tanh", "(tanh(x) - x) / x^3 by x^2, |x| <= 0.875, in float32",
           near0(root(lambda x: (mp.tanh(x) - x) / x ** 3), series([-mpf(1) / 3, mpf(2) / 15, -mpf(17) / 315])),
           root(lambda x: x ** 3 / mp.tanh(x) if x else mpf(0)), 0, mpf("0.766"), 6, True)
-    table("poly32_erf", "erf(x) / x - 1 by x^2, |x| <= 1, in float32",
+    table("poly32_erf", "erf(x) / x - 1 by x^2, |x| <= 0.91, in float32",
           near0(root(lambda x: mp.erf(x) / x - 1), series([2 / mp.sqrt(mp.pi) - 1, -2 / mp.sqrt(mp.pi) / 3])),
-          near0(root(lambda x: x / mp.erf(x)), lambda s: mp.sqrt(mp.pi) / 2), 0, mpf("1.0001"), 7, True)
-    table("poly32_erfc", "log(erfc(a)) by a, 1 <= a <= 4, in float32",
-          lambda a: mp.log(mp.erfc(a)), lambda a: mp.erfc(a), mpf("0.99"), 4, 6, True)
+          near0(root(lambda x: x / mp.erf(x)), lambda s: mp.sqrt(mp.pi) / 2), mpf("0.001"), mpf("0.84"), 7, True)
+    table("poly32_erfc", "log(erfc(a)) by a, 0.9 <= a <= 4, in float32",
+          lambda a: mp.log(mp.erfc(a)), lambda a: mp.erfc(a), mpf("0.9"), 4, 6, True)
     print("// 2^(i / 8), 2^(i / 16), and what float32 has lost of it.")
     powers = [mpf(2) ** (mpf(i) / 16) for i in range(16)]
     show("double", "table_exp2", [rounded(p, False) for p in powers[::2]], False)

@@ -92,13 +92,17 @@ VFN vf v_tanh(vf x) {
   return f_copysign(f_select(f_lt(a, f_set(0.875F)), small, large), x);
 }
 
-// Below 1 x + x p(x^2); above 1 - exp(q(|x|)), q the logarithm of erfc.
+// Small ones by x + x p(x^2), others by 1 - exp(q(|x|)), q the logarithm of erfc, whose last sum
+// keeps what it loses.
 VFN vf v_erf(vf x) {
+  enum { TERMS = sizeof poly32_erfc / sizeof *poly32_erfc };
   const vf a = f_min(f_set(4), f_abs(x)), s = a * a, one = f_set(1);
+  const vf h = f_horner(a, poly32_erfc, TERMS - 1), last = f_set(poly32_erfc[TERMS - 1]);
+  const vf q = f_fma(a, h, last), rest = f_fma(a, h, f_set(0) - q) + last;
   vf n, high;
-  const vf low = exp32_parts(F_POLY(a, poly32_erfc), &n, &high);
+  const vf r = exp32_reduce(q, &n) + rest, low = exp32_finish(r, n, &high);
   const vf large = one - f_scale(high + low, n), small = f_fma(F_POLY(s, poly32_erf), a, a);
-  return f_copysign(f_select(f_lt(a, one), small, large), x);
+  return f_copysign(f_select(f_lt(a, f_set(0.90625F)), small, large), x);
 }
 
 VFN vf v_hard_sigmoid(vf x, float alpha, float beta) {
