@@ -41,11 +41,12 @@ typedef struct assay_engine_options {
   bool batch_variant;  // measured: the fastest of all kernels, though bits then depend on the
                        // batch and on what was measured; else only kernels of the same bits
                        // compete
+  assay_fp32_t fp32;   // what may serve layers of fp32; 0: tight
 } assay_engine_options_t;
 #define ASSAY_ENGINE_OPTIONS_INIT                                                              \
   {                                                                                            \
     sizeof(assay_engine_options_t), 0, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, \
-        false, false, false, 0, false                                                          \
+        false, false, false, 0, false, ASSAY_FP32_TIGHT                                        \
   }
 
 // Compiles a model. options may be NULL; what they point at is read during the call only. The

@@ -74,6 +74,15 @@ typedef enum assay_format {
   ASSAY_FORMAT_COUNT,
 } assay_format_t;
 
+// What may serve layers of fp32 besides plain chains of fused multiply-adds, where it is faster.
+typedef enum assay_fp32 {
+  ASSAY_FP32_TIGHT = 0,  // what errs at most twice as much, root mean square: Winograd F(2,3)
+  ASSAY_FP32_PLAIN,      // nothing
+  // Also what stays, with six standard deviations, within the guaranteed bound of sums of fp32 in
+  // any order: Winograd F(4,3)
+  ASSAY_FP32_BOUND,
+} assay_fp32_t;
+
 // The name that ONNX uses in text, such as "float", "bfloat16", "int64"; "undefined" if unknown.
 ASSAY_API const char* assay_type_name(assay_type_t type);
 

@@ -282,6 +282,21 @@ static int64_t misshapen(const assay_node_t* node, size_t i, const assay_tensor_
   return e->size ? e->size : 1;
 }
 
+// A licensed tactic's condition, on what came in.
+static assay_status_t test_licence(assay_account_t* a, assay_layer_account_t* acc,
+                                   const assay_layer_t* layer, const assay_node_t* node,
+                                   size_t n_in, assay_tensor_t* const* in, const record_t* r,
+                                   const assay_local_t* local, const assay_rounding_t* rounding) {
+  const ptrdiff_t i = layer ? layer - a->layers->layers : -1;
+  const bool known = a->backend->licence && i >= 0 && (size_t)i < a->layers->n_layers;
+  const assay_licence_t* licence = known ? a->backend->licence(a->engine, (size_t)i) : NULL;
+  if (!licence) return NULL;
+  acc->licensed.here = true;
+  acc->licensed.licence = *licence;
+  return assay_licensed_measure(a->locals, layer, node, n_in, in, rounding, local, r->engine,
+                                &acc->licensed);
+}
+
 // Sums for the report, and the judgement of one run.
 static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
                               const assay_layer_t* layer, const assay_node_t* node, size_t n_in,
@@ -312,6 +327,8 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   if (a->backend->foreign) ASSAY_TRY(assay_foreign_judge(a->locals, &run_of, &j, &final));
   acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
   assay_judgement_join(&acc->judged, &j);
+  if (!run_of.unfinite_in)
+    ASSAY_TRY(test_licence(a, acc, layer, node, n_in, in, r, local, rounding));
   const bool unlimited = a->backend->foreign || !local->bounded;
   if (unlimited && !run_of.unfinite_in && assay_foreign_is_vague(&run_of)) {
     bool asked;

@@ -13,6 +13,7 @@
 #define ASSAY_ACCURACY_ACCOUNT_H_
 
 #include "accuracy/judge.h"
+#include "accuracy/licensed.h"
 #include "accuracy/perturb.h"
 #include "accuracy/planted.h"
 #include "formats/error_sum.h"
@@ -66,6 +67,7 @@ typedef struct assay_layer_account {
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
   int64_t past_range;  // runs in which true inputs pass the format's range; of them:
   int64_t absorbed;    // where infinities in their place change nothing (absorb.h)
+  assay_licensed_t licensed;           // the tactic that ran it, where it needed a licence
   assay_planted_t planted;             // of a fault that was planted here
 } assay_layer_account_t;
 

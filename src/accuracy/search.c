@@ -5,11 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "accuracy/search_look.h"
+#include "accuracy/search_predict.h"
 #include "accuracy/search_reach.h"
 #include "accuracy/search_trial.h"
 #include "base/alloc.h"
 #include "base/memory.h"
-#include "ops/cost.h"
 
 enum { STAGES = 3 };
 
@@ -40,6 +41,25 @@ typedef struct measure {
   double decades;
 } measure_t;
 
+// Offers of a node that wait for a look: several are looked at at once.
+enum { PENDING = 64, WEIGHTS = 8 };
+static const double PENDING_BYTES = 0x1p26;
+
+typedef struct pending {
+  candidate_t candidate;
+  assay_repair_t repair;
+  assay_effect_t effect;
+  const double* derivatives;  // by the constant that the repair changes; NULL: it is evaluated
+  size_t input;
+  assay_status_t status;
+} pending_t;
+
+typedef struct weight {
+  size_t input, offers;
+  bool asked;
+  double* derivatives;  // NULL: not known
+} weight_t;
+
 typedef struct hunt {
   assay_trials_t trials;
   double* reach;  // by value id
@@ -48,10 +68,13 @@ typedef struct hunt {
   candidate_t **by_suspicion, **by_forecast;  // the list in two orders
   measure_t* measures;
   size_t n_measures, cap_measures;
-  bool shapes_fit;    // truth has golden's shapes
   double start, end;  // of the search
   double look_until;
-  double* work;  // by position: of the nodes up to there
+  assay_looks_t looks;
+  pending_t pending[PENDING];
+  size_t n_pending;
+  double pending_bytes;
+  weight_t weights[WEIGHTS];  // derivatives by constants of the node that is looked at
   // What is done with offers of the row at work.
   const candidate_t* trying;
   size_t row, offered;
@@ -142,39 +165,120 @@ static double gain_of(const hunt_t* h, const candidate_t* c) {
 }
 
 // Behind that: late nodes are cheap to try, and earlier rows are likelier causes.
-static double base_of(const hunt_t* h, const assay_trial_effect_t* e) {
+static double base_of(const hunt_t* h, size_t row, const assay_effect_t* e) {
   const double n = (double)h->trials.s->n_nodes;
   const double behind = (n - (double)h->trials.position) / n;
-  const int stage = assay_proposal_get(h->row)->stage;
+  const int stage = assay_proposal_get(row)->stage;
   return COST * log10(0.02 + behind) + LATER_STAGE * stage +
-         (e->reshapes && h->shapes_fit ? RESHAPING : 0);
+         (e->reshapes && h->looks.shapes_fit ? RESHAPING : 0);
+}
+
+// Lists what was looked at.
+static assay_status_t list_pending(hunt_t* h, pending_t* p) {
+  candidate_t* c = &p->candidate;
+  const assay_effect_t* e = &p->effect;
+  if (!e->fits) return NULL;
+  if (!c->fits && e->change > 0) c->expected = log10(fmax(e->change * reach_of(h), 1e-300));
+  c->forecast = e->forecast;
+  c->base = base_of(h, c->row, e) - (c->fits ? log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
+  ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
+  h->list[h->n++] = *c;
+  return NULL;
+}
+
+static void look_at(const hunt_t* h, pending_t* p) {
+  p->effect = (assay_effect_t){.fits = true};
+  if (assay_seconds_now() > h->look_until) return;
+  if (p->derivatives)
+    assay_look_linear(&h->looks, &p->repair, p->input, p->derivatives, &p->effect);
+  else
+    p->status = assay_look(&h->looks, p->candidate.position, &p->repair, &p->effect);
+}
+
+// Looks at all offers that wait, several at a time, and lists them. A node with a body is evaluated
+// in the machine's slots: one at a time.
+static assay_status_t look_at_pending(hunt_t* h) {
+  const assay_node_t* n = h->trials.s->nodes[h->trials.position];
+  const bool control = n->op && n->op->flags & ASSAY_OP_CONTROL;
+  assay_status_t st = NULL;
+#pragma omp parallel for schedule(dynamic) if (!control && h->n_pending > 1)
+  for (size_t i = 0; i < h->n_pending; i++) look_at(h, &h->pending[i]);
+  for (size_t i = 0; i < h->n_pending; i++) {
+    pending_t* p = &h->pending[i];
+    if (p->status)
+      st = st ? assay_status_join(st, p->status) : p->status;
+    else if (!st)
+      st = list_pending(h, p);
+    assay_repair_deinit(&p->repair);
+  }
+  h->n_pending = 0;
+  h->pending_bytes = 0;
+  return st;
+}
+
+// The derivatives by a constant, once so many repairs change it that they are the cheaper way.
+static assay_status_t weight_of(hunt_t* h, size_t input, const double** out) {
+  enum { CHEAPER_FROM = 3 };
+  *out = NULL;
+  if (input >= WEIGHTS || !h->looks.predict) return NULL;
+  weight_t* w = &h->weights[input];
+  if (w->offers++ < CHEAPER_FROM) return NULL;
+  if (!w->asked)
+    ASSAY_TRY(assay_predict_constant(h->looks.predict, h->trials.position, input, &w->derivatives));
+  w->asked = true;
+  *out = w->derivatives;
+  return NULL;
+}
+
+static void forget_weights(hunt_t* h) {
+  for (size_t i = 0; i < WEIGHTS; i++) {
+    assay_free(h->weights[i].derivatives);
+    h->weights[i] = (weight_t){0};
+  }
+}
+
+// Where next to nothing is left behind a node, a trial is as cheap as a look, and tells more.
+static const double NOTHING_BEHIND = 0.04;
+
+static bool is_cheap_to_try(const hunt_t* h, const assay_repair_t* r) {
+  const double all = h->looks.work[h->trials.s->n_nodes - 1];
+  return r->edits[0].kind != ASSAY_EDIT_EXCHANGE &&
+         all - h->looks.work[h->trials.position] < NOTHING_BEHIND * all;
 }
 
 static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
   hunt_t* h = user;
-  assay_trial_effect_t e = {.fits = true};
-  candidate_t c = {.position = h->trials.position,
-                   .row = h->row,
-                   .ordinal = h->offered++,
-                   .expected = (double)NAN,
-                   .pair = {-1, -1},
-                   .fits = r->fits};
-  *stop = false;
-  if ((!r->fits || h->trials.predict) && assay_seconds_now() < h->look_until) {
-    ASSAY_TRY(assay_trials_look(&h->trials, r, &e));
-    if (!r->fits) c.expected = log10(fmax(e.change * reach_of(h), 1e-300));
-    c.forecast = e.forecast;
+  if (is_cheap_to_try(h, r) && assay_seconds_now() < h->look_until) {
+    *stop = false;
+    h->offered++;
+    return assay_trials_try(&h->trials, r);
   }
+  pending_t* p = &h->pending[h->n_pending];
+  *p = (pending_t){.candidate = {.position = h->trials.position,
+                                 .row = h->row,
+                                 .ordinal = h->offered++,
+                                 .expected = (double)NAN,
+                                 .pair = {-1, -1},
+                                 .fits = r->fits},
+                   .effect = {.fits = true}};
+  *stop = false;
   if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
     const int a = r->edits[0].value->id, b = r->edits[0].other_value->id;
-    c.pair[0] = a < b ? a : b;
-    c.pair[1] = a < b ? b : a;
+    p->candidate.pair[0] = a < b ? a : b;
+    p->candidate.pair[1] = a < b ? b : a;
   }
-  if (!e.fits) return NULL;
-  c.base = base_of(h, &e) - (r->fits ? log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
-  ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
-  h->list[h->n++] = c;
-  return NULL;
+  if ((r->fits && !h->looks.predict) || assay_seconds_now() > h->look_until)
+    return list_pending(h, p);
+  if (assay_look_is_linear(r, &p->input)) {
+    assay_status_t st = weight_of(h, p->input, &p->derivatives);
+    if (assay_status_code(st) != ASSAY_NO_MEMORY) ASSAY_TRY(st);
+    assay_status_free(assay_status_code(st) == ASSAY_NO_MEMORY ? st : NULL);
+  }
+  ASSAY_TRY(assay_repair_copy(r, &p->repair));
+  for (size_t i = 0; i < r->n_edits; i++)
+    if (r->edits[i].tensor) h->pending_bytes += 8 * (double)r->edits[i].tensor->size;
+  if (++h->n_pending < PENDING && h->pending_bytes < PENDING_BYTES) return NULL;
+  return look_at_pending(h);
 }
 
 // Each row is about as likely to have the right one: what it offers in all nodes shares that.
@@ -274,45 +378,6 @@ static assay_status_t join_exchanges(hunt_t* h) {
   return NULL;
 }
 
-// Whether truth has the shapes that golden has.
-static bool shapes_fit(const assay_search_t* s) {
-  for (size_t k = 0; k < s->n_targets; k++)
-    if (!assay_difference(s->targets[k].truth, s->targets[k].golden).comparable) return false;
-  return true;
-}
-
-// What a look at a node costs, about: in elements and products.
-static assay_status_t work_of(const assay_search_t* s, const assay_node_t* n, double* out) {
-  enum { CALL = 10000, ELEMENT = 2 * ASSAY_PROBES };  // compared with what it was, for each probe
-  assay_tensor_t **in = NULL, **made = NULL;
-  assay_cost_t cost = {0};
-  assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
-  if (!st) st = assay_new_array(n->n_outputs, sizeof *made, &made);
-  for (size_t i = 0; !st && i < n->n_inputs; i++)
-    in[i] = n->inputs[i] ? assay_machine_get(s->machine, n->inputs[i]) : NULL;
-  for (size_t i = 0; !st && i < n->n_outputs; i++)
-    made[i] = n->outputs[i] ? assay_machine_get(s->machine, n->outputs[i]) : NULL;
-  if (!st) st = assay_cost_of_tensors(n, n->n_inputs, in, n->n_outputs, made, &cost);
-  *out = CALL + cost.flops;
-  for (size_t i = 0; !st && i < n->n_outputs; i++)
-    *out += made[i] ? ELEMENT * (double)made[i]->size : 0;
-  assay_free(in);
-  assay_free(made);
-  return st;
-}
-
-static assay_status_t add_up_work(hunt_t* h) {
-  const assay_search_t* s = h->trials.s;
-  double all = 0;
-  ASSAY_TRY(assay_new_array(s->n_nodes, sizeof *h->work, &h->work));
-  for (size_t i = 0; i < s->n_nodes; i++) {
-    double own = 0;
-    ASSAY_TRY(work_of(s, s->nodes[i], &own));
-    h->work[i] = all += own;
-  }
-  return NULL;
-}
-
 // Lists what the rows offer for a node, and looks at it there. No node takes much more than its
 // share of the time for looking.
 static assay_status_t list_node(hunt_t* h, size_t position, double until) {
@@ -320,20 +385,24 @@ static assay_status_t list_node(hunt_t* h, size_t position, double until) {
   const assay_trial_t trial = {list_offer, h};
   const assay_search_t* s = h->trials.s;
   if (assay_search_adopted(s, s->nodes[position])) return NULL;
-  const double now = assay_seconds_now(), before = position ? h->work[position - 1] : 0;
-  const double share = (h->work[position] - before) / h->work[position];
+  const double now = assay_seconds_now(), before = position ? h->looks.work[position - 1] : 0;
+  const double share = (h->looks.work[position] - before) / h->looks.work[position];
   h->look_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
-  for (int stage = 1; stage <= STAGES; stage++)
-    ASSAY_TRY(ask(h, position, 0, assay_proposal_count(), stage, &trial));
-  return NULL;
+  assay_status_t st = NULL;
+  h->trials.position = position;
+  for (int stage = 1; !st && stage <= STAGES; stage++)
+    st = ask(h, position, 0, assay_proposal_count(), stage, &trial);
+  if (!st) st = look_at_pending(h);
+  forget_weights(h);
+  return st;
 }
 
 // Where there is no memory for adjoints, or no time, the search goes on without forecasts.
 static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t position, double until) {
-  if (!h->trials.predict) return NULL;
+  if (!h->looks.predict) return NULL;
   assay_status_t st = assay_predict_pass(predict, position);
   const bool no_room = assay_status_code(st) == ASSAY_NO_MEMORY;
-  if (no_room || assay_seconds_now() > until) h->trials.predict = NULL;
+  if (no_room || assay_seconds_now() > until) h->looks.predict = NULL;
   if (no_room) assay_status_free(st), st = NULL;
   return st;
 }
@@ -342,9 +411,13 @@ static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
   const assay_search_t* s = h->trials.s;
   const double look = h->start + 0.4 * (h->end - h->start);
   const double until = h->start + 0.5 * (h->end - h->start);
-  h->trials.predict = predict;
-  for (size_t i = s->n_nodes; i-- > 0 && assay_seconds_now() < until;) {
+  h->looks.predict = predict;
+  enum { BEFORE = 16 };  // nodes before one that was found which may be at fault as well
+  size_t end = 0;
+  for (size_t i = s->n_nodes; i-- > end && assay_seconds_now() < until;) {
+    const bool before = h->trials.found;
     ASSAY_TRY(list_node(h, i, look));
+    if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
     ASSAY_TRY(pass_on(h, predict, i, look));
   }
   return NULL;
@@ -354,11 +427,10 @@ static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
 // a larger one.
 static assay_status_t list_all(hunt_t* h) {
   assay_predict_t* predict = NULL;
-  h->shapes_fit = shapes_fit(h->trials.s);
-  ASSAY_TRY(add_up_work(h));
+  ASSAY_TRY(assay_looks_init(h->trials.s, &h->looks));
   ASSAY_TRY(assay_predict_create(h->trials.s, &predict));
   assay_status_t st = list_nodes(h, predict);
-  h->trials.predict = NULL;
+  h->looks.predict = NULL;
   assay_predict_destroy(predict);
   if (!st) st = join_exchanges(h);
   if (!st) st = share_out(h);
@@ -463,6 +535,8 @@ static candidate_t* next_candidate(const hunt_t* h, size_t turn) {
 static assay_status_t try_all(hunt_t* h) {
   enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
   enum { RIVALS = 32 };
+  // Where something leaves what can be seen, golden may still be restored better.
+  static const double AGAIN_PLAUSIBLE = 1.5;
   const double begun = assay_seconds_now();
   double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
   size_t rivals = h->trials.found ? RIVALS : 0;
@@ -472,8 +546,10 @@ static assay_status_t try_all(hunt_t* h) {
     if (now > until) c = first_left(h->by_forecast, h->n);
     if (now > until && (!c || now > h->end || rivals == 0 || c->promise > SURE)) break;
     if (h->trials.found) rivals -= rivals > 0;
-    const bool before = h->trials.found;
+    const bool before = h->trials.found, plausible = h->trials.plausible;
     ASSAY_TRY(try_candidate(h, c));
+    if (h->trials.plausible && !plausible && !h->trials.found)
+      until = fmin(until, assay_seconds_now() + AGAIN_PLAUSIBLE * (now - h->start) + 0.1);
     if (before || !h->trials.found) {
       if (tried % AGAIN == AGAIN - 1) sort(h);
       continue;
@@ -501,7 +577,7 @@ static assay_status_t hunt_run(hunt_t* h, double until) {
   sort(h);
   ASSAY_TRY(try_all(h));
   h->end = end;
-  if (h->trials.found || is_mended_in_part(&h->trials)) return NULL;
+  if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
   if (until < end) ASSAY_TRY(try_all(h));
   h->trials.s->cut_short |= !h->trials.found && assay_seconds_now() > end;
   return NULL;
@@ -520,7 +596,9 @@ static void hunt_deinit(hunt_t* h) {
   assay_free(h->list);
   assay_free(h->by_forecast);
   assay_free(h->by_suspicion);
-  assay_free(h->work);
+  for (size_t i = 0; i < h->n_pending; i++) assay_repair_deinit(&h->pending[i].repair);
+  forget_weights(h);
+  assay_looks_deinit(&h->looks);
   assay_free(h->measures);
   assay_free(h->reach);
   assay_trials_deinit(&h->trials);
@@ -592,7 +670,7 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
   assay_status_t st = hunt_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
-  if (!st && more && !h.trials.found) st = search_more(&h, end, out, out_n);
+  if (!st && more && !h.trials.plausible) st = search_more(&h, end, out, out_n);
   if (!st && !*out_n && h.trials.n_best) {
     out[0] = (assay_fault_t){0};
     report(&h.trials, &out[0]);
@@ -604,9 +682,27 @@ static assay_status_t search_level(assay_search_t* s, double end, bool deeper, a
 
 // ---- the whole ----------------------------------------------------------------------------------
 
+// A repair that makes something far larger than all that there is cannot be right, and would take
+// all memory: a constant laid along the batch.
+static int64_t most_elems(const assay_search_t* s) {
+  enum { TIMES = 4 };
+  int64_t most = 1 << 20;
+  for (size_t k = 0; k < s->n_targets; k++)
+    if (s->targets[k].golden->size > most) most = s->targets[k].golden->size;
+  for (size_t i = 0; i < s->n_nodes; i++)
+    for (size_t k = 0; k < s->nodes[i]->n_outputs; k++) {
+      const assay_value_t* v = s->nodes[i]->outputs[k];
+      const assay_tensor_t* t = v ? assay_machine_get(s->machine, v) : NULL;
+      if (t && t->kind == ASSAY_KIND_TENSOR && t->size > most) most = t->size;
+    }
+  return most < INT64_MAX / TIMES ? TIMES * most : most;
+}
+
 assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
   assay_memory_keep(true);
+  assay_machine_limit(s->machine, most_elems(s));
   assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
+  assay_machine_limit(s->machine, 0);
   assay_memory_keep(false);
   return st;
 }

@@ -12,6 +12,9 @@ typedef enum state {
   UNKNOWN,  // an operator behind it has no rule
 } state_t;
 
+enum { KEPT = 64 };
+static const double KEPT_BYTES = 0x1p29;
+
 struct assay_predict {
   const assay_search_t* s;
   double residual;    // <r, r>
@@ -20,6 +23,14 @@ struct assay_predict {
   unsigned char* states;
   bool* data;  // by value id: made from the model's inputs, not from constants and shapes alone
   bool blind;  // a node with a body, which may read anything, was passed
+  // Values behind the pass whose adjoints are still there, a ring: the oldest first.
+  struct {
+    const assay_value_t* value;
+    size_t position;
+    double bytes;
+  } kept[KEPT];
+  size_t first_kept, n_kept;
+  double kept_bytes;
 };
 
 // ---- probes -------------------------------------------------------------------------------------
@@ -145,44 +156,69 @@ static bool lies_under(const assay_tensor_t* a, const assay_tensor_t* b, int64_t
   return true;
 }
 
-// <g, now - was> for one probe.
-static double product(const double* g, const assay_tensor_t* now, const assay_tensor_t* was,
-                      const int64_t* strides) {
-  const double *a = assay_f64(now), *b = assay_f64(was);
-  int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
-  double sum = 0;
-  if (now->size == was->size) {
-    for (int64_t i = 0; i < was->size; i++) sum += g[i] * (a[i] - b[i]);
-    return sum;
+enum { BLOCK = 1024, LANES = 8 };  // of differences; of sums side by side
+
+// products[q] += <g_q, d> for all probes, n elements from `first` on of `size`.
+static void add_block(const double* g, int64_t size, int64_t first, int64_t n, const double* d,
+                      double* products) {
+  for (int q = 0; q < ASSAY_PROBES; q++) {
+    const double* x = g + q * size + first;
+    double sums[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+      for (int k = 0; k < LANES; k++) sums[k] += x[i + k] * d[i + k];
+    for (; i < n; i++) sum += x[i] * d[i];
+    for (int k = 0; k < LANES; k++) sum += sums[k];
+    products[q] += sum;
   }
-  for (int64_t i = 0; i < was->size; i++) {
-    sum += g[i] * (a[from] - b[i]);
-    for (int k = was->rank - 1; k >= 0; k--) {
-      from += strides[k];
-      if (++at[k] < was->dims[k]) break;
-      from -= strides[k] * was->dims[k];
-      at[k] = 0;
-    }
-  }
-  return sum;
 }
 
-void assay_predict_add(const assay_predict_t* p, const assay_value_t* v, const assay_tensor_t* now,
-                       const assay_tensor_t* was, assay_forecast_t* forecast) {
-  double products[ASSAY_PROBES];
+// <g, now - was> for all probes; strides lay `now` under the shape of `was`.
+static void multiply(const double* g, const assay_tensor_t* now, const assay_tensor_t* was,
+                     const int64_t* strides, double* products) {
+  const double *a = assay_f64(now), *b = assay_f64(was);
+  const bool same = now->size == was->size;
+  int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
+  double d[BLOCK];
+  for (int64_t first = 0; first < was->size; first += BLOCK) {
+    const int64_t n = was->size - first < BLOCK ? was->size - first : BLOCK;
+    for (int64_t i = 0; same && i < n; i++) d[i] = a[first + i] - b[first + i];
+    for (int64_t i = 0; !same && i < n; i++) {
+      d[i] = a[from] - b[first + i];
+      for (int k = was->rank - 1; k >= 0; k--) {
+        from += strides[k];
+        if (++at[k] < was->dims[k]) break;
+        from -= strides[k] * was->dims[k];
+        at[k] = 0;
+      }
+    }
+    add_block(g, was->size, first, n, d, products);
+  }
+}
+
+void assay_predict_products(const assay_predict_t* p, const double* derivatives,
+                            const assay_tensor_t* now, const assay_tensor_t* was,
+                            assay_forecast_t* forecast) {
+  double products[ASSAY_PROBES] = {0};
   int64_t strides[ASSAY_MAX_RANK];
-  if (p->states[v->id] == NOTHING && !p->blind) return;
-  if (p->blind || p->states[v->id] != KNOWN || !is_float_tensor(now) || !is_float_tensor(was) ||
-      !lies_under(now, was, strides)) {
+  if (!is_float_tensor(now) || !is_float_tensor(was) || !lies_under(now, was, strides)) {
     forecast->known = false;
     return;
   }
-  for (int q = 0; q < ASSAY_PROBES; q++)
-    products[q] = product(p->adjoints[v->id] + q * was->size, now, was, strides);
+  multiply(derivatives, now, was, strides, products);
   forecast->along += products[0] / p->residual;
   for (int q = 1; q < ASSAY_PROBES; q++)
     forecast->across[q - 1] += (products[q] - p->overlaps[q - 1] * products[0]) / sqrt(p->residual);
   for (int q = 0; q < ASSAY_PROBES; q++) forecast->known &= isfinite(products[q]) != 0;
+}
+
+void assay_predict_add(const assay_predict_t* p, const assay_value_t* v, const assay_tensor_t* now,
+                       const assay_tensor_t* was, assay_forecast_t* forecast) {
+  if (p->states[v->id] == NOTHING && !p->blind) return;
+  if (p->blind || p->states[v->id] != KNOWN)
+    forecast->known = false;
+  else
+    assay_predict_products(p, p->adjoints[v->id], now, was, forecast);
 }
 
 static double across_square(const assay_forecast_t* f) {
@@ -280,10 +316,9 @@ static assay_status_t want_inputs(assay_predict_t* p, const assay_node_t* n, pas
   return NULL;
 }
 
-static assay_status_t run_rule(assay_predict_t* p, const assay_node_t* n, pass_t* a) {
-  bool any = false, known = false;
-  ASSAY_TRY(want_inputs(p, n, a, &any));
-  if (!any) return NULL;
+static assay_status_t run_vjp(const assay_predict_t* p, const assay_node_t* n, pass_t* a,
+                              bool* out_known) {
+  *out_known = false;
   const assay_vjp_t c = {.machine = p->s->machine,
                          .node = n,
                          .n_in = n->n_inputs,
@@ -293,11 +328,74 @@ static assay_status_t run_rule(assay_predict_t* p, const assay_node_t* n, pass_t
                          .probes = ASSAY_PROBES,
                          .out_g = a->out_g,
                          .in_g = a->in_g};
-  assay_status_t st = assay_vjp_run(&c, &known);
+  assay_status_t st = assay_vjp_run(&c, out_known);
   // What cannot be evaluated has no rule; a search goes on without.
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY)
-    assay_status_free(st), st = NULL, known = false;
+    assay_status_free(st), st = NULL, *out_known = false;
+  return st;
+}
+
+static assay_status_t run_rule(assay_predict_t* p, const assay_node_t* n, pass_t* a) {
+  bool any = false, known = false;
+  ASSAY_TRY(want_inputs(p, n, a, &any));
+  if (!any) return NULL;
+  assay_status_t st = run_vjp(p, n, a, &known);
   if (!known) forget_inputs(p, n, a);
+  return st;
+}
+
+// ---- adjoints behind the pass -------------------------------------------------------------------
+
+static void drop_oldest(assay_predict_t* p) {
+  const assay_value_t* v = p->kept[p->first_kept].value;
+  drop(p, v);
+  p->states[v->id] = UNKNOWN;
+  p->kept_bytes -= p->kept[p->first_kept].bytes;
+  p->first_kept = (p->first_kept + 1) % KEPT;
+  p->n_kept--;
+}
+
+static void keep(assay_predict_t* p, const assay_value_t* v, size_t position) {
+  if (p->states[v->id] != KNOWN) return;
+  const assay_tensor_t* t = assay_machine_get(p->s->machine, v);
+  const double bytes = t ? (double)t->size * ASSAY_PROBES * sizeof(double) : 0;
+  if (p->n_kept == KEPT) drop_oldest(p);
+  const size_t at = (p->first_kept + p->n_kept++) % KEPT;
+  p->kept[at].value = v;
+  p->kept[at].position = position;
+  p->kept[at].bytes = bytes;
+  p->kept_bytes += bytes;
+}
+
+static void let_go(assay_predict_t* p, size_t position) {
+  while (p->n_kept && (p->kept_bytes > KEPT_BYTES ||
+                       p->kept[p->first_kept].position > position + ASSAY_PREDICT_WINDOW))
+    drop_oldest(p);
+}
+
+assay_status_t assay_predict_constant(const assay_predict_t* p, size_t position, size_t input,
+                                      double** out) {
+  const assay_node_t* n = p->s->nodes[position];
+  pass_t a = {0};
+  double* to = NULL;
+  bool known = !p->blind && !assay_search_adopted(p->s, n), any = false;
+  *out = NULL;
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    known &= !v || p->states[v->id] != UNKNOWN;
+    any |= v && p->states[v->id] == KNOWN;
+  }
+  if (!known || !any) return NULL;
+  assay_status_t st = pass_init(p, n, &a);
+  if (!st && is_float_tensor(a.in[input]))
+    st = assay_new_array((size_t)a.in[input]->size * ASSAY_PROBES, sizeof *to, &to);
+  if (to) {
+    a.in_g[input] = to;
+    st = run_vjp(p, n, &a, &known);
+    if (!st && known) *out = to, to = NULL;
+  }
+  assay_free(to);
+  pass_deinit(n, &a);
   return st;
 }
 
@@ -321,6 +419,7 @@ assay_status_t assay_predict_pass(assay_predict_t* p, size_t position) {
     pass_deinit(n, &a);
   }
   for (size_t i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i]) drop(p, n->outputs[i]);
+    if (n->outputs[i]) keep(p, n->outputs[i], position);
+  let_go(p, position);
   return st;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accuracy/search_look.h"
 #include "base/alloc.h"
 
 // A number that had to be fitted tells less than a slip that restores golden by itself: behind all
@@ -61,19 +62,6 @@ static bool reads_dirty(const assay_trials_t* t, const assay_node_t* n) {
   return false;
 }
 
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a && b && a->kind == ASSAY_KIND_TENSOR && b->kind == ASSAY_KIND_TENSOR &&
-         a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
-static bool same_tensor(const assay_tensor_t* a, const assay_tensor_t* b) {
-  if (a == b) return true;
-  if (!a || !b || a->kind != ASSAY_KIND_TENSOR || b->kind != ASSAY_KIND_TENSOR) return false;
-  if (a->store != b->store || a->store > ASSAY_STORE_C128 || a->rank != b->rank) return false;
-  if (memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) != 0) return false;
-  return !memcmp(a->data, b->data, (size_t)a->size * assay_store_elem_bytes(a->store));
-}
-
 // Evaluates one node, with the repair or without, and puts what changed.
 static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay_repair_t* r) {
   assay_tensor_t **in = NULL, **out = NULL;
@@ -89,8 +77,11 @@ static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay
   for (size_t i = 0; out && i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     const bool target = v && target_of(t->s, v) < t->s->n_targets;
+    if (!st && v && t->shapes_fit &&
+        assay_search_blown_up(out[i], assay_machine_get(t->s->machine, v)))
+      st = ASSAY_ERROR(ASSAY_NO_MEMORY, "'%s' is made too large", v->name);
     if (!st && v && out[i] &&
-        (target || !same_tensor(out[i], assay_machine_get(t->s->machine, v)))) {
+        (target || !assay_search_same_tensor(out[i], assay_machine_get(t->s->machine, v)))) {
       st = put(t, v, out[i]);
     } else {
       assay_tensor_release(out[i]);
@@ -105,16 +96,6 @@ static assay_status_t step(assay_trials_t* t, const assay_node_t* n, const assay
 static assay_status_t exchange(assay_trials_t* t, const assay_edit_t* e) {
   ASSAY_TRY(put(t, e->value, assay_tensor_retain(e->other_value->constant)));
   return put(t, e->other_value, assay_tensor_retain(e->value->constant));
-}
-
-// Whether a node that reads the value was found at fault, or all may be.
-static bool read_by_faulty(const assay_search_t* s, const assay_value_t* v) {
-  if (!s->faulty) return true;
-  const assay_graph_t* g = s->model->graph;
-  for (size_t i = 0; i < g->n_nodes; i++)
-    for (size_t k = 0; s->faulty[g->nodes[i]->id] && k < g->nodes[i]->n_inputs; k++)
-      if (g->nodes[i]->inputs[k] == v) return true;
-  return false;
 }
 
 static void clear_got(assay_trials_t* t) {
@@ -134,7 +115,7 @@ static assay_status_t evaluate_and_leave(assay_trials_t* t, const assay_repair_t
   assay_status_t st = NULL;
   *out_fits = false;
   if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
-    if (!read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
+    if (!assay_search_read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
     st = exchange(t, &r->edits[0]);
     next = 0;
   } else {
@@ -235,7 +216,8 @@ static assay_status_t keep(assay_trials_t* t, const assay_repair_t* r, double re
     t->best[at] = t->best[at - 1];
     t->best[at - 1] = x;
   }
-  t->found |= restored;
+  t->found |= restored && next.left <= SEEN;
+  t->plausible |= restored;
   return NULL;
 }
 
@@ -334,11 +316,9 @@ static assay_status_t shorten(assay_trials_t* t, assay_repair_t* r) {
   return assay_repair_set_value(r, exact);
 }
 
-static double first_step(const assay_repair_t* r) { return fmax(fabs(r->start), 0.1) / 64; }
-
 // Secant steps along the parameter, as long as they lead towards golden.
 static assay_status_t fit_from(assay_trials_t* t, assay_repair_t* r, assay_tensor_t** last) {
-  double p = r->start, step = first_step(r);
+  double p = r->start, step = assay_search_first_step(r);
   bool restored = false, fits = false;
   for (int k = 0; k < FIT_STEPS && !restored; k++) {
     const double before = r->value;
@@ -369,64 +349,6 @@ static assay_status_t fit(assay_trials_t* t, const assay_repair_t* repair) {
   for (size_t k = 0; last && k < t->s->n_targets; k++) assay_tensor_release(last[k]);
   assay_free(last);
   assay_repair_deinit(&r);
-  return st;
-}
-
-// ---- looking
-// ----------------------------------------------------------------------------------------------
-
-static void note_change(const assay_trials_t* t, const assay_value_t* v, const assay_tensor_t* now,
-                        const assay_tensor_t* was, assay_trial_effect_t* out) {
-  out->fits = true;
-  if (t->predict) assay_predict_add(t->predict, v, now, was, &out->forecast);
-  if (!same_shape(now, was)) {
-    out->reshapes = true;
-    out->change = 1;
-    return;
-  }
-  const assay_difference_t d = assay_difference(now, was);
-  // Integers and what is not finite count by how many differ.
-  double change = d.n ? (double)d.mismatched / (double)d.n : 0;
-  if (d.rms > 0) change = fmax(change, d.ref_rms > 0 ? d.rms / d.ref_rms : 1);
-  out->change = fmax(out->change, change);
-}
-
-static assay_tensor_t* truth_of_target(const assay_trials_t* t, size_t k) {
-  return t->s->targets[k].truth;
-}
-
-static assay_status_t look(assay_trials_t* t, const assay_repair_t* r, assay_trial_effect_t* out) {
-  assay_status_t st = NULL;
-  const bool exchanges = r->edits[0].kind == ASSAY_EDIT_EXCHANGE;
-  if (exchanges && !read_by_faulty(t->s, r->edits[0].other_value)) return NULL;
-  if (exchanges) st = exchange(t, &r->edits[0]);
-  if (!st) st = step(t, r->node, exchanges ? NULL : r);
-  for (size_t i = 0; !st && i < t->n_touched; i++) {
-    const assay_value_t* v = t->touched[i];
-    if (v->producer == r->node)
-      note_change(t, v, assay_machine_get(t->s->machine, v), t->old[v->id], out);
-  }
-  for (size_t k = 0; !st && k < t->s->n_targets; k++)
-    if (t->got[k] && !same_tensor(t->got[k], truth_of_target(t, k)))
-      note_change(t, t->s->targets[k].value, t->got[k], truth_of_target(t, k), out);
-  restore(t);
-  assay_status_free(st);  // a repair that cannot be evaluated does not fit
-  return NULL;
-}
-
-assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
-                                 assay_trial_effect_t* out) {
-  *out = (assay_trial_effect_t){.forecast.known = t->predict != NULL};
-  clear_got(t);
-  if (!r->fits) return look(t, r, out);
-  assay_repair_t moved;
-  ASSAY_TRY(assay_repair_copy(r, &moved));
-  assay_status_t st = assay_repair_set_value(&moved, r->start + first_step(r));
-  if (!st)
-    st = look(t, &moved, out);
-  else
-    assay_status_free(st), st = NULL;
-  assay_repair_deinit(&moved);
   return st;
 }
 
@@ -474,6 +396,9 @@ assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) {
   if (!st) st = assay_new_array(s->n_targets, sizeof *t->got, &t->got);
   if (st) return assay_trials_deinit(t), st;
   t->before = score(t, NULL, &restored);
+  t->shapes_fit = true;
+  for (size_t k = 0; k < s->n_targets; k++)
+    t->shapes_fit &= assay_difference(s->targets[k].truth, s->targets[k].golden).comparable;
   return NULL;
 }
 

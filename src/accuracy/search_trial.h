@@ -3,7 +3,6 @@
 #define ASSAY_ACCURACY_SEARCH_TRIAL_H_
 
 #include "accuracy/search.h"
-#include "accuracy/search_predict.h"
 
 // A repair that was tried, and what it left.
 typedef struct assay_kept {
@@ -25,13 +24,13 @@ enum { ASSAY_TRIAL_KEPT = 4, ASSAY_TRIAL_PARTIALS = 6 };
 
 typedef struct assay_trials {
   assay_search_t* s;
-  const assay_predict_t* predict;  // NULL: nothing is predicted
-  bool* dirty;                     // by value id: changed by the repair being tried
-  assay_tensor_t** old;            // by value id: what its slot held
+  bool* dirty;           // by value id: changed by the repair being tried
+  assay_tensor_t** old;  // by value id: what its slot held
   const assay_value_t** touched;
   size_t n_touched, cap_touched;
   assay_tensor_t** got;  // by target: with the repair
   double before;         // the score without repair
+  bool shapes_fit;       // truth has golden's shapes
   double arrived;   // how far the last repair moved the targets, over their RMS; NAN: not known
   int rank;         // row of the repair being tried
   size_t position;  // of the suspect among the nodes
@@ -39,23 +38,13 @@ typedef struct assay_trials {
   size_t n_best;
   assay_partial_t partials[ASSAY_TRIAL_PARTIALS];  // best first
   size_t n_partials;
-  bool found;  // something restored golden
+  bool found;      // something restored golden
+  bool plausible;  // something did, but leaves what can be seen: it may only hide the fault
 } assay_trials_t;
 
 assay_status_t assay_trials_init(assay_search_t* s, assay_trials_t* t) ASSAY_MUST_USE;
 void assay_trials_deinit(assay_trials_t* t);
 
-// What a repair does to its own node.
-typedef struct assay_trial_effect {
-  bool fits;      // the node can be evaluated with it, and gives something else
-  bool reshapes;  // an output has another shape
-  double change;  // RMS over the RMS that it had, of the output that changes most
-  // What the targets will do; of a parameter to be fitted: for a small step of it. Of constants
-  // that are exchanged: this node's part.
-  assay_forecast_t forecast;
-} assay_trial_effect_t;
-assay_status_t assay_trials_look(assay_trials_t* t, const assay_repair_t* r,
-                                 assay_trial_effect_t* out) ASSAY_MUST_USE;
 // Tries a repair, or fits its parameter, and keeps it if it helps.
 assay_status_t assay_trials_try(assay_trials_t* t, const assay_repair_t* r) ASSAY_MUST_USE;
 

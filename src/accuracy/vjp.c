@@ -84,19 +84,53 @@ static bool broadcasts(const assay_tensor_t* x, const assay_tensor_t* y, int64_t
   return true;
 }
 
-// to[p][offset] += g[p][i] * (up - down)[i] / (xu - xd)[offset]; up NULL: the derivative is
-// `slope`.
-static void add_products(const assay_vjp_t* c, size_t input, const assay_tensor_t* xu,
-                         const assay_tensor_t* xd, const assay_tensor_t* up,
-                         const assay_tensor_t* down, const int64_t* strides) {
-  const assay_tensor_t* y = c->out[0];
+enum { WORK_FOR_THREADS = 100000 };  // products that are worth starting threads for
+
+// to[p][offset] += g[p][i] * d[i], where strides say which offset element i of the output has. Each
+// probe by one thread.
+static void add_weighted(const assay_vjp_t* c, size_t input, const double* d,
+                         const int64_t* strides) {
+  const assay_tensor_t *x = c->in[input], *y = c->out[0];
+  const int64_t n = y->size;
+#pragma omp parallel for schedule(static) if (n * c->probes > WORK_FOR_THREADS)
+  for (int64_t p = 0; p < c->probes; p++) {
+    const double* g = c->out_g[0] + p * n;
+    double* to = c->in_g[input] + p * x->size;
+    if (x->size == n) {
+      for (int64_t i = 0; i < n; i++) to[i] += g[i] * d[i];
+      continue;
+    }
+    const int last = y->rank - 1;
+    const int64_t row = y->rank ? y->dims[last] : 1, step = y->rank ? strides[last] : 0;
+    int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
+    for (int64_t o = 0; o < n; o += row) {
+      for (int64_t i = 0; i < row; i++) to[from + i * step] += g[o + i] * d[o + i];
+      for (int k = last - 1; k >= 0; k--) {
+        from += strides[k];
+        if (++at[k] < y->dims[k]) break;
+        from -= strides[k] * y->dims[k];
+        at[k] = 0;
+      }
+    }
+  }
+}
+
+// d[i] = (up - down)[i] / (xu - xd)[offset]; 0 where that is not finite.
+static void divide(const assay_tensor_t* y, const assay_tensor_t* xu, const assay_tensor_t* xd,
+                   const assay_tensor_t* up, const assay_tensor_t* down, const int64_t* strides,
+                   double* d) {
   int64_t at[ASSAY_MAX_RANK] = {0}, from = 0;
-  for (int64_t i = 0; i < y->size; i++) {
+  const bool same = xu->size == y->size;
+#pragma omp parallel for schedule(static) if (same && y->size > WORK_FOR_THREADS)
+  for (int64_t i = 0; i < (same ? y->size : 0); i++) {
+    const double slope =
+        (assay_f64(up)[i] - assay_f64(down)[i]) / (assay_f64(xu)[i] - assay_f64(xd)[i]);
+    d[i] = isfinite(slope) ? slope : 0;
+  }
+  for (int64_t i = 0; !same && i < y->size; i++) {
     const double h = assay_f64(xu)[from] - assay_f64(xd)[from];
-    const double d = (assay_f64(up)[i] - assay_f64(down)[i]) / h;
-    if (isfinite(d) && d != 0)
-      for (int64_t p = 0; p < c->probes; p++)
-        c->in_g[input][p * xu->size + from] += c->out_g[0][p * y->size + i] * d;
+    const double slope = (assay_f64(up)[i] - assay_f64(down)[i]) / h;
+    d[i] = isfinite(slope) ? slope : 0;
     for (int k = y->rank - 1; k >= 0; k--) {
       from += strides[k];
       if (++at[k] < y->dims[k]) break;
@@ -124,7 +158,13 @@ static assay_status_t differentiate(const assay_vjp_t* c, size_t input, assay_te
   if (!st) st = assay_vjp_evaluate(c, NULL, 0, NULL, c->n_in, in, c->n_out, down);
   in[input] = x;
   *out_known = !st && same_size(up[0], c->out[0]) && same_size(down[0], c->out[0]);
-  if (*out_known) add_products(c, input, xu, xd, up[0], down[0], strides);
+  if (*out_known) {
+    double* d = NULL;
+    st = assay_new_array((size_t)c->out[0]->size, sizeof *d, &d);
+    if (!st) divide(c->out[0], xu, xd, up[0], down[0], strides, d);
+    if (!st) add_weighted(c, input, d, strides);
+    assay_free(d);
+  }
   for (size_t i = 0; i < c->n_out; i++) {
     assay_tensor_release(up[i]);
     assay_tensor_release(down[i]);
@@ -198,19 +238,39 @@ static assay_status_t number_inputs(const assay_vjp_t* c, numbering_t* n) {
   return NULL;
 }
 
-static void add_moved(const assay_vjp_t* c, const numbering_t* n, const assay_tensor_t* from,
-                      const double* g) {
+// Which input and element of it each element of the output is; `of` -1: from nowhere.
+typedef struct source {
+  int32_t of;
+  int64_t at;
+} source_t;
+
+static void find_sources(const assay_vjp_t* c, const numbering_t* n, const assay_tensor_t* from,
+                         source_t* sources) {
   size_t i = 0;
   for (int64_t o = 0; o < from->size; o++) {
     const double number = assay_f64(from)[o];
+    sources[o].of = -1;
     if (!(number >= 1)) continue;
     while (i + 1 < c->n_in && n->first[i + 1] <= number) i++;
     while (i > 0 && n->first[i] > number) i--;
     const int64_t e = (int64_t)(number - n->first[i]);
-    if (!c->in_g[i] || e >= c->in[i]->size) continue;
-    for (int64_t p = 0; p < c->probes; p++)
-      c->in_g[i][p * c->in[i]->size + e] += g[p * from->size + o];
+    if (c->in_g[i] && e < c->in[i]->size) sources[o] = (source_t){(int32_t)i, e};
   }
+}
+
+static assay_status_t add_moved(const assay_vjp_t* c, const numbering_t* n,
+                                const assay_tensor_t* from, const double* g) {
+  source_t* sources = NULL;
+  ASSAY_TRY(assay_new_array((size_t)from->size, sizeof *sources, &sources));
+  find_sources(c, n, from, sources);
+#pragma omp parallel for schedule(static) if (from->size * c->probes > WORK_FOR_THREADS)
+  for (int64_t p = 0; p < c->probes; p++)
+    for (int64_t o = 0; o < from->size; o++) {
+      const source_t s = sources[o];
+      if (s.of >= 0) c->in_g[s.of][p * c->in[s.of]->size + s.at] += g[p * from->size + o];
+    }
+  assay_free(sources);
+  return NULL;
 }
 
 // The operator is asked where it takes each element from, by letting it move their numbers.
@@ -227,7 +287,7 @@ assay_status_t assay_vjp_moved(const assay_vjp_t* c, bool* out_known) {
   for (size_t o = 0; !st && o < c->n_out; o++) {
     if (!c->out_g[o]) continue;
     if (out[o] && same_size(out[o], c->out[o]))
-      add_moved(c, &n, out[o], c->out_g[o]);
+      st = add_moved(c, &n, out[o], c->out_g[o]);
     else
       *out_known = false;
   }

@@ -6,6 +6,15 @@
 #include "ops/conv.h"
 #include "ops/gemm.h"
 
+static assay_matrix_t matrix(const double* data, int64_t offset, int64_t row, int64_t col) {
+  return (assay_matrix_t){.data = data,
+                          .store = ASSAY_STORE_F64,
+                          .type = ASSAY_TYPE_DOUBLE,
+                          .offset = offset,
+                          .row_stride = row,
+                          .col_stride = col};
+}
+
 // ---- convolutions -------------------------------------------------------------------------------
 
 static assay_attr_t ints_attr(const char* name, size_t n, const int64_t* numbers) {
@@ -58,14 +67,86 @@ typedef struct spatial {
   int64_t missing[ASSAY_MAX_RANK];  // behind the last window
 } spatial_t;
 
+// The derivative by the bias: the sum over samples and positions.
+static void add_bias(const assay_vjp_t* c, const assay_conv_t* s) {
+  for (int64_t p = 0; p < c->probes; p++)
+    for (int64_t i = 0; i < s->n * s->m; i++) {
+      const double* g = c->out_g[0] + (p * s->n * s->m + i) * s->out_size;
+      double sum = 0;
+      for (int64_t k = 0; k < s->out_size; k++) sum += g[k];
+      c->in_g[2][p * s->m + i % s->m] += sum;
+    }
+}
+
+// What one kernel position meets of one channel at each output position; 0 in the padding.
+static void shifted(const assay_conv_t* s, int64_t tap, const double* x, double* out) {
+  int64_t kernel[ASSAY_MAX_RANK] = {0}, at[ASSAY_MAX_RANK] = {0};
+  const int rank = s->w.rank;
+  for (int i = rank - 1; i >= 0; i--) {
+    kernel[i] = tap % s->w.axis[i].kernel;
+    tap /= s->w.axis[i].kernel;
+  }
+  for (int64_t o = 0; o < s->out_size; o++) {
+    int64_t from = 0;
+    bool inside = true;
+    for (int i = 0; i < rank; i++) {
+      const assay_window_axis_t* a = &s->w.axis[i];
+      const int64_t k = at[i] * a->stride + kernel[i] * a->dilation - a->pads[0];
+      inside &= k >= 0 && k < a->in;
+      from = from * a->in + k;
+    }
+    out[o] = inside ? x[from] : 0;
+    for (int i = rank - 1; i >= 0; i--) {
+      if (++at[i] < s->w.axis[i].out) break;
+      at[i] = 0;
+    }
+  }
+}
+
+// dL/dw[m, c, tap] = sum over samples and positions of g[m, o] x[c, what the tap meets at o]. Each
+// (group, tap) by one thread; products[] has room for mg x cg of each thread's.
+static assay_status_t add_tap(const assay_vjp_t* c, const assay_conv_t* s, int64_t group,
+                              int64_t tap, double* rows, double* products) {
+  const assay_eval_t e = {.node = c->node};
+  for (int64_t n = 0; n < s->n; n++) {
+    const double* x = assay_f64(c->in[0]) + (n * s->c + group * s->cg) * s->in_size;
+    for (int64_t k = 0; k < s->cg; k++) shifted(s, tap, x + k * s->in_size, rows + k * s->out_size);
+    const assay_matrix_t b = matrix(rows, 0, 1, s->out_size);
+    for (int64_t p = 0; p < c->probes; p++) {
+      const int64_t first = ((p * s->n + n) * s->m + group * s->mg) * s->out_size;
+      const assay_matrix_t g = matrix(c->out_g[0], first, s->out_size, 1);
+      ASSAY_TRY(assay_gemm(&e, s->mg, s->cg, s->out_size, &g, &b, products, s->cg, false));
+      double* to = c->in_g[1] + (p * s->m + group * s->mg) * s->cg * s->kernel_size + tap;
+      for (int64_t i = 0; i < s->mg * s->cg; i++) to[i * s->kernel_size] += products[i];
+    }
+  }
+  return NULL;
+}
+
+// Source: ONNX Conv-22.
+static assay_status_t add_weights(const assay_vjp_t* c, const assay_conv_t* s) {
+  double *rows = NULL, *products = NULL;
+  assay_status_t st = assay_new_array((size_t)(s->cg * s->out_size), sizeof *rows, &rows);
+  if (!st) st = assay_new_array((size_t)(s->mg * s->cg), sizeof *products, &products);
+  for (int64_t i = 0; !st && i < s->group * s->kernel_size; i++)
+    st = add_tap(c, s, i / s->kernel_size, i % s->kernel_size, rows, products);
+  assay_free(rows);
+  assay_free(products);
+  return st;
+}
+
 // Source: ONNX Conv-22 and ConvTranspose-22; the second is the first one's transpose, and
 // output_padding is what the last window of the first does not reach.
 assay_status_t assay_vjp_conv(const assay_vjp_t* c, bool* out_known) {
   assay_conv_t s;
   spatial_t a;
   *out_known = false;
-  if (!assay_vjp_wants(c, 0) || assay_vjp_wants_from(c, 1)) return NULL;
   ASSAY_TRY(assay_conv_read(c->node, c->in[0], c->in[1], NULL, false, &s));
+  if (assay_vjp_wants(c, 2)) add_bias(c, &s);
+  if (assay_vjp_wants(c, 1)) ASSAY_TRY(add_weights(c, &s));
+  *out_known = true;
+  if (!assay_vjp_wants(c, 0)) return NULL;
+  *out_known = false;
   const size_t rank = (size_t)s.w.rank;
   for (size_t i = 0; i < rank; i++) {
     const assay_window_axis_t* x = &s.w.axis[i];
@@ -103,15 +184,6 @@ assay_status_t assay_vjp_conv_transpose(const assay_vjp_t* c, bool* out_known) {
 }
 
 // ---- products of matrices -----------------------------------------------------------------------
-
-static assay_matrix_t matrix(const double* data, int64_t offset, int64_t row, int64_t col) {
-  return (assay_matrix_t){.data = data,
-                          .store = ASSAY_STORE_F64,
-                          .type = ASSAY_TYPE_DOUBLE,
-                          .offset = offset,
-                          .row_stride = row,
-                          .col_stride = col};
-}
 
 static assay_matrix_t turned(assay_matrix_t a) {
   const int64_t row = a.row_stride;

@@ -4,6 +4,7 @@
 
 #include "backends/device.h"
 #include "backends/dump.h"
+#include "backends/licence.h"
 #include "base/str.h"
 #include "ops/bound.h"
 #include "ops/int8.h"
@@ -35,6 +36,7 @@ typedef struct assay_layers {
   const bool* hidden_value;  // by value id
   const assay_dump_t* dump;  // of the engine whose layers these are; NULL: ours
   uint64_t seed;
+  assay_fp32_t fp32;  // what may serve layers of fp32
   const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
 } assay_layers_t;
 
@@ -132,6 +134,9 @@ typedef struct assay_backend {
   assay_format_t (*executed)(void* state, size_t i);
   // How the tactic of layer i was chosen in the last run: lines for people. NULL: nothing to say.
   void (*explain)(void* state, size_t i, assay_str_t* out);
+  // What the tactic that ran layer i asked before it took it; NULL: it has no licence. NULL: none
+  // ever has.
+  const assay_licence_t* (*licence)(void* state, size_t i);
   // Bytes that a run takes beside inputs, outputs and what is shared, as planned for the last run.
   // NULL: not known.
   size_t (*planned)(void* state);

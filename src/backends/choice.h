@@ -1,6 +1,6 @@
 // Which tactic runs a layer: the first of the table that takes it; where others take it that give
-// the same bits (or any, if asked for), and their times are known or may be measured, the fastest of
-// these.
+// the same bits (or any, if asked for), and their times are known or may be measured, the fastest
+// of these.
 #ifndef ASSAY_BACKENDS_CHOICE_H_
 #define ASSAY_BACKENDS_CHOICE_H_
 

@@ -112,6 +112,11 @@ int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v
   return -1;
 }
 
+void assay_sized_note_licence(const assay_sized_layer_t* l, const assay_licence_t* licence) {
+  if (l->licences && l->licences->n < ASSAY_MAX_LICENCES)
+    l->licences->at[l->licences->n++] = *licence;
+}
+
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type) {
   int64_t bytes = 0;
   return assay_type_packed_bytes(type, o->size, &bytes) ? (size_t)bytes : 0;
@@ -135,6 +140,10 @@ static assay_status_t floats_of(const assay_operand_t* o, int64_t at, int64_t n,
     if (!assay_type_packed_bytes(t->type, at, &from) ||
         !assay_type_packed_bytes(t->type, n, &bytes))
       return assay_status_no_memory();
+    if (t->type == ASSAY_TYPE_FLOAT && o->type == ASSAY_TYPE_FLOAT) {  // as nearly all weights are
+      memcpy(to, (const char*)t->data + from, (size_t)bytes);
+      return NULL;
+    }
     st = assay_tensor_wrap_packed(t->type, 1, &n, (const char*)t->data + from, bytes, NULL, NULL,
                                   &part);
     if (!st) st = assay_tensor_widen(part, &wide);

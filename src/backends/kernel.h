@@ -9,6 +9,7 @@
 
 #include "backends/backend.h"
 #include "backends/device.h"
+#include "backends/licence.h"
 #include "backends/weights.h"
 
 enum { ASSAY_KERNEL_RANK = 8, ASSAY_KERNEL_OPERANDS = 40, ASSAY_MAX_CANDIDATES = 6 };
@@ -47,6 +48,7 @@ typedef struct assay_sized_layer {
   size_t n_out;
   struct assay_resident* resident;  // constants in the device's memory (resident.h); NULL: the host
   void* own;                        // a device's: what its share made (device_run.h); NULL: nothing
+  assay_licences_t* licences;       // what tactics were asked for it; NULL: nobody wants to know
 } assay_sized_layer_t;
 
 typedef struct assay_kernel assay_kernel_t;
@@ -92,6 +94,8 @@ typedef struct assay_candidate {
 const assay_operand_t* assay_sized_input(const assay_sized_layer_t* l, const assay_value_t* v);
 // Its place among l->in; -1.
 int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v);
+// Notes what a tactic was asked before it takes the layer.
+void assay_sized_note_licence(const assay_sized_layer_t* l, const assay_licence_t* licence);
 // A constant's elements as float32, as the layer takes them (rounded to its format); *out is freed
 // with assay_free.
 assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);

@@ -359,6 +359,19 @@ assay_format_t assay_runner_executed(void* state, size_t i) {
   return ASSAY_FORMAT_NONE;
 }
 
+// The licence that a tactic asked for in a step; NULL: none.
+static const assay_licence_t* licence_of(const assay_step_t* s, const assay_tactic_t* tactic) {
+  for (int i = 0; i < s->licences.n; i++)
+    if (strcmp(s->licences.at[i].tactic, tactic->name) == 0) return &s->licences.at[i];
+  return NULL;
+}
+
+const assay_licence_t* assay_runner_licence(void* state, size_t i) {
+  const assay_runner_t* r = state;
+  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
+  return s ? licence_of(s, r->ran[i]) : NULL;
+}
+
 static const char* layout_name(assay_layout_t layout) {
   return layout == ASSAY_LAYOUT_CHANNELS_LAST ? " channels last" : "";
 }
@@ -396,5 +409,12 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
         assay_str_printf(out, "%10.2f us\n", x->microseconds);
     }
     explain_forms(s, out);
+    for (int t = 0; t < s->licences.n; t++) {
+      const assay_licence_t* licence = &s->licences.at[t];
+      const bool taken = licence == licence_of(s, s->kernel->tactic);
+      assay_str_append(out, taken ? "  licensed: " : "  not taken: ");
+      assay_licence_print(licence, out);
+      assay_str_append(out, "\n");
+    }
   }
 }

@@ -86,6 +86,7 @@ void assay_runner_reset(void* runner);
 const char* assay_runner_tactic(void* runner, size_t i);
 assay_format_t assay_runner_executed(void* runner, size_t i);
 void assay_runner_explain(void* runner, size_t i, assay_str_t* out);
+const assay_licence_t* assay_runner_licence(void* runner, size_t i);
 void assay_runner_rounding(void* runner, const assay_layer_t* layer, size_t n_in,
                            assay_tensor_t* const* in, assay_rounding_t* out);
 

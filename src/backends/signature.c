@@ -90,6 +90,8 @@ assay_status_t assay_layer_signature(const assay_sized_layer_t* l, assay_str_t* 
     assay_str_append(out, "; ");
   }
   assay_str_append(out, "|");
+  if (l->layers && l->layers->fp32 && l->layer->format == ASSAY_FORMAT_FP32)
+    assay_str_printf(out, " fp32 %s |", assay_fp32_name(l->layers->fp32));
   for (size_t i = 0; i < l->n_in; i++) add_operand("i", i, &l->in[i], out);
   for (size_t i = 0; i < l->n_out; i++) add_operand("o", i, &l->out[i], out);
   return assay_str_status(out);

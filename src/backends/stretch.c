@@ -5,11 +5,13 @@
 
 #include "base/alloc.h"
 #include "formats/format.h"
+#include "passes/fold.h"
 
 typedef struct builder {
   const assay_setting_t* in;
   assay_stretch_t* s;
-  int segment;  // the first layer of the segment
+  int segment;             // the first layer of the segment
+  assay_machine_t* truth;  // for contents that follow from sizes; NULL: not needed yet
 } builder_t;
 
 void assay_stretch_destroy(assay_stretch_t* s) {
@@ -440,20 +442,71 @@ static assay_status_t known_contents(const builder_t* b, const assay_value_t* v,
   return NULL;
 }
 
-// A layer whose only output is known needs not run.
+// Whether a node's inputs are constants and contents that follow from sizes; in[] is filled in.
+static bool known_inputs(const builder_t* b, const assay_node_t* n, assay_tensor_t** in) {
+  bool any = false;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_value_t* v = n->inputs[i];
+    const assay_place_t* p = v ? assay_stretch_place(b->s, v) : NULL;
+    in[i] = !v ? NULL : p && p->known ? p->known : assay_held_constant(v);
+    if (v && !in[i]) return false;
+    any |= p && p->known;
+  }
+  return any;
+}
+
+// Whether a layer may be computed now, as if its inputs were constants when the plan was built.
+static bool may_fold(const builder_t* b, const assay_layer_t* l, assay_tensor_t** in) {
+  const assay_node_t* n = l->nodes[0];
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK], size;
+  if (l->n_nodes != 1 || l->format != ASSAY_FORMAT_FP32 || !assay_fold_allows(n) ||
+      !known_inputs(b, n, in))
+    return false;
+  for (size_t i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i] &&
+        (!assay_sizes_of(b->in->sizes, n->outputs[i], ASSAY_KERNEL_RANK, &rank, dims) ||
+         !assay_dims_size(rank, dims, &size) || !assay_fold_is_small(size)))
+      return false;
+  return true;
+}
+
+static assay_status_t add_known(builder_t* b, const assay_value_t* v, assay_tensor_t* take) {
+  assay_place_t* p;
+  assay_status_t st = add_place(b, v, take->rank, take->dims, &p);
+  if (st) return assay_tensor_release(take), st;
+  p->known = take;
+  return NULL;
+}
+
+// A layer that reads only what is known needs not run.
+static assay_status_t fold_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
+  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH};
+  const assay_node_t* n = l->nodes[0];
+  assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
+  if (!may_fold(b, l, in)) return NULL;
+  if (!b->truth) ASSAY_TRY(assay_machine_create(b->in->layers->model, &truth, &b->truth));
+  ASSAY_TRY(assay_fold(b->truth, n, in, out, out_known));
+  assay_status_t st = NULL;
+  for (size_t i = 0; *out_known && i < n->n_outputs; i++) {
+    if (!out[i]) continue;
+    if (st || !n->outputs[i])
+      assay_tensor_release(out[i]);
+    else
+      st = add_known(b, n->outputs[i], out[i]);
+  }
+  return st;
+}
+
+// A layer whose outputs follow from sizes needs not run.
 static assay_status_t know_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
   const assay_node_t* n = l->nodes[l->n_nodes - 1];
   assay_tensor_t* t = NULL;
-  assay_place_t* p;
   *out_known = false;
-  if (n->n_outputs != 1 || !n->outputs[0]) return NULL;
-  ASSAY_TRY(known_contents(b, n->outputs[0], &t));
-  if (!t) return NULL;
-  assay_status_t st = add_place(b, n->outputs[0], t->rank, t->dims, &p);
-  if (st) return assay_tensor_release(t), st;
-  p->known = t;
+  if (n->n_outputs == 1 && n->outputs[0]) ASSAY_TRY(known_contents(b, n->outputs[0], &t));
+  if (!t) return fold_layer(b, l, out_known);
   *out_known = true;
-  return NULL;
+  return add_known(b, n->outputs[0], t);
 }
 
 // What the emulated engine will make here: places where sizes are known before. *out_ends: later
@@ -494,6 +547,7 @@ static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
   if (described) {
     d.resident = b->in->resident;
     d.own = b->in->own;
+    d.licences = &step->licences;
     ASSAY_TRY(
         target->choose(b->in->user, &d, &step->kernel, step->candidates, &step->n_candidates));
   }
@@ -558,6 +612,7 @@ assay_status_t assay_stretch_create(const assay_setting_t* setting, int first,
   ASSAY_TRY(ASSAY_NEW(&b.s));
   b.s->first = b.s->end = first;
   assay_status_t st = build(&b);
+  assay_machine_destroy(b.truth);
   if (st) return assay_stretch_destroy(b.s), st;
   *out = b.s;
   return NULL;

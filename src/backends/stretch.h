@@ -46,6 +46,7 @@ typedef struct assay_step {
   int n_in, n_out;
   assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
   int n_candidates;
+  assay_licences_t licences;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
 } assay_step_t;
 

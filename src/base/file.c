@@ -230,15 +230,19 @@ static bool replace_by_named(assay_writer_t* w) {
   return false;
 }
 
-assay_status_t assay_writer_commit(assay_writer_t* w) {
+static assay_status_t commit(assay_writer_t* w, bool on_disk) {
   assay_status_t st = NULL;
-  const bool whole = !fflush(w->file) && !fsync(fileno(w->file));
+  const bool whole = !fflush(w->file) && (!on_disk || !fsync(fileno(w->file)));
   if (!whole || !(w->named ? replace_by_named(w) : replace_by_unnamed(w))) st = cannot_write(w);
   if (!whole && w->named) unlink(w->temporary);
   if (fclose(w->file) && !st) st = cannot_write(w);
   writer_free(w);
   return st;
 }
+
+assay_status_t assay_writer_commit(assay_writer_t* w) { return commit(w, true); }
+
+assay_status_t assay_writer_commit_soon(assay_writer_t* w) { return commit(w, false); }
 
 void assay_writer_abandon(assay_writer_t* w) {
   if (!w) return;

@@ -34,6 +34,10 @@ assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n)
 uint64_t assay_writer_offset(const assay_writer_t* w);
 // Ends the file and puts it in place. The writer is gone either way.
 assay_status_t assay_writer_commit(assay_writer_t* w) ASSAY_MUST_USE;
+// The same without waiting until the disk has the bytes: for large files that can be made again and
+// are checked when they are read. A process killed at any moment still leaves the old file or the
+// new one; a machine that loses its power may leave a damaged one.
+assay_status_t assay_writer_commit_soon(assay_writer_t* w) ASSAY_MUST_USE;
 // Throws the temporary file away; NULL is allowed.
 void assay_writer_abandon(assay_writer_t* w);
 

@@ -18,7 +18,7 @@
 
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
-  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant;
+  const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant, *fp32;
   opt_list_t inputs, shapes, no_pass, require, ops;
   double search_seconds, exec_timeout;
   bool shares;
@@ -376,6 +376,8 @@ static int run_job(args_t* a, job_t* j) {
       .plan = cli_plan_options(a->fused, &a->no_pass),
       .progress = show_progress};
   j->options.plan.plant = a->plant;
+  st = cli_parse_fp32(a->fp32, &j->options.plan.fp32);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (!j->options.backend)
     return assay_cli_usage("check", "unknown target '%s'; this build has emu and cpu", a->target);
   st = parse_precision(a, j->model, &j->options);
@@ -442,6 +444,7 @@ static const opt_t options[] = {
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
      "how long to look for what an exporter did wrong (default: 40)", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default) or cpu", false},
+    {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", CLI_FP32_HELP, false},
     {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
      "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} {precision} put in; "
      "npz in, npz out; any inner\nvalues in it are taps", false},

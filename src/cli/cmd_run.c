@@ -12,7 +12,7 @@
 #include "runtime/executor.h"
 
 typedef struct args {
-  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target;
+  const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target, *fp32;
   opt_list_t inputs, shapes, outputs, no_pass, ops;
   int64_t seed, memory_limit;
   bool time, fused, values;
@@ -59,6 +59,7 @@ static assay_status_t open_plan(const args_t* a, job_t* j) {
   if (a->layer_precision) ASSAY_TRY(assay_precision_parse(&j->precision, a->layer_precision));
   assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
   plan_options.plant = a->plant;
+  ASSAY_TRY(cli_parse_fp32(a->fp32, &plan_options.fp32));
   ASSAY_TRY(assay_plan_create(j->model, &j->precision, &plan_options, (uint64_t)a->seed, &j->plan));
   const assay_backend_t* backend = assay_backend_find(a->target ? a->target : "emu");
   if (!backend)
@@ -204,7 +205,7 @@ static assay_status_t save(const args_t* a, const job_t* j) {
 
 static int run_job(args_t* a, job_t* j) {
   bool asks_plan = a->precision || a->layer_precision || a->accumulate || a->fused || a->no_pass.n || a->plant ||
-                   a->target;
+                   a->target || a->fp32;
   const char* mode = a->mode ? a->mode : asks_plan ? "plan" : "native";
   bool truth = strcmp(mode, "truth") == 0;
   if (!truth && strcmp(mode, "native") != 0 && strcmp(mode, "plan") != 0)
@@ -219,6 +220,7 @@ static int run_job(args_t* a, job_t* j) {
                            : a->accumulate      ? "--accumulate"
                            : a->plant           ? "--plant"
                            : a->target          ? "--target"
+                           : a->fp32            ? "--fp32"
                                                 : "--fused",
                            mode);
   if (plan && a->values)
@@ -292,6 +294,7 @@ static const opt_t options[] = {
      "mode plan: what sums are kept in", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
      "mode plan: emu (default) or cpu", false},
+    {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", "mode plan: what may serve fp32: plain, tight (default), bound", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth", false},

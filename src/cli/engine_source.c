@@ -37,57 +37,21 @@ static assay_status_t parse_profiles(const opt_list_t* texts, profiles_t* out) {
   return NULL;
 }
 
-// Sizes that a profile fixes; -1 for those that vary. False: the input has no profile.
-static bool fix_profiled(const profiles_t* profiles, const char* input, int* rank, int64_t* dims) {
-  for (size_t i = 0; i < profiles->n; i++) {
-    const assay_profile_t* p = &profiles->at[i];
-    if (strcmp(p->input, input) != 0) continue;
-    *rank = p->rank;
-    for (int d = 0; d < p->rank; d++) dims[d] = p->min[d] == p->max[d] ? p->min[d] : -1;
-    return true;
-  }
-  return false;
-}
-
-// A shape for every input with open sizes, which become the batch. dims: room for all of them.
-static size_t close_sizes(int64_t batch, const assay_model_t* m, const profiles_t* profiles,
-                          assay_input_shape_t* shapes, int64_t* dims) {
-  const assay_graph_t* g = m->graph;
-  size_t n = 0;
-  for (size_t i = 0; i < g->n_inputs; i++, dims += ASSAY_MAX_RANK) {
-    const assay_valtype_t* t = g->inputs[i]->type;
-    bool open = false;
-    int rank;
-    if (fix_profiled(profiles, g->inputs[i]->name, &rank, dims)) {
-      shapes[n++] = (assay_input_shape_t){g->inputs[i]->name, rank, dims};
-      continue;
-    }
-    if (g->inputs[i]->constant || !t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) continue;
-    for (int d = 0; d < t->rank; d++) {
-      const bool known = t->dims[d] && assay_dim_value(t->dims[d], &dims[d]);
-      if (!known) dims[d] = batch;
-      open |= !known;
-    }
-    if (open) shapes[n++] = (assay_input_shape_t){g->inputs[i]->name, t->rank, dims};
-  }
-  return n;
-}
-
 // Loads the model, with sizes that are open closed; what profiles leave open stays.
 static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given,
                            const profiles_t* profiles, assay_model_t** out) {
   assay_model_t* open = NULL;
   assay_input_shape_t* shapes = NULL;
-  int64_t* dims = NULL;
+  int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
   ASSAY_TRY(assay_onnx_load(a->model, given->n, given->shapes, &open));
-  const size_t n = open->graph->n_inputs;
-  assay_status_t st = assay_new_array(n, sizeof *shapes, &shapes);
-  if (!st) st = assay_new_array(n, ASSAY_MAX_RANK * sizeof *dims, &dims);
-  const size_t n_open = st ? 0 : close_sizes(a->batch ? a->batch : 1, open, profiles, shapes, dims);
-  if (!st && n_open)
-    st = assay_onnx_reshape(open, n_open, shapes, out);
-  else if (!st)
-    *out = assay_model_retain(open);
+  assay_status_t st = assay_new_array(profiles->n, sizeof *shapes, &shapes);
+  if (!st) st = assay_new_array(profiles->n, sizeof *dims, &dims);
+  for (size_t i = 0; !st && i < profiles->n; i++) {
+    const assay_profile_t* p = &profiles->at[i];
+    for (int d = 0; d < p->rank; d++) dims[i][d] = p->min[d] == p->max[d] ? p->min[d] : -1;
+    shapes[i] = (assay_input_shape_t){p->input, p->rank, dims[i]};
+  }
+  if (!st) st = assay_onnx_close_sizes(open, a->batch ? a->batch : 1, profiles->n, shapes, out);
   assay_model_release(open);
   assay_free(shapes);
   assay_free(dims);
@@ -109,7 +73,8 @@ static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model
                        a->target);
   assay_status_t st = NULL;
   if (a->layer_precision) st = assay_precision_parse(&precision, a->layer_precision);
-  const assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);
+  assay_plan_options_t options = cli_plan_options(!a->unfused, &a->no_pass);
+  if (!st) st = cli_parse_fp32(a->fp32, &options.fp32);
   if (!st) st = assay_plan_create(model, &precision, &options, (uint64_t)a->seed, out);
   assay_precision_deinit(&precision);
   return st;
@@ -118,6 +83,7 @@ static assay_status_t make_plan(const cli_engine_args_t* a, assay_model_t* model
 static assay_status_t refuse_options(const cli_engine_args_t* a) {
   const char* given = a->precision         ? "--precision"
                       : a->layer_precision ? "--layer-precision"
+                      : a->fp32            ? "--fp32"
                       : a->target          ? "--target"
                       : a->batch           ? "--batch"
                       : a->tactic_sources  ? "--tactic-sources"

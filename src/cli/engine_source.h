@@ -3,10 +3,11 @@
 #define ASSAY_CLI_ENGINE_SOURCE_H_
 
 #include "cli/inputs.h"
+#include "cli/plan_options.h"
 #include "runtime/executor.h"
 
 typedef struct cli_engine_args {
-  const char *model, *precision, *layer_precision, *target, *tactic_sources;
+  const char *model, *precision, *layer_precision, *target, *tactic_sources, *fp32;
   opt_list_t shapes, no_pass, profiles;
   int64_t batch, seed;
   bool unfused, batch_variant;
@@ -38,6 +39,7 @@ typedef struct cli_engine_args {
        "RULES",                                                                                      \
        "'PATTERN:FORMAT,...' on names of nodes and outputs",                                         \
        false},                                                                                       \
+      {"--fp32", 0, OPT_STRING, offsetof(args_t, engine.fp32), "SETTING", CLI_FP32_HELP, false},     \
       {"--target", 0, OPT_STRING, offsetof(args_t, engine.target), "TARGET", "cpu (default) or emu", \
        false},                                                                                       \
       {"--tactic-sources",                                                                           \

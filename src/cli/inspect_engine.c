@@ -64,6 +64,7 @@ int cli_inspect_engine(const char* file, const char* explain) {
   } else {
     printf("plan       %zu layers on %s; a run takes %s besides the weights\n", layers->n_layers,
            assay_engine_backend(engine)->name, ASSAY_BYTES_TEXT(assay_executor_planned_bytes(e)));
+    printf("fp32       %s\n", assay_fp32_name(layers->fp32));
     printf("%-6s %-6s %-16s %-20s %s\n", "asked", "ran", "tactic", "operator", "layer");
     for (size_t i = 0; i < layers->n_layers; i++) print_line(e, &layers->layers[i], i);
   }

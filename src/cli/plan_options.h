@@ -2,6 +2,7 @@
 #ifndef ASSAY_CLI_PLAN_OPTIONS_H_
 #define ASSAY_CLI_PLAN_OPTIONS_H_
 
+#include "backends/licence.h"
 #include "cli/cli.h"
 #include "plan/plan.h"
 
@@ -15,6 +16,14 @@
     "--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",                               \
         "the fused plan without this pass (constant_folding,\nbatchnorm_into_conv ...)", false \
   }
+
+#define CLI_FP32_HELP                                                            \
+  "what may serve layers of fp32: plain, tight (default: errors at most\ntwice " \
+  "plain's), bound (within plain's guaranteed bound)"
+
+static inline assay_status_t cli_parse_fp32(const char* text, assay_fp32_t* out) {
+  return text ? assay_fp32_parse(text, out) : NULL;
+}
 
 static inline assay_plan_options_t cli_plan_options(bool fused, const opt_list_t* no_pass) {
   return (assay_plan_options_t){.fused = fused || no_pass->n,

@@ -160,6 +160,7 @@ static assay_status_t fill_value(clone_t* c, const assay_value_t* from, assay_va
     v->declared = v->type;
   else
     ASSAY_TRY(type(c, from->declared, &v->declared));
+  ASSAY_TRY(type(c, from->open, &v->open));
   ASSAY_TRY(content(c, from->content, &v->content));
   ASSAY_TRY(tensor(c, from->constant, &v->constant));
   v->is_input = from->is_input;

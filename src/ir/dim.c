@@ -124,7 +124,7 @@ static bool lower_term(assay_dims_t* p, const assay_dim_t* d, int i, int depth, 
     scaled = scaled && atom ? add_scaled(p, scaled, atom, -rest) : NULL;
     return show_nonnegative(p, add_scaled(p, scaled, by, t->coef), depth, budget);
   }
-  if ((a->kind == DIM_MIN) != (t->coef < 0)) return false;
+  if (a->kind == DIM_BROADCAST || (a->kind == DIM_MIN) != (t->coef < 0)) return false;
   for (int k = 0; k < a->n; k++)
     if (show_nonnegative(p, with_term(p, d, i, a->args[k]), depth, budget)) return true;
   return false;
@@ -162,7 +162,7 @@ static int64_t least_atom(const atom_t* a) {
       low = least(a->args[0]);
       for (int i = 1; i < a->n; i++) {
         int64_t x = least(a->args[i]);
-        if (a->kind == DIM_MIN ? x < low : x > low) low = x;
+        if (a->kind == DIM_MAX ? x > low : x < low) low = x;
       }
       return low;
   }
@@ -469,4 +469,31 @@ const assay_dim_t* assay_dim_min(assay_dims_t* p, const assay_dim_t* a, const as
 
 const assay_dim_t* assay_dim_max(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b) {
   return extreme(p, DIM_MAX, a, b);
+}
+
+// ---- broadcasting -----------------------------------------------------------------------------
+
+// Which arguments stay: each once, and no 1. A number above 1, or 0, is the result, as there is no
+// other one that the sizes may have.
+const assay_dim_t* assay_dim_broadcast(assay_dims_t* p, const assay_dim_t* a,
+                                       const assay_dim_t* b) {
+  const assay_dim_t *args[2 * DIM_MAX_ARGS], *number = NULL;
+  if (!a || !b) return NULL;
+  const int all = gather(DIM_BROADCAST, a, args), end = all + gather(DIM_BROADCAST, b, args + all);
+  int n = 0;
+  for (int i = 0; i < end; i++) {
+    int64_t value;
+    bool needed = true;
+    if (assay_dim_value(args[i], &value)) {
+      if (value != 1 && number && number != args[i]) return NULL;
+      if (value != 1) number = args[i];
+      continue;
+    }
+    for (int k = 0; k < n && needed; k++) needed = args[k] != args[i];
+    if (needed) args[n++] = args[i];
+  }
+  if (number) return number;
+  if (!n) return a;
+  if (n > DIM_MAX_ARGS) return NULL;
+  return n == 1 ? args[0] : dim_atom(p, DIM_BROADCAST, n, args);
 }

@@ -35,6 +35,9 @@ const assay_dim_t* assay_dim_ceildiv(assay_dims_t* p, const assay_dim_t* a, cons
 const assay_dim_t* assay_dim_mod(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b);
 const assay_dim_t* assay_dim_min(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b);
 const assay_dim_t* assay_dim_max(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b);
+// The size of what two sizes broadcast to: they are equal, or one of them is 1 and it is the other.
+// Where they are neither it has no value. NULL if it cannot be expressed.
+const assay_dim_t* assay_dim_broadcast(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b);
 // With a constant on the right.
 const assay_dim_t* assay_dim_add_i(assay_dims_t* p, const assay_dim_t* a, int64_t b);
 const assay_dim_t* assay_dim_mul_i(assay_dims_t* p, const assay_dim_t* a, int64_t b);

@@ -3,7 +3,7 @@
 //   dim        a sum of terms, by degree (highest first), then by their atoms; no zeros, none twice
 //   term       an integer times a monomial
 //   monomial   a product of atoms, in order; the empty one stands with the constant term
-//   atom       a name, floor(a/b), min(...) or max(...); the arguments are dims
+//   atom       a name, floor(a/b), min(...), max(...) or broadcast(...); the arguments are dims
 //
 // All of these are interned: equal ones are one object. a mod b is a - b*floor(a/b), and
 // ceil(a/b) is floor((a + b - 1)/b), or -floor(-a/b) where b's sign is not known.
@@ -17,12 +17,12 @@ enum {
   DIM_MAX_TERMS = 64,    // of a sum
   DIM_MAX_WEIGHT = 512,  // of everything in it, counted as a tree; so recursion over it is short
   DIM_MAX_BUILD = 256,   // terms of a sum before equal ones are joined
-  DIM_MAX_ARGS = 8,      // of min and max
+  DIM_MAX_ARGS = 8,      // of min, max and broadcast
   // Past this much memory a pool makes only names and numbers: a model cannot use more.
   DIM_MAX_POOL_BYTES = 64 << 20,
 };
 
-typedef enum dim_kind { DIM_SYMBOL, DIM_FLOORDIV, DIM_MIN, DIM_MAX } dim_kind_t;
+typedef enum dim_kind { DIM_SYMBOL, DIM_FLOORDIV, DIM_MIN, DIM_MAX, DIM_BROADCAST } dim_kind_t;
 
 // What a value lies between, whatever the names stand for; lo INT64_MIN and hi INT64_MAX: no limit.
 typedef struct range {
@@ -79,8 +79,8 @@ const mono_t* dim_mono_mul(assay_dims_t* p, const mono_t* a, const mono_t* b);
 // a / b if b's atoms are all in a; NULL otherwise.
 const mono_t* dim_mono_div(assay_dims_t* p, const mono_t* a, const mono_t* b);
 
-// The dim of an atom with these arguments as they are; arguments of min and max are put in order.
-// NULL arguments give NULL.
+// The dim of an atom with these arguments as they are; arguments of min, max and broadcast are put
+// in order. NULL arguments give NULL.
 const assay_dim_t* dim_atom(assay_dims_t* p, dim_kind_t kind, int n,
                             const assay_dim_t* const* args);
 

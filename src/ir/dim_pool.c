@@ -172,7 +172,7 @@ static range_t atom_range(dim_kind_t kind, int n, const assay_dim_t* const* args
   range_t r = args[0]->range;
   for (int i = 1; i < n; i++) {
     range_t x = args[i]->range;
-    if (kind == DIM_MIN ? x.lo < r.lo : x.lo > r.lo) r.lo = x.lo;
+    if (kind == DIM_MAX ? x.lo > r.lo : x.lo < r.lo) r.lo = x.lo;
     if (kind == DIM_MIN ? x.hi < r.hi : x.hi > r.hi) r.hi = x.hi;
   }
   return r;

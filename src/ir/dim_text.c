@@ -35,7 +35,7 @@ static void put_atom(ir_cut_t* c, const atom_t* a) {
     ir_put(c, "/");
     put_operand(c, a->args[1], true);
   } else {
-    ir_put(c, a->kind == DIM_MIN ? "min(" : "max(");
+    ir_put(c, a->kind == DIM_MIN ? "min(" : a->kind == DIM_MAX ? "max(" : "broadcast(");
     for (int i = 0; i < a->n; i++) {
       if (i) ir_put(c, ", ");
       put_dim(c, a->args[i]);
@@ -86,6 +86,9 @@ static bool eval_atom(const atom_t* a, lookup_t lookup, void* user, int64_t* out
     if (a->kind == DIM_FLOORDIV) {
       if (!y || (x == INT64_MIN && y == -1)) return false;
       x = x / y - (x % y != 0 && (x < 0) != (y < 0));
+    } else if (a->kind == DIM_BROADCAST) {
+      if (x != y && x != 1 && y != 1) return false;
+      if (x == 1) x = y;
     } else if (a->kind == DIM_MIN ? y < x : y > x) {
       x = y;
     }
@@ -133,6 +136,8 @@ static const assay_dim_t* replace_in_atom(assay_dims_t* p, const atom_t* a, cons
     const assay_dim_t* x = assay_dim_replace(p, a->args[i], name, by);
     if (a->kind == DIM_FLOORDIV)
       r = assay_dim_floordiv(p, r, x);
+    else if (a->kind == DIM_BROADCAST)
+      r = assay_dim_broadcast(p, r, x);
     else
       r = a->kind == DIM_MIN ? assay_dim_min(p, r, x) : assay_dim_max(p, r, x);
   }

@@ -66,6 +66,8 @@ struct assay_value {
   int output_index;          // of the producer
   const assay_valtype_t* type;      // inferred; NULL: not known
   const assay_valtype_t* declared;  // as the file says; NULL: nothing said
+  // Of an input to which sizes were given, which `declared` has: as the file says; NULL: as declared.
+  const assay_valtype_t* open;
   const assay_content_t* content;   // NULL: nothing known
   assay_tensor_t* constant;  // initializer; owned by the model; NULL: none
   bool is_input, is_output;  // of its graph

@@ -3,6 +3,15 @@
 #include "onnx/onnx.h"
 #include "ops/infer.h"
 
+// The type of an input before any size was given. One without a shape has the rank that is given.
+static assay_status_t keep_open(assay_model_t* m, assay_value_t* v, const assay_valtype_t* t,
+                                int rank) {
+  const assay_dim_t* unknown[ASSAY_MAX_RANK] = {NULL};
+  if (v->open) return NULL;
+  if (t && t->has_shape) return v->open = t, NULL;
+  return assay_valtype_tensor(m, t ? t->elem : ASSAY_TYPE_UNDEFINED, rank, unknown, &v->open);
+}
+
 // Replaces the declared shape of one input.
 static assay_status_t apply_shape(assay_model_t* m, const assay_input_shape_t* s) {
   assay_value_t* v = assay_graph_find(m->graph, s->name);
@@ -27,6 +36,7 @@ static assay_status_t apply_shape(assay_model_t* m, const assay_input_shape_t* s
                          ASSAY_VALTYPE_TEXT(t), i, (long long)s->dims[i]);
     dims[i] = assay_dim_const(m->dims, s->dims[i]);
   }
+  ASSAY_TRY(keep_open(m, v, t, s->rank));
   return assay_valtype_tensor(m, t ? t->elem : ASSAY_TYPE_UNDEFINED, s->rank, dims, &v->declared);
 }
 

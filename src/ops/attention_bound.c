@@ -280,11 +280,13 @@ static void relative_limits(const head_t* x, const row_t* row, assay_factor_t* t
   const assay_steps_t* u = &x->rules->steps;
   const double n = fmax(row->keys, 1) + (x->a->sink ? 1 : 0);
   const assay_factor_t sum = assay_bound_sum(r, n);
-  // exp, division or reciprocal and product, the product's own rounding.
-  *terms = (assay_factor_t){sum.guaranteed + u->function + 3 * u->u,
-                            sum.probable + u->function + 3 * u->u};
+  const double exponential = fmax(u->function, r->weight_error);
+  // exp, rounding the weight as an operand, division or reciprocal and product, the product's own
+  // rounding.
+  const double weight = exponential + assay_bound_operands(r) * (1 + exponential);
+  *terms = (assay_factor_t){sum.guaranteed + weight + 3 * u->u, sum.probable + weight + 3 * u->u};
   *denominator =
-      (assay_factor_t){sum.guaranteed + u->function + u->u, sum.probable + u->function + u->u};
+      (assay_factor_t){sum.guaranteed + exponential + u->u, sum.probable + exponential + u->u};
   if (r->documented) return;
   const double blocks = ceil(n / LEAST_BLOCK), each = u->function + 2 * u->u;
   const double spread = 2 * u->u * row->spread;

@@ -21,6 +21,11 @@ double assay_bound_unit(assay_format_t format) {
   return format == ASSAY_FORMAT_NONE ? 0 : assay_format_info(format)->unit_roundoff;
 }
 
+double assay_bound_operands(const assay_rounding_t* r) {
+  const double u = assay_bound_unit(r->operands);
+  return u > assay_bound_unit(r->compute) ? u : 0;
+}
+
 // Roundings on the longest way of a term into a sum of n: its product's, and one an addition.
 static double roundings(const assay_rounding_t* r, double n) {
   double joins = r->splits > 1 ? (double)r->splits : 0;

@@ -47,6 +47,10 @@ typedef struct assay_rounding {
   bool by_definition;          // functions may be computed by their textbook formulas (Gelu as
                                // x/2 (1 + erf)), whose tails cancel
   double function_ulps;        // error of library functions in ulps of `compute`
+  // Weights of attention and states of recurrent layers are rounded to this format where they are
+  // multiplied, and are kept as wide as `compute` otherwise; NONE: not rounded.
+  assay_format_t operands;
+  double weight_error;  // relative, of weights' exponentials; 0: that of function_ulps
   assay_summation_t order;
   int64_t block;   // of BLOCKED
   int64_t splits;  // parts of a sum that are added up at the end (split-K); 0 or 1: none
@@ -91,6 +95,8 @@ void assay_limits_deinit(assay_limits_t* l);
 // ---- numbers ---------------------------------------------------------------------------------
 
 double assay_bound_unit(assay_format_t format);  // u; 0 for integers
+// u of `operands`; 0 where they are rounded no further than the arithmetic's own formats.
+double assay_bound_operands(const assay_rounding_t* r);
 
 // A factor on sum|terms|: what adding n terms, each rounded once before (a product), can do.
 typedef struct assay_factor {

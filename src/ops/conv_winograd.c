@@ -18,57 +18,18 @@
 
 #include "base/alloc.h"
 #include "ops/gemm.h"
+#include "ops/winograd.h"
 
-enum { KERNEL = 3, MAX_TILE = 6, MAX_AXES = 3, MAX_POINTS = 216, TILES = 64 };
-
-// One axis of F(out, 3); `in` = out + 2.
-typedef struct winograd {
-  int out, in;
-  double g[MAX_TILE][KERNEL], b[MAX_TILE][MAX_TILE], a[MAX_TILE][MAX_TILE];
-  double roundings_in,
-      roundings_out;  // on a term's way, along one axis: into products, out of them
-} winograd_t;
-
-// G: up to 3 terms, B^T: 2, A^T: 3; the factors are powers of 2.
-static const winograd_t f23 = {
-    .out = 2,
-    .in = 4,
-    .g = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}},
-    .b = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}},
-    .a = {{1, 1, 1, 0}, {0, 1, -1, -1}},
-    .roundings_in = 3 + 1,
-    .roundings_out = 2,
+enum {
+  KERNEL = ASSAY_WINOGRAD_KERNEL,
+  MAX_TILE = ASSAY_WINOGRAD_TILE,
+  MAX_AXES = 3,
+  MAX_POINTS = ASSAY_WINOGRAD_POINTS,
+  TILES = 64
 };
-
-// G: 3 terms, whose factors are rounded, too; B^T: 4; A^T: 5.
-static const winograd_t f43 = {
-    .out = 4,
-    .in = 6,
-    .g = {{1.0 / 4, 0, 0},
-          {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-          {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-          {1.0 / 24, 1.0 / 12, 1.0 / 6},
-          {1.0 / 24, -1.0 / 12, 1.0 / 6},
-          {0, 0, 1}},
-    .b = {{4, 0, -5, 0, 1, 0},
-          {0, -4, -4, 1, 1, 0},
-          {0, 4, -4, -1, 1, 0},
-          {0, -2, -1, 2, 1, 0},
-          {0, 2, -1, -2, 1, 0},
-          {0, 4, 0, -5, 0, 1}},
-    .a = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0}, {0, 1, -1, 8, -8, 1}},
-    .roundings_in = 5 + 4,
-    .roundings_out = 5,
-};
-
-static const winograd_t* algorithm_of(const assay_rounding_t* r) {
-  return r->algorithm == ASSAY_ALGORITHM_WINOGRAD_2_3   ? &f23
-         : r->algorithm == ASSAY_ALGORITHM_WINOGRAD_4_3 ? &f43
-                                                        : NULL;
-}
 
 bool assay_conv_winograd_fits(const assay_rounding_t* r, const assay_conv_t* s) {
-  bool fits = algorithm_of(r) && s->w.rank >= 1 && s->w.rank <= MAX_AXES;
+  bool fits = assay_winograd_of(r->algorithm) && s->w.rank >= 1 && s->w.rank <= MAX_AXES;
   for (int i = 0; fits && i < s->w.rank; i++) {
     const assay_window_axis_t* a = &s->w.axis[i];
     fits = a->kernel == KERNEL && a->stride == 1 && a->dilation == 1;
@@ -77,29 +38,6 @@ bool assay_conv_winograd_fits(const assay_rounding_t* r, const assay_conv_t* s) 
 }
 
 // ---- transforms ---------------------------------------------------------------------------------
-
-// x[n, ..., n] (rank axes) becomes [m, ..., m] by a matrix [m, n] along each axis.
-static void transform(int rank, int m, int n, const double* matrix, int stride, double* x) {
-  double y[MAX_POINTS];
-  int size[MAX_AXES];
-  for (int i = 0; i < rank; i++) size[i] = n;
-  for (int axis = 0; axis < rank; axis++) {
-    int outer = 1, inner = 1;
-    for (int i = 0; i < axis; i++) outer *= size[i];
-    for (int i = axis + 1; i < rank; i++) inner *= size[i];
-    for (int o = 0; o < outer; o++) {
-      for (int k = 0; k < m; k++) {
-        for (int i = 0; i < inner; i++) {
-          double sum = 0;
-          for (int j = 0; j < n; j++) sum += matrix[k * stride + j] * x[(o * n + j) * inner + i];
-          y[(o * m + k) * inner + i] = sum;
-        }
-      }
-    }
-    size[axis] = m;
-    memcpy(x, y, (size_t)(outer * m * inner) * sizeof *x);
-  }
-}
 
 static int power(int x, int n) {
   int y = 1;
@@ -112,7 +50,7 @@ static int power(int x, int n) {
 typedef struct work {
   const assay_rounding_t* r;
   const assay_conv_t* s;
-  const winograd_t* f;
+  const assay_winograd_t* f;
   int points;  // in^rank: products of each tile
   int64_t grid[MAX_AXES], tiles;
   const double *x, *bias;
@@ -165,8 +103,8 @@ static void transform_both(const work_t* k, int n, const double* matrix, int str
     x[i] = from[i];
     y[i] = fabs(from[i]);
   }
-  transform(rank, k->f->in, n, matrix, stride, x);
-  transform(rank, k->f->in, n, sizes, stride, y);
+  assay_winograd_transform(rank, k->f->in, n, matrix, stride, x);
+  assay_winograd_transform(rank, k->f->in, n, sizes, stride, y);
   for (int q = 0; q < k->points; q++) {
     values[q * step] = (float)fabs(x[q]);
     absolute[q * step] = (float)y[q];
@@ -248,10 +186,10 @@ static void transform_outputs(const work_t* k, int64_t sample, int64_t group, in
         y.sums[q] = a;
         last[q] = v;
       }
-      transform(rank, out, in, sizes, MAX_TILE, y.guaranteed);
-      transform(rank, out, in, &k->a_square[0][0], MAX_TILE, y.probable);
-      transform(rank, out, in, sizes, MAX_TILE, y.sums);
-      transform(rank, out, in, sizes, MAX_TILE, last);
+      assay_winograd_transform(rank, out, in, sizes, MAX_TILE, y.guaranteed);
+      assay_winograd_transform(rank, out, in, &k->a_square[0][0], MAX_TILE, y.probable);
+      assay_winograd_transform(rank, out, in, sizes, MAX_TILE, y.sums);
+      assay_winograd_transform(rank, out, in, sizes, MAX_TILE, last);
       for (int q = 0; q < power(out, rank); q++)
         y.probable[q] = sqrt(y.probable[q]) + k->out.probable * last[q];
       place_of(k, t0 + t, at);
@@ -290,6 +228,9 @@ static void transform_kernels(const work_t* k, const double* w, double scale, fl
   for (int64_t i = 0; i < s->m * s->cg; i++) {
     for (int j = 0; j < size; j++) g[j] = w[i * size + j] / scale;
     transform_both(k, KERNEL, &k->f->g[0][0], KERNEL, g, s->m * s->cg, values + i, absolute + i);
+    // A transformed weight may be subnormal: it is rounded by no more than a normal one.
+    for (int q = 0; q < k->points; q++)
+      absolute[q * s->m * s->cg + i] += (float)fmin(0x1p-126 / scale, 1);
   }
 }
 
@@ -298,7 +239,7 @@ assay_status_t assay_conv_winograd_limits(const assay_rounding_t* r, const assay
                                           double* guaranteed, double* probable) {
   work_t k = {.r = r,
               .s = s,
-              .f = algorithm_of(r),
+              .f = assay_winograd_of(r->algorithm),
               .x = x,
               .bias = bias,
               .guaranteed = guaranteed,

@@ -245,7 +245,8 @@ static void shape_text(const assay_shape_t* s, char* buffer, size_t capacity) {
 
 // One dimension of a broadcast; false if the two contradict. Unknown against a size above 1 is
 // that size: anything else would be an error when running.
-static bool broadcast_dim(const assay_dim_t* a, const assay_dim_t* b, const assay_dim_t** out) {
+static bool broadcast_dim(assay_dims_t* p, const assay_dim_t* a, const assay_dim_t* b,
+                          const assay_dim_t** out) {
   int64_t x = 0, y = 0;
   bool ka = assay_dim_value(a, &x), kb = assay_dim_value(b, &y);
   *out = NULL;
@@ -261,6 +262,8 @@ static bool broadcast_dim(const assay_dim_t* a, const assay_dim_t* b, const assa
     *out = a;
   } else if (kb) {
     *out = b;
+  } else {
+    *out = assay_dim_broadcast(p, a, b);
   }
   return true;
 }
@@ -277,7 +280,7 @@ assay_status_t assay_infer_broadcast(const assay_infer_t* c, const assay_shape_t
         r.dims[i] = b->dims[ib];
       } else if (ib < 0) {
         r.dims[i] = a->dims[ia];
-      } else if (!broadcast_dim(a->dims[ia], b->dims[ib], &r.dims[i])) {
+      } else if (!broadcast_dim(c->dims, a->dims[ia], b->dims[ib], &r.dims[i])) {
         char ta[256], tb[256];
         shape_text(a, ta, sizeof ta);
         shape_text(b, tb, sizeof tb);

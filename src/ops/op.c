@@ -125,7 +125,13 @@ assay_type_t assay_eval_out_type(const assay_eval_t* c, size_t i, assay_type_t o
 assay_status_t assay_eval_output(assay_eval_t* c, size_t i, assay_type_t type, int rank,
                                  const int64_t* dims, assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
-  assay_status_t st = assay_tensor_create(type, rank, dims, &t);
+  assay_status_t st = NULL;
+  double elems = 1;
+  for (int k = 0; k < rank; k++) elems *= (double)dims[k];
+  if (c->most_elems > 0 && elems > (double)c->most_elems)
+    st = ASSAY_ERROR(ASSAY_NO_MEMORY, "%.0f elements; at most %lld are wanted", elems,
+                     (long long)c->most_elems);
+  if (!st) st = assay_tensor_create(type, rank, dims, &t);
   if (st) {
     const assay_value_t* v = i < c->n_out ? c->node->outputs[i] : NULL;
     return assay_status_note(st, "node '%s' (%s): output %zu '%s'", c->node->label,

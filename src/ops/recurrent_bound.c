@@ -41,7 +41,8 @@ typedef struct pass {
   double range;
   assay_matrix_t recurrent;
   double *from_x, *gates, *h, *h_limit, *cells, *cells_limit;
-  // Where the input and the states are quantized: what they become, and its limits.
+  // Where the states are quantized, or rounded as operands: what is multiplied, and its limits. The
+  // same of the input where it is quantized.
   double *made_x, *made_x_limit, *made, *made_limit, *made_probable;
   double *work, *inner;               // GRU: r * h, or R h of the hidden gate
   double* work_limit;                 // limits of `work`
@@ -372,22 +373,27 @@ static void gru_row(const place_t* at, int64_t s, const number_t* gates) {
 // ---- one step of the batch
 // -----------------------------------------------------------------------
 
+// What is multiplied with R: numbers, their limits and their draws.
+typedef struct operand {
+  const double *x, *limit;
+  const float* draws;
+} operand_t;
+
 // gates[first ..] += x R[first gate ..], of the numbers and of their draws.
-static assay_status_t multiply(const pass_t* p, const double* x, const float* draws, int64_t first,
-                               int64_t count, double* gates, float* gate_draws, int64_t width,
-                               bool add) {
+static assay_status_t multiply(const pass_t* p, const operand_t* by, int64_t first, int64_t count,
+                               double* gates, float* gate_draws, int64_t width, bool add) {
   const assay_recurrent_t* n = p->n;
-  const assay_matrix_t a = {x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->hidden, 1};
+  const assay_matrix_t a = {by->x, ASSAY_STORE_F64, ASSAY_TYPE_DOUBLE, 0, n->hidden, 1};
   assay_matrix_t b = p->recurrent;
   b.offset += first * n->hidden * b.col_stride;
   ASSAY_TRY(assay_gemm(p->c, n->batch, count * n->hidden, n->hidden, &a, &b, gates, width, add));
-  narrow_abs(x, n->batch * n->hidden, 1, p->h_abs);
+  narrow_abs(by->x, n->batch * n->hidden, 1, p->h_abs);
   const int64_t square = n->hidden * n->hidden;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n->batch, (int)(count * n->hidden),
               (int)n->hidden, 1.0F, p->h_abs, (int)n->hidden, p->r_abs + first * square,
               (int)n->hidden, 0.0F, p->r_size + first * n->hidden, (int)(n->gates * n->hidden));
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(n->batch * DRAWS),
-              (int)(count * n->hidden), (int)n->hidden, 1.0F, draws, (int)n->hidden,
+              (int)(count * n->hidden), (int)n->hidden, 1.0F, by->draws, (int)n->hidden,
               p->r_narrow + first * n->hidden * n->hidden, (int)n->hidden, 0.0F, gate_draws,
               (int)width);
   return NULL;
@@ -448,6 +454,24 @@ static void quantize_state(const pass_t* p, int64_t s) {
       store(a, p->made, p->made_limit, p->made_draws, b, j, hidden);
     }
   }
+}
+
+// A state as it is multiplied: rounded once more, where operands are. turn: of the products of a
+// step.
+static operand_t operand_of(const pass_t* p, int64_t s, int turn, const double* x,
+                            const double* limit, const float* draws) {
+  const int64_t hidden = p->n->hidden;
+  const double u = assay_bound_operands(p->r);
+  if (u == 0) return (operand_t){x, limit, draws};
+  for (int64_t b = 0; b < p->n->batch; b++)
+    for (int64_t j = 0; j < hidden; j++) {
+      uint64_t bits = bits_of(p, s + (turn + 2) * INT64_C(0x100000000), b, j);
+      number_t a = stored(x, limit, draws, b, j, hidden);
+      a.g += u * (fabs(a.x) + a.g) + p->steps.tiny;
+      add_noise(p, &a, u * fabs(a.x) + p->steps.tiny, &bits);
+      store(a, p->made, p->made_limit, p->made_draws, b, j, hidden);
+    }
+  return (operand_t){p->made, p->made_limit, p->made_draws};
 }
 
 // The input as it is quantized.
@@ -511,27 +535,26 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
   }
   const bool gru = n->cell == ASSAY_CELL_GRU, quantized = n->prepare != NULL;
   if (quantized) quantize_state(p, s);
-  ASSAY_TRY(multiply(p, quantized ? p->made : p->h, quantized ? p->made_draws : p->h_draws, 0,
-                     gru ? 2 : n->gates, p->gates, p->gate_draws, all, true));
+  operand_t by = quantized ? (operand_t){p->made, p->made_limit, p->made_draws}
+                           : operand_of(p, s, 0, p->h, p->h_limit, p->h_draws);
+  ASSAY_TRY(multiply(p, &by, 0, gru ? 2 : n->gates, p->gates, p->gate_draws, all, true));
   if (gru && n->linear_before_reset)
-    ASSAY_TRY(multiply(p, p->h, p->h_draws, 2, 1, p->inner, p->inner_draws, hidden, false));
+    ASSAY_TRY(multiply(p, &by, 2, 1, p->inner, p->inner_draws, hidden, false));
   for (int64_t b = 0; gru && b < n->batch; b++) {
     if (s >= assay_recurrent_length(n, b)) continue;
-    const place_t at = place_of(p, s, b, p->h_limit);
+    const place_t at = place_of(p, s, b, by.limit);
     gru_gates(&at, s, z + b * hidden);
   }
   if (gru && !n->linear_before_reset) {
-    ASSAY_TRY(multiply(p, p->work, p->work_draws, 2, 1, p->gates + 2 * hidden,
-                       p->gate_draws + 2 * hidden, all, true));
+    by = operand_of(p, s, 1, p->work, p->work_limit, p->work_draws);
+    ASSAY_TRY(multiply(p, &by, 2, 1, p->gates + 2 * hidden, p->gate_draws + 2 * hidden, all, true));
   } else if (gru) {
     for (int64_t i = 0; i < n->batch * DRAWS; i++)
       memset(p->gate_draws + i * all + 2 * hidden, 0, (size_t)hidden * sizeof *p->gate_draws);
   }
   for (int64_t b = 0; b < n->batch; b++) {
     if (s >= assay_recurrent_length(n, b)) continue;
-    const bool products = gru && !n->linear_before_reset;
-    const double* limit = quantized ? p->made_limit : products ? p->work_limit : p->h_limit;
-    const place_t at = place_of(p, s, b, limit);
+    const place_t at = place_of(p, s, b, by.limit);
     if (n->cell == ASSAY_CELL_RNN) rnn_row(&at, s);
     if (n->cell == ASSAY_CELL_LSTM) lstm_row(&at, s);
     if (gru) gru_row(&at, s, z + b * hidden);
@@ -633,7 +656,8 @@ static assay_status_t make_room(pass_t* p, double** out_doubles, float** out_flo
                                 number_t** out_z) {
   const assay_recurrent_t* n = p->n;
   const int64_t all = n->gates * n->hidden, state = n->batch * n->hidden;
-  const int64_t rows = n->length * n->batch, made = n->prepare ? state : 0;
+  const int64_t rows = n->length * n->batch;
+  const int64_t made = n->prepare || assay_bound_operands(p->r) > 0 ? state : 0;
   const int64_t made_x = n->prepare ? rows * n->inputs : 0;
   struct part {
     double** to;

@@ -26,13 +26,13 @@ static const double SIGMAS = 6;
 // rescale the sum whenever that grows: at most n times.
 static terms_t terms_of(const assay_rounding_t* r, double n, bool probable) {
   terms_t t = {.inner = assay_bound_inner(r)};
-  const double u = t.inner.u, f = t.inner.function;
+  const double u = t.inner.u, f = t.inner.function, e = fmax(f, r->weight_error);
   t.argument = r->documented ? u : 3 * u;
   t.plain = r->by_definition && !r->documented ? 2 * u : 0;
   t.sum = assay_factor_of(assay_bound_sum(r, n), probable);
   if (!r->documented) t.sum += probable ? fmin(n, SIGMAS * sqrt(n)) * (f + u) : n * (f + u);
-  t.sum = (1 + t.sum) * (1 + f) - 1;
-  t.apply = (1 + f) * (1 + 3 * u) - 1;
+  t.sum = (1 + t.sum) * (1 + e) - 1;
+  t.apply = (1 + e) * (1 + 3 * u) - 1;
   return t;
 }
 
@@ -87,11 +87,13 @@ static double row_max(const assay_softmax_bound_t* b) {
 }
 
 // y = e^x / sum: above, if it is moved up and all others down, and the other way round. No engine's
-// softmax leaves [0, 1] by more than its rounding.
+// softmax leaves [0, 1] by more than its rounding. What is multiplied next may be rounded once
+// more, as an operand.
 static void bound_row(const assay_softmax_bound_t* b, bool probable) {
   const terms_t t = terms_of(b->rounding, (double)b->n, probable);
   const double max = row_max(b);
   const spread_t s = spread_of(b, &t, probable, max, b->y, b->stride, false);
+  const double operand = assay_bound_operands(b->rounding);
   const double low = fmax(s.low, 0), lost = t.inner.tiny * (2 + (double)b->n);
   for (int64_t i = 0; i < b->n; i++) {
     const int64_t at = i * b->stride;
@@ -99,8 +101,9 @@ static void bound_row(const assay_softmax_bound_t* b, bool probable) {
     const double up = (moved(y, max - b->x[at], a) + t.inner.tiny) / low * (1 + t.apply) - y;
     const double down = y - moved_down(y, a) / s.high * (1 - t.apply);
     const double cap = fmax(y, 1 - y) + t.apply + t.sum;
-    const double e = fmax(up, down) + y * lost + 2 * t.inner.tiny;
-    b->limits[probable][at] = e < cap ? e : e == e ? cap : (double)INFINITY;
+    const double made = fmax(up, down) + y * lost + 2 * t.inner.tiny;
+    const double e = made < cap ? made : made == made ? cap : (double)INFINITY;
+    b->limits[probable][at] = operand > 0 ? e + operand * (y + e) + t.inner.tiny : e;
   }
 }
 

@@ -4,10 +4,7 @@
 // The constants of these functions are not float32 numbers (1 / sqrt(2), 1 / 6): the operator has
 // them exactly. Where a form has no value at -infinity (infinity times 0) the operator has its
 // limit.
-#include <string.h>
-
-#include "base/alloc.h"
-#include "passes/edit.h"
+#include "passes/forms.h"
 
 typedef struct form {
   const char* pattern;  // of x, and maybe $alpha
@@ -37,28 +34,26 @@ static const form_t forms[] = {
     {"Add(Relu(x), Mul?(Expm1(Min(x, 0)), $alpha))", "Elu", NULL},
     {"Add(Max(x, 0), Mul?(Expm1(Min(x, 0)), $alpha))", "Elu", NULL},
 };
-enum { N_FORMS = sizeof forms / sizeof *forms };
 
-typedef struct site {
-  const assay_edit_t* e;
-  const form_t* form;
-} site_t;
+static const char* pattern(size_t form) { return forms[form].pattern; }
 
 // The operator exists for the type, and has the shape and the parameter of the nodes.
-static bool accept(const assay_match_t* m, void* user) {
-  const site_t* s = user;
+static bool accept(const assay_edit_t* e, size_t form, const assay_match_t* m, void* site) {
   const assay_value_t *x = assay_match_value(m, "x"), *y = m->nodes[0]->outputs[0];
   double alpha = 1;
+  (void)site;
   assay_match_number(m, "alpha", &alpha);
   return !assay_pass_constant(x) && assay_same_static_shape(x, y) &&
-         assay_elem_of(x) == assay_elem_of(y) && assay_edit_allows(s->e, s->form->op, x) &&
+         assay_elem_of(x) == assay_elem_of(y) && assay_edit_allows(e, forms[form].op, x) &&
          (double)(float)alpha == alpha;
 }
 
-static assay_status_t rewrite(assay_edit_t* e, const form_t* f, const assay_match_t* m) {
+static assay_status_t rewrite(assay_edit_t* e, size_t form, const assay_match_t* m, void* site) {
+  const form_t* f = &forms[form];
   double alpha = 1;
   assay_node_t* n = m->nodes[0];
   assay_value_t* x = assay_match_value(m, "x");
+  (void)site;
   assay_match_number(m, "alpha", &alpha);
   ASSAY_TRY(assay_edit_join(e, m, "together they are %s%s%s", f->op, f->approximate ? " by " : "",
                             f->approximate ? f->approximate : ""));
@@ -67,30 +62,9 @@ static assay_status_t rewrite(assay_edit_t* e, const form_t* f, const assay_matc
   return alpha != 1 ? assay_edit_attr_f(e, n, "alpha", alpha) : NULL;
 }
 
-static assay_status_t visit(assay_edit_t* e, assay_pattern_t* const* patterns, assay_node_t* n) {
-  assay_match_t m;
-  if (assay_edit_is_dead(e, n)) return NULL;
-  for (size_t i = 0; i < N_FORMS; i++) {
-    site_t s = {e, &forms[i]};
-    if (assay_pattern_match(patterns[i], &e->uses, n, accept, &s, &m))
-      return rewrite(e, &forms[i], &m);
-  }
-  return NULL;
-}
-
-// The last nodes first, so that a form is found whole before a part of it.
 static assay_status_t run(assay_pass_context_t* c) {
-  assay_edit_t e = {0};
-  assay_pattern_t* patterns[N_FORMS] = {NULL};
-  ASSAY_TRY(assay_edit_begin(c, &e));
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < N_FORMS; i++)
-    st = assay_pattern_create(forms[i].pattern, &patterns[i]);
-  for (size_t k = 0; !st && k < c->model->n_graphs; k++)
-    for (size_t i = c->model->graphs[k]->n_nodes; !st && i-- > 0;)
-      st = visit(&e, patterns, c->model->graphs[k]->nodes[i]);
-  for (size_t i = 0; i < N_FORMS; i++) assay_pattern_destroy(patterns[i]);
-  return assay_edit_end(&e, st);
+  return assay_forms_run(
+      c, &(assay_forms_t){sizeof forms / sizeof *forms, pattern, accept, rewrite, NULL});
 }
 
 const assay_pass_t assay_pass_activation_assembly = {

@@ -6,52 +6,30 @@
 // more than truth allows: truth sees float16 and bfloat16 values unrounded, so they are folded only
 // where rounding is exact.
 #include "base/alloc.h"
+#include "passes/fold.h"
 #include "passes/pass.h"
-#include "truth/machine.h"
-
-enum { MAX_BYTES = 64 << 20, FEW = 16 };
 
 static bool can_fold(const assay_node_t* n) {
-  const uint32_t never = ASSAY_OP_RANDOM | ASSAY_OP_CONTROL | ASSAY_OP_QUANTIZES;
-  if (!n->op || !n->op->eval || n->op->flags & never) return false;
-  if (n->n_inputs > FEW || n->n_outputs > FEW) return false;
+  if (!assay_fold_allows(n)) return false;
   for (size_t i = 0; i < n->n_inputs; i++)
     if (n->inputs[i] && !assay_pass_constant(n->inputs[i])) return false;
   for (size_t i = 0; i < n->n_outputs; i++) {
-    const assay_value_t* v = n->outputs[i];
-    if (!v) continue;
-    const assay_valtype_t* t = v->type;
-    if (v->is_output || !t || t->kind != ASSAY_KIND_TENSOR || !t->elem || !t->has_shape)
-      return false;
-    if (assay_type_is_float(t->elem) && assay_type_bits(t->elem) < 16) return false;
-    int64_t bytes = 8, d;
+    if (!n->outputs[i]) continue;
+    const assay_valtype_t* t = n->outputs[i]->type;
+    int64_t elems = 1, d;
     for (int k = 0; k < t->rank; k++)
-      if (!assay_dim_value(t->dims[k], &d) || !assay_mul_i64(bytes, d, &bytes) || bytes > MAX_BYTES)
+      if (!assay_dim_value(t->dims[k], &d) || !assay_mul_i64(elems, d, &elems) ||
+          !assay_fold_is_small(elems))
         return false;
   }
   return true;
 }
 
-// Rounds what was computed: false if one of them cannot be.
-static assay_status_t round_outputs(size_t n, assay_tensor_t** out, bool* out_fits) {
-  *out_fits = true;
-  for (size_t i = 0; i < n && *out_fits; i++) {
-    assay_tensor_t* copy = NULL;
-    if (!out[i]) continue;
-    // It may share its elements with an input.
-    ASSAY_TRY(assay_tensor_copy(out[i], &copy));
-    assay_tensor_release(out[i]);
-    out[i] = copy;
-    *out_fits = out[i]->kind == ASSAY_KIND_TENSOR && assay_pass_round(out[i]);
-  }
-  return NULL;
-}
-
 static assay_status_t take_outputs(assay_pass_context_t* c, assay_node_t* n, assay_tensor_t** out) {
   const assay_node_t* node = n;
-  ASSAY_TRY(assay_pass_record(c, ASSAY_PASS_REMOVED, &node, 1, "%s",
-                              n->n_inputs ? "it reads only constants: computed once"
-                                          : "it is a constant"));
+  ASSAY_TRY(assay_pass_record(
+      c, ASSAY_PASS_REMOVED, &node, 1, "%s",
+      n->n_inputs ? "it reads only constants: computed once" : "it is a constant"));
   for (size_t i = 0; i < n->n_outputs; i++) {
     assay_value_t* v = n->outputs[i];
     if (!v) continue;
@@ -63,17 +41,12 @@ static assay_status_t take_outputs(assay_pass_context_t* c, assay_node_t* n, ass
 
 static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machine, assay_node_t* n,
                                 bool* dead) {
-  assay_tensor_t *in[FEW] = {0}, *out[FEW] = {0};
+  assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
+  bool fits = false;
   if (!can_fold(n)) return NULL;
   for (size_t i = 0; i < n->n_inputs; i++) in[i] = assay_pass_constant(n->inputs[i]);
-  assay_status_t st = assay_machine_node(machine, n, n->n_inputs, in, n->n_outputs, out);
-  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
-    assay_status_free(st);  // it fails when it is run, if it is; that is where it is reported
-    return NULL;
-  }
-  bool fits = false;
-  if (!st) st = round_outputs(n->n_outputs, out, &fits);
-  if (!st && fits) st = take_outputs(c, n, out);
+  ASSAY_TRY(assay_fold(machine, n, in, out, &fits));
+  assay_status_t st = fits ? take_outputs(c, n, out) : NULL;
   if (!st) dead[n->id] = fits;
   for (size_t i = 0; i < n->n_outputs; i++) assay_tensor_release(out[i]);
   return st;
@@ -86,8 +59,11 @@ static assay_status_t run(assay_pass_context_t* c) {
   ASSAY_TRY(assay_machine_create(c->model, &truth, &machine));
   assay_status_t st = assay_new_array((size_t)c->model->n_node_ids, sizeof *dead, &dead);
   for (size_t k = 0; !st && k < c->model->n_graphs; k++)
-    for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++)
-      st = fold_node(c, machine, c->model->graphs[k]->nodes[i], dead);
+    for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++) {
+      assay_node_t* n = c->model->graphs[k]->nodes[i];
+      if (!c->closed || assay_rewrite_is_of_sizes(c->rewrite, n))
+        st = fold_node(c, machine, n, dead);
+    }
   assay_machine_destroy(machine);
   if (!st) assay_pass_remove(c, dead, (size_t)c->model->n_node_ids);
   assay_free(dead);
@@ -97,6 +73,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 const assay_pass_t assay_pass_constant_folding = {
     .name = "constant_folding",
     .again = true,
+    .closes = true,
     .summary = "nodes that read only constants are computed once, in float64",
     .rounds = true,
     .run = run,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "passes/edit.h"
+#include "passes/forms.h"
 
 #define MEAN "m=ReduceMean(x, ...)"
 #define APART "d=Sub(x, " MEAN ")"
@@ -29,10 +29,9 @@ static const struct {
     {"Mul(x, Mul(InverseRoot(" SQUARES "), %scale))", false},
     {"OverRoot(Mul(x, %scale), " SQUARES ")", false},
 };
-enum { N_FORMS = sizeof forms / sizeof *forms, MAX_ELEMS = 1 << 20 };
+enum { MAX_ELEMS = 1 << 20 };
 
 typedef struct site {
-  const assay_edit_t* e;
   bool centered;
   int rank, n_axes;  // of x; how many are normalized over
   bool axes[ASSAY_MAX_RANK];
@@ -87,19 +86,20 @@ static bool parameter_fits(const site_t* s, const assay_value_t* v, assay_type_t
   return true;
 }
 
-static bool accept(const assay_match_t* m, void* user) {
+static bool accept(const assay_edit_t* e, size_t form, const assay_match_t* m, void* user) {
   site_t* s = user;
   const assay_value_t *x = assay_match_value(m, "x"), *y = m->nodes[0]->outputs[0];
   const assay_value_t *mean = assay_match_value(m, "m"), *v = assay_match_value(m, "v");
   const assay_type_t type = assay_elem_of(x);
   bool other[ASSAY_MAX_RANK];
+  s->centered = forms[form].centered;
   s->rank = assay_rank_of(x);
   if (s->rank < 1 || assay_pass_constant(x) || type != assay_elem_of(y) ||
       !assay_same_static_shape(x, y) || !read_axes(v->producer, s->rank, s->axes))
     return false;
   // The operators compute in float32: not for float64.
   if (type == ASSAY_TYPE_DOUBLE ||
-      !assay_edit_allows(s->e, s->centered ? "LayerNormalization" : "RMSNormalization", x))
+      !assay_edit_allows(e, s->centered ? "LayerNormalization" : "RMSNormalization", x))
     return false;
   if (s->centered && (!read_axes(mean->producer, s->rank, other) ||
                       memcmp(other, s->axes, (size_t)s->rank * sizeof *other) != 0))
@@ -153,13 +153,15 @@ static assay_status_t attributes(assay_edit_t* e, const site_t* s, assay_node_t*
   return assay_edit_attr_f(e, n, "epsilon", s->epsilon);
 }
 
-static assay_status_t rewrite(assay_edit_t* e, const site_t* s, const assay_match_t* m) {
+static assay_status_t rewrite(assay_edit_t* e, size_t form, const assay_match_t* m, void* user) {
+  const site_t* s = user;
   const char* op = s->centered ? "LayerNormalization" : "RMSNormalization";
   assay_node_t *n = m->nodes[0], *inner = NULL, *before = NULL;
   assay_value_t* in[3] = {assay_match_value(m, "x")};
   assay_value_t* bias = assay_match_value(m, "bias");
   const assay_type_t type = in[0]->type->elem;
   const size_t n_in = bias ? 3 : 2;
+  (void)form;
   bool at_end = true;
   for (int i = 0; i < s->rank; i++) at_end &= s->axes[i] == (i >= s->rank - s->n_axes);
   ASSAY_TRY(assay_edit_join(e, m, "together they are %s%s", op, at_end ? "" : " of other axes"));
@@ -182,30 +184,12 @@ static assay_status_t rewrite(assay_edit_t* e, const site_t* s, const assay_matc
   return assay_edit_attr_ints(e, n, "perm", (size_t)s->rank, back);
 }
 
-static assay_status_t visit(assay_edit_t* e, assay_pattern_t* const* patterns, assay_node_t* n) {
-  assay_match_t m;
-  if (assay_edit_is_dead(e, n)) return NULL;
-  for (size_t i = 0; i < N_FORMS; i++) {
-    site_t s = {.e = e, .centered = forms[i].centered};
-    if (assay_pattern_match(patterns[i], &e->uses, n, accept, &s, &m)) return rewrite(e, &s, &m);
-  }
-  return NULL;
-}
+static const char* pattern(size_t form) { return forms[form].pattern; }
 
-// The last nodes first, so that scale and bias are found before the rest. Nodes that are put in
-// before one that is visited are not visited.
 static assay_status_t run(assay_pass_context_t* c) {
-  assay_edit_t e = {0};
-  assay_pattern_t* patterns[N_FORMS] = {NULL};
-  ASSAY_TRY(assay_edit_begin(c, &e));
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < N_FORMS; i++)
-    st = assay_pattern_create(forms[i].pattern, &patterns[i]);
-  for (size_t k = 0; !st && k < c->model->n_graphs; k++)
-    for (size_t i = c->model->graphs[k]->n_nodes; !st && i-- > 0;)
-      st = visit(&e, patterns, c->model->graphs[k]->nodes[i]);
-  for (size_t i = 0; i < N_FORMS; i++) assay_pattern_destroy(patterns[i]);
-  return assay_edit_end(&e, st);
+  site_t site;
+  return assay_forms_run(
+      c, &(assay_forms_t){sizeof forms / sizeof *forms, pattern, accept, rewrite, &site});
 }
 
 const assay_pass_t assay_pass_normalization_assembly = {

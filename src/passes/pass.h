@@ -54,6 +54,10 @@ typedef struct assay_rewrite {
   int n_groups;
   const assay_int8_t** int8_of_group;  // NULL entries: not computed on integers
   size_t cap_int8;
+  // By node id, as many as n_of_sizes: nodes of the top graph whose outputs follow from sizes and
+  // constants alone. They are in no group, and are computed in the types that they declare.
+  bool* of_sizes;
+  size_t n_of_sizes;
 } assay_rewrite_t;
 
 typedef struct assay_pass_options {
@@ -69,7 +73,9 @@ typedef struct assay_pass_context {
   const char* name;        // of the pass
   assay_model_t* model;    // to be changed
   assay_rewrite_t* rewrite;
-  bool changed;            // set by what follows: types are inferred again
+  // The sizes that were given are known now: only nodes that follow from sizes may be computed.
+  bool closed;
+  bool changed;  // set by what follows: types are inferred again
 } assay_pass_context_t;
 
 typedef struct assay_pass {
@@ -81,6 +87,9 @@ typedef struct assay_pass {
   // Runs only when asked for by name: no backend gains by it yet.
   bool asked;
   bool rounds;  // makes constants that are rounded to float32: truth may move by that much
+  // Runs again behind all passes, on the model with the sizes that were given: changes nothing but
+  // what follows from sizes.
+  bool closes;
   assay_status_t (*run)(assay_pass_context_t* c);
 } assay_pass_t;
 
@@ -149,6 +158,7 @@ assay_status_t assay_pass_group(assay_pass_context_t* c, assay_node_t* const* no
 assay_status_t assay_pass_group_int8(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
                                      const assay_int8_t* int8, const char* why) ASSAY_MUST_USE;
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node);
+bool assay_rewrite_is_of_sizes(const assay_rewrite_t* r, const assay_node_t* node);
 // Whether a node can be fused: a pointwise function with one float output and nothing random or
 // discrete in it.
 bool assay_pass_is_fusible(const assay_node_t* node);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "ops/infer.h"
+#include "passes/declared.h"
 #include "passes/pass.h"
 
 static const assay_pass_t* const passes[] = {
@@ -87,9 +88,9 @@ static assay_status_t gather_groups(assay_rewrite_t* r) {
   return NULL;
 }
 
-static assay_status_t run_pass(assay_rewrite_t* r, const assay_pass_t* p, bool verify,
+static assay_status_t run_pass(assay_rewrite_t* r, const assay_pass_t* p, bool closed, bool verify,
                                bool* changed) {
-  assay_pass_context_t c = {.name = p->name, .model = r->model, .rewrite = r};
+  assay_pass_context_t c = {.name = p->name, .model = r->model, .rewrite = r, .closed = closed};
   assay_status_t st = p->run(&c);
   *changed |= c.changed;
   if (!st && c.changed) st = assay_infer_model(r->model);
@@ -106,7 +107,7 @@ static assay_status_t run_rounds(assay_rewrite_t* r, const assay_pass_options_t*
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     for (size_t i = first; i < end; i++)
-      if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], verify, &changed));
+      if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], false, verify, &changed));
   }
   return NULL;
 }
@@ -120,9 +121,53 @@ static assay_status_t run_all(assay_rewrite_t* r, const assay_pass_options_t* op
       ASSAY_TRY(run_rounds(r, options, i, end, verify));
       continue;
     }
-    if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], verify, &changed));
+    if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], false, verify, &changed));
     end = i + 1;
   }
+  return NULL;
+}
+
+// Nodes that follow from sizes are in no group: with sizes that are known before running they are
+// gone, and a layer must round the same without them.
+static assay_status_t leave_groups(assay_rewrite_t* r) {
+  const assay_graph_t* g = r->model->graph;
+  r->n_of_sizes = (size_t)r->model->n_node_ids;
+  ASSAY_TRY(assay_arena_new(r->arena, r->n_of_sizes, sizeof *r->of_sizes, &r->of_sizes));
+  assay_mark_of_sizes(r->model, r->of_sizes);
+  for (size_t i = 0; i < g->n_nodes; i++)
+    if (assay_rewrite_is_of_sizes(r, g->nodes[i])) r->group_of_node[g->nodes[i]->id] = -1;
+  return NULL;
+}
+
+// Behind the passes that decide what a layer is: what the given sizes make known. A round may give
+// the next one more, as above.
+static assay_status_t close_sizes(assay_rewrite_t* r, const assay_pass_options_t* options,
+                                  bool verify) {
+  enum { MAX_ROUNDS = 100 };
+  bool changed = true;
+  ASSAY_TRY(assay_declared_close(r->model, r->original));
+  for (int round = 0; changed && round < MAX_ROUNDS; round++) {
+    changed = false;
+    for (size_t i = 0; i < assay_pass_count(); i++)
+      if (passes[i]->closes && wanted(options, passes[i]))
+        ASSAY_TRY(run_pass(r, passes[i], true, verify, &changed));
+  }
+  return NULL;
+}
+
+// Whether passes see the model as it was declared. Where that one by itself is wrong, as it is for
+// any sizes but those given, they see it with those.
+static assay_status_t open_sizes(assay_rewrite_t* r, bool* out_open) {
+  assay_model_t* again = NULL;
+  *out_open = assay_declared_is_open(r->model);
+  if (!*out_open) return NULL;
+  assay_status_t st = assay_declared_open(r->model);
+  if (!st || assay_status_code(st) == ASSAY_NO_MEMORY) return st;
+  assay_status_free(st);
+  *out_open = false;
+  ASSAY_TRY(assay_model_clone(r->original, &again));
+  assay_model_release(r->model);
+  r->model = again;
   return NULL;
 }
 
@@ -140,9 +185,13 @@ assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t
   ASSAY_TRY(ASSAY_NEW(&r));
   r->original = assay_model_retain(model);
   assay_status_t st = assay_arena_create(&r->arena);
+  bool open = false;
   if (!st) st = assay_model_clone(model, &r->model);
+  if (!st) st = open_sizes(r, &open);
   if (!st) st = start(r);
   if (!st) st = run_all(r, options, verify);
+  if (!st) st = leave_groups(r);
+  if (!st && open) st = close_sizes(r, options, verify);
   if (!st) st = gather_groups(r);
   if (!st && verify) st = assay_model_verify(r->model);
   if (st) return assay_rewrite_destroy(r), st;

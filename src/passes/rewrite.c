@@ -259,6 +259,10 @@ assay_status_t assay_pass_group_int8(assay_pass_context_t* c, assay_node_t* cons
   return NULL;
 }
 
+bool assay_rewrite_is_of_sizes(const assay_rewrite_t* r, const assay_node_t* node) {
+  return r->of_sizes && (size_t)node->id < r->n_of_sizes && r->of_sizes[node->id];
+}
+
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node) {
   return c->rewrite->group_of_node[node->id] >= 0;
 }

@@ -70,7 +70,7 @@ static uint64_t add_node(uint64_t h, const assay_layers_t* l, const assay_node_t
 
 uint64_t assay_plan_checksum(const assay_plan_t* plan) {
   const assay_layers_t* l = assay_plan_layers(plan);
-  uint64_t h = add_number(0, (int64_t)l->seed);
+  uint64_t h = add_number(add_number(0, (int64_t)l->seed), l->fp32);
   for (size_t i = 0; i < l->n_all_layers; i++) {
     const assay_layer_t* layer = &l->layers[i];
     h = add_number(add_number(add_text(h, layer->name), layer->format), layer->accumulator);

@@ -69,6 +69,13 @@ assay_status_t assay_plan_name_layer(const assay_plan_t* plan, assay_layer_t* la
   return assay_arena_printf(plan->arena, &layer->name, "%s .. %s", first, last);
 }
 
+// What follows from sizes is computed before a run where it can be, as constants are: in no narrower
+// format where it cannot.
+static bool follows_from_sizes(const assay_plan_t* plan, const assay_node_t* n) {
+  return plan->rewrite && n->graph == plan->layers.model->graph &&
+         assay_rewrite_is_of_sizes(plan->rewrite, n);
+}
+
 // A layer of neighbouring nodes, in the format that the last matching rule says.
 static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision_t* p, int rule,
                                  const assay_node_t** nodes, size_t n, assay_layer_t* layer) {
@@ -78,6 +85,10 @@ static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision
   layer->reason = p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";
   if (rule >= 0)  // rules may go before the plan does
     ASSAY_TRY(assay_arena_strdup(plan->arena, p->rules[rule].pattern, &layer->reason));
+  if (n == 1 && follows_from_sizes(plan, nodes[0])) {
+    layer->format = ASSAY_FORMAT_FP32;
+    layer->reason = "follows from sizes";
+  }
   bool own = p->accumulator && layer->format != ASSAY_FORMAT_FP32 && layer->format != ASSAY_FORMAT_FP64;
   layer->accumulator = own ? p->accumulator : default_accumulator(layer->format);
   return NULL;
@@ -263,6 +274,7 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   plan->model = assay_model_retain(model);
   plan->layers.seed = seed;
   plan->layers.plant = options ? options->plant : NULL;
+  plan->layers.fp32 = options ? options->fp32 : ASSAY_FP32_TIGHT;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);
   if (!st && options && options->fused)

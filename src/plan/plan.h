@@ -34,6 +34,7 @@ typedef struct assay_plan_options {
   bool fused;                  // run the passes; else every node is a layer and the model stays as it is
   assay_pass_options_t passes;
   const assay_dump_t* dump;    // the layers of an engine that is not ours (cone.h); not with fused
+  assay_fp32_t fp32;           // what may serve layers of fp32
   const char* plant;           // for tests: a fault of the engine's, see backends/emu/plant.h; borrowed
 } assay_plan_options_t;
 
@@ -52,12 +53,13 @@ typedef struct assay_plan_recipe {
   const char* rules;  // as assay_precision_parse reads them; ""
   assay_pass_options_t passes;
   uint64_t seed;
+  assay_fp32_t fp32;
 } assay_plan_recipe_t;
 // NULL: not known, of a plan that was restored without.
 const assay_plan_recipe_t* assay_plan_recipe(const assay_plan_t* plan);
 assay_status_t assay_plan_create_by(assay_model_t* model, const assay_plan_recipe_t* recipe,
                                     assay_plan_t** out) ASSAY_MUST_USE;
-// Copied.
+// Copied; what it says of the layers that their cuts do not is set in them, too.
 assay_status_t assay_plan_set_recipe(assay_plan_t* plan,
                                      const assay_plan_recipe_t* recipe) ASSAY_MUST_USE;
 // The model as it was given; NULL: the plan was restored.

@@ -24,6 +24,7 @@ assay_status_t assay_plan_set_recipe(assay_plan_t* plan, const assay_plan_recipe
   if (from->passes.only)
     ASSAY_TRY(assay_arena_strdup(plan->arena, from->passes.only, &r->passes.only));
   plan->recipe = r;
+  plan->layers.fp32 = from->fp32;
   return NULL;
 }
 
@@ -38,7 +39,8 @@ assay_status_t plan_keep_recipe(assay_plan_t* plan, const assay_precision_t* pre
                                  .accumulator = precision->accumulator,
                                  .rules = assay_str_get(&rules),
                                  .passes = options ? options->passes : (assay_pass_options_t){0},
-                                 .seed = seed};
+                                 .seed = seed,
+                                 .fp32 = plan->layers.fp32};
   assay_status_t st = assay_str_status(&rules);
   if (!st) st = assay_plan_set_recipe(plan, &r);
   assay_str_deinit(&rules);
@@ -54,7 +56,7 @@ assay_model_t* assay_plan_source(const assay_plan_t* plan) {
 assay_status_t assay_plan_create_by(assay_model_t* model, const assay_plan_recipe_t* r,
                                     assay_plan_t** out) {
   assay_precision_t precision = {.format = r->format, .accumulator = r->accumulator};
-  const assay_plan_options_t options = {.fused = r->fused, .passes = r->passes};
+  const assay_plan_options_t options = {.fused = r->fused, .passes = r->passes, .fp32 = r->fp32};
   assay_status_t st = *r->rules ? assay_precision_parse(&precision, r->rules) : NULL;
   if (!st) st = assay_plan_create(model, &precision, &options, r->seed, out);
   assay_precision_deinit(&precision);

@@ -175,6 +175,18 @@ static json_t* perturbations(const assay_layer_account_t* a) {
   return list;
 }
 
+// A tactic that needed a licence: its error beside plain's, by its model and as measured.
+static json_t* licensed(const assay_licensed_t* l) {
+  const assay_licence_t* m = &l->licence;
+  json_t* j = json_pack("{s:s, s:s, s:b}", "tactic", m->tactic, "asks", assay_fp32_name(m->asks),
+                        "holds", assay_licensed_holds(l));
+  j = assay_json_put(j, "model_own_over_plain", assay_json_number(m->own / m->plain));
+  j = assay_json_put(j, "model_six_sigma_over_bound", assay_json_number(m->six_sigma / m->bound));
+  j = assay_json_put(j, "own_over_plain", assay_json_number(sqrt(l->own2 / l->plain2)));
+  j = assay_json_put(j, "six_sigma_over_bound", assay_json_number(6 * sqrt(l->own2 / l->bound2)));
+  return j;
+}
+
 static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
   const char* format = a->layer && a->stores_float ? assay_format_name(a->layer->format) : NULL;
   json_t* j =
@@ -200,6 +212,7 @@ static json_t* layer(const assay_plan_t* plan, const assay_layer_account_t* a) {
       a->perturbations.n ? assay_json_text(a->perturbations.at[0].value->name) : json_null());
   j = assay_json_put(j, "perturbations", perturbations(a));
   j = assay_json_put(j, "at_risk", at_risk(a));
+  if (a->licensed.here) j = assay_json_put(j, "licensed", licensed(&a->licensed));
   if (a->planted.here)
     j = assay_json_put(j, "planted",
                        json_pack("{s:I, s:I}", "changed", (json_int_t)a->planted.changed,

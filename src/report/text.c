@@ -164,6 +164,39 @@ static void amplified_lines(const assay_check_t* c, assay_str_t* out) {
       p->condition);
 }
 
+// Tactics that needed a licence for fp32, and those that did not keep it on these inputs.
+static void licence_lines(const assay_check_t* c, assay_str_t* out) {
+  const assay_layer_account_t* broken = NULL;
+  size_t n = 0, n_broken = 0;
+  double worst = 0, rms = 0;
+  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
+    const assay_layer_account_t* a = assay_account_layer(c->account, i);
+    const assay_licensed_t* l = &a->licensed;
+    if (!l->here) continue;
+    n++;
+    if (l->plain2 > 0) worst = fmax(worst, l->own2 / l->plain2);
+    if (l->plain2 > 0) rms += l->own2 / l->plain2;
+    if (assay_licensed_holds(l)) continue;
+    n_broken++;
+    if (!broken) broken = a;
+  }
+  if (!n) return;
+  assay_str_printf(out,
+                   "  fp32    %s: %zu %s own error is %.2g of plain's, root mean square, at most "
+                   "%.2g\n",
+                   assay_fp32_name(assay_plan_layers(c->plan)->fp32), n,
+                   n == 1 ? "layer is run by a licensed tactic, whose"
+                          : "layers are run by licensed tactics, whose",
+                   sqrt(rms / (double)n), sqrt(worst));
+  if (broken)
+    assay_str_printf(out,
+                     "  note    on these inputs %zu of them %s not keep what %s asks, first %s: "
+                     "build with --fp32 %s\n",
+                     n_broken, n_broken == 1 ? "does" : "do",
+                     assay_fp32_name(broken->licensed.licence.asks), layer_name(broken),
+                     broken->licensed.licence.asks == ASSAY_FP32_BOUND ? "tight" : "plain");
+}
+
 static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
   const char* format = assay_format_name(c->options.precision.format);
   if (c->folded_out_of_range)
@@ -304,6 +337,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
         assay_format_name(c->options.precision.format), c->first_constant_out_of_range);
   amplified_lines(c, out);
   risk_lines(c, n, out);
+  licence_lines(c, out);
   rewriting_lines(c, out);
   fix_lines(c, n, out);
   return assay_str_status(out);

@@ -24,40 +24,11 @@ static bool is_open(const assay_value_t* v) {
   return false;
 }
 
-static bool has_open_inputs(const assay_graph_t* g) {
-  for (size_t i = 0; i < g->n_inputs; i++)
-    if (is_open(g->inputs[i])) return true;
-  return false;
-}
-
 // The range that is asked for an input; NULL: none.
 static const assay_engine_shape_t* range_of(const assay_engine_options_t* o, const char* input) {
   for (size_t i = 0; i < o->n_shapes; i++)
     if (o->shapes[i].min && strcmp(o->shapes[i].input, input) == 0) return &o->shapes[i];
   return NULL;
-}
-
-// Sizes that are open become the batch, but for those of inputs with ranges.
-static assay_status_t close_sizes(assay_model_t* m, const assay_engine_options_t* o,
-                                  assay_model_t** out) {
-  const assay_graph_t* g = m->graph;
-  assay_input_shape_t* shapes = NULL;
-  int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
-  size_t n = 0;
-  ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *shapes, &shapes));
-  assay_status_t st = assay_new_array(g->n_inputs, sizeof *dims, &dims);
-  for (size_t i = 0; !st && i < g->n_inputs; i++) {
-    const assay_valtype_t* t = type_of(g->inputs[i]);
-    if (!is_open(g->inputs[i]) || !t->has_shape || range_of(o, g->inputs[i]->name)) continue;
-    for (int d = 0; d < t->rank; d++)
-      if (!assay_dim_value(t->dims[d], &dims[n][d])) dims[n][d] = o->batch;
-    shapes[n] = (assay_input_shape_t){g->inputs[i]->name, t->rank, dims[n]};
-    n++;
-  }
-  if (!st) st = assay_onnx_reshape(m, n, shapes, out);
-  assay_free(shapes);
-  assay_free(dims);
-  return st;
 }
 
 static assay_status_t check_range(const assay_engine_shape_t* s) {
@@ -87,36 +58,37 @@ static assay_status_t check_shapes(const assay_engine_options_t* o) {
   return NULL;
 }
 
-static assay_status_t give_shapes(assay_model_t* model, const assay_engine_options_t* o,
+// The model in the shapes that are asked for, ranges left open; with a batch, other open sizes are
+// that. It may be the same model, retained.
+static assay_status_t shape_model(assay_model_t* model, const assay_engine_options_t* o,
                                   assay_model_t** out) {
-  assay_input_shape_t* shapes = NULL;
+  assay_input_shape_t *shapes = NULL, *ranges = NULL;
   int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
-  ASSAY_TRY(assay_new_array(o->n_shapes, sizeof *shapes, &shapes));
-  assay_status_t st = assay_new_array(o->n_shapes, sizeof *dims, &dims);
+  assay_model_t* m = NULL;
+  size_t n_ranges = 0;
+  ASSAY_TRY(check_shapes(o));
+  assay_status_t st = assay_new_array(o->n_shapes, sizeof *shapes, &shapes);
+  if (!st) st = assay_new_array(o->n_shapes, sizeof *ranges, &ranges);
+  if (!st) st = assay_new_array(o->n_shapes, sizeof *dims, &dims);
   for (size_t i = 0; !st && i < o->n_shapes; i++) {
     const assay_engine_shape_t* s = &o->shapes[i];
     for (int d = 0; d < s->rank; d++)
       dims[i][d] = !s->min || s->min[d] == s->max[d] ? s->dims[d] : -1;
     shapes[i] = (assay_input_shape_t){s->input, s->rank, dims[i]};
+    if (s->min) ranges[n_ranges++] = shapes[i];
   }
-  if (!st) st = assay_onnx_reshape(model, o->n_shapes, shapes, out);
-  assay_free(shapes);
-  assay_free(dims);
-  return st;
-}
-
-// The model in the shapes that are asked for; it may be the same one, retained.
-static assay_status_t shape_model(assay_model_t* model, const assay_engine_options_t* o,
-                                  assay_model_t** out) {
-  assay_model_t* m = NULL;
-  ASSAY_TRY(check_shapes(o));
-  if (o->n_shapes)
-    ASSAY_TRY(give_shapes(model, o, &m));
-  else
+  if (!st && o->n_shapes)
+    st = assay_onnx_reshape(model, o->n_shapes, shapes, &m);
+  else if (!st)
     m = assay_model_retain(model);
-  if (!o->batch || !has_open_inputs(m->graph)) return *out = m, NULL;
-  assay_status_t st = close_sizes(m, o, out);
+  if (!st && o->batch)
+    st = assay_onnx_close_sizes(m, o->batch, n_ranges, ranges, out);
+  else if (!st)
+    *out = assay_model_retain(m);
   assay_model_release(m);
+  assay_free(shapes);
+  assay_free(ranges);
+  assay_free(dims);
   return st;
 }
 
@@ -266,7 +238,10 @@ static assay_status_t make_plan(assay_model_t* model, const assay_engine_options
                                 assay_plan_t** out) {
   assay_precision_t precision = {.format = o->precision ? o->precision : ASSAY_FORMAT_FP32,
                                  .accumulator = o->accumulator};
-  const assay_plan_options_t options = {.fused = !o->unfused};
+  const assay_plan_options_t options = {.fused = !o->unfused, .fp32 = o->fp32};
+  if (o->fp32 < ASSAY_FP32_TIGHT || o->fp32 > ASSAY_FP32_BOUND)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "fp32 is plain, tight or bound, not %d",
+                       (int)o->fp32);
   ASSAY_TRY(check_format("the precision", o->precision));
   ASSAY_TRY(check_format("the accumulator", o->accumulator));
   assay_status_t st = NULL;

@@ -14,6 +14,7 @@
 // Assay runs on; a file of another order fails by its version.
 #include <string.h>
 
+#include "backends/licence.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "formats/format.h"
@@ -23,7 +24,7 @@
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
 
-enum { VERSION = 3, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = 5, PAGE = 4096, BLOCK = 1 << 20 };
 
 typedef struct part {
   uint64_t offset, bytes;
@@ -168,6 +169,27 @@ static json_t* profiles_json(const assay_engine_t* e) {
   return list;
 }
 
+// The inputs of the model as it was given whose sizes were given, as they were before: a size, a
+// name, or null.
+static json_t* open_json(const assay_model_t* source) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < source->graph->n_inputs; i++) {
+    const assay_value_t* v = source->graph->inputs[i];
+    if (!v->open || v->open->kind != ASSAY_KIND_TENSOR || !v->open->has_shape) continue;
+    json_t* dims = json_array();
+    for (int d = 0; d < v->open->rank; d++) {
+      int64_t size;
+      const char* name = v->open->dims[d] ? assay_dim_name(v->open->dims[d]) : NULL;
+      dims = assay_json_push(dims, name ? assay_json_text(name)
+                                   : assay_dim_value(v->open->dims[d], &size) ? json_integer(size)
+                                                                              : json_null());
+    }
+    json_t* j = assay_json_put(json_object(), "input", assay_json_text(v->name));
+    list = assay_json_push(list, assay_json_put(j, "dims", dims));
+  }
+  return list;
+}
+
 static json_t* texts_json(const char* const* texts, size_t n) {
   json_t* list = json_array();
   for (size_t i = 0; i < n; i++) list = assay_json_push(list, assay_json_text(texts[i]));
@@ -181,6 +203,7 @@ static json_t* recipe_json(const assay_engine_t* e) {
   json_t* j =
       json_pack("{s:b, s:s, s:s}", "fused", r->fused, "format", assay_format_info(r->format)->name,
                 "accumulator", assay_format_info(r->accumulator)->name);
+  j = assay_json_put(j, "fp32", json_string(assay_fp32_name(r->fp32)));
   j = assay_json_put(j, "rules", assay_json_text(r->rules));
   j = assay_json_put(j, "off", texts_json(r->passes.off, r->passes.n_off));
   j = assay_json_put(j, "also", texts_json(r->passes.also, r->passes.n_also));
@@ -202,6 +225,7 @@ static assay_status_t make_text(const assay_engine_t* e, const assay_model_t* so
   root = assay_json_put(root, "saved", saved);
   root = assay_json_put(root, "profiles", profiles_json(e));
   root = assay_json_put(root, "recipe", recipe_json(e));
+  root = assay_json_put(root, "open", open_json(source));
   root = assay_json_put(root, "source_nodes", add_nodes(source->graph, json_array()));
   root = assay_json_put(root, "source_operators", add_operators(source->graph, json_array()));
   if (e->tactic_sources)
@@ -370,7 +394,7 @@ assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
   if (!st) st = make_head(e, &text, saved, &m, &h);
   if (!st) st = write_all(&o, e, &h, &text, &m);
   if (!st) {
-    st = assay_writer_commit(o.w);
+    st = assay_writer_commit_soon(o.w);  // its checksum tells a damaged one
     o.w = NULL;
   }
   assay_writer_abandon(o.w);
@@ -526,6 +550,28 @@ static assay_status_t read_model(assay_mapping_t* file, const head_t* h, const j
                       json_object_get(text, "operators"), out);
 }
 
+static assay_status_t read_open(assay_model_t* m, const json_t* list) {
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t *j = json_array_get(list, i), *dims = json_object_get(j, "dims");
+    const char* name = json_string_value(json_object_get(j, "input"));
+    assay_value_t* v = name ? assay_graph_find(m->graph, name) : NULL;
+    const assay_dim_t* open[ASSAY_MAX_RANK] = {NULL};
+    const assay_valtype_t* t = v && v->is_input ? v->declared : NULL;
+    if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape ||
+        json_array_size(dims) != (size_t)t->rank)
+      return corrupt("the plan file is damaged: the sizes that were given make no sense");
+    for (int d = 0; d < t->rank; d++) {
+      const json_t* size = json_array_get(dims, (size_t)d);
+      if (json_is_string(size))
+        open[d] = assay_dim_symbol(m->dims, json_string_value(size));
+      else if (json_is_integer(size))
+        open[d] = assay_dim_const(m->dims, json_integer_value(size));
+    }
+    ASSAY_TRY(assay_valtype_tensor(m, t->elem, t->rank, open, &v->open));
+  }
+  return assay_dims_status(m->dims);
+}
+
 // The file was checked when it was loaded.
 assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t** out) {
   head_t h;
@@ -538,6 +584,7 @@ assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t**
   assay_status_t st =
       read_message(e->file, &h.source, &h.data, json_object_get(text, "source_nodes"),
                    json_object_get(text, "source_operators"), out);
+  if (!st && (st = read_open(*out, json_object_get(text, "open")))) assay_model_release(*out);
   json_decref(text);
   return assay_status_note(st, "the model that the plan was made of");
 }
@@ -568,7 +615,10 @@ static assay_status_t read_recipe(const json_t* j, uint64_t seed, assay_plan_t* 
       .rules = json_string_value(json_object_get(j, "rules")),
       .passes.only = json_string_value(json_object_get(j, "only")),
       .seed = seed};
-  if (!r.format || !r.rules)
+  const char* fp32 = json_string_value(json_object_get(j, "fp32"));
+  assay_status_t known = fp32 ? assay_fp32_parse(fp32, &r.fp32) : NULL;
+  assay_status_free(known);
+  if (!r.format || !r.rules || !fp32 || known)
     return corrupt("the plan file is damaged: what it was made by makes no sense");
   assay_status_t st = read_texts(json_object_get(j, "off"), &off, &r.passes.n_off);
   if (!st) st = read_texts(json_object_get(j, "also"), &also, &r.passes.n_also);

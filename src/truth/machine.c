@@ -23,6 +23,7 @@ struct assay_machine {
   int* ids;                  // all lists, one behind the other
   size_t n_ids, cap_ids;
   uint64_t iteration;        // of the loops around the node that runs
+  int64_t most_elems;        // of an output; 0: any
 };
 
 // ---- lifetimes ------------------------------------------------------------------------------
@@ -156,6 +157,8 @@ void assay_machine_set(assay_machine_t* m, const assay_value_t* value, assay_ten
 }
 
 uint64_t assay_machine_iteration(const assay_machine_t* m) { return m->iteration; }
+void assay_machine_limit(assay_machine_t* m, int64_t most_elems) { m->most_elems = most_elems; }
+
 void assay_machine_set_iteration(assay_machine_t* m, uint64_t iteration) {
   m->iteration = iteration;
 }
@@ -355,6 +358,7 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
                     .accumulator = m->config.accumulator,
                     .seed = m->config.seed,
                     .iteration = m->iteration,
+                    .most_elems = m->most_elems,
                     .n_in = n_in,
                     .n_out = n_out,
                     .in = in,

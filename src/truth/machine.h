@@ -68,6 +68,9 @@ assay_status_t assay_machine_node(assay_machine_t* m, const assay_node_t* node, 
                                   assay_tensor_t* const* in, size_t n_out,
                                   assay_tensor_t** out) ASSAY_MUST_USE;
 
+// From now on nodes fail with NO_MEMORY that would make an output of more elements; 0: none does.
+void assay_machine_limit(assay_machine_t* m, int64_t most_elems);
+
 // The iteration (assay_random_iteration) of the loops around the node that runs now; 0: no loop.
 uint64_t assay_machine_iteration(const assay_machine_t* m);
 void assay_machine_set_iteration(assay_machine_t* m, uint64_t iteration);

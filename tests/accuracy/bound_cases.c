@@ -23,12 +23,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "accuracy/bound_data.h"
 #include "accuracy/bound_models.h"
 #include "accuracy/conformance.h"
 #include "accuracy/judge.h"
 #include "accuracy/local.h"
 #include "base/alloc.h"
-#include "base/random.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "plan/plan.h"
@@ -51,21 +51,6 @@ static const config_t configs[] = {
     {"bf16/bf16", ASSAY_FORMAT_BF16, ASSAY_FORMAT_BF16},
 };
 enum { N_CONFIGS = sizeof configs / sizeof *configs };
-
-typedef enum pattern {
-  PATTERN_NORMAL,
-  PATTERN_ONE_SIGN,
-  PATTERN_CONSTANT,
-  PATTERN_SORTED,
-  PATTERN_CANCELLING,  // x and -x in pairs, beside each other or half a tensor apart
-  PATTERN_HUGE,        // one term far larger than the others
-  PATTERN_TINY,        // subnormal, or nearly
-  PATTERN_WIDE,        // of all magnitudes
-  PATTERN_COUNT,
-} pattern_t;
-
-static const char* const pattern_names[] = {"normal",     "one sign", "constant", "sorted",
-                                            "cancelling", "huge",     "tiny",     "wide"};
 
 // The runs that are judged: the engine's own, backwards, and two with stochastic rounding.
 enum { VARIANTS = 4, FIRST_STOCHASTIC = 2 };
@@ -115,57 +100,6 @@ static op_tally_t* tally_of(totals_t* t, const assay_node_t* node) {
 }
 
 // ---- data ---------------------------------------------------------------------------------------
-
-typedef struct data {
-  assay_random_t random;
-  uint64_t at;  // the next draw's number
-} data_t;
-
-static double uniform(data_t* d) { return assay_random_uniform(&d->random, d->at++); }
-static double normal(data_t* d) { return assay_random_normal(&d->random, d->at++); }
-static int64_t below(data_t* d, int64_t n) { return (int64_t)(uniform(d) * (double)n); }
-
-static int ascending(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static void pair_up(double* x, int64_t n, bool beside) {
-  const int64_t half = n / 2;
-  for (int64_t k = 0; k < half; k++) {
-    if (beside)
-      x[2 * k + 1] = -x[2 * k];
-    else
-      x[half + k] = -x[k];
-  }
-}
-
-// Fills x[n] by a pattern, within the range of a format.
-static void make_pattern(data_t* d, pattern_t pattern, const assay_format_info_t* f, double* x,
-                         int64_t n) {
-  const double scale = ldexp(1, (int)below(d, 7) - 3), sign = uniform(d) < 0.7 ? 1 : -1;
-  const int max_exponent = ilogb(f->max);
-  const int spread = max_exponent > 40 ? 30 : max_exponent - 3;
-  const double value = scale * normal(d);
-  const int64_t place = below(d, n > 0 ? n : 1);
-  const bool beside = uniform(d) < 0.5;
-  const int huge = 6 + (int)below(d, max_exponent - 12), tiny = (int)below(d, 6) - 4;
-  for (int64_t i = 0; i < n; i++) {
-    if (pattern == PATTERN_ONE_SIGN)
-      x[i] = sign * scale * uniform(d);
-    else if (pattern == PATTERN_CONSTANT)
-      x[i] = value;
-    else if (pattern == PATTERN_TINY)
-      x[i] = ldexp(f->min_normal, tiny) * normal(d);
-    else if (pattern == PATTERN_WIDE)
-      x[i] = ldexp(normal(d), (int)below(d, 2 * spread) - spread);
-    else
-      x[i] = scale * normal(d);
-  }
-  if (pattern == PATTERN_SORTED) qsort(x, (size_t)n, sizeof *x, ascending);
-  if (pattern == PATTERN_CANCELLING) pair_up(x, n, beside);
-  if (pattern == PATTERN_HUGE && n) x[place] = ldexp(x[place], huge);
-}
 
 static bool is_data(const assay_tensor_t* t) {
   if (!t || t->kind != ASSAY_KIND_TENSOR || !t->size) return false;
@@ -335,10 +269,6 @@ static bool has_unfinite(const assay_tensor_t* t, const assay_layer_t* layer) {
   return false;
 }
 
-static bool holds_floats(const assay_tensor_t* t) {
-  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
-}
-
 static void say(const evaluation_t* e, const assay_node_t* node, const char* run, const char* what,
                 const assay_judgement_t* j) {
   printf("VIOLATION %s, %s (%s), %s, evaluation %lld (%s): %s", node->op_type, e->c->name,
@@ -373,11 +303,6 @@ static bool limits_make_sense(const assay_limits_t* l) {
   return true;
 }
 
-static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
-  return a->rank == b->rank && a->store == b->store &&
-         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 // Judges the outputs of one run. wrong: a shape or a limit is not as it must be.
 static assay_status_t judge_outputs(const assay_local_t* local, assay_tensor_t* const* got,
                                     const assay_layer_t* layer, const assay_rounding_t* rounding,
@@ -403,29 +328,6 @@ static assay_status_t judge_outputs(const assay_local_t* local, assay_tensor_t* 
     assay_limits_deinit(&limits);
     if (st) return st;
   }
-  return NULL;
-}
-
-// Probable limit / own error of one output: median of the limits, storing included, over the worst
-// of the errors. 0: nothing was rounded.
-static assay_status_t tightness(const assay_tensor_t* y, const assay_tensor_t* t,
-                                const assay_limits_t* l, assay_format_t storage,
-                                assay_format_t compute, double* out) {
-  *out = 0;
-  if (!holds_floats(y) || !t || !same_shape(y, t) || !l->probable) return NULL;
-  const bool stores = assay_bound_unit(storage) > assay_bound_unit(compute);
-  double *limits = NULL, worst = 0;
-  int64_t n = 0;
-  ASSAY_TRY(assay_new_array((size_t)y->size, sizeof *limits, &limits));
-  for (int64_t k = 0; k < y->size; k++) {
-    const double s = assay_f64(y)[k], p = assay_f64(l->probable)[k], error = s - assay_f64(t)[k];
-    if (!(fabs(error) < (double)INFINITY) || !(p < (double)INFINITY) || p == 0) continue;
-    limits[n++] = p + (stores ? assay_format_ulp(storage, s) / 2 : 0);
-    worst = fmax(worst, fabs(error));
-  }
-  if (n) qsort(limits, (size_t)n, sizeof *limits, ascending);
-  if (worst > 0) *out = limits[n / 2] / worst;
-  assay_free(limits);
   return NULL;
 }
 

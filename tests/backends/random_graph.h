@@ -5,7 +5,8 @@
 // drawn, a model grows with them: inference says which sizes each value has.
 //
 // The batch is the open size N, a length L: inputs have them in their declared types. Of each value
-// it is known on which axis the samples of the batch lie, each computed by itself.
+// it is known on which axis the samples of the batch lie, each computed by itself. Graphs of two
+// batches have inputs of a batch M as well, which is N or 1, and values that follow from sizes.
 #ifndef ASSAY_TESTS_BACKENDS_RANDOM_GRAPH_H_
 #define ASSAY_TESTS_BACKENDS_RANDOM_GRAPH_H_
 
@@ -44,6 +45,7 @@ typedef struct random_graph {
   int scale;          // 1: small sizes; 2: enough for several threads
   bool is_quantized;  // has steps of QuantizeLinear
   bool is_special;    // inputs hold infinities, NaN and the like
+  bool one_m;         // M is 1, whatever N is
   char inputs[4][RANDOM_GRAPH_TEXT];
   char constants[RANDOM_GRAPH_ROWS][RANDOM_GRAPH_TEXT];
   char nodes[RANDOM_GRAPH_ROWS][RANDOM_GRAPH_TEXT];
@@ -95,7 +97,7 @@ static inline void random_graph_ok(const random_graph_t* g, assay_status_t st) {
 
 // ---- tensors of rows ------------------------------------------------------------------------
 
-// Splits "name type[dims] rest"; dims of letters are N or L.
+// Splits "name type[dims] rest"; dims of letters are N, M or L.
 static inline const char* random_graph_row(const char* row, char name[64], assay_type_t* type,
                                            int* rank, char dims[RANDOM_GRAPH_RANK][16]) {
   char text[32];
@@ -113,7 +115,7 @@ static inline const char* random_graph_row(const char* row, char name[64], assay
 }
 
 static inline int64_t random_graph_dim(const char* text, int64_t n, int64_t l) {
-  return *text == 'N' ? n : *text == 'L' ? l : strtoll(text, NULL, 10);
+  return *text == 'N' || *text == 'M' ? n : *text == 'L' ? l : strtoll(text, NULL, 10);
 }
 
 // Element i of a stream, as `kind` says: "normal S" (of deviation S), "range A B", "ints A B".
@@ -176,8 +178,9 @@ static inline assay_tensor_t* random_graph_input(const random_graph_t* g, int at
   const char* kind = random_graph_row(g->inputs[at], name, &type, &rank, dims);
   int64_t sizes[RANDOM_GRAPH_RANK] = {0}, inner = 1, outer = 1;
   for (int i = 0; i < rank; i++) {
-    sizes[i] = random_graph_dim(dims[i], n, l);
-    if (*dims[i] == 'N')
+    const bool shared = g->one_m && *dims[i] == 'M';
+    sizes[i] = random_graph_dim(dims[i], shared ? 1 : n, l);
+    if (!shared && (*dims[i] == 'N' || *dims[i] == 'M'))
       axis = i;
     else if (axis < 0)
       outer *= sizes[i];
@@ -271,8 +274,8 @@ static inline assay_model_t* random_graph_model(const random_graph_t* g, int64_t
 
 static inline bool random_graph_size(void* user, const char* name, int64_t* out) {
   (void)user;
-  *out = *name == 'N' ? RANDOM_GRAPH_N : RANDOM_GRAPH_L;
-  return *name == 'N' || *name == 'L';
+  *out = *name == 'L' ? RANDOM_GRAPH_L : RANDOM_GRAPH_N;
+  return *name == 'N' || *name == 'M' || *name == 'L';
 }
 
 // Notes a value that the growing model has; -1: of no known sizes, nobody may read it.
@@ -400,6 +403,24 @@ typedef struct random_step {
 extern const random_step_t random_steps[];
 extern const size_t n_random_steps;
 
+// A step of graphs of two batches: values that follow from sizes.
+static bool random_graph_of_sizes(random_graph_t* g);
+
+// Inputs of a batch of their own, of shapes that broadcast with those of the first input's values.
+static inline void random_graph_second_batch(random_graph_t* g) {
+  const random_value_t x = g->values[0];
+  char dims[RANDOM_GRAPH_TEXT] = "";
+  int used = 0;
+  for (int i = 1; i < x.rank; i++) {
+    if (x.open[i])
+      used += snprintf(dims + used, sizeof dims - (size_t)used, ",L");
+    else
+      used += snprintf(dims + used, sizeof dims - (size_t)used, ",%lld",
+                       one_in(g, 3) ? 1 : (long long)x.dims[i]);
+  }
+  random_graph_add_input(g, 0, "%s[M%s] normal 1", assay_type_name(g->type), dims);
+}
+
 static inline void random_graph_inputs(random_graph_t* g) {
   const char* t = assay_type_name(g->type);
   const int64_t channels[] = {1, 3, 5, 8, 12, 16, 31, 64};
@@ -427,7 +448,8 @@ static inline void random_graph_inputs(random_graph_t* g) {
 }
 
 // Draws graph `number` of a seed.
-static inline void random_graph_make(random_graph_t* g, uint64_t seed, uint64_t number, int scale) {
+static inline void random_graph_make(random_graph_t* g, uint64_t seed, uint64_t number, int scale,
+                                     bool two_batches) {
   static const int opsets[] = {17, 18, 20, 21, 22};
   *g = (random_graph_t){.seed = seed, .number = number, .scale = scale, .type = ASSAY_TYPE_FLOAT};
   g->state = seed * UINT64_C(0x2545f4914f6cdd1d) + number;
@@ -437,6 +459,7 @@ static inline void random_graph_make(random_graph_t* g, uint64_t seed, uint64_t 
   g->is_special = one_in(g, 12);
   g->model = random_graph_empty(g);
   random_graph_inputs(g);
+  if (two_batches && g->n_inputs < 4) random_graph_second_batch(g);
   const int nodes = (int)draw(g, 3, 25);
   int64_t total = 0;
   for (size_t i = 0; i < n_random_steps; i++) total += random_steps[i].weight;
@@ -444,7 +467,10 @@ static inline void random_graph_make(random_graph_t* g, uint64_t seed, uint64_t 
     int64_t at = draw(g, 0, total - 1);
     size_t i = 0;
     for (; at >= random_steps[i].weight; i++) at -= random_steps[i].weight;
-    random_steps[i].add(g);
+    if (two_batches && one_in(g, 8))
+      random_graph_of_sizes(g);
+    else
+      random_steps[i].add(g);
   }
   if (!g->n_nodes) emit(g, 0, 1, "Identity x0");
   // What nobody reads is an output, and an inner value now and then.

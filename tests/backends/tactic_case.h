@@ -6,6 +6,7 @@
 #include <math.h>
 #include <omp.h>
 
+#include "accuracy/account.h"
 #include "backends/backend.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
@@ -29,16 +30,16 @@ static inline void tactic_case_release(tactic_run_t* r) {
   *r = (tactic_run_t){0};
 }
 
-static inline assay_status_t tactic_case_try(assay_model_t* m, const char* backend,
-                                             assay_format_t format, assay_tensor_t* const* in,
-                                             tactic_run_t* r) {
+static inline assay_status_t tactic_case_try_in(assay_fp32_t fp32, assay_model_t* m,
+                                                const char* backend, assay_format_t format,
+                                                assay_tensor_t* const* in, tactic_run_t* r) {
   assay_plan_t* plan = NULL;
   assay_executor_t* e = NULL;
   const assay_precision_t precision = {.format = format};
   // What a case asks for is to be run as it stands.
   static const char* const off[] = {"view_chains", "transposes", "no_ops", "slices_to_split"};
-  const assay_plan_options_t options = {.fused = true,
-                                        .passes = {.off = off, .n_off = sizeof off / sizeof *off}};
+  const assay_plan_options_t options = {
+      .fused = true, .fp32 = fp32, .passes = {.off = off, .n_off = sizeof off / sizeof *off}};
   *r = (tactic_run_t){0};
   op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
   op_case_ok(assay_executor_run_plan(plan, assay_backend_find(backend), NULL, &e));
@@ -56,6 +57,12 @@ static inline assay_status_t tactic_case_try(assay_model_t* m, const char* backe
   assay_executor_destroy(e);
   assay_plan_destroy(plan);
   return st;
+}
+
+static inline assay_status_t tactic_case_try(assay_model_t* m, const char* backend,
+                                             assay_format_t format, assay_tensor_t* const* in,
+                                             tactic_run_t* r) {
+  return tactic_case_try_in(ASSAY_FP32_TIGHT, m, backend, format, in, r);
 }
 
 static inline void tactic_case_run(assay_model_t* m, const char* backend, assay_format_t format,
@@ -107,8 +114,28 @@ static inline void tactic_case_specials(assay_tensor_t* t) {
     assay_f64(t)[i] = (double)(float)values[i / 3 % (int64_t)(sizeof values / sizeof *values)];
 }
 
-// more: tolerance in bf16 besides, where it is rounded to step by step.
-static inline void tactic_case_check_within(const tactic_case_t* c, double more) {
+// No element may lie beyond what rounding in its layer can do.
+static inline void tactic_case_judge(const tactic_case_t* c, assay_model_t* m,
+                                     assay_format_t format, assay_tensor_t* const* in) {
+  const assay_precision_t precision = {.format = format};
+  const assay_account_options_t options = {0};
+  assay_plan_t* plan = NULL;
+  assay_account_t* a = NULL;
+  op_case_ok(assay_plan_create(m, &precision, &(assay_plan_options_t){.fused = true}, 1, &plan));
+  op_case_ok(assay_account_create(plan, assay_backend_find("cpu"), &options, &a));
+  op_case_ok(assay_account_run(a, in));
+  for (size_t i = 0; i < assay_account_layer_count(a); i++) {
+    const assay_layer_account_t* l = assay_account_layer(a, i);
+    if (!l->bounded || l->judged.beyond || l->verdict == ASSAY_VERDICT_DEFECT)
+      fail_msg("%s: %lld elements of layer '%s' beyond, the worst %.3g times its limit",
+               c->graph.name, (long long)l->judged.beyond, l->layer->name, l->judged.worst);
+  }
+  assay_account_destroy(a);
+  assay_plan_destroy(plan);
+}
+
+// bounded: in bf16 the layers' limits say what may differ, not the tolerance.
+static inline void tactic_case_check_in(assay_fp32_t fp32, const tactic_case_t* c, bool bounded) {
   static const struct {
     const char* name;
     assay_format_t format;
@@ -123,16 +150,18 @@ static inline void tactic_case_check_within(const tactic_case_t* c, double more)
     tactic_run_t want, got, again;
     for (size_t i = 0; c->specials && in[i]; i++) tactic_case_specials(in[i]);
     tactic_case_run(m, "emu", formats[f].format, in, &want);
-    tactic_case_run(m, "cpu", formats[f].format, in, &got);
+    op_case_ok(tactic_case_try_in(fp32, m, "cpu", formats[f].format, in, &got));
     if (c->tactic && strncmp(got.tactic, c->tactic, strlen(c->tactic)) != 0)
       fail_msg("%s, %s: by %s, not by %s", c->graph.name, formats[f].name, got.tactic, c->tactic);
     omp_set_num_threads(threads == 1 ? 3 : 1);
-    tactic_case_run(m, "cpu", formats[f].format, in, &again);
+    op_case_ok(tactic_case_try_in(fp32, m, "cpu", formats[f].format, in, &again));
     omp_set_num_threads(threads);
+    const bool judged = bounded && formats[f].format == ASSAY_FORMAT_BF16;
+    if (judged) tactic_case_judge(c, m, formats[f].format, in);
     for (size_t i = 0; i < want.n_out; i++) {
-      const double besides = formats[f].format == ASSAY_FORMAT_BF16 ? more : 0;
-      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit + besides : 0;
-      tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i], tolerance);
+      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit : 0;
+      if (!judged)
+        tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i], tolerance);
       if (!tactic_case_identical(got.out[i], again.out[i]))
         fail_msg("%s, %s: depends on the number of threads", c->graph.name, formats[f].name);
     }
@@ -144,7 +173,11 @@ static inline void tactic_case_check_within(const tactic_case_t* c, double more)
   }
 }
 
-static inline void tactic_case_check(const tactic_case_t* c) { tactic_case_check_within(c, 0); }
+static inline void tactic_case_check_by(const tactic_case_t* c, bool bounded) {
+  tactic_case_check_in(ASSAY_FP32_TIGHT, c, bounded);
+}
+
+static inline void tactic_case_check(const tactic_case_t* c) { tactic_case_check_by(c, false); }
 
 static inline void tactic_case_all(const tactic_case_t* cases, size_t n) {
   for (size_t i = 0; i < n; i++) tactic_case_check(&cases[i]);

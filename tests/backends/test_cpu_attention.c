@@ -29,6 +29,30 @@ static const tactic_case_t cases[] = {
         LIST("q float[1,1,3,8]", "k float[1,1,4,8]", "v float[1,1,4,8]",
              "m bool[3,4] 1 0 1 1 0 0 0 0 1 1 0 0"),
         "Attention n q k v m -> y"),
+    ROW("fewer heads of keys, causal, a mask", 23,
+        LIST("q float[2,6,37,16]", "k float[2,2,70,16]", "v float[2,2,70,16]", "m float[6,37,70]"),
+        "Attention n q k v m -> y | is_causal=1"),
+    ROW("fewer heads of keys, packed", 23,
+        LIST("q float[2,20,48]", "k float[2,30,16]", "v float[2,30,24]"),
+        "Attention n q k v -> y | q_num_heads=3 kv_num_heads=1"),
+    ROW("fewer heads of keys, packed, one query", 23,
+        LIST("q float[2,1,96]", "k float[2,30,32]", "v float[2,30,48]", "m float[2,6,1,30]"),
+        "Attention n q k v m -> y | q_num_heads=6 kv_num_heads=2"),
+    ROW("a window far into the keys", 25,
+        LIST("q float[1,2,1101,8]", "k float[1,2,1203,8]", "v float[1,2,1203,8]"),
+        "Attention n q k v -> y | left_window_size=5 right_window_size=0"),
+    ROW("more queries than keys, in a window", 25,
+        LIST("q float[1,2,150,8]", "k float[1,2,40,8]", "v float[1,2,40,8]"),
+        "Attention n q k v -> y | left_window_size=9 softcap=2.0"),
+    {{"of com.microsoft",
+      23,
+      {"q float[2,20,48]", "k float[2,30,48]", "v float[2,30,72]"},
+      {0},
+      {"com.microsoft.MultiHeadAttention n q k v -> y | num_heads=3"},
+      "y"},
+     "attention",
+     5e-6,
+     false},
     ROW("one query", 23, LIST("q float[1,8,1,64]", "k float[1,8,77,64]", "v float[1,8,77,64]"),
         "Attention n q k v -> y"),
     {{"with a cache",
@@ -45,7 +69,7 @@ static const tactic_case_t cases[] = {
 
 // Written out in nodes.
 #define NODES(name, opset, x, c, node) \
-  { {name, opset, x, c, node, "y"}, "attention_", 5e-6, false }
+  { {name, opset, x, c, node, "y"}, "attention", 5e-6, false }
 #define PLAIN                                                                      \
   "Transpose kt k -> kt | perm=0,1,3,2", "MatMul m q kt -> s", "Softmax p s -> p", \
       "MatMul o p v -> y"
@@ -88,7 +112,7 @@ static const tactic_case_t nodes[] = {
                "Transpose tk k1 -> k | perm=0,2,3,1", "Transpose tv v1 -> v | perm=0,2,1,3",
                "MatMul m q k -> s", "Mul f s f -> sf", "Add a sf m -> sm", "Softmax p sm -> p",
                "MatMul o p v -> o", "Transpose yt o -> y | perm=0,2,1,3")),
-    {{"with infinities and NaN", 17, LIST(QKV), {0}, {PLAIN}, "y"}, "attention_", 5e-6, true},
+    {{"with infinities and NaN", 17, LIST(QKV), {0}, {PLAIN}, "y"}, "attention", 5e-6, true},
 };
 
 static void nodes_agree(void** state) {

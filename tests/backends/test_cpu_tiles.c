@@ -32,9 +32,9 @@ static const tactic_case_t convolutions[] = {
      false},
     {{"parts of the channels, and a residual sum",
       17,
-      {"x float[2,512,7,7]", "z float[2,768,7,7]"},
+      {"x float[2,512,7,7]", "z float[2,768,9,9]"},
       {"w float[768,512,1,1]", "b float[768]"},
-      {"Conv n x w b -> h", "Add a h z -> s", "Relu r s -> y"},
+      {"Conv n x w b -> h | pads=1,1,1,1", "Add a h z -> s", "Relu r s -> y"},
       "y"},
      "onednn_conv",
      1e-5,
@@ -43,7 +43,7 @@ static const tactic_case_t convolutions[] = {
       17,
       {"x float[2,512,9,7]"},
       {"w float[512,512,1,1]"},
-      {"Conv n x w -> y"},
+      {"Conv n x w -> y | pads=1,1,1,1"},
       "y"},
      "onednn_conv",
      1e-5,
@@ -118,7 +118,8 @@ static const tactic_case_t resampled[] = {
 
 static void tiles_agree(void** state) {
   (void)state;
-  tactic_case_all(convolutions, sizeof convolutions / sizeof *convolutions);
+  for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
+    tactic_case_check_in(ASSAY_FP32_PLAIN, &convolutions[i], false);
 }
 static void resampling_agrees(void** state) {
   (void)state;

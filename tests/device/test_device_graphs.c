@@ -9,7 +9,7 @@ enum { SEED = 11, GRAPHS = 120, N = 3, L = 5 };
 static void graph_case(run_case_t* c, uint64_t number, int format) {
   static random_graph_t g;
   *c = (run_case_t){0};
-  random_graph_make(&g, SEED, number, 1);
+  random_graph_make(&g, SEED, number, 1, false);
   c->model = random_graph_model(&g, -1, -1);
   for (int i = 0; i < g.n_inputs; i++)
     ok(assay_set_add(&c->inputs, c->model->graph->inputs[i]->name,

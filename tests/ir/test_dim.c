@@ -18,7 +18,7 @@
 static const assay_dim_t* parse(assay_dims_t* p, const char* text);
 
 // ---- a parser for the tables ------------------------------------------------------------------
-// + - * and / (floor), % (mod), min(a, b), max(a, b), ceil(a, b), names, numbers.
+// + - * and / (floor), % (mod), min(a, b), max(a, b), broadcast(a, b), ceil(a, b), names, numbers.
 
 static const assay_dim_t* parse_sum(assay_dims_t* p, const char** s);
 
@@ -59,6 +59,8 @@ static const assay_dim_t* parse_atom(assay_dims_t* p, const char** s) {
       a = assay_dim_min(p, a, b);
     else if (strcmp(name, "max") == 0)
       a = assay_dim_max(p, a, b);
+    else if (strcmp(name, "broadcast") == 0)
+      a = assay_dim_broadcast(p, a, b);
     else
       a = assay_dim_ceildiv(p, a, b);
   }
@@ -201,6 +203,17 @@ static const struct {
     {"max(N - min(2, N), 0)", "N - min(N, 2)"},
     {"max(N - N/2, 0)", "N - floor(N/2)"},
     {"max(N*M, N)", "max(N*M, N)"},
+    {"broadcast(N, N)", "N"},
+    {"broadcast(1, N)", "N"},
+    {"broadcast(1, 1)", "1"},
+    {"broadcast(N, 5)", "5"},
+    {"broadcast(N, 0)", "0"},
+    {"broadcast(5, 7)", "?"},
+    {"broadcast(N, M)", "broadcast(N, M)"},
+    {"broadcast(M, N)", "broadcast(N, M)"},
+    {"broadcast(broadcast(M, N), N)", "broadcast(N, M)"},
+    {"broadcast(broadcast(M, N), broadcast(K, M))", "broadcast(N, M, K)"},
+    {"broadcast(M, broadcast(N, 4))", "4"},
     {"min(N/2, N)", "floor(N/2)"},
     {"max((N+1)/2, N/2)", "floor((N + 1)/2)"},
     {"max(min(max(N, 0), 5), 0)", "min(N, 5)"},
@@ -311,6 +324,9 @@ static void test_eval(void** state) {
   assert_false(assay_dim_eval(parse(p, "N + K"), lookup, at, &x));  // K has no value
   assert_false(assay_dim_eval(parse(p, "N/W"), lookup, at, &x));
   assert_false(assay_dim_eval(NULL, lookup, at, &x));
+  assert_true(assay_dim_eval(parse(p, "broadcast(1 + W, N)"), lookup, at, &x));
+  assert_int_equal(x, 7);
+  assert_false(assay_dim_eval(parse(p, "broadcast(C, N)"), lookup, at, &x));  // 3 and 7
   at[0] = INT64_MAX;
   assert_false(assay_dim_eval(parse(p, "N + 1"), lookup, at, &x));
   assert_false(assay_dim_eval(parse(p, "2*N"), lookup, at, &x));
@@ -331,6 +347,8 @@ static const struct {
     {"N", "M", "8", "N"},
     {"N*(N/2)", "N", "4", "8"},
     {"N + 1", "N", "M/0", "?"},
+    {"broadcast(N, M) + 1", "N", "1", "M + 1"},
+    {"broadcast(N, M)", "M", "N", "N"},
 };
 
 static void test_replace(void** state) {
@@ -358,7 +376,19 @@ static uint64_t draw(uint64_t below) {
   return (rng >> 11) % below;
 }
 
-typedef enum op { LEAF_NAME, LEAF_NUMBER, ADD, SUB, MUL, FLOORDIV, CEILDIV, MOD, MIN, MAX } op_t;
+typedef enum op {
+  LEAF_NAME,
+  LEAF_NUMBER,
+  ADD,
+  SUB,
+  MUL,
+  FLOORDIV,
+  CEILDIV,
+  MOD,
+  MIN,
+  MAX,
+  BROADCAST
+} op_t;
 
 typedef struct tree {
   op_t op;
@@ -379,7 +409,7 @@ static tree_t* random_tree(int depth) {
     if (t->op == LEAF_NUMBER && draw(100) == 0) t->leaf = draw(2) ? INT64_MAX : INT64_MIN;
     return t;
   }
-  t->op = (op_t)(ADD + draw(MAX - ADD + 1));
+  t->op = (op_t)(ADD + draw(BROADCAST - ADD + 1));
   t->a = random_tree(depth - 1);
   t->b = random_tree(depth - 1);
   return t;
@@ -387,9 +417,15 @@ static tree_t* random_tree(int depth) {
 
 static const assay_dim_t* build(assay_dims_t* p, const tree_t* t) {
   const assay_dim_t* (*const ops[])(assay_dims_t*, const assay_dim_t*, const assay_dim_t*) = {
-      [ADD] = assay_dim_add,           [SUB] = assay_dim_sub,         [MUL] = assay_dim_mul,
-      [FLOORDIV] = assay_dim_floordiv, [CEILDIV] = assay_dim_ceildiv, [MOD] = assay_dim_mod,
-      [MIN] = assay_dim_min,           [MAX] = assay_dim_max};
+      [ADD] = assay_dim_add,
+      [SUB] = assay_dim_sub,
+      [MUL] = assay_dim_mul,
+      [FLOORDIV] = assay_dim_floordiv,
+      [CEILDIV] = assay_dim_ceildiv,
+      [MOD] = assay_dim_mod,
+      [MIN] = assay_dim_min,
+      [MAX] = assay_dim_max,
+      [BROADCAST] = assay_dim_broadcast};
   if (t->op == LEAF_NAME) return assay_dim_symbol(p, names[t->leaf]);
   if (t->op == LEAF_NUMBER) return assay_dim_const(p, t->leaf);
   const assay_dim_t* a = build(p, t->a);
@@ -413,6 +449,8 @@ static bool direct(const tree_t* t, const int64_t* at, int64_t* out) {
       return *out = a < b ? a : b, true;
     case MAX:
       return *out = a > b ? a : b, true;
+    case BROADCAST:
+      return *out = a == 1 ? b : a, a == b || a == 1 || b == 1;
     default:
       break;
   }

@@ -2,11 +2,13 @@
 //
 // Tensors: "x float[1,3,6,6]" with random elements in [-1, 1], "v float[4] positive" in [0.5, 1.5],
 // or with elements, "c float[] 3" (see op_case.h). Nodes: "Conv name x w -> y | pads=1,1,1,1"; `_`
-// is an input left out.
+// is an input left out; operators of Microsoft's domain begin with "com.microsoft.".
 #ifndef ASSAY_TESTS_PASSES_GRAPH_CASE_H_
 #define ASSAY_TESTS_PASSES_GRAPH_CASE_H_
 
 #include "ops/op_case.h"
+
+#define GRAPH_CASE_MS "com.microsoft"
 
 enum { GRAPH_CASE_ROWS = 20 };
 
@@ -75,8 +77,11 @@ static inline assay_node_t* graph_case_node(assay_graph_t* g, const char* row, i
   }
   const char* attrs = strchr(row, '|');
   assay_node_t* node = NULL;
-  op_case_ok(assay_node_create(g, "", op, name, n[0], n[1], 8, &node));
-  op_case_attrs(g->model, node, attrs ? attrs + 2 : "", opset);
+  const size_t ms = strlen(GRAPH_CASE_MS);
+  const bool is_ms = strncmp(op, GRAPH_CASE_MS ".", ms + 1) == 0;
+  op_case_ok(assay_node_create(g, is_ms ? GRAPH_CASE_MS : "", is_ms ? op + ms + 1 : op, name, n[0],
+                               n[1], 8, &node));
+  op_case_attrs(g->model, node, attrs ? attrs + 2 : "", is_ms ? 1 : opset);
   for (size_t i = 0; i < n[0]; i++)
     if (strcmp(names[0][i], "_") != 0) node->inputs[i] = graph_case_value(g, names[0][i]);
   for (size_t i = 0; i < n[1]; i++)
@@ -107,10 +112,13 @@ static inline assay_model_t* graph_case_begin(const graph_case_t* row, assay_ten
   uint64_t state = 7;
   op_case_ok(assay_model_create(&m));
   m->ir_version = 10;
-  m->opsets = assay_arena_alloc(m->arena, 1, sizeof *m->opsets);
+  m->opsets = assay_arena_alloc(m->arena, 2, sizeof *m->opsets);
   assert_non_null(m->opsets);
   m->opsets[0] = (assay_opset_t){"", row->opset ? row->opset : 17};
+  m->opsets[1] = (assay_opset_t){GRAPH_CASE_MS, 1};
   m->n_opsets = 1;
+  for (size_t i = 0; row->nodes[i] && m->n_opsets == 1; i++)
+    m->n_opsets += strncmp(row->nodes[i], GRAPH_CASE_MS ".", strlen(GRAPH_CASE_MS) + 1) == 0;
   op_case_ok(assay_graph_create(m, NULL, &m->graph));
   assay_graph_t* g = m->graph;
   g->name = row->name;

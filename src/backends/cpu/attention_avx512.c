@@ -1,7 +1,7 @@
 // Tiles of attention on CPUs with AVX-512, in float32 and, with AVX512-BF16, in pairs of bf16.
 #include <math.h>
 
-#include "backends/cpu/attention_nodes.h"
+#include "backends/cpu/attention.h"
 #include "backends/cpu/gemm.h"
 
 #if defined(__x86_64__)
@@ -30,15 +30,16 @@ TARGET ALWAYS __m512 coarse_exponential(__m512 given) {
 }
 
 TARGET ALWAYS __mmask16 first_lanes(int64_t n) {
-  return n < LANES ? (__mmask16)((1U << n) - 1) : (__mmask16)0xffff;
+  return n <= 0 ? 0 : n < LANES ? (__mmask16)((1U << n) - 1) : (__mmask16)0xffff;
 }
 
-// Scales a row's scores, adds the masks and fills up to whole vectors with -infinity. The largest
-// one, or m; NaN is none, and makes the row's sum NaN.
-TARGET ALWAYS float scores(const attention_nodes_t* k, const attention_tile_t* t, int64_t row,
+// Scales a row's scores and adds the masks; what is not seen, and what fills up to whole vectors,
+// is -infinity. The largest one, or m; NaN is none, and makes the row's sum NaN.
+TARGET ALWAYS float scores(const attention_t* k, const attention_tile_t* t, int64_t row,
                            int64_t key, int64_t n, float* s) {
   const float* masks[ASSAY_ATTENTION_MASKS] = {NULL};
   const int n_masks = k->odd_masks ? 0 : k->n_masks;
+  const attention_span_t seen = attention_span(k, t, row, key, n);
   __m512 largest = _mm512_set1_ps(t->m[row]);
   const __m512 scale = _mm512_set1_ps(k->odd_masks ? 1 : k->scale);
   if (k->odd_masks) attention_masks(k, t, row, key, n, s);
@@ -46,10 +47,11 @@ TARGET ALWAYS float scores(const attention_nodes_t* k, const attention_tile_t* t
     masks[i] = (const float*)t->in[k->masks[i].index] + attention_mask_at(k, t, i, row, key);
   for (int64_t j = 0; j < n; j += LANES) {
     const __mmask16 some = first_lanes(n - j);
+    const __mmask16 visible = _mm512_kandn(first_lanes(seen.low - j), first_lanes(seen.high - j));
     __m512 x = _mm512_mul_ps(_mm512_loadu_ps(s + j), scale);
     for (int i = 0; i < n_masks; i++)
       x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(some, masks[i] + j));
-    x = _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), some, x);
+    x = _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), visible, x);
     _mm512_storeu_ps(s + j, x);
     largest = _mm512_max_ps(x, largest);
   }
@@ -61,7 +63,7 @@ TARGET ALWAYS float scores(const attention_nodes_t* k, const attention_tile_t* t
 TARGET ALWAYS void take_over(attention_tile_t* t, int64_t row, int64_t key, float m, float by,
                              __m512 sum, float* o, int64_t width) {
   const float new_sum = _mm512_reduce_add_ps(sum);
-  if (!key) {
+  if (key == t->begin) {
     t->sum[row] = new_sum;
   } else {
     const __m512 kept = v_exp(_mm512_set1_ps(t->m[row] - by));
@@ -75,7 +77,7 @@ TARGET ALWAYS void take_over(attention_tile_t* t, int64_t row, int64_t key, floa
 // ---- bf16 -----------------------------------------------------------------------------------
 
 // Weights take the place of the scores, two in a unit.
-TARGET_BF16 static void weigh_bf16(const attention_nodes_t* k, attention_tile_t* t, int64_t key,
+TARGET_BF16 static void weigh_bf16(const attention_t* k, attention_tile_t* t, int64_t key,
                                    int64_t n, int64_t width) {
   for (int64_t i = 0; i < t->rows; i++) {
     float* s = t->s + i * ATTENTION_KEYS;
@@ -91,7 +93,7 @@ TARGET_BF16 static void weigh_bf16(const attention_nodes_t* k, attention_tile_t*
   }
 }
 
-TARGET_BF16 static void block_bf16(const attention_nodes_t* k, attention_tile_t* t, int64_t key,
+TARGET_BF16 static void block_bf16(const attention_t* k, attention_tile_t* t, int64_t key,
                                    int64_t n) {
   const int64_t width = attention_padded(k->v_size, CPU_PANEL), pairs = (k->kv_len + 1) / 2;
   for (int64_t c = 0; c < n; c += CPU_PANEL)
@@ -100,11 +102,12 @@ TARGET_BF16 static void block_bf16(const attention_nodes_t* k, attention_tile_t*
   weigh_bf16(k, t, key, n, width);
   for (int64_t c = 0; c < width; c += CPU_PANEL)
     cpu_gemm_panel_bf16(t->rows, (n + 1) / 2, (const uint32_t*)(const void*)t->s, ATTENTION_KEYS,
-                        t->values + c * pairs + key / 2 * CPU_PANEL, t->o + c, width, key > 0);
+                        t->values + c * pairs + key / 2 * CPU_PANEL, t->o + c, width,
+                        key > t->begin);
 }
 
 // Two rows become one of pairs.
-TARGET static void pack_rows(const attention_nodes_t* k, const void* const* rows, int64_t unit,
+TARGET static void pack_rows(const attention_t* k, const void* const* rows, int64_t unit,
                              uint32_t* to) {
   const int64_t pairs = (k->kv_len + 1) / 2, width = attention_padded(k->v_size, CPU_PANEL);
   for (int64_t c = 0; c < width; c += LANES) {
@@ -120,7 +123,7 @@ TARGET static void pack_rows(const attention_nodes_t* k, const void* const* rows
 
 // ---- float32 --------------------------------------------------------------------------------
 
-TARGET static void weigh(const attention_nodes_t* k, attention_tile_t* t, int64_t key, int64_t n,
+TARGET static void weigh(const attention_t* k, attention_tile_t* t, int64_t key, int64_t n,
                          int64_t width) {
   for (int64_t i = 0; i < t->rows; i++) {
     float* s = t->s + i * ATTENTION_KEYS;
@@ -136,7 +139,7 @@ TARGET static void weigh(const attention_nodes_t* k, attention_tile_t* t, int64_
   }
 }
 
-static void block_fp32(const attention_nodes_t* k, attention_tile_t* t, int64_t key, int64_t n) {
+static void block_fp32(const attention_t* k, attention_tile_t* t, int64_t key, int64_t n) {
   const int64_t width = attention_padded(k->v_size, CPU_PANEL);
   attention_first_product(k, t, key, n);
   weigh(k, t, key, n, width);

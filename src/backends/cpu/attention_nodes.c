@@ -1,8 +1,7 @@
-// Which layers of attention are taken, and where their operands lie.
-#include "backends/cpu/attention_nodes.h"
-
+// Attention written out in nodes (passes/attention.h): where its operands lie.
 #include <string.h>
 
+#include "backends/cpu/attention.h"
 #include "backends/cpu/constants.h"
 #include "base/alloc.h"
 
@@ -11,7 +10,7 @@
 // A view of a value while nodes on its way change it.
 typedef struct view {
   int rank;
-  int64_t dims[CPU_MAX_RANK], strides[CPU_MAX_RANK], at;
+  int64_t dims[ASSAY_KERNEL_RANK], strides[ASSAY_KERNEL_RANK], at;
 } view_t;
 
 static void lie_plain(view_t* v) {
@@ -36,11 +35,11 @@ static bool transpose(const assay_node_t* n, view_t* v) {
   return true;
 }
 
-static bool squeeze(const cpu_layer_t* l, const assay_node_t* n, view_t* v) {
-  int64_t axes[CPU_MAX_RANK];
+static bool squeeze(const assay_sized_layer_t* l, const assay_node_t* n, view_t* v) {
+  int64_t axes[ASSAY_KERNEL_RANK];
   int count, rank = 0;
-  bool gone[CPU_MAX_RANK] = {false};
-  if (!cpu_known_list(l, n, "axes", 1, CPU_MAX_RANK, axes, &count)) return false;
+  bool gone[ASSAY_KERNEL_RANK] = {false};
+  if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
   for (int i = 0; i < count; i++) {
     const int d = cpu_axis(axes[i], v->rank);
     if (d < 0 || v->dims[d] != 1) return false;
@@ -55,12 +54,12 @@ static bool squeeze(const cpu_layer_t* l, const assay_node_t* n, view_t* v) {
   return true;
 }
 
-static bool unsqueeze(const cpu_layer_t* l, const assay_node_t* n, view_t* v) {
-  int64_t axes[CPU_MAX_RANK];
+static bool unsqueeze(const assay_sized_layer_t* l, const assay_node_t* n, view_t* v) {
+  int64_t axes[ASSAY_KERNEL_RANK];
   int count, at = 0;
-  bool made[CPU_MAX_RANK] = {false};
-  if (!cpu_known_list(l, n, "axes", 1, CPU_MAX_RANK, axes, &count) || count < 0 ||
-      v->rank + count > CPU_MAX_RANK)
+  bool made[ASSAY_KERNEL_RANK] = {false};
+  if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count) || count < 0 ||
+      v->rank + count > ASSAY_KERNEL_RANK)
     return false;
   const view_t from = *v;
   v->rank += count;
@@ -78,7 +77,7 @@ static bool unsqueeze(const cpu_layer_t* l, const assay_node_t* n, view_t* v) {
 }
 
 // Source: ONNX Split 1 to 18: sizes, or equal parts of which only the last one may be smaller.
-static bool split(const cpu_layer_t* l, const assay_node_t* n, int output, view_t* v) {
+static bool split(const assay_sized_layer_t* l, const assay_node_t* n, int output, view_t* v) {
   enum { MAX_PARTS = 64 };
   int64_t sizes[MAX_PARTS], at = 0;
   int count;
@@ -100,13 +99,13 @@ static bool split(const cpu_layer_t* l, const assay_node_t* n, int output, view_
 }
 
 // Of a value as it was made, or of a last dimension into two.
-static bool reshape(const cpu_layer_t* l, const assay_node_t* n, bool plain, view_t* v) {
+static bool reshape(const assay_sized_layer_t* l, const assay_node_t* n, bool plain, view_t* v) {
   view_t to = {.at = v->at};
   int64_t size = 1, known = 1;
   int open = -1;
   const bool zero_is_size = assay_attr_i64(n, "allowzero", 0) != 0;
   for (int i = 0; i < v->rank; i++) size *= v->dims[i];
-  if (!cpu_known_list(l, n, "shape", 1, CPU_MAX_RANK, to.dims, &to.rank) || to.rank < 0)
+  if (!cpu_known_list(l, n, "shape", 1, ASSAY_KERNEL_RANK, to.dims, &to.rank) || to.rank < 0)
     return false;
   for (int i = 0; i < to.rank; i++) {
     if (to.dims[i] == 0 && !zero_is_size) to.dims[i] = i < v->rank ? v->dims[i] : 0;
@@ -135,7 +134,7 @@ static bool reshape(const cpu_layer_t* l, const assay_node_t* n, bool plain, vie
   return true;
 }
 
-static bool walk(const cpu_layer_t* l, const assay_attention_operand_t* o, view_t* v) {
+static bool walk(const assay_sized_layer_t* l, const assay_attention_operand_t* o, view_t* v) {
   for (int i = 0; i < o->n_way; i++) {
     const assay_node_t* n = o->way[i];
     if (!(strcmp(n->op_type, "Transpose") == 0   ? transpose(n, v)
@@ -148,11 +147,11 @@ static bool walk(const cpu_layer_t* l, const assay_attention_operand_t* o, view_
   return true;
 }
 
-static bool read_view(const cpu_layer_t* l, attention_nodes_t* k,
+static bool read_view(const assay_sized_layer_t* l, attention_t* k,
                       const assay_attention_operand_t* from, int rank, view_t* v,
                       attention_view_t* out) {
-  const cpu_operand_t* o = cpu_input(l, from->value);
-  if (!o || !cpu_is_float(o->type) || !o->size) return false;
+  const assay_operand_t* o = assay_sized_input(l, from->value);
+  if (!o || !assay_type_is_kernel_float(o->type) || !o->size) return false;
   *v = (view_t){.rank = o->rank};
   memcpy(v->dims, o->dims, sizeof v->dims);
   lie_plain(v);
@@ -162,12 +161,12 @@ static bool read_view(const cpu_layer_t* l, attention_nodes_t* k,
                             .at = v->at,
                             .row = v->strides[rank - 2],
                             .column = v->strides[rank - 1]};
-  k->base.in[out->index] = (cpu_form_t){o->type, CPU_PLAIN};
+  k->base.in[out->index] = (assay_form_t){o->type, ASSAY_LAYOUT_PLAIN};
   return true;
 }
 
 // Distances along the batch, in which a dimension of 1 stands still.
-static bool spread(const attention_nodes_t* k, const view_t* v, attention_view_t* out) {
+static bool spread(const attention_t* k, const view_t* v, attention_view_t* out) {
   for (int i = 0; i < k->n_batch; i++) {
     if (v->dims[i] != 1 && v->dims[i] != k->batch[i]) return false;
     out->batch[i] = v->dims[i] == 1 ? 0 : v->strides[i];
@@ -175,10 +174,10 @@ static bool spread(const attention_nodes_t* k, const view_t* v, attention_view_t
   return true;
 }
 
-static bool read_output(const cpu_layer_t* l, const assay_attention_t* a, attention_nodes_t* k) {
-  const cpu_operand_t* y = &l->out[0];
+static bool read_output(const assay_sized_layer_t* l, const assay_attention_t* a, attention_t* k) {
+  const assay_operand_t* y = &l->out[0];
   view_t plain = {.rank = y->rank}, v = {.rank = a->rank};
-  if (y->rank != a->rank || !cpu_is_float(y->type)) return false;
+  if (y->rank != a->rank || !assay_type_is_kernel_float(y->type)) return false;
   memcpy(plain.dims, y->dims, sizeof plain.dims);
   lie_plain(&plain);
   for (int i = 0; i < a->rank; i++) {
@@ -189,12 +188,13 @@ static bool read_output(const cpu_layer_t* l, const assay_attention_t* a, attent
     if (v.dims[i] != k->batch[i]) return false;
   k->y = (attention_view_t){
       .type = y->type, .row = v.strides[a->rank - 2], .column = v.strides[a->rank - 1]};
-  k->base.out[0] = (cpu_form_t){y->type, CPU_PLAIN};
+  k->base.out[0] = (assay_form_t){y->type, ASSAY_LAYOUT_PLAIN};
   return v.dims[a->rank - 2] == k->q_len && v.dims[a->rank - 1] == k->v_size &&
          spread(k, &v, &k->y);
 }
 
-static bool read_operands(const cpu_layer_t* l, const assay_attention_t* a, attention_nodes_t* k) {
+static bool read_operands(const assay_sized_layer_t* l, const assay_attention_t* a,
+                          attention_t* k) {
   view_t q, keys, v;
   const int rank = a->rank;
   if (!read_view(l, k, &a->q, rank, &q, &k->q) || !read_view(l, k, &a->k, rank, &keys, &k->k) ||
@@ -223,7 +223,7 @@ static bool read_operands(const cpu_layer_t* l, const assay_attention_t* a, atte
 
 // The dimensions of the hidden value that a mask makes: the scores' own, or what a Reshape before
 // it has made of them.
-static bool scores_dims(const cpu_layer_t* l, const attention_nodes_t* k, const assay_value_t* v,
+static bool scores_dims(const assay_sized_layer_t* l, const attention_t* k, const assay_value_t* v,
                         view_t* out) {
   const assay_node_t* n = v->producer;
   while (n && strcmp(n->op_type, "MatMul") != 0 && strcmp(n->op_type, "Reshape") != 0) {
@@ -246,13 +246,13 @@ static bool scores_dims(const cpu_layer_t* l, const attention_nodes_t* k, const 
   return out->rank >= 1 && out->dims[out->rank - 1] == k->kv_len;
 }
 
-static bool read_mask(const cpu_layer_t* l, attention_nodes_t* k, const assay_attention_mask_t* m,
+static bool read_mask(const assay_sized_layer_t* l, attention_t* k, const assay_attention_mask_t* m,
                       attention_mask_t* out) {
-  const cpu_operand_t* o = cpu_input(l, m->value);
+  const assay_operand_t* o = assay_sized_input(l, m->value);
   view_t scores, mask = {0};
   if (!o || !scores_dims(l, k, m->scores, &scores) || o->rank > scores.rank) return false;
   const bool adds = m->kind == ASSAY_ATTENTION_ADDED;
-  if (adds ? !cpu_is_float(o->type) : o->type != ASSAY_TYPE_BOOL) return false;
+  if (adds ? !assay_type_is_kernel_float(o->type) : o->type != ASSAY_TYPE_BOOL) return false;
   *out = (attention_mask_t){.index = (int)(o - l->in),
                             .kind = m->kind,
                             .type = adds ? ASSAY_TYPE_FLOAT : ASSAY_TYPE_BOOL,
@@ -273,26 +273,27 @@ static bool read_mask(const cpu_layer_t* l, attention_nodes_t* k, const assay_at
   }
   // One input in one form.
   const assay_type_t read = k->base.in[out->index].type;
-  k->base.in[out->index] = (cpu_form_t){out->type, CPU_PLAIN};
+  k->base.in[out->index] = (assay_form_t){out->type, ASSAY_LAYOUT_PLAIN};
   return !read || read == out->type;
 }
 
 // ---- numbers -----------------------------------------------------------------------------------
 
 // A constant of one element as the layer takes it.
-static assay_status_t number(const cpu_layer_t* l, const assay_value_t* v, float* out, bool* ok) {
-  const cpu_operand_t* o = cpu_input(l, v);
+static assay_status_t number(const assay_sized_layer_t* l, const assay_value_t* v, float* out,
+                             bool* ok) {
+  const assay_operand_t* o = assay_sized_input(l, v);
   float* x = NULL;
-  *ok = *ok && o && o->constant && o->size == 1 && cpu_is_float(o->type);
+  *ok = *ok && o && o->constant && o->size == 1 && assay_type_is_kernel_float(o->type);
   if (!*ok) return NULL;
-  ASSAY_TRY(cpu_constant_floats(o, &x));
+  ASSAY_TRY(assay_operand_floats(o, &x));
   *out = x[0];
   assay_free(x);
   return NULL;
 }
 
-static assay_status_t read_numbers(const cpu_layer_t* l, const assay_attention_t* a,
-                                   attention_nodes_t* k, bool* ok) {
+static assay_status_t read_numbers(const assay_sized_layer_t* l, const assay_attention_t* a,
+                                   attention_t* k, bool* ok) {
   double scale = 1;
   for (int i = 0; i < a->n_factors; i++) {
     float x = 1;
@@ -305,63 +306,12 @@ static assay_status_t read_numbers(const cpu_layer_t* l, const assay_attention_t
   return NULL;
 }
 
-// ---- making ------------------------------------------------------------------------------------
-
-static void destroy(cpu_kernel_t* k) { assay_free(k); }
-
-static assay_status_t make(const cpu_layer_t* l, bool bf16, cpu_kernel_t** out) {
+assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_t* k, bool* ok) {
   assay_attention_t a;
-  attention_nodes_t* k = NULL;
-  if (l->layer->n_nodes < 3 || l->n_out != 1 || !l->out[0].value || !l->out[0].size ||
-      !assay_attention_read(l->layer->nodes, l->layer->n_nodes, &a))
-    return NULL;
-  const attention_kind_t* kind = bf16 ? attention_bf16() : attention_fp32();
-  if (!kind) return NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = attention_nodes_run, .destroy = destroy};
-  k->kind = kind;
-  bool ok = read_operands(l, &a, k);
-  for (int i = 0; ok && i < a.n_masks; i++) ok = read_mask(l, k, &a.masks[i], &k->masks[i]);
+  *ok = l->layer->n_nodes >= 3 && l->n_out == 1 &&
+        assay_attention_read(l->layer->nodes, l->layer->n_nodes, &a) && read_operands(l, &a, k);
+  for (int i = 0; *ok && i < a.n_masks; i++) *ok = read_mask(l, k, &a.masks[i], &k->masks[i]);
+  if (!*ok) return NULL;
   k->n_masks = a.n_masks;
-  // One of the two takes a layer: their results differ.
-  const bool narrow = l->layer->format == ASSAY_FORMAT_BF16 && k->q.type == ASSAY_TYPE_BFLOAT16 &&
-                      k->k.type == ASSAY_TYPE_BFLOAT16 && k->v.type == ASSAY_TYPE_BFLOAT16;
-  ok = ok && bf16 == (narrow && attention_bf16());
-  assay_status_t st = ok ? read_numbers(l, &a, k, &ok) : NULL;
-  if (st || !ok || !attention_nodes_sizes(k)) return destroy(&k->base), st;
-  *out = &k->base;
-  return NULL;
+  return read_numbers(l, &a, k, ok);
 }
-
-static assay_status_t make_bf16(const cpu_layer_t* l, cpu_kernel_t** out) {
-  return make(l, true, out);
-}
-
-static assay_status_t make_any(const cpu_layer_t* l, cpu_kernel_t** out) {
-  return make(l, false, out);
-}
-
-// Weights are rounded to bf16 before the second product, as hidden values computed in bf16 may be.
-const cpu_tactic_t cpu_tactic_attention_bf16 = {
-    .name = "attention_bf16",
-    .source = "assay",
-    .make = make_bf16,
-    .rounding = {.compute = ASSAY_FORMAT_BF16,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
-};
-
-const cpu_tactic_t cpu_tactic_attention_nodes = {
-    .name = "attention_nodes",
-    .source = "assay",
-    .make = make_any,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4},
-};

@@ -1,8 +1,8 @@
-// Runs attention (attention_nodes.h): shares out the work, packs, and what tiles do in float32.
+// Runs attention (attention.h): shares out the work, packs, and what tiles do in float32.
 #include <math.h>
 #include <string.h>
 
-#include "backends/cpu/attention_nodes.h"
+#include "backends/cpu/attention.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/threads.h"
@@ -13,9 +13,25 @@
 
 enum { BLOCK = 16 };  // rows and columns that are turned at a time
 
-// ---- masks -------------------------------------------------------------------------------------
+// ---- scores ------------------------------------------------------------------------------------
 
-int64_t attention_mask_at(const attention_nodes_t* k, const attention_tile_t* t, int i, int64_t row,
+CLONES
+static void scale_row(float* s, int64_t n, float scale) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) s[i] *= scale;
+}
+CLONES
+static void divide_row(float* s, int64_t n, float by) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) s[i] /= by;
+}
+static void cap_row(float* s, int64_t n, float cap) {
+  divide_row(s, n, cap);
+  cpu_vmath()->function[CPU_V_FLOAT32][CPU_V_TANH](s, NULL, NULL, n, s);
+  scale_row(s, n, cap);
+}
+
+int64_t attention_mask_at(const attention_t* k, const attention_tile_t* t, int i, int64_t row,
                           int64_t key) {
   const attention_mask_t* m = &k->masks[i];
   int64_t at = key * m->key, left = t->head * k->q_len + t->first + row;
@@ -26,9 +42,10 @@ int64_t attention_mask_at(const attention_nodes_t* k, const attention_tile_t* t,
   return at;
 }
 
-void attention_masks(const attention_nodes_t* k, const attention_tile_t* t, int64_t row,
-                     int64_t key, int64_t n, float* s) {
-  for (int64_t j = 0; j < n; j++) s[j] *= k->scale;
+void attention_masks(const attention_t* k, const attention_tile_t* t, int64_t row, int64_t key,
+                     int64_t n, float* s) {
+  scale_row(s, n, k->scale);
+  if (k->cap > 0) cap_row(s, n, k->cap);
   for (int i = 0; i < k->n_masks; i++) {
     const attention_mask_t* m = &k->masks[i];
     const int64_t at = attention_mask_at(k, t, i, row, key), step = m->key;
@@ -43,6 +60,14 @@ void attention_masks(const attention_nodes_t* k, const attention_tile_t* t, int6
   }
 }
 
+attention_span_t attention_span(const attention_t* k, const attention_tile_t* t, int64_t row,
+                                int64_t key, int64_t n) {
+  if (!k->windowed) return (attention_span_t){0, n};
+  const int64_t own = (t->first + row) % k->period - key;
+  const int64_t low = own - k->left, high = own + k->right + 1;
+  return (attention_span_t){low < 0 ? 0 : low < n ? low : n, high < 0 ? 0 : high < n ? high : n};
+}
+
 // ---- packing -----------------------------------------------------------------------------------
 
 static const char* element(const attention_view_t* v, const void* const* in, int64_t at) {
@@ -50,7 +75,7 @@ static const char* element(const attention_view_t* v, const void* const* in, int
 }
 
 // A row of n elements from `at` on, in the kind's type, where it does not lie so.
-static void copy_row(const attention_nodes_t* k, const attention_view_t* v, const void* const* in,
+static void copy_row(const attention_t* k, const attention_view_t* v, const void* const* in,
                      int64_t at, int64_t n, void* to) {
   const void* from = in[v->index];
   const bool same = v->type == k->kind->type;
@@ -71,13 +96,13 @@ static void copy_row(const attention_nodes_t* k, const attention_view_t* v, cons
 }
 
 // Whether rows can be read where they lie: side by side, and each from a whole unit on.
-static bool lies_in_units(const attention_nodes_t* k, const attention_view_t* v) {
+static bool lies_in_units(const attention_t* k, const attention_view_t* v) {
   int64_t all = v->at | v->row;
   for (int i = 0; i < k->n_batch; i++) all |= v->batch[i];
   return v->type == k->kind->type && v->column == 1 && all % k->kind->per_unit == 0;
 }
 
-static int64_t head_start(const attention_nodes_t* k, const attention_view_t* v, int64_t head) {
+static int64_t head_start(const attention_t* k, const attention_view_t* v, int64_t head) {
   int64_t at = v->at;
   for (int d = k->n_batch - 1; d >= 0; d--) {
     at += head % k->batch[d] * v->batch[d];
@@ -118,8 +143,8 @@ static void turn(const uint32_t* const* rows, uint32_t* to, int64_t step) {
 
 // Keys of a head: panels of CPU_PANEL keys, in which a row holds one unit of each. rows: memory for
 // BLOCK rows of q_units.
-static void pack_keys(const attention_nodes_t* k, const void* const* in, int64_t head,
-                      uint32_t* rows, uint32_t* to) {
+static void pack_keys(const attention_t* k, const void* const* in, int64_t head, uint32_t* rows,
+                      uint32_t* to) {
   static const uint32_t zeros[BLOCK];
   const int64_t start = head_start(k, &k->k, head), units = k->q_units;
   const bool direct =
@@ -145,8 +170,8 @@ static void pack_keys(const attention_nodes_t* k, const void* const* in, int64_t
 }
 
 // rows: memory for two rows of values.
-static void pack_values(const attention_nodes_t* k, const void* const* in, int64_t head,
-                        uint32_t* rows, uint32_t* to) {
+static void pack_values(const attention_t* k, const void* const* in, int64_t head, uint32_t* rows,
+                        uint32_t* to) {
   const int64_t start = head_start(k, &k->v, head), per = k->kind->per_unit;
   const bool direct = k->v.type == k->kind->type && k->v.column == 1;
   for (int64_t key = 0; key < k->kv_len; key += per) {
@@ -163,11 +188,6 @@ static void pack_values(const attention_nodes_t* k, const void* const* in, int64
 
 // ---- tiles in float32, for any CPU -------------------------------------------------------------
 
-CLONES
-static void scale_row(float* s, int64_t n, float scale) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) s[i] *= scale;
-}
 CLONES
 static void add_row(float* s, int64_t n, const float* mask) {
 #pragma omp simd
@@ -201,7 +221,7 @@ static float exponentials(float* s, int64_t n, float m) {
   return sum_row(s, n);
 }
 
-void attention_first_product(const attention_nodes_t* k, const attention_tile_t* t, int64_t key,
+void attention_first_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                              int64_t n) {
   for (int64_t c = 0; c < n; c += CPU_PANEL)
     cpu_gemm_panel(t->rows, k->size, (const float*)(const void*)t->q, t->q_step,
@@ -209,16 +229,16 @@ void attention_first_product(const attention_nodes_t* k, const attention_tile_t*
                    ATTENTION_KEYS, false);
 }
 
-void attention_second_product(const attention_nodes_t* k, const attention_tile_t* t, int64_t key,
+void attention_second_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                               int64_t n) {
   const int64_t width = attention_padded(k->v_size, CPU_PANEL);
   for (int64_t c = 0; c < width; c += CPU_PANEL)
     cpu_gemm_panel(t->rows, n, t->s, ATTENTION_KEYS,
                    (const float*)(const void*)t->values + c * k->kv_len + key * CPU_PANEL, t->o + c,
-                   width, key > 0);
+                   width, key > t->begin);
 }
 
-static void block(const attention_nodes_t* k, attention_tile_t* t, int64_t key, int64_t n) {
+static void block(const attention_t* k, attention_tile_t* t, int64_t key, int64_t n) {
   const int64_t width = attention_padded(k->v_size, CPU_PANEL);
   attention_first_product(k, t, key, n);
   for (int64_t i = 0; i < t->rows; i++) {
@@ -230,19 +250,21 @@ static void block(const attention_nodes_t* k, attention_tile_t* t, int64_t key, 
       for (int j = 0; j < k->n_masks; j++)
         add_row(s, n, (const float*)t->in[k->masks[j].index] + attention_mask_at(k, t, j, i, key));
     }
+    const attention_span_t seen = attention_span(k, t, i, key, n);
+    for (int64_t j = 0; j < seen.low; j++) s[j] = -INFINITY;
+    for (int64_t j = seen.high; j < n; j++) s[j] = -INFINITY;
     const float m = largest(s, n, t->m[i]), by = m == -INFINITY ? 0 : m;
     const float sum = exponentials(s, n, by);
     float kept;
     cpu_vmath()->exp_minus(&t->m[i], by, 1, &kept);
-    t->sum[i] = key ? t->sum[i] * kept + sum : sum;
+    t->sum[i] = key > t->begin ? t->sum[i] * kept + sum : sum;
     t->m[i] = m;
-    if (key) scale_row(t->o + i * width, width, kept);
+    if (key > t->begin) scale_row(t->o + i * width, width, kept);
   }
   attention_second_product(k, t, key, n);
 }
 
-void attention_pack_row(const attention_nodes_t* k, const void* const* rows, int64_t unit,
-                        uint32_t* to) {
+void attention_pack_row(const attention_t* k, const void* const* rows, int64_t unit, uint32_t* to) {
   for (int64_t c = 0; c < k->v_size; c += CPU_PANEL) {
     const int64_t n = k->v_size - c < CPU_PANEL ? k->v_size - c : CPU_PANEL;
     uint32_t* at = to + c * k->kv_len + unit * CPU_PANEL;
@@ -256,7 +278,7 @@ const attention_kind_t attention_plain = {
 
 // ---- running -----------------------------------------------------------------------------------
 
-bool attention_nodes_sizes(attention_nodes_t* k) {
+bool attention_sizes(attention_t* k) {
   enum { MOST = 1 << 16 };
   if (k->size > MOST || k->v_size > MOST || k->kv_len > INT32_MAX || k->q_len > INT32_MAX)
     return false;
@@ -272,6 +294,7 @@ bool attention_nodes_sizes(attention_nodes_t* k) {
   const int64_t rows = k->tile > BLOCK ? k->tile : BLOCK;
   k->part = k->k_packed + k->v_packed + rows * row + k->tile * (ATTENTION_KEYS + width);
   k->part = attention_padded(k->part, BLOCK);
+  k->odd_masks = k->cap > 0;
   for (int i = 0; i < k->n_masks; i++)
     k->odd_masks |= k->masks[i].kind != ASSAY_ATTENTION_ADDED || k->masks[i].key != 1;
   const int64_t parts =
@@ -280,13 +303,13 @@ bool attention_nodes_sizes(attention_nodes_t* k) {
   return true;
 }
 
-static void write_rows(const attention_nodes_t* k, const attention_tile_t* t, void* y) {
+static void write_rows(const attention_t* k, const attention_tile_t* t, void* y) {
   const int64_t width = attention_padded(k->v_size, CPU_PANEL);
   const int64_t start = head_start(k, &k->y, t->head);
   for (int64_t i = 0; i < t->rows; i++) {
     float* o = t->o + i * width;
     const int64_t at = start + (t->first + i) * k->y.row;
-    const float by = 1 / t->sum[i];
+    const float by = k->zero_unseen && t->sum[i] == 0 ? 0 : 1 / t->sum[i];
     scale_row(o, k->v_size, by);
     if (k->y.column == 1) {
       cpu_narrow(o, k->v_size, k->y.type, at, y);
@@ -297,8 +320,20 @@ static void write_rows(const attention_nodes_t* k, const attention_tile_t* t, vo
   }
 }
 
+// Keys that any of a tile's queries sees; where none sees one, the first.
+static attention_span_t seen_by_tile(const attention_t* k, const attention_tile_t* t) {
+  attention_span_t all = {k->kv_len, 0};
+  for (int64_t r = 0; r < t->rows; r++) {
+    const attention_span_t seen = attention_span(k, t, r, 0, k->kv_len);
+    if (seen.low >= seen.high) continue;
+    if (seen.low < all.low) all.low = seen.low;
+    if (seen.high > all.high) all.high = seen.high;
+  }
+  return all.high ? all : (attention_span_t){0, 1};
+}
+
 // Tiles [from, to) of a head.
-static void run_head(const attention_nodes_t* k, const void* const* in, int64_t head, int64_t from,
+static void run_head(const attention_t* k, const void* const* in, int64_t head, int64_t from,
                      int64_t to, uint32_t* own, void* y) {
   uint32_t *keys = own, *values = keys + k->k_packed, *rows = values + k->v_packed;
   const int64_t width = attention_padded(k->v_size, CPU_PANEL);
@@ -330,17 +365,19 @@ static void run_head(const attention_nodes_t* k, const void* const* in, int64_t 
       memset(q, 0, (size_t)k->q_units * sizeof *q);
       copy_row(k, &k->q, in, start + (first + r) * k->q.row, k->size, q);
     }
-    for (int64_t key = 0; key < k->kv_len; key += ATTENTION_KEYS) {
-      const int64_t n = k->kv_len - key;
+    const attention_span_t seen = seen_by_tile(k, &t);
+    t.begin = seen.low / ATTENTION_KEYS * ATTENTION_KEYS;
+    for (int64_t key = t.begin; key < seen.high; key += ATTENTION_KEYS) {
+      const int64_t n = seen.high - key;
       k->kind->block(k, &t, key, n < ATTENTION_KEYS ? n : ATTENTION_KEYS);
     }
     write_rows(k, &t, y);
   }
 }
 
-assay_status_t attention_nodes_run(cpu_kernel_t* base, const void* const* in, void* const* out,
-                                   void* scratch) {
-  const attention_nodes_t* k = (const attention_nodes_t*)base;
+assay_status_t attention_run(assay_kernel_t* base, const void* const* in, void* const* out,
+                             void* scratch) {
+  const attention_t* k = (const attention_t*)base;
   const int64_t all = k->heads * k->tiles;
   uint32_t* own = (uint32_t*)(((uintptr_t)scratch + 63) / 64 * 64);
   int parts = cpu_threads(k->heads * k->q_len * k->kv_len * ((k->size + k->v_size) / 16 + 4));

@@ -128,10 +128,10 @@ INLINE void call(const cpu_link_t* l, int64_t left, __m512* x) {
   UNROLL for (int v = 0; v < VECTORS; v++) x[v] = _mm512_load_ps(memory + 16 * v);
 }
 
-INLINE void link(const cpu_chain_run_t* r, const cpu_link_t* l, int64_t row, int64_t column,
-                 int64_t left, __m512* x) {
+INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_t* l, int64_t row,
+                 int64_t column, int64_t left, __m512* x) {
   const __m512 zero = _mm512_setzero_ps();
-  switch (l->kind) {
+  switch (kind) {
     case CPU_LINK_CALL:
       call(l, left, x);
       break;
@@ -167,24 +167,22 @@ INLINE void link(const cpu_chain_run_t* r, const cpu_link_t* l, int64_t row, int
   }
 }
 
-// `left` is BLOCK, known when this is compiled, or less.
-INLINE void block(const cpu_chain_run_t* r, int64_t row, int64_t column, int64_t left, __m512* x) {
-  load(&r->streams[r->first], row, column, left, x);
-  for (int i = 0; i < r->n_links; i++) link(r, &r->links[i], row, column, left, x);
-}
-
-TARGET static void run_plain(const cpu_chain_run_t* r) {
-  __m512 x[VECTORS];
-  for (int64_t row = 0; row < r->rows; row++) {
-    int64_t column = 0;
-    for (; column + BLOCK <= r->columns; column += BLOCK) {
-      block(r, row, column, BLOCK, x);
-      store(x, r->type, row * r->columns + column, BLOCK, r->out);
-    }
-    if (column == r->columns) continue;
-    block(r, row, column, r->columns - column, x);
-    store(x, r->type, row * r->columns + column, r->columns - column, r->out);
+// `left` is BLOCK, known when this is compiled, or less. only: the kind of a chain of one link that
+// begins with float32 elements side by side, known as well; -1: any chain.
+INLINE void block(const cpu_chain_run_t* r, int only, int64_t row, int64_t column, int64_t left,
+                  __m512* x) {
+  const cpu_chain_stream_t* first = &r->streams[r->first];
+  if (only < 0) {
+    load(first, row, column, left, x);
+    for (int i = 0; i < r->n_links; i++)
+      link(r, r->links[i].kind, &r->links[i], row, column, left, x);
+    return;
   }
+  const float* data = (const float*)first->data + row * first->row_step + column;
+  UNROLL for (int v = 0; v < VECTORS; v++) x[v] =
+      left >= BLOCK ? _mm512_loadu_ps(data + 16 * v)
+                    : _mm512_maskz_loadu_ps(mask_of(left, v), data + 16 * v);
+  link(r, (cpu_link_kind_t)only, r->links, row, column, left, x);
 }
 
 // A whole block by the CPU's own conversion, which takes subnormal numbers for zeros: where there
@@ -202,19 +200,52 @@ static inline TARGET_BF16 __attribute__((always_inline)) void store_bf16(const _
       _mm512_storeu_si512(to + 16 * v, (__m512i)_mm512_cvtne2ps_pbh(x[v + 1], x[v]));
 }
 
-TARGET_BF16 static void run_bf16(const cpu_chain_run_t* r) {
-  __m512 x[VECTORS];
-  for (int64_t row = 0; row < r->rows; row++) {
-    int64_t column = 0;
-    for (; column + BLOCK <= r->columns; column += BLOCK) {
-      block(r, row, column, BLOCK, x);
-      store_bf16(x, (uint16_t*)r->out + row * r->columns + column);
-    }
-    if (column == r->columns) continue;
-    block(r, row, column, r->columns - column, x);
-    store(x, r->type, row * r->columns + column, r->columns - column, r->out);
-  }
+// What run_rows is compiled for: chains of one link that stand behind many convolutions.
+static int only_link(const cpu_chain_run_t* r) {
+  const cpu_chain_stream_t* first = &r->streams[r->first];
+  return r->n_links == 1 && first->type == ASSAY_TYPE_FLOAT && first->step ? (int)r->links[0].kind
+                                                                           : -1;
 }
+
+#define RUN(target, name, whole_block)                                                      \
+  static inline target                                                                      \
+      __attribute__((always_inline)) void name##_rows(const cpu_chain_run_t* r, int only) { \
+    __m512 x[VECTORS];                                                                      \
+    for (int64_t row = 0; row < r->rows; row++) {                                           \
+      int64_t column = 0;                                                                   \
+      for (; column + BLOCK <= r->columns; column += BLOCK) {                               \
+        block(r, only, row, column, BLOCK, x);                                              \
+        whole_block;                                                                        \
+      }                                                                                     \
+      if (column == r->columns) continue;                                                   \
+      block(r, only, row, column, r->columns - column, x);                                  \
+      store(x, r->type, row * r->out_step + column, r->columns - column, r->out);           \
+    }                                                                                       \
+  }                                                                                         \
+  target static void name(const cpu_chain_run_t* r) {                                       \
+    switch (only_link(r)) {                                                                 \
+      case CPU_LINK_IDENTITY:                                                               \
+        name##_rows(r, CPU_LINK_IDENTITY);                                                  \
+        break;                                                                              \
+      case CPU_LINK_ADD:                                                                    \
+        name##_rows(r, CPU_LINK_ADD);                                                       \
+        break;                                                                              \
+      case CPU_LINK_RELU:                                                                   \
+        name##_rows(r, CPU_LINK_RELU);                                                      \
+        break;                                                                              \
+      case CPU_LINK_HARD_SWISH:                                                             \
+        name##_rows(r, CPU_LINK_HARD_SWISH);                                                \
+        break;                                                                              \
+      case CPU_LINK_SWISH:                                                                  \
+        name##_rows(r, CPU_LINK_SWISH);                                                     \
+        break;                                                                              \
+      default:                                                                              \
+        name##_rows(r, -1);                                                                 \
+        break;                                                                              \
+    }                                                                                       \
+  }
+RUN(TARGET, run_plain, store(x, r->type, row * r->out_step + column, BLOCK, r->out))
+RUN(TARGET_BF16, run_bf16, store_bf16(x, (uint16_t*)r->out + row * r->out_step + column))
 
 void cpu_chain_run(const cpu_chain_run_t* r) {
   if (r->type == ASSAY_TYPE_BFLOAT16 && __builtin_cpu_supports("avx512bf16"))

@@ -45,7 +45,8 @@ typedef struct cpu_chain_run {
   int first;  // the stream that the first link works on
   int64_t rows, columns;
   assay_type_t type;
-  void* out;  // rows lie one behind the other
+  void* out;
+  int64_t out_step;  // elements from one row of it to the next
 } cpu_chain_run_t;
 
 // What a function is as a link of chains; CALL for others.

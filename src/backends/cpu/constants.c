@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-bool cpu_known_ints(const cpu_layer_t* l, const assay_node_t* n, size_t i, int max, int64_t* out,
-                    int* out_n) {
+bool cpu_known_ints(const assay_sized_layer_t* l, const assay_node_t* n, size_t i, int max,
+                    int64_t* out, int* out_n) {
   *out_n = -1;
   if (i >= n->n_inputs || !n->inputs[i]) return true;
-  const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
+  const assay_operand_t* o = assay_sized_input(l, n->inputs[i]);
   if (!o || !o->constant || o->size > max || o->rank > 1 || assay_type_is_float(o->type) ||
       o->type == ASSAY_TYPE_STRING)
     return false;
@@ -20,8 +20,8 @@ bool cpu_known_ints(const cpu_layer_t* l, const assay_node_t* n, size_t i, int m
   return ok;
 }
 
-bool cpu_known_list(const cpu_layer_t* l, const assay_node_t* n, const char* attribute, size_t i,
-                    int max, int64_t* out, int* out_n) {
+bool cpu_known_list(const assay_sized_layer_t* l, const assay_node_t* n, const char* attribute,
+                    size_t i, int max, int64_t* out, int* out_n) {
   size_t count = 0;
   const int64_t* given = assay_attr_ints(n, attribute, &count);
   if (i < n->n_inputs && n->inputs[i]) return cpu_known_ints(l, n, i, max, out, out_n);

@@ -6,11 +6,11 @@
 
 // The integers of input i of a node, if they are known; out_n -1: the input is left out. False:
 // they are not known before the run, are no integers, or more than max.
-bool cpu_known_ints(const cpu_layer_t* l, const assay_node_t* n, size_t i, int max, int64_t* out,
-                    int* out_n);
+bool cpu_known_ints(const assay_sized_layer_t* l, const assay_node_t* n, size_t i, int max,
+                    int64_t* out, int* out_n);
 // The same from an attribute; an input of that number is taken where there is one.
-bool cpu_known_list(const cpu_layer_t* l, const assay_node_t* n, const char* attribute, size_t i,
-                    int max, int64_t* out, int* out_n);
+bool cpu_known_list(const assay_sized_layer_t* l, const assay_node_t* n, const char* attribute,
+                    size_t i, int max, int64_t* out, int* out_n);
 // Axis `a` of a tensor of that rank, counted from its end if negative; -1: there is none.
 int cpu_axis(int64_t a, int rank);
 

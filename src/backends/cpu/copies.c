@@ -7,8 +7,8 @@
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
-void cpu_layout_strides(int rank, const int64_t* dims, cpu_layout_t layout, int64_t* strides) {
-  const bool last = layout == CPU_CHANNELS_LAST && rank >= 3;
+void cpu_layout_strides(int rank, const int64_t* dims, assay_layout_t layout, int64_t* strides) {
+  const bool last = layout == ASSAY_LAYOUT_CHANNELS_LAST && rank >= 3;
   int64_t step = last ? dims[1] : 1;
   for (int i = rank - 1; i >= 0; i--) {
     if (last && i == 1) continue;

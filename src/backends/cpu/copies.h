@@ -5,7 +5,7 @@
 
 #include "backends/cpu/tactic.h"
 
-enum { CPU_COPY_RANK = 2 * CPU_MAX_RANK };
+enum { CPU_COPY_RANK = 2 * ASSAY_KERNEL_RANK };
 
 // For all i of dims: element to_at + sum(i * to_strides) of the output becomes element
 // from_at + sum(i * from_strides) of the input. Strides of `from` may be negative or 0.
@@ -26,6 +26,6 @@ void cpu_box_copy(const cpu_box_t* box, size_t elem, const void* const* in, cons
                   void* const* out);
 
 // The steps in memory by dimension, of a tensor in a layout.
-void cpu_layout_strides(int rank, const int64_t* dims, cpu_layout_t layout, int64_t* strides);
+void cpu_layout_strides(int rank, const int64_t* dims, assay_layout_t layout, int64_t* strides);
 
 #endif  // ASSAY_BACKENDS_CPU_COPIES_H_

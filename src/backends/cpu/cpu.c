@@ -27,23 +27,23 @@ static bool takes(void* user, const assay_layer_t* l) {
   return l->format != ASSAY_FORMAT_TF32 && l->accumulator == ASSAY_FORMAT_FP32;
 }
 
-static assay_status_t choose(void* user, const cpu_layer_t* l, cpu_kernel_t** out,
+static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_kernel_t** out,
                              assay_candidate_t* candidates, int* n_candidates) {
   return assay_choose(((cpu_t*)user)->shared, l, out, candidates, n_candidates);
 }
 
-static bool can_move(void* user, const cpu_move_t* m) {
+static bool can_move(void* user, const assay_move_t* m) {
   (void)user;
   return cpu_move_is_possible(m);
 }
 
-static size_t move_scratch(void* user, const cpu_move_t* m) {
+static size_t move_scratch(void* user, const assay_move_t* m) {
   (void)user;
   return cpu_move_scratch(m);
 }
 
 typedef struct constant_move {
-  const cpu_move_t* move;
+  const assay_move_t* move;
   const void* from;
 } constant_move_t;
 
@@ -57,7 +57,7 @@ static assay_status_t fill_moved(void* user, void* to) {
 }
 
 // A constant is moved once, for all stretches of all contexts.
-static assay_status_t constant(void* user, const assay_value_t* v, const cpu_move_t* m,
+static assay_status_t constant(void* user, const assay_value_t* v, const assay_move_t* m,
                                const void* from, uint64_t* out) {
   constant_move_t c = {m, from};
   const void* at = NULL;
@@ -118,12 +118,12 @@ static assay_status_t begin(assay_runner_t* r, assay_stretch_t* s) {
 
 static assay_status_t read_place(assay_runner_t* r, const assay_place_t* p, assay_tensor_t** out) {
   const cpu_t* c = (const cpu_t*)r;
-  const cpu_form_t form = p->forms[0].form;
-  cpu_move_t m = {.rank = p->rank,
-                  .size = p->size,
-                  .from = form,
-                  .to = {form.type, CPU_PLAIN},
-                  .through = form.type};
+  const assay_form_t form = p->forms[0].form;
+  assay_move_t m = {.rank = p->rank,
+                    .size = p->size,
+                    .from = form,
+                    .to = {form.type, ASSAY_LAYOUT_PLAIN},
+                    .through = form.type};
   memcpy(m.dims, p->dims, sizeof m.dims);
   ASSAY_TRY(assay_tensor_create_packed(m.to.type, m.rank, m.dims, out));
   cpu_move_run(&m, c->at[p->forms[0].slot], (*out)->data, NULL);
@@ -149,9 +149,9 @@ static assay_status_t run_moves(cpu_t* c, size_t from, size_t to, bool* ok) {
 }
 
 static assay_status_t run_kernel(cpu_t* c, const assay_step_t* s, bool* ok) {
-  const void* in[CPU_MAX_OPERANDS];
-  void* out[CPU_MAX_OPERANDS];
-  cpu_kernel_t* k = s->kernel;
+  const void* in[ASSAY_KERNEL_OPERANDS];
+  void* out[ASSAY_KERNEL_OPERANDS];
+  assay_kernel_t* k = s->kernel;
   ASSAY_TRY(run_moves(c, s->moves, s->outputs, ok));
   if (!*ok) return NULL;
   for (int i = 0; i < s->n_in; i++) in[i] = s->in[i] < 0 ? NULL : c->at[s->in[i]];
@@ -244,6 +244,7 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .restore = cpu_restore,
                                            .timings = cpu_timings,
                                            .explain = assay_runner_explain,
+                                           .licence = assay_runner_licence,
                                            .executed = assay_runner_executed,
                                            .describe = cpu_describe_machine,
                                            .open = cpu_open,

@@ -8,12 +8,12 @@
 #include "base/alloc.h"
 
 typedef struct custom {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   const assay_node_t* node;
   // By the node's inputs, then its outputs; operand -1: left out.
   assay_custom_operand_t* arrays;
   int* operand;
-  const cpu_operand_t* operands;  // copies: the inputs', and then the outputs'
+  const assay_operand_t* operands;  // copies: the inputs', and then the outputs'
   size_t n_in, n_out;
 } custom_t;
 
@@ -21,21 +21,21 @@ static bool is_half(assay_type_t type) {
   return type == ASSAY_TYPE_FLOAT16 || type == ASSAY_TYPE_BFLOAT16;
 }
 
-static size_t widened_bytes(const cpu_operand_t* o) {
+static size_t widened_bytes(const assay_operand_t* o) {
   const size_t bytes = is_half(o->type) ? (size_t)o->size * sizeof(float) : 0;
   return (bytes + ASSAY_BLOCK_ALIGNMENT - 1) / ASSAY_BLOCK_ALIGNMENT * ASSAY_BLOCK_ALIGNMENT;
 }
 
 // The scratch memory holds what is widened, one operand behind the other. A kernel is one
 // context's.
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const custom_t* k = (const custom_t*)base;
   assay_custom_operand_t* arrays = k->arrays;
   char* room = scratch;
   const size_t n = k->n_in + k->n_out;
   for (size_t i = 0; i < n; i++) {
-    const cpu_operand_t* o = &k->operands[i];
+    const assay_operand_t* o = &k->operands[i];
     const bool input = i < k->n_in;
     if (!arrays[i].there) continue;
     const void* data = input ? in[k->operand[i]] : out[k->operand[i]];
@@ -48,14 +48,14 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   }
   ASSAY_TRY(assay_custom_run_kernel(k->node, arrays, arrays + k->n_in));
   for (size_t i = k->n_in; i < n; i++) {
-    const cpu_operand_t* o = &k->operands[i];
+    const assay_operand_t* o = &k->operands[i];
     if (arrays[i].there && is_half(o->type))
       cpu_narrow(arrays[i].data, o->size, o->type, 0, out[k->operand[i]]);
   }
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   custom_t* k = (custom_t*)base;
   assay_free(k->arrays);
   assay_free(k->operand);
@@ -63,7 +63,7 @@ static void destroy(cpu_kernel_t* base) {
   assay_free(k);
 }
 
-static assay_custom_operand_t array_of(const cpu_operand_t* o) {
+static assay_custom_operand_t array_of(const assay_operand_t* o) {
   return (assay_custom_operand_t){.array = {.type = is_half(o->type) ? ASSAY_TYPE_FLOAT : o->type,
                                             .rank = o->rank,
                                             .dims = o->dims,
@@ -77,32 +77,32 @@ static bool is_plain(assay_type_t type) {
 }
 
 // Describes each input and output of the node. False: one is not of numbers.
-static bool describe(const cpu_layer_t* l, custom_t* k, cpu_operand_t* operands) {
+static bool describe(const assay_sized_layer_t* l, custom_t* k, assay_operand_t* operands) {
   for (size_t i = 0; i < k->n_in + k->n_out; i++) {
     const bool input = i < k->n_in;
-    k->operand[i] = input ? cpu_input_index(l, k->node->inputs[i]) : (int)(i - k->n_in);
+    k->operand[i] = input ? assay_sized_input_index(l, k->node->inputs[i]) : (int)(i - k->n_in);
     if (input && !k->node->inputs[i]) continue;
     if (k->operand[i] < 0) return false;
-    const cpu_operand_t* o = input ? &l->in[k->operand[i]] : &l->out[k->operand[i]];
+    const assay_operand_t* o = input ? &l->in[k->operand[i]] : &l->out[k->operand[i]];
     if (!o->value) continue;
     if (!is_plain(o->type)) return false;
     operands[i] = *o;
     k->arrays[i] = array_of(&operands[i]);
     k->base.scratch += widened_bytes(o);
-    cpu_form_t* form = input ? &k->base.in[k->operand[i]] : &k->base.out[k->operand[i]];
-    *form = (cpu_form_t){o->type, CPU_PLAIN};
+    assay_form_t* form = input ? &k->base.in[k->operand[i]] : &k->base.out[k->operand[i]];
+    *form = (assay_form_t){o->type, ASSAY_LAYOUT_PLAIN};
   }
   return true;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_custom_op_t* op = l->layer->n_nodes == 1 ? assay_custom_of(n->op) : NULL;
   custom_t* k = NULL;
-  cpu_operand_t* operands = NULL;
+  assay_operand_t* operands = NULL;
   if (!op || !op->spec.kernel || l->n_out != n->n_outputs) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->node = n;
   k->n_in = n->n_inputs;
   k->n_out = n->n_outputs;
@@ -118,7 +118,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
 }
 
 // Nothing is known of how they compute, but the format: float32 at least.
-const cpu_tactic_t cpu_tactic_custom = {
+const assay_tactic_t cpu_tactic_custom = {
     .name = "custom",
     .source = "assay",
     .make = make,

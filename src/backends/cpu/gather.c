@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 
 typedef struct gather {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   const assay_node_t* node;
   int data, indices, axis;
   assay_type_t index_type;
@@ -28,7 +28,7 @@ static void copy(const gather_t* k, const char* x, const void* indices, int64_t 
   }
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const gather_t* k = (const gather_t*)base;
   const void* indices = in[k->indices];
@@ -50,9 +50,10 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* k) { assay_free(k); }
+static void destroy(assay_kernel_t* k) { assay_free(k); }
 
-static bool fits(const cpu_operand_t* x, const cpu_operand_t* i, const cpu_operand_t* y, int axis) {
+static bool fits(const assay_operand_t* x, const assay_operand_t* i, const assay_operand_t* y,
+                 int axis) {
   if (axis < 0 || y->rank != x->rank + i->rank - 1) return false;
   for (int d = 0; d < y->rank; d++) {
     const int64_t size = d < axis             ? x->dims[d]
@@ -63,21 +64,22 @@ static bool fits(const cpu_operand_t* x, const cpu_operand_t* i, const cpu_opera
   return true;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   if (l->layer->n_nodes != 1 || *n->domain || strcmp(n->op_type, "Gather") != 0 || l->n_out != 1 ||
       !l->out[0].value || n->n_inputs != 2)
     return NULL;
-  const cpu_operand_t *x = cpu_input(l, n->inputs[0]), *i = cpu_input(l, n->inputs[1]),
-                      *y = &l->out[0];
+  const assay_operand_t *x = assay_sized_input(l, n->inputs[0]),
+                        *i = assay_sized_input(l, n->inputs[1]), *y = &l->out[0];
   if (!x || !i || x == i || (i->type != ASSAY_TYPE_INT32 && i->type != ASSAY_TYPE_INT64) ||
-      (x->type != y->type && !(cpu_is_float(x->type) && cpu_is_float(y->type))))
+      (x->type != y->type &&
+       !(assay_type_is_kernel_float(x->type) && assay_type_is_kernel_float(y->type))))
     return NULL;
   const int bits = assay_type_bits(y->type), axis = cpu_axis(assay_attr_i64(n, "axis", 0), x->rank);
   if (y->type == ASSAY_TYPE_STRING || bits % 8 || !fits(x, i, y, axis)) return NULL;
   gather_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->node = n;
   k->data = (int)(x - l->in);
   k->indices = (int)(i - l->in);
@@ -88,13 +90,13 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   k->n = i->size;
   k->slice = (size_t)assay_dims_product(x->dims, axis + 1, x->rank) * (size_t)bits / 8;
   // A table in another type is rounded when it is fetched; a constant only once.
-  k->base.in[k->data] = k->base.out[0] = (cpu_form_t){y->type, CPU_PLAIN};
-  k->base.in[k->indices] = (cpu_form_t){i->type, CPU_PLAIN};
+  k->base.in[k->data] = k->base.out[0] = (assay_form_t){y->type, ASSAY_LAYOUT_PLAIN};
+  k->base.in[k->indices] = (assay_form_t){i->type, ASSAY_LAYOUT_PLAIN};
   *out = &k->base;
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_gather = {
+const assay_tactic_t cpu_tactic_gather = {
     .name = "gather",
     .source = "assay",
     .numerics = "moves",

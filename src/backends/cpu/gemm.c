@@ -26,63 +26,104 @@ typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
 #else
-#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL _Pragma("GCC unroll 12")
 #endif
 
 #define ALL(x) ((lanes_t){0} + (x))
 
-// `rows` and `panels` are constants where this is inlined: its sums stay in registers.
-__attribute__((always_inline)) static inline void block(int rows, int panels, int64_t k,
-                                                        const float* a, int64_t a_step,
-                                                        const float* panel, float* c,
-                                                        int64_t c_step, bool adds) {
-  enum { MOST = 6, WIDE = 4 };
+// `rows` and `vectors` are constants where this is inlined: its sums stay in registers. `row`: the
+// first of them.
+__attribute__((always_inline)) static inline void block(int rows, int vectors,
+                                                        const cpu_gemm_block_t* b, int64_t row) {
+  enum { MOST = 12, WIDE = 4 };
+  const int64_t k = b->k, a_step = b->a_step, n = b->pieces ? b->n_pieces : 1;
+  const float* a = (const float*)b->a + row * a_step;
+  const float* panel = b->panels;
   lanes_t sum[MOST][WIDE];
   UNROLL for (int i = 0; i < rows; i++) {
-    const lanes_t* from = (const lanes_t*)(const void*)(c + i * c_step);
-    UNROLL for (int j = 0; j < 2 * panels; j++) sum[i][j] = adds ? from[j] : (lanes_t){0};
+    const lanes_t* from = (const lanes_t*)(const void*)(b->start + (row + i) * b->start_step);
+    UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = b->start ? from[j] : (lanes_t){0};
   }
-  for (int64_t l = 0; l < k; l++, panel += CPU_PANEL) {
-    const lanes_t* b = (const lanes_t*)(const void*)panel;
-    const lanes_t* next = (const lanes_t*)(const void*)(panel + k * CPU_PANEL);
-    UNROLL for (int i = 0; i < rows; i++) {
-      const lanes_t x = ALL(a[i * a_step + l]);
-      sum[i][0] = x * b[0] + sum[i][0];
-      sum[i][1] = x * b[1] + sum[i][1];
-      if (panels == 1) continue;
-      sum[i][2] = x * next[0] + sum[i][2];
-      sum[i][3] = x * next[1] + sum[i][3];
+  const int64_t panel_size = k * n * CPU_PANEL;
+  for (int64_t p = 0; p < n; p++) {
+    const float* at = a + (b->pieces ? b->pieces[p] : 0);
+    for (int64_t l = 0; l < k; l++, panel += CPU_PANEL) {
+      const lanes_t* w = (const lanes_t*)(const void*)panel;
+      const lanes_t* next = (const lanes_t*)(const void*)(panel + panel_size);
+      UNROLL for (int i = 0; i < rows; i++) {
+        const lanes_t x = ALL(at[i * a_step + l]);
+        sum[i][0] = x * w[0] + sum[i][0];
+        if (vectors > 1) sum[i][1] = x * w[1] + sum[i][1];
+        if (vectors > 2) sum[i][2] = x * next[0] + sum[i][2];
+        if (vectors > 3) sum[i][3] = x * next[1] + sum[i][3];
+      }
     }
   }
   UNROLL for (int i = 0; i < rows; i++) {
-    lanes_t* to = (lanes_t*)(void*)(c + i * c_step);
-    UNROLL for (int j = 0; j < 2 * panels; j++) to[j] = sum[i][j];
+    lanes_t* to = (lanes_t*)(void*)(b->c + (row + i) * b->c_step);
+    UNROLL for (int j = 0; j < vectors; j++) to[j] = sum[i][j];
   }
 }
 
 // Rows to take of m that are left: few make few sums, which wait for each other.
-static inline int64_t rows_of(int64_t m) {
+static inline int64_t rows_of(int64_t m, int vectors) {
+  if (vectors == 1 && m >= 12) return 12;
   return m >= 6 && m != 8 ? 6 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
 }
 
-#define ROWS(panels)                                                         \
-  for (int64_t rows; m; m -= rows, a += rows * a_step, c += rows * c_step) { \
-    rows = rows_of(m);                                                       \
-    if (rows == 6)                                                           \
-      block(6, panels, k, a, a_step, panel, c, c_step, adds);                \
-    else if (rows == 4)                                                      \
-      block(4, panels, k, a, a_step, panel, c, c_step, adds);                \
-    else if (rows == 2)                                                      \
-      block(2, panels, k, a, a_step, panel, c, c_step, adds);                \
-    else                                                                     \
-      block(1, panels, k, a, a_step, panel, c, c_step, adds);                \
+#define ROWS(vectors)                                    \
+  for (int64_t row = 0, rows; row < b->m; row += rows) { \
+    rows = rows_of(b->m - row, vectors);                 \
+    if (rows == 12)                                      \
+      block((vectors) == 1 ? 12 : 1, vectors, b, row);   \
+    else if (rows == 6)                                  \
+      block(6, vectors, b, row);                         \
+    else if (rows == 4)                                  \
+      block(4, vectors, b, row);                         \
+    else if (rows == 2)                                  \
+      block(2, vectors, b, row);                         \
+    else                                                 \
+      block(1, vectors, b, row);                         \
   }
 
-CLONES
-void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
-                    float* c, int64_t c_step, bool adds){ROWS(1)}
+CLONES void cpu_gemm_block(const cpu_gemm_block_t* b) {
+  switch (b->vectors) {
+    case 1:
+      ROWS(1)
+      break;
+    case 2:
+      ROWS(2)
+      break;
+    case 3:
+      ROWS(3)
+      break;
+    default:
+      ROWS(4)
+      break;
+  }
+}
 
-CLONES void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step,
-                            const float* panel, float* c, int64_t c_step, bool adds) {
-  ROWS(2)
+static void panels(int vectors, int64_t m, int64_t k, const float* a, int64_t a_step,
+                   const float* from, float* c, int64_t c_step, bool adds) {
+  const cpu_gemm_block_t b = {.m = m,
+                              .k = k,
+                              .a = a,
+                              .a_step = a_step,
+                              .panels = from,
+                              .vectors = vectors,
+                              .start = adds ? c : NULL,
+                              .start_step = c_step,
+                              .c = c,
+                              .c_step = c_step};
+  cpu_gemm_block(&b);
+}
+
+void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panel,
+                    float* c, int64_t c_step, bool adds) {
+  panels(2, m, k, a, a_step, panel, c, c_step, adds);
+}
+
+void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step, const float* from,
+                     float* c, int64_t c_step, bool adds) {
+  panels(4, m, k, a, a_step, from, c, c_step, adds);
 }

@@ -29,6 +29,27 @@ void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const 
 void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panels,
                      float* c, int64_t c_step, bool adds);
 
+// Products that begin with `start`: rows of it lie start_step apart (0: one row for all); NULL:
+// with zeros. A row of a is one piece of k units, floats or pairs of bf16, or several, which lie at
+// `pieces` behind its beginning. `vectors` of 16 columns are made, of one panel (1, 2) or of two
+// (3, 4).
+typedef struct cpu_gemm_block {
+  int64_t m, k;
+  const void* a;
+  int64_t a_step;  // in units, as pieces
+  int64_t n_pieces;
+  const int64_t* pieces;  // NULL: one, at 0
+  const void* panels;     // of k * n_pieces rows
+  int vectors;
+  const float* start;
+  int64_t start_step;
+  float* c;
+  int64_t c_step;
+} cpu_gemm_block_t;
+void cpu_gemm_block(const cpu_gemm_block_t* b);
+// Whether these kernels are as fast as any on this CPU (machine.c).
+bool cpu_gemm_suits(bool bf16);
+
 // The same with bf16 elements of a and b, two in a unit of 4 bytes: rows of a and panels hold
 // `pairs` of neighbours along the sum. VDPBF16PS adds both products of a pair to a float32 sum, and
 // takes subnormals as 0. Where the CPU has it (gemm_bf16.c).
@@ -37,5 +58,6 @@ void cpu_gemm_panel_bf16(int64_t m, int64_t pairs, const uint32_t* a, int64_t a_
                          const uint32_t* panel, float* c, int64_t c_step, bool adds);
 void cpu_gemm_panels_bf16(int64_t m, int64_t pairs, const uint32_t* a, int64_t a_step,
                           const uint32_t* panels, float* c, int64_t c_step, bool adds);
+void cpu_gemm_block_bf16(const cpu_gemm_block_t* b);
 
 #endif  // ASSAY_BACKENDS_CPU_GEMM_H_

@@ -80,7 +80,7 @@ static bool integer_zero(const int8_job_t* j, size_t i, int32_t* out, int* out_i
   *out = 0;
   *out_input = -1;
   if (i >= n->n_inputs || !n->inputs[i]) return true;
-  const cpu_operand_t* o = cpu_input(j->l, n->inputs[i]);
+  const assay_operand_t* o = assay_sized_input(j->l, n->inputs[i]);
   if (!o || o->size != 1 || !is_8bit(o->type)) return false;
   if (!o->constant) {
     *out_input = (int)(o - j->l->in);
@@ -100,8 +100,8 @@ static assay_status_t open_integer(int8_job_t* j, bool* out_is) {
   const assay_node_t* n = j->anchor;
   int dynamic;
   *out_is = false;
-  j->x = cpu_input(j->l, n->inputs[0]);
-  j->w = cpu_input(j->l, n->inputs[1]);
+  j->x = assay_sized_input(j->l, n->inputs[0]);
+  j->w = assay_sized_input(j->l, n->inputs[1]);
   if (!j->x || !j->w || !is_8bit(j->x->type) || !is_8bit(j->w->type) ||
       j->l->out[0].type != ASSAY_TYPE_INT32 || !integer_zero(j, 2, &j->zero_x, &j->zero_input) ||
       !integer_zero(j, 3, &j->zero_w, &dynamic) || dynamic >= 0)
@@ -130,8 +130,8 @@ static assay_status_t open_described(int8_job_t* j, bool* out_is) {
   j->q = own ? own : layer->int8;
   if (!j->q || !j->q->anchor) return NULL;
   j->anchor = j->q->anchor;
-  j->x = cpu_input(j->l, j->q->x.value);
-  j->w = j->q->w.value ? cpu_input(j->l, j->q->w.value) : NULL;
+  j->x = assay_sized_input(j->l, j->q->x.value);
+  j->w = j->q->w.value ? assay_sized_input(j->l, j->q->w.value) : NULL;
   j->x_type = j->q->x.type;
   j->w_type = j->q->w.type;
   j->zero_x = j->q->x.zeros[0];
@@ -150,7 +150,7 @@ static assay_status_t read_weights(int8_job_t* j, bool* out_is) {
   const assay_tensor_t* t = j->q ? j->q->w.constant : j->w->constant;
   const int32_t* zeros = j->q ? j->q->w.zeros : &j->zero_w;
   const int64_t n_zeros = j->q ? j->q->w.n_zeros : 1;
-  if (t && (t->rank < 2 || t->rank > CPU_MAX_RANK || !t->size)) return *out_is = false, NULL;
+  if (t && (t->rank < 2 || t->rank > ASSAY_KERNEL_RANK || !t->size)) return *out_is = false, NULL;
   j->rank = t ? t->rank : j->w->rank;
   if (j->rank < 2) return *out_is = false, NULL;
   memcpy(j->dims, t ? t->dims : j->w->dims, (size_t)j->rank * sizeof *j->dims);
@@ -163,7 +163,7 @@ static assay_status_t read_weights(int8_job_t* j, bool* out_is) {
   return sums_fit(j, out_is);
 }
 
-assay_status_t int8_job_open(const cpu_layer_t* l, int8_job_t* out, bool* out_is) {
+assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool* out_is) {
   int8_job_t j = {.l = l, .zero_input = -1, .anchor = l->layer->nodes[0]};
   *out_is = false;
   if (l->n_out != 1 || !l->out[0].value || !l->out[0].size || l->out[0].rank < 2) return NULL;
@@ -187,19 +187,19 @@ static assay_status_t repeated(const float* x, int64_t n, int64_t m, float** out
   return NULL;
 }
 
-static void memory_dims(const cpu_operand_t* o, int rank, cpu_layout_t layout, int64_t* dims) {
+static void memory_dims(const assay_operand_t* o, int rank, assay_layout_t layout, int64_t* dims) {
   for (int i = 0; i < rank; i++) dims[i] = i < rank - o->rank ? 1 : o->dims[i - (rank - o->rank)];
-  if (layout != CPU_CHANNELS_LAST || rank < 3) return;
+  if (layout != ASSAY_LAYOUT_CHANNELS_LAST || rank < 3) return;
   const int64_t channels = dims[1];
   for (int i = 1; i + 1 < rank; i++) dims[i] = dims[i + 1];
   dims[rank - 1] = channels;
 }
 
 // Broadcast as [outer, 1..., n, 1...] of the output's [outer, middle, n, inner].
-static bool find_stream(const cpu_operand_t* o, const cpu_operand_t* y, cpu_layout_t layout,
+static bool find_stream(const assay_operand_t* o, const assay_operand_t* y, assay_layout_t layout,
                         int8_stream_t* s) {
-  int64_t a[CPU_MAX_RANK] = {0}, b[CPU_MAX_RANK] = {0};
-  if (o->rank > y->rank || (layout != CPU_PLAIN && o->rank != y->rank && o->size != 1))
+  int64_t a[ASSAY_KERNEL_RANK] = {0}, b[ASSAY_KERNEL_RANK] = {0};
+  if (o->rank > y->rank || (layout != ASSAY_LAYOUT_PLAIN && o->rank != y->rank && o->size != 1))
     return false;
   memory_dims(y, y->rank, layout, b);
   memory_dims(o, y->rank, layout, a);
@@ -216,18 +216,18 @@ static bool find_stream(const cpu_operand_t* o, const cpu_operand_t* y, cpu_layo
   return end == 0 && outer * s->n == o->size;
 }
 
-static bool find_streams(int8_kernel_t* k, const cpu_layer_t* l, cpu_layout_t layout) {
+static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
   for (size_t i = 0; i < k->q->n_sources; i++) {
     const assay_int8_source_t* s = &k->q->sources[i];
     k->streams[i].input = -1;
     if (s->kind != ASSAY_INT8_OPERAND) continue;
-    const cpu_operand_t* o = cpu_input(l, s->value);
+    const assay_operand_t* o = assay_sized_input(l, s->value);
     if (!o || !is_8bit(o->type) || !find_stream(o, &l->out[0], layout, &k->streams[i]))
       return false;
-    const cpu_layout_t lies = o->rank < 3 ? CPU_PLAIN : layout;
-    cpu_form_t* form = &k->base.in[o - l->in];
+    const assay_layout_t lies = o->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
+    assay_form_t* form = &k->base.in[o - l->in];
     if (form->type && (form->layout != lies || form->type != o->type)) return false;
-    *form = (cpu_form_t){o->type, lies};
+    *form = (assay_form_t){o->type, lies};
     k->streams[i].input = (int)(o - l->in);
   }
   return true;
@@ -245,28 +245,30 @@ static assay_status_t repeat_channels(int8_kernel_t* k) {
   return NULL;
 }
 
-static void start(int8_kernel_t* k, const cpu_layer_t* l, cpu_layout_t layout) {
-  const cpu_operand_t* y = &l->out[0];
+static void start(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
+  const assay_operand_t* y = &l->out[0];
   k->base.in_place = -1;
   k->base.run = int8_kernel_run;
   k->base.destroy = int8_kernel_destroy;
-  k->base.out[0] = (cpu_form_t){y->type, y->rank < 3 ? CPU_PLAIN : layout};
+  k->base.out[0] = (assay_form_t){y->type, y->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
   k->size = y->size;
   k->zero_input = -1;
 }
 
-assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, cpu_layout_t layout,
+assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, assay_layout_t layout,
                                 bool* out_ok) {
-  const cpu_layer_t* l = j->l;
-  const cpu_operand_t* y = &l->out[0];
+  const assay_sized_layer_t* l = j->l;
+  const assay_operand_t* y = &l->out[0];
   start(k, l, layout);
   k->q = j->q;
-  k->m = y->dims[layout == CPU_CHANNELS_LAST && y->rank >= 3 ? 1 : y->rank - 1];
+  k->m = y->dims[layout == ASSAY_LAYOUT_CHANNELS_LAST && y->rank >= 3 ? 1 : y->rank - 1];
   k->zero_x = j->zero_x;
   k->zero_input = j->zero_input;
   k->zero_type = j->zero_type;
-  k->base.in[j->x - l->in] = (cpu_form_t){j->x_type, j->x->rank < 3 ? CPU_PLAIN : layout};
-  if (k->zero_input >= 0) k->base.in[k->zero_input] = (cpu_form_t){k->zero_type, CPU_PLAIN};
+  k->base.in[j->x - l->in] =
+      (assay_form_t){j->x_type, j->x->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
+  if (k->zero_input >= 0)
+    k->base.in[k->zero_input] = (assay_form_t){k->zero_type, ASSAY_LAYOUT_PLAIN};
   *out_ok = !k->q || (find_streams(k, l, layout) &&
                       (k->q->n_factor <= 1 || k->q->n_factor == k->m) && k->q->type == y->type);
   if (!*out_ok) return NULL;
@@ -280,8 +282,8 @@ assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, cpu_layout_t la
   return NULL;
 }
 
-assay_status_t int8_kernel_init_pointwise(int8_kernel_t* k, const cpu_layer_t* l,
-                                          cpu_layout_t layout, bool* out_ok) {
+assay_status_t int8_kernel_init_pointwise(int8_kernel_t* k, const assay_sized_layer_t* l,
+                                          assay_layout_t layout, bool* out_ok) {
   start(k, l, layout);
   k->q = l->layer->int8;
   k->m = 1;
@@ -296,7 +298,7 @@ void int8_kernel_ready(int8_kernel_t* k) {
   k->base.scratch = ALIGNMENT + aligned(k->sum_scratch) + sums;
 }
 
-void int8_kernel_destroy(cpu_kernel_t* base) {
+void int8_kernel_destroy(assay_kernel_t* base) {
   int8_kernel_t* k = (int8_kernel_t*)base;
   if (k->close) k->close(k);
   assay_arena_destroy(k->arena);
@@ -399,7 +401,7 @@ static void finish_integers(const int8_kernel_t* k, int32_t zero_x, int64_t from
     exact_sums(k, sums, zero_x, at, to - at < TILE ? to - at : TILE, sums + at);
 }
 
-assay_status_t int8_kernel_run(cpu_kernel_t* base, const void* const* in, void* const* out,
+assay_status_t int8_kernel_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                void* scratch) {
   int8_kernel_t* k = (int8_kernel_t*)base;
   char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);

@@ -15,7 +15,7 @@ typedef struct int8_stream {
 
 typedef struct int8_kernel int8_kernel_t;
 struct int8_kernel {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   assay_arena_t* arena;   // of q, where the layer brings none
   const assay_int8_t* q;  // NULL: the sums are the output, int32
   int64_t size, m;        // elements of the output; output channels, which lie together
@@ -39,18 +39,18 @@ struct int8_kernel {
 
 // A contraction of a layer, as the tactics for sums see it.
 typedef struct int8_job {
-  const cpu_layer_t* l;
+  const assay_sized_layer_t* l;
   const assay_int8_t* q;  // NULL: ConvInteger, MatMulInteger
   const assay_node_t* anchor;
-  assay_arena_t* arena;        // of q if that was read here; goes over to the kernel
-  const cpu_operand_t *x, *w;  // w NULL: constant weights that the layer quantizes itself
+  assay_arena_t* arena;          // of q if that was read here; goes over to the kernel
+  const assay_operand_t *x, *w;  // w NULL: constant weights that the layer quantizes itself
   assay_type_t x_type, w_type;
   int64_t channels;
   // Constant weights less their zero points, in the order of ONNX; NULL: w is read in each run.
   int16_t* weights;
   int64_t n_weights;
   int rank;  // of the weights
-  int64_t dims[CPU_MAX_RANK];
+  int64_t dims[ASSAY_KERNEL_RANK];
   int weight_axis;         // of the output channels
   bool fits_int8;          // all of `weights` do
   int32_t zero_x, zero_w;  // zero_w: of weights that are read
@@ -60,20 +60,21 @@ typedef struct int8_job {
 
 // Reads a layer with a contraction on 8-bit integers; false: it is none, or its sums may not fit
 // into int32. Closed with int8_job_close.
-assay_status_t int8_job_open(const cpu_layer_t* l, int8_job_t* out, bool* out_is);
+assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool* out_is);
 void int8_job_close(int8_job_t* j);
 
 // Makes what a kernel needs besides its sums; `layout` is that of the output and of the streams.
 // *out_ok tells whether that is possible. The kernel takes over the job's arena.
-assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, cpu_layout_t layout, bool* out_ok);
+assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, assay_layout_t layout,
+                                bool* out_ok);
 // The same for layers without a contraction.
-assay_status_t int8_kernel_init_pointwise(int8_kernel_t* k, const cpu_layer_t* l,
-                                          cpu_layout_t layout, bool* out_ok);
+assay_status_t int8_kernel_init_pointwise(int8_kernel_t* k, const assay_sized_layer_t* l,
+                                          assay_layout_t layout, bool* out_ok);
 // Sets the scratch memory, once sum_scratch is known.
 void int8_kernel_ready(int8_kernel_t* k);
-assay_status_t int8_kernel_run(cpu_kernel_t* base, const void* const* in, void* const* out,
+assay_status_t int8_kernel_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                void* scratch);
-void int8_kernel_destroy(cpu_kernel_t* base);
+void int8_kernel_destroy(assay_kernel_t* base);
 // Elements [from, to) of the output.
 void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
                         int32_t zero_x, int64_t from, int64_t to, void* out);

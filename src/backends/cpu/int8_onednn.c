@@ -181,7 +181,7 @@ static assay_status_t pack(onednn_t* k, const_dnnl_primitive_desc_t d, const_dnn
 
 typedef struct problem {
   int rank, w_rank;
-  int64_t x[CPU_MAX_RANK], w[CPU_MAX_RANK + 1], y[CPU_MAX_RANK];
+  int64_t x[ASSAY_KERNEL_RANK], w[ASSAY_KERNEL_RANK + 1], y[ASSAY_KERNEL_RANK];
   bool is_conv, swapped;
   assay_conv_t s;
 } problem_t;
@@ -273,7 +273,7 @@ static assay_status_t take_taps(onednn_t* k, int8_job_t* j, const problem_t* p, 
   // One input in one form; sums of differences in int32.
   *out_ok = !k->base.base.in[k->w_input].type && j->zero_input < 0 &&
             k->p.k <= INT32_MAX / (4 * 255 * 255);
-  k->base.base.in[k->w_input] = (cpu_form_t){j->w_type, CPU_PLAIN};
+  k->base.base.in[k->w_input] = (assay_form_t){j->w_type, ASSAY_LAYOUT_PLAIN};
   return NULL;
 }
 
@@ -285,7 +285,8 @@ static assay_status_t build(onednn_t* k, int8_job_t* j, bool* out_ok) {
   if (*out_ok && p.is_conv) ASSAY_TRY(read_conv(j, &p, out_ok));
   if (*out_ok && !p.is_conv) *out_ok = read_product(j, k, &p);
   if (!*out_ok) return NULL;
-  ASSAY_TRY(int8_kernel_init(&k->base, j, p.is_conv ? CPU_CHANNELS_LAST : CPU_PLAIN, out_ok));
+  ASSAY_TRY(int8_kernel_init(&k->base, j,
+                             p.is_conv ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN, out_ok));
   if (*out_ok) ASSAY_TRY(take_taps(k, j, &p, out_ok));
   if (!*out_ok) return NULL;
   assay_status_t st = describe(&p, j, &d, &plain);
@@ -306,7 +307,7 @@ static assay_status_t build(onednn_t* k, int8_job_t* j, bool* out_ok) {
   return st;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   int8_job_t j;
   bool ok = false;
   if (!has_vnni()) return NULL;
@@ -324,7 +325,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return st;
 }
 
-const cpu_tactic_t cpu_tactic_int8_onednn = {
+const assay_tactic_t cpu_tactic_int8_onednn = {
     .name = "int8_onednn",
     .source = "onednn",
     .numerics = "integers",

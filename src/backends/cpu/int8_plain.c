@@ -147,7 +147,8 @@ static assay_status_t fill(plain_t* k, int8_job_t* j, bool* out_ok) {
   if (!*out_ok) return NULL;
   k->length = k->is_conv ? k->s.cg * k->s.kernel_size : k->p.k;
   if (!j->weights && k->length > INT32_MAX / (255 * 255)) return *out_ok = false, NULL;
-  ASSAY_TRY(int8_kernel_init(&k->base, j, k->is_conv ? CPU_CHANNELS_LAST : CPU_PLAIN, out_ok));
+  ASSAY_TRY(int8_kernel_init(&k->base, j,
+                             k->is_conv ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN, out_ok));
   if (!*out_ok) return NULL;
   k->x_input = (int)(j->x - j->l->in);
   k->x_type = j->x_type;
@@ -164,7 +165,7 @@ static assay_status_t fill(plain_t* k, int8_job_t* j, bool* out_ok) {
       order_product(&k->p, j->weights, k->weights);
   } else {
     if (k->base.base.in[k->w_input].type) return *out_ok = false, NULL;  // read as x, too
-    k->base.base.in[k->w_input] = (cpu_form_t){j->w_type, CPU_PLAIN};
+    k->base.base.in[k->w_input] = (assay_form_t){j->w_type, ASSAY_LAYOUT_PLAIN};
   }
   int64_t turned = 0;
   if (!j->weights) turned = (k->p.shared ? 1 : k->p.batch) * k->p.n * k->p.k;
@@ -175,7 +176,7 @@ static assay_status_t fill(plain_t* k, int8_job_t* j, bool* out_ok) {
   return NULL;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   int8_job_t j;
   bool ok = false;
   ASSAY_TRY(int8_job_open(l, &j, &ok));
@@ -192,7 +193,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return st;
 }
 
-const cpu_tactic_t cpu_tactic_int8_plain = {
+const assay_tactic_t cpu_tactic_int8_plain = {
     .name = "int8_plain",
     .source = "assay",
     .numerics = "integers",

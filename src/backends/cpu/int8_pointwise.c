@@ -10,7 +10,7 @@
 // ----------------------------------------------------------------------------------------
 
 typedef struct table {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int input;
   int64_t size;
   bool floats;
@@ -18,7 +18,7 @@ typedef struct table {
   float values[256];
 } table_t;
 
-static assay_status_t run_table(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run_table(assay_kernel_t* base, const void* const* in, void* const* out,
                                 void* scratch) {
   const table_t* k = (const table_t*)base;
   const uint8_t* x = in[k->input];
@@ -35,19 +35,19 @@ static assay_status_t run_table(cpu_kernel_t* base, const void* const* in, void*
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* k) { assay_free(k); }
+static void destroy(assay_kernel_t* k) { assay_free(k); }
 
 // Elements lie as the operand does.
-static cpu_layout_t layout_of(const cpu_operand_t* o) {
-  return cpu_is_channels_last(o) ? CPU_CHANNELS_LAST : CPU_PLAIN;
+static assay_layout_t layout_of(const assay_operand_t* o) {
+  return assay_operand_is_channels_last(o) ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
 }
 
-static assay_status_t make_table(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_table(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_int8_t* q = l->layer->int8;
   table_t* k = NULL;
-  const cpu_operand_t* x = NULL;
+  const assay_operand_t* x = NULL;
   for (size_t i = 0; i < q->n_sources; i++)
-    if (q->sources[i].kind == ASSAY_INT8_OPERAND) x = cpu_input(l, q->sources[i].value);
+    if (q->sources[i].kind == ASSAY_INT8_OPERAND) x = assay_sized_input(l, q->sources[i].value);
   if (!x || x->size != l->out[0].size || x->rank != l->out[0].rank) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->floats = q->type == ASSAY_TYPE_FLOAT;
@@ -57,8 +57,8 @@ static assay_status_t make_table(const cpu_layer_t* l, cpu_kernel_t** out) {
   k->base.destroy = destroy;
   k->input = (int)(x - l->in);
   k->size = x->size;
-  k->base.in[k->input] = (cpu_form_t){x->type, layout_of(x)};
-  k->base.out[0] = (cpu_form_t){l->out[0].type, layout_of(x)};
+  k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
+  k->base.out[0] = (assay_form_t){l->out[0].type, layout_of(x)};
   *out = &k->base;
   return NULL;
 }
@@ -66,14 +66,14 @@ static assay_status_t make_table(const cpu_layer_t* l, cpu_kernel_t** out) {
 // ---- several operands
 // ------------------------------------------------------------------------------
 
-static assay_status_t make_several(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_several(const assay_sized_layer_t* l, assay_kernel_t** out) {
   int8_kernel_t* k = NULL;
   bool ok = false;
-  cpu_layout_t layout = CPU_PLAIN;
+  assay_layout_t layout = ASSAY_LAYOUT_PLAIN;
   // In the layout of the largest: others are put into it.
   for (size_t i = 0; i < l->n_in; i++)
-    if (l->in[i].size == l->out[0].size && cpu_is_channels_last(&l->in[i]))
-      layout = CPU_CHANNELS_LAST;
+    if (l->in[i].size == l->out[0].size && assay_operand_is_channels_last(&l->in[i]))
+      layout = ASSAY_LAYOUT_CHANNELS_LAST;
   ASSAY_TRY(ASSAY_NEW(&k));
   assay_status_t st = int8_kernel_init_pointwise(k, l, layout, &ok);
   if (st || !ok) return int8_kernel_destroy(&k->base), st;
@@ -86,14 +86,14 @@ static assay_status_t make_several(const cpu_layer_t* l, cpu_kernel_t** out) {
 // -------------------------------------------------------------
 
 typedef struct quantize {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int input;
   int64_t size;
   float scale, zero;
   assay_type_t type;
 } quantize_t;
 
-static assay_status_t run_quantize(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run_quantize(assay_kernel_t* base, const void* const* in, void* const* out,
                                    void* scratch) {
   enum { CHUNK = 16384 };
   const quantize_t* k = (const quantize_t*)base;
@@ -110,7 +110,7 @@ static assay_status_t run_quantize(cpu_kernel_t* base, const void* const* in, vo
 }
 
 // A constant's only number.
-static bool number(const cpu_operand_t* o, double otherwise, double* out) {
+static bool number(const assay_operand_t* o, double otherwise, double* out) {
   assay_tensor_t* wide = NULL;
   *out = otherwise;
   if (!o) return true;
@@ -124,39 +124,40 @@ static bool number(const cpu_operand_t* o, double otherwise, double* out) {
   return ok;
 }
 
-static bool read_numbers(const cpu_layer_t* l, const assay_node_t* n, double* scale, double* zero) {
+static bool read_numbers(const assay_sized_layer_t* l, const assay_node_t* n, double* scale,
+                         double* zero) {
   const bool has_zero = n->n_inputs > 2 && n->inputs[2];
-  const cpu_operand_t* z = has_zero ? cpu_input(l, n->inputs[2]) : NULL;
-  const cpu_operand_t* s = cpu_input(l, n->inputs[1]);
+  const assay_operand_t* z = has_zero ? assay_sized_input(l, n->inputs[2]) : NULL;
+  const assay_operand_t* s = assay_sized_input(l, n->inputs[1]);
   return s && (z || !has_zero) && number(s, 1, scale) && number(z, 0, zero) &&
          s->type == ASSAY_TYPE_FLOAT;
 }
 
-static assay_status_t make_quantize(const cpu_layer_t* l, const assay_node_t* n,
-                                    const cpu_operand_t* x, cpu_kernel_t** out) {
+static assay_status_t make_quantize(const assay_sized_layer_t* l, const assay_node_t* n,
+                                    const assay_operand_t* x, assay_kernel_t** out) {
   double scale, zero;
   quantize_t* k = NULL;
   if (x->type != ASSAY_TYPE_FLOAT || !read_numbers(l, n, &scale, &zero)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run_quantize, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run_quantize, .destroy = destroy};
   k->input = (int)(x - l->in);
   k->size = x->size;
   k->scale = (float)scale;
   k->zero = (float)zero;
   k->type = l->out[0].type;
-  k->base.in[k->input] = (cpu_form_t){x->type, layout_of(x)};
-  k->base.out[0] = (cpu_form_t){k->type, layout_of(x)};
+  k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
+  k->base.out[0] = (assay_form_t){k->type, layout_of(x)};
   *out = &k->base;
   return NULL;
 }
 
-static assay_status_t make_dequantize(const cpu_layer_t* l, const assay_node_t* n,
-                                      const cpu_operand_t* x, cpu_kernel_t** out) {
+static assay_status_t make_dequantize(const assay_sized_layer_t* l, const assay_node_t* n,
+                                      const assay_operand_t* x, assay_kernel_t** out) {
   double scale, zero;
   table_t* k = NULL;
   if (l->out[0].type != ASSAY_TYPE_FLOAT || !read_numbers(l, n, &scale, &zero)) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run_table, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run_table, .destroy = destroy};
   k->floats = true;
   for (int i = 0; i < 256; i++) {
     const int value = x->type == ASSAY_TYPE_INT8 && i > 127 ? i - 256 : i;
@@ -164,13 +165,13 @@ static assay_status_t make_dequantize(const cpu_layer_t* l, const assay_node_t* 
   }
   k->input = (int)(x - l->in);
   k->size = x->size;
-  k->base.in[k->input] = (cpu_form_t){x->type, layout_of(x)};
-  k->base.out[0] = (cpu_form_t){ASSAY_TYPE_FLOAT, layout_of(x)};
+  k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
+  k->base.out[0] = (assay_form_t){ASSAY_TYPE_FLOAT, layout_of(x)};
   *out = &k->base;
   return NULL;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   if (l->n_out != 1 || !l->out[0].value || l->layer->format != ASSAY_FORMAT_FP32) return NULL;
   if (l->layer->int8) {
@@ -178,13 +179,13 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
     ASSAY_TRY(make_table(l, out));
     return *out ? NULL : make_several(l, out);
   }
-  const cpu_operand_t* x = n->n_inputs >= 2 ? cpu_input(l, n->inputs[0]) : NULL;
+  const assay_operand_t* x = n->n_inputs >= 2 ? assay_sized_input(l, n->inputs[0]) : NULL;
   if (l->layer->n_nodes != 1 || !x || x->size != l->out[0].size) return NULL;
   if (assay_int8_is_quantizer(n)) return make_quantize(l, n, x, out);
   return assay_int8_is_dequantizer(n) ? make_dequantize(l, n, x, out) : NULL;
 }
 
-const cpu_tactic_t cpu_tactic_int8_pointwise = {
+const assay_tactic_t cpu_tactic_int8_pointwise = {
     .name = "int8_pointwise",
     .source = "assay",
     .numerics = "integers",

@@ -91,7 +91,7 @@ static assay_status_t make_classes(int8_kernel_t* k, const int8_job_t* j, const 
 }
 
 assay_status_t int8_conv_taps(int8_kernel_t* k, const int8_job_t* j, const assay_conv_t* s) {
-  axis_classes_t a[CPU_MAX_RANK] = {{0}};
+  axis_classes_t a[ASSAY_KERNEL_RANK] = {{0}};
   int32_t* by_tap = NULL;
   assay_status_t st = NULL;
   if (!j->zero_x && j->zero_input < 0) return NULL;
@@ -109,7 +109,7 @@ assay_status_t int8_conv_taps(int8_kernel_t* k, const int8_job_t* j, const assay
 
 // Dimensions in front of the last two that are alike, or 1 in all of the weights.
 bool int8_product_read(const int8_job_t* j, int8_product_t* out) {
-  const cpu_operand_t *x = j->x, *y = &j->l->out[0];
+  const assay_operand_t *x = j->x, *y = &j->l->out[0];
   const bool gemm = int8_is(j->anchor, "Gemm");
   if (gemm && assay_attr_i64(j->anchor, "transA", 0)) return false;
   int8_product_t p = {.batch = 1, .swapped = gemm && assay_attr_i64(j->anchor, "transB", 0)};

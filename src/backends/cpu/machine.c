@@ -3,6 +3,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
+#include "backends/cpu/gemm.h"
 #include "backends/cpu/tactic.h"
 
 static const char* architecture(void) {
@@ -36,4 +37,15 @@ void cpu_describe_machine(assay_str_t* out) {
   assay_str_printf(out, ", onednn %d.%d.%d isa 0x%x", v->major, v->minor, v->patch,
                    (unsigned)dnnl_get_effective_cpu_isa());
 #endif
+}
+
+// That is where it has vectors of 16, and does not multiply bf16 in tiles (AMX).
+bool cpu_gemm_suits(bool bf16) {
+#ifdef ASSAY_ONEDNN
+  const int isa = (int)dnnl_get_effective_cpu_isa();
+  if ((isa & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core ||
+      (bf16 && (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx))
+    return false;
+#endif
+  return !bf16 || cpu_gemm_has_bf16();
 }

@@ -43,11 +43,11 @@ static void transpose(const char* from, int64_t rows, int64_t columns, int64_t b
 
 // Each image is a matrix of channels by places; tiles of its columns are shared out among the
 // threads.
-void cpu_reorder(const void* from, cpu_layout_t from_layout, int rank, const int64_t* dims,
+void cpu_reorder(const void* from, assay_layout_t from_layout, int rank, const int64_t* dims,
                  size_t elem, void* to) {
   const int64_t places = assay_dims_product(dims, 2, rank), channels = dims[1];
-  const int64_t rows = from_layout == CPU_PLAIN ? channels : places;
-  const int64_t columns = from_layout == CPU_PLAIN ? places : channels;
+  const int64_t rows = from_layout == ASSAY_LAYOUT_PLAIN ? channels : places;
+  const int64_t columns = from_layout == ASSAY_LAYOUT_PLAIN ? places : channels;
   const size_t image = (size_t)(places * channels) * elem;
   const int64_t tiles = (columns + TILE - 1) / TILE;
 #pragma omp parallel for schedule(static) collapse(2) if (dims[0] * rows * columns > PARALLEL)
@@ -61,7 +61,8 @@ void cpu_reorder(const void* from, cpu_layout_t from_layout, int rank, const int
 
 // ---- types -------------------------------------------------------------------------------------
 
-static void convert_chunk(const cpu_move_t* m, const void* from, int64_t at, int64_t n, void* to) {
+static void convert_chunk(const assay_move_t* m, const void* from, int64_t at, int64_t n,
+                          void* to) {
   float wide[CHUNK];
   uint16_t rounded[CHUNK];
   cpu_widen(from, m->from.type, at, n, wide);
@@ -72,7 +73,7 @@ static void convert_chunk(const cpu_move_t* m, const void* from, int64_t at, int
   cpu_narrow(wide, n, m->to.type, at, to);
 }
 
-static void convert(const cpu_move_t* m, const void* from, void* to) {
+static void convert(const assay_move_t* m, const void* from, void* to) {
   const int64_t chunks = (m->size + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static) if (m->size > PARALLEL)
   for (int64_t i = 0; i < chunks; i++) {
@@ -83,31 +84,32 @@ static void convert(const cpu_move_t* m, const void* from, void* to) {
 
 // ---- both --------------------------------------------------------------------------------------
 
-static bool same_elements(const cpu_move_t* m) {
+static bool same_elements(const assay_move_t* m) {
   return m->from.type == m->to.type &&
          (m->through == m->from.type ||
-          (m->through == ASSAY_TYPE_FLOAT && cpu_is_float(m->from.type)));
+          (m->through == ASSAY_TYPE_FLOAT && assay_type_is_kernel_float(m->from.type)));
 }
 
-static bool same_layout(const cpu_move_t* m) {
+static bool same_layout(const assay_move_t* m) {
   return m->from.layout == m->to.layout || m->rank < 3;
 }
 
-bool cpu_move_is_possible(const cpu_move_t* m) {
+bool cpu_move_is_possible(const assay_move_t* m) {
   if (same_elements(m)) return same_layout(m) || assay_type_bits(m->from.type) >= 8;
-  return cpu_is_float(m->from.type) && cpu_is_float(m->to.type) && cpu_is_float(m->through);
+  return assay_type_is_kernel_float(m->from.type) && assay_type_is_kernel_float(m->to.type) &&
+         assay_type_is_kernel_float(m->through);
 }
 
-static size_t bytes_of(const cpu_move_t* m, assay_type_t type) {
+static size_t bytes_of(const assay_move_t* m, assay_type_t type) {
   int64_t bytes = 0;
   return assay_type_packed_bytes(type, m->size, &bytes) ? (size_t)bytes : 0;
 }
 
-size_t cpu_move_scratch(const cpu_move_t* m) {
+size_t cpu_move_scratch(const assay_move_t* m) {
   return same_elements(m) || same_layout(m) ? 0 : bytes_of(m, m->to.type);
 }
 
-void cpu_move_run(const cpu_move_t* m, const void* from, void* to, void* scratch) {
+void cpu_move_run(const assay_move_t* m, const void* from, void* to, void* scratch) {
   const size_t elem = (size_t)(assay_type_bits(m->to.type) + 7) / 8;
   if (!m->size) return;
   if (same_elements(m) && same_layout(m)) {

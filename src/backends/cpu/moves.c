@@ -11,7 +11,7 @@
 enum { MAX_BOXES = 256 };
 
 typedef struct moves {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   size_t elem;     // bytes
   uint64_t value;  // of one element, in its first bytes
   cpu_box_t* boxes;
@@ -20,22 +20,23 @@ typedef struct moves {
 
 // What is known while a kernel is made.
 typedef struct maker {
-  const cpu_layer_t* l;
+  const assay_sized_layer_t* l;
   const assay_node_t* node;
-  const cpu_operand_t *x, *y;  // the first input and output
+  const assay_operand_t *x, *y;  // the first input and output
   moves_t* m;
-  cpu_layout_t layout;  // of x, and of outputs of its rank
-  int64_t x_strides[CPU_MAX_RANK], y_strides[CPU_MAX_RANK];
+  assay_layout_t layout;  // of x, and of outputs of its rank
+  int64_t x_strides[ASSAY_KERNEL_RANK], y_strides[ASSAY_KERNEL_RANK];
 } maker_t;
 
-static assay_status_t run(cpu_kernel_t* k, const void* const* in, void* const* out, void* scratch) {
+static assay_status_t run(assay_kernel_t* k, const void* const* in, void* const* out,
+                          void* scratch) {
   const moves_t* m = (const moves_t*)k;
   (void)scratch;
   for (size_t i = 0; i < m->n; i++) cpu_box_copy(&m->boxes[i], m->elem, in, &m->value, out);
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* k) {
+static void destroy(assay_kernel_t* k) {
   assay_free(((moves_t*)k)->boxes);
   assay_free(k);
 }
@@ -63,10 +64,10 @@ static cpu_box_t box_of(const maker_t* k, int rank, const int64_t* dims, const i
 
 // Elements in this type can be moved to the output: as they are, or rounded as they are fetched.
 static bool type_fits(assay_type_t from, assay_type_t to) {
-  return from == to || (cpu_is_float(from) && cpu_is_float(to));
+  return from == to || (assay_type_is_kernel_float(from) && assay_type_is_kernel_float(to));
 }
 
-static bool same_dims(const cpu_operand_t* a, const cpu_operand_t* b, int except) {
+static bool same_dims(const assay_operand_t* a, const assay_operand_t* b, int except) {
   if (a->rank != b->rank) return false;
   for (int i = 0; i < a->rank; i++)
     if (i != except && a->dims[i] != b->dims[i]) return false;
@@ -84,10 +85,10 @@ static bool is_run(const cpu_box_t* box, int64_t size) {
 }
 
 static assay_status_t make_transpose(maker_t* k, bool* ok) {
-  int64_t perm[CPU_MAX_RANK], from[CPU_MAX_RANK], to[CPU_MAX_RANK];
+  int64_t perm[ASSAY_KERNEL_RANK], from[ASSAY_KERNEL_RANK], to[ASSAY_KERNEL_RANK];
   int n;
   const int rank = k->x->rank;
-  *ok = cpu_known_list(k->l, k->node, "perm", SIZE_MAX, CPU_MAX_RANK, perm, &n) &&
+  *ok = cpu_known_list(k->l, k->node, "perm", SIZE_MAX, ASSAY_KERNEL_RANK, perm, &n) &&
         (n < 0 || n == rank) && k->y->rank == rank;
   for (int i = 0; *ok && i < rank; i++) {
     const int d = n < 0 ? rank - 1 - i : cpu_axis(perm[i], rank);
@@ -95,9 +96,9 @@ static assay_status_t make_transpose(maker_t* k, bool* ok) {
     if (*ok) from[i] = k->x_strides[d];
   }
   if (!*ok) return NULL;
-  cpu_layout_t layout = CPU_PLAIN;
-  for (int i = 0; i < 2 && k->x->size; i++, layout = CPU_CHANNELS_LAST) {
-    if (layout != CPU_PLAIN && rank < 3) break;
+  assay_layout_t layout = ASSAY_LAYOUT_PLAIN;
+  for (int i = 0; i < 2 && k->x->size; i++, layout = ASSAY_LAYOUT_CHANNELS_LAST) {
+    if (layout != ASSAY_LAYOUT_PLAIN && rank < 3) break;
     cpu_layout_strides(rank, k->y->dims, layout, to);
     const cpu_box_t box = box_of(k, rank, k->y->dims, from, to);
     if (!is_run(&box, k->x->size)) continue;
@@ -106,8 +107,8 @@ static assay_status_t make_transpose(maker_t* k, bool* ok) {
     k->m->base.run = NULL;
     return NULL;
   }
-  k->m->base.out[0].layout = CPU_PLAIN;
-  cpu_layout_strides(rank, k->y->dims, CPU_PLAIN, to);
+  k->m->base.out[0].layout = ASSAY_LAYOUT_PLAIN;
+  cpu_layout_strides(rank, k->y->dims, ASSAY_LAYOUT_PLAIN, to);
   return add_box(k->m, box_of(k, rank, k->y->dims, from, to));
 }
 
@@ -116,10 +117,10 @@ static assay_status_t make_transpose(maker_t* k, bool* ok) {
 static assay_status_t make_concat(maker_t* k, bool* ok) {
   // Concat-1 joins along axis 1 by default, later versions have no default.
   const int axis = cpu_axis(assay_attr_i64(k->node, "axis", 1), k->x->rank);
-  int64_t at = 0, strides[CPU_MAX_RANK];
+  int64_t at = 0, strides[ASSAY_KERNEL_RANK];
   *ok = axis >= 0;
   for (size_t i = 0; *ok && i < k->node->n_inputs; i++) {
-    const cpu_operand_t* o = cpu_input(k->l, k->node->inputs[i]);
+    const assay_operand_t* o = assay_sized_input(k->l, k->node->inputs[i]);
     *ok = o && type_fits(o->type, k->y->type) && same_dims(o, k->y, axis);
     if (!*ok) return NULL;
     const int index = (int)(o - k->l->in);
@@ -137,10 +138,10 @@ static assay_status_t make_concat(maker_t* k, bool* ok) {
 
 static assay_status_t make_split(maker_t* k, bool* ok) {
   const int axis = cpu_axis(assay_attr_i64(k->node, "axis", 0), k->x->rank);
-  int64_t at = 0, strides[CPU_MAX_RANK];
+  int64_t at = 0, strides[ASSAY_KERNEL_RANK];
   *ok = axis >= 0;
   for (size_t i = 0; *ok && i < k->l->n_out; i++) {
-    const cpu_operand_t* o = &k->l->out[i];
+    const assay_operand_t* o = &k->l->out[i];
     *ok = o->value && o->type == k->y->type && same_dims(o, k->x, axis);
     if (!*ok) return NULL;
     k->m->base.out[i] = k->m->base.out[0];
@@ -165,20 +166,20 @@ static int64_t clamped(int64_t i, int64_t size, int64_t low, int64_t high) {
 // Source: ONNX Slice-13, which counts as numpy does.
 static assay_status_t make_slice(maker_t* k, bool* ok) {
   enum { STARTS, ENDS, AXES, STEPS, N };
-  int64_t list[N][CPU_MAX_RANK], from[CPU_MAX_RANK];
+  int64_t list[N][ASSAY_KERNEL_RANK], from[ASSAY_KERNEL_RANK];
   int n[N];
   static const char* const names[] = {"starts", "ends", "axes", "steps"};
   const int rank = k->x->rank;
   cpu_box_t b = {0};
   *ok = k->y->rank == rank;
   for (int i = 0; *ok && i < N; i++)
-    *ok = cpu_known_list(k->l, k->node, names[i], (size_t)i + 1, CPU_MAX_RANK, list[i], &n[i]);
+    *ok = cpu_known_list(k->l, k->node, names[i], (size_t)i + 1, ASSAY_KERNEL_RANK, list[i], &n[i]);
   *ok = *ok && n[STARTS] >= 0 && n[ENDS] == n[STARTS] && (n[AXES] < 0 || n[AXES] == n[STARTS]) &&
         (n[STEPS] < 0 || n[STEPS] == n[STARTS]) && n[STARTS] <= rank;
   if (!*ok) return NULL;
   memcpy(from, k->x_strides, sizeof from);
-  bool seen[CPU_MAX_RANK] = {false};
-  int64_t at = 0, dims[CPU_MAX_RANK];
+  bool seen[ASSAY_KERNEL_RANK] = {false};
+  int64_t at = 0, dims[ASSAY_KERNEL_RANK];
   memcpy(dims, k->x->dims, sizeof dims);
   for (int i = 0; i < n[STARTS]; i++) {
     const int d = cpu_axis(n[AXES] < 0 ? i : list[AXES][i], rank);
@@ -238,7 +239,7 @@ static bool pad_parts(pad_mode_t mode, int64_t size, int64_t begin, int64_t end,
 
 static bool read_pads(const maker_t* k, int64_t* begin, int64_t* end, pad_mode_t* mode) {
   static const char* const modes[] = {"constant", "reflect", "edge", "wrap"};
-  int64_t pads[2 * CPU_MAX_RANK], axes[CPU_MAX_RANK];
+  int64_t pads[2 * ASSAY_KERNEL_RANK], axes[ASSAY_KERNEL_RANK];
   int n, n_axes;
   const char* given = assay_attr_str(k->node, "mode", "constant");
   // Pad-1 named the attribute otherwise.
@@ -246,12 +247,12 @@ static bool read_pads(const maker_t* k, int64_t* begin, int64_t* end, pad_mode_t
   int at = 0;
   while (at < 4 && strcmp(modes[at], given) != 0) at++;
   *mode = (pad_mode_t)at;
-  if (at == 4 || !cpu_known_list(k->l, k->node, name, 1, 2 * CPU_MAX_RANK, pads, &n) ||
-      !cpu_known_ints(k->l, k->node, 3, CPU_MAX_RANK, axes, &n_axes))
+  if (at == 4 || !cpu_known_list(k->l, k->node, name, 1, 2 * ASSAY_KERNEL_RANK, pads, &n) ||
+      !cpu_known_ints(k->l, k->node, 3, ASSAY_KERNEL_RANK, axes, &n_axes))
     return false;
   const int count = n_axes < 0 ? k->x->rank : n_axes;
   if (n != 2 * count) return false;
-  bool seen[CPU_MAX_RANK] = {false};
+  bool seen[ASSAY_KERNEL_RANK] = {false};
   for (int i = 0; i < count; i++) {
     const int d = n_axes < 0 ? i : cpu_axis(axes[i], k->x->rank);
     if (d < 0 || seen[d]) return false;
@@ -266,13 +267,13 @@ static bool read_pads(const maker_t* k, int64_t* begin, int64_t* end, pad_mode_t
 static bool read_value(maker_t* k) {
   const assay_node_t* n = k->node;
   const bool given = n->n_inputs > 2 && n->inputs[2];
-  const cpu_operand_t* o = given ? cpu_input(k->l, n->inputs[2]) : NULL;
+  const assay_operand_t* o = given ? assay_sized_input(k->l, n->inputs[2]) : NULL;
   float value = (float)assay_attr_f64(n, "value", 0);
   if (given && (!o || !o->constant || o->size != 1)) return false;
-  if (cpu_is_float(k->y->type)) {
+  if (assay_type_is_kernel_float(k->y->type)) {
     float* x = NULL;
-    if (given && !cpu_is_float(o->type)) return false;
-    assay_status_t st = given ? cpu_constant_floats(o, &x) : NULL;
+    if (given && !assay_type_is_kernel_float(o->type)) return false;
+    assay_status_t st = given ? assay_operand_floats(o, &x) : NULL;
     const bool ok = !st;
     if (x) value = x[0];
     assay_free(x);
@@ -288,8 +289,8 @@ static bool read_value(maker_t* k) {
 }
 
 static assay_status_t make_pad(maker_t* k, bool* ok) {
-  int64_t begin[CPU_MAX_RANK] = {0}, end[CPU_MAX_RANK] = {0}, boxes = 1;
-  part_t parts[CPU_MAX_RANK][3];
+  int64_t begin[ASSAY_KERNEL_RANK] = {0}, end[ASSAY_KERNEL_RANK] = {0}, boxes = 1;
+  part_t parts[ASSAY_KERNEL_RANK][3];
   pad_mode_t mode;
   const int rank = k->x->rank;
   *ok = k->y->rank == rank && read_pads(k, begin, end, &mode) && read_value(k);
@@ -300,7 +301,7 @@ static assay_status_t make_pad(maker_t* k, bool* ok) {
   }
   *ok = *ok && boxes <= MAX_BOXES;
   if (!*ok) return NULL;
-  int at[CPU_MAX_RANK] = {0};
+  int at[ASSAY_KERNEL_RANK] = {0};
   for (bool more = true; more;) {
     cpu_box_t b = box_of(k, rank, k->x->dims, k->x_strides, k->y_strides);
     for (int d = 0; d < rank; d++) {
@@ -329,10 +330,10 @@ static assay_status_t make_pad(maker_t* k, bool* ok) {
 // ---- Expand and Tile ------------------------------------------------------------------------
 
 static assay_status_t make_expand(maker_t* k, bool* ok) {
-  int64_t shape[CPU_MAX_RANK], from[CPU_MAX_RANK] = {0};
+  int64_t shape[ASSAY_KERNEL_RANK], from[ASSAY_KERNEL_RANK] = {0};
   int n;
   const int rank = k->y->rank, before = rank - k->x->rank;
-  *ok = before >= 0 && cpu_known_ints(k->l, k->node, 1, CPU_MAX_RANK, shape, &n) && n >= 0 &&
+  *ok = before >= 0 && cpu_known_ints(k->l, k->node, 1, ASSAY_KERNEL_RANK, shape, &n) && n >= 0 &&
         n <= rank;
   for (int i = 0; *ok && i < rank; i++) {
     const int64_t x = i < before ? 1 : k->x->dims[i - before];
@@ -345,11 +346,11 @@ static assay_status_t make_expand(maker_t* k, bool* ok) {
 
 // Repeats and the input's own dimensions, one before the other.
 static assay_status_t make_tile(maker_t* k, bool* ok) {
-  int64_t repeats[CPU_MAX_RANK];
+  int64_t repeats[ASSAY_KERNEL_RANK];
   int n;
   cpu_box_t b = {.from = (int)(k->x - k->l->in), .rank = 2 * k->x->rank};
-  *ok = k->y->rank == k->x->rank && cpu_known_ints(k->l, k->node, 1, CPU_MAX_RANK, repeats, &n) &&
-        n == k->x->rank;
+  *ok = k->y->rank == k->x->rank &&
+        cpu_known_ints(k->l, k->node, 1, ASSAY_KERNEL_RANK, repeats, &n) && n == k->x->rank;
   for (int i = 0; *ok && i < k->x->rank; i++) {
     int64_t size;
     *ok =
@@ -372,7 +373,7 @@ static assay_status_t make_blocks(maker_t* k, bool to_space, bool* ok) {
   const int64_t b = assay_attr_i64(k->node, "blocksize", 0);
   const char* mode = assay_attr_str(k->node, "mode", "DCR");
   const bool crd = strcmp(mode, "CRD") == 0;
-  const cpu_operand_t *deep = to_space ? k->x : k->y, *wide = to_space ? k->y : k->x;
+  const assay_operand_t *deep = to_space ? k->x : k->y, *wide = to_space ? k->y : k->x;
   const int64_t* ds = to_space ? k->x_strides : k->y_strides;
   const int64_t* ws = to_space ? k->y_strides : k->x_strides;
   *ok = k->x->rank == 4 && k->y->rank == 4 && b > 0 && b < INT16_MAX &&
@@ -412,9 +413,9 @@ static bool is_movable(assay_type_t t) {
   return t != ASSAY_TYPE_STRING && (bits == 8 || bits == 16 || bits == 32 || bits == 64);
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
-  const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
+  const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   size_t op = 0;
   while (op < sizeof moves / sizeof *moves && strcmp(moves[op].op, n->op_type) != 0) op++;
   if (op == sizeof moves / sizeof *moves || l->layer->n_nodes != 1 || *n->domain || !x ||
@@ -424,21 +425,23 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   // Tile-1 repeats along one axis.
   if (strcmp(n->op_type, "Tile") == 0 && n->n_inputs != 2) return NULL;
   maker_t k = {.l = l, .node = n, .x = x, .y = &l->out[0]};
-  k.layout = cpu_is_channels_last(x) && (x->rank == k.y->rank) ? CPU_CHANNELS_LAST : CPU_PLAIN;
+  k.layout = assay_operand_is_channels_last(x) && (x->rank == k.y->rank)
+                 ? ASSAY_LAYOUT_CHANNELS_LAST
+                 : ASSAY_LAYOUT_PLAIN;
   cpu_layout_strides(x->rank, x->dims, k.layout, k.x_strides);
   cpu_layout_strides(k.y->rank, k.y->dims, k.layout, k.y_strides);
   bool ok = false;
   ASSAY_TRY(ASSAY_NEW(&k.m));
-  k.m->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k.m->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k.m->elem = (size_t)assay_type_bits(k.y->type) / 8;
-  k.m->base.in[x - l->in] = k.m->base.out[0] = (cpu_form_t){k.y->type, k.layout};
+  k.m->base.in[x - l->in] = k.m->base.out[0] = (assay_form_t){k.y->type, k.layout};
   assay_status_t st = moves[op].make(&k, &ok);
   if (st || !ok) return destroy(&k.m->base), st;
   *out = &k.m->base;
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_moves = {
+const assay_tactic_t cpu_tactic_moves = {
     .name = "moves",
     .source = "assay",
     .numerics = "moves",

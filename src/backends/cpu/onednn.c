@@ -54,12 +54,12 @@ dnnl_data_type_t dnn_type(assay_type_t type) {
   }
 }
 
-assay_status_t dnn_md(int rank, const int64_t* dims, assay_type_t type, cpu_layout_t layout,
+assay_status_t dnn_md(int rank, const int64_t* dims, assay_type_t type, assay_layout_t layout,
                       dnnl_memory_desc_t* out) {
   dnnl_dims_t sizes = {0}, strides = {0};
   int64_t step = 1;
   for (int i = 0; i < rank; i++) sizes[i] = dims[i];
-  const bool last = layout == CPU_CHANNELS_LAST && rank >= 3;
+  const bool last = layout == ASSAY_LAYOUT_CHANNELS_LAST && rank >= 3;
   if (last) {
     strides[1] = 1;
     step = dims[1];
@@ -94,14 +94,15 @@ static assay_status_t memory(const_dnnl_primitive_desc_t d, dnnl_query_t what, i
   return dnn_check(dnnl_memory_create(out, md, engine, DNNL_MEMORY_NONE), "making memory");
 }
 
-assay_status_t dnn_finish(dnn_kernel_t* k, const cpu_layer_t* l, dnnl_primitive_desc_t descriptor,
-                          assay_type_t dst_type, bool weights, const cpu_operand_t* bias) {
+assay_status_t dnn_finish(dnn_kernel_t* k, const assay_sized_layer_t* l,
+                          dnnl_primitive_desc_t descriptor, assay_type_t dst_type, bool weights,
+                          const assay_operand_t* bias) {
   assay_status_t st = dnn_check(dnnl_primitive_create(&k->primitive, descriptor), "a primitive");
   if (!st) st = memory(descriptor, dnnl_query_src_md, 0, &k->src);
   if (!st) st = memory(descriptor, dnnl_query_dst_md, 0, &k->dst);
   if (!st && weights && !k->weights) st = memory(descriptor, dnnl_query_weights_md, 0, &k->weights);
   if (!st && bias) st = memory(descriptor, dnnl_query_weights_md, 1, &k->bias);
-  if (!st && bias) st = cpu_constant_floats(bias, &k->bias_data);
+  if (!st && bias) st = assay_operand_floats(bias, &k->bias_data);
   if (!st) st = memory(descriptor, dnnl_query_scratchpad_md, 0, &k->scratchpad);
   if (st) return st;
   const size_t own = dnnl_memory_desc_get_size(
@@ -113,7 +114,7 @@ assay_status_t dnn_finish(dnn_kernel_t* k, const cpu_layer_t* l, dnnl_primitive_
   return NULL;
 }
 
-assay_type_t dnn_dst_type(const dnn_kernel_t* k, const cpu_layer_t* l, assay_type_t type) {
+assay_type_t dnn_dst_type(const dnn_kernel_t* k, const assay_sized_layer_t* l, assay_type_t type) {
   return k->program || type == ASSAY_TYPE_FLOAT ? ASSAY_TYPE_FLOAT : l->out[0].type;
 }
 
@@ -143,7 +144,7 @@ assay_status_t dnn_described(dnnl_status_t status, const char* what,
   return NULL;
 }
 
-assay_status_t dnn_epilogue(dnn_kernel_t* k, const cpu_layer_t* l, cpu_layout_t layout,
+assay_status_t dnn_epilogue(dnn_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout,
                             bool* out_ok) {
   *out_ok = true;
   if (l->layer->n_nodes == 1) return NULL;
@@ -154,12 +155,12 @@ assay_status_t dnn_epilogue(dnn_kernel_t* k, const cpu_layer_t* l, cpu_layout_t 
     // One input in one form: what the primitive reads is not read as a stream, too.
     if (s->constant || s->input < 0) continue;
     if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   dnn_kernel_t* k = (dnn_kernel_t*)base;
   dnnl_memory_t all[] = {k->src, k->weights, k->bias, k->dst, k->scratchpad};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -179,7 +180,7 @@ static void narrow_all(const float* from, int64_t size, assay_type_t type, void*
                i * CHUNK, to);
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   dnn_kernel_t* k = (dnn_kernel_t*)base;
   char* aligned = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
@@ -210,14 +211,14 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-assay_status_t dnn_make(const cpu_layer_t* l, int src_input, dnn_build_t* build, const void* what,
-                        cpu_kernel_t** out) {
+assay_status_t dnn_make(const assay_sized_layer_t* l, int src_input, dnn_build_t* build,
+                        const void* what, assay_kernel_t** out) {
   const assay_type_t types[] = {l->in[src_input].type, ASSAY_TYPE_FLOAT};
   for (int i = types[0] == types[1]; i < 2; i++) {
     dnn_kernel_t* k = NULL;
     bool ok = false;
     ASSAY_TRY(ASSAY_NEW(&k));
-    k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+    k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
     k->src_input = src_input;
     k->weights_input = -1;
     k->size = l->out[0].size;

@@ -6,7 +6,7 @@
 
 enum { X, W, BIAS };
 
-static assay_tensor_t head(const cpu_operand_t* o) {
+static assay_tensor_t head(const assay_operand_t* o) {
   assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
   if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
   return t;
@@ -19,16 +19,17 @@ static bool reads_beside(const assay_conv_t* s) {
   return s->cg % 2 && (s->cg > 1 || s->mg > 1 || s->group == 1);
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
     return NULL;
-  dnn_conv_t c = {.x = cpu_input(l, n->inputs[X]), .w = cpu_input(l, n->inputs[W])};
+  dnn_conv_t c = {.x = assay_sized_input(l, n->inputs[X]), .w = assay_sized_input(l, n->inputs[W])};
   const bool has_bias = n->n_inputs > BIAS && n->inputs[BIAS];
-  if (has_bias) c.bias = cpu_input(l, n->inputs[BIAS]);
+  if (has_bias) c.bias = assay_sized_input(l, n->inputs[BIAS]);
   if (!c.x || !c.w || !c.w->constant || c.x->rank < 3 || c.x->rank > 5 || !c.x->size ||
-      !l->out[0].size || (has_bias && (!c.bias || !c.bias->constant)) || !cpu_is_float(c.x->type) ||
-      c.x->type != c.w->type || !cpu_is_float(l->out[0].type))
+      !l->out[0].size || (has_bias && (!c.bias || !c.bias->constant)) ||
+      !assay_type_is_kernel_float(c.x->type) || c.x->type != c.w->type ||
+      !assay_type_is_kernel_float(l->out[0].type))
     return NULL;
   const assay_tensor_t x = head(c.x), w = head(c.w);
   ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &c.s));
@@ -38,7 +39,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return *out ? NULL : dnn_tiles_make(l, &c, ASSAY_TYPE_FLOAT, out);
 }
 
-const cpu_tactic_t cpu_tactic_onednn_conv = {
+const assay_tactic_t cpu_tactic_onednn_conv = {
     .name = "onednn_conv",
     .source = "onednn",
     .make = make,

@@ -3,71 +3,7 @@
 #include <string.h>
 
 #include "backends/cpu/onednn.h"
-#include "base/alloc.h"
-
-// y[batch..., m, n] = x[batch..., m, k] * w[batch..., k, n], each with its strides in memory.
-typedef struct product {
-  int rank;
-  int64_t x[CPU_MAX_RANK], w[CPU_MAX_RANK], y[CPU_MAX_RANK];
-  bool x_swapped, w_swapped;  // the last two dimensions lie the other way round
-  const cpu_operand_t *in, *weights, *bias;
-} product_t;
-
-// Dimensions with ones in front; swapped: the last two change places.
-static void pad_dims(const cpu_operand_t* o, int rank, bool swapped, int64_t* dims) {
-  for (int i = 0; i < rank; i++) dims[i] = i < rank - o->rank ? 1 : o->dims[i - (rank - o->rank)];
-  if (!swapped) return;
-  const int64_t t = dims[rank - 1];
-  dims[rank - 1] = dims[rank - 2];
-  dims[rank - 2] = t;
-}
-
-// One matrix of weights for all: rows of the batch are rows of one product.
-static void join_batch(product_t* p) {
-  int64_t rows = 1;
-  for (int i = 0; i < p->rank - 1; i++) rows *= p->x[i];
-  p->x[0] = rows;
-  p->x[1] = p->x[p->rank - 1];
-  p->w[0] = p->w[p->rank - 2];
-  p->w[1] = p->w[p->rank - 1];
-  p->rank = 2;
-}
-
-static bool read_gemm(const cpu_layer_t* l, const assay_node_t* n, product_t* p) {
-  p->x_swapped = assay_attr_i64(n, "transA", 0) != 0;
-  p->w_swapped = assay_attr_i64(n, "transB", 0) != 0;
-  if (assay_attr_f64(n, "alpha", 1) != 1 || assay_attr_f64(n, "beta", 1) != 1) return false;
-  if (n->n_inputs < 3 || !n->inputs[2]) return true;
-  p->bias = cpu_input(l, n->inputs[2]);
-  // A row, the same for all rows of the output.
-  return p->bias && p->bias->constant && p->bias->size == l->out[0].dims[1] &&
-         p->bias->dims[p->bias->rank - 1] == p->bias->size;
-}
-
-static bool read_product(const cpu_layer_t* l, product_t* p) {
-  const assay_node_t* n = l->layer->nodes[0];
-  const bool gemm = strcmp(n->op_type, "Gemm") == 0;
-  if (*n->domain || (!gemm && strcmp(n->op_type, "MatMul") != 0)) return false;
-  if (l->n_out != 1 || !l->out[0].value || !l->out[0].size) return false;
-  p->in = cpu_input(l, n->inputs[0]);
-  p->weights = cpu_input(l, n->inputs[1]);
-  if (!p->in || !p->weights || p->in == p->weights || p->in->rank < 2 || p->weights->rank < 2 ||
-      !p->in->size || !p->weights->size)
-    return false;
-  if (!cpu_is_float(p->in->type) || p->in->type != p->weights->type ||
-      !cpu_is_float(l->out[0].type))
-    return false;
-  if (gemm && !read_gemm(l, n, p)) return false;
-  p->rank = p->in->rank > p->weights->rank ? p->in->rank : p->weights->rank;
-  pad_dims(p->in, p->rank, p->x_swapped, p->x);
-  pad_dims(p->weights, p->rank, p->w_swapped, p->w);
-  if (p->weights->rank == 2 && !p->x_swapped) join_batch(p);
-  for (int i = 0; i < p->rank - 2; i++) p->y[i] = p->x[i] > p->w[i] ? p->x[i] : p->w[i];
-  p->y[p->rank - 2] = p->x[p->rank - 2];
-  p->y[p->rank - 1] = p->w[p->rank - 1];
-  // Sizes that do not fit together at run time are for the emulated engine, which says so.
-  return assay_dims_product(p->y, 0, p->rank) == l->out[0].size;
-}
+#include "backends/cpu/product.h"
 
 // As dnn_md, for dimensions of which the last two may lie the other way round.
 static assay_status_t matrix_md(int rank, const int64_t* dims, assay_type_t type, bool swapped,
@@ -85,7 +21,7 @@ static assay_status_t matrix_md(int rank, const int64_t* dims, assay_type_t type
                    "describing memory");
 }
 
-static assay_status_t describe(const product_t* p, assay_type_t type, assay_type_t dst_type,
+static assay_status_t describe(const cpu_product_t* p, assay_type_t type, assay_type_t dst_type,
                                dnnl_primitive_desc_t* out, dnnl_memory_desc_t* out_plain_weights) {
   enum { SRC, WEIGHTS, ROW, DST, N };
   dnnl_memory_desc_t md[N] = {NULL};
@@ -99,7 +35,7 @@ static assay_status_t describe(const product_t* p, assay_type_t type, assay_type
     st = p->weights->constant ? dnn_md_any(p->rank, p->w, type, &md[WEIGHTS])
                               : matrix_md(p->rank, p->w, type, p->w_swapped, &md[WEIGHTS]);
   if (!st) st = matrix_md(p->rank, p->w, ASSAY_TYPE_FLOAT, p->w_swapped, out_plain_weights);
-  if (!st && p->bias) st = dnn_md(2, row, ASSAY_TYPE_FLOAT, CPU_PLAIN, &md[ROW]);
+  if (!st && p->bias) st = dnn_md(2, row, ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN, &md[ROW]);
   if (!st) st = matrix_md(p->rank, p->y, dst_type, false, &md[DST]);
   if (!st)
     st = dnn_described(dnnl_matmul_primitive_desc_create(out, engine, md[SRC], md[WEIGHTS], md[ROW],
@@ -110,8 +46,7 @@ static assay_status_t describe(const product_t* p, assay_type_t type, assay_type
 }
 
 // Whether oneDNN would run it as its older gemm, whose order of sums depends on the rows and on the
-// number of threads: where a CPU has no unit for a 16-bit type. (Without AVX-512 it has only that
-// one in float32, too.)
+// number of threads: where a CPU has no unit for a 16-bit type, and without AVX-512.
 static bool depends_on_sizes(const_dnnl_primitive_desc_t descriptor) {
   const char* name = NULL;
   return dnnl_primitive_desc_query(descriptor, dnnl_query_impl_info_str, 0, (void*)&name) ==
@@ -119,22 +54,22 @@ static bool depends_on_sizes(const_dnnl_primitive_desc_t descriptor) {
          name && strncmp(name, "gemm", 4) == 0;
 }
 
-static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
+static assay_status_t build(dnn_kernel_t* k, const assay_sized_layer_t* l, const void* what,
                             assay_type_t type, bool* out_ok) {
-  const product_t* p = what;
+  const cpu_product_t* p = what;
   dnnl_primitive_desc_t descriptor = NULL;
   dnnl_memory_desc_t plain = NULL;
-  k->base.in[k->src_input] = (cpu_form_t){type, CPU_PLAIN};
+  k->base.in[k->src_input] = (assay_form_t){type, ASSAY_LAYOUT_PLAIN};
   if (!p->weights->constant) {
     k->weights_input = (int)(p->weights - l->in);
-    k->base.in[k->weights_input] = (cpu_form_t){type, CPU_PLAIN};
+    k->base.in[k->weights_input] = (assay_form_t){type, ASSAY_LAYOUT_PLAIN};
   }
-  k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_PLAIN};
-  ASSAY_TRY(dnn_epilogue(k, l, CPU_PLAIN, out_ok));
+  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_PLAIN};
+  ASSAY_TRY(dnn_epilogue(k, l, ASSAY_LAYOUT_PLAIN, out_ok));
   if (!*out_ok) return NULL;
   const assay_type_t dst_type = dnn_dst_type(k, l, type);
   assay_status_t st = describe(p, type, dst_type, &descriptor, &plain);
-  if (descriptor && type != ASSAY_TYPE_FLOAT && depends_on_sizes(descriptor)) {
+  if (descriptor && depends_on_sizes(descriptor)) {
     dnnl_primitive_desc_destroy(descriptor);
     descriptor = NULL;
   }
@@ -147,13 +82,13 @@ static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* w
   return st;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
-  product_t p = {0};
-  if (!read_product(l, &p)) return NULL;
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  cpu_product_t p = {0};
+  if (!cpu_product_read(l, &p)) return NULL;
   return dnn_make(l, (int)(p.in - l->in), build, &p, out);
 }
 
-const cpu_tactic_t cpu_tactic_onednn_matmul = {
+const assay_tactic_t cpu_tactic_onednn_matmul = {
     .name = "onednn_matmul",
     .source = "onednn",
     .make = make,

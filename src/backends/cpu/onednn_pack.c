@@ -15,7 +15,7 @@ static void add_sizes(const_dnnl_memory_desc_t md, dnnl_query_t what, int n, con
 // All that a memory descriptor lets itself be asked, and who asks for it: two that read alike hold
 // the same bytes.
 static assay_status_t key_of(const_dnnl_primitive_desc_t descriptor, const_dnnl_memory_desc_t md,
-                             const cpu_operand_t* weights, assay_str_t* key) {
+                             const assay_operand_t* weights, assay_str_t* key) {
   const char* implementation = "";
   int ndims = 0, blocks = 0;
   dnnl_format_kind_t kind = dnnl_format_kind_undef;
@@ -39,7 +39,7 @@ static assay_status_t key_of(const_dnnl_primitive_desc_t descriptor, const_dnnl_
 }
 
 typedef struct packing {
-  const cpu_operand_t* weights;
+  const assay_operand_t* weights;
   int64_t first;  // element of the constant
   const_dnnl_memory_desc_t from, to;
 } packing_t;
@@ -52,7 +52,7 @@ static assay_status_t pack(void* user, void* to) {
   dnnl_primitive_desc_t order = NULL;
   dnnl_primitive_t reorder = NULL;
   ASSAY_TRY(dnn_engine(&engine));
-  ASSAY_TRY(cpu_constant_floats(p->weights, &from));
+  ASSAY_TRY(assay_operand_floats(p->weights, &from));
   assay_status_t st =
       dnn_check(dnnl_memory_create(&source, p->from, engine, from + p->first), "weights");
   if (!st) st = dnn_check(dnnl_memory_create(&packed, p->to, engine, to), "weights");
@@ -71,7 +71,7 @@ static assay_status_t pack(void* user, void* to) {
 }
 
 assay_status_t dnn_packed_weights(const_dnnl_primitive_desc_t descriptor,
-                                  const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights,
+                                  const_dnnl_memory_desc_t from_md, const assay_operand_t* weights,
                                   int64_t first, dnnl_memory_t* out) {
   const packing_t p = {weights, first, from_md,
                        dnnl_primitive_desc_query_md(descriptor, dnnl_query_weights_md, 0)};
@@ -82,8 +82,8 @@ assay_status_t dnn_packed_weights(const_dnnl_primitive_desc_t descriptor,
   assay_status_t st = key_of(descriptor, p.to, weights, &key);
   if (!st && first) assay_str_printf(&key, " from %lld", (long long)first);
   if (!st)
-    st = cpu_store_get(weights->store, assay_str_get(&key), dnnl_memory_desc_get_size(p.to), pack,
-                       (void*)(uintptr_t)&p, &packed);
+    st = assay_weights_get(weights->store, assay_str_get(&key), dnnl_memory_desc_get_size(p.to),
+                           pack, (void*)(uintptr_t)&p, &packed);
   if (!st)
     st = dnn_check(dnnl_memory_create(out, p.to, engine, (void*)(uintptr_t)packed), "weights");
   assay_str_deinit(&key);
@@ -91,7 +91,7 @@ assay_status_t dnn_packed_weights(const_dnnl_primitive_desc_t descriptor,
 }
 
 assay_status_t dnn_pack_weights(dnn_kernel_t* k, const_dnnl_primitive_desc_t descriptor,
-                                const_dnnl_memory_desc_t from_md, const cpu_operand_t* weights) {
+                                const_dnnl_memory_desc_t from_md, const assay_operand_t* weights) {
   return dnn_packed_weights(descriptor, from_md, weights, 0, &k->weights);
 }
 #endif

@@ -12,9 +12,9 @@ typedef struct pooling {
 } pooling_t;
 
 // Whether ReduceMean's axes, an attribute or from opset 18 on an input, are all but the first two.
-static bool reduces_places(const cpu_layer_t* l, const assay_node_t* n, int rank) {
+static bool reduces_places(const assay_sized_layer_t* l, const assay_node_t* n, int rank) {
   const assay_attr_t* attr = assay_node_attr(n, "axes");
-  const cpu_operand_t* o = n->n_inputs > 1 ? cpu_input(l, n->inputs[1]) : NULL;
+  const assay_operand_t* o = n->n_inputs > 1 ? assay_sized_input(l, n->inputs[1]) : NULL;
   assay_tensor_t* wide = NULL;
   const int64_t* axes = attr ? attr->u.ints : NULL;
   int64_t count = attr ? (int64_t)attr->n : 0;
@@ -33,7 +33,8 @@ static bool reduces_places(const cpu_layer_t* l, const assay_node_t* n, int rank
   return seen == (UINT64_C(1) << rank) - 4;
 }
 
-static bool read_kind(const cpu_layer_t* l, const assay_node_t* n, int rank, pooling_t* out) {
+static bool read_kind(const assay_sized_layer_t* l, const assay_node_t* n, int rank,
+                      pooling_t* out) {
   if (!*n->domain && strcmp(n->op_type, "ReduceMean") == 0 && reduces_places(l, n, rank)) {
     *out = (pooling_t){dnnl_pooling_avg_exclude_padding, true};
     return true;
@@ -58,7 +59,7 @@ static bool read_kind(const cpu_layer_t* l, const assay_node_t* n, int rank, poo
 }
 
 // The window, fitted to the input; global: all of it.
-static assay_status_t read_window(const assay_node_t* n, const cpu_operand_t* x, bool global,
+static assay_status_t read_window(const assay_node_t* n, const assay_operand_t* x, bool global,
                                   assay_window_t* w) {
   *w = (assay_window_t){.rank = x->rank - 2};
   for (int i = 0; i < w->rank; i++) {
@@ -74,8 +75,8 @@ static assay_status_t read_window(const assay_node_t* n, const cpu_operand_t* x,
 typedef struct described {
   pooling_t kind;
   assay_window_t window;
-  const cpu_operand_t* x;
-  int64_t ydims[CPU_MAX_RANK];  // ReduceMean may leave out the dimensions that it reduces
+  const assay_operand_t* x;
+  int64_t ydims[ASSAY_KERNEL_RANK];  // ReduceMean may leave out the dimensions that it reduces
 } described_t;
 
 static assay_status_t describe(const described_t* p, assay_type_t type,
@@ -88,8 +89,8 @@ static assay_status_t describe(const described_t* p, assay_type_t type,
   dnn_window(&p->window, &w);
   assay_status_t st = dnn_engine(&engine);
   if (!st) st = dnn_attr(&attr);
-  if (!st) st = dnn_md(p->x->rank, p->x->dims, type, CPU_CHANNELS_LAST, &md[SRC]);
-  if (!st) st = dnn_md(p->x->rank, p->ydims, type, CPU_CHANNELS_LAST, &md[DST]);
+  if (!st) st = dnn_md(p->x->rank, p->x->dims, type, ASSAY_LAYOUT_CHANNELS_LAST, &md[SRC]);
+  if (!st) st = dnn_md(p->x->rank, p->ydims, type, ASSAY_LAYOUT_CHANNELS_LAST, &md[DST]);
   if (!st)
     st = dnn_described(dnnl_pooling_forward_primitive_desc_create(
                            out, engine, dnnl_forward_inference, p->kind.kind, md[SRC], md[DST],
@@ -198,15 +199,15 @@ static bool is_byte(assay_type_t type) {
   return type == ASSAY_TYPE_INT8 || type == ASSAY_TYPE_UINT8;
 }
 
-static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* what,
+static assay_status_t build(dnn_kernel_t* k, const assay_sized_layer_t* l, const void* what,
                             assay_type_t type, bool* out_ok) {
   const described_t* p = what;
   dnnl_primitive_desc_t descriptor = NULL;
   // Averages of 16-bit formats are summed in float32 in any case; rounding once is ours to do.
   if (p->kind.kind != dnnl_pooling_max && type != ASSAY_TYPE_FLOAT) return NULL;
   if (is_byte(p->x->type) && type != p->x->type) return NULL;
-  k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
-  k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
+  k->base.in[k->src_input] = (assay_form_t){type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   if (p->kind.kind == dnnl_pooling_max && !is_byte(type)) {
     k->behind = keep_nan;
     k->window = p->window;
@@ -219,15 +220,16 @@ static assay_status_t build(dnn_kernel_t* k, const cpu_layer_t* l, const void* w
   return st;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
-  const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
+  const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   described_t p = {.x = x};
   if (l->layer->n_nodes != 1 || l->n_out < 1 || !l->out[0].value || !x ||
       !read_kind(l, n, x->rank, &p.kind))
     return NULL;
   if (l->n_out > 1 && l->out[1].value) return NULL;  // indices
-  const bool known = cpu_is_float(x->type) || (is_byte(x->type) && p.kind.kind == dnnl_pooling_max);
+  const bool known =
+      assay_type_is_kernel_float(x->type) || (is_byte(x->type) && p.kind.kind == dnnl_pooling_max);
   if (x->rank < 3 || x->rank > 5 || !x->size || !l->out[0].size || !known ||
       x->type != l->out[0].type)
     return NULL;
@@ -240,7 +242,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return dnn_make(l, (int)(x - l->in), build, &p, out);
 }
 
-const cpu_tactic_t cpu_tactic_onednn_pool = {
+const assay_tactic_t cpu_tactic_onednn_pool = {
     .name = "onednn_pool",
     .source = "onednn",
     .make = make,

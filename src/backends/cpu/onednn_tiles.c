@@ -35,7 +35,7 @@ typedef struct tile {
 } tile_t;
 
 typedef struct tiles {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int src_input;
   cpu_program_t* program;  // NULL: none
   // Elements: of a row along the first spatial axis, and of a sample.
@@ -58,7 +58,7 @@ static void free_memory(dnnl_memory_t m) {
   if (m) dnnl_memory_destroy(m);
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   tiles_t* k = (tiles_t*)base;
   for (int i = 0; i < k->n_pieces; i++) {
     if (k->pieces[i].primitive) dnnl_primitive_destroy(k->pieces[i].primitive);
@@ -130,7 +130,7 @@ static assay_status_t run_share(const job_t* j, int thread, int64_t* next) {
   }
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   tiles_t* k = (tiles_t*)base;
   const job_t j = {k, in, out[0], (char*)aligned((uintptr_t)scratch)};
@@ -250,7 +250,7 @@ static int weight_dims(const assay_conv_t* s, int64_t channels, int64_t* dims) {
 }
 
 typedef struct making {
-  const cpu_layer_t* l;
+  const assay_sized_layer_t* l;
   const dnn_conv_t* c;
   assay_type_t type, dst_type;
   dnnl_primitive_desc_t descriptor;
@@ -281,11 +281,11 @@ static assay_status_t describe(const tiles_t* k, making_t* m, const piece_t* p) 
   y[2] = p->rows_out;
   assay_status_t st = dnn_engine(&engine);
   if (!st) st = dnn_attr(&attr);
-  if (!st) st = dnn_md(rank, x, m->type, CPU_CHANNELS_LAST, &md[SRC]);
+  if (!st) st = dnn_md(rank, x, m->type, ASSAY_LAYOUT_CHANNELS_LAST, &md[SRC]);
   if (!st) st = dnn_md_any(wrank, wdims, m->type, &md[WEIGHTS]);
-  if (!st) st = dnn_md(wrank, wdims, ASSAY_TYPE_FLOAT, CPU_PLAIN, &m->plain);
-  if (!st && c->bias) st = dnn_md(1, &own, ASSAY_TYPE_FLOAT, CPU_PLAIN, &md[ROW]);
-  if (!st) st = dnn_md(rank, y, m->dst_type, CPU_CHANNELS_LAST, &md[DST]);
+  if (!st) st = dnn_md(wrank, wdims, ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN, &m->plain);
+  if (!st && c->bias) st = dnn_md(1, &own, ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN, &md[ROW]);
+  if (!st) st = dnn_md(rank, y, m->dst_type, ASSAY_LAYOUT_CHANNELS_LAST, &md[DST]);
   if (!st)
     st = dnn_described(
         dnnl_convolution_forward_primitive_desc_create(
@@ -348,30 +348,31 @@ static assay_status_t make_pieces(tiles_t* k, making_t* m, bool* out_ok) {
 
 // What is done behind the convolution, which computes in `type`; *out_ok tells whether programs
 // know it.
-static assay_status_t add_program(tiles_t* k, const cpu_layer_t* l, assay_type_t type,
+static assay_status_t add_program(tiles_t* k, const assay_sized_layer_t* l, assay_type_t type,
                                   bool* out_ok) {
   *out_ok = true;
   if (l->layer->n_nodes == 1 && l->out[0].type == type && k->n_parts == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], CPU_CHANNELS_LAST, &k->program));
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
+                             &k->program));
   *out_ok = k->program;
   for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
     const cpu_stream_t* s = cpu_program_stream(k->program, i);
     // One input in one form: what the primitive reads is not read as a stream, too.
     if (s->constant || s->input < 0) continue;
     if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
 
-static assay_status_t build(tiles_t* k, const cpu_layer_t* l, const dnn_conv_t* c,
+static assay_status_t build(tiles_t* k, const assay_sized_layer_t* l, const dnn_conv_t* c,
                             assay_type_t type, bool* out_ok) {
   making_t m = {.l = l, .c = c, .type = type};
   const assay_window_axis_t* a = &c->s.w.axis[0];
   dnn_window_t w;
   dnn_window(&c->s.w, &w);
-  k->base.in[k->src_input] = (cpu_form_t){type, CPU_CHANNELS_LAST};
-  k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_CHANNELS_LAST};
+  k->base.in[k->src_input] = (assay_form_t){type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->in_bytes = type == ASSAY_TYPE_FLOAT ? 4 : 2;
   k->n_parts = parts_of(c, k->in_bytes, k->flops / k->samples);
   ASSAY_TRY(add_program(k, l, type, out_ok));
@@ -383,7 +384,7 @@ static assay_status_t build(tiles_t* k, const cpu_layer_t* l, const dnn_conv_t* 
   ASSAY_TRY(assay_new_array((size_t)a->out, sizeof *k->tiles, &k->tiles));
   if (!cut(k, a, rows_of(k, c))) cut_nothing(k, a, &w);
   ASSAY_TRY(assay_new_array((size_t)k->n_threads * MAX_PIECES, sizeof *k->hands, &k->hands));
-  if (c->bias) ASSAY_TRY(cpu_constant_floats(c->bias, &k->bias_data));
+  if (c->bias) ASSAY_TRY(assay_operand_floats(c->bias, &k->bias_data));
   // How oneDNN blocks its loops must not depend on our threads: each runs primitives by itself.
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
@@ -392,12 +393,12 @@ static assay_status_t build(tiles_t* k, const cpu_layer_t* l, const dnn_conv_t* 
   return st;
 }
 
-assay_status_t dnn_tiles_make(const cpu_layer_t* l, const dnn_conv_t* c, assay_type_t type,
-                              cpu_kernel_t** out) {
+assay_status_t dnn_tiles_make(const assay_sized_layer_t* l, const dnn_conv_t* c, assay_type_t type,
+                              assay_kernel_t** out) {
   tiles_t* k = NULL;
   bool ok = false;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->src_input = (int)(c->x - l->in);
   k->samples = c->s.n;
   k->channels = c->s.m;

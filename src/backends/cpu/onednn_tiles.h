@@ -11,12 +11,12 @@
 
 typedef struct dnn_conv {
   assay_conv_t s;
-  const cpu_operand_t *x, *w, *bias;  // bias NULL: none
+  const assay_operand_t *x, *w, *bias;  // bias NULL: none
 } dnn_conv_t;
 
 // The kernel of a layer that begins with this convolution, reading it in `type`; *out stays NULL
 // where oneDNN has no implementation, or where programs do not know what comes behind it.
-assay_status_t dnn_tiles_make(const cpu_layer_t* l, const dnn_conv_t* c, assay_type_t type,
-                              cpu_kernel_t** out) ASSAY_MUST_USE;
+assay_status_t dnn_tiles_make(const assay_sized_layer_t* l, const dnn_conv_t* c, assay_type_t type,
+                              assay_kernel_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_BACKENDS_CPU_ONEDNN_TILES_H_

@@ -1,5 +1,6 @@
-// Products with a constant matrix (MatMul, Gemm) by our own kernels: tiles of some rows and
-// columns, and what the layer does to each element while the tile is in the cache.
+// Products with a constant matrix (MatMul, Gemm, and Conv of one place of the kernel, whose
+// channels lie last) by our own kernels: tiles of some rows and columns, and what the layer does to
+// each element while the tile is in the cache.
 //
 // Every sum is one chain of multiply-adds along k, whatever the rows, the columns and the number of
 // threads are.
@@ -10,17 +11,25 @@
 #include "backends/cpu/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
-#ifdef ASSAY_ONEDNN
-#include <oneapi/dnnl/dnnl.h>
-#endif
+#include "ops/conv.h"
 
-enum { PARTS = 64, ROWS = 48, WIDE = 2 * CPU_PANEL, MOST_COLUMNS = 512, CACHED_BYTES = 400000 };
+enum {
+  PARTS = 64,
+  ROWS = 48,
+  LANES = 16,
+  WIDE = 2 * CPU_PANEL,
+  MOST_COLUMNS = 512,
+  NARROW = 128,          // columns; of tiles with less, rows are more than ROWS
+  SHORT = 256,           // rows of so many units stay in the first cache, and
+  SHORT_COLUMNS = 128,   // so many columns of a tile with them
+  CACHED_BYTES = 400000  // of weights
+};
 
 typedef struct product {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   bool bf16;
   int input;
-  int64_t m, k, n, units, columns;  // of a row of k; of a tile
+  int64_t m, k, n, units, rows, columns;  // units of a row of k; of a tile
   int most_parts;
   const uint32_t* weights;  // in panels, in the store
   float* bias;              // [n, padded]; NULL: none
@@ -38,58 +47,62 @@ typedef struct job {
   float* tile;
 } job_t;
 
-// Rows [row, row + rows), columns [column, column + n) into `to`, whose rows lie `step` apart.
+// Rows [row, row + rows), columns [column, column + n) into `to`, whose rows lie `step` apart: from
+// the last columns to the first, rows in order, so that what the last vector of a row writes behind
+// it is written over.
 static void multiply(const job_t* j, int64_t row, int64_t rows, int64_t column, int64_t n,
                      float* to, int64_t step) {
   const product_t* k = j->k;
-  const uint32_t* a = (const uint32_t*)j->in[k->input] + row * k->units;
-  for (int64_t i = 0; k->bias && i < rows; i++)
-    memcpy(to + i * step, k->bias + column, (size_t)padded(n) * sizeof *to);
-  for (int64_t c = 0; c < n; c += WIDE) {
-    const uint32_t* panels = k->weights + (column + c) * k->units;
-    const bool single = n - c <= CPU_PANEL;
-    if (k->bf16)
-      (single ? cpu_gemm_panel_bf16 : cpu_gemm_panels_bf16)(rows, k->units, a, k->units, panels,
-                                                            to + c, step, k->bias);
-    else
-      (single ? cpu_gemm_panel : cpu_gemm_panels)(rows, k->units, (const float*)(const void*)a,
-                                                  k->units, (const float*)(const void*)panels,
-                                                  to + c, step, k->bias);
+  for (int64_t c = (n - 1) / WIDE * WIDE; c >= 0; c -= WIDE) {
+    const int64_t vectors = (n - c + LANES - 1) / LANES;
+    const cpu_gemm_block_t block = {.m = rows,
+                                    .k = k->units,
+                                    .a = (const uint32_t*)j->in[k->input] + row * k->units,
+                                    .a_step = k->units,
+                                    .panels = k->weights + (column + c) * k->units,
+                                    .vectors = vectors < 4 ? (int)vectors : 4,
+                                    .start = k->bias ? k->bias + column + c : NULL,
+                                    .c = to + c,
+                                    .c_step = step};
+    (k->bf16 ? cpu_gemm_block_bf16 : cpu_gemm_block)(&block);
   }
 }
 
 static void run_tile(const job_t* j, int64_t row, int64_t rows, int64_t column, int64_t n) {
   const product_t* k = j->k;
   const assay_type_t type = k->base.out[0].type;
-  if (!k->program && type == ASSAY_TYPE_FLOAT && k->n % CPU_PANEL == 0) {
+  if (!k->program && type == ASSAY_TYPE_FLOAT && k->n % LANES == 0) {
     multiply(j, row, rows, column, n, (float*)j->out + row * k->n + column, k->n);
     return;
   }
-  multiply(j, row, rows, column, n, j->tile, k->columns);
+  multiply(j, row, rows, column, n, j->tile, n);
   const cpu_program_part_t part = {.from = row * k->n + column,
                                    .n = n,
                                    .runs = rows,
                                    .step = k->n,
                                    .result = j->tile,
-                                   .result_step = k->columns};
+                                   .result_step = n};
   if (k->program) {
     cpu_program_run_part(k->program, j->in, type, j->out, &part);
     return;
   }
   for (int64_t i = 0; i < rows; i++)
-    cpu_narrow(j->tile + i * k->columns, n, type, part.from + i * k->n, j->out);
+    cpu_narrow(j->tile + i * n, n, type, part.from + i * k->n, j->out);
 }
 
 // Columns stay while rows go by: their weights are in the second cache.
 static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t column,
                      int64_t last_column) {
   for (int64_t c = column; c < last_column; c += j->k->columns)
-    for (int64_t r = row; r < last_row; r += ROWS)
-      run_tile(j, r, last_row - r < ROWS ? last_row - r : ROWS, c,
+    for (int64_t r = row; r < last_row; r += j->k->rows)
+      run_tile(j, r, last_row - r < j->k->rows ? last_row - r : j->k->rows, c,
                last_column - c < j->k->columns ? last_column - c : j->k->columns);
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+// A tile, and a vector behind its last row.
+static int64_t tile_floats(const product_t* k) { return k->rows * k->columns + LANES; }
+
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const product_t* k = (const product_t*)base;
   int parts = cpu_threads(k->m * k->n * (k->k / 16 + 4));
@@ -100,7 +113,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int p = 0; p < parts; p++) {
-    const job_t j = {k, in, out[0], tiles + p * ROWS * k->columns};
+    const job_t j = {k, in, out[0], tiles + p * tile_floats(k)};
     const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : WIDE;
     const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
     const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
@@ -112,7 +125,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   product_t* k = (product_t*)base;
   cpu_program_destroy(k->program);
   assay_free(k->bias);
@@ -123,7 +136,7 @@ static void destroy(cpu_kernel_t* base) {
 
 typedef struct packing {
   const product_t* k;
-  const cpu_operand_t* weights;
+  const assay_operand_t* weights;
   bool turned;  // [n, k]
 } packing_t;
 
@@ -131,7 +144,7 @@ static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   const product_t* k = p->k;
   float* from = NULL;
-  ASSAY_TRY(cpu_constant_floats(p->weights, &from));
+  ASSAY_TRY(assay_operand_floats(p->weights, &from));
   uint32_t* out = to;
   memset(out, 0, (size_t)(padded(k->n) * k->units) * sizeof *out);
   for (int64_t i = 0; i < k->k; i++)
@@ -145,7 +158,7 @@ static assay_status_t pack(void* user, void* to) {
   return NULL;
 }
 
-static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, bool turned) {
+static assay_status_t pack_weights(product_t* k, const assay_operand_t* weights, bool turned) {
   const packing_t p = {k, weights, turned};
   const void* packed = NULL;
   assay_str_t key = {0};
@@ -154,9 +167,9 @@ static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, b
                    turned ? ", turned" : "");
   assay_status_t st = assay_str_status(&key);
   if (!st)
-    st = cpu_store_get(weights->store, assay_str_get(&key),
-                       (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
-                       (void*)(uintptr_t)&p, &packed);
+    st = assay_weights_get(weights->store, assay_str_get(&key),
+                           (size_t)(padded(k->n) * k->units) * sizeof *k->weights, pack,
+                           (void*)(uintptr_t)&p, &packed);
   k->weights = packed;
   assay_str_deinit(&key);
   return st;
@@ -165,74 +178,112 @@ static assay_status_t pack_weights(product_t* k, const cpu_operand_t* weights, b
 // ---- which layers ------------------------------------------------------------------------------
 
 typedef struct operands {
-  const cpu_operand_t *x, *weights, *bias;
-  bool turned;
+  const assay_operand_t *x, *weights, *bias;
+  bool turned, conv;
 } operands_t;
 
-static bool read_gemm(const cpu_layer_t* l, const assay_node_t* n, operands_t* o) {
+static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o) {
   o->turned = assay_attr_i64(n, "transB", 0) != 0;
   if (assay_attr_i64(n, "transA", 0) || assay_attr_f64(n, "alpha", 1) != 1 ||
       assay_attr_f64(n, "beta", 1) != 1)
     return false;
   if (n->n_inputs < 3 || !n->inputs[2]) return true;
-  o->bias = cpu_input(l, n->inputs[2]);
+  o->bias = assay_sized_input(l, n->inputs[2]);
   // A row, the same for all rows of the output.
-  return o->bias && o->bias->constant && cpu_is_float(o->bias->type) &&
+  return o->bias && o->bias->constant && assay_type_is_kernel_float(o->bias->type) &&
          o->bias->size == l->out[0].dims[1] && o->bias->dims[o->bias->rank - 1] == o->bias->size;
 }
 
-static bool read_node(const cpu_layer_t* l, operands_t* o, product_t* k) {
-  const assay_node_t* n = l->layer->nodes[0];
+static assay_tensor_t head(const assay_operand_t* o) {
+  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
+  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
+  return t;
+}
+
+// A convolution of one place of the kernel that goes over all places of the input: a row of its
+// product is a place.
+static assay_status_t read_conv(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o,
+                                product_t* k, bool* ok) {
+  assay_conv_t s;
+  *ok = o->x->rank >= 3 && o->x->rank <= 5 && o->weights->rank == o->x->rank;
+  if (!*ok) return NULL;
+  const assay_tensor_t x = head(o->x), w = head(o->weights);
+  ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &s));
+  *ok = s.kernel_size == 1 && s.group == 1 && s.in_size == s.out_size;
+  for (int i = 0; i < s.w.rank; i++)
+    *ok &= s.w.axis[i].stride == 1 && !s.w.axis[i].pads[0] && !s.w.axis[i].pads[1];
+  o->turned = o->conv = true;
+  k->k = s.c;
+  k->m = s.n * s.in_size;
+  k->n = s.m;
+  if (n->n_inputs < 3 || !n->inputs[2]) return NULL;
+  o->bias = assay_sized_input(l, n->inputs[2]);
+  *ok = *ok && o->bias && o->bias->constant && assay_type_is_kernel_float(o->bias->type) &&
+        o->bias->size == k->n;
+  return NULL;
+}
+
+static bool read_product(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o,
+                         product_t* k) {
   const bool gemm = strcmp(n->op_type, "Gemm") == 0;
-  if (*n->domain || (!gemm && strcmp(n->op_type, "MatMul") != 0) || n->n_inputs < 2 ||
-      l->n_out != 1 || !l->out[0].value || !l->out[0].size || !cpu_is_float(l->out[0].type))
-    return false;
-  o->x = cpu_input(l, n->inputs[0]);
-  o->weights = cpu_input(l, n->inputs[1]);
-  if (!o->x || !o->weights || o->x == o->weights || o->x->rank < 2 || o->weights->rank != 2 ||
-      !o->weights->constant || !o->x->size || o->x->type != o->weights->type ||
+  if (o->x->rank < 2 || o->weights->rank != 2 ||
       (gemm && (l->out[0].rank != 2 || !read_gemm(l, n, o))))
     return false;
   k->k = o->x->dims[o->x->rank - 1];
   k->m = o->x->size / k->k;
   k->n = o->weights->dims[o->turned ? 0 : 1];
+  return o->weights->dims[o->turned ? 1 : 0] == k->k;
+}
+
+static assay_status_t read_node(const assay_sized_layer_t* l, operands_t* o, product_t* k,
+                                bool* ok) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const bool conv = strcmp(n->op_type, "Conv") == 0;
+  *ok = !*n->domain && n->n_inputs >= 2 && l->n_out == 1 && l->out[0].value && l->out[0].size &&
+        assay_type_is_kernel_float(l->out[0].type) &&
+        (conv || strcmp(n->op_type, "Gemm") == 0 || strcmp(n->op_type, "MatMul") == 0);
+  if (!*ok) return NULL;
+  o->x = assay_sized_input(l, n->inputs[0]);
+  o->weights = assay_sized_input(l, n->inputs[1]);
+  *ok = o->x && o->weights && o->x != o->weights && o->weights->constant && o->x->size &&
+        o->x->type == o->weights->type;
+  if (!*ok) return NULL;
+  if (conv)
+    ASSAY_TRY(read_conv(l, n, o, k, ok));
+  else
+    *ok = read_product(l, n, o, k);
   k->input = (int)(o->x - l->in);
   // Sizes that do not fit together are for the emulated engine, which says so.
   int64_t size;
-  return o->weights->dims[o->turned ? 1 : 0] == k->k && assay_mul_i64(k->m, k->n, &size) &&
-         size == l->out[0].size;
+  *ok = *ok && assay_mul_i64(k->m, k->n, &size) && size == l->out[0].size;
+  return NULL;
 }
 
-// Whether our kernels are as fast as any on this CPU: where it has vectors of 16, and does not
-// multiply bf16 in tiles (AMX).
-static bool suits(bool bf16) {
-#ifdef ASSAY_ONEDNN
-  const int isa = (int)dnnl_get_effective_cpu_isa();
-  if ((isa & dnnl_cpu_isa_avx512_core) != dnnl_cpu_isa_avx512_core ||
-      (bf16 && (isa & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx))
-    return false;
-#endif
-  return !bf16 || cpu_gemm_has_bf16();
+// Whether rows stay in the caches while columns go by; where not, others do better. Of a sample,
+// so that the batch changes nothing.
+static bool stays_near(const product_t* k, int64_t samples) {
+  return k->units <= 2 * SHORT || k->m / samples * k->units * 4 <= CACHED_BYTES;
 }
 
-static assay_status_t add_epilogue(product_t* k, const cpu_layer_t* l, bool* ok) {
+static assay_status_t add_epilogue(product_t* k, const assay_sized_layer_t* l,
+                                   assay_layout_t layout, bool* ok) {
   if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], CPU_PLAIN, &k->program));
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, &k->program));
   *ok = k->program;
   for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
     const cpu_stream_t* s = cpu_program_stream(k->program, i);
     if (s->constant || s->input < 0) continue;
     // One input in one form.
     if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (cpu_form_t){s->type, s->layout};
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
 }
 
-static assay_status_t add_bias(product_t* k, const cpu_operand_t* o) {
+static assay_status_t add_bias(product_t* k, const assay_operand_t* o) {
   float* given = NULL;
   if (!o) return NULL;
-  ASSAY_TRY(cpu_constant_floats(o, &given));
+  ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array((size_t)padded(k->n), sizeof *k->bias, &k->bias);
   if (!st) memcpy(k->bias, given, (size_t)k->n * sizeof *given);
   assay_free(given);
@@ -241,28 +292,34 @@ static assay_status_t add_bias(product_t* k, const cpu_operand_t* o) {
 
 static void find_tile(product_t* k) {
   const int64_t fit = CACHED_BYTES / (k->units * 4) / WIDE * WIDE;
-  k->columns = fit < WIDE ? WIDE : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
+  const int64_t most = k->units <= SHORT ? SHORT_COLUMNS : MOST_COLUMNS;
+  k->columns = fit < WIDE ? WIDE : fit > most ? most : fit;
   if (k->columns > padded(k->n)) k->columns = padded(k->n);
   // Scratch memory for no more parts than there is work for.
   const int64_t parts = k->m * k->n / ROWS * k->k / 30000 + 1;
   k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  k->base.scratch = ((size_t)k->most_parts * ROWS * (size_t)k->columns + 16) * sizeof(float);
+  // Narrow tiles are high: what comes behind them takes more elements at a time.
+  k->rows = k->columns > NARROW ? ROWS : NARROW * ROWS / k->columns / ROWS * ROWS;
+  k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   product_t* k = NULL;
   operands_t o = {0};
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
-  bool ok = read_node(l, &o, k);
-  if (ok) {
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  bool ok = false;
+  assay_status_t st = read_node(l, &o, k, &ok);
+  const assay_layout_t layout = o.conv ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
+  if (!st && ok) {
     k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16;
     k->units = k->bf16 ? k->k / 2 : k->k;
-    ok = suits(k->bf16) && (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
-    k->base.in[k->input] = (cpu_form_t){o.x->type, CPU_PLAIN};
-    k->base.out[0] = (cpu_form_t){l->out[0].type, CPU_PLAIN};
+    ok = cpu_gemm_suits(k->bf16) && (!o.conv || stays_near(k, o.x->dims[0])) &&
+         (k->bf16 ? k->k % 2 == 0 : o.x->type == ASSAY_TYPE_FLOAT);
+    k->base.in[k->input] = (assay_form_t){o.x->type, layout};
+    k->base.out[0] = (assay_form_t){l->out[0].type, layout};
   }
-  assay_status_t st = ok ? add_epilogue(k, l, &ok) : NULL;
+  if (!st && ok) st = add_epilogue(k, l, layout, &ok);
   if (!st && ok) st = add_bias(k, o.bias);
   if (!st && ok) st = pack_weights(k, o.weights, o.turned);
   if (st || !ok) return destroy(&k->base), st;
@@ -271,7 +328,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_products = {
+const assay_tactic_t cpu_tactic_products = {
     .name = "products",
     .source = "assay",
     .make = make,

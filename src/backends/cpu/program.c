@@ -8,14 +8,14 @@
 #include "base/alloc.h"
 
 typedef struct compiler {
-  const cpu_layer_t* l;
+  const assay_sized_layer_t* l;
   cpu_program_t* p;
   const assay_value_t* result;
-  cpu_layout_t layout;
+  assay_layout_t layout;
   // By dimension in memory, not merged.
   int rank;
-  int64_t dims[CPU_MAX_RANK];
-  int64_t strides[CPU_MAX_STREAMS][CPU_MAX_RANK];
+  int64_t dims[ASSAY_KERNEL_RANK];
+  int64_t strides[CPU_MAX_STREAMS][ASSAY_KERNEL_RANK];
   // By instruction: the hidden value that it makes, and its operands: streams, or instructions from
   // CPU_MAX_STREAMS on.
   const assay_value_t* made[CPU_MAX_INSTRUCTIONS];
@@ -26,7 +26,7 @@ typedef struct compiler {
 // ---- streams --------------------------------------------------------------------------------
 
 static bool channels_last(const compiler_t* c, int rank) {
-  return c->layout == CPU_CHANNELS_LAST && rank >= 3;
+  return c->layout == ASSAY_LAYOUT_CHANNELS_LAST && rank >= 3;
 }
 
 // Which dimension of the output comes at place i in memory.
@@ -37,15 +37,15 @@ static int memory_order(const compiler_t* c, int i) {
 }
 
 // With at most one size other than 1: lies alike in every layout.
-static bool is_vector(const cpu_operand_t* o) {
+static bool is_vector(const assay_operand_t* o) {
   int n = 0;
   for (int i = 0; i < o->rank; i++) n += o->dims[i] != 1;
   return n <= 1;
 }
 
 // The steps in memory of an operand in a layout, by its own dimensions.
-static void own_strides(const cpu_operand_t* o, cpu_layout_t layout, int64_t* strides) {
-  const bool last = layout == CPU_CHANNELS_LAST && o->rank >= 3;
+static void own_strides(const assay_operand_t* o, assay_layout_t layout, int64_t* strides) {
+  const bool last = layout == ASSAY_LAYOUT_CHANNELS_LAST && o->rank >= 3;
   int64_t step = last ? o->dims[1] : 1;
   for (int i = o->rank - 1; i >= 0; i--) {
     if (last && i == 1) continue;
@@ -56,10 +56,10 @@ static void own_strides(const cpu_operand_t* o, cpu_layout_t layout, int64_t* st
 }
 
 // By place in memory of the output; false: it cannot be broadcast to it.
-static bool stream_strides(const compiler_t* c, const cpu_operand_t* o, cpu_layout_t layout,
+static bool stream_strides(const compiler_t* c, const assay_operand_t* o, assay_layout_t layout,
                            int64_t* strides) {
-  const cpu_operand_t* y = &c->l->out[0];
-  int64_t own[CPU_MAX_RANK] = {0};
+  const assay_operand_t* y = &c->l->out[0];
+  int64_t own[ASSAY_KERNEL_RANK] = {0};
   if (o->rank > y->rank) return false;
   own_strides(o, layout, own);
   for (int i = 0; i < y->rank; i++) {
@@ -72,15 +72,16 @@ static bool stream_strides(const compiler_t* c, const cpu_operand_t* o, cpu_layo
 }
 
 // The layout in which a stream is asked for: the output's, unless its dimensions are not those.
-static cpu_layout_t stream_layout(const compiler_t* c, const cpu_operand_t* o) {
-  return is_vector(o) || o->rank != c->l->out[0].rank ? CPU_PLAIN : c->layout;
+static assay_layout_t stream_layout(const compiler_t* c, const assay_operand_t* o) {
+  return is_vector(o) || o->rank != c->l->out[0].rank ? ASSAY_LAYOUT_PLAIN : c->layout;
 }
 
 // A constant's elements in the order of a layout.
-static assay_status_t constant_in_layout(const cpu_operand_t* o, cpu_layout_t layout, float** out) {
+static assay_status_t constant_in_layout(const assay_operand_t* o, assay_layout_t layout,
+                                         float** out) {
   float *plain = NULL, *x = NULL;
-  ASSAY_TRY(cpu_constant_floats(o, &plain));
-  if (layout == CPU_PLAIN || o->rank < 3) return *out = plain, NULL;
+  ASSAY_TRY(assay_operand_floats(o, &plain));
+  if (layout == ASSAY_LAYOUT_PLAIN || o->rank < 3) return *out = plain, NULL;
   assay_status_t st = assay_new_array((size_t)o->size, sizeof *x, &x);
   const int64_t places = assay_dims_product(o->dims, 2, o->rank), channels = o->dims[1];
   for (int64_t i = 0; !st && i < o->size; i++) {
@@ -103,16 +104,17 @@ static int new_stream(compiler_t* c, cpu_stream_t s) {
   return (int)c->p->n_streams++;
 }
 
-static int add_stream(compiler_t* c, const cpu_operand_t* o, int input, bool integers) {
+static int add_stream(compiler_t* c, const assay_operand_t* o, int input, bool integers) {
   cpu_stream_t s = {.input = input, .type = o->type, .layout = stream_layout(c, o)};
   for (size_t i = 0; i < c->p->n_streams; i++)
     if (c->p->streams[i].input == input) return (int)i;
-  if (!cpu_is_float(o->type) && o->type != ASSAY_TYPE_BOOL && !(integers && is_integer(o->type)))
+  if (!assay_type_is_kernel_float(o->type) && o->type != ASSAY_TYPE_BOOL &&
+      !(integers && is_integer(o->type)))
     return -1;
   if (c->p->n_streams == CPU_MAX_STREAMS ||
       !stream_strides(c, o, s.layout, c->strides[c->p->n_streams]))
     return -1;
-  if (o->constant && cpu_is_float(o->type)) {
+  if (o->constant && assay_type_is_kernel_float(o->type)) {
     c->status = constant_in_layout(o, s.layout, &s.constant);
     if (c->status) return -1;
     s.type = ASSAY_TYPE_FLOAT;
@@ -131,7 +133,7 @@ static int result_stream(compiler_t* c) {
 
 // A stream of one number a channel; the values are taken over.
 static int channel_stream(compiler_t* c, float* take_values) {
-  const cpu_operand_t* y = &c->l->out[0];
+  const assay_operand_t* y = &c->l->out[0];
   const cpu_stream_t s = {
       .input = PROGRAM_NO_INPUT, .type = ASSAY_TYPE_FLOAT, .constant = take_values};
   if (c->p->n_streams == CPU_MAX_STREAMS) return assay_free(take_values), -1;
@@ -148,7 +150,7 @@ static int value_of(compiler_t* c, const assay_value_t* v, bool integers) {
   for (size_t i = 0; i < c->p->n_code; i++)
     if (c->made[i] == v) return CPU_MAX_STREAMS + (int)i;
   if (v == c->result) return result_stream(c);
-  const int input = cpu_input_index(c->l, v);
+  const int input = assay_sized_input_index(c->l, v);
   return input < 0 ? -1 : add_stream(c, &c->l->in[input], input, integers);
 }
 
@@ -180,10 +182,10 @@ static int emit_two(compiler_t* c, cpu_function_t* f, int a, int b) {
 static bool constant_number(const compiler_t* c, const assay_node_t* n, size_t input,
                             float* in_out) {
   if (input >= n->n_inputs || !n->inputs[input]) return true;
-  const cpu_operand_t* o = cpu_input(c->l, n->inputs[input]);
+  const assay_operand_t* o = assay_sized_input(c->l, n->inputs[input]);
   float* x = NULL;
   if (!o || !o->constant || o->size != 1) return false;
-  assay_status_t st = cpu_constant_floats(o, &x);
+  assay_status_t st = assay_operand_floats(o, &x);
   const bool ok = !st;
   if (ok) *in_out = x[0];
   assay_free(x);
@@ -222,14 +224,14 @@ static int compile_pow(compiler_t* c, const assay_node_t* n) {
 static int compile_batchnorm(compiler_t* c, const assay_node_t* n) {
   enum { SCALE = 1, BIAS, MEAN, VARIANCE, N };
   float* v[N] = {NULL};
-  const cpu_operand_t* y = &c->l->out[0];
+  const assay_operand_t* y = &c->l->out[0];
   const bool trains = n->schema && (n->schema->since < 7 || assay_attr_i64(n, "training_mode", 0));
   bool ok = !trains && n->n_inputs == 5 && y->rank >= 2;
   const int64_t channels = ok ? y->dims[1] : 0;
   for (size_t i = SCALE; ok && i < N; i++) {
-    const cpu_operand_t* o = cpu_input(c->l, n->inputs[i]);
+    const assay_operand_t* o = assay_sized_input(c->l, n->inputs[i]);
     ok = o && o->constant && o->size == channels && assay_type_is_float(o->type);
-    if (ok) c->status = cpu_constant_floats(o, &v[i]);
+    if (ok) c->status = assay_operand_floats(o, &v[i]);
     ok = ok && !c->status;
   }
   const double epsilon = assay_attr_f64(n, "epsilon", 1e-5);
@@ -444,7 +446,7 @@ static bool assign_slots(compiler_t* c) {
 static bool is_streamed(const compiler_t* c, int operand) {
   if (operand < 0 || operand >= CPU_MAX_STREAMS) return false;
   const int64_t step = c->p->walks[operand].strides[c->p->rank - 1];
-  return cpu_is_float(c->p->streams[operand].type) && (step == 0 || step == 1);
+  return assay_type_is_kernel_float(c->p->streams[operand].type) && (step == 0 || step == 1);
 }
 
 // Instruction i as a link: it takes what the one before it has made, the first one a stream, and
@@ -478,7 +480,7 @@ static bool to_link(compiler_t* c, size_t i) {
 }
 
 static void find_chain(compiler_t* c) {
-  bool ok = cpu_has_chains() && cpu_is_float(c->l->out[0].type);
+  bool ok = cpu_has_chains() && assay_type_is_kernel_float(c->l->out[0].type);
   for (size_t i = 0; ok && i < c->p->n_code; i++) ok = to_link(c, i);
   c->p->n_links = ok ? (int)c->p->n_code : 0;
 }
@@ -496,13 +498,14 @@ static bool finish(compiler_t* c) {
 
 // ---- entry ----------------------------------------------------------------------------------
 
-assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_value_t* result,
-                                cpu_layout_t layout, cpu_program_t** out) {
+assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
+                                const assay_value_t* result, assay_layout_t layout,
+                                cpu_program_t** out) {
   compiler_t c = {.l = l, .result = result, .layout = layout};
   *out = NULL;
   ASSAY_TRY(ASSAY_NEW(&c.p));
   bool ok = l->n_out >= 1 && l->out[0].value &&
-            (cpu_is_float(l->out[0].type) || l->out[0].type == ASSAY_TYPE_BOOL);
+            (assay_type_is_kernel_float(l->out[0].type) || l->out[0].type == ASSAY_TYPE_BOOL);
   for (size_t i = 1; i < l->n_out; i++) ok &= !l->out[i].value;
   c.rank = ok ? l->out[0].rank : 0;
   for (int i = 0; i < c.rank; i++) c.dims[i] = l->out[0].dims[memory_order(&c, i)];

@@ -14,7 +14,7 @@ typedef struct cpu_stream {
   int input;  // of the layer; -1: the contraction's result, float32, one an output element; -2:
               // none
   assay_type_t type;
-  cpu_layout_t layout;
+  assay_layout_t layout;
   float* constant;  // owned; NULL: given with each run
 } cpu_stream_t;
 
@@ -24,8 +24,9 @@ typedef struct cpu_program cpu_program_t;
 // (NULL: there is none), `layout` that of the output and of all streams of its size. *out stays
 // NULL where a node is no pointwise function that programs know. Without nodes it hands the result
 // on, rounded.
-assay_status_t cpu_program_make(const cpu_layer_t* l, size_t first, const assay_value_t* result,
-                                cpu_layout_t layout, cpu_program_t** out);
+assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
+                                const assay_value_t* result, assay_layout_t layout,
+                                cpu_program_t** out);
 void cpu_program_destroy(cpu_program_t* p);  // NULL is allowed
 size_t cpu_program_n_streams(const cpu_program_t* p);
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i);

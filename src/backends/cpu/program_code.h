@@ -30,8 +30,8 @@ typedef enum program_access {
 
 typedef struct program_walk {
   program_access_t access;
-  int64_t strides[CPU_MAX_RANK];  // by dimension of the program; 0: broadcast
-  int slot;                       // where its tiles are made; -1: read where they lie
+  int64_t strides[ASSAY_KERNEL_RANK];  // by dimension of the program; 0: broadcast
+  int slot;                            // where its tiles are made; -1: read where they lie
 } program_walk_t;
 
 struct cpu_program {
@@ -43,7 +43,7 @@ struct cpu_program {
   int n_slots, out_slot;  // out_slot: where the last result is, for outputs that are not float32
   // The output's dimensions as they lie in memory, neighbours merged; the last one makes rows.
   int rank;
-  int64_t dims[CPU_MAX_RANK], rows, columns;
+  int64_t dims[ASSAY_KERNEL_RANK], rows, columns;
   int64_t tile_rows, tile_columns;  // one of them is all, or 1
   int64_t cost;                     // operations on an element
   // The same as a chain; 0: it is none.

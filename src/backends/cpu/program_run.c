@@ -197,8 +197,47 @@ static void run_links(const run_t* r, int64_t row, int64_t rows, int64_t column,
                                .rows = rows,
                                .columns = n,
                                .type = r->type,
-                               .out = r->out + (ptrdiff_t)bytes * at};
+                               .out = r->out + (ptrdiff_t)bytes * at,
+                               .out_step = n};
   cpu_chain_run(&run);
+}
+
+// A part as one chain of rows, where every stream lies like the output, or has the same elements
+// for each of the part's runs; false: it does not.
+static bool run_at_once(const run_t* r, const cpu_program_part_t* part) {
+  const cpu_program_t* p = r->p;
+  const int64_t column = part->from % p->columns;
+  const bool aligned = part->step % p->columns == 0 && column + part->n <= p->columns;
+  cpu_chain_stream_t streams[CPU_MAX_STREAMS];
+  if (!p->n_links) return false;
+  for (size_t s = 0; s < p->n_streams; s++) {
+    const program_walk_t* w = &p->walks[s];
+    const assay_type_t type = p->streams[s].type;
+    const size_t size = type == ASSAY_TYPE_FLOAT ? 4 : 2;
+    const bool result = p->streams[s].input == PROGRAM_RESULT;
+    const bool whole = w->access == PROGRAM_WHOLE;
+    if (!whole && !(aligned && w->access == PROGRAM_PERIODIC)) return false;
+    const int step = whole ? 1 : (int)w->strides[p->rank - 1];
+    const int64_t start = result ? 0 : whole ? part->from : column * step;
+    streams[s] = (cpu_chain_stream_t){.data = (const char*)data_of(r, s) + (ptrdiff_t)size * start,
+                                      .type = type,
+                                      .row_step = result  ? part->result_step
+                                                  : whole ? part->step
+                                                          : 0,
+                                      .step = step};
+  }
+  const size_t bytes = r->type == ASSAY_TYPE_FLOAT ? 4 : 2;
+  const cpu_chain_run_t run = {.links = p->links,
+                               .n_links = p->n_links,
+                               .streams = streams,
+                               .first = p->first_stream,
+                               .rows = part->runs,
+                               .columns = part->n,
+                               .type = r->type,
+                               .out = r->out + (ptrdiff_t)bytes * part->from,
+                               .out_step = part->step};
+  cpu_chain_run(&run);
+  return true;
 }
 
 static void run_chain(const run_t* r, int64_t from, int64_t to) {
@@ -260,10 +299,12 @@ void cpu_program_run_part(const cpu_program_t* p, const void* const* in, assay_t
   _Alignas(64) float slots[PROGRAM_SLOTS * PROGRAM_TILE];
   run_t r = {.p = p, .in = in, .type = type, .out = out, .slots = slots};
   cpu_program_part_t q = *part;
+  r.result = q.result;
   if (q.n == q.step && q.n == q.result_step) {
     q.n *= q.runs;
     q.runs = 1;
   }
+  if (run_at_once(&r, &q) || run_at_once(&r, part)) return;
   if (!p->n_links) make_periodic(&r);
   for (int64_t i = 0; i < q.runs; i++) {
     r.result = q.result + i * q.result_step;

@@ -9,7 +9,7 @@
 
 enum { X, W, R, B, LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES };
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   recurrent_t* k = (recurrent_t*)base;
   void* const all[] = {k->w, k->r, k->bias, k->reset, k->state_bias};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) assay_free(all[i]);
@@ -50,7 +50,7 @@ static bool read_attributes(const assay_node_t* n, recurrent_t* k) {
          (!n->schema || n->schema->since >= 7) && has_defaults(n, k->cell, k->directions);
 }
 
-static bool has_dims(const cpu_operand_t* o, int rank, const int64_t* dims) {
+static bool has_dims(const assay_operand_t* o, int rank, const int64_t* dims) {
   if (o->rank != rank) return false;
   for (int i = 0; i < rank; i++)
     if (o->dims[i] != dims[i]) return false;
@@ -58,27 +58,29 @@ static bool has_dims(const cpu_operand_t* o, int rank, const int64_t* dims) {
 }
 
 // Input i of the node in *out, NULL where it is left out; false: it cannot be read.
-static bool operand(const cpu_layer_t* l, size_t i, int rank, const int64_t* dims, bool constant,
-                    const cpu_operand_t** out) {
+static bool operand(const assay_sized_layer_t* l, size_t i, int rank, const int64_t* dims,
+                    bool constant, const assay_operand_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   *out = NULL;
   if (i >= n->n_inputs || !n->inputs[i]) return true;
-  const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
+  const assay_operand_t* o = assay_sized_input(l, n->inputs[i]);
   if (!o || !has_dims(o, rank, dims) || (constant && !o->constant)) return false;
-  if (i == LENGTHS ? o->type != ASSAY_TYPE_INT32 : !cpu_is_float(o->type)) return false;
+  if (i == LENGTHS ? o->type != ASSAY_TYPE_INT32 : !assay_type_is_kernel_float(o->type))
+    return false;
   *out = o;
   return true;
 }
 
 typedef struct operands {
-  const cpu_operand_t *x, *w, *r, *b, *lengths, *h, *c;
+  const assay_operand_t *x, *w, *r, *b, *lengths, *h, *c;
 } operands_t;
 
-static bool read_operands(const cpu_layer_t* l, recurrent_t* k, operands_t* o) {
+static bool read_operands(const assay_sized_layer_t* l, recurrent_t* k, operands_t* o) {
   const assay_node_t* n = l->layer->nodes[0];
-  o->x = cpu_input(l, n->inputs[X]);
-  const cpu_operand_t* r = n->n_inputs > R ? cpu_input(l, n->inputs[R]) : NULL;
-  if (!o->x || !r || o->x->rank != 3 || r->rank != 3 || !cpu_is_float(o->x->type)) return false;
+  o->x = assay_sized_input(l, n->inputs[X]);
+  const assay_operand_t* r = n->n_inputs > R ? assay_sized_input(l, n->inputs[R]) : NULL;
+  if (!o->x || !r || o->x->rank != 3 || r->rank != 3 || !assay_type_is_kernel_float(o->x->type))
+    return false;
   k->length = o->x->dims[k->batch_first];
   k->batch = o->x->dims[!k->batch_first];
   k->inputs = o->x->dims[2];
@@ -127,7 +129,7 @@ static assay_status_t new_panels(const recurrent_t* k, int64_t rows, int panels,
 }
 
 // Both biases of a gate in one; but the hidden gate's of a GRU that resets behind the product.
-static assay_status_t pack_bias(recurrent_t* k, const cpu_operand_t* o) {
+static assay_status_t pack_bias(recurrent_t* k, const assay_operand_t* o) {
   const int gates = gates_of(k->cell);
   const int64_t all = gates * k->hidden;
   float *b = NULL, *sums = NULL;
@@ -136,7 +138,7 @@ static assay_status_t pack_bias(recurrent_t* k, const cpu_operand_t* o) {
   ASSAY_TRY(assay_new_array((size_t)(k->directions * k->blocks * RECURRENT_BLOCK), sizeof *k->bias,
                             &k->bias));
   if (!o) return NULL;
-  assay_status_t st = cpu_constant_floats(o, &b);
+  assay_status_t st = assay_operand_floats(o, &b);
   if (!st) st = assay_new_array((size_t)(k->directions * all), sizeof *sums, &sums);
   for (int64_t i = 0; !st && i < k->directions * all; i++) {
     const int64_t d = i / all, j = i % all;
@@ -158,8 +160,8 @@ static assay_status_t pack_bias(recurrent_t* k, const cpu_operand_t* o) {
 static assay_status_t pack_weights(recurrent_t* k, const operands_t* o) {
   const int gates = gates_of(k->cell);
   float *w = NULL, *r = NULL;
-  assay_status_t st = cpu_constant_floats(o->w, &w);
-  if (!st) st = cpu_constant_floats(o->r, &r);
+  assay_status_t st = assay_operand_floats(o->w, &w);
+  if (!st) st = assay_operand_floats(o->r, &r);
   if (!st) st = new_panels(k, k->input_row, 2, &k->w);
   if (!st) st = new_panels(k, k->state_row, 2, &k->r);
   if (!st && k->reset_first) st = new_panels(k, k->state_row, 1, &k->reset);
@@ -180,22 +182,22 @@ static bool find_cell(const assay_node_t* n, recurrent_cell_t* out) {
   return false;
 }
 
-static int index_of(const cpu_layer_t* l, const cpu_operand_t* o) {
+static int index_of(const assay_sized_layer_t* l, const assay_operand_t* o) {
   return o ? (int)(o - l->in) : -1;
 }
 
-static void set_forms(const cpu_layer_t* l, recurrent_t* k, const operands_t* o) {
+static void set_forms(const assay_sized_layer_t* l, recurrent_t* k, const operands_t* o) {
   k->x = index_of(l, o->x);
   k->lengths = index_of(l, o->lengths);
   k->initial_h = index_of(l, o->h);
   k->initial_c = index_of(l, o->c);
   const int read[] = {k->x, k->lengths, k->initial_h, k->initial_c};
   for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-    if (read[i] >= 0) k->base.in[read[i]] = (cpu_form_t){l->in[read[i]].type, CPU_PLAIN};
+    if (read[i] >= 0) k->base.in[read[i]] = (assay_form_t){l->in[read[i]].type, ASSAY_LAYOUT_PLAIN};
   int* const made[] = {&k->y, &k->y_h, &k->y_c};
   for (size_t i = 0; i < 3; i++) {
     *made[i] = i < l->n_out && l->out[i].value ? (int)i : -1;
-    if (*made[i] >= 0) k->base.out[i] = (cpu_form_t){l->out[i].type, CPU_PLAIN};
+    if (*made[i] >= 0) k->base.out[i] = (assay_form_t){l->out[i].type, ASSAY_LAYOUT_PLAIN};
   }
 }
 
@@ -208,23 +210,23 @@ static bool sizes_fit(const recurrent_t* k) {
          assay_mul_i64(k->hidden, k->hidden, &n) && n < most;
 }
 
-static bool outputs_fit(const cpu_layer_t* l, const recurrent_t* k) {
+static bool outputs_fit(const assay_sized_layer_t* l, const recurrent_t* k) {
   const int64_t state = k->directions * k->batch * k->hidden;
   for (size_t i = 0; i < l->n_out; i++)
-    if (l->out[i].value &&
-        (!cpu_is_float(l->out[i].type) || l->out[i].size != (i ? state : state * k->length)))
+    if (l->out[i].value && (!assay_type_is_kernel_float(l->out[i].type) ||
+                            l->out[i].size != (i ? state : state * k->length)))
       return false;
   return true;
 }
 
-static assay_status_t make(const cpu_layer_t* l, bool bf16, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, bool bf16, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   recurrent_cell_t cell;
   operands_t o = {0};
   if (l->layer->n_nodes != 1 || n->n_inputs < 3 || !find_cell(n, &cell)) return NULL;
   recurrent_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = recurrent_run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = recurrent_run, .destroy = destroy};
   k->node = n;
   k->cell = cell;
   bool ok = read_attributes(n, k) && read_operands(l, k, &o);
@@ -246,28 +248,29 @@ static assay_status_t make(const cpu_layer_t* l, bool bf16, cpu_kernel_t** out) 
   return NULL;
 }
 
-static assay_status_t make_bf16(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_bf16(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return make(l, true, out);
 }
 
-static assay_status_t make_any(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make_any(const assay_sized_layer_t* l, assay_kernel_t** out) {
   return make(l, false, out);
 }
 
-// States are rounded to bf16 for each step's product.
-const cpu_tactic_t cpu_tactic_recurrent_bf16 = {
+// In float32 but for the states, which are rounded to bf16 for each step's product.
+const assay_tactic_t cpu_tactic_recurrent_bf16 = {
     .name = "recurrent_bf16",
     .source = "assay",
     .make = make_bf16,
-    .rounding = {.compute = ASSAY_FORMAT_BF16,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
+                 .operands = ASSAY_FORMAT_BF16,
                  .fma = true,
                  .by_definition = true,
                  .flushes = true,
                  .function_ulps = 4},
 };
 
-const cpu_tactic_t cpu_tactic_recurrent = {
+const assay_tactic_t cpu_tactic_recurrent = {
     .name = "recurrent",
     .source = "assay",
     .make = make_any,

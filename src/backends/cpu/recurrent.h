@@ -12,7 +12,7 @@ typedef enum recurrent_cell { RECURRENT_RNN, RECURRENT_GRU, RECURRENT_LSTM } rec
 enum { RECURRENT_BLOCK = 64 };  // 2 * CPU_PANEL
 
 typedef struct recurrent {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   const assay_node_t* node;
   recurrent_cell_t cell;
   bool reverse, batch_first;
@@ -31,7 +31,7 @@ typedef struct recurrent {
 
 // Bytes of scratch memory.
 size_t recurrent_scratch(const recurrent_t* k);
-assay_status_t recurrent_run(cpu_kernel_t* k, const void* const* in, void* const* out,
+assay_status_t recurrent_run(assay_kernel_t* k, const void* const* in, void* const* out,
                              void* scratch);
 
 #endif  // ASSAY_BACKENDS_CPU_RECURRENT_H_

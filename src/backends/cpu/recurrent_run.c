@@ -357,7 +357,7 @@ static void narrow_states(const run_t* r) {
                r->narrow[0]);
 }
 
-assay_status_t recurrent_run(cpu_kernel_t* base, const void* const* in, void* const* out,
+assay_status_t recurrent_run(assay_kernel_t* base, const void* const* in, void* const* out,
                              void* scratch) {
   const recurrent_t* k = (const recurrent_t*)base;
   run_t r = {.k = k, .in = in, .out = out};

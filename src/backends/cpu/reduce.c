@@ -131,14 +131,14 @@ static float finished(kind_t kind, float x, float m, float count) {
 // The input's dimensions, those that are kept and those that are reduced, as they lie in memory and
 // without the innermost one, which is `columns` long with a step of 1.
 typedef struct reduce {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   kind_t kind;
   int input;
   bool along;  // the innermost dimension is reduced
   int64_t columns, count;
   int n_kept, n_reduced;
-  int64_t kept[CPU_MAX_RANK], kept_from[CPU_MAX_RANK], kept_to[CPU_MAX_RANK];
-  int64_t reduced[CPU_MAX_RANK], reduced_from[CPU_MAX_RANK];
+  int64_t kept[ASSAY_KERNEL_RANK], kept_from[ASSAY_KERNEL_RANK], kept_to[ASSAY_KERNEL_RANK];
+  int64_t reduced[ASSAY_KERNEL_RANK], reduced_from[ASSAY_KERNEL_RANK];
   int64_t outer, inner, column_step;  // products of kept and of reduced; in the output
 } reduce_t;
 
@@ -148,7 +148,7 @@ static void pass(const reduce_t* k, const reduction_t* r, const void* x, int64_t
                  const float* m, float* so_far) {
   const assay_type_t type = k->base.in[k->input].type;
   float buffer[PIECE];
-  int64_t index[CPU_MAX_RANK] = {0};
+  int64_t index[ASSAY_KERNEL_RANK] = {0};
   for (int64_t i = 0; i < n; i++) so_far[i] = r->start;
   for (int64_t i = 0; i < k->inner; i++) {
     const int64_t total = k->along ? k->columns : n;
@@ -197,7 +197,7 @@ static void reduce_some(const reduce_t* k, const void* x, int64_t outer, int64_t
     cpu_narrow(so_far + i, 1, k->base.out[0].type, to + i * k->column_step, y);
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const reduce_t* k = (const reduce_t*)base;
   // Fewer columns at a time where there is nothing else to share out.
@@ -218,14 +218,15 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* k) { assay_free(k); }
+static void destroy(assay_kernel_t* k) { assay_free(k); }
 
 // ---- which layers ------------------------------------------------------------------------------
 
-static bool read_axes(const cpu_layer_t* l, const assay_node_t* n, int rank, bool* reduced) {
-  int64_t axes[CPU_MAX_RANK];
+static bool read_axes(const assay_sized_layer_t* l, const assay_node_t* n, int rank,
+                      bool* reduced) {
+  int64_t axes[ASSAY_KERNEL_RANK];
   int count;
-  if (!cpu_known_list(l, n, "axes", 1, CPU_MAX_RANK, axes, &count)) return false;
+  if (!cpu_known_list(l, n, "axes", 1, ASSAY_KERNEL_RANK, axes, &count)) return false;
   const bool all = count <= 0;
   if (all && assay_attr_i64(n, "noop_with_empty_axes", 0)) return false;
   for (int i = 0; i < rank; i++) reduced[i] = all;
@@ -238,9 +239,9 @@ static bool read_axes(const cpu_layer_t* l, const assay_node_t* n, int rank, boo
 }
 
 // The step in the output of each dimension of the input; false: the output has another shape.
-static bool output_strides(const cpu_operand_t* x, const cpu_operand_t* y, const bool* reduced,
-                           cpu_layout_t layout, int64_t* strides) {
-  int64_t own[CPU_MAX_RANK] = {0};
+static bool output_strides(const assay_operand_t* x, const assay_operand_t* y, const bool* reduced,
+                           assay_layout_t layout, int64_t* strides) {
+  int64_t own[ASSAY_KERNEL_RANK] = {0};
   const bool keeps = y->rank == x->rank;
   cpu_layout_strides(y->rank, y->dims, layout, own);
   int at = 0;
@@ -255,11 +256,11 @@ static bool output_strides(const cpu_operand_t* x, const cpu_operand_t* y, const
 
 // The dimensions from the outermost to the innermost in memory; neighbours of one kind that run on
 // become one.
-static void lay_out(reduce_t* k, const cpu_operand_t* x, const bool* reduced, cpu_layout_t layout,
-                    const int64_t* to) {
-  int64_t from[CPU_MAX_RANK];
+static void lay_out(reduce_t* k, const assay_operand_t* x, const bool* reduced,
+                    assay_layout_t layout, const int64_t* to) {
+  int64_t from[ASSAY_KERNEL_RANK];
   cpu_layout_strides(x->rank, x->dims, layout, from);
-  int order[CPU_MAX_RANK], n = 0, last = -1;
+  int order[ASSAY_KERNEL_RANK], n = 0, last = -1;
   for (int i = 0; i < x->rank; i++)
     if (x->dims[i] != 1) order[n++] = i;
   for (int i = 1; i < n; i++)
@@ -298,34 +299,36 @@ static void lay_out(reduce_t* k, const cpu_operand_t* x, const bool* reduced, cp
   k->count = k->inner * (k->along ? k->columns : 1);
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
-  const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
+  const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   int kind = 0;
   while (kind < KINDS && strcmp(kinds[kind].op, n->op_type) != 0) kind++;
   if (kind == KINDS || *n->domain || l->layer->n_nodes != 1 || l->n_out != 1 || !l->out[0].value ||
-      !x || !x->size || !cpu_is_float(x->type) || !cpu_is_float(l->out[0].type))
+      !x || !x->size || !assay_type_is_kernel_float(x->type) ||
+      !assay_type_is_kernel_float(l->out[0].type))
     return NULL;
-  bool reduced[CPU_MAX_RANK];
-  int64_t to[CPU_MAX_RANK];
-  const bool last = cpu_is_channels_last(x);
-  const cpu_layout_t from = last ? CPU_CHANNELS_LAST : CPU_PLAIN;
-  const cpu_layout_t made = last && l->out[0].rank == x->rank ? CPU_CHANNELS_LAST : CPU_PLAIN;
+  bool reduced[ASSAY_KERNEL_RANK];
+  int64_t to[ASSAY_KERNEL_RANK];
+  const bool last = assay_operand_is_channels_last(x);
+  const assay_layout_t from = last ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
+  const assay_layout_t made =
+      last && l->out[0].rank == x->rank ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
   if (!read_axes(l, n, x->rank, reduced) || !output_strides(x, &l->out[0], reduced, made, to))
     return NULL;
   reduce_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->kind = (kind_t)kind;
   k->input = (int)(x - l->in);
-  k->base.in[k->input] = (cpu_form_t){x->type, from};
-  k->base.out[0] = (cpu_form_t){l->out[0].type, made};
+  k->base.in[k->input] = (assay_form_t){x->type, from};
+  k->base.out[0] = (assay_form_t){l->out[0].type, made};
   lay_out(k, x, reduced, from, to);
   *out = &k->base;
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_reduce = {
+const assay_tactic_t cpu_tactic_reduce = {
     .name = "reduce",
     .source = "assay",
     .make = make,

@@ -23,13 +23,13 @@ typedef struct taps {
 
 // The input is [outer, in of rows, in of places, inner].
 typedef struct resize {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int input;
   int64_t outer, inner;
   taps_t rows, places;
 } resize_t;
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   resize_t* k = (resize_t*)base;
   assay_free(k->rows.index);
   assay_free(k->rows.weight);
@@ -104,7 +104,7 @@ static void run_rows(const resize_t* k, const void* x, int64_t from, int64_t to,
 
 enum { PARTS = 64 };
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const resize_t* k = (const resize_t*)base;
   const int64_t rows = k->outer * k->rows.out;
@@ -150,12 +150,12 @@ static assay_status_t axis_taps(const assay_node_t* n, const resize_options_t* o
 }
 
 // The inputs' elements behind the first, as far as they are known; canonical, to be released.
-static assay_status_t parameters(const cpu_layer_t* l, const assay_node_t* n, assay_tensor_t** in,
-                                 bool* out_known) {
+static assay_status_t parameters(const assay_sized_layer_t* l, const assay_node_t* n,
+                                 assay_tensor_t** in, bool* out_known) {
   *out_known = true;
   for (size_t i = 1; i < n->n_inputs && i < 4; i++) {
     if (!n->inputs[i]) continue;
-    const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
+    const assay_operand_t* o = assay_sized_input(l, n->inputs[i]);
     *out_known &= o && o->constant;
     if (!*out_known) return NULL;
     ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)(uintptr_t)o->constant, &in[i]));
@@ -163,13 +163,13 @@ static assay_status_t parameters(const cpu_layer_t* l, const assay_node_t* n, as
   return NULL;
 }
 
-static bool is_for_us(const cpu_operand_t* x, const resize_options_t* o,
+static bool is_for_us(const assay_operand_t* x, const resize_options_t* o,
                       const resize_axis_t* axes) {
   if (x->rank > 4 || o->coordinates == RESIZE_TF_CROP) return false;
   return assay_resize_is_identity(o, &axes[0]) && assay_resize_is_identity(o, &axes[1]);
 }
 
-static assay_status_t build(resize_t* k, const cpu_layer_t* l, const cpu_operand_t* x,
+static assay_status_t build(resize_t* k, const assay_sized_layer_t* l, const assay_operand_t* x,
                             bool* out_ok) {
   const assay_node_t* n = l->layer->nodes[0];
   assay_tensor_t* in[4] = {NULL};
@@ -187,23 +187,24 @@ static assay_status_t build(resize_t* k, const cpu_layer_t* l, const cpu_operand
   return st;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
-  const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
+  const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   if (*n->domain || (strcmp(n->op_type, "Resize") != 0 && strcmp(n->op_type, "Upsample") != 0) ||
       l->layer->n_nodes != 1 || !x || l->n_out != 1 || !l->out[0].value || x->rank < 3 ||
-      !x->size || !l->out[0].size || !cpu_is_float(x->type) || x->type != l->out[0].type ||
-      l->out[0].rank != x->rank)
+      !x->size || !l->out[0].size || !assay_type_is_kernel_float(x->type) ||
+      x->type != l->out[0].type || l->out[0].rank != x->rank)
     return NULL;
   resize_t* k = NULL;
   bool ok = false;
   ASSAY_TRY(ASSAY_NEW(&k));
-  const cpu_layout_t layout = cpu_is_channels_last(x) ? CPU_CHANNELS_LAST : CPU_PLAIN;
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  const assay_layout_t layout =
+      assay_operand_is_channels_last(x) ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(x - l->in);
-  k->base.in[k->input] = k->base.out[0] = (cpu_form_t){x->type, layout};
-  k->outer = layout == CPU_PLAIN ? x->dims[0] * x->dims[1] : x->dims[0];
-  k->inner = layout == CPU_PLAIN ? 1 : x->dims[1];
+  k->base.in[k->input] = k->base.out[0] = (assay_form_t){x->type, layout};
+  k->outer = layout == ASSAY_LAYOUT_PLAIN ? x->dims[0] * x->dims[1] : x->dims[0];
+  k->inner = layout == ASSAY_LAYOUT_PLAIN ? 1 : x->dims[1];
   assay_status_t st = build(k, l, x, &ok);
   if (st || !ok) return destroy(&k->base), st;
   k->base.scratch = (size_t)PARTS * (size_t)buffers(k) * sizeof(float);
@@ -211,7 +212,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_resize = {
+const assay_tactic_t cpu_tactic_resize = {
     .name = "resize",
     .source = "assay",
     .make = make,

@@ -19,7 +19,7 @@ enum { LANES = 32 };
 // A row of a normalization has `channels` runs of elements, each with a scale and a bias; `groups`
 // rows later those of the first row come again.
 typedef struct rows {
-  cpu_kernel_t base;
+  assay_kernel_t base;
   int input;
   int64_t rows, size;
   int64_t
@@ -279,7 +279,7 @@ static void run_rows(const rows_t* k, const void* x, int64_t from, int64_t to, f
   }
 }
 
-static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const* out,
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const rows_t* k = (const rows_t*)base;
   const void* x = in[k->input];
@@ -294,7 +294,7 @@ static assay_status_t run(cpu_kernel_t* base, const void* const* in, void* const
   return NULL;
 }
 
-static void destroy(cpu_kernel_t* base) {
+static void destroy(assay_kernel_t* base) {
   rows_t* k = (rows_t*)base;
   assay_free(k->scale);
   assay_free(k->bias);
@@ -303,8 +303,8 @@ static void destroy(cpu_kernel_t* base) {
 
 // ---- Softmax --------------------------------------------------------------------------------
 
-static bool read_softmax(const cpu_layer_t* l, const assay_node_t* n, const cpu_operand_t* x,
-                         rows_t* k) {
+static bool read_softmax(const assay_sized_layer_t* l, const assay_node_t* n,
+                         const assay_operand_t* x, rows_t* k) {
   k->log = strcmp(n->op_type, "LogSoftmax") == 0;
   if (*n->domain || !n->schema || (!k->log && strcmp(n->op_type, "Softmax") != 0)) return false;
   // Before opset 13 a row is everything from the axis on.
@@ -313,25 +313,27 @@ static bool read_softmax(const cpu_layer_t* l, const assay_node_t* n, const cpu_
   const int axis = cpu_axis(given, x->rank);
   (void)l;
   if (axis < 0) return false;
-  const bool channels = !flat && axis == 1 && cpu_is_channels_last(x);
+  const bool channels = !flat && axis == 1 && assay_operand_is_channels_last(x);
   k->size = flat ? assay_dims_product(x->dims, axis, x->rank) : x->dims[axis];
   k->inner = flat || channels ? 1 : assay_dims_product(x->dims, axis + 1, x->rank);
   k->row = softmax_row;
-  k->base.in[k->input].layout = k->base.out[0].layout = channels ? CPU_CHANNELS_LAST : CPU_PLAIN;
+  k->base.in[k->input].layout = k->base.out[0].layout =
+      channels ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
   return true;
 }
 
 // ---- normalizations -------------------------------------------------------------------------
 
 // Scale or bias: constants, one a channel, or `period` of them, each for several channels.
-static assay_status_t parameter(const cpu_layer_t* l, const assay_node_t* n, size_t i, int64_t size,
-                                int64_t period, float** out, bool* ok) {
+static assay_status_t parameter(const assay_sized_layer_t* l, const assay_node_t* n, size_t i,
+                                int64_t size, int64_t period, float** out, bool* ok) {
   if (i >= n->n_inputs || !n->inputs[i]) return NULL;
-  const cpu_operand_t* o = cpu_input(l, n->inputs[i]);
+  const assay_operand_t* o = assay_sized_input(l, n->inputs[i]);
   float *given = NULL, *x = NULL;
-  *ok = *ok && o && o->constant && (o->size == size || o->size == period) && cpu_is_float(o->type);
+  *ok = *ok && o && o->constant && (o->size == size || o->size == period) &&
+        assay_type_is_kernel_float(o->type);
   if (!*ok) return NULL;
-  ASSAY_TRY(cpu_constant_floats(o, &given));
+  ASSAY_TRY(assay_operand_floats(o, &given));
   if (o->size == size) return *out = given, NULL;
   assay_status_t st = assay_new_array((size_t)size, sizeof *x, &x);
   for (int64_t c = 0; !st && c < size; c++) x[c] = given[c / (size / period)];
@@ -361,8 +363,8 @@ static const norm_t* find_norm(const assay_node_t* n) {
   return NULL;
 }
 
-static assay_status_t read_norm(const cpu_layer_t* l, const assay_node_t* n, const cpu_operand_t* x,
-                                const norm_t* norm, rows_t* k, bool* ok) {
+static assay_status_t read_norm(const assay_sized_layer_t* l, const assay_node_t* n,
+                                const assay_operand_t* x, const norm_t* norm, rows_t* k, bool* ok) {
   int64_t period = 1;  // of a scale of one element, or of those of groups (GroupNormalization 18)
   *ok = assay_attr_i64(n, "stash_type", ASSAY_TYPE_FLOAT) == ASSAY_TYPE_FLOAT;
   if (norm->by_channel) {
@@ -395,19 +397,21 @@ static assay_status_t read_norm(const cpu_layer_t* l, const assay_node_t* n, con
 
 // ---- which layers ------------------------------------------------------------------------------
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
-  const cpu_operand_t* x = n->n_inputs ? cpu_input(l, n->inputs[0]) : NULL;
+  const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   if (l->layer->n_nodes != 1 || !x || l->n_out < 1 || !l->out[0].value || !x->size) return NULL;
   for (size_t i = 1; i < l->n_out; i++)
     if (l->out[i].value) return NULL;  // mean and deviation
-  if (!cpu_is_float(x->type) || x->type != l->out[0].type || x->size != l->out[0].size) return NULL;
+  if (!assay_type_is_kernel_float(x->type) || x->type != l->out[0].type ||
+      x->size != l->out[0].size)
+    return NULL;
   rows_t* k = NULL;
   bool ok = false;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (cpu_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(x - l->in);
-  k->base.in[k->input] = k->base.out[0] = (cpu_form_t){x->type, CPU_PLAIN};
+  k->base.in[k->input] = k->base.out[0] = (assay_form_t){x->type, ASSAY_LAYOUT_PLAIN};
   const norm_t* norm = find_norm(n);
   assay_status_t st = norm ? read_norm(l, n, x, norm, k, &ok) : NULL;
   if (!norm) ok = read_softmax(l, n, x, k);
@@ -420,7 +424,7 @@ static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_rows = {
+const assay_tactic_t cpu_tactic_rows = {
     .name = "rows",
     .source = "assay",
     .make = make,

@@ -30,7 +30,7 @@ static size_t aligned(size_t bytes) {
 }
 
 // Zeros: valid as indices, and as fast as other numbers but for subnormal ones.
-static assay_status_t prepare(const cpu_layer_t* l, const cpu_kernel_t* k, bench_t* b) {
+static assay_status_t prepare(const assay_sized_layer_t* l, const assay_kernel_t* k, bench_t* b) {
   size_t bytes = ASSAY_BLOCK_ALIGNMENT + aligned(k->scratch);
   for (size_t i = 0; i < l->n_in; i++)
     if (k->in[i].type) bytes += aligned(assay_operand_bytes(&l->in[i], k->in[i].type));
@@ -54,7 +54,7 @@ static assay_status_t prepare(const cpu_layer_t* l, const cpu_kernel_t* k, bench
 }
 
 // The fastest of some runs, behind one that warms up.
-static assay_status_t measure(void* user, const cpu_layer_t* l, cpu_kernel_t* k,
+static assay_status_t measure(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
                               double* out_microseconds) {
   (void)user;
   bench_t b = {0};

@@ -1,12 +1,12 @@
 // The table of tactics. Of those that fit a layer, the first one here runs it.
 #include "backends/cpu/tactic.h"
 
-#define CPU_TACTIC(name) extern const cpu_tactic_t cpu_tactic_##name;
+#define CPU_TACTIC(name) extern const assay_tactic_t cpu_tactic_##name;
 #include "backends/cpu/tactics.inc"
 #undef CPU_TACTIC
 
 #define CPU_TACTIC(name) &cpu_tactic_##name,
-const cpu_tactic_t* const cpu_tactics[] = {
+const assay_tactic_t* const cpu_tactics[] = {
 #include "backends/cpu/tactics.inc"
 };
 #undef CPU_TACTIC

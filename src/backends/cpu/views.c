@@ -4,7 +4,7 @@
 #include "backends/cpu/tactic.h"
 #include "base/alloc.h"
 
-static void destroy(cpu_kernel_t* k) { assay_free(k); }
+static void destroy(assay_kernel_t* k) { assay_free(k); }
 
 static bool only_reshapes(const assay_node_t* n) {
   static const char* const names[] = {"Reshape",   "Flatten",  "Squeeze",
@@ -15,28 +15,28 @@ static bool only_reshapes(const assay_node_t* n) {
   return false;
 }
 
-static assay_status_t make(const cpu_layer_t* l, cpu_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   if (l->layer->n_nodes != 1 || !only_reshapes(n) || l->n_out != 1 || !l->out[0].value) return NULL;
-  const cpu_operand_t* x = cpu_input(l, n->inputs[0]);
+  const assay_operand_t* x = assay_sized_input(l, n->inputs[0]);
   // Dropout may draw; in a format of its own the layer has to round.
   const bool training =
       strcmp(n->op_type, "Dropout") == 0 && n->schema && (n->schema->since < 7 || n->n_inputs > 2);
   if (!x || training || x->size != l->out[0].size || x->type != l->out[0].type) return NULL;
-  cpu_kernel_t* k = NULL;
+  assay_kernel_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->destroy = destroy;
-  k->in_place = cpu_input_index(l, n->inputs[0]);
+  k->in_place = assay_sized_input_index(l, n->inputs[0]);
   const bool same =
       x->rank == l->out[0].rank &&
       (!x->rank || memcmp(x->dims, l->out[0].dims, (size_t)x->rank * sizeof *x->dims) == 0);
-  const cpu_form_t form = {x->type, same ? x->layout : CPU_PLAIN};
+  const assay_form_t form = {x->type, same ? x->layout : ASSAY_LAYOUT_PLAIN};
   k->in[k->in_place] = k->out[0] = form;
   *out = k;
   return NULL;
 }
 
-const cpu_tactic_t cpu_tactic_views = {
+const assay_tactic_t cpu_tactic_views = {
     .name = "views",
     .source = "assay",
     .numerics = "moves",

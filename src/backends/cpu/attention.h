@@ -1,13 +1,13 @@
-// Attention written out in nodes (passes/attention.h) as one kernel: operands read where they lie,
-// scores in tiles that stay in the cache.
+// Attention as one kernel, of an operator (attention_operator.c) or written out in nodes
+// (attention_nodes.c): operands read where they lie, scores in tiles that stay in the cache.
 //
 // For each batch and head the keys are packed, and a tile of queries after the other takes them in
 // blocks; from one block to the next the rows' maxima may grow, and what has been summed is scaled
 // down to the new ones (online softmax: M. Milakov and N. Gimelshein, Online normalizer calculation
 // for softmax, 2018; T. Dao et al., FlashAttention, 2022). Blocks follow from sizes only, each row
 // of queries stands by itself: the same bits for any number of threads and any batch.
-#ifndef ASSAY_BACKENDS_CPU_ATTENTION_NODES_H_
-#define ASSAY_BACKENDS_CPU_ATTENTION_NODES_H_
+#ifndef ASSAY_BACKENDS_CPU_ATTENTION_H_
+#define ASSAY_BACKENDS_CPU_ATTENTION_H_
 
 #include "backends/cpu/tactic.h"
 #include "passes/attention.h"
@@ -33,10 +33,15 @@ typedef struct attention_mask {
   float fill;
   // The scores' rows are counted through these dimensions; distances along them and along keys.
   int rank;
-  int64_t dims[CPU_MAX_RANK], strides[CPU_MAX_RANK], key;
+  int64_t dims[ASSAY_KERNEL_RANK], strides[ASSAY_KERNEL_RANK], key;
 } attention_mask_t;
 
-typedef struct attention_nodes attention_nodes_t;
+typedef struct attention attention_t;
+
+// The keys [low, high) of a block that a row of queries sees.
+typedef struct attention_span {
+  int64_t low, high;
+} attention_span_t;
 
 // Where a tile is computed. Packed rows are counted in units of 4 bytes: a float, or two neighbours
 // of bf16.
@@ -46,6 +51,7 @@ typedef struct attention_tile {
   const uint32_t *keys, *values;  // packed
   const uint32_t* q;              // rows of the queries
   int64_t q_step;                 // from one to the next, in units
+  int64_t begin;                  // the first key that is looked at
   float *s, *o;                   // [rows, ATTENTION_KEYS], [rows, padded v_size]
   float m[ATTENTION_TILE], sum[ATTENTION_TILE];
 } attention_tile_t;
@@ -55,24 +61,28 @@ typedef struct attention_kind {
   assay_type_t type;
   int per_unit;  // elements
   // One block more of keys for a tile: scores, masks, exponentials, weighted sums.
-  void (*block)(const attention_nodes_t* k, attention_tile_t* t, int64_t key, int64_t n);
+  void (*block)(const attention_t* k, attention_tile_t* t, int64_t key, int64_t n);
   // `per_unit` rows of values, NULL behind the last one, of v_size elements each: into row `unit`
   // of the panels.
-  void (*pack_values)(const attention_nodes_t* k, const void* const* rows, int64_t unit,
-                      uint32_t* to);
+  void (*pack_values)(const attention_t* k, const void* const* rows, int64_t unit, uint32_t* to);
 } attention_kind_t;
 
-struct attention_nodes {
-  cpu_kernel_t base;
+struct attention {
+  assay_kernel_t base;
   const attention_kind_t* kind;
   int n_batch;
   int64_t batch[ASSAY_ATTENTION_RANK], heads;  // all batches and heads
   int64_t q_len, kv_len, size, v_size;
   attention_view_t q, k, v, y;
-  float scale;
+  float scale, cap;  // of scores; cap 0: none
+  // Keys before and behind its own place that a query sees. Places begin anew after `period` rows:
+  // queries of heads that share keys may be rows of one head here.
+  bool windowed;
+  int64_t left, right, period;
+  bool zero_unseen;  // a query without keys gives zeros, not NaN
   attention_mask_t masks[ASSAY_ATTENTION_MASKS];
   int n_masks;
-  bool odd_masks;  // they do not just add numbers that lie side by side
+  bool odd_masks;  // a cap, or masks that do not just add numbers that lie side by side
   int64_t tile, tiles;
   // In units: a row of queries, keys and values of a head, what a part works with.
   int64_t q_units, k_packed, v_packed, part;
@@ -84,24 +94,29 @@ const attention_kind_t* attention_bf16(void);
 extern const attention_kind_t attention_plain;  // float32, for any CPU
 
 // Parts of kinds in float32: products of a block, and values as they are packed.
-void attention_first_product(const attention_nodes_t* k, const attention_tile_t* t, int64_t key,
+void attention_first_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                              int64_t n);
-void attention_second_product(const attention_nodes_t* k, const attention_tile_t* t, int64_t key,
+void attention_second_product(const attention_t* k, const attention_tile_t* t, int64_t key,
                               int64_t n);
-void attention_pack_row(const attention_nodes_t* k, const void* const* rows, int64_t unit,
-                        uint32_t* to);
+void attention_pack_row(const attention_t* k, const void* const* rows, int64_t unit, uint32_t* to);
 
-// Puts the masks on a row of scores, which it scales before.
-void attention_masks(const attention_nodes_t* k, const attention_tile_t* t, int64_t row,
-                     int64_t key, int64_t n, float* s);
+// Scales a row of scores, caps it and puts the masks on.
+void attention_masks(const attention_t* k, const attention_tile_t* t, int64_t row, int64_t key,
+                     int64_t n, float* s);
 // Where mask i begins for a row of the tile and a key.
-int64_t attention_mask_at(const attention_nodes_t* k, const attention_tile_t* t, int i, int64_t row,
+int64_t attention_mask_at(const attention_t* k, const attention_tile_t* t, int i, int64_t row,
                           int64_t key);
+attention_span_t attention_span(const attention_t* k, const attention_tile_t* t, int64_t row,
+                                int64_t key, int64_t n);
 static inline int64_t attention_padded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-assay_status_t attention_nodes_run(cpu_kernel_t* k, const void* const* in, void* const* out,
-                                   void* scratch);
-// Sizes of scratch memory; false: too large.
-bool attention_nodes_sizes(attention_nodes_t* k);
+// What a layer computes and where its operands lie; *ok: whether it is one of these.
+assay_status_t attention_read_nodes(const assay_sized_layer_t* l, attention_t* k, bool* ok);
+bool attention_read_operator(const assay_sized_layer_t* l, attention_t* k);
 
-#endif  // ASSAY_BACKENDS_CPU_ATTENTION_NODES_H_
+assay_status_t attention_run(assay_kernel_t* k, const void* const* in, void* const* out,
+                             void* scratch);
+// Sizes of scratch memory; false: too large.
+bool attention_sizes(attention_t* k);
+
+#endif  // ASSAY_BACKENDS_CPU_ATTENTION_H_

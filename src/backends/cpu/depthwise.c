@@ -1,0 +1,353 @@
+// Depthwise convolutions (Conv with as many groups as channels) over one or two axes, channels
+// last, and what the layer does to each of their elements.
+//
+// The output is made in tiles, some rows and columns of one sample, which threads share.
+#include "backends/cpu/depthwise.h"
+
+#include <string.h>
+
+#include "backends/cpu/convert.h"
+#include "backends/cpu/program.h"
+#include "backends/cpu/threads.h"
+#include "base/alloc.h"
+#include "base/str.h"
+#include "ops/conv.h"
+
+enum {
+  CHANNELS = CPU_DEPTHWISE_CHANNELS,
+  PARTS = 64,
+  KERNEL_ROWS = 32,       // more are for others
+  TILES = 4,              // of rows, for threads to share
+  LEAST_COLUMNS = 14,     // of a tile: rows are cut where their
+  ROWS_BYTES = 32768,     // widened ones do not fit into the first cache
+  TILE_BYTES = 96 * 1024  // of sums that wait for what comes behind
+};
+
+typedef struct depthwise {
+  assay_kernel_t base;
+  int input;
+  assay_type_t type;
+  assay_window_axis_t across, along;  // the axis across rows, and along a row
+  int64_t samples, channels;
+  int64_t row_tiles, column_tiles;  // of a sample
+  bool direct;                      // sums are the output
+  int most_parts;
+  int64_t slots;                // of widened rows: as many as a row of the output reads
+  size_t rows, thread_scratch;  // floats of these; of all that a thread needs
+  const float* weights;         // [channels / 32, kernel rows, kernel columns, 32], in the store
+  float* bias;                  // [channels], and zeros up to a multiple of 32
+  cpu_program_t* program;       // NULL: none
+} depthwise_t;
+
+// ---- running -----------------------------------------------------------------------------------
+
+typedef struct job {
+  const depthwise_t* k;
+  const void* const* in;
+  char* out;
+  float *rows, *sums;
+} job_t;
+
+typedef struct tile {
+  int64_t sample, row, rows, column, columns;
+} tile_t;
+
+// Places of the input that n windows from `first` on cover: from *at on, which may lie in the
+// padding.
+static int64_t cover(const assay_window_axis_t* a, int64_t first, int64_t n, int64_t* at) {
+  *at = first * a->stride - a->pads[0];
+  return (n - 1) * a->stride + (a->kernel - 1) * a->dilation + 1;
+}
+
+static int64_t limited(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+// Some channels of a tile, row by row.
+typedef struct strip {
+  const job_t* j;
+  const tile_t* t;
+  int64_t channel, columns, column, first, end;  // columns of widened rows: where they begin, and
+                                                 // those inside the input
+  int channels;
+} strip_t;
+
+// Widens row `row` of the input, which may lie in the padding, to its slot.
+static void widen_row(const strip_t* s, int64_t row, float* to) {
+  const depthwise_t* k = s->j->k;
+  const int64_t elem = k->type == ASSAY_TYPE_FLOAT ? 4 : 2, step = k->channels * elem;
+  const bool inside = row >= 0 && row < k->across.in && s->first < s->end;
+  cpu_depthwise_fill_t f = {
+      .type = k->type, .step = step, .before = s->columns, .channels = s->channels};
+  if (inside) {
+    f.from = (const char*)s->j->in[k->input] +
+             ((s->t->sample * k->across.in + row) * k->along.in + s->first) * step +
+             s->channel * elem;
+    f.before = s->first - s->column;
+    f.n = s->end - s->first;
+    f.behind = s->columns - f.before - f.n;
+  }
+  cpu_depthwise_fill(&f, to);
+}
+
+// Each row of the input is widened once: it keeps its slot until no row reads it any more.
+static void run_strip(const strip_t* s, const cpu_depthwise_t* of_row, int64_t out_row) {
+  const depthwise_t* k = s->j->k;
+  const float* rows[KERNEL_ROWS];
+  int64_t widened = INT64_MIN;
+  cpu_depthwise_t d = *of_row;
+  d.rows = rows;
+  for (int64_t r = 0; r < s->t->rows; r++) {
+    int64_t at;
+    const int64_t n = cover(&k->across, s->t->row + r, 1, &at);
+    for (int64_t i = 0; i < k->across.kernel; i++) {
+      const int64_t row = at + i * k->across.dilation;
+      float* slot = s->j->rows + (row + k->across.pads[0]) % k->slots * s->columns * CHANNELS;
+      if (k->across.dilation > 1 || row > widened) widen_row(s, row, slot);
+      rows[i] = slot;
+    }
+    widened = at + n - 1;
+    cpu_depthwise_run(&d);
+    d.out += out_row;
+  }
+}
+
+// What comes behind the sums of a tile.
+static void finish(const job_t* j, const tile_t* t, int64_t at) {
+  const depthwise_t* k = j->k;
+  const assay_type_t type = k->base.out[0].type;
+  const int64_t n = t->columns * k->channels, step = k->along.out * k->channels;
+  const cpu_program_part_t part = {
+      .from = at, .n = n, .runs = t->rows, .step = step, .result = j->sums, .result_step = n};
+  if (k->program) {
+    cpu_program_run_part(k->program, j->in, type, j->out, &part);
+    return;
+  }
+  for (int64_t r = 0; r < t->rows; r++) cpu_narrow(j->sums + r * n, n, type, at + r * step, j->out);
+}
+
+static void run_tile(const job_t* j, const tile_t* t) {
+  const depthwise_t* k = j->k;
+  const int64_t places = k->across.kernel * k->along.kernel;
+  const int64_t at =
+      ((t->sample * k->across.out + t->row) * k->along.out + t->column) * k->channels;
+  float* out = k->direct ? (float*)(void*)j->out + at : j->sums;
+  const int64_t out_row = (k->direct ? k->along.out : t->columns) * k->channels;
+  strip_t s = {.j = j, .t = t};
+  s.columns = cover(&k->along, t->column, t->columns, &s.column);
+  s.first = limited(s.column, 0, k->along.in);
+  s.end = limited(s.column + s.columns, s.first, k->along.in);
+  for (; s.channel < k->channels; s.channel += CHANNELS) {
+    const int64_t left = k->channels - s.channel;
+    s.channels = (int)(left < CHANNELS ? left : CHANNELS);
+    const cpu_depthwise_t d = {.kernel_rows = k->across.kernel,
+                               .kernel = k->along.kernel,
+                               .stride = k->along.stride,
+                               .dilation = k->along.dilation,
+                               .weights = k->weights + s.channel * places,
+                               .bias = k->bias + s.channel,
+                               .columns = t->columns,
+                               .out = out + s.channel,
+                               .out_column = k->channels,
+                               .channels = s.channels};
+    run_strip(&s, &d, out_row);
+  }
+  if (!k->direct) finish(j, t, at);
+}
+
+static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
+                          void* scratch) {
+  const depthwise_t* k = (const depthwise_t*)base;
+  const int64_t of_sample = k->row_tiles * k->column_tiles, all = k->samples * of_sample;
+  const int64_t work = k->samples * k->across.out * k->along.out * k->channels *
+                       (k->across.kernel * k->along.kernel + 8);
+  int parts = cpu_threads(work);
+  if (parts > k->most_parts) parts = k->most_parts;
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+  for (int p = 0; p < parts; p++) {
+    float* own = (float*)scratch + (size_t)p * k->thread_scratch;
+    const job_t j = {k, in, out[0], own, own + k->rows};
+    for (int64_t i = all * p / parts; i < all * (p + 1) / parts; i++) {
+      const int64_t r = i % of_sample / k->column_tiles, c = i % k->column_tiles;
+      tile_t t = {.sample = i / of_sample,
+                  .row = k->across.out * r / k->row_tiles,
+                  .column = k->along.out * c / k->column_tiles};
+      t.rows = k->across.out * (r + 1) / k->row_tiles - t.row;
+      t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
+      run_tile(&j, &t);
+    }
+  }
+  return NULL;
+}
+
+static void destroy(assay_kernel_t* base) {
+  depthwise_t* k = (depthwise_t*)base;
+  cpu_program_destroy(k->program);
+  assay_free(k->bias);
+  assay_free(k);
+}
+
+// ---- weights -----------------------------------------------------------------------------------
+
+typedef struct packing {
+  const assay_operand_t* weights;  // [channels, 1, kernel...]
+  int64_t channels, places;
+} packing_t;
+
+static assay_status_t pack(void* user, void* to) {
+  const packing_t* p = user;
+  float *from = NULL, *out = to;
+  ASSAY_TRY(assay_operand_floats(p->weights, &from));
+  for (int64_t c = 0; c < p->channels; c += CHANNELS)
+    for (int64_t i = 0; i < p->places; i++)
+      for (int64_t v = c; v < c + CHANNELS; v++)
+        *out++ = v < p->channels ? from[v * p->places + i] : 0;
+  assay_free(from);
+  return NULL;
+}
+
+static int64_t padded(int64_t channels) { return (channels + CHANNELS - 1) / CHANNELS * CHANNELS; }
+
+static assay_status_t pack_weights(depthwise_t* k, const assay_operand_t* weights) {
+  const packing_t p = {weights, k->channels, k->across.kernel * k->along.kernel};
+  const void* packed = NULL;
+  assay_str_t key = {0};
+  assay_str_printf(&key, "%s as %s, %lld places of %lld channels in blocks of %d",
+                   weights->value->name, assay_type_name(weights->type), (long long)p.places,
+                   (long long)p.channels, CHANNELS);
+  assay_status_t st = assay_str_status(&key);
+  if (!st)
+    st = assay_weights_get(weights->store, assay_str_get(&key),
+                           (size_t)(p.places * padded(p.channels)) * sizeof *k->weights, pack,
+                           (void*)(uintptr_t)&p, &packed);
+  k->weights = packed;
+  assay_str_deinit(&key);
+  return st;
+}
+
+static assay_status_t add_bias(depthwise_t* k, const assay_operand_t* o) {
+  float* given = NULL;
+  if (o) ASSAY_TRY(assay_operand_floats(o, &given));
+  assay_status_t st = assay_new_array((size_t)padded(k->channels), sizeof *k->bias, &k->bias);
+  if (!st && o) memcpy(k->bias, given, (size_t)k->channels * sizeof *given);
+  assay_free(given);
+  return st;
+}
+
+// ---- which layers ------------------------------------------------------------------------------
+
+typedef struct operands {
+  const assay_operand_t *x, *weights, *bias;  // bias NULL: none
+} operands_t;
+
+static assay_tensor_t head(const assay_operand_t* o) {
+  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
+  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
+  return t;
+}
+
+static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
+  const assay_node_t* n = l->layer->nodes[0];
+  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
+    return false;
+  o->x = assay_sized_input(l, n->inputs[0]);
+  o->weights = assay_sized_input(l, n->inputs[1]);
+  if (n->n_inputs > 2 && n->inputs[2]) {
+    o->bias = assay_sized_input(l, n->inputs[2]);
+    if (!o->bias || !o->bias->constant || !assay_type_is_kernel_float(o->bias->type)) return false;
+  }
+  return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
+         (o->x->rank == 3 || o->x->rank == 4) && o->weights->rank == o->x->rank &&
+         o->x->type == o->weights->type && assay_type_is_kernel_float(o->x->type) &&
+         assay_type_is_kernel_float(l->out[0].type);
+}
+
+static bool cut(depthwise_t* k) {
+  const int64_t width = k->along.out, height = k->across.out;
+  int64_t at, columns = width;
+  k->slots = cover(&k->across, 0, 1, &at);
+  // Far dilations and paddings would make rows of any size.
+  if (k->across.kernel > KERNEL_ROWS || k->slots > ROWS_BYTES ||
+      cover(&k->along, 0, 1, &at) > ROWS_BYTES || k->along.stride > ROWS_BYTES)
+    return false;
+  for (k->column_tiles = 1;; k->column_tiles++) {
+    columns = (width + k->column_tiles - 1) / k->column_tiles;
+    if (columns <= LEAST_COLUMNS ||
+        k->slots * cover(&k->along, 0, columns, &at) * CHANNELS * 4 <= ROWS_BYTES)
+      break;
+  }
+  int64_t rows = (height + TILES - 1) / TILES;
+  while (rows > 1 && !k->direct && rows * columns * k->channels * 4 > TILE_BYTES) rows--;
+  k->row_tiles = (height + rows - 1) / rows;
+  rows = (height + k->row_tiles - 1) / k->row_tiles;
+  const int64_t parts = k->samples * k->row_tiles * k->column_tiles;
+  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+  const int64_t floats = k->slots * cover(&k->along, 0, columns, &at) * CHANNELS;
+  if (floats > 64 * ROWS_BYTES) return false;
+  k->rows = (size_t)floats;
+  k->thread_scratch = k->rows + (k->direct ? 0 : (size_t)(rows * columns * k->channels));
+  k->thread_scratch = (k->thread_scratch + CHANNELS - 1) / CHANNELS * CHANNELS;
+  k->base.scratch = (size_t)k->most_parts * k->thread_scratch * sizeof(float);
+  return true;
+}
+
+static void use_conv(depthwise_t* k, const assay_conv_t* s) {
+  static const assay_window_axis_t one = {
+      .kernel = 1, .stride = 1, .dilation = 1, .in = 1, .out = 1};
+  k->samples = s->n;
+  k->channels = s->c;
+  k->across = s->w.rank > 1 ? s->w.axis[0] : one;
+  k->along = s->w.axis[s->w.rank - 1];
+}
+
+static assay_status_t add_epilogue(depthwise_t* k, const assay_sized_layer_t* l, bool* ok) {
+  if (l->layer->n_nodes == 1) return NULL;
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
+                             &k->program));
+  *ok = k->program;
+  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
+    const cpu_stream_t* s = cpu_program_stream(k->program, i);
+    if (s->constant || s->input < 0) continue;
+    // One input in one form.
+    if (k->base.in[s->input].type) *ok = false;
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
+  }
+  return NULL;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  operands_t o = {0};
+  assay_conv_t s;
+  if (!cpu_has_depthwise() || !read_operands(l, &o)) return NULL;
+  const assay_tensor_t x = head(o.x), w = head(o.weights);
+  ASSAY_TRY(assay_conv_read(l->layer->nodes[0], &x, &w, NULL, false, &s));
+  if (s.group != s.c || s.m != s.c || s.cg != 1 || (o.bias && o.bias->size != s.c)) return NULL;
+  depthwise_t* k = NULL;
+  bool ok = true;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
+  k->input = (int)(o.x - l->in);
+  k->type = o.x->type;
+  k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
+  use_conv(k, &s);
+  assay_status_t st = add_epilogue(k, l, &ok);
+  k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;
+  ok = ok && cut(k);
+  if (!st && ok) st = add_bias(k, o.bias);
+  if (!st && ok) st = pack_weights(k, o.weights);
+  if (st || !ok) return destroy(&k->base), st;
+  *out = &k->base;
+  return NULL;
+}
+
+const assay_tactic_t cpu_tactic_depthwise = {
+    .name = "depthwise",
+    .source = "assay",
+    .make = make,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .fma = true,
+                 .by_definition = true,
+                 .function_ulps = 4},
+};

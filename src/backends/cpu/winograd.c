@@ -1,0 +1,297 @@
+// Conv by Winograd's minimal filtering, where the setting of fp32 lets it serve a layer
+// (docs/adr/0012-fp32-settings.md).
+#include "backends/cpu/winograd.h"
+
+#include <string.h>
+
+#include "backends/licence.h"
+#include "base/alloc.h"
+#include "ops/conv_winograd.h"
+#include "ops/winograd.h"
+
+enum { X, W, BIAS };
+
+static void destroy(assay_kernel_t* base) {
+  cpu_winograd_t* k = (cpu_winograd_t*)base;
+  cpu_program_destroy(k->program);
+  assay_free(k->bias);
+  assay_free(k->zeros);
+  assay_free(k);
+}
+
+static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
+
+// ---- weights ------------------------------------------------------------------------------------
+
+typedef struct packing {
+  const cpu_winograd_t* k;
+  const assay_winograd_t* f;
+  const assay_operand_t* w;
+} packing_t;
+
+// Transformed in float64, and rounded once.
+static assay_status_t pack(void* user, void* to) {
+  const packing_t* p = user;
+  const cpu_winograd_t* k = p->k;
+  const int64_t all = padded(k->outputs);
+  float *out = to, *weights = NULL;
+  ASSAY_TRY(assay_operand_floats(p->w, &weights));
+  memset(out, 0, (size_t)(k->points * all * k->channels) * sizeof *out);
+#pragma omp parallel for schedule(static)
+  for (int64_t o = 0; o < k->outputs; o++)
+    for (int64_t c = 0; c < k->channels; c++) {
+      const float* w = weights + (o * k->channels + c) * 9;
+      double u[ASSAY_WINOGRAD_POINTS];
+      for (int i = 0; i < 9; i++) u[i] = (double)w[i];
+      assay_winograd_transform(2, k->in, 3, &p->f->g[0][0], ASSAY_WINOGRAD_KERNEL, u);
+      float* at = out + o / CPU_PANEL * CPU_PANEL * k->channels + c * CPU_PANEL + o % CPU_PANEL;
+      for (int q = 0; q < k->points; q++) at[q * all * k->channels] = (float)u[q];
+    }
+  assay_free(weights);
+  return NULL;
+}
+
+static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
+                                   const assay_operand_t* w) {
+  const packing_t p = {k, f, w};
+  const void* packed = NULL;
+  assay_str_t key = {0};
+  assay_str_printf(&key, "%s for F(%d,3) in panels of %d, %lld by %lld", w->value->name, k->out,
+                   CPU_PANEL, (long long)k->channels, (long long)k->outputs);
+  assay_status_t st = assay_str_status(&key);
+  if (!st)
+    st = assay_weights_get(w->store, assay_str_get(&key),
+                           (size_t)(k->points * padded(k->outputs) * k->channels) * sizeof(float),
+                           pack, (void*)(uintptr_t)&p, &packed);
+  k->weights = packed;
+  assay_str_deinit(&key);
+  return st;
+}
+
+// ---- licences -----------------------------------------------------------------------------------
+
+typedef struct judging {
+  const assay_winograd_t* f;
+  const assay_conv_t* s;
+  const assay_operand_t* w;
+} judging_t;
+
+static assay_status_t judge(void* user, void* to) {
+  const judging_t* j = user;
+  float* w = NULL;
+  ASSAY_TRY(assay_operand_floats(j->w, &w));
+  assay_status_t st = assay_winograd_judge(j->f, j->s, w, to);
+  assay_free(w);
+  return st;
+}
+
+// Kept with the weights: a plan that is read asks nobody again.
+static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* s,
+                                 const assay_operand_t* w, assay_winograd_account_t* out) {
+  const judging_t j = {f, s, w};
+  const void* kept = NULL;
+  assay_str_t key = {0};
+  assay_str_printf(&key, "%s judged for F(%d,3)", w->value->name, f->out);
+  assay_status_t st = assay_str_status(&key);
+  if (!st)
+    st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
+                           &kept);
+  if (!st) memcpy(out, kept, sizeof *out);
+  assay_str_deinit(&key);
+  return st;
+}
+
+// The work of one sample, so that neither the batch nor the day decides, in units of vector
+// instructions: products; transforms, which load, add and store; and weights, which come from
+// memory.
+static double work_of(const assay_winograd_t* f, const assay_conv_t* s) {
+  enum { WEIGHT = 24 };
+  const assay_window_axis_t *y = &s->w.axis[0], *x = &s->w.axis[1];
+  const double points = f ? f->in * f->in : 9;
+  const double in = (double)((s->cg + 15) / 16), out = (double)((s->m + 31) / 32 * 2);
+  const double weights = WEIGHT * points * (double)s->cg * out;
+  if (!f) return points * (double)(y->out * x->out * s->cg) * out + weights;
+  const double tiles = (double)((y->out + f->out - 1) / f->out * ((x->out + f->out - 1) / f->out));
+  const double products = points * tiles * (double)s->cg * out;
+  return products + 4 * points * tiles * (in + out) + weights;
+}
+
+// By this model: faster than plain convolutions, and than the other algorithm.
+static bool pays(const assay_winograd_t* f, const assay_conv_t* s) {
+  const double work = work_of(f, s);
+  const bool larger = f == assay_winograd_of(ASSAY_ALGORITHM_WINOGRAD_4_3);
+  return s->cg >= 16 && s->m >= 16 && 1.1 * work < work_of(NULL, s) &&
+         (!larger || work < work_of(assay_winograd_of(ASSAY_ALGORITHM_WINOGRAD_2_3), s));
+}
+
+// ---- which layers -------------------------------------------------------------------------------
+
+typedef struct reading {
+  assay_conv_t s;
+  const assay_operand_t *x, *w, *bias;  // bias NULL: none
+} reading_t;
+
+static assay_tensor_t head(const assay_operand_t* o) {
+  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
+  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
+  return t;
+}
+
+// Layers of fp32 that begin with a convolution of that kind.
+static assay_status_t read_layer(const assay_sized_layer_t* l, reading_t* r, bool* out_ok) {
+  const assay_node_t* n = l->layer->nodes[0];
+  const bool has_bias = n->n_inputs > BIAS && n->inputs[BIAS];
+  *out_ok = false;
+  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->layer->format != ASSAY_FORMAT_FP32 ||
+      l->n_out != 1 || !l->out[0].value || !l->out[0].size || l->out[0].type != ASSAY_TYPE_FLOAT)
+    return NULL;
+  r->x = assay_sized_input(l, n->inputs[X]);
+  r->w = assay_sized_input(l, n->inputs[W]);
+  if (has_bias) r->bias = assay_sized_input(l, n->inputs[BIAS]);
+  if (!r->x || !r->w || !r->w->constant || r->x->rank != 4 || !r->x->size ||
+      (has_bias && (!r->bias || !r->bias->constant)) || r->x->type != ASSAY_TYPE_FLOAT ||
+      r->w->type != ASSAY_TYPE_FLOAT)
+    return NULL;
+  const assay_tensor_t x = head(r->x), w = head(r->w);
+  ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &r->s));
+  const assay_rounding_t rounding = {.algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3};
+  *out_ok = r->s.group == 1 && assay_conv_winograd_fits(&rounding, &r->s) &&
+            (!r->bias || r->bias->size == r->s.m);
+  return NULL;
+}
+
+static uint32_t bits_of(double x) {
+  const float f = (float)x;
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}
+
+static assay_status_t add_bias(cpu_winograd_t* k, const assay_operand_t* o) {
+  float* given = NULL;
+  if (!o) return NULL;
+  ASSAY_TRY(assay_operand_floats(o, &given));
+  assay_status_t st = assay_new_array((size_t)padded(k->outputs), sizeof *k->bias, &k->bias);
+  if (!st) memcpy(k->bias, given, (size_t)k->outputs * sizeof *given);
+  assay_free(given);
+  return st;
+}
+
+static assay_status_t add_program(cpu_winograd_t* k, const assay_sized_layer_t* l, bool* out_ok) {
+  if (l->layer->n_nodes == 1) return NULL;
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
+                             &k->program));
+  *out_ok = k->program;
+  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
+    const cpu_stream_t* s = cpu_program_stream(k->program, i);
+    // One input in one form: what the convolution reads is not read as a stream, too.
+    if (s->constant || s->input < 0) continue;
+    if (k->base.in[s->input].type) *out_ok = false;
+    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
+  }
+  return NULL;
+}
+
+static void set_sizes(cpu_winograd_t* k, const reading_t* r) {
+  const assay_window_axis_t *y = &r->s.w.axis[0], *x = &r->s.w.axis[1];
+  k->samples = r->s.n;
+  k->channels = r->s.c;
+  k->outputs = r->s.m;
+  k->height = y->in;
+  k->width = x->in;
+  k->out_height = y->out;
+  k->out_width = x->out;
+  k->top = y->pads[0];
+  k->left = x->pads[0];
+  k->tiles_high = (y->out + k->out - 1) / k->out;
+  k->tiles_wide = (x->out + k->out - 1) / k->out;
+  k->tiles = k->samples * k->tiles_high * k->tiles_wide;
+}
+
+static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, const reading_t* r,
+                            const assay_winograd_t* f, const assay_winograd_account_t* account,
+                            bool* out_ok) {
+  k->input = (int)(r->x - l->in);
+  k->out = f->out;
+  k->in = f->in;
+  k->points = f->in * f->in;
+  k->transform_in = f->out == 2 ? cpu_winograd_in_2 : cpu_winograd_in_4;
+  k->transform_out = f->out == 2 ? cpu_winograd_out_2 : cpu_winograd_out_4;
+  k->range = (cpu_winograd_range_t){bits_of(account->least), bits_of(account->most)};
+  k->base.in[k->input] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->model = r->w->constant;
+  set_sizes(k, r);
+  ASSAY_TRY(add_program(k, l, out_ok));
+  if (!*out_ok) return NULL;
+  ASSAY_TRY(add_bias(k, r->bias));
+  ASSAY_TRY(assay_new_array((size_t)k->channels, sizeof *k->zeros, &k->zeros));
+  ASSAY_TRY(pack_weights(k, f, r->w));
+  cpu_winograd_plan(k);
+  return NULL;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, const char* name,
+                           assay_algorithm_t algorithm, assay_fp32_t asks, assay_kernel_t** out) {
+  const assay_winograd_t* f = assay_winograd_of(algorithm);
+  assay_winograd_account_t account;
+  reading_t r = {0};
+  bool ok = false;
+  if (!assay_licence_offers(l->layers->fp32, asks) || !cpu_winograd_is_fast()) return NULL;
+  ASSAY_TRY(read_layer(l, &r, &ok));
+  if (!ok) return NULL;
+  ASSAY_TRY(account_of(f, &r.s, r.w, &account));
+  const assay_licence_t licence = {.tactic = name,
+                                   .asks = asks,
+                                   .own = account.own,
+                                   .plain = account.plain,
+                                   .six_sigma = account.six_sigma,
+                                   .bound = account.bound,
+                                   .fits = account.most > account.least,
+                                   .pays = pays(f, &r.s)};
+  assay_sized_note_licence(l, &licence);
+  if (!assay_licence_allows(&licence, l->layers->fp32)) return NULL;
+  cpu_winograd_t* k = NULL;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  k->base = (assay_kernel_t){.in_place = -1, .run = cpu_winograd_run, .destroy = destroy};
+  assay_status_t st = build(k, l, &r, f, &account, &ok);
+  if (st || !ok) return destroy(&k->base), st;
+  *out = &k->base;
+  return NULL;
+}
+
+// ---- rows ---------------------------------------------------------------------------------------
+
+static assay_status_t make_2_3(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  return make(l, "winograd_2_3", ASSAY_ALGORITHM_WINOGRAD_2_3, ASSAY_FP32_TIGHT, out);
+}
+
+static assay_status_t make_4_3(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  return make(l, "winograd_4_3", ASSAY_ALGORITHM_WINOGRAD_4_3, ASSAY_FP32_BOUND, out);
+}
+
+const assay_tactic_t cpu_tactic_winograd_4_3 = {
+    .name = "winograd_4_3",
+    .source = "assay",
+    .make = make_4_3,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .fma = true,
+                 .by_definition = true,
+                 .flushes = true,
+                 .function_ulps = 4,
+                 .algorithm = ASSAY_ALGORITHM_WINOGRAD_4_3},
+};
+
+const assay_tactic_t cpu_tactic_winograd_2_3 = {
+    .name = "winograd_2_3",
+    .source = "assay",
+    .make = make_2_3,
+    .rounding = {.compute = ASSAY_FORMAT_FP32,
+                 .accumulator = ASSAY_FORMAT_FP32,
+                 .fma = true,
+                 .by_definition = true,
+                 .flushes = true,
+                 .function_ulps = 4,
+                 .algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3},
+};

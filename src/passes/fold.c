@@ -1,0 +1,58 @@
+#include "passes/fold.h"
+
+#include "base/alloc.h"
+#include "passes/pass.h"
+
+bool assay_fold_allows(const assay_node_t* n) {
+  const uint32_t never = ASSAY_OP_RANDOM | ASSAY_OP_CONTROL | ASSAY_OP_QUANTIZES;
+  if (!n->op || !n->op->eval || n->op->flags & never) return false;
+  if (n->n_inputs > ASSAY_FOLD_OPERANDS || n->n_outputs > ASSAY_FOLD_OPERANDS) return false;
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    const assay_value_t* v = n->outputs[i];
+    if (!v) continue;
+    const assay_valtype_t* t = v->type;
+    if (v->is_output || !t || t->kind != ASSAY_KIND_TENSOR || !t->elem || !t->has_shape)
+      return false;
+    if (assay_type_is_float(t->elem) && assay_type_bits(t->elem) < 16) return false;
+  }
+  return true;
+}
+
+bool assay_fold_is_small(int64_t elems) {
+  int64_t bytes;
+  return assay_mul_i64(elems, 8, &bytes) && bytes <= ASSAY_FOLD_BYTES;
+}
+
+// Rounds what was computed: false if one of them cannot be.
+static assay_status_t round_outputs(size_t n, assay_tensor_t** out, bool* out_fits) {
+  *out_fits = true;
+  for (size_t i = 0; i < n && *out_fits; i++) {
+    assay_tensor_t* copy = NULL;
+    if (!out[i]) continue;
+    // It may share its elements with an input.
+    ASSAY_TRY(assay_tensor_copy(out[i], &copy));
+    assay_tensor_release(out[i]);
+    out[i] = copy;
+    *out_fits = out[i]->kind == ASSAY_KIND_TENSOR && assay_pass_round(out[i]);
+  }
+  return NULL;
+}
+
+assay_status_t assay_fold(assay_machine_t* truth, const assay_node_t* n, assay_tensor_t* const* in,
+                          assay_tensor_t** out, bool* out_fits) {
+  *out_fits = false;
+  for (size_t i = 0; i < n->n_outputs; i++) out[i] = NULL;
+  assay_status_t st = assay_machine_node(truth, n, n->n_inputs, in, n->n_outputs, out);
+  if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {
+    assay_status_free(st);
+    return NULL;
+  }
+  if (!st) st = round_outputs(n->n_outputs, out, out_fits);
+  if (!st && *out_fits) return NULL;
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    assay_tensor_release(out[i]);
+    out[i] = NULL;
+  }
+  *out_fits = false;
+  return st;
+}
