@@ -20,6 +20,7 @@
 #define ASSAY_CLONES(...)
 #elif defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && \
     !defined(ASSAY_THREAD_SANITIZER)
+#define ASSAY_HAS_CLONES 1
 #define ASSAY_CLONES(...) __attribute__((target_clones(__VA_ARGS__)))
 #else
 #define ASSAY_CLONES(...)

@@ -4,6 +4,8 @@
 // position) of the columns is added into the output at the places where that position reaches.
 // Order of the sums (c->arith F32 and NARROW): for each kernel position s = fma(w, x, s) over the
 // channels; these sums are added in row-major order of the kernel positions, and the bias last.
+#include "ops/conv_transpose.h"
+
 #include <cblas.h>
 #include <string.h>
 
@@ -12,19 +14,10 @@
 #include "ops/families.h"
 #include "ops/gemm.h"
 
-// w: window o of the *output* (axis.in) belongs to element o of the *input* (axis.out).
-typedef struct transposed {
-  int64_t n, c, m, group, cg, mg;
-  int64_t kernel_size, in_size, out_size;
-  assay_window_t w;
-  int64_t output_padding[ASSAY_MAX_RANK];
-  int64_t output_shape[ASSAY_MAX_RANK];  // -1: not given
-} transposed_t;
-
 // ---- sizes -----------------------------------------------------------------------------------
 
 static assay_status_t read_attributes(const assay_node_t* node, int rank, const int64_t* kernel,
-                                      transposed_t* out) {
+                                      assay_conv_transpose_t* out) {
   ASSAY_TRY(assay_window_read(node, rank, kernel, &out->w));
   ASSAY_TRY(assay_window_list(node, "output_padding", rank, 0, 0, out->output_padding));
   ASSAY_TRY(assay_window_list(node, "output_shape", rank, 0, -1, out->output_shape));
@@ -53,8 +46,8 @@ static bool is_same(const assay_window_t* w) {
 // Sizes and pads of axis i for an input of size `in`. Source: ONNX ConvTranspose-22, text and shape
 // inference (SAME: the padding makes the output in * stride, but is not negative); `since` 1 has
 // the two halves of an odd padding swapped where output_shape is given.
-static assay_status_t fit_axis(const assay_node_t* node, transposed_t* t, int i, int64_t in,
-                               int since) {
+static assay_status_t fit_axis(const assay_node_t* node, assay_conv_transpose_t* t, int i,
+                               int64_t in, int since) {
   assay_window_axis_t* a = &t->w.axis[i];
   int64_t steps, natural;
   const int64_t reach = (a->kernel - 1) * a->dilation + 1;
@@ -83,10 +76,10 @@ static assay_status_t fit_axis(const assay_node_t* node, transposed_t* t, int i,
                           (long long)a->in);
 }
 
-static assay_status_t transposed_read(const assay_node_t* node, const assay_tensor_t* x,
-                                      const assay_tensor_t* w, const assay_tensor_t* bias,
-                                      int since, transposed_t* out) {
-  *out = (transposed_t){0};
+assay_status_t assay_conv_transpose_read(const assay_node_t* node, const assay_tensor_t* x,
+                                         const assay_tensor_t* w, const assay_tensor_t* bias,
+                                         int since, assay_conv_transpose_t* out) {
+  *out = (assay_conv_transpose_t){0};
   if (x->rank < 3 || w->rank != x->rank) {
     return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
                             "the input has shape %s and the weights %s; expected equal ranks of "
@@ -131,7 +124,7 @@ static assay_status_t transposed_read(const assay_node_t* node, const assay_tens
 
 // ---- inference -------------------------------------------------------------------------------
 
-static const assay_dim_t* infer_axis(assay_dims_t* dims, const transposed_t* t, int i,
+static const assay_dim_t* infer_axis(assay_dims_t* dims, const assay_conv_transpose_t* t, int i,
                                      const assay_dim_t* in) {
   const assay_window_axis_t* a = &t->w.axis[i];
   if (t->output_shape[i] >= 0) return assay_dim_const(dims, t->output_shape[i]);
@@ -162,7 +155,7 @@ static assay_status_t transposed_infer(assay_infer_t* c) {
                               (long long)kernel[i]);
     }
   }
-  transposed_t t = {0};
+  assay_conv_transpose_t t = {0};
   ASSAY_TRY(read_attributes(c->node, rank, kernel, &t));
   assay_shape_t y = {.known = true, .rank = rank + 2};
   if (w.known) y.dims[1] = assay_dim_mul_i(c->dims, w.dims[1], t.group);
@@ -235,7 +228,7 @@ static void scatter_row(const assay_eval_t* c, const assay_window_t* w, int64_t 
 
 typedef struct job {
   const assay_eval_t* c;
-  const transposed_t* t;
+  const assay_conv_transpose_t* t;
   const double *x, *w, *bias;
   double* y;
   int64_t block;  // output channels at a time
@@ -245,7 +238,7 @@ typedef struct job {
 // Rows [r0, r1) of the columns of sample n and group g.
 static assay_status_t columns(const job_t* p, int64_t n, int64_t g, int64_t r0, int64_t r1,
                               double* out) {
-  const transposed_t* t = p->t;
+  const assay_conv_transpose_t* t = p->t;
   const int64_t ld = t->mg * t->kernel_size;
   const double* x = p->x + (n * t->c + g * t->cg) * t->in_size;
   const double* w = p->w + g * t->cg * ld + r0;
@@ -270,7 +263,7 @@ static assay_status_t columns(const job_t* p, int64_t n, int64_t g, int64_t r0, 
 // Output channels [m0, m1) of sample n and group g.
 static assay_status_t run_block(const job_t* p, int64_t n, int64_t g, int64_t m0, int64_t m1,
                                 double* room) {
-  const transposed_t* t = p->t;
+  const assay_conv_transpose_t* t = p->t;
   double* y = p->y + (n * t->m + g * t->mg) * t->out_size;
   memset(y + m0 * t->out_size, 0, (size_t)((m1 - m0) * t->out_size) * sizeof *y);
   if (t->in_size > 0 && t->cg > 0) {
@@ -292,12 +285,12 @@ static assay_status_t run_block(const job_t* p, int64_t n, int64_t g, int64_t m0
   return NULL;
 }
 
-static double work_of(const transposed_t* t) {
+static double work_of(const assay_conv_transpose_t* t) {
   return (double)t->n * (double)t->c * (double)t->mg * (double)t->kernel_size * (double)t->in_size;
 }
 
 static assay_status_t run(job_t* p) {
-  const transposed_t* t = p->t;
+  const assay_conv_transpose_t* t = p->t;
   if (t->n == 0 || t->m == 0 || t->out_size == 0) return NULL;
   if (t->in_size > INT32_MAX || t->cg > INT32_MAX || t->mg * t->kernel_size > INT32_MAX) {
     return ASSAY_NODE_ERROR(p->c->node, ASSAY_UNSUPPORTED,
@@ -338,8 +331,8 @@ static assay_status_t run(job_t* p) {
 static assay_status_t eval_canonical(assay_eval_t* c, const assay_tensor_t* x,
                                      const assay_tensor_t* w, const assay_tensor_t* bias,
                                      int since) {
-  transposed_t t;
-  ASSAY_TRY(transposed_read(c->node, x, w, bias, since, &t));
+  assay_conv_transpose_t t;
+  ASSAY_TRY(assay_conv_transpose_read(c->node, x, w, bias, since, &t));
   int64_t dims[ASSAY_MAX_RANK] = {t.n, t.m};
   for (int i = 0; i < t.w.rank; i++) dims[2 + i] = t.w.axis[i].in;
   assay_tensor_t* y;
@@ -369,16 +362,16 @@ static assay_status_t eval_1(assay_eval_t* c) { return eval_since(c, 1); }
 static assay_status_t eval_11(assay_eval_t* c) { return eval_since(c, 11); }
 
 static void transposed_cost(const assay_eval_t* c, assay_cost_t* out) {
-  transposed_t t;
-  assay_status_t st = transposed_read(c->node, c->in[0], c->in[1], NULL, 11, &t);
+  assay_conv_transpose_t t;
+  assay_status_t st = assay_conv_transpose_read(c->node, c->in[0], c->in[1], NULL, 11, &t);
   if (!st) out->flops = 2 * work_of(&t);
   assay_status_free(st);
 }
 
 // Sums over the channels of a group and the kernel positions that reach an output, and the bias.
 static assay_status_t transposed_bound(assay_bound_t* c) {
-  transposed_t t;
-  ASSAY_TRY(transposed_read(c->node, c->in[0], c->in[1], NULL, 11, &t));
+  assay_conv_transpose_t t;
+  ASSAY_TRY(assay_conv_transpose_read(c->node, c->in[0], c->in[1], NULL, 11, &t));
   double terms = (double)t.cg;
   for (int i = 0; i < t.w.rank; i++) terms *= (double)assay_window_overlap(&t.w.axis[i]);
   const assay_products_t p = {.factors = {0, 1}, .n_factors = 2, .terms = terms + 1};

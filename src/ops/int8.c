@@ -70,8 +70,7 @@ bool assay_int8_knows(const assay_node_t* n) {
   return assay_int8_function(n, p, &binary) >= 0 && type_of(n->outputs[0]) == ASSAY_TYPE_FLOAT;
 }
 
-// BatchNormalization in inference.
-static bool is_norm(const assay_node_t* n) {
+bool assay_int8_is_norm(const assay_node_t* n) {
   if (!is_op(n, "BatchNormalization") || !n->op || n->op->since < 7 || n->n_inputs != 5 ||
       !n->outputs[0])
     return false;
@@ -208,6 +207,25 @@ static bool quantize_weights(reader_t* r, const assay_node_t* n, assay_int8_oper
   return ok && !r->status;
 }
 
+// The same of constants that the layer dequantizes.
+static bool real_numbers(reader_t* r, const assay_value_t* v, assay_tensor_t** out) {
+  const assay_node_t* n = maker(r, v);
+  assay_int8_operand_t by = {0};
+  assay_tensor_t* q = NULL;
+  *out = NULL;
+  if (!n) return numbers(r, v, out);
+  bool ok = is_dequantizer(n) && read_scales(r, n, 1, 2, &by) && numbers(r, n->inputs[0], &q) &&
+            q->store == ASSAY_STORE_I64 && (by.n_scales == 1 || by.n_scales == q->size) &&
+            q->rank == 1 && note_affine(r, n);
+  if (ok) r->status = assay_tensor_create(ASSAY_TYPE_FLOAT, q->rank, q->dims, out);
+  ok = ok && !r->status;
+  for (int64_t i = 0; ok && i < q->size; i++)
+    assay_f64(*out)[i] =
+        (double)(assay_i64(q)[i] - by.zeros[i % by.n_zeros]) * (double)by.scales[i % by.n_scales];
+  assay_tensor_release(q);
+  return ok;
+}
+
 // An operand that a DequantizeLinear of the layer makes.
 static bool read_operand(reader_t* r, const assay_value_t* v, assay_int8_operand_t* o) {
   const assay_node_t* n = maker(r, v);
@@ -334,11 +352,13 @@ static bool read_anchor(reader_t* r, const assay_node_t* n) {
   return add_source(r, (assay_int8_source_t){.kind = ASSAY_INT8_RESULT}) >= 0;
 }
 
+static bool has_result(const assay_int8_t* q) { return q->anchor || q->scales_x; }
+
 // A constant that lies along the channels of the output, or a single number.
 static bool is_by_channel(const reader_t* r, const assay_tensor_t* t) {
   const assay_int8_t* q = r->q;
-  if (!q->anchor || q->channels <= 0 || t->size != q->channels) return false;
-  const int rank = q->anchor->outputs[0]->type->rank;
+  if (!has_result(q) || q->channels <= 0 || t->size != q->channels) return false;
+  const int rank = q->result->type->rank;
   const int at = q->channel_axis - (rank - t->rank);
   return t->rank <= rank && at >= 0 && t->dims[at] == t->size;
 }
@@ -365,7 +385,7 @@ static bool read_norm(reader_t* r, const assay_node_t* n) {
   assay_tensor_t* p[PARAMS] = {NULL};
   bool ok = q->channel_axis == 1 && q->channels > 0 && n->inputs[0] == q->result;
   for (size_t i = 0; ok && i < PARAMS; i++)
-    ok = numbers(r, n->inputs[i + 1], &p[i]) && p[i]->store == ASSAY_STORE_F64 &&
+    ok = real_numbers(r, n->inputs[i + 1], &p[i]) && p[i]->store == ASSAY_STORE_F64 &&
          p[i]->size == q->channels;
   ok = ok && note_affine(r, n);
   const double epsilon = assay_attr_f64(n, "epsilon", 1e-5);
@@ -380,11 +400,41 @@ static bool read_norm(reader_t* r, const assay_node_t* n) {
   return ok;
 }
 
+// As far as is known.
+static bool has_shape_of(const assay_value_t* a, const assay_value_t* b) {
+  const assay_valtype_t *s = a->type, *t = b->type;
+  if (!s || !t || !s->has_shape || !t->has_shape || s->rank != t->rank) return false;
+  for (int i = 0; i < s->rank; i++)
+    if (!assay_dim_same(s->dims[i], t->dims[i])) return false;
+  return true;
+}
+
+// A normalization of a quantized tensor, which nothing else reads through this dequantizer.
+static bool start_norm(reader_t* r, const assay_node_t* n) {
+  assay_int8_t* q = r->q;
+  const assay_value_t* x = n->inputs[0];
+  const assay_valtype_t* t = n->outputs[0]->type;
+  if (has_result(q) || !t || !t->has_shape || t->rank < 2 || reads(r, x) != 1 ||
+      !assay_dim_value(t->dims[1], &q->channels) || q->channels < 1 ||
+      !has_shape_of(n->outputs[0], r->nodes[r->n - 1]->outputs[0]) || !read_operand(r, x, &q->x) ||
+      !is_single(&q->x) || maker(r, q->x.value) || q->x.constant)
+    return false;
+  const size_t slots = (size_t)q->channels;
+  q->scales_x = true;
+  q->channel_axis = 1;
+  q->result = x;
+  r->status = assay_arena_new(r->arena, slots, sizeof *r->factor, &r->factor);
+  if (!r->status) r->status = assay_arena_new(r->arena, slots, sizeof *r->shift, &r->shift);
+  for (size_t i = 0; !r->status && i < slots; i++) r->factor[i] = (double)q->x.scales[0];
+  return !r->status && read_norm(r, n) &&
+         add_source(r, (assay_int8_source_t){.kind = ASSAY_INT8_RESULT}) >= 0;
+}
+
 // Whether a node goes on with the affine part: it alone reads the result so far.
 static bool extends_affine(const reader_t* r, const assay_node_t* n) {
   const assay_int8_t* q = r->q;
   if (!q->anchor || q->n_steps || q->n_sources != 1 || reads(r, q->result) != 1) return false;
-  if (is_norm(n)) return n->inputs[0] == q->result;
+  if (assay_int8_is_norm(n)) return n->inputs[0] == q->result;
   return is_op(n, "Add") && n->n_inputs == 2 && is_affine(q, q->result->producer) &&
          q->result == q->anchor->outputs[0] && !is_op(q->anchor, "Gemm") &&
          (constant_of(n->inputs[0]) || constant_of(n->inputs[1]));
@@ -589,7 +639,8 @@ static bool read_node(reader_t* r, size_t i) {
   if (assay_int8_is_quantizer(n))
     return i + 1 == r->n ? read_output(r, n) : constant_of(n->inputs[0]) != NULL;
   if (assay_int8_is_anchor(n)) return read_anchor(r, n);
-  if (is_norm(n)) return extends_affine(r, n) && read_norm(r, n);
+  if (assay_int8_is_norm(n))
+    return r->q->anchor ? extends_affine(r, n) && read_norm(r, n) : start_norm(r, n);
   if (extends_affine(r, n) && read_bias_node(r, n)) return true;
   return !r->status && read_pointwise(r, n);
 }
@@ -600,9 +651,9 @@ static bool read_all(reader_t* r) {
   q->type = ASSAY_TYPE_FLOAT;
   for (size_t i = 0; i < r->n; i++)
     if (!read_node(r, i) || r->status) return false;
-  if (!q->anchor && !q->quantizes && !q->n_steps) return false;
+  if (!has_result(q) && !q->quantizes && !q->n_steps) return false;
   const int y = value_register(r, q->quantizes ? last->inputs[0] : last->outputs[0]);
-  if (y < 0 || (q->anchor && !settle_affine(r))) return false;
+  if (y < 0 || (has_result(q) && !settle_affine(r))) return false;
   if (y < ASSAY_INT8_SOURCES && (y || q->n_steps)) return false;
   settle_steps(r, y);
   find_simple(q);
@@ -695,7 +746,7 @@ bool assay_int8_in_affine(const assay_int8_t* q, const assay_node_t* node) {
 static double truth_limit(const assay_int8_t* q, int64_t c) {
   const double most = 0x1p16, factor = fabs((double)q->factor[q->n_factor > 1 ? c : 0]);
   const double channels = q->channels > 0 ? (double)q->channels : 1;
-  const double n = q->w.constant ? (double)q->w.constant->size / channels : most;
+  const double n = q->scales_x ? 1 : q->w.constant ? (double)q->w.constant->size / channels : most;
   return (n + 2) * 0x1p-53 * n * 255 * 255 * factor;
 }
 

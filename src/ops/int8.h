@@ -7,7 +7,9 @@
 //
 // factor is s_x * s_w[c], shift the bias; a BatchNormalization directly behind is in both. They
 // are computed in float64 and rounded once. Where nothing quantizes, y is the layer's output. A
-// layer without a contraction has no f; other quantized operands of the pointwise nodes are fl32((q
+// layer without a contraction has no f, but for a BatchNormalization of a quantized tensor: its sum
+// is (x - z_x), its factor s_x times the normalization's. Other quantized operands of the pointwise
+// nodes are fl32((q
 // - z) s). "Evaluated in float64": int8_functions.h; sums, products and quotients of floats are
 // those of IEEE float64, so that a single one of them, rounded once more, is the float32 operation.
 // (S. A. Figueroa, When is double rounding innocuous?, SIGNUM Newsletter 30, 1995.)
@@ -22,7 +24,7 @@
 enum {
   ASSAY_INT8_SOURCES = 12,
   ASSAY_INT8_STEPS = 20,
-  ASSAY_INT8_AFFINE = 8,
+  ASSAY_INT8_AFFINE = 12,
   ASSAY_INT8_TILE = 256,
 };
 
@@ -64,6 +66,7 @@ typedef struct assay_int8_step {
 typedef struct assay_int8 {
   const assay_node_t* anchor;  // Conv, ConvTranspose, MatMul, Gemm, QLinearConv, QLinearMatMul;
                                // NULL: no contraction
+  bool scales_x;               // no contraction: the sum is x less its zero point, by element
   assay_int8_operand_t x, w;
   const assay_value_t* result;  // f's value: what the last node of the affine part makes
   // Nodes whose numbers are integers, or in factor and shift.
@@ -95,6 +98,8 @@ bool assay_int8_knows(const assay_node_t* node);
 // Whether a node is QuantizeLinear or DequantizeLinear between float32 and 8-bit integers.
 bool assay_int8_is_quantizer(const assay_node_t* node);
 bool assay_int8_is_dequantizer(const assay_node_t* node);
+// BatchNormalization in inference; its numbers are looked at by assay_int8_read.
+bool assay_int8_is_norm(const assay_node_t* node);
 // Whether a node's first output may be the sum of an int8 layer.
 bool assay_int8_is_anchor(const assay_node_t* node);
 
@@ -114,8 +119,8 @@ double assay_int8_limit(const assay_int8_t* q, double t, int64_t c);
 
 // What it reads for n <= ASSAY_INT8_TILE elements, one entry each.
 typedef struct assay_int8_tile {
-  const float* sums;            // fl32 of the integer sums; not read without contraction
-  const float *factor, *shift;  // likewise
+  const float* sums;                           // fl32 of the integer sums; not read without f
+  const float *factor, *shift;                 // likewise
   const uint8_t* operand[ASSAY_INT8_SOURCES];  // by source: of OPERANDs
   const float* channel[ASSAY_INT8_SOURCES];    // by source: of CHANNELs
 } assay_int8_tile_t;

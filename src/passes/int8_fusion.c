@@ -32,7 +32,7 @@ static bool is_dequantizer(const assay_node_t* n) {
 }
 
 static bool wants_own(const assay_node_t* reader) {
-  return assay_int8_is_anchor(reader) || assay_int8_knows(reader) ||
+  return assay_int8_is_norm(reader) || assay_int8_is_anchor(reader) || assay_int8_knows(reader) ||
          assay_int8_is_quantizer(reader);
 }
 
@@ -267,6 +267,8 @@ static assay_status_t fuse_anchor(job_t* j, assay_node_t* anchor) {
 // ---- pointwise nodes
 // ----------------------------------------------------------------------------------------
 
+static bool computes(const assay_node_t* n) { return assay_int8_knows(n) || assay_int8_is_norm(n); }
+
 // From a quantizer, or a pointwise node whose readers take floats, upwards as far as quantized
 // tensors and constants: all of it, or nothing.
 static assay_status_t fuse_pointwise(job_t* j, assay_node_t* last) {
@@ -280,7 +282,7 @@ static assay_status_t fuse_pointwise(job_t* j, assay_node_t* last) {
       const assay_value_t* v = n->inputs[k];
       if (!v || assay_pass_constant(v) || (v->producer && contains(&r, v->producer))) continue;
       if (take_dequantizer(&r, v)) continue;
-      if (!is_free(&r, v->producer) || !assay_int8_knows(v->producer) || v->is_output ||
+      if (!is_free(&r, v->producer) || !computes(v->producer) || v->is_output ||
           !push(&r, v->producer))
         return NULL;
     }
@@ -299,7 +301,7 @@ static assay_status_t fuse_all(job_t* j) {
     if (assay_int8_is_quantizer(g->nodes[i]) && !assay_pass_is_grouped(j->c, g->nodes[i]))
       st = fuse_pointwise(j, g->nodes[i]);
   for (size_t i = g->n_nodes; !st && i-- > 0;)
-    if (!assay_pass_is_grouped(j->c, g->nodes[i]) && assay_int8_knows(g->nodes[i]))
+    if (!assay_pass_is_grouped(j->c, g->nodes[i]) && computes(g->nodes[i]))
       st = fuse_pointwise(j, g->nodes[i]);
   assay_uses_deinit(&j->uses);
   return st;

@@ -74,9 +74,46 @@ static void quantized_end(random_graph_t* g, int y) {
   quantize(g, &v, 0.03);
 }
 
+static bool step_q_conv_transpose(random_graph_t* g) {
+  char attrs[300];
+  window_t w;
+  PICK(x, is_float32_image);
+  const int n = x.rank - 2;
+  if (!draw_window(g, &x, true, true, &w)) return false;
+  const int q = quantize(g, &x, 0.025);
+  if (q < 0) return true;
+  const random_value_t v = g->values[q];
+  for (int i = 0; i < n; i++)
+    if ((v.dims[2 + i] - 1) * w.strides[i] + w.dilations[i] * (w.kernel[i] - 1) + 1 <=
+        w.pads[i] + w.pads[n + i])
+      return true;
+  const int64_t group = draw_group(g, v.dims[1]);
+  const int64_t dims[5] = {v.dims[1], draw(g, 1, 4), w.kernel[0], w.kernel[1], w.kernel[2]};
+  const int64_t channels[1] = {dims[1] * group};
+  print_window(&w, n, true, attrs);
+  const int wq = quantized_weight(g, x.rank, dims, 1, product(w.kernel, n) * dims[0] / group);
+  if (wq < 0) return true;
+  const char* bias = one_in(g, 2) ? constant(g, ASSAY_TYPE_FLOAT, 1, channels, "normal 0.5") : "";
+  quantized_end(g, emit(g, keeps_0(&v), 1, "ConvTranspose %s %s %s | group=%lld %s", v.name,
+                        g->values[wq].name, bias, (long long)group, attrs));
+  return true;
+}
+
+// BatchNormalization without a convolution.
+static bool step_q_batchnorm(random_graph_t* g) {
+  PICK(x, is_float32_image);
+  const int q = quantize(g, &x, 0.03);
+  if (q < 0) return true;
+  const random_value_t v = g->values[q];
+  quantized_end(g, batchnorm(g, &v));
+  return true;
+}
+
+// A convolution; sometimes a transposed one, or a normalization.
 static bool step_q_conv(random_graph_t* g) {
   char attrs[300];
   window_t w;
+  if (one_in(g, 4)) return one_in(g, 2) ? step_q_conv_transpose(g) : step_q_batchnorm(g);
   PICK(x, is_float32_image);
   const int n = x.rank - 2;
   if (!draw_window(g, &x, false, false, &w)) return false;

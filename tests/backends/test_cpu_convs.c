@@ -78,6 +78,55 @@ static const tactic_case_t rows[] = {
      false},
 };
 
+// Means over places, and what is multiplied by them.
+static const tactic_case_t means[] = {
+    {{"of an odd number of channels",
+      17,
+      {"x float[3,70,9,11]"},
+      {"w float[70,70,1,1]"},
+      {"Conv c x w -> h", "GlobalAveragePool n h -> y"},
+      "y"},
+     NULL,
+     1e-5,
+     false},
+    {{"by axes, three places",
+      17,
+      {"x float[2,160,5,3,2]"},
+      {0},
+      {"ReduceMean n x -> y | axes=2,3,-1 keepdims=0"},
+      "y"},
+     NULL,
+     1e-5,
+     false},
+    {{"specials",
+      18,
+      {"x float[2,33,6,7]"},
+      {"a int64[2] 3 2"},
+      {"ReduceMean n x a -> y | keepdims=1"},
+      "y"},
+     NULL,
+     1e-5,
+     true},
+    {{"scaled by sample and channel",
+      17,
+      {"x float[3,72,28,28]", "s float[3,72,1,1]"},
+      {"w float[72,72,1,1]"},
+      {"Conv c x w -> h", "Mul n h s -> y"},
+      "y"},
+     NULL,
+     1e-5,
+     false},
+    {{"scaled by channel, shifted by another",
+      17,
+      {"x float[2,24,20,30]", "s float[1,24,1,1]", "t float[24,1,1]"},
+      {"w float[24,24,1,1]"},
+      {"Conv c x w -> h", "Mul m h s -> i", "Add a i t -> j", "Relu n j -> y"},
+      "y"},
+     NULL,
+     1e-5,
+     false},
+};
+
 // What is drawn. Numbers depend on the seed and the row only.
 typedef struct draw {
   uint64_t state;
@@ -147,6 +196,11 @@ static void rows_agree(void** state) {
   tactic_case_all(rows, sizeof rows / sizeof *rows);
 }
 
+static void means_and_scales_agree(void** state) {
+  (void)state;
+  tactic_case_all(means, sizeof means / sizeof *means);
+}
+
 static void drawn_rows_agree(void** state) {
   (void)state;
   enum { ROWS = 60 };
@@ -164,6 +218,7 @@ static void drawn_rows_agree(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_agree),
+                                     cmocka_unit_test(means_and_scales_agree),
                                      cmocka_unit_test(drawn_rows_agree)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,8 +159,10 @@ static text_t bias(gen_t* g, int64_t n) {
 
 static text_t norm(gen_t* g, text_t x, int64_t n) {
   const text_t y = name_of(g, "n");
-  const text_t s = floats(g, 1, &n, -2, 2), b = floats(g, 1, &n, -1, 1),
-               m = floats(g, 1, &n, -1, 1), v = floats(g, 1, &n, 0.2, 3);
+  const bool quantized = draw(g, 3) == 0;
+  const text_t s = quantized ? weights(g, 1, &n, 0) : floats(g, 1, &n, -2, 2);
+  const text_t b = floats(g, 1, &n, -1, 1), m = floats(g, 1, &n, -1, 1),
+               v = floats(g, 1, &n, 0.2, 3);
   NODE(g, "BatchNormalization %s %s %s %s %s %s -> %s", name_of(g, "BN").s, x.s, s.s, b.s, m.s, v.s,
        y.s);
   return y;
@@ -238,6 +240,52 @@ static quantized_t convolution(gen_t* g, quantized_t x) {
     f = sum;
   }
   return quantize(g, activation(g, f), &y);
+}
+
+// ConvTranspose, with what may be behind it.
+static quantized_t transposed(gen_t* g, quantized_t x) {
+  const uint64_t grouping = draw(g, 4);  // 0: depthwise, 1: two groups
+  const int64_t group = grouping == 0 ? x.dims[1] : grouping == 1 && x.dims[1] % 2 == 0 ? 2 : 1;
+  const int64_t mg = grouping == 0 ? 1 : odd_size(g), kernel = 1 + (int64_t)draw(g, 4);
+  const int64_t stride = 1 + (int64_t)draw(g, 3), dilation = draw(g, 4) == 0 ? 2 : 1;
+  const int64_t reach = (kernel - 1) * dilation + 1, pad = (int64_t)draw(g, 2) % reach;
+  const int64_t more = stride > 1 ? (int64_t)draw(g, 2) : 0;
+  const int64_t wdims[4] = {x.dims[1], mg, kernel, kernel};
+  quantized_t y = x;
+  y.dims[1] = mg * group;
+  int64_t size = y.dims[1];
+  for (int i = 2; i < x.rank; i++) {
+    y.dims[i] = (x.dims[i] - 1) * stride + reach + more - 2 * pad;
+    size *= y.dims[i];
+    if (y.dims[i] < 1) return x;
+  }
+  if (size > 300000) return x;
+  const text_t d = dequantize(g, &x), b = bias(g, y.dims[1]);
+  // Scales by channel only where ONNX's axis has as many as the output.
+  const text_t w = weights(g, x.rank, wdims, 1);
+  text_t f = name_of(g, "f");
+  char geometry[160];
+  if (x.rank == 3)
+    snprintf(geometry, sizeof geometry, "pads=%d,%d strides=%d dilations=%d output_padding=%d",
+             (int)pad, (int)pad, (int)stride, (int)dilation, (int)more);
+  else
+    snprintf(geometry, sizeof geometry,
+             "pads=%d,%d,%d,%d strides=%d,%d dilations=%d,%d output_padding=%d,%d", (int)pad,
+             (int)pad, (int)pad, (int)pad, (int)stride, (int)stride, (int)dilation, (int)dilation,
+             (int)more, (int)more);
+  NODE(g, "ConvTranspose %s %s %s %s -> %s | %s group=%d", name_of(g, "U").s, d.s, w.s, b.s, f.s,
+       geometry, (int)group);
+  if (coin(g)) f = norm(g, f, y.dims[1]);
+  return quantize(g, activation(g, f), &y);
+}
+
+// A normalization that no convolution stands in front of; its numbers may be quantized, too.
+static quantized_t lone_norm(gen_t* g, quantized_t x) {
+  const text_t f = norm(g, dequantize(g, &x), x.dims[1]);
+  if (draw(g, 3)) return quantize(g, activation(g, f), &x);
+  const text_t s = name_of(g, "s"), r = activation(g, dequantize(g, &x));
+  NODE(g, "Add %s %s %s -> %s", name_of(g, "P").s, f.s, r.s, s.s);
+  return quantize(g, s, &x);
 }
 
 static quantized_t pointwise(gen_t* g, quantized_t x) {
@@ -324,7 +372,10 @@ static quantized_t square(gen_t* g, quantized_t x) {
 static quantized_t step(gen_t* g, quantized_t x, bool images) {
   const uint64_t kind = draw(g, 10);
   if (kind < 2) return pointwise(g, x);
-  if (images) return kind < 4 ? moving(g, x) : convolution(g, x);
+  if (images && kind < 4) return moving(g, x);
+  if (images && kind < 6) return transposed(g, x);
+  if (x.rank > 1 && kind == 6) return lone_norm(g, x);
+  if (images) return convolution(g, x);
   return kind < 4 ? square(g, x) : product(g, x);
 }
 

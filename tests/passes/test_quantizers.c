@@ -6,7 +6,7 @@
     "s float[] 0.02", "z uint8[] 120", "s2 float[] 0.03", "zi int8[] -3",            \
         "sc float[4] 0.1 0.2 0.3 0.4", "zc uint8[4] 1 2 3 4", "shape int64[2] 2 -1", \
         "w float[4,4,1,1]", "tiny float[] 1e-39", "k float[] 2", "zero int64[1] 0",  \
-        "two int64[1] 2", "one int64[1] 1", "at int64[3] 2 0 2"                      \
+        "two int64[1] 2", "one int64[1] 1", "at int64[3] 2 0 2", "s3 float[] 0.05"   \
   }
 #define X \
   { "x float[2,4,6,6]" }
@@ -153,6 +153,17 @@ static const form_case_t cases[] = {
       {"QuantizeLinear q x s2 z -> xq", "DequantizeLinear d xq s2 z -> xf", "Conv c x w -> c",
        "Concat j xf c -> j | axis=1", "QuantizeLinear q2 j s z -> jq",
        "DequantizeLinear d2 jq s z -> y"},
+      "y"}},
+    {PASS,
+     "QuantizeLinear DequantizeLinear QuantizeLinear DequantizeLinear QuantizeLinear "
+     "QuantizeLinear Concat DequantizeLinear",
+     {"a Concat of two scales that is given a third one",
+      13,
+      {"x float[2,2,6,6]", "v float[2,2,6,6]"},
+      CONSTANTS,
+      {QUANTIZED, "QuantizeLinear qv v s2 z -> vq", "DequantizeLinear dv vq s2 z -> vf",
+       "Concat j xf vf -> j | axis=1", "QuantizeLinear q3 j s3 z -> jq",
+       "DequantizeLinear d3 jq s3 z -> y"},
       "y"}},
     {PASS,
      "Conv Slice QuantizeLinear DequantizeLinear",

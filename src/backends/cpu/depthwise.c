@@ -63,31 +63,29 @@ static int64_t limited(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-// Some channels of a tile, row by row.
+// Some channels of a tile, row by row. Of widened rows, `columns` from `column` of the input on,
+// those in [first, end) lie inside it; the others are zeros, as are all of `zeros`.
 typedef struct strip {
   const job_t* j;
   const tile_t* t;
-  int64_t channel, columns, column, first, end;  // columns of widened rows: where they begin, and
-                                                 // those inside the input
+  int64_t channel, columns, column, first, end;
   int channels;
+  const float* zeros;
 } strip_t;
 
-// Widens row `row` of the input, which may lie in the padding, to its slot.
+// Widens a row of the input to its slot.
 static void widen_row(const strip_t* s, int64_t row, float* to) {
   const depthwise_t* k = s->j->k;
   const int64_t elem = k->type == ASSAY_TYPE_FLOAT ? 4 : 2, step = k->channels * elem;
-  const bool inside = row >= 0 && row < k->across.in && s->first < s->end;
-  cpu_depthwise_fill_t f = {
-      .type = k->type, .step = step, .before = s->columns, .channels = s->channels};
-  if (inside) {
-    f.from = (const char*)s->j->in[k->input] +
-             ((s->t->sample * k->across.in + row) * k->along.in + s->first) * step +
-             s->channel * elem;
-    f.before = s->first - s->column;
-    f.n = s->end - s->first;
-    f.behind = s->columns - f.before - f.n;
-  }
-  cpu_depthwise_fill(&f, to);
+  const cpu_depthwise_fill_t f = {
+      .type = k->type,
+      .from = (const char*)s->j->in[k->input] +
+              ((s->t->sample * k->across.in + row) * k->along.in + s->first) * step +
+              s->channel * elem,
+      .step = step,
+      .n = s->end - s->first,
+      .channels = s->channels};
+  cpu_depthwise_fill(&f, to + (s->first - s->column) * CHANNELS);
 }
 
 // Each row of the input is widened once: it keeps its slot until no row reads it any more.
@@ -103,8 +101,9 @@ static void run_strip(const strip_t* s, const cpu_depthwise_t* of_row, int64_t o
     for (int64_t i = 0; i < k->across.kernel; i++) {
       const int64_t row = at + i * k->across.dilation;
       float* slot = s->j->rows + (row + k->across.pads[0]) % k->slots * s->columns * CHANNELS;
-      if (k->across.dilation > 1 || row > widened) widen_row(s, row, slot);
-      rows[i] = slot;
+      const bool inside = row >= 0 && row < k->across.in && s->first < s->end;
+      if (inside && (k->across.dilation > 1 || row > widened)) widen_row(s, row, slot);
+      rows[i] = inside ? slot : s->zeros;
     }
     widened = at + n - 1;
     cpu_depthwise_run(&d);
@@ -137,6 +136,16 @@ static void run_tile(const job_t* j, const tile_t* t) {
   s.columns = cover(&k->along, t->column, t->columns, &s.column);
   s.first = limited(s.column, 0, k->along.in);
   s.end = limited(s.column + s.columns, s.first, k->along.in);
+  // The borders of all slots stay zeros while rows come and go; a row behind them is all zeros.
+  s.zeros = j->rows + k->slots * s.columns * CHANNELS;
+  memset(j->rows + k->slots * s.columns * CHANNELS, 0,
+         (size_t)(s.columns * CHANNELS) * sizeof(float));
+  for (int64_t i = 0; s.first < s.end && i < k->slots; i++) {
+    float* slot = j->rows + i * s.columns * CHANNELS;
+    const int64_t before = s.first - s.column, behind = s.column + s.columns - s.end;
+    memset(slot, 0, (size_t)(before * CHANNELS) * sizeof *slot);
+    memset(slot + (s.columns - behind) * CHANNELS, 0, (size_t)(behind * CHANNELS) * sizeof *slot);
+  }
   for (; s.channel < k->channels; s.channel += CHANNELS) {
     const int64_t left = k->channels - s.channel;
     s.channels = (int)(left < CHANNELS ? left : CHANNELS);
@@ -155,28 +164,36 @@ static void run_tile(const job_t* j, const tile_t* t) {
   if (!k->direct) finish(j, t, at);
 }
 
+// Part p of `parts`.
+static void run_share(const depthwise_t* k, const void* const* in, void* out, void* scratch, int p,
+                      int parts) {
+  const int64_t of_sample = k->row_tiles * k->column_tiles, all = k->samples * of_sample;
+  float* own = (float*)scratch + (size_t)p * k->thread_scratch;
+  const job_t j = {k, in, out, own, own + k->rows};
+  for (int64_t i = all * p / parts; i < all * (p + 1) / parts; i++) {
+    const int64_t r = i % of_sample / k->column_tiles, c = i % k->column_tiles;
+    tile_t t = {.sample = i / of_sample,
+                .row = k->across.out * r / k->row_tiles,
+                .column = k->along.out * c / k->column_tiles};
+    t.rows = k->across.out * (r + 1) / k->row_tiles - t.row;
+    t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
+    run_tile(&j, &t);
+  }
+}
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const depthwise_t* k = (const depthwise_t*)base;
-  const int64_t of_sample = k->row_tiles * k->column_tiles, all = k->samples * of_sample;
   const int64_t work = k->samples * k->across.out * k->along.out * k->channels *
                        (k->across.kernel * k->along.kernel + 8);
   int parts = cpu_threads(work);
   if (parts > k->most_parts) parts = k->most_parts;
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int p = 0; p < parts; p++) {
-    float* own = (float*)scratch + (size_t)p * k->thread_scratch;
-    const job_t j = {k, in, out[0], own, own + k->rows};
-    for (int64_t i = all * p / parts; i < all * (p + 1) / parts; i++) {
-      const int64_t r = i % of_sample / k->column_tiles, c = i % k->column_tiles;
-      tile_t t = {.sample = i / of_sample,
-                  .row = k->across.out * r / k->row_tiles,
-                  .column = k->along.out * c / k->column_tiles};
-      t.rows = k->across.out * (r + 1) / k->row_tiles - t.row;
-      t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
-      run_tile(&j, &t);
-    }
+  if (parts == 1) {
+    run_share(k, in, out[0], scratch, 0, 1);
+    return NULL;
   }
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+  for (int p = 0; p < parts; p++) run_share(k, in, out[0], scratch, p, parts);
   return NULL;
 }
 
@@ -282,7 +299,7 @@ static bool cut(depthwise_t* k) {
   rows = (height + k->row_tiles - 1) / k->row_tiles;
   const int64_t parts = k->samples * k->row_tiles * k->column_tiles;
   k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  const int64_t floats = k->slots * cover(&k->along, 0, columns, &at) * CHANNELS;
+  const int64_t floats = (k->slots + 1) * cover(&k->along, 0, columns, &at) * CHANNELS;
   if (floats > 64 * ROWS_BYTES) return false;
   k->rows = (size_t)floats;
   k->thread_scratch = k->rows + (k->direct ? 0 : (size_t)(rows * columns * k->channels));
@@ -315,6 +332,18 @@ static assay_status_t add_epilogue(depthwise_t* k, const assay_sized_layer_t* l,
   return NULL;
 }
 
+// Of wide rows with a stride, short kernels read each element about once: to widen it apart does
+// not pay.
+static bool others_are_faster(const depthwise_t* k) {
+#ifdef ASSAY_ONEDNN
+  enum { WIDE = 56 };
+  return k->along.stride > 1 && k->along.kernel <= 3 && k->along.out >= WIDE;
+#else
+  (void)k;
+  return false;
+#endif
+}
+
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   operands_t o = {0};
   assay_conv_t s;
@@ -333,7 +362,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   use_conv(k, &s);
   assay_status_t st = add_epilogue(k, l, &ok);
   k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;
-  ok = ok && cut(k);
+  ok = ok && !others_are_faster(k) && cut(k);
   if (!st && ok) st = add_bias(k, o.bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;

@@ -12,12 +12,12 @@
 
 enum { CPU_DEPTHWISE_CHANNELS = 32 };
 
-// How some columns of one row are widened: `before` columns of zeros, n columns that lie
-// `step` bytes apart, `behind` columns of zeros; of 32 channels `channels`, zeros for the others.
+// How n columns of a row, which lie `step` bytes apart, are widened; of 32 channels `channels`,
+// zeros for the others.
 typedef struct cpu_depthwise_fill {
   assay_type_t type;  // float32, float16 or bfloat16
   const void* from;
-  int64_t step, before, n, behind;
+  int64_t step, n;
   int channels;
 } cpu_depthwise_fill_t;
 

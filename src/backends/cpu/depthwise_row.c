@@ -1,5 +1,4 @@
 #include <stddef.h>
-#include <string.h>
 
 #include "backends/cpu/depthwise.h"
 
@@ -32,10 +31,11 @@ INLINE __mmask16 mask_of(int channels, int v) {
 
 // ---- rows --------------------------------------------------------------------------------------
 
-// type is a constant where this is inlined.
-INLINE void fill(assay_type_t type, const cpu_depthwise_fill_t* f, float* to) {
+// type and channels are constants where this is inlined; channels 0: as many as there are.
+INLINE void fill(assay_type_t type, int channels, const cpu_depthwise_fill_t* f, float* to) {
   const char* from = f->from;
-  const __mmask16 mask[VECTORS] = {mask_of(f->channels, 0), mask_of(f->channels, 1)};
+  const int n = channels ? channels : f->channels;
+  const __mmask16 mask[VECTORS] = {mask_of(n, 0), mask_of(n, 1)};
   for (int64_t i = 0; i < f->n; i++, from += f->step, to += CHANNELS)
     UNROLL for (int v = 0; v < VECTORS; v++) {
       __m512 x;
@@ -52,21 +52,21 @@ INLINE void fill(assay_type_t type, const cpu_depthwise_fill_t* f, float* to) {
     }
 }
 
-TARGET static void fill_columns(const cpu_depthwise_fill_t* f, float* to) {
-  if (f->type == ASSAY_TYPE_FLOAT)
-    fill(ASSAY_TYPE_FLOAT, f, to);
-  else if (f->type == ASSAY_TYPE_FLOAT16)
-    fill(ASSAY_TYPE_FLOAT16, f, to);
-  else
-    fill(ASSAY_TYPE_BFLOAT16, f, to);
-}
+#define FILL(type)                 \
+  do {                             \
+    if (f->channels == CHANNELS)   \
+      fill(type, CHANNELS, f, to); \
+    else                           \
+      fill(type, 0, f, to);        \
+  } while (0)
 
-void cpu_depthwise_fill(const cpu_depthwise_fill_t* f, float* to) {
-  memset(to, 0, (size_t)(f->before * CHANNELS) * sizeof *to);
-  to += f->before * CHANNELS;
-  fill_columns(f, to);
-  to += f->n * CHANNELS;
-  memset(to, 0, (size_t)(f->behind * CHANNELS) * sizeof *to);
+TARGET void cpu_depthwise_fill(const cpu_depthwise_fill_t* f, float* to) {
+  if (f->type == ASSAY_TYPE_FLOAT)
+    FILL(ASSAY_TYPE_FLOAT);
+  else if (f->type == ASSAY_TYPE_FLOAT16)
+    FILL(ASSAY_TYPE_FLOAT16);
+  else
+    FILL(ASSAY_TYPE_BFLOAT16);
 }
 
 // ---- sums --------------------------------------------------------------------------------------
@@ -90,16 +90,14 @@ INLINE void tile(int kernel, int stride, int vectors, const cpu_depthwise_t* d, 
       _mm512_loadu_ps(d->bias + v * LANES);
   for (int64_t r = 0; r < d->kernel_rows; r++, weights += kernel * CHANNELS) {
     const float* from = d->rows[r] + column * stride * CHANNELS;
-    UNROLL for (int v = 0; v < vectors; v++) {
-      __m512 w[MOST_KERNEL];
-      UNROLL for (int k = 0; k < kernel; k++) w[k] =
-          _mm512_loadu_ps(weights + k * CHANNELS + v * LANES);
-      UNROLL for (int j = 0; j < span; j++) {
-        const __m512 x = _mm512_loadu_ps(from + j * CHANNELS + v * LANES);
-        UNROLL for (int i = 0; i < COLUMNS; i++) {
-          const int k = j - i * stride;
-          if (k >= 0 && k < kernel) sum[i][v] = _mm512_fmadd_ps(x, w[k], sum[i][v]);
-        }
+    __m512 w[MOST_KERNEL][VECTORS];
+    UNROLL for (int k = 0; k < kernel; k++) UNROLL for (int v = 0; v < vectors; v++) w[k][v] =
+        _mm512_loadu_ps(weights + k * CHANNELS + v * LANES);
+    UNROLL for (int j = 0; j < span; j++) UNROLL for (int v = 0; v < vectors; v++) {
+      const __m512 x = _mm512_loadu_ps(from + j * CHANNELS + v * LANES);
+      UNROLL for (int i = 0; i < COLUMNS; i++) {
+        const int k = j - i * stride;
+        if (k >= 0 && k < kernel) sum[i][v] = _mm512_fmadd_ps(x, w[k][v], sum[i][v]);
       }
     }
   }

@@ -168,28 +168,36 @@ static void run_tile(const job_t* j, const tile_t* t) {
   finish(j, t);
 }
 
+// Part p of `parts`.
+static void run_share(const few_t* k, const void* const* in, void* out, void* scratch, int p,
+                      int parts) {
+  const int64_t of_sample = k->row_tiles * k->column_tiles, all = k->samples * of_sample;
+  float* own = (float*)scratch + (size_t)p * k->thread_scratch;
+  const job_t j = {k, in, out, (uint32_t*)(void*)own, own + k->patch};
+  for (int64_t i = all * p / parts; i < all * (p + 1) / parts; i++) {
+    const int64_t r = i % of_sample / k->column_tiles, c = i % k->column_tiles;
+    tile_t t = {.sample = i / of_sample,
+                .row = k->across.out * r / k->row_tiles,
+                .column = k->along.out * c / k->column_tiles};
+    t.rows = k->across.out * (r + 1) / k->row_tiles - t.row;
+    t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
+    run_tile(&j, &t);
+  }
+}
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const few_t* k = (const few_t*)base;
-  const int64_t of_sample = k->row_tiles * k->column_tiles, all = k->samples * of_sample;
   const int64_t places = k->across.out * k->along.out * k->samples;
   int parts = cpu_threads(places * k->made *
                           (k->across.kernel * k->along.kernel * k->planes * k->units / LANES + 4));
   if (parts > k->most_parts) parts = k->most_parts;
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int p = 0; p < parts; p++) {
-    float* own = (float*)scratch + (size_t)p * k->thread_scratch;
-    const job_t j = {k, in, out[0], (uint32_t*)(void*)own, own + k->patch};
-    for (int64_t i = all * p / parts; i < all * (p + 1) / parts; i++) {
-      const int64_t r = i % of_sample / k->column_tiles, c = i % k->column_tiles;
-      tile_t t = {.sample = i / of_sample,
-                  .row = k->across.out * r / k->row_tiles,
-                  .column = k->along.out * c / k->column_tiles};
-      t.rows = k->across.out * (r + 1) / k->row_tiles - t.row;
-      t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
-      run_tile(&j, &t);
-    }
+  if (parts == 1) {
+    run_share(k, in, out[0], scratch, 0, 1);
+    return NULL;
   }
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+  for (int p = 0; p < parts; p++) run_share(k, in, out[0], scratch, p, parts);
   return NULL;
 }
 

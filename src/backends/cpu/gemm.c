@@ -127,3 +127,11 @@ void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step, const
                      float* c, int64_t c_step, bool adds) {
   panels(4, m, k, a, a_step, from, c, c_step, adds);
 }
+
+CLONES void cpu_gemm_rows(int64_t m, int64_t n, const float* a, int64_t a_step, const float* b,
+                          float* c, int64_t c_step) {
+  for (; m; m--, a += a_step, c += c_step) {
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) c[j] = a[j] * b[j] + c[j];
+  }
+}

@@ -29,6 +29,10 @@ void cpu_gemm_panel(int64_t m, int64_t k, const float* a, int64_t a_step, const 
 void cpu_gemm_panels(int64_t m, int64_t k, const float* a, int64_t a_step, const float* panels,
                      float* c, int64_t c_step, bool adds);
 
+// c[i, j] = a[i, j] * b[j] + c[i, j] for m rows of n elements.
+void cpu_gemm_rows(int64_t m, int64_t n, const float* a, int64_t a_step, const float* b, float* c,
+                   int64_t c_step);
+
 // Products that begin with `start`: rows of it lie start_step apart (0: one row for all); NULL:
 // with zeros. A row of a is one piece of k units, floats or pairs of bf16, or several, which lie at
 // `pieces` behind its beginning. `vectors` of 16 columns are made, of one panel (1, 2) or of two
@@ -50,7 +54,7 @@ void cpu_gemm_block(const cpu_gemm_block_t* b);
 // Whether these kernels are as fast as any on this CPU (machine.c).
 bool cpu_gemm_suits(bool bf16);
 
-// The same with bf16 elements of a and b, two in a unit of 4 bytes: rows of a and panels hold
+// Panels with bf16 elements of a and b, two in a unit of 4 bytes: rows of a and panels hold
 // `pairs` of neighbours along the sum. VDPBF16PS adds both products of a pair to a float32 sum, and
 // takes subnormals as 0. Where the CPU has it (gemm_bf16.c).
 bool cpu_gemm_has_bf16(void);

@@ -235,7 +235,7 @@ static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_l
 
 static assay_status_t repeat_channels(int8_kernel_t* k) {
   const assay_int8_t* q = k->q;
-  if (q->anchor) {
+  if (q->anchor || q->scales_x) {
     ASSAY_TRY(repeated(q->factor, q->n_factor, k->m, &k->factor));
     ASSAY_TRY(repeated(q->shift, q->n_factor, k->m, &k->shift));
   }
@@ -282,12 +282,30 @@ assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, assay_layout_t 
   return NULL;
 }
 
+// The operand whose elements are the sums; its channels lie together.
+static bool find_scaled(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
+  const assay_operand_t *x = assay_sized_input(l, k->q->x.value), *y = &l->out[0];
+  if (!x || x->type != k->q->x.type || x->rank != y->rank || x->size != y->size ||
+      y->dims[1] != k->q->channels)
+    return false;
+  k->m = k->q->channels;
+  k->x_input = (int)(x - l->in);
+  k->x_type = x->type;
+  k->zero_x = k->q->x.zeros[0];
+  assay_form_t* form = &k->base.in[k->x_input];
+  const assay_layout_t lies = x->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
+  if (form->type && form->layout != lies) return false;
+  *form = (assay_form_t){x->type, lies};
+  return true;
+}
+
 assay_status_t int8_kernel_init_pointwise(int8_kernel_t* k, const assay_sized_layer_t* l,
                                           assay_layout_t layout, bool* out_ok) {
   start(k, l, layout);
   k->q = l->layer->int8;
   k->m = 1;
-  *out_ok = find_streams(k, l, layout) && k->q->type == l->out[0].type;
+  *out_ok = find_streams(k, l, layout) && k->q->type == l->out[0].type &&
+            (!k->q->scales_x || find_scaled(k, l, layout));
   return *out_ok ? repeat_channels(k) : NULL;
 }
 
@@ -369,6 +387,25 @@ static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int
   return room;
 }
 
+ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+static void center_i8(const int8_t* restrict x, int64_t n, int32_t zero, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (float)(x[i] - zero);
+}
+
+ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+static void center_u8(const uint8_t* restrict x, int64_t n, int32_t zero, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (float)(x[i] - zero);
+}
+
+static void scaled_sums(const int8_kernel_t* k, const void* x, int64_t at, int64_t n, float* y) {
+  if (k->x_type == ASSAY_TYPE_INT8)
+    center_i8((const int8_t*)x + at, n, k->zero_x, y);
+  else
+    center_u8((const uint8_t*)x + at, n, k->zero_x, y);
+}
+
 void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
                         int32_t zero_x, int64_t from, int64_t to, void* out) {
   const assay_int8_t* q = k->q;
@@ -383,6 +420,10 @@ void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int
     if (q->anchor) {
       if (!plain) exact_sums(k, sums, zero_x, at, n, whole);
       to_floats(plain ? sums + at : whole, n, floats);
+    } else if (q->scales_x) {
+      scaled_sums(k, in[k->x_input], at, n, floats);
+    }
+    if (k->factor) {
       t.factor = k->factor + c;
       t.shift = k->shift + c;
     }

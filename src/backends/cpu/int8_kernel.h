@@ -31,6 +31,8 @@ struct int8_kernel {
   float *factor, *shift;  // of m channels, repeated to at least a tile more
   float* channel[ASSAY_INT8_SOURCES];
   int8_stream_t streams[ASSAY_INT8_SOURCES];
+  int x_input;  // where sums are x less its zero point; else not used
+  assay_type_t x_type;
   // Makes the raw sums, in the order of the output's memory. NULL: there is no contraction.
   assay_status_t (*sum)(int8_kernel_t* k, const void* const* in, void* scratch, int32_t* out);
   size_t sum_scratch;               // bytes

@@ -70,7 +70,8 @@ static assay_status_t make_several(const assay_sized_layer_t* l, assay_kernel_t*
   int8_kernel_t* k = NULL;
   bool ok = false;
   assay_layout_t layout = ASSAY_LAYOUT_PLAIN;
-  // In the layout of the largest: others are put into it.
+  // In the layout of the largest: others are put into it. Channels have to lie together.
+  if (l->layer->int8->scales_x) layout = ASSAY_LAYOUT_CHANNELS_LAST;
   for (size_t i = 0; i < l->n_in; i++)
     if (l->in[i].size == l->out[0].size && assay_operand_is_channels_last(&l->in[i]))
       layout = ASSAY_LAYOUT_CHANNELS_LAST;

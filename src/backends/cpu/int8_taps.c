@@ -17,6 +17,16 @@ assay_status_t int8_conv_read(const int8_job_t* j, assay_conv_t* out, bool* out_
   return NULL;
 }
 
+assay_status_t int8_up_read(const int8_job_t* j, assay_conv_transpose_t* out, bool* out_fits) {
+  assay_tensor_t x = {.kind = ASSAY_KIND_TENSOR, .rank = j->x->rank, .size = j->x->size};
+  assay_tensor_t w = {.kind = ASSAY_KIND_TENSOR, .rank = j->rank, .size = j->n_weights};
+  memcpy(x.dims, j->x->dims, (size_t)x.rank * sizeof *x.dims);
+  memcpy(w.dims, j->dims, (size_t)w.rank * sizeof *w.dims);
+  ASSAY_TRY(assay_conv_transpose_read(j->anchor, &x, &w, NULL, j->anchor->op->since, out));
+  *out_fits = out->n * out->m * out->out_size == j->l->out[0].size;
+  return NULL;
+}
+
 // The taps of one axis that lie inside the image, and which outputs have the same ones.
 typedef struct axis_classes {
   int64_t *first, *end;  // by class

@@ -65,8 +65,14 @@ static void convert_chunk(const assay_move_t* m, const void* from, int64_t at, i
                           void* to) {
   float wide[CHUNK];
   uint16_t rounded[CHUNK];
+  const bool twice =
+      m->through != m->from.type && m->through != m->to.type && m->through != ASSAY_TYPE_FLOAT;
+  if (!twice && m->from.type == ASSAY_TYPE_FLOAT) {
+    cpu_narrow((const float*)from + at, n, m->to.type, at, to);
+    return;
+  }
   cpu_widen(from, m->from.type, at, n, wide);
-  if (m->through != m->from.type && m->through != m->to.type && m->through != ASSAY_TYPE_FLOAT) {
+  if (twice) {
     cpu_narrow(wide, n, m->through, 0, rounded);
     cpu_widen(rounded, m->through, 0, n, wide);
   }

@@ -19,9 +19,11 @@ enum {
   LANES = 16,
   WIDE = 2 * CPU_PANEL,
   MOST_COLUMNS = 512,
-  NARROW = 128,          // columns; of tiles with less, rows are more than ROWS
-  SHORT = 256,           // rows of so many units stay in the first cache, and
-  SHORT_COLUMNS = 128,   // so many columns of a tile with them
+  SHORT = 256,          // where rows of the input have so few units,
+  SHORT_COLUMNS = 320,  // tiles have so many columns at most, and
+  TILE_FLOATS = 8192,   // about so many elements
+  LEAST_ROWS = 24,
+  MOST_ROWS = 384,
   CACHED_BYTES = 400000  // of weights
 };
 
@@ -86,6 +88,10 @@ static void run_tile(const job_t* j, int64_t row, int64_t rows, int64_t column, 
     cpu_program_run_part(k->program, j->in, type, j->out, &part);
     return;
   }
+  if (n == k->n) {
+    cpu_narrow(j->tile, rows * n, type, part.from, j->out);
+    return;
+  }
   for (int64_t i = 0; i < rows; i++)
     cpu_narrow(j->tile + i * n, n, type, part.from + i * k->n, j->out);
 }
@@ -102,26 +108,36 @@ static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t colu
 // A tile, and a vector behind its last row.
 static int64_t tile_floats(const product_t* k) { return k->rows * k->columns + LANES; }
 
+// Part p of `parts`. Each has all rows and some columns, or, where there are many rows, the other
+// way round.
+static void run_share(const product_t* k, const void* const* in, void* out, float* tiles, int p,
+                      int parts) {
+  // Of few columns, narrower shares are more alike.
+  const int64_t width = k->n >= 4 * parts * WIDE ? WIDE : CPU_PANEL;
+  const int64_t blocks = (k->m + 5) / 6, panels = (k->n + width - 1) / width;
+  const bool by_rows = blocks >= 16 * parts || panels < parts;
+  const job_t j = {k, in, out, tiles + p * tile_floats(k)};
+  const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : width;
+  const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
+  const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
+  if (by_rows)
+    run_part(&j, from, to, 0, k->n);
+  else
+    run_part(&j, 0, k->m, from, to);
+}
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const product_t* k = (const product_t*)base;
   int parts = cpu_threads(k->m * k->n * (k->k / 16 + 4));
   if (parts > k->most_parts) parts = k->most_parts;
-  // Each part has all rows and some columns, or, where there are many rows, the other way round.
-  const int64_t blocks = (k->m + 5) / 6, panels = (k->n + WIDE - 1) / WIDE;
-  const bool by_rows = blocks >= 16 * parts || panels < parts;
   float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
-#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int p = 0; p < parts; p++) {
-    const job_t j = {k, in, out[0], tiles + p * tile_floats(k)};
-    const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : WIDE;
-    const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
-    const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
-    if (by_rows)
-      run_part(&j, from, to, 0, k->n);
-    else
-      run_part(&j, 0, k->m, from, to);
+  if (parts == 1) {
+    run_share(k, in, out[0], tiles, 0, 1);
+    return NULL;
   }
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+  for (int p = 0; p < parts; p++) run_share(k, in, out[0], tiles, p, parts);
   return NULL;
 }
 
@@ -298,8 +314,12 @@ static void find_tile(product_t* k) {
   // Scratch memory for no more parts than there is work for.
   const int64_t parts = k->m * k->n / ROWS * k->k / 30000 + 1;
   k->most_parts = parts < PARTS ? (int)parts : PARTS;
-  // Narrow tiles are high: what comes behind them takes more elements at a time.
-  k->rows = k->columns > NARROW ? ROWS : NARROW * ROWS / k->columns / ROWS * ROWS;
+  // Tiles of whole rows are one piece for what comes behind them: the higher, the better.
+  k->rows = ROWS;
+  if (k->units <= SHORT && k->columns >= k->n) {
+    const int64_t rows = TILE_FLOATS / k->columns / 6 * 6;
+    k->rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+  }
   k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);
 }
 

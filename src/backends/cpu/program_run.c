@@ -240,6 +240,57 @@ static bool run_at_once(const run_t* r, const cpu_program_part_t* part) {
   return true;
 }
 
+// Whole rows, several as one longer row: what is the same in every row is laid out as often, and
+// blocks of a chain do not end with each row. Gives how many rows it has run.
+static int64_t run_joined(const run_t* r, int64_t row, int64_t rows) {
+  enum { JOINED = 1024, LAID_OUT = 2 };
+  const cpu_program_t* p = r->p;
+  const int64_t n = p->columns, each = JOINED / n, at = row * n;
+  // As far as rows along the last dimension but one go: there they may be others.
+  const int64_t below = p->rank > 1 ? p->dims[p->rank - 2] : 1, left = below - row % below;
+  if (rows > left) rows = left;
+  float memory[LAID_OUT][JOINED];
+  cpu_chain_stream_t streams[CPU_MAX_STREAMS];
+  int used = 0;
+  if (each < 2 || rows < 2 * each) return 0;
+  for (size_t s = 0; s < p->n_streams; s++) {
+    const program_walk_t* w = &p->walks[s];
+    const assay_type_t type = p->streams[s].type;
+    const size_t size = type == ASSAY_TYPE_FLOAT ? 4 : 2;
+    const bool result = p->streams[s].input == PROGRAM_RESULT;
+    streams[s] = (cpu_chain_stream_t){.data = data_of(r, s), .type = type};
+    if (w->access == PROGRAM_WHOLE) {
+      const int64_t start = result ? at - r->result_from : at;
+      streams[s].data = (const char*)streams[s].data + (ptrdiff_t)size * start;
+      streams[s].row_step = each * n;
+      streams[s].step = 1;
+    } else if (result || (p->rank > 1 && w->strides[p->rank - 2])) {
+      return 0;
+    } else if (!w->strides[p->rank - 1]) {
+      if (w->access == PROGRAM_STRIDED) return 0;
+    } else {
+      if (used == LAID_OUT) return 0;
+      float* to = memory[used++];
+      cpu_widen(streams[s].data, type, row_start(p, w, row), n, to);
+      for (int64_t i = 1; i < each; i++) memcpy(to + i * n, to, (size_t)n * sizeof *to);
+      streams[s] = (cpu_chain_stream_t){.data = to, .type = ASSAY_TYPE_FLOAT, .step = 1};
+    }
+  }
+  if (!used) return 0;
+  const ptrdiff_t bytes = r->type == ASSAY_TYPE_FLOAT ? 4 : 2;
+  const cpu_chain_run_t run = {.links = p->links,
+                               .n_links = p->n_links,
+                               .streams = streams,
+                               .first = p->first_stream,
+                               .rows = rows / each,
+                               .columns = each * n,
+                               .type = r->type,
+                               .out = r->out + bytes * at,
+                               .out_step = each * n};
+  cpu_chain_run(&run);
+  return rows / each * each;
+}
+
 static void run_chain(const run_t* r, int64_t from, int64_t to) {
   const cpu_program_t* p = r->p;
   while (from < to) {
@@ -249,7 +300,10 @@ static void run_chain(const run_t* r, int64_t from, int64_t to) {
     // Rows along the last dimension but one lie at one distance in every stream.
     if (n == p->columns && p->rank > 1) {
       const int64_t size = p->dims[p->rank - 2];
-      rows = size - row % size < (to - from) / n ? size - row % size : (to - from) / n;
+      const int64_t left = (to - from) / n, joined = run_joined(r, row, left);
+      from += joined * n;
+      if (joined) continue;
+      rows = size - row % size < left ? size - row % size : left;
     }
     run_links(r, row, rows, column, n);
     from += rows * n;

@@ -221,6 +221,7 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   k->base.in[k->input] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
   k->model = r->w->constant;
+  k->narrow = cpu_winograd_level() == CPU_WINOGRAD_NARROW;
   set_sizes(k, r);
   ASSAY_TRY(add_program(k, l, out_ok));
   if (!*out_ok) return NULL;
@@ -237,7 +238,7 @@ static assay_status_t make(const assay_sized_layer_t* l, const char* name,
   assay_winograd_account_t account;
   reading_t r = {0};
   bool ok = false;
-  if (!assay_licence_offers(l->layers->fp32, asks) || !cpu_winograd_is_fast()) return NULL;
+  if (!assay_licence_offers(l->layers->fp32, asks) || !cpu_winograd_level()) return NULL;
   ASSAY_TRY(read_layer(l, &r, &ok));
   if (!ok) return NULL;
   ASSAY_TRY(account_of(f, &r.s, r.w, &account));

@@ -30,6 +30,7 @@ typedef struct cpu_winograd {
   cpu_program_t* program;                 // NULL: none
   int64_t block, columns;                 // tiles, and channels of the output, at a time
   bool by_columns;                        // threads share out the channels, not the tiles
+  bool narrow;                            // products for vectors of 8
   int n_threads;                          // for which there is scratch memory
   int64_t inputs_step, sums_step;         // floats from one product to the next
   size_t inputs, thread_scratch;          // floats
@@ -37,8 +38,13 @@ typedef struct cpu_winograd {
 
 assay_status_t cpu_winograd_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                 void* scratch);
-// Whether this CPU has the vectors that it takes to be faster than plain convolutions.
-bool cpu_winograd_is_fast(void);
+// What vectors this build has for this CPU; SLOW: plain convolutions are faster.
+typedef enum cpu_winograd_level {
+  CPU_WINOGRAD_SLOW = 0,
+  CPU_WINOGRAD_NARROW,  // of 8 (AVX2 and FMA)
+  CPU_WINOGRAD_WIDE,    // of 16 (AVX-512)
+} cpu_winograd_level_t;
+cpu_winograd_level_t cpu_winograd_level(void);
 // Fixes blocks and scratch memory.
 void cpu_winograd_plan(cpu_winograd_t* k);
 

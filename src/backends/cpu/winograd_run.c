@@ -3,6 +3,7 @@
 
 #include "backends/cpu/threads.h"
 #include "backends/cpu/winograd.h"
+#include "base/target.h"
 
 enum {
   KERNEL = 3,
@@ -138,6 +139,24 @@ static void plain_tiles(const job_t* j, const block_t* b, int64_t column, int64_
 
 // ---- blocks -------------------------------------------------------------------------------------
 
+// On CPUs with vectors of 8, six rows and half a panel are what their registers hold. The same
+// sums.
+static void multiply_narrow(int64_t rows, int64_t channels, const float* v, const float* w,
+                            float* to, int64_t step) {
+  for (int half = 0; half < 2; half++)
+    for (int64_t row = 0; row < rows; row += ROWS) {
+      const cpu_gemm_block_t b = {.m = rows - row < ROWS ? rows - row : ROWS,
+                                  .k = channels,
+                                  .vectors = 1,
+                                  .a = v + row * channels,
+                                  .a_step = channels,
+                                  .panels = w + half * CPU_PANEL / 2,
+                                  .c = to + row * step + half * CPU_PANEL / 2,
+                                  .c_step = step};
+      cpu_gemm_block(&b);
+    }
+}
+
 // Columns [column, column + n) of all products.
 static void multiply(const cpu_winograd_t* k, const block_t* b, int64_t column, int64_t n,
                      float* sums) {
@@ -146,7 +165,9 @@ static void multiply(const cpu_winograd_t* k, const block_t* b, int64_t column, 
     const float* w = k->weights + (p * all + column) * k->channels;
     const float* v = b->inputs + p * k->inputs_step;
     float* to = sums + p * k->sums_step;
-    for (int64_t c = 0; c < width; c += COLUMNS)
+    for (int64_t c = 0; k->narrow && c < width; c += CPU_PANEL)
+      multiply_narrow(b->n, k->channels, v, w + c * k->channels, to + c, width);
+    for (int64_t c = 0; !k->narrow && c < width; c += COLUMNS)
       (width - c > CPU_PANEL ? cpu_gemm_panels : cpu_gemm_panel)(
           b->n, k->channels, v, k->channels, w + c * k->channels, to + c, width, false);
   }
@@ -267,13 +288,15 @@ assay_status_t cpu_winograd_run(assay_kernel_t* base, const void* const* in, voi
   return NULL;
 }
 
-bool cpu_winograd_is_fast(void) {
-#ifdef __x86_64__
+cpu_winograd_level_t cpu_winograd_level(void) {
+#ifdef ASSAY_HAS_CLONES
   __builtin_cpu_init();
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-  return false;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+    return CPU_WINOGRAD_WIDE;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return CPU_WINOGRAD_NARROW;
 #endif
+  return CPU_WINOGRAD_SLOW;
 }
 
 // ---- sizes --------------------------------------------------------------------------------------

@@ -28,6 +28,19 @@ static assay_status_t value_of(const assay_node_t* node, const assay_machine_t* 
   return ASSAY_NODE_ERROR(node, ASSAY_NOT_FOUND, "input '%s' has no value", v->name);
 }
 
+// Where there is no contraction: x less its zero point.
+static assay_status_t only_center(const assay_layer_t* layer, const assay_machine_t* values,
+                                  assay_tensor_t** out) {
+  const assay_int8_t* q = layer->int8;
+  assay_tensor_t* x = NULL;
+  ASSAY_TRY(value_of(layer->nodes[0], values, q->x.value, &x));
+  ASSAY_TRY(centered(&q->x, x, out));
+  if (q->channel_axis < (*out)->rank && (*out)->dims[q->channel_axis] == q->channels) return NULL;
+  return ASSAY_NODE_ERROR(layer->nodes[0], ASSAY_INVALID_ARGUMENT,
+                          "'%s' has shape %s, expected %lld channels", q->x.value->name,
+                          ASSAY_DIMS_TEXT(x), (long long)q->channels);
+}
+
 // The anchor in float64 on integers, without its bias.
 static assay_status_t sum_up(const assay_layer_t* layer, assay_machine_t* sums,
                              const assay_machine_t* values, assay_tensor_t** out) {
@@ -152,7 +165,9 @@ assay_status_t emu_int8_run(const assay_layer_t* layer, assay_machine_t* sums,
   int64_t dims[ASSAY_MAX_RANK] = {0};
   int rank = 0;
   job_t j = {.q = q, .inner = 1};
-  assay_status_t st = q->anchor ? sum_up(layer, sums, values, &z) : NULL;
+  assay_status_t st = q->anchor     ? sum_up(layer, sums, values, &z)
+                      : q->scales_x ? only_center(layer, values, &z)
+                                    : NULL;
   if (!st && z) {
     rank = z->rank;
     for (int i = 0; i < rank; i++) dims[i] = z->dims[i];
@@ -161,7 +176,7 @@ assay_status_t emu_int8_run(const assay_layer_t* layer, assay_machine_t* sums,
   if (!st) st = find_operands(layer, values, &j, held, &rank, dims);
   if (!st) st = assay_tensor_create(q->type, rank, dims, &j.y);
   if (!st && z && j.y->size != z->size)
-    st = ASSAY_NODE_ERROR(q->anchor, ASSAY_INVALID_ARGUMENT,
+    st = ASSAY_NODE_ERROR(layer->nodes[layer->n_nodes - 1], ASSAY_INVALID_ARGUMENT,
                           "its output has shape %s, what is added to it makes %s",
                           ASSAY_DIMS_TEXT(z), ASSAY_DIMS_TEXT(j.y));
   if (!st) {
