@@ -42,6 +42,7 @@ static const row_t rows[] = {
     {"Mish", CPU_V_MISH, -10, 10, {0}},
     {"Swish", CPU_V_SWISH, -10, 10, {1, 0}},
     {"HardSwish", CPU_V_HARD_SWISH, -5, 5, {0}},
+    {"HardSigmoid", CPU_V_HARD_SIGMOID, -5, 5, {0.2F, 0.5F}},
     {"Pow", CPU_V_POW, 0.1, 10, {0}},
     {"Mod", CPU_V_MOD, -100, 100, {0}},
 };
