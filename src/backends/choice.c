@@ -206,3 +206,42 @@ assay_status_t assay_choose(assay_choice_t* choice, const assay_sized_layer_t* l
   assay_str_deinit(&signature);
   return st;
 }
+
+// ---- costs --------------------------------------------------------------------------------------
+
+assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t* k,
+                                 double* out_microseconds) {
+  assay_str_t signature = {0};
+  *out_microseconds = (double)NAN;
+  assay_status_t st = assay_layer_signature(l, &signature);
+  const char* text = assay_str_get(&signature);
+  if (!st && !assay_timings_find(c->timings, k->tactic->name, text, out_microseconds) &&
+      c->measure) {
+    st = c->setting.time(c->setting.user, l, k, out_microseconds);
+    if (!st) st = assay_timings_add(c->timings, k->tactic->name, text, *out_microseconds);
+    c->measured = true;
+  }
+  assay_str_deinit(&signature);
+  return st;
+}
+
+assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_move_t* m,
+                                      double* out_microseconds) {
+  static const char name[] = "reorder";
+  assay_str_t signature = {0};
+  *out_microseconds = (double)NAN;
+  assay_str_printf(&signature, "%s[", assay_type_name(m->from.type));
+  for (int d = 0; d < m->rank; d++)
+    assay_str_printf(&signature, "%s%lld", d ? "," : "", (long long)m->dims[d]);
+  assay_str_printf(&signature, "] %d to %d", (int)m->from.layout, (int)m->to.layout);
+  assay_status_t st = assay_str_status(&signature);
+  const char* text = assay_str_get(&signature);
+  if (!st && !assay_timings_find(c->timings, name, text, out_microseconds) && c->measure &&
+      c->setting.time_move) {
+    st = c->setting.time_move(c->setting.user, m, out_microseconds);
+    if (!st) st = assay_timings_add(c->timings, name, text, *out_microseconds);
+    c->measured = true;
+  }
+  assay_str_deinit(&signature);
+  return st;
+}

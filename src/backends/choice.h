@@ -4,7 +4,7 @@
 #ifndef ASSAY_BACKENDS_CHOICE_H_
 #define ASSAY_BACKENDS_CHOICE_H_
 
-#include "backends/kernel.h"
+#include "backends/move.h"
 #include "backends/timings.h"
 
 // What a choice is between.
@@ -15,6 +15,8 @@ typedef struct assay_choice_setting {
   // The fastest of some runs of a kernel, on operands of zeros.
   assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
                          double* out_microseconds);
+  // The same of a move. NULL: they are not timed.
+  assay_status_t (*time_move)(void* user, const assay_move_t* m, double* out_microseconds);
   void* user;
 } assay_choice_setting_t;
 
@@ -40,6 +42,13 @@ void assay_choice_destroy(assay_choice_t* c);  // NULL is allowed
 // of those that were looked at, in the table's order.
 assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t** out,
                             assay_candidate_t* candidates, int* n_candidates) ASSAY_MUST_USE;
+
+// What a kernel takes of this layer, and what a reorder takes: known, measured now if that is wanted,
+// or NAN.
+assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t* k,
+                                 double* out_microseconds) ASSAY_MUST_USE;
+assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_move_t* m,
+                                      double* out_microseconds) ASSAY_MUST_USE;
 
 // As in assay_backend_t. First the timings that were looked up, so that a plan that is read makes
 // the same choices; then the store's entries.

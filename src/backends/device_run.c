@@ -157,6 +157,15 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
   return assay_choose(((device_run_t*)user)->shared->choice, l, out, candidates, n_candidates);
 }
 
+static assay_status_t cost(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
+                           double* out_microseconds) {
+  return assay_choice_cost(((device_run_t*)user)->shared->choice, l, k, out_microseconds);
+}
+
+static assay_status_t move_cost(void* user, const assay_move_t* m, double* out_microseconds) {
+  return assay_choice_move_cost(((device_run_t*)user)->shared->choice, m, out_microseconds);
+}
+
 static bool can_move(void* user, const assay_move_t* m) {
   const assay_device_shared_t* s = ((device_run_t*)user)->shared;
   return s->kind->can_move(s->own, m);
@@ -208,6 +217,8 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
 static const assay_target_t target = {.apart = true,
                                       .takes = takes,
                                       .choose = choose,
+                                      .cost = cost,
+                                      .move_cost = move_cost,
                                       .can_move = can_move,
                                       .move_scratch = move_scratch,
                                       .constant = constant};
@@ -609,6 +620,7 @@ static assay_status_t open_run(device_run_t* d, const assay_layers_t* layers,
                                    .resident = d->shared->resident,
                                    .own = d->shared->own,
                                    .target = &target,
+                                   .any_bits = d->shared->choice->any_bits,
                                    .alignment = d->shared->device->alignment,
                                    .user = d};
   ASSAY_TRY(assay_runner_init(&d->runner, layers, tap, &memory, &setting));

@@ -69,6 +69,14 @@ struct assay_kernel {
   void (*destroy)(assay_kernel_t* k);
 };
 
+// What the layouts in which inputs are said to lie (assay_operand_t.layout) mean to a tactic. Which
+// ones its kernels read and write in the end, they say themselves.
+typedef enum assay_layout_use {
+  ASSAY_LAYOUT_OWN = 0,      // nothing: it has one way
+  ASSAY_LAYOUT_FOLLOWS,      // it works in that layout where it can, and gives the same bits in all
+  ASSAY_LAYOUT_FOLLOWS_BITS  // so it does, but sums are made in another order: no time may decide
+} assay_layout_use_t;
+
 typedef struct assay_tactic {
   const char* name;    // "onednn_conv"
   const char* source;  // "onednn"; what --tactic-sources restricts
@@ -78,6 +86,7 @@ typedef struct assay_tactic {
   const char* numerics;
   // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
   assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
+  assay_layout_use_t layouts;
   // How its kernels round (ops/bound.h).
   assay_rounding_t rounding;
 } assay_tactic_t;

@@ -376,6 +376,17 @@ static const char* layout_name(assay_layout_t layout) {
   return layout == ASSAY_LAYOUT_CHANNELS_LAST ? " channels last" : "";
 }
 
+// The layouts that were assigned among, with what each costs here.
+static void explain_layouts(const assay_step_t* s, assay_str_t* out) {
+  for (int o = 0; o < s->n_layouts; o++) {
+    const assay_layout_told_t* t = &s->layouts[o];
+    const char* name = t->followed ? "as inputs lie" : assay_layout_name(t->layout);
+    assay_str_printf(out, "%s layout %-16s %10.2f us, %10.2f us of reorders around it (%s)\n",
+                     o == s->layout ? "*" : " ", name, t->microseconds, t->reorders,
+                     t->measured ? "measured" : "by bytes");
+  }
+}
+
 static void explain_forms(const assay_step_t* s, assay_str_t* out) {
   assay_str_append(out, "  reads");
   for (int k = 0; k < s->n_in; k++)
@@ -408,6 +419,7 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
       else
         assay_str_printf(out, "%10.2f us\n", x->microseconds);
     }
+    explain_layouts(s, out);
     explain_forms(s, out);
     for (int t = 0; t < s->licences.n; t++) {
       const assay_licence_t* licence = &s->licences.at[t];

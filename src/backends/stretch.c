@@ -1,18 +1,9 @@
-#include "backends/stretch.h"
-
 #include <limits.h>
 #include <string.h>
 
+#include "backends/stretch_internal.h"
 #include "base/alloc.h"
 #include "formats/format.h"
-#include "passes/fold.h"
-
-typedef struct builder {
-  const assay_setting_t* in;
-  assay_stretch_t* s;
-  int segment;             // the first layer of the segment
-  assay_machine_t* truth;  // for contents that follow from sizes; NULL: not needed yet
-} builder_t;
 
 void assay_stretch_destroy(assay_stretch_t* s) {
   if (!s) return;
@@ -55,35 +46,7 @@ bool assay_stretch_fits(const assay_stretch_t* s, int first, const assay_setting
   return true;
 }
 
-// ---- places and slots --------------------------------------------------------------------------
-
-static assay_status_t add_place(builder_t* b, const assay_value_t* v, int rank, const int64_t* dims,
-                                assay_place_t** out) {
-  assay_stretch_t* s = b->s;
-  ASSAY_TRY(assay_grow(&s->places, &s->cap_places, s->n_places + 1, sizeof *s->places));
-  assay_place_t* p = &s->places[s->n_places];
-  *p = (assay_place_t){.value = v, .rank = rank, .size = assay_dims_product(dims, 0, rank)};
-  if (rank) memcpy(p->dims, dims, (size_t)rank * sizeof *dims);
-  s->place_of[v->id] = (int)s->n_places++;
-  *out = p;
-  return NULL;
-}
-
-// The place of a value that a layer reads; *out NULL: nothing is known of it. What the run holds
-// already is part of the key.
-static assay_status_t place_of(builder_t* b, const assay_value_t* v, assay_place_t** out) {
-  assay_stretch_t* s = b->s;
-  *out = NULL;
-  if (s->place_of[v->id] >= 0) return *out = &s->places[s->place_of[v->id]], NULL;
-  const assay_tensor_t* constant = assay_held_constant(v);
-  const assay_tensor_t* t = constant ? constant : assay_held_any(&b->in->values[v->id]);
-  if (!t || t->kind != ASSAY_KIND_TENSOR || t->rank > ASSAY_KERNEL_RANK) return NULL;
-  ASSAY_TRY(add_place(b, v, t->rank, t->dims, out));
-  if (constant) return NULL;
-  ASSAY_TRY(assay_grow(&s->key, &s->cap_key, s->n_key + 1, sizeof *s->key));
-  s->key[s->n_key++] = s->n_places - 1;
-  return NULL;
-}
+// ---- slots --------------------------------------------------------------------------
 
 static assay_status_t add_slot(builder_t* b, assay_slot_kind_t kind, const assay_value_t* v,
                                int* out) {
@@ -237,14 +200,14 @@ static assay_move_t move_into(const builder_t* b, const assay_place_t* p, assay_
   return m;
 }
 
-// A form as the value can have it: low ranks have one layout.
-static assay_form_t form_of(const assay_place_t* p, assay_form_t form) {
-  return p->rank < 3 ? (assay_form_t){form.type, ASSAY_LAYOUT_PLAIN} : form;
+assay_form_t stretch_form_of(const assay_place_t* p, assay_form_t form) {
+  if (assay_layouts_are_same(p->rank, p->dims)) form.layout = ASSAY_LAYOUT_PLAIN;
+  return form;
 }
 
 static bool can_be_had(const builder_t* b, const assay_place_t* p, assay_type_t through,
                        assay_form_t wanted) {
-  const assay_form_t form = form_of(p, wanted);
+  const assay_form_t form = stretch_form_of(p, wanted);
   const assay_move_t m = move_into(b, p, through, form);
   return find_form(p, form, through) >= 0 || b->in->target->can_move(b->in->user, &m);
 }
@@ -252,7 +215,7 @@ static bool can_be_had(const builder_t* b, const assay_place_t* p, assay_type_t 
 // The slot that holds a value in a form that can be had before layer i's kernel runs.
 static assay_status_t need(builder_t* b, assay_place_t* p, assay_type_t through,
                            assay_form_t wanted, int i, int* out) {
-  const assay_form_t form = form_of(p, wanted);
+  const assay_form_t form = stretch_form_of(p, wanted);
   if (!p->n_forms) ASSAY_TRY(fetch(b, p, i));
   const int at = find_form(p, form, through);
   if (at >= 0) {
@@ -277,36 +240,13 @@ static assay_status_t need(builder_t* b, assay_place_t* p, assay_type_t through,
 
 // ---- layers ------------------------------------------------------------------------------------
 
-typedef struct looker {
-  builder_t* b;
-  assay_status_t status;
-} looker_t;
-
-static bool look(void* user, const assay_value_t* v, assay_operand_t* o) {
-  looker_t* l = user;
-  assay_place_t* p = NULL;
-  if (!l->status) l->status = place_of(l->b, v, &p);
-  if (!p) return false;
-  o->rank = p->rank;
-  o->size = p->size;
-  memcpy(o->dims, p->dims, sizeof o->dims);
-  o->constant = p->known ? p->known : assay_held_constant(v);
-  o->store = l->b->in->store;
-  for (int i = 0; i < p->n_forms; i++) {
-    o->layout = p->forms[i].form.layout;
-    if (o->layout == ASSAY_LAYOUT_PLAIN) break;
-  }
-  return true;
-}
-
-// Whether all inputs can be had in the forms that the kernel reads.
-static assay_status_t check_inputs(builder_t* b, const assay_sized_layer_t* d,
-                                   const assay_kernel_t* kernel, bool* out_ok) {
+assay_status_t stretch_check_inputs(builder_t* b, const assay_sized_layer_t* d,
+                                    const assay_kernel_t* kernel, bool* out_ok) {
   *out_ok = true;
   for (size_t k = 0; *out_ok && k < d->n_in; k++) {
     assay_place_t* p;
     if (!kernel->in[k].type) continue;
-    ASSAY_TRY(place_of(b, d->in[k].value, &p));
+    ASSAY_TRY(stretch_place_of(b, d->in[k].value, &p));
     *out_ok = can_be_had(b, p, d->in[k].type, kernel->in[k]);
   }
   return NULL;
@@ -319,7 +259,7 @@ static assay_status_t place_inputs(builder_t* b, const assay_sized_layer_t* d, i
     assay_place_t* p;
     step->in[k] = -1;
     if (!step->kernel->in[k].type) continue;
-    ASSAY_TRY(place_of(b, d->in[k].value, &p));
+    ASSAY_TRY(stretch_place_of(b, d->in[k].value, &p));
     ASSAY_TRY(need(b, p, d->in[k].type, step->kernel->in[k], i, &step->in[k]));
   }
   return NULL;
@@ -327,7 +267,7 @@ static assay_status_t place_inputs(builder_t* b, const assay_sized_layer_t* d, i
 
 static bool is_caller_form(const assay_value_t* v, const assay_place_t* p, assay_form_t form) {
   return v->is_output && form.type == v->type->elem &&
-         (form.layout == ASSAY_LAYOUT_PLAIN || p->rank < 3);
+         stretch_form_of(p, form).layout == ASSAY_LAYOUT_PLAIN;
 }
 
 // Whether a kernel may write over an input: memory of the arena that nobody needs behind it.
@@ -380,17 +320,18 @@ static assay_status_t output_slot(builder_t* b, const assay_step_t* step, int i,
   return add_block(b, p, kernel->out[k].type, i, last > i ? last : i, out);
 }
 
+static assay_place_t* place_at(const builder_t* b, const assay_value_t* v) {
+  return &b->s->places[b->s->place_of[v->id]];
+}
+
 static assay_status_t place_outputs(builder_t* b, const assay_sized_layer_t* d, int i,
                                     assay_step_t* step) {
   step->n_out = (int)d->n_out;
   for (size_t k = 0; k < d->n_out; k++) {
-    const assay_operand_t* o = &d->out[k];
-    assay_place_t* p;
     step->out[k] = -1;
-    if (!o->value) continue;
-    ASSAY_TRY(add_place(b, o->value, o->rank, o->dims, &p));
-    assay_form_t form = step->kernel->out[k];
-    if (o->rank < 3) form.layout = ASSAY_LAYOUT_PLAIN;
+    if (!d->out[k].value) continue;
+    assay_place_t* p = place_at(b, d->out[k].value);
+    const assay_form_t form = stretch_form_of(p, step->kernel->out[k]);
     ASSAY_TRY(output_slot(b, step, i, k, p, &step->out[k]));
     add_form(p, form, form.type, step->out[k]);
   }
@@ -419,149 +360,30 @@ static assay_status_t hand_out(builder_t* b, const assay_sized_layer_t* d, int i
   return NULL;
 }
 
-// Contents that follow from sizes, as a tensor; *out NULL: they do not.
-static assay_status_t known_contents(const builder_t* b, const assay_value_t* v,
-                                     assay_tensor_t** out) {
-  const assay_content_t* c = v->content;
-  *out = NULL;
-  if (!c || !v->type || v->type->kind != ASSAY_KIND_TENSOR || v->is_output ||
-      !(assay_type_is_integer(v->type->elem) || v->type->elem == ASSAY_TYPE_BOOL))
-    return NULL;
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_tensor_create(v->type->elem, c->rank, &c->n, &t));
-  bool ok = true;
-  for (int64_t i = 0; ok && i < c->n; i++) {
-    int64_t x = 0;
-    ok = assay_sizes_eval(b->in->sizes, c->elems[i], &x) && assay_type_wrap(t->type, x) == x;
-    assay_i64(t)[i] = x;
-  }
-  if (ok)
-    *out = t;
-  else
-    assay_tensor_release(t);
-  return NULL;
-}
-
-// Whether a node's inputs are constants and contents that follow from sizes; in[] is filled in.
-static bool known_inputs(const builder_t* b, const assay_node_t* n, assay_tensor_t** in) {
-  bool any = false;
-  for (size_t i = 0; i < n->n_inputs; i++) {
-    const assay_value_t* v = n->inputs[i];
-    const assay_place_t* p = v ? assay_stretch_place(b->s, v) : NULL;
-    in[i] = !v ? NULL : p && p->known ? p->known : assay_held_constant(v);
-    if (v && !in[i]) return false;
-    any |= p && p->known;
-  }
-  return any;
-}
-
-// Whether a layer may be computed now, as if its inputs were constants when the plan was built.
-static bool may_fold(const builder_t* b, const assay_layer_t* l, assay_tensor_t** in) {
-  const assay_node_t* n = l->nodes[0];
-  int rank;
-  int64_t dims[ASSAY_KERNEL_RANK], size;
-  if (l->n_nodes != 1 || l->format != ASSAY_FORMAT_FP32 || !assay_fold_allows(n) ||
-      !known_inputs(b, n, in))
-    return false;
-  for (size_t i = 0; i < n->n_outputs; i++)
-    if (n->outputs[i] &&
-        (!assay_sizes_of(b->in->sizes, n->outputs[i], ASSAY_KERNEL_RANK, &rank, dims) ||
-         !assay_dims_size(rank, dims, &size) || !assay_fold_is_small(size)))
-      return false;
-  return true;
-}
-
-static assay_status_t add_known(builder_t* b, const assay_value_t* v, assay_tensor_t* take) {
-  assay_place_t* p;
-  assay_status_t st = add_place(b, v, take->rank, take->dims, &p);
-  if (st) return assay_tensor_release(take), st;
-  p->known = take;
-  return NULL;
-}
-
-// A layer that reads only what is known needs not run.
-static assay_status_t fold_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH};
-  const assay_node_t* n = l->nodes[0];
-  assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
-  if (!may_fold(b, l, in)) return NULL;
-  if (!b->truth) ASSAY_TRY(assay_machine_create(b->in->layers->model, &truth, &b->truth));
-  ASSAY_TRY(assay_fold(b->truth, n, in, out, out_known));
-  assay_status_t st = NULL;
-  for (size_t i = 0; *out_known && i < n->n_outputs; i++) {
-    if (!out[i]) continue;
-    if (st || !n->outputs[i])
-      assay_tensor_release(out[i]);
-    else
-      st = add_known(b, n->outputs[i], out[i]);
-  }
-  return st;
-}
-
-// A layer whose outputs follow from sizes needs not run.
-static assay_status_t know_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
-  const assay_node_t* n = l->nodes[l->n_nodes - 1];
-  assay_tensor_t* t = NULL;
-  *out_known = false;
-  if (n->n_outputs == 1 && n->outputs[0]) ASSAY_TRY(known_contents(b, n->outputs[0], &t));
-  if (!t) return fold_layer(b, l, out_known);
-  *out_known = true;
-  return add_known(b, n->outputs[0], t);
-}
-
-// What the emulated engine will make here: places where sizes are known before. *out_ends: later
-// layers read something of which nothing is known.
-static assay_status_t place_emulated(builder_t* b, int i, bool* out_ends) {
-  const assay_layer_t* l = &b->in->layers->layers[i];
-  const assay_node_t* n = l->nodes[l->n_nodes - 1];
-  for (size_t k = 0; k < n->n_outputs; k++) {
-    const assay_value_t* v = n->outputs[k];
-    int rank;
-    int64_t dims[ASSAY_KERNEL_RANK], size;
-    assay_place_t* p;
-    if (!v || last_of(b, v) <= i) continue;
-    if (v->type && v->type->kind != ASSAY_KIND_TENSOR) continue;  // never for kernels
-    if (assay_sizes_of(b->in->sizes, v, ASSAY_KERNEL_RANK, &rank, dims) &&
-        assay_dims_size(rank, dims, &size) && assay_stored_type(b->in->layers, v))
-      ASSAY_TRY(add_place(b, v, rank, dims, &p));
-    else
-      *out_ends = true;
-  }
-  return NULL;
-}
-
-// Prepares layer i; *out_ends: the stretch ends behind it.
-static assay_status_t add_layer(builder_t* b, int i, bool* out_ends) {
+// Lays out layer i, of which the survey has made the kernel.
+static assay_status_t lay_layer(builder_t* b, int i) {
   assay_stretch_t* s = b->s;
   assay_step_t* step = &s->steps[i - s->first];
-  looker_t l = {b, NULL};
+  surveyed_t* x = &b->layers[i - s->first];
   assay_sized_layer_t d;
-  bool ok = true;
+  bool ok = x->n > 0;
   step->moves = step->outputs = step->end = s->n_moves;
-  ASSAY_TRY(know_layer(b, &b->in->layers->layers[i], &step->known));
   if (step->known) return NULL;
-  const assay_target_t* target = b->in->target;
-  const bool described = target->takes(b->in->user, &b->in->layers->layers[i]) &&
-                         assay_describe_layer(b->in->layers, (size_t)i, b->in->sizes, look, &l, &d);
-  if (l.status) return l.status;
-  if (described) {
-    d.resident = b->in->resident;
-    d.own = b->in->own;
-    d.licences = &step->licences;
-    ASSAY_TRY(
-        target->choose(b->in->user, &d, &step->kernel, step->candidates, &step->n_candidates));
+  if (ok) ASSAY_TRY(stretch_describe(b, i, &d, &ok));
+  if (ok) {
+    step->kernel = x->options[x->chosen].kernel;
+    step->n_candidates = x->options[x->chosen].n_candidates;
+    x->options[x->chosen].kernel = NULL;
+    memcpy(step->candidates, x->options[x->chosen].candidates, sizeof step->candidates);
+    ASSAY_TRY(stretch_check_inputs(b, &d, step->kernel, &ok));
   }
-  if (step->kernel) ASSAY_TRY(check_inputs(b, &d, step->kernel, &ok));
-  if (!ok) {
+  if (!ok && step->kernel) {
     step->kernel->destroy(step->kernel);
     step->kernel = NULL;
   }
   if (step->kernel) ASSAY_TRY(place_inputs(b, &d, i, step));
   step->outputs = step->end = s->n_moves;
-  if (!step->kernel) {
-    b->segment = i + 1;
-    return place_emulated(b, i, out_ends);
-  }
+  if (!step->kernel) return b->segment = i + 1, NULL;
   if (step->kernel->scratch > s->scratch_bytes) s->scratch_bytes = step->kernel->scratch;
   ASSAY_TRY(place_outputs(b, &d, i, step));
   ASSAY_TRY(hand_out(b, &d, i, step));
@@ -598,11 +420,9 @@ static assay_status_t build(builder_t* b) {
   ASSAY_TRY(assay_new_array((size_t)n_values, sizeof *s->place_of, &s->place_of));
   for (int i = 0; i < n_values; i++) s->place_of[i] = -1;
   ASSAY_TRY(assay_sizes_copy(b->in->sizes, &s->sizes));
-  for (bool ends = false; !ends && s->end < n;) {
-    s->end++;  // the step is there to be freed
-    ASSAY_TRY(assay_status_note(add_layer(b, s->end - 1, &ends), "layer '%s'",
-                                b->in->layers->layers[s->end - 1].name));
-  }
+  ASSAY_TRY(stretch_survey(b));
+  for (int i = s->first; i < s->end; i++)
+    ASSAY_TRY(assay_status_note(lay_layer(b, i), "layer '%s'", b->in->layers->layers[i].name));
   return plan_memory(b);
 }
 
@@ -612,7 +432,7 @@ assay_status_t assay_stretch_create(const assay_setting_t* setting, int first,
   ASSAY_TRY(ASSAY_NEW(&b.s));
   b.s->first = b.s->end = first;
   assay_status_t st = build(&b);
-  assay_machine_destroy(b.truth);
+  stretch_survey_end(&b);
   if (st) return assay_stretch_destroy(b.s), st;
   *out = b.s;
   return NULL;

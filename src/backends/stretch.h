@@ -14,6 +14,7 @@
 
 #include "backends/describe.h"
 #include "backends/held.h"
+#include "backends/layouts.h"
 #include "backends/lifetimes.h"
 #include "backends/memory_plan.h"
 #include "backends/move.h"
@@ -39,6 +40,15 @@ typedef struct assay_stretch_move {
   int from, to;  // slots; from -1: the value that `to` holds is fetched from the run
 } assay_stretch_move_t;
 
+// A layout in which a layer could work.
+typedef struct assay_layout_told {
+  bool followed;          // that of its inputs, whatever it is
+  assay_layout_t layout;  // else this one
+  double microseconds;    // of the kernel
+  bool measured;          // else by bytes
+  double reorders;        // around it, while the other layers are as they are
+} assay_layout_told_t;
+
 typedef struct assay_step {
   assay_kernel_t* kernel;  // NULL: the emulated engine runs the layer
   bool known;              // nothing runs: contents of the outputs follow from sizes
@@ -46,6 +56,9 @@ typedef struct assay_step {
   int n_in, n_out;
   assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
   int n_candidates;
+  // Those that were assigned among; none: there was nothing to choose.
+  assay_layout_told_t layouts[ASSAY_LAYOUT_OPTIONS];
+  int n_layouts, layout;
   assay_licences_t licences;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
 } assay_step_t;
@@ -95,6 +108,10 @@ typedef struct assay_target {
   assay_status_t (*choose)(void* user, const assay_sized_layer_t* l, assay_kernel_t** out,
                            assay_candidate_t* candidates, int* n_candidates);
   bool (*can_move)(void* user, const assay_move_t* m);
+  // How long a kernel and a move take; NAN: not known. NULL: never.
+  assay_status_t (*cost)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
+                         double* out_microseconds);
+  assay_status_t (*move_cost)(void* user, const assay_move_t* m, double* out_microseconds);
   size_t (*move_scratch)(void* user, const assay_move_t* m);  // bytes that the move needs besides
   // The address of a constant of the model, moved so, for all stretches; from: where it lies on the
   // host.
@@ -112,6 +129,7 @@ typedef struct assay_setting {
   struct assay_resident* resident;  // as in assay_sized_layer_t
   void* own;
   const assay_target_t* target;
+  bool any_bits;     // layouts may change them
   size_t alignment;  // of what lies in the arena
   void* user;
 } assay_setting_t;

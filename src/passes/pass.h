@@ -97,6 +97,7 @@ typedef struct assay_pass {
 size_t assay_pass_count(void);
 const assay_pass_t* assay_pass_at(size_t i);
 const assay_pass_t* assay_pass_find(const char* name);  // NULL if there is none
+bool assay_pass_is_wanted(const assay_pass_options_t* o, const assay_pass_t* p);
 
 // Runs the passes on a copy of a prepared model; options may be NULL. The original is retained and
 // not changed.

@@ -32,7 +32,7 @@ static assay_status_t check_name(const char* name) {
   return st;
 }
 
-static bool wanted(const assay_pass_options_t* o, const assay_pass_t* p) {
+bool assay_pass_is_wanted(const assay_pass_options_t* o, const assay_pass_t* p) {
   if (!o) return !p->asked;
   if (o->only) return strcmp(o->only, p->name) == 0;
   for (size_t i = 0; i < o->n_off; i++)
@@ -107,7 +107,8 @@ static assay_status_t run_rounds(assay_rewrite_t* r, const assay_pass_options_t*
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     for (size_t i = first; i < end; i++)
-      if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], false, verify, &changed));
+      if (assay_pass_is_wanted(options, passes[i]))
+        ASSAY_TRY(run_pass(r, passes[i], false, verify, &changed));
   }
   return NULL;
 }
@@ -121,7 +122,8 @@ static assay_status_t run_all(assay_rewrite_t* r, const assay_pass_options_t* op
       ASSAY_TRY(run_rounds(r, options, i, end, verify));
       continue;
     }
-    if (wanted(options, passes[i])) ASSAY_TRY(run_pass(r, passes[i], false, verify, &changed));
+    if (assay_pass_is_wanted(options, passes[i]))
+      ASSAY_TRY(run_pass(r, passes[i], false, verify, &changed));
     end = i + 1;
   }
   return NULL;
@@ -149,7 +151,7 @@ static assay_status_t close_sizes(assay_rewrite_t* r, const assay_pass_options_t
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     for (size_t i = 0; i < assay_pass_count(); i++)
-      if (passes[i]->closes && wanted(options, passes[i]))
+      if (passes[i]->closes && assay_pass_is_wanted(options, passes[i]))
         ASSAY_TRY(run_pass(r, passes[i], true, verify, &changed));
   }
   return NULL;

@@ -24,6 +24,8 @@ assay_status_t assay_plan_set_recipe(assay_plan_t* plan, const assay_plan_recipe
   if (from->passes.only)
     ASSAY_TRY(assay_arena_strdup(plan->arena, from->passes.only, &r->passes.only));
   plan->recipe = r;
+  plan->layers.assign_layouts =
+      r->fused && assay_pass_is_wanted(&r->passes, &assay_pass_layout_assignment);
   plan->layers.fp32 = from->fp32;
   return NULL;
 }

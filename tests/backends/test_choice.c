@@ -98,7 +98,8 @@ static void the_same_bits_compete(void** state) {
 static void known_times_do_not_change_bits(void** state) {
   (void)state;
   const assay_tactic_t* table[] = {&slow, &other, &quick};
-  const assay_choice_setting_t setting = {table, 3, "any", time_of, NULL};
+  const assay_choice_setting_t setting = {
+      .tactics = table, .n_tactics = 3, .machine = "any", .time = time_of};
   const assay_backend_options_t o = {.measure = true};
   assay_choice_t* c = NULL;
   op_case_ok(assay_choice_create(&setting, &o, &c));

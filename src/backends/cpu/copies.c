@@ -129,9 +129,32 @@ static void copy_row(const char* from, int64_t step, int64_t n, int64_t to_step,
 
 // ---- matrices -------------------------------------------------------------------------------
 
-// Blocks of 8 by 8 in vectors: in three rounds pairs of rows exchange ever larger parts.
-typedef uint32_t vector32_t __attribute__((vector_size(32), aligned(4), may_alias));
+// Blocks in vectors of 16 bytes, which every x86-64 has (wider ones would be taken apart where this
+// is compiled for all of them): in rounds pairs of rows exchange ever larger parts.
+typedef uint32_t vector32_t __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint16_t vector16_t __attribute__((vector_size(16), aligned(2), may_alias));
+
+static inline void four_by_four(const uint32_t* from, int64_t step, uint32_t* to, int64_t to_step) {
+  vector32_t r[4], s[4];
+  for (int i = 0; i < 4; i++) r[i] = *(const vector32_t*)(const void*)(from + i * step);
+  for (int i = 0; i < 2; i++) {
+    s[2 * i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 4, 1, 5);
+    s[2 * i + 1] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 2, 6, 3, 7);
+  }
+  for (int i = 0; i < 2; i++) {
+    *(vector32_t*)(void*)(to + 2 * i * to_step) =
+        __builtin_shufflevector(s[i], s[i + 2], 0, 1, 4, 5);
+    *(vector32_t*)(void*)(to + (2 * i + 1) * to_step) =
+        __builtin_shufflevector(s[i], s[i + 2], 2, 3, 6, 7);
+  }
+}
+
+static inline void block_uint32_t(const uint32_t* from, int64_t step, uint32_t* to,
+                                  int64_t to_step) {
+  for (int i = 0; i < 8; i += 4)
+    for (int k = 0; k < 8; k += 4)
+      four_by_four(from + i + k * step, step, to + i * to_step + k, to_step);
+}
 
 #define BLOCK(type, vector)                                                                      \
   static inline void block_##type(const type* from, int64_t step, type* to, int64_t to_step) {   \
@@ -153,7 +176,6 @@ typedef uint16_t vector16_t __attribute__((vector_size(16), aligned(2), may_alia
           __builtin_shufflevector(r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);                   \
     }                                                                                            \
   }
-BLOCK(uint32_t, vector32_t)
 BLOCK(uint16_t, vector16_t)
 
 #define SCALARS(type)                                                                          \
@@ -164,18 +186,56 @@ BLOCK(uint16_t, vector16_t)
 SCALARS(uint8_t)
 SCALARS(uint64_t)
 
+// Three rows interleaved, and the way back: images of three channels.
+#define INTERLEAVE(type)                                                                       \
+  static inline void interleave_##type(const type* restrict from, int64_t step, int64_t m,     \
+                                       type* restrict to) {                                    \
+    const type* restrict a = from, * restrict b = from + step, * restrict c = from + 2 * step; \
+    _Pragma("omp simd") for (int64_t i = 0; i < m; i++) {                                      \
+      to[3 * i] = a[i];                                                                        \
+      to[3 * i + 1] = b[i];                                                                    \
+      to[3 * i + 2] = c[i];                                                                    \
+    }                                                                                          \
+  }                                                                                            \
+  static inline void part_##type(const type* restrict from, int64_t n, type* restrict to,      \
+                                 int64_t to_step) {                                            \
+    type* restrict a = to, * restrict b = to + to_step, * restrict c = to + 2 * to_step;       \
+    _Pragma("omp simd") for (int64_t k = 0; k < n; k++) {                                      \
+      a[k] = from[3 * k];                                                                      \
+      b[k] = from[3 * k + 1];                                                                  \
+      c[k] = from[3 * k + 2];                                                                  \
+    }                                                                                          \
+  }
+INTERLEAVE(uint8_t)
+INTERLEAVE(uint16_t)
+INTERLEAVE(uint32_t)
+INTERLEAVE(uint64_t)
+
+#define NARROW(type)                      \
+  if (n == 3 && to_step == 3) {           \
+    interleave_##type(from, step, m, to); \
+    return;                               \
+  }                                       \
+  if (m == 3 && step == 3) {              \
+    part_##type(from, n, to, to_step);    \
+    return;                               \
+  }
+
 // to[i * to_step + k] = from[i + k * step] for i < m, k < n.
 #define MATRIX(type)                                                                        \
   CLONES                                                                                    \
   static void matrix_##type(const type* from, int64_t step, int64_t m, int64_t n, type* to, \
                             int64_t to_step) {                                              \
+    NARROW(type)                                                                            \
     const int64_t whole_m = m / 8 * 8, whole_n = n / 8 * 8;                                 \
-    for (int64_t k = 0; k < whole_n; k += 8)                                                \
+    for (int64_t k = 0; k < whole_n; k += 8) {                                              \
       for (int64_t i = 0; i < whole_m; i += 8)                                              \
         block_##type(from + i + k * step, step, to + i * to_step + k, to_step);             \
+      for (int64_t i = whole_m; i < m; i++)                                                 \
+        for (int64_t j = k; j < k + 8; j++) to[i * to_step + j] = from[i + j * step];       \
+    }                                                                                       \
     for (int64_t i = 0; i < m; i++)                                                         \
-      for (int64_t k = i < whole_m ? whole_n : 0; k < n; k++)                               \
-        to[i * to_step + k] = from[i + k * step];                                           \
+      for (int64_t k = whole_n; k < n; k++) to[i * to_step + k] = from[i + k * step];       \
   }
 MATRIX(uint8_t)
 MATRIX(uint16_t)
@@ -202,7 +262,7 @@ static void copy_matrix(const char* from, int64_t step, int64_t m, int64_t n, si
 
 // ---- boxes ----------------------------------------------------------------------------------
 
-enum { STRIP = 32 };  // rows of a matrix that are one piece of work: some lines of cache wide
+enum { STRIP = 64 };  // rows of a matrix that are one piece of work: some lines of cache wide
 
 static bool is_matrix(const cpu_box_t* b) {
   const int n = b->rank;

@@ -32,6 +32,15 @@ static assay_status_t choose(void* user, const assay_sized_layer_t* l, assay_ker
   return assay_choose(((cpu_t*)user)->shared, l, out, candidates, n_candidates);
 }
 
+static assay_status_t cost(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
+                           double* out_microseconds) {
+  return assay_choice_cost(((cpu_t*)user)->shared, l, k, out_microseconds);
+}
+
+static assay_status_t move_cost(void* user, const assay_move_t* m, double* out_microseconds) {
+  return assay_choice_move_cost(((cpu_t*)user)->shared, m, out_microseconds);
+}
+
 static bool can_move(void* user, const assay_move_t* m) {
   (void)user;
   return cpu_move_is_possible(m);
@@ -75,6 +84,8 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
 
 static const assay_target_t target = {.takes = takes,
                                       .choose = choose,
+                                      .cost = cost,
+                                      .move_cost = move_cost,
                                       .can_move = can_move,
                                       .move_scratch = move_scratch,
                                       .constant = constant};
@@ -197,6 +208,7 @@ static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const
   if (!st) {
     const assay_setting_t setting = {.store = c->shared->store,
                                      .target = &target,
+                                     .any_bits = c->shared->any_bits,
                                      .alignment = ASSAY_BLOCK_ALIGNMENT,
                                      .user = c};
     st = assay_runner_init(&c->runner, layers, tap, &memory, &setting);

@@ -191,6 +191,7 @@ const assay_tactic_t cpu_tactic_int8_pointwise = {
     .source = "assay",
     .numerics = "integers",
     .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .documented = true,

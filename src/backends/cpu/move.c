@@ -3,60 +3,23 @@
 #include <string.h>
 
 #include "backends/cpu/convert.h"
+#include "backends/cpu/copies.h"
 
-enum { TILE = 16, CHUNK = 1024, PARALLEL = 1 << 16 };
+enum { CHUNK = 1024, PARALLEL = 1 << 16 };
 
 // ---- layouts -----------------------------------------------------------------------------------
 
-// to[j * rows + i] = from[i * columns + j] for j in [begin, end), in tiles that stay in the first
-// cache.
-#define TRANSPOSE(type)                                                                  \
-  static void transpose_##type(const type* restrict from, int64_t rows, int64_t columns, \
-                               int64_t begin, int64_t end, type* restrict to) {          \
-    for (int64_t i0 = 0; i0 < rows; i0 += TILE)                                          \
-      for (int64_t j = begin; j < end; j++)                                              \
-        for (int64_t i = i0; i < rows && i < i0 + TILE; i++)                             \
-          to[j * rows + i] = from[i * columns + j];                                      \
-  }
-TRANSPOSE(uint8_t)
-TRANSPOSE(uint16_t)
-TRANSPOSE(uint32_t)
-TRANSPOSE(uint64_t)
-
-static void transpose(const char* from, int64_t rows, int64_t columns, int64_t begin, int64_t end,
-                      size_t elem, char* to) {
-  switch (elem) {
-    case 1:
-      transpose_uint8_t((const void*)from, rows, columns, begin, end, (void*)to);
-      break;
-    case 2:
-      transpose_uint16_t((const void*)from, rows, columns, begin, end, (void*)to);
-      break;
-    case 4:
-      transpose_uint32_t((const void*)from, rows, columns, begin, end, (void*)to);
-      break;
-    default:
-      transpose_uint64_t((const void*)from, rows, columns, begin, end, (void*)to);
-      break;
-  }
-}
-
-// Each image is a matrix of channels by places; tiles of its columns are shared out among the
-// threads.
+// A copy between the strides of both layouts.
 void cpu_reorder(const void* from, assay_layout_t from_layout, int rank, const int64_t* dims,
                  size_t elem, void* to) {
-  const int64_t places = assay_dims_product(dims, 2, rank), channels = dims[1];
-  const int64_t rows = from_layout == ASSAY_LAYOUT_PLAIN ? channels : places;
-  const int64_t columns = from_layout == ASSAY_LAYOUT_PLAIN ? places : channels;
-  const size_t image = (size_t)(places * channels) * elem;
-  const int64_t tiles = (columns + TILE - 1) / TILE;
-#pragma omp parallel for schedule(static) collapse(2) if (dims[0] * rows * columns > PARALLEL)
-  for (int64_t n = 0; n < dims[0]; n++)
-    for (int64_t t = 0; t < tiles; t++) {
-      const int64_t end = (t + 1) * TILE < columns ? (t + 1) * TILE : columns;
-      transpose((const char*)from + (size_t)n * image, rows, columns, t * TILE, end, elem,
-                (char*)to + (size_t)n * image);
-    }
+  const assay_layout_t to_layout =
+      from_layout == ASSAY_LAYOUT_PLAIN ? ASSAY_LAYOUT_CHANNELS_LAST : ASSAY_LAYOUT_PLAIN;
+  cpu_box_t b = {.rank = rank};
+  for (int i = 0; i < rank; i++) b.dims[i] = dims[i];
+  cpu_layout_strides(rank, dims, from_layout, b.from_strides);
+  cpu_layout_strides(rank, dims, to_layout, b.to_strides);
+  cpu_box_prepare(&b);
+  cpu_box_copy(&b, elem, &from, NULL, &to);
 }
 
 // ---- types -------------------------------------------------------------------------------------

@@ -446,6 +446,7 @@ const assay_tactic_t cpu_tactic_moves = {
     .source = "assay",
     .numerics = "moves",
     .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .function_ulps = 1},

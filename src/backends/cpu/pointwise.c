@@ -57,6 +57,7 @@ const assay_tactic_t cpu_tactic_pointwise = {
     .name = "pointwise",
     .source = "assay",
     .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,

@@ -216,5 +216,6 @@ const assay_tactic_t cpu_tactic_resize = {
     .name = "resize",
     .source = "assay",
     .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32},
 };

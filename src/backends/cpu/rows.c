@@ -428,6 +428,7 @@ const assay_tactic_t cpu_tactic_rows = {
     .name = "rows",
     .source = "assay",
     .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS_BITS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .by_definition = true,

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <time.h>
 
+#include "backends/cpu/move.h"
 #include "backends/cpu/tactic.h"
 #include "backends/memory_plan.h"
 #include "base/alloc.h"
@@ -74,6 +75,25 @@ static assay_status_t measure(void* user, const assay_sized_layer_t* l, assay_ke
   return st;
 }
 
+static assay_status_t measure_move(void* user, const assay_move_t* m, double* out_microseconds) {
+  (void)user;
+  const size_t from = aligned(assay_move_bytes(m, m->from.type));
+  const size_t to = aligned(assay_move_bytes(m, m->to.type));
+  char* memory = NULL;
+  ASSAY_TRY(assay_new_array(ASSAY_BLOCK_ALIGNMENT + from + to + cpu_move_scratch(m), 1, &memory));
+  char* at = memory + (aligned((uintptr_t)memory) - (uintptr_t)memory);
+  cpu_move_run(m, at, at + from, at + from + to);
+  double fastest = (double)INFINITY;
+  for (int i = 0; i < MAX_RUNS; i++) {
+    const double t = now();
+    cpu_move_run(m, at, at + from, at + from + to);
+    fastest = fmin(fastest, now() - t);
+  }
+  assay_free(memory);
+  *out_microseconds = round(1e8 * fastest) / 100;
+  return NULL;
+}
+
 assay_status_t cpu_choice_create(const assay_backend_options_t* options, assay_choice_t** out) {
   assay_str_t machine = {0};
   cpu_describe_machine(&machine);
@@ -81,7 +101,8 @@ assay_status_t cpu_choice_create(const assay_backend_options_t* options, assay_c
   const assay_choice_setting_t setting = {.tactics = cpu_tactics,
                                           .n_tactics = cpu_n_tactics,
                                           .machine = assay_str_get(&machine),
-                                          .time = measure};
+                                          .time = measure,
+                                          .time_move = measure_move};
   assay_status_t st = assay_str_status(&machine);
   if (!st) st = assay_choice_create(&setting, options, out);
   assay_str_deinit(&machine);

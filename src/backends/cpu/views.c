@@ -15,6 +15,11 @@ static bool only_reshapes(const assay_node_t* n) {
   return false;
 }
 
+// Whether only places are joined or parted: what lies channels last, does so in the new shape.
+static bool keeps_channels(const assay_operand_t* x, const assay_operand_t* y) {
+  return x->rank >= 3 && y->rank >= 3 && x->dims[0] == y->dims[0] && x->dims[1] == y->dims[1];
+}
+
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   if (l->layer->n_nodes != 1 || !only_reshapes(n) || l->n_out != 1 || !l->out[0].value) return NULL;
@@ -27,10 +32,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   ASSAY_TRY(ASSAY_NEW(&k));
   k->destroy = destroy;
   k->in_place = assay_sized_input_index(l, n->inputs[0]);
-  const bool same =
-      x->rank == l->out[0].rank &&
-      (!x->rank || memcmp(x->dims, l->out[0].dims, (size_t)x->rank * sizeof *x->dims) == 0);
-  const assay_form_t form = {x->type, same ? x->layout : ASSAY_LAYOUT_PLAIN};
+  const assay_form_t form = {x->type,
+                             keeps_channels(x, &l->out[0]) ? x->layout : ASSAY_LAYOUT_PLAIN};
   k->in[k->in_place] = k->out[0] = form;
   *out = k;
   return NULL;
@@ -41,6 +44,7 @@ const assay_tactic_t cpu_tactic_views = {
     .source = "assay",
     .numerics = "moves",
     .make = make,
+    .layouts = ASSAY_LAYOUT_FOLLOWS,
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .function_ulps = 1},
