@@ -5,30 +5,24 @@
 #include "backends/cpu/gemm.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "backends/cpu/vmath/lanes_avx512.h"
+// Its functions need the lanes.
+#include "backends/cpu/vmath/float32.h"
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma")))
+#define TARGET VTARGET
 #define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))
 #define ALWAYS __attribute__((always_inline)) static inline
 
-enum { LANES = 16 };
-
 // ---- rows of scores -------------------------------------------------------------------------
 
-// exp(x) for x <= 0 as cpu_exp (vmath.h); the polynomial's rest is under 2^-29, or, of degree 4,
-// 2^-14. NaN stays.
-TARGET ALWAYS __m512 exponential(__m512 given, bool coarse) {
+// exp(x) for x <= 0 for weights that are rounded to bf16: the polynomial's rest is under 2^-14. NaN
+// stays.
+TARGET ALWAYS __m512 coarse_exponential(__m512 given) {
   const __m512 x = _mm512_max_ps(_mm512_set1_ps(-104), given);
   const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(0x1.715476p0F)), 8);
   const __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4F),
                                     _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375F), x));
   __m512 p = _mm512_set1_ps(1.0F / 24);
-  if (!coarse) {
-    p = _mm512_set1_ps(1.0F / 5040);
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 720));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 120));
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 24));
-  }
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 6));
   p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5F));
   p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r);
@@ -72,7 +66,7 @@ TARGET ALWAYS void take_over(attention_tile_t* t, int64_t row, int64_t key, floa
   if (key == t->begin) {
     t->sum[row] = new_sum;
   } else {
-    const __m512 kept = exponential(_mm512_set1_ps(t->m[row] - by), false);
+    const __m512 kept = v_exp(_mm512_set1_ps(t->m[row] - by));
     t->sum[row] = t->sum[row] * _mm512_cvtss_f32(kept) + new_sum;
     for (int64_t c = 0; c < width; c += LANES)
       _mm512_storeu_ps(o + c, _mm512_mul_ps(_mm512_loadu_ps(o + c), kept));
@@ -91,7 +85,7 @@ TARGET_BF16 static void weigh_bf16(const attention_t* k, attention_tile_t* t, in
     __m512 sum = _mm512_setzero_ps();
     for (int64_t j = 0; j < n; j += LANES) {
       const __m512 x = _mm512_sub_ps(_mm512_loadu_ps(s + j), _mm512_set1_ps(by));
-      const __m512 e = exponential(x, true);
+      const __m512 e = coarse_exponential(x);
       sum = _mm512_add_ps(sum, e);
       _mm256_storeu_si256((__m256i*)(void*)((char*)s + 2 * j), (__m256i)_mm512_cvtneps_pbh(e));
     }
@@ -137,7 +131,7 @@ TARGET static void weigh(const attention_t* k, attention_tile_t* t, int64_t key,
     __m512 sum = _mm512_setzero_ps();
     for (int64_t j = 0; j < n; j += LANES) {
       const __m512 x = _mm512_sub_ps(_mm512_loadu_ps(s + j), _mm512_set1_ps(by));
-      const __m512 e = exponential(x, false);
+      const __m512 e = v_exp(x);
       sum = _mm512_add_ps(sum, e);
       _mm512_storeu_ps(s + j, e);
     }

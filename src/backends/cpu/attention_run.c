@@ -6,7 +6,7 @@
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath.h"
+#include "backends/cpu/vmath/vmath.h"
 #include "base/target.h"
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
@@ -21,9 +21,14 @@ static void scale_row(float* s, int64_t n, float scale) {
   for (int64_t i = 0; i < n; i++) s[i] *= scale;
 }
 CLONES
-static void cap_row(float* s, int64_t n, float cap) {
+static void divide_row(float* s, int64_t n, float by) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) s[i] = cap * cpu_tanh(s[i] / cap);
+  for (int64_t i = 0; i < n; i++) s[i] /= by;
+}
+static void cap_row(float* s, int64_t n, float cap) {
+  divide_row(s, n, cap);
+  cpu_vmath()->function[CPU_V_FLOAT32][CPU_V_TANH](s, NULL, NULL, n, s);
+  scale_row(s, n, cap);
 }
 
 int64_t attention_mask_at(const attention_t* k, const attention_tile_t* t, int i, int64_t row,
@@ -201,17 +206,19 @@ static float largest(const float* s, int64_t n, float m) {
   return m;
 }
 CLONES
-static float exponentials(float* s, int64_t n, float m) {
+static float sum_row(const float* s, int64_t n) {
   float lanes[BLOCK] = {0};
   int64_t i = 0;
-#pragma omp simd
-  for (int64_t j = 0; j < n; j++) s[j] = cpu_exp(s[j] - m);
   for (; i + BLOCK <= n; i += BLOCK)
     for (int j = 0; j < BLOCK; j++) lanes[j] += s[i + j];
   for (int j = 0; i + j < n; j++) lanes[j] += s[i + j];
   for (int half = BLOCK / 2; half; half /= 2)
     for (int j = 0; j < half; j++) lanes[j] += lanes[j + half];
   return lanes[0];
+}
+static float exponentials(float* s, int64_t n, float m) {
+  cpu_vmath()->exp_minus(s, m, n, s);
+  return sum_row(s, n);
 }
 
 void attention_first_product(const attention_t* k, const attention_tile_t* t, int64_t key,
@@ -247,7 +254,9 @@ static void block(const attention_t* k, attention_tile_t* t, int64_t key, int64_
     for (int64_t j = 0; j < seen.low; j++) s[j] = -INFINITY;
     for (int64_t j = seen.high; j < n; j++) s[j] = -INFINITY;
     const float m = largest(s, n, t->m[i]), by = m == -INFINITY ? 0 : m;
-    const float kept = cpu_exp(t->m[i] - by), sum = exponentials(s, n, by);
+    const float sum = exponentials(s, n, by);
+    float kept;
+    cpu_vmath()->exp_minus(&t->m[i], by, 1, &kept);
     t->sum[i] = key > t->begin ? t->sum[i] * kept + sum : sum;
     t->m[i] = m;
     if (key > t->begin) scale_row(t->o + i * width, width, kept);

@@ -1,15 +1,14 @@
 #include "backends/cpu/chain.h"
 
-#include <float.h>
-
 #include "backends/cpu/convert.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
+#include "backends/cpu/vmath/lanes_avx512.h"
+// Its functions need the lanes.
+#include "backends/cpu/vmath/float32.h"
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma")))
-// Contraction is off: where a product and a sum are one instruction here, they say so.
-#define INLINE static inline TARGET __attribute__((always_inline))
+#define TARGET VTARGET
+#define INLINE VFN
 #define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))
 
 bool cpu_has_chains(void) {
@@ -21,60 +20,23 @@ bool cpu_has_chains(void) {
 
 // ---- functions ---------------------------------------------------------------------------------
 
-// exp(x) for x <= 0, as cpu_exp; NaN stays.
-INLINE __m512 exp_down(__m512 x) {
-  const __m512 t = _mm512_max_ps(_mm512_set1_ps(-104), x);
-  const __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(t, _mm512_set1_ps(0x1.715476p0F)),
-                                        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375F), t);
-  r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4F), r);
-  __m512 p = _mm512_set1_ps(1.0F / 5040);
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 720));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 120));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 24));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F / 6));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5F));
-  p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r);
-  return _mm512_scalef_ps(_mm512_add_ps(p, _mm512_set1_ps(1)), n);
-}
-
-// 1 / d for d from 1 to 2: an estimate of 14 bits and one step of Newton's.
-INLINE __m512 inverse(__m512 d) {
-  const __m512 r = _mm512_rcp14_ps(d);
-  return _mm512_fmadd_ps(r, _mm512_fnmadd_ps(d, r, _mm512_set1_ps(1)), r);
-}
-
-// cpu_gated, whose quotient is the product with the inverse: under 3 ulp.
-INLINE __m512 gated(__m512 x, __m512 t) {
-  const __m512 e = exp_down(_mm512_or_ps(t, _mm512_set1_ps(-0.0F)));
-  const __m512 up = _mm512_mul_ps(x, inverse(_mm512_add_ps(e, _mm512_set1_ps(1))));
-  const __mmask16 negative = _mm512_cmp_ps_mask(t, _mm512_setzero_ps(), _CMP_LT_OQ);
-  // The smaller magnitude, with up's sign: of infinity and e = 0 the product is to be 0.
-  enum { SMALLER_OF_MAGNITUDES = 2 };
-  const __m512 finite = _mm512_range_ps(up, _mm512_set1_ps(FLT_MAX), SMALLER_OF_MAGNITUDES);
-  return _mm512_mask_mul_ps(up, negative, finite, e);
-}
-
-INLINE __m512 sigmoid(__m512 x) {
-  const __m512 one = _mm512_set1_ps(1), e = exp_down(_mm512_or_ps(x, _mm512_set1_ps(-0.0F)));
-  const __m512 up = inverse(_mm512_add_ps(e, one));
-  return _mm512_mask_mul_ps(up, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ), up, e);
-}
+// In float32 lanes, and as they are narrowed then.
+#define EITHER(name, parameters, in_float32, in_float64)                             \
+  INLINE __m512 name parameters {                                                    \
+    const __m512 y = in_float32;                                                     \
+    if (use == CPU_V_FLOAT32) return y;                                              \
+    const __mmask16 open = use == CPU_V_FLOAT16 ? half_is_open(y) : bf16_is_open(y); \
+    return OPEN_IN_FLOAT64(y, open, in_float64);                                     \
+  }
+EITHER(swish, (__m512 x, float alpha, cpu_vmath_use_t use), v_swish(x, alpha),
+       v_swish64(x, alpha, true))
+EITHER(sigmoid, (__m512 x, cpu_vmath_use_t use), v_sigmoid(x), v_sigmoid64(x, true))
+EITHER(hard_sigmoid, (__m512 x, float alpha, float beta, cpu_vmath_use_t use),
+       v_hard_sigmoid(x, alpha, beta), v_hard_sigmoid64(x, alpha, beta, true))
 
 // Both give the second operand where one is NaN or both are zero, which is why it is x.
 INLINE __m512 limited(__m512 x, __m512 min, __m512 max) {
   return _mm512_min_ps(max, _mm512_max_ps(min, x));
-}
-
-INLINE __m512 hard_sigmoid(__m512 x, float alpha, float beta) {
-  const __m512 y = _mm512_add_ps(_mm512_mul_ps(_mm512_set1_ps(alpha), x), _mm512_set1_ps(beta));
-  return limited(y, _mm512_setzero_ps(), _mm512_set1_ps(1));
-}
-
-INLINE __m512 hard_swish(__m512 x) {
-  const __m512 y = _mm512_mul_ps(x, hard_sigmoid(x, 1.0F / 6, 0.5F));
-  const __mmask16 gone = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-3), _CMP_LE_OQ);
-  return _mm512_mask_mov_ps(y, gone, _mm512_set1_ps(-0.0F));
 }
 
 // ---- memory ------------------------------------------------------------------------------------
@@ -191,16 +153,16 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
       EACH(limited(x[v], _mm512_set1_ps(l->param[0]), _mm512_set1_ps(l->param[1])));
       break;
     case CPU_LINK_HARD_SWISH:
-      EACH(hard_swish(x[v]));
+      EACH(v_hard_swish(x[v], l->use != CPU_V_FLOAT32));
       break;
     case CPU_LINK_HARD_SIGMOID:
-      EACH(hard_sigmoid(x[v], l->param[0], l->param[1]));
+      EACH(hard_sigmoid(x[v], l->param[0], l->param[1], l->use));
       break;
     case CPU_LINK_SIGMOID:
-      EACH(sigmoid(x[v]));
+      EACH(sigmoid(x[v], l->use));
       break;
     case CPU_LINK_SWISH:
-      EACH(gated(x[v], _mm512_mul_ps(_mm512_set1_ps(l->param[0]), x[v])));
+      EACH(swish(x[v], l->param[0], l->use));
       break;
   }
 }
@@ -292,37 +254,7 @@ void cpu_chain_run(const cpu_chain_run_t* r) {
     run_plain(r);
 }
 
-TARGET static void swish_all(const float* x, float alpha, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; i += 16) {
-    const __mmask16 mask = mask_of(n - i, 0);
-    const __m512 a = _mm512_maskz_loadu_ps(mask, x + i);
-    _mm512_mask_storeu_ps(y + i, mask, gated(a, _mm512_mul_ps(_mm512_set1_ps(alpha), a)));
-  }
-}
-
-TARGET static void sigmoid_all(const float* x, int64_t n, float* y) {
-  for (int64_t i = 0; i < n; i += 16) {
-    const __mmask16 mask = mask_of(n - i, 0);
-    _mm512_mask_storeu_ps(y + i, mask, sigmoid(_mm512_maskz_loadu_ps(mask, x + i)));
-  }
-}
 #else
 bool cpu_has_chains(void) { return false; }
 void cpu_chain_run(const cpu_chain_run_t* r) { (void)r; }
-static void swish_all(const float* x, float alpha, int64_t n, float* y) {
-  (void)x, (void)alpha, (void)n, (void)y;
-}
-static void sigmoid_all(const float* x, int64_t n, float* y) { (void)x, (void)n, (void)y; }
 #endif
-
-bool cpu_chain_swish(const float* x, float alpha, int64_t n, float* y) {
-  if (alpha == 0 || !cpu_has_chains()) return false;
-  swish_all(x, alpha, n, y);
-  return true;
-}
-
-bool cpu_chain_sigmoid(const float* x, int64_t n, float* y) {
-  if (!cpu_has_chains()) return false;
-  sigmoid_all(x, n, y);
-  return true;
-}

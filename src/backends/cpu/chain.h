@@ -26,6 +26,7 @@ typedef struct cpu_link {
   int stream;  // ADD, SUB, MUL: the other operand
   float param[2];
   cpu_function_t* call;
+  cpu_vmath_use_t use;  // of what it makes
 } cpu_link_t;
 
 // A stream as a chain reads it: row r, column i lies at element r * row_step + i * step; step 0 or
@@ -52,9 +53,5 @@ typedef struct cpu_chain_run {
 cpu_link_kind_t cpu_link_kind(cpu_function_t* f);
 bool cpu_has_chains(void);  // whether the CPU runs them
 void cpu_chain_run(const cpu_chain_run_t* r);
-
-// The functions of the same name over an array; false: the CPU does not run them.
-bool cpu_chain_swish(const float* x, float alpha, int64_t n, float* y);
-bool cpu_chain_sigmoid(const float* x, int64_t n, float* y);
 
 #endif  // ASSAY_BACKENDS_CPU_CHAIN_H_

@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+#include "backends/cpu/vmath/vmath.h"
+#include "formats/format.h"
+
 // y[i] = f(a[i], b[i], c[i]) for n elements; those that the function does not take are not read. y
 // may be a, b or c. Booleans are 0 and 1.
 typedef void cpu_function_t(const float* a, const float* b, const float* c, const float* param,
@@ -26,7 +29,11 @@ extern const cpu_known_t cpu_known_functions[];
 
 // Those that nodes are made of besides.
 cpu_function_t cpu_f_add, cpu_f_sub, cpu_f_mul, cpu_f_quotient, cpu_f_larger, cpu_f_smaller,
-    cpu_f_identity, cpu_f_clip, cpu_f_square, cpu_f_cube, cpu_f_root, cpu_f_reciprocal, cpu_f_power,
-    cpu_f_divide_by, cpu_f_gelu, cpu_f_gelu_tanh, cpu_f_select, cpu_f_is_true;
+    cpu_f_identity, cpu_f_clip, cpu_f_square, cpu_f_root, cpu_f_reciprocal, cpu_f_divide_by,
+    cpu_f_select, cpu_f_is_true;
+cpu_function_t* cpu_vector_function(cpu_vmath_id_t id);
+
+// What takes f's place where the result is narrowed to `type`: so that it is rounded as if once.
+cpu_function_t* cpu_function_before(cpu_function_t* f, assay_type_t type);
 
 #endif  // ASSAY_BACKENDS_CPU_FUNCTIONS_H_

@@ -61,6 +61,5 @@ const assay_tactic_t cpu_tactic_pointwise = {
     .rounding = {.compute = ASSAY_FORMAT_FP32,
                  .accumulator = ASSAY_FORMAT_FP32,
                  .fma = true,
-                 .by_definition = true,
-                 .function_ulps = 4},
+                 .function_ulps = 1},
 };

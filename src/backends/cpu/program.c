@@ -208,13 +208,15 @@ static int compile_pow(compiler_t* c, const assay_node_t* n) {
   static const struct {
     float exponent;
     cpu_function_t* function;
-  } special[] = {{1, cpu_f_identity}, {2, cpu_f_square}, {3, cpu_f_cube}, {-1, cpu_f_reciprocal}};
+  } special[] = {{1, cpu_f_identity}, {2, cpu_f_square}, {-1, cpu_f_reciprocal}};
   float exponent = NAN;
   const int x = value_of(c, n->inputs[0], false);
   if (n->n_inputs == 2 && constant_number(c, n, 1, &exponent))
     for (size_t i = 0; i < sizeof special / sizeof *special; i++)
       if (exponent == special[i].exponent) return emit_one(c, special[i].function, x, NULL, 1);
-  return emit(c, cpu_f_power, 2, (const int[]){x, value_of(c, n->inputs[1], false)}, NULL, 100);
+  if (exponent == 3) return emit_one(c, cpu_vector_function(CPU_V_CUBE), x, NULL, 3);
+  const int operands[] = {x, value_of(c, n->inputs[1], false)};
+  return emit(c, cpu_vector_function(CPU_V_POW), 2, operands, NULL, 60);
 }
 
 // BatchNormalization in inference: (x - mean) * (scale / sqrt(variance + epsilon)) + bias, the
@@ -243,6 +245,13 @@ static int compile_batchnorm(compiler_t* c, const assay_node_t* n) {
   return emit_two(c, cpu_f_add, emit_two(c, cpu_f_mul, centered, factor), bias);
 }
 
+// Floats have fmod's remainder only; integers have no programs. Source: ONNX Mod 10 and 13.
+static int compile_mod(compiler_t* c, const assay_node_t* n) {
+  if (!assay_attr_i64(n, "fmod", 0) || n->n_inputs != 2) return -1;
+  const int operands[] = {value_of(c, n->inputs[0], false), value_of(c, n->inputs[1], false)};
+  return emit(c, cpu_vector_function(CPU_V_MOD), 2, operands, NULL, 8);
+}
+
 static int compile_cast(compiler_t* c, const assay_node_t* n) {
   const bool to_bool = n->outputs[0]->type->elem == ASSAY_TYPE_BOOL;
   return emit_one(c, to_bool ? cpu_f_is_true : cpu_f_identity, value_of(c, n->inputs[0], true),
@@ -264,8 +273,8 @@ static int compile_gelu(compiler_t* c, const assay_node_t* n) {
   const char* approximate = assay_attr_str(n, "approximate", "none");
   const bool tanh = strcmp(approximate, "tanh") == 0;
   if (!tanh && strcmp(approximate, "none") != 0) return -1;
-  return emit_one(c, tanh ? cpu_f_gelu_tanh : cpu_f_gelu, value_of(c, n->inputs[0], false), NULL,
-                  40);
+  return emit_one(c, cpu_vector_function(tanh ? CPU_V_GELU_TANH : CPU_V_GELU),
+                  value_of(c, n->inputs[0], false), NULL, 40);
 }
 
 // com.microsoft's activations of a sum: BiasGelu, FastGelu (whose bias may be left out), BiasAdd.
@@ -274,8 +283,9 @@ static int compile_biased(compiler_t* c, const assay_node_t* n) {
   for (size_t i = 1; i < n->n_inputs; i++)
     if (n->inputs[i]) at = emit_two(c, cpu_f_add, at, value_of(c, n->inputs[i], false));
   if (strcmp(n->op_type, "BiasAdd") == 0) return at < CPU_MAX_STREAMS ? -1 : at;
-  return emit_one(c, strcmp(n->op_type, "FastGelu") == 0 ? cpu_f_gelu_tanh : cpu_f_gelu, at, NULL,
-                  40);
+  return emit_one(
+      c, cpu_vector_function(strcmp(n->op_type, "FastGelu") == 0 ? CPU_V_GELU_TANH : CPU_V_GELU),
+      at, NULL, 40);
 }
 
 static int compile_known(compiler_t* c, const assay_node_t* n) {
@@ -300,7 +310,8 @@ static int compile_any(compiler_t* c, const assay_node_t* n) {
     int (*compile)(compiler_t* c, const assay_node_t* n);
   } own[] = {
       {"Clip", compile_clip}, {"Pow", compile_pow},       {"BatchNormalization", compile_batchnorm},
-      {"Cast", compile_cast}, {"CastLike", compile_cast}, {"Gelu", compile_gelu}};
+      {"Cast", compile_cast}, {"CastLike", compile_cast}, {"Gelu", compile_gelu},
+      {"Mod", compile_mod}};
   static const char* const biased[] = {"BiasGelu", "FastGelu", "BiasAdd"};
   const char* op = n->op_type;
   for (size_t i = 0; !*n->domain && i < sizeof own / sizeof *own; i++)
@@ -448,6 +459,13 @@ static bool to_link(compiler_t* c, size_t i) {
                     .stream = -1,
                     .param = {p->code[i].param[0], p->code[i].param[1]},
                     .call = p->code[i].function};
+  if (i + 1 == p->n_code) {
+    const assay_type_t type = c->l->out[0].type;
+    l->call = cpu_function_before(l->call, type);
+    l->use = type == ASSAY_TYPE_FLOAT16    ? CPU_V_FLOAT16
+             : type == ASSAY_TYPE_BFLOAT16 ? CPU_V_BFLOAT16
+                                           : CPU_V_FLOAT32;
+  }
   const bool two = l->kind == CPU_LINK_ADD || l->kind == CPU_LINK_SUB || l->kind == CPU_LINK_MUL;
   if (l->kind == CPU_LINK_SWISH && l->param[0] == 0) l->kind = CPU_LINK_CALL;
   if (o[2] >= 0 || two != (o[1] >= 0)) return false;
@@ -473,6 +491,8 @@ static bool finish(compiler_t* c) {
   for (size_t s = 0; s < p->n_streams; s++) find_access(p, &p->walks[s]);
   choose_tiles(p);
   find_chain(c);
+  p->code[p->n_code - 1].function =
+      cpu_function_before(p->code[p->n_code - 1].function, c->l->out[0].type);
   return assign_slots(c);
 }
 

@@ -6,7 +6,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/recurrent.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath.h"
+#include "backends/cpu/vmath/vmath.h"
 #include "base/target.h"
 
 #define CLONES ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
@@ -90,59 +90,71 @@ static int64_t state_row(const recurrent_t* k, int d, int64_t b) {
 // x: a row of the input's share, p: of the state's; for n units of the block. Source: the equations
 // of ONNX LSTM, GRU and RNN with their default functions.
 
-static inline float sigmoid(float x) {
-  const float e = cpu_exp(-fabsf(x));
-  return (x < 0 ? e : 1) / (1 + e);
+enum { UNITS = 16 };  // of a block: where the next gate's share begins
+
+static void sigmoids(float* x, int64_t n) {
+  cpu_vmath()->function[CPU_V_FLOAT32][CPU_V_SIGMOID](x, NULL, NULL, n, x);
+}
+static void tangents(float* x, int64_t n) {
+  cpu_vmath()->function[CPU_V_FLOAT32][CPU_V_TANH](x, NULL, NULL, n, x);
+}
+// The sums of `gates` gates from `first` on; units that are not there are 0.
+static void add_gates(const float* x, const float* p, int first, int gates, int64_t n, float* g) {
+  memset(g, 0, (size_t)gates * UNITS * sizeof *g);
+  for (int k = 0; k < gates; k++)
+    for (int64_t j = 0; j < n; j++)
+      g[k * UNITS + j] = x[(first + k) * UNITS + j] + p[(first + k) * UNITS + j];
 }
 
-CLONES
 static void lstm_units(const float* x, const float* p, int64_t n, float* c, float* h) {
-  enum { I, O = 16, F = 32, C = 48 };
-#pragma omp simd
-  for (int64_t j = 0; j < n; j++) {
-    const float i = sigmoid(x[I + j] + p[I + j]), f = sigmoid(x[F + j] + p[F + j]);
-    const float cell = f * c[j] + i * cpu_tanh(x[C + j] + p[C + j]);
-    c[j] = cell;
-    h[j] = sigmoid(x[O + j] + p[O + j]) * cpu_tanh(cell);
-  }
+  enum { I, O, F, C, GATES };
+  float g[GATES * UNITS], cell[UNITS];
+  add_gates(x, p, I, GATES, n, g);
+  sigmoids(g, C * UNITS);
+  tangents(g + C * UNITS, n);
+  for (int64_t j = 0; j < n; j++)
+    cell[j] = c[j] = g[F * UNITS + j] * c[j] + g[I * UNITS + j] * g[C * UNITS + j];
+  tangents(cell, n);
+  for (int64_t j = 0; j < n; j++) h[j] = g[O * UNITS + j] * cell[j];
 }
 
-CLONES
 static void rnn_units(const float* x, const float* p, int64_t n, float* h) {
-#pragma omp simd
-  for (int64_t j = 0; j < n; j++) h[j] = cpu_tanh(x[j] + p[j]);
+  for (int64_t j = 0; j < n; j++) h[j] = x[j] + p[j];
+  tangents(h, n);
 }
 
 // The gate that resets after the product with the state; bias: what that product gets besides.
-CLONES
 static void gru_units(const float* x, const float* p, const float* bias, int64_t n,
                       const float* before, float* h) {
-  enum { Z, R = 16, H = 32 };
-#pragma omp simd
-  for (int64_t j = 0; j < n; j++) {
-    const float z = sigmoid(x[Z + j] + p[Z + j]), reset = sigmoid(x[R + j] + p[R + j]);
-    const float made = cpu_tanh(x[H + j] + reset * (p[H + j] + bias[j]));
-    h[j] = (1 - z) * made + z * before[j];
-  }
+  enum { Z, R, H };
+  float g[2 * UNITS], made[UNITS];
+  add_gates(x, p, Z, 2, n, g);
+  sigmoids(g, 2 * UNITS);
+  for (int64_t j = 0; j < n; j++)
+    made[j] = x[H * UNITS + j] + g[R * UNITS + j] * (p[H * UNITS + j] + bias[j]);
+  tangents(made, n);
+  for (int64_t j = 0; j < n; j++) h[j] = (1 - g[j]) * made[j] + g[j] * before[j];
 }
 
 // The same in two steps, where the state is reset before: z and the state to multiply, then h.
-CLONES
 static void gru_gates(const float* x, const float* p, int64_t n, const float* before, float* z,
                       float* restated) {
-  enum { Z, R = 16 };
-#pragma omp simd
+  enum { Z, R };
+  float g[2 * UNITS];
+  add_gates(x, p, Z, 2, n, g);
+  sigmoids(g, 2 * UNITS);
   for (int64_t j = 0; j < n; j++) {
-    z[j] = sigmoid(x[Z + j] + p[Z + j]);
-    restated[j] = sigmoid(x[R + j] + p[R + j]) * before[j];
+    z[j] = g[j];
+    restated[j] = g[R * UNITS + j] * before[j];
   }
 }
-CLONES
 static void gru_states(const float* x, const float* p, int64_t n, const float* before,
                        const float* z, float* h) {
-  enum { H = 32 };
-#pragma omp simd
-  for (int64_t j = 0; j < n; j++) h[j] = (1 - z[j]) * cpu_tanh(x[H + j] + p[j]) + z[j] * before[j];
+  enum { H = 2 * UNITS };
+  float made[UNITS];
+  for (int64_t j = 0; j < n; j++) made[j] = x[H + j] + p[j];
+  tangents(made, n);
+  for (int64_t j = 0; j < n; j++) h[j] = (1 - z[j]) * made[j] + z[j] * before[j];
 }
 
 // ---- steps -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@
 #include "backends/cpu/convert.h"
 #include "backends/cpu/copies.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath.h"
+#include "backends/cpu/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -37,7 +37,6 @@ static inline float product(float a, float b) { return a * b; }
 static inline float itself(float x, float m) { return (void)m, x; }
 static inline float magnitude(float x, float m) { return (void)m, fabsf(x); }
 static inline float square(float x, float m) { return (void)m, x * x; }
-static inline float exponential(float x, float m) { return cpu_exp(x - m); }
 
 #define REDUCTION(name, of, joined, neutral)                                            \
   CLONES                                                                                \
@@ -57,7 +56,7 @@ static inline float exponential(float x, float m) { return cpu_exp(x - m); }
   static void name##_across(const float* x, int64_t n, const float* m, float* so_far) { \
     (void)m;                                                                            \
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) so_far[i] =                     \
-        joined(so_far[i], of(x[i], m[i]));                                              \
+        joined(so_far[i], of(x[i], 0));                                                 \
   }
 REDUCTION(plain_sum, itself, sum, 0)
 REDUCTION(plain_product, itself, product, 1)
@@ -65,7 +64,25 @@ REDUCTION(largest, itself, larger, -INFINITY)
 REDUCTION(smallest, itself, smaller, INFINITY)
 REDUCTION(magnitudes, magnitude, sum, 0)
 REDUCTION(squares, square, sum, 0)
-REDUCTION(exponentials, exponential, sum, 0)
+
+// The exponentials of x - m are made first.
+static float exponentials_along(const float* x, int64_t n, float m, float so_far) {
+  float e[PIECE];
+  for (int64_t i = 0; i < n; i += PIECE) {
+    const int64_t size = n - i < PIECE ? n - i : PIECE;
+    cpu_vmath()->exp_minus(x + i, m, size, e);
+    so_far = plain_sum_along(e, size, 0, so_far);
+  }
+  return so_far;
+}
+static void exponentials_across(const float* x, int64_t n, const float* m, float* so_far) {
+  float e[PIECE];
+  for (int64_t i = 0; i < n; i += PIECE) {
+    const int64_t size = n - i < PIECE ? n - i : PIECE;
+    cpu_vmath()->exp_minus_each(x + i, m + i, size, e);
+    plain_sum_across(e, size, NULL, so_far + i);
+  }
+}
 
 typedef enum kind {
   MEAN,

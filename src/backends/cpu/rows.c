@@ -7,7 +7,8 @@
 #include "backends/cpu/constants.h"
 #include "backends/cpu/norm_rows.h"
 #include "backends/cpu/threads.h"
-#include "backends/cpu/vmath.h"
+#include "backends/cpu/convert.h"
+#include "backends/cpu/vmath/vmath.h"
 #include "base/alloc.h"
 #include "base/target.h"
 
@@ -110,10 +111,8 @@ static float largest(const float* x, int64_t n) {
 }
 
 // y may be x in all that follows.
-CLONES
 static void exponentials(const float* x, int64_t n, float m, float* y) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = cpu_exp(x[i] - m);
+  cpu_vmath()->exp_minus(x, m, n, y);
 }
 
 CLONES
@@ -191,14 +190,27 @@ static void column_maxima(const float* x, int64_t n, float* m) {
   for (int64_t i = 0; i < n; i++) m[i] = m[i] > x[i] || m[i] != m[i] ? m[i] : x[i];
 }
 CLONES
-static void column_sums(const float* x, int64_t n, const float* m, float* s) {
+static void add_columns(const float* x, int64_t n, float* s) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) s[i] += cpu_exp(x[i] - m[i]);
+  for (int64_t i = 0; i < n; i++) s[i] += x[i];
+}
+static void column_sums(const float* x, int64_t n, const float* m, float* s) {
+  enum { PART = 256 };
+  float e[PART];
+  for (int64_t i = 0; i < n; i += PART) {
+    const int64_t size = n - i < PART ? n - i : PART;
+    cpu_vmath()->exp_minus_each(x + i, m + i, size, e);
+    add_columns(e, size, s + i);
+  }
 }
 CLONES
-static void column_quotients(const float* x, int64_t n, const float* m, const float* s, float* y) {
+static void divide_columns(float* y, int64_t n, const float* s) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = cpu_exp(x[i] - m[i]) / s[i];
+  for (int64_t i = 0; i < n; i++) y[i] = y[i] / s[i];
+}
+static void column_quotients(const float* x, int64_t n, const float* m, const float* s, float* y) {
+  cpu_vmath()->exp_minus_each(x, m, n, y);
+  divide_columns(y, n, s);
 }
 CLONES
 static void column_differences(const float* x, int64_t n, const float* m, const float* s,
