@@ -1,12 +1,12 @@
 // OpenBLAS chooses its kernels by tables of CPUs when it is loaded, and takes those of the oldest
 // ones for a CPU that is newer than it: truth then takes several times as long. It can be told
 // otherwise by the environment alone, before it is loaded.
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "ops/libraries.h"
 
 #ifdef __x86_64__
 // Kernels for the vectors that this CPU has; NULL: the oldest ones.
@@ -20,7 +20,7 @@ static const char* suitable_kernels(void) {
 // Whether OpenBLAS took kernels without AVX.
 static bool took_the_oldest(void) {
   const char* const old[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem"};
-  const char* name = openblas_get_corename();
+  const char* name = assay_ops_blas_kernels();
   for (size_t i = 0; i < sizeof old / sizeof *old; i++)
     if (strcmp(name, old[i]) == 0) return true;
   return false;

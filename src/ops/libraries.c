@@ -18,3 +18,5 @@ void assay_ops_describe_libraries(assay_str_t* out) {
                    openblas_get_config(), pcre2, png_get_libpng_ver(NULL), opj_version(),
                    webp >> 16, webp >> 8 & 255, webp & 255);
 }
+
+const char* assay_ops_blas_kernels(void) { return openblas_get_corename(); }
