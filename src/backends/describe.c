@@ -172,3 +172,13 @@ assay_status_t assay_operand_floats(const assay_operand_t* o, float** out) {
   *out = x;
   return NULL;
 }
+
+assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out) {
+  float* given = NULL;
+  if (!o) return NULL;
+  ASSAY_TRY(assay_operand_floats(o, &given));
+  assay_status_t st = assay_new_array((size_t)room, sizeof **out, out);
+  if (!st) memcpy(*out, given, (size_t)o->size * sizeof *given);
+  assay_free(given);
+  return st;
+}

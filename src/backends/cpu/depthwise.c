@@ -317,21 +317,6 @@ static void use_conv(depthwise_t* k, const assay_conv_t* s) {
   k->along = s->w.axis[s->w.rank - 1];
 }
 
-static assay_status_t add_epilogue(depthwise_t* k, const assay_sized_layer_t* l, bool* ok) {
-  if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
-                             &k->program));
-  *ok = k->program;
-  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
-    const cpu_stream_t* s = cpu_program_stream(k->program, i);
-    if (s->constant || s->input < 0) continue;
-    // One input in one form.
-    if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
-  }
-  return NULL;
-}
-
 // Of wide rows with a stride, short kernels read each element about once: to widen it apart does
 // not pay.
 static bool others_are_faster(const depthwise_t* k) {
@@ -360,7 +345,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   use_conv(k, &s);
-  assay_status_t st = add_epilogue(k, l, &ok);
+  assay_status_t st = cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, &ok);
   k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;
   ok = ok && !others_are_faster(k) && cut(k);
   if (!st && ok) st = add_bias(k, o.bias);

@@ -256,16 +256,6 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
   return st;
 }
 
-static assay_status_t add_bias(few_t* k, const assay_operand_t* o) {
-  float* given = NULL;
-  if (!o) return NULL;
-  ASSAY_TRY(assay_operand_floats(o, &given));
-  assay_status_t st = assay_new_array((size_t)padded(k->made), sizeof *k->bias, &k->bias);
-  if (!st) memcpy(k->bias, given, (size_t)k->made * sizeof *given);
-  assay_free(given);
-  return st;
-}
-
 // ---- which layers ------------------------------------------------------------------------------
 
 typedef struct operands {
@@ -330,21 +320,6 @@ static bool cut(few_t* k) {
   return true;
 }
 
-static assay_status_t add_epilogue(few_t* k, const assay_sized_layer_t* l, bool* ok) {
-  if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
-                             &k->program));
-  *ok = k->program;
-  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
-    const cpu_stream_t* s = cpu_program_stream(k->program, i);
-    if (s->constant || s->input < 0) continue;
-    // One input in one form.
-    if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
-  }
-  return NULL;
-}
-
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   operands_t o = {0};
   assay_conv_t s;
@@ -360,8 +335,9 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_PLAIN};
   k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   bool ok = use_conv(k, &s) && cut(k);
-  assay_status_t st = ok ? add_epilogue(k, l, &ok) : NULL;
-  if (!st && ok) st = add_bias(k, o.bias);
+  assay_status_t st =
+      ok ? cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, &ok) : NULL;
+  if (!st && ok) st = assay_operand_padded_floats(o.bias, padded(k->made), &k->bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;

@@ -147,17 +147,7 @@ assay_status_t dnn_described(dnnl_status_t status, const char* what,
 assay_status_t dnn_epilogue(dnn_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout,
                             bool* out_ok) {
   *out_ok = true;
-  if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, &k->program));
-  *out_ok = k->program;
-  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
-    const cpu_stream_t* s = cpu_program_stream(k->program, i);
-    // One input in one form: what the primitive reads is not read as a stream, too.
-    if (s->constant || s->input < 0) continue;
-    if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
-  }
-  return NULL;
+  return cpu_program_behind(l, layout, &k->base, &k->program, out_ok);
 }
 
 static void destroy(assay_kernel_t* base) {

@@ -136,31 +136,6 @@ static void destroy(assay_kernel_t* base) {
 
 // ---- which layers ------------------------------------------------------------------------------
 
-static assay_status_t add_epilogue(packed_product_t* k, const assay_sized_layer_t* l, bool* ok) {
-  if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(
-      cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_PLAIN, &k->program));
-  *ok = k->program;
-  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
-    const cpu_stream_t* s = cpu_program_stream(k->program, i);
-    if (s->constant || s->input < 0) continue;
-    // One input in one form.
-    if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
-  }
-  return NULL;
-}
-
-static assay_status_t add_bias(packed_product_t* k, const assay_operand_t* o) {
-  float* given = NULL;
-  if (!o) return NULL;
-  ASSAY_TRY(assay_operand_floats(o, &given));
-  assay_status_t st = assay_new_array((size_t)padded(k->n), sizeof *k->bias, &k->bias);
-  if (!st) memcpy(k->bias, given, (size_t)k->n * sizeof *given);
-  assay_free(given);
-  return st;
-}
-
 // False: there is no room for the scratch memory.
 static bool find_sizes(packed_product_t* k) {
   const cpu_product_t* p = &k->p;
@@ -190,8 +165,9 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
     k->base.in[k->left] = k->base.in[k->right] = form;
     k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_PLAIN};
   }
-  assay_status_t st = ok ? add_epilogue(k, l, &ok) : NULL;
-  if (!st && ok) st = add_bias(k, k->p.bias);
+  assay_status_t st =
+      ok ? cpu_program_behind(l, ASSAY_LAYOUT_PLAIN, &k->base, &k->program, &ok) : NULL;
+  if (!st && ok) st = assay_operand_padded_floats(k->p.bias, padded(k->n), &k->bias);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;

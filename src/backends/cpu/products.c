@@ -281,31 +281,6 @@ static bool stays_near(const product_t* k, int64_t samples) {
   return k->units <= 2 * SHORT || k->m / samples * k->units * 4 <= CACHED_BYTES;
 }
 
-static assay_status_t add_epilogue(product_t* k, const assay_sized_layer_t* l,
-                                   assay_layout_t layout, bool* ok) {
-  if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, &k->program));
-  *ok = k->program;
-  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
-    const cpu_stream_t* s = cpu_program_stream(k->program, i);
-    if (s->constant || s->input < 0) continue;
-    // One input in one form.
-    if (k->base.in[s->input].type) *ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
-  }
-  return NULL;
-}
-
-static assay_status_t add_bias(product_t* k, const assay_operand_t* o) {
-  float* given = NULL;
-  if (!o) return NULL;
-  ASSAY_TRY(assay_operand_floats(o, &given));
-  assay_status_t st = assay_new_array((size_t)padded(k->n), sizeof *k->bias, &k->bias);
-  if (!st) memcpy(k->bias, given, (size_t)k->n * sizeof *given);
-  assay_free(given);
-  return st;
-}
-
 static void find_tile(product_t* k) {
   const int64_t fit = CACHED_BYTES / (k->units * 4) / WIDE * WIDE;
   const int64_t most = k->units <= SHORT ? SHORT_COLUMNS : MOST_COLUMNS;
@@ -339,8 +314,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
     k->base.in[k->input] = (assay_form_t){o.x->type, layout};
     k->base.out[0] = (assay_form_t){l->out[0].type, layout};
   }
-  if (!st && ok) st = add_epilogue(k, l, layout, &ok);
-  if (!st && ok) st = add_bias(k, o.bias);
+  if (!st && ok) st = cpu_program_behind(l, layout, &k->base, &k->program, &ok);
+  if (!st && ok) st = assay_operand_padded_floats(o.bias, padded(k->n), &k->bias);
   if (!st && ok) st = pack_weights(k, o.weights, o.turned);
   if (st || !ok) return destroy(&k->base), st;
   find_tile(k);

@@ -535,3 +535,18 @@ int cpu_program_in_place(const cpu_program_t* p, assay_type_t type) {
       return p->streams[s].input;
   return -1;
 }
+
+assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t layout,
+                                  assay_kernel_t* k, cpu_program_t** program, bool* ok) {
+  if (l->layer->n_nodes == 1) return NULL;
+  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, program));
+  *ok = *program;
+  for (size_t i = 0; *program && i < cpu_program_n_streams(*program); i++) {
+    const cpu_stream_t* s = cpu_program_stream(*program, i);
+    if (s->constant || s->input < 0) continue;
+    // One input in one form.
+    if (k->in[s->input].type) *ok = false;
+    k->in[s->input] = (assay_form_t){s->type, s->layout};
+  }
+  return NULL;
+}

@@ -41,6 +41,13 @@ int cpu_program_in_place(const cpu_program_t* p, assay_type_t type);
 void cpu_program_run(const cpu_program_t* p, const void* const* in, const float* result,
                      assay_type_t type, void* out);
 
+// What a layer does behind its first node, as a program of a kernel's: with the forms in which it
+// reads its streams. *program stays NULL where there is nothing; *ok becomes false where there is
+// no such program, or where it would read an input in another form than the kernel does.
+assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t layout,
+                                  assay_kernel_t* k, cpu_program_t** program,
+                                  bool* ok) ASSAY_MUST_USE;
+
 // A part of the output: `runs` runs of n elements, the first at element `from`, each `step`
 // elements behind the one before.
 typedef struct cpu_program_part {

@@ -167,31 +167,6 @@ static uint32_t bits_of(double x) {
   return bits;
 }
 
-static assay_status_t add_bias(cpu_winograd_t* k, const assay_operand_t* o) {
-  float* given = NULL;
-  if (!o) return NULL;
-  ASSAY_TRY(assay_operand_floats(o, &given));
-  assay_status_t st = assay_new_array((size_t)padded(k->outputs), sizeof *k->bias, &k->bias);
-  if (!st) memcpy(k->bias, given, (size_t)k->outputs * sizeof *given);
-  assay_free(given);
-  return st;
-}
-
-static assay_status_t add_program(cpu_winograd_t* k, const assay_sized_layer_t* l, bool* out_ok) {
-  if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], ASSAY_LAYOUT_CHANNELS_LAST,
-                             &k->program));
-  *out_ok = k->program;
-  for (size_t i = 0; k->program && i < cpu_program_n_streams(k->program); i++) {
-    const cpu_stream_t* s = cpu_program_stream(k->program, i);
-    // One input in one form: what the convolution reads is not read as a stream, too.
-    if (s->constant || s->input < 0) continue;
-    if (k->base.in[s->input].type) *out_ok = false;
-    k->base.in[s->input] = (assay_form_t){s->type, s->layout};
-  }
-  return NULL;
-}
-
 static void set_sizes(cpu_winograd_t* k, const reading_t* r) {
   const assay_window_axis_t *y = &r->s.w.axis[0], *x = &r->s.w.axis[1];
   k->samples = r->s.n;
@@ -223,9 +198,9 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   k->model = r->w->constant;
   k->narrow = cpu_winograd_level() == CPU_WINOGRAD_NARROW;
   set_sizes(k, r);
-  ASSAY_TRY(add_program(k, l, out_ok));
+  ASSAY_TRY(cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, out_ok));
   if (!*out_ok) return NULL;
-  ASSAY_TRY(add_bias(k, r->bias));
+  ASSAY_TRY(assay_operand_padded_floats(r->bias, padded(k->outputs), &k->bias));
   ASSAY_TRY(assay_new_array((size_t)k->channels, sizeof *k->zeros, &k->zeros));
   ASSAY_TRY(pack_weights(k, f, r->w));
   cpu_winograd_plan(k);
