@@ -763,11 +763,15 @@ assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p)
   sums_t s = {.p = p, .range = assay_format_info(r->accumulator)->max};
   if (p->scale > 0 && p->scale < 1) s.range *= p->scale;
   // Where single operations are coarser than sums (engines that are not ours), partial sums may be
-  // rounded to that format before they are joined, and the whole before a bias is added.
+  // rounded to that format before they are joined, and the whole before a bias is added. What is
+  // done to the whole sum may round in either format.
   const bool joined = assay_bound_unit(r->compute) > assay_bound_unit(r->accumulator);
   const assay_factor_t sum = assay_bound_sum(r, p->terms),
                        more = assay_bound_ops(r, p->extra + joined),
-                       ends = assay_bound_ops(r, p->ends),
+                       ends = of_roundings(
+                           p->ends,
+                           fmax(assay_bound_unit(r->accumulator), assay_bound_unit(r->compute)),
+                           r->truncates),
                        f = assay_factor_add(assay_factor_add(sum, more), ends);
   // What terms lose below the normal numbers is scaled with their sum.
   const double tiny = p->terms * assay_bound_tiny(r, joined ? r->compute : r->accumulator) *

@@ -35,9 +35,11 @@ typedef struct span {
 static span_t span_of(int64_t n, const double* x, const double* in) {
   span_t s = {0};
   for (int64_t i = 0; i < n; i++) {
-    const double e = in ? in[i] : 0;
+    // What is NaN, or may be, leaves the range open.
+    const bool open = isnan(x[i]) || (in && isnan(in[i]));
+    const double e = open ? (double)INFINITY : in ? in[i] : 0;
     s.min = fmin(s.min, x[i]), s.max = fmax(s.max, x[i]);
-    s.least = fmin(s.least, x[i] - e), s.most = fmax(s.most, x[i] + e);
+    s.least = fmin(s.least, open ? -e : x[i] - e), s.most = fmax(s.most, open ? e : x[i] + e);
     s.min_high = fmin(s.min_high, x[i] + e), s.max_low = fmax(s.max_low, x[i] - e);
   }
   return s;

@@ -400,7 +400,21 @@ static double allowed(const assay_bound_t* c, double terms) {
   return (terms + 2) * assay_bound_unit(level == 2 ? ASSAY_FORMAT_FP16 : ASSAY_FORMAT_BF16);
 }
 
-// Of weights so made and a bias.
+// The magnitudes of each row of A: sums[rows].
+static assay_status_t row_magnitudes(const assay_tensor_t* x, double** out) {
+  const int64_t columns = x->rank > 0 ? x->dims[x->rank - 1] : 0;
+  const int64_t rows = columns > 0 ? x->size / columns : 0;
+  ASSAY_TRY(assay_new_array((size_t)rows, sizeof **out, out));
+  for (int64_t i = 0; i < rows; i++) {
+    double sum = 0;
+    for (int64_t k = 0; k < columns; k++) sum += fabs(assay_f64(x)[i * columns + k]);
+    (*out)[i] = sum;
+  }
+  return NULL;
+}
+
+// Of weights so made and a bias. A weight that is subnormal loses `tiny`, and the element of A that
+// it meets makes the most of it.
 static assay_status_t blocks_bound(assay_bound_t* c, assay_status_t (*eval)(assay_eval_t* c)) {
   const assay_bound_run_t run = {.eval = eval, .magnitudes = true};
   const assay_inner_t in = assay_bound_inner(c->rounding);
@@ -413,10 +427,14 @@ static assay_status_t blocks_bound(assay_bound_t* c, assay_status_t (*eval)(assa
   ASSAY_TRY(assay_bound_want_exact(c, SIZE_MAX));
   ASSAY_TRY(assay_bound_output(c, 0, &limits[0], &limits[1]));
   if (!limits[0]) return NULL;
-  ASSAY_TRY(assay_bound_evaluate(c, &run, &size));
-  for (int k = 0; k < 2; k++) {
+  double* rows = NULL;
+  ASSAY_TRY(row_magnitudes(x, &rows));
+  assay_status_t st = assay_bound_evaluate(c, &run, &size);
+  const int64_t columns = size && size->rank > 0 ? size->dims[size->rank - 1] : 1;
+  for (int k = 0; !st && k < 2; k++) {
     const double factor = (1 + assay_factor_of(f, k)) * (1 + more) - 1;
     for (int64_t i = 0; i < size->size; i++) {
+      const double lost = (terms + 2 + rows[i / columns]) * in.tiny;
       const double m = assay_f64(size)[i];
       double e = factor * m;
       if (c->rounding->documented) {
@@ -424,11 +442,12 @@ static assay_status_t blocks_bound(assay_bound_t* c, assay_status_t (*eval)(assa
         const assay_factor_t sum = assay_bound_sum_of(c->rounding, terms + 1, m, y);
         e = assay_factor_of(sum, k) * (1 + more) + more * m;
       }
-      limits[k][i] = m * (1 + factor) <= in.max ? e + (terms + 2) * in.tiny : (double)INFINITY;
+      limits[k][i] = m * (1 + factor) <= in.max ? e + lost : (double)INFINITY;
     }
   }
   assay_tensor_release(size);
-  return NULL;
+  assay_free(rows);
+  return st;
 }
 
 static assay_status_t nbits_bound(assay_bound_t* c) {

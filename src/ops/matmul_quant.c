@@ -455,6 +455,10 @@ static assay_near_t real_of(const product_bound_t* b, const int64_t* index, int6
   // Products of scales may vanish.
   const double lost =
       in.tiny * (1 + fabs(z)) * (1 + fabs(sa)) * (1 + fabs(sb)) * (1 + fabs(b->factor));
+  // Multiplied in whatever order, nothing passes the range on the way.
+  const double largest =
+      (1 + fabs(z)) * fmax(1, fabs(sa)) * fmax(1, fabs(sb)) * fmax(1, fabs(b->factor));
+  if (!(largest <= in.max)) return (assay_near_t){real, (double)INFINITY};
   return (assay_near_t){real, moved + 5 * in.u * (fabs(real) + moved) + lost};
 }
 

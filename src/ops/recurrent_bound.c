@@ -163,7 +163,10 @@ static number_t activate(const place_t* at, int which, number_t a, double sigma,
                        2 * p->steps.definition * fmax(1, f->has_alpha ? fabs(f->alpha) : 1) +
                        2 * p->steps.tiny;
   number_t out = {.x = y, .g = most * reach * (1 + 8 * u) + local};
-  if (f->range) {
+  // What may overflow may be NaN after it, which has no range.
+  if (!(a.g < (double)INFINITY)) {
+    out.g = INFINITY;
+  } else if (f->range) {
     // Neither truth nor an engine's value leaves the range, but for its own rounding.
     double low, high;
     f->range(f->alpha, &low, &high);
@@ -364,7 +367,7 @@ static void gru_row(const place_t* at, int64_t s, const number_t* gates) {
     out.g = (fabs(rest.x) + z.g) * y.g + (fabs(z.x) + z.g) * h.g + z.g * fabs(h.x - y.x);
     for (int k = 0; k < DRAWS; k++)
       out.t[k] = (float)rest.x * y.t[k] + (float)z.x * h.t[k] + (float)(h.x - y.x) * z.t[k];
-    out.g = fmin(out.g, between_limit(at, &out, &y, &h));
+    if (z.g < (double)INFINITY) out.g = fmin(out.g, between_limit(at, &out, &y, &h));
     add_rounding(p, &out, 2 * fabs(rest.x * y.x) + fabs(z.x * h.x) + fabs(y.x), &bits);
     store(out, p->h, p->h_limit, p->h_draws, at->b, j, hidden);
   }
