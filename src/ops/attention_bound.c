@@ -25,6 +25,9 @@
 // Keys of which a block of flash attention has at least.
 enum { LEAST_BLOCK = 16 };
 
+// What lies so far below the largest score has no weight in any format.
+static const double NEGLIGIBLE = 200;
+
 // What is the same for all heads.
 typedef struct rules {
   const assay_rounding_t* r;
@@ -175,13 +178,16 @@ static double largest_score(const double* s, int64_t n, const double* sink) {
 }
 
 // What the exponential's argument rounds: the difference to the maximum; in another base, or by
-// way of e^s = 2^(s log2 e), products with rounded constants.
+// way of e^s = 2^(s log2 e), products with rounded constants. A score that counts has no limit
+// where it, with its mask, may pass the range.
 static void argument_limits(const head_t* x, double max, const double* s, const score_limits_t* e) {
   const assay_steps_t* u = &x->rules->steps;
   for (int64_t j = 0; j < x->a->kv_len; j++) {
     if (s[j] == -INFINITY) continue;
     double d = u->u * fabs(s[j] - max);
     if (!x->rules->r->documented) d += u->u * (fabs(s[j]) + fabs(max)) + d;
+    const bool counts = s[j] + e->g[j] > max - NEGLIGIBLE;
+    if (counts && !(fabs(s[j]) + e->g[j] <= x->rules->range)) d = INFINITY;
     add_own(e, j, d);
   }
 }
@@ -208,7 +214,7 @@ static double likely_of(const score_limits_t* e, int64_t j) {
 // What key j, which is not the leader, does to the sums.
 static void weigh_other(const score_limits_t* e, int64_t j, double p, double size, row_t* row) {
   const double d = e->g[j] + row->moved, d_in = likely_of(e, j) + row->moved_in;
-  if (p == 0 && size + d < -200) return;
+  if (p == 0 && size + d < -NEGLIGIBLE) return;
   row->rest += p * decay(d);
   row->rest_in += p * decay(d_in);
   row->sum += grown(p, size, d);
