@@ -17,6 +17,7 @@ typedef struct storage {
   double max;
   double end;   // limits below it are about the end of the arithmetic's range
   bool rounds;  // storing is a rounding of its own
+  bool has_infinity, has_nan;
 } storage_t;
 
 static storage_t storage_of(assay_format_t format, assay_format_t compute) {
@@ -28,7 +29,9 @@ static storage_t storage_of(assay_format_t format, assay_format_t compute) {
                      .min_normal = f->min_normal,
                      .max = f->max,
                      .end = 0x1p10 * assay_format_info(compute)->min_normal,
-                     .rounds = f->is_float && u > assay_bound_unit(compute)};
+                     .rounds = f->is_float && u > assay_bound_unit(compute),
+                     .has_infinity = f->has_infinity,
+                     .has_nan = f->has_nan};
 }
 
 static double half_ulp(const storage_t* s, double x) {
@@ -102,8 +105,9 @@ static bool vanishes(const job_t* job, double t, double g) {
 
 static void not_finite(const job_t* job, assay_judgement_t* j, double s, double t, double g,
                        int64_t i) {
+  const bool may_follow = job->in->unfinite_in && !job->in->moves;
   if (s != s) {
-    if (job->in->unfinite_in)
+    if (may_follow)
       j->not_judged++;
     else
       j->born_nan++;
@@ -117,7 +121,7 @@ static void not_finite(const job_t* job, assay_judgement_t* j, double s, double 
   const bool towards = (s > 0) == (t > 0) || g >= fabs(t);
   if (!job->bounded || !(g < (double)INFINITY) || (past && towards))
     j->overflowed++;
-  else if (job->in->unfinite_in)
+  else if (may_follow)
     j->not_judged++;
   else
     note_beyond(j, (double)INFINITY, g, s, t, i);
@@ -129,10 +133,15 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   const double g = job->guaranteed ? job->guaranteed[i] : 0;
   const double p = job->probable ? job->probable[i] : g;
   if (!isfinite(t)) {
-    // The same class of result is right; another one may be what an infinity that came in did.
+    // The same class of result is right; another one may be what an infinity that came in did, but
+    // not where nothing is computed.
     const bool same = (s != s && t != t) || s == t;
+    const bool kept = t != t ? job->storage.has_nan : job->storage.has_infinity;
     j->exact += same;
-    j->not_judged += !same;
+    if (!same && job->in->moves && kept)
+      note_beyond(j, (double)INFINITY, g, s, t, i);
+    else
+      j->not_judged += !same;
     return;
   }
   const double flips = job->in->flips ? job->in->flips[i] : 0;

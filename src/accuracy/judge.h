@@ -45,6 +45,7 @@ typedef struct assay_judge_input {
   const double* truth_error;  // how far truth itself may be off; NULL: within its last bit
   assay_format_t storage, compute;
   bool unfinite_in;  // an input held NaN or infinities
+  bool moves;        // elements are moved whatever they are: NaN, too, comes out where truth has it
 } assay_judge_input_t;
 
 // Adds one output of one run: canonical tensors of one shape, floats or integers (for which limits

@@ -653,6 +653,17 @@ static const double* guaranteed_of(const assay_limits_t* limits, size_t i) {
   return limits && limits[i].guaranteed ? assay_f64(limits[i].guaranteed) : NULL;
 }
 
+// Whether all that the layer does is to move elements, whatever they are.
+static bool only_moves(const assay_layer_t* layer) {
+  const uint32_t asked = ASSAY_OP_MOVES | ASSAY_OP_SELECTS;
+  bool moves = layer && layer->n_nodes > 0;
+  for (size_t i = 0; moves && i < layer->n_nodes; i++) {
+    const assay_op_t* op = layer->nodes[i]->op;
+    moves = op && (op->flags & asked) == ASSAY_OP_MOVES;
+  }
+  return moves;
+}
+
 assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
                                  assay_tensor_t* const* got, const assay_layer_t* layer,
                                  const assay_rounding_t* rounding, bool unfinite_in,
@@ -668,7 +679,8 @@ assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* con
                                     .truth_error = guaranteed_of(local->doubt, i),
                                     .storage = assay_layer_storage(layer, e->type),
                                     .compute = leaves_in(rounding),
-                                    .unfinite_in = unfinite_in};
+                                    .unfinite_in = unfinite_in,
+                                    .moves = only_moves(layer)};
     ASSAY_TRY(assay_judge(&in, out));
   }
   return NULL;

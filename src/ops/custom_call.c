@@ -484,8 +484,9 @@ void assay_custom_make_row(assay_custom_op_t* op) {
       .domain = s->domain,
       .name = s->name,
       .since = s->since_version,
-      .flags = (s->flags & ASSAY_OP_SPEC_MOVES ? (uint32_t)ASSAY_OP_MOVES : 0) |
-               (s->flags & ASSAY_OP_SPEC_RANDOM ? (uint32_t)ASSAY_OP_RANDOM : 0),
+      .flags =
+          (s->flags & ASSAY_OP_SPEC_MOVES ? (uint32_t)(ASSAY_OP_MOVES | ASSAY_OP_SELECTS) : 0) |
+          (s->flags & ASSAY_OP_SPEC_RANDOM ? (uint32_t)ASSAY_OP_RANDOM : 0),
       .discrete = s->discrete,
       .infer = s->infer ? infer : NULL,
       .eval = eval,

@@ -148,8 +148,7 @@ static assay_status_t warp_path(assay_eval_t* c, int64_t m, int64_t n, const cha
   int64_t length = 0;
   for (int pass = 0; pass < 2; pass++) {
     int64_t i = m - 1, j = n - 1, at = length - 1;
-    if (pass)
-      ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_INT32, 2, (int64_t[]){2, length}, &y));
+    if (pass) ASSAY_TRY(assay_eval_output(c, 0, ASSAY_TYPE_INT32, 2, (int64_t[]){2, length}, &y));
     for (;; at--) {
       if (pass) {
         assay_i64(y)[at] = i;
@@ -299,7 +298,7 @@ static assay_status_t restore_eval(assay_eval_t* c) {
 #define MS(operator) .domain = "com.microsoft", .name = operator, .since = 1
 
 const assay_op_t assay_ops_ms_misc[] = {
-    {MS("Unique"), .flags = ASSAY_OP_MOVES, .discrete = 7,
+    {MS("Unique"), .flags = ASSAY_OP_MOVES | ASSAY_OP_SELECTS, .discrete = 7,
      .schema = "x:T -> y:T, idx?:I, counts?:I | | T=INT float16 float double string bool complex64 "
                "complex128; I=int64",
      .infer = unique_infer, .eval = unique_eval},

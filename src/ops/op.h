@@ -28,6 +28,8 @@ enum {
   ASSAY_OP_KEEPS_TYPE = 1 << 6,  // the outputs' format is given by the model, never by --precision
   ASSAY_OP_CONTRACTS =
       1 << 7,  // sums products of two operands: what tensor cores do (tf32 applies)
+  ASSAY_OP_SELECTS = 1 << 8,  // with MOVES: which element comes out hangs on what they are; NaN may
+                              // come out or not
 };
 
 typedef struct assay_cost {

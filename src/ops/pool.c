@@ -156,7 +156,8 @@ static void average_plane(const pool_t* p, const double* inner, bool padding, co
       y[j] = mean.high;
       low[j] = mean.low;
     }
-    if (low) low += row_size;
+    if (low)
+      low += row_size;
     else
       for (int64_t j = 0; j < row_size; j++) y[j] = assay_acc(p->c, y[j] / (outer * inner[j]));
   }
@@ -608,7 +609,7 @@ const assay_op_t assay_ops_pool[] = {
     {.name = "MaxPool",
      .domain = "",
      .since = 1,
-     .flags = ASSAY_OP_MOVES,
+     .flags = ASSAY_OP_MOVES | ASSAY_OP_SELECTS,
      .discrete = 1u << 1,
      .infer = pool_infer,
      .eval = max_eval,
@@ -638,7 +639,7 @@ const assay_op_t assay_ops_pool[] = {
     {.name = "GlobalMaxPool",
      .domain = "",
      .since = 1,
-     .flags = ASSAY_OP_MOVES,
+     .flags = ASSAY_OP_MOVES | ASSAY_OP_SELECTS,
      .infer = global_infer,
      .eval = global_max_eval,
      .twice = global_max_twice,
@@ -660,7 +661,7 @@ const assay_op_t assay_ops_pool[] = {
     {.name = "MaxpoolWithMask",
      .domain = "com.microsoft",
      .since = 1,
-     .flags = ASSAY_OP_MOVES,
+     .flags = ASSAY_OP_MOVES | ASSAY_OP_SELECTS,
      .schema = "X:T, M:tm -> Y:T | auto_pad:s=NOTSET, kernel_shape:is, pads:is, storage_order:i=0, "
                "strides:is | T=float; tm=int32",
      .infer = pool_infer,

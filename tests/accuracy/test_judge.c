@@ -27,46 +27,54 @@ typedef struct row {
   assay_format_t storage;
   bool unfinite_in;
   const char* class;
+  bool moves;
 } row_t;
 
 static const row_t rows[] = {
     // Storing: truth rounded once; half an ulp more than that is rounding.
-    {1, 1, 0, 0, ASSAY_FORMAT_FP32, false, "exact"},
-    {1, 1 + 0x1p-12, 0, 0, ASSAY_FORMAT_FP16, false, "exact"},
-    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-19, ASSAY_FORMAT_FP16, false, "explained"},
-    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, false, "between"},
-    {1, 1 + 0x1p-9, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, false, "beyond"},
-    {1, 1 + 0x1p-20, 0, 0, ASSAY_FORMAT_FP32, false, "beyond"},
-    {1, 1.5, NO_LIMITS, 0, ASSAY_FORMAT_FP32, false, "unbounded"},
+    {1, 1, 0, 0, ASSAY_FORMAT_FP32, false, "exact", false},
+    {1, 1 + 0x1p-12, 0, 0, ASSAY_FORMAT_FP16, false, "exact", false},
+    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-19, ASSAY_FORMAT_FP16, false, "explained", false},
+    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, false, "between", false},
+    {1, 1 + 0x1p-9, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, false, "beyond", false},
+    {1, 1 + 0x1p-20, 0, 0, ASSAY_FORMAT_FP32, false, "beyond", false},
+    {1, 1.5, NO_LIMITS, 0, ASSAY_FORMAT_FP32, false, "unbounded", false},
     // The far end of the range.
-    {INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, false, "overflowed"},
-    {INF_, 65519, 1, 1, ASSAY_FORMAT_FP16, false, "overflowed"},
-    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, false, "beyond"},
-    {-INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, false, "beyond"},
-    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, true, "not_judged"},
-    {INF_, 70000, NO_LIMITS, 0, ASSAY_FORMAT_FP16, false, "overflowed"},
-    {INF_, INF_, 0, 0, ASSAY_FORMAT_FP16, false, "exact"},
-    {65504, INF_, 0, 0, ASSAY_FORMAT_FP16, false, "not_judged"},
+    {INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, false, "overflowed", false},
+    {INF_, 65519, 1, 1, ASSAY_FORMAT_FP16, false, "overflowed", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, false, "beyond", false},
+    {-INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, false, "beyond", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, true, "not_judged", false},
+    {INF_, 70000, NO_LIMITS, 0, ASSAY_FORMAT_FP16, false, "overflowed", false},
+    {INF_, INF_, 0, 0, ASSAY_FORMAT_FP16, false, "exact", false},
+    {65504, INF_, 0, 0, ASSAY_FORMAT_FP16, false, "not_judged", false},
     // NaN.
-    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, false, "born_nan"},
-    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, true, "not_judged"},
-    {NAN_, NAN_, 1, 1, ASSAY_FORMAT_FP16, false, "exact"},
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, false, "born_nan", false},
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, true, "not_judged", false},
+    {NAN_, NAN_, 1, 1, ASSAY_FORMAT_FP16, false, "exact", false},
+    // Where nothing is computed, what is not finite comes through as everything else.
+    {1, NAN_, 0, 0, ASSAY_FORMAT_FP16, true, "beyond", true},
+    {1, INF_, 0, 0, ASSAY_FORMAT_FP16, true, "beyond", true},
+    {448, INF_, 0, 0, ASSAY_FORMAT_FP8E4M3, true, "not_judged", true},
+    {INF_, 1, 0, 0, ASSAY_FORMAT_FP16, true, "beyond", true},
+    {NAN_, NAN_, 0, 0, ASSAY_FORMAT_FP16, true, "exact", true},
+    {1, NAN_, 0, 0, ASSAY_FORMAT_FP16, true, "not_judged", false},
     // The near end: what the format cannot hold, and what a unit that flushes makes of it.
-    {0, 1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, false, "underflowed"},
-    {0, -1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, false, "underflowed"},
-    {0, 3e-5, 1e-12, 1e-12, ASSAY_FORMAT_FP16, false, "underflowed"},
-    {0, 3e-5, NO_LIMITS, 0, ASSAY_FORMAT_FP16, false, "underflowed"},
-    {0, 1e-4, 1e-12, 1e-12, ASSAY_FORMAT_FP16, false, "beyond"},
-    {0, 1e-46, 0x1p-149, 0x1p-149, ASSAY_FORMAT_FP32, false, "underflowed"},
-    {0, 1e-39, 0x1p-126, 0x1p-126, ASSAY_FORMAT_FP32, false, "underflowed"},
-    {0x1p-24, 1e-9, 0x1p-24, 0x1p-24, ASSAY_FORMAT_FP16, false, "explained"},
+    {0, 1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, false, "underflowed", false},
+    {0, -1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, false, "underflowed", false},
+    {0, 3e-5, 1e-12, 1e-12, ASSAY_FORMAT_FP16, false, "underflowed", false},
+    {0, 3e-5, NO_LIMITS, 0, ASSAY_FORMAT_FP16, false, "underflowed", false},
+    {0, 1e-4, 1e-12, 1e-12, ASSAY_FORMAT_FP16, false, "beyond", false},
+    {0, 1e-46, 0x1p-149, 0x1p-149, ASSAY_FORMAT_FP32, false, "underflowed", false},
+    {0, 1e-39, 0x1p-126, 0x1p-126, ASSAY_FORMAT_FP32, false, "underflowed", false},
+    {0x1p-24, 1e-9, 0x1p-24, 0x1p-24, ASSAY_FORMAT_FP16, false, "explained", false},
     // A sum that cancels is none of that, though truth is nearly 0.
-    {0, 0, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "exact"},
-    {0, 1e-17, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "explained"},
-    {0, 1e-17, 1e-7, 1e-18, ASSAY_FORMAT_FP32, false, "between"},
-    {0, 1e-9, 1e-7, 1e-7, ASSAY_FORMAT_FP16, false, "exact"},
-    {0, 3e-5, 1e-4, 1e-4, ASSAY_FORMAT_FP16, false, "explained"},
-    {0, 1e-6, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "beyond"},
+    {0, 0, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "exact", false},
+    {0, 1e-17, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "explained", false},
+    {0, 1e-17, 1e-7, 1e-18, ASSAY_FORMAT_FP32, false, "between", false},
+    {0, 1e-9, 1e-7, 1e-7, ASSAY_FORMAT_FP16, false, "exact", false},
+    {0, 3e-5, 1e-4, 1e-4, ASSAY_FORMAT_FP16, false, "explained", false},
+    {0, 1e-6, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "beyond", false},
 };
 
 static void elements_fall_into_classes(void** state) {
@@ -85,7 +93,8 @@ static void elements_fall_into_classes(void** state) {
                                     .limits = r->guaranteed >= 0 ? &limits : NULL,
                                     .storage = r->storage,
                                     .compute = ASSAY_FORMAT_FP32,
-                                    .unfinite_in = r->unfinite_in};
+                                    .unfinite_in = r->unfinite_in,
+                                    .moves = r->moves};
     op_case_ok(assay_judge(&in, &j));
     assert_int_equal(j.elements, 1);
     if (strcmp(class_of(&j), r->class) != 0)
