@@ -18,6 +18,10 @@ bool cpu_has_chains(void) {
          __builtin_cpu_supports("fma");
 }
 
+enum { VECTORS = 4, BLOCK = 64 };
+// Vectors in arrays stay in registers only where the loops over them are gone.
+#define UNROLL _Pragma("GCC unroll 4")
+
 // ---- functions ---------------------------------------------------------------------------------
 
 // In float32 lanes, and as they are narrowed then.
@@ -28,11 +32,55 @@ bool cpu_has_chains(void) {
     const __mmask16 open = use == CPU_V_FLOAT16 ? half_is_open(y) : bf16_is_open(y); \
     return OPEN_IN_FLOAT64(y, open, in_float64);                                     \
   }
-EITHER(swish, (__m512 x, float alpha, cpu_vmath_use_t use), v_swish(x, alpha),
+EITHER(swish_of, (__m512 x, float alpha, cpu_vmath_use_t use), v_swish(x, alpha),
        v_swish64(x, alpha, true))
 EITHER(sigmoid, (__m512 x, cpu_vmath_use_t use), v_sigmoid(x), v_sigmoid64(x, true))
+EITHER(hard_swish, (__m512 x, cpu_vmath_use_t use), v_hard_swish(x), v_hard_swish64(x, true))
 EITHER(hard_sigmoid, (__m512 x, float alpha, float beta, cpu_vmath_use_t use),
        v_hard_sigmoid(x, alpha, beta), v_hard_sigmoid64(x, alpha, beta, true))
+
+// x / (1 + e^-t), t = alpha x from -80 on, within 4 ulp: for bfloat16, where that settles the
+// rounding nearly always.
+INLINE __m512 swish_about(__m512 x, float alpha) {
+  // ln(2) in two parts, of which multiples up to 2^7 of the first are exact.
+  const __m512 a = _mm512_set1_ps(-alpha), one = _mm512_set1_ps(1);
+  const __m512 t = _mm512_min_ps(_mm512_set1_ps(80 / alpha), x);
+  const __m512 k = _mm512_roundscale_ps(_mm512_mul_ps(t, _mm512_set1_ps(-alpha * 0x1.715476p+0F)),
+                                        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m512 r = _mm512_fmadd_ps(a, t, _mm512_mul_ps(k, _mm512_set1_ps(-0x1.62e4p-1F)));
+  r = _mm512_fmadd_ps(k, _mm512_set1_ps(-0x1.7f7d1cp-20F), r);
+  __m512 e = _mm512_set1_ps(poly32_exp_half[0]);
+  UNROLL for (int i = 1; i < 4; i++) e = _mm512_fmadd_ps(e, r, _mm512_set1_ps(poly32_exp_half[i]));
+  e = _mm512_fmadd_ps(_mm512_fmadd_ps(e, r, one), r, one);
+  const __m512 d = _mm512_add_ps(_mm512_scalef_ps(e, k), one), about = _mm512_rcp14_ps(d);
+  return _mm512_mul_ps(x, _mm512_fmadd_ps(_mm512_fnmadd_ps(d, about, one), about, about));
+}
+// Those of a block's numbers that `open` names, one vector after the other.
+TARGET __attribute__((noinline)) static void swish_exactly(const __m512* x, float alpha,
+                                                           const __mmask16* open, __m512* y) {
+  for (int v = 0; v < VECTORS; v++)
+    if (open[v]) y[v] = _mm512_mask_mov_ps(y[v], open[v], v_swish64(x[v], alpha, true));
+}
+INLINE void swish(__m512* x, float alpha, cpu_vmath_use_t use) {
+  enum { APART = 8 };  // ulps from the middle of two neighbours
+  if (use != CPU_V_BFLOAT16 || !(alpha >= 1.0F / 16 && alpha <= 16)) {
+    UNROLL for (int v = 0; v < VECTORS; v++) x[v] = swish_of(x[v], alpha, use);
+    return;
+  }
+  __m512 y[VECTORS];
+  __mmask16 open[VECTORS];
+  unsigned any = 0;
+  UNROLL for (int v = 0; v < VECTORS; v++) {
+    y[v] = swish_about(x[v], alpha);
+    const __m512i low = _mm512_and_epi32(F_INT(y[v]), SET32(0xffff));
+    open[v] =
+        _mm512_cmple_epu32_mask(_mm512_sub_epi32(low, SET32(0x8000 - APART)), SET32(2 * APART));
+    open[v] |= _mm512_cmp_ps_mask(x[v], _mm512_set1_ps(-80 / alpha), _CMP_LT_OQ);
+    any |= open[v];
+  }
+  if (any) swish_exactly(x, alpha, open, y);
+  UNROLL for (int v = 0; v < VECTORS; v++) x[v] = y[v];
+}
 
 // Both give the second operand where one is NaN or both are zero, which is why it is x.
 INLINE __m512 limited(__m512 x, __m512 min, __m512 max) {
@@ -40,10 +88,6 @@ INLINE __m512 limited(__m512 x, __m512 min, __m512 max) {
 }
 
 // ---- memory ------------------------------------------------------------------------------------
-
-enum { VECTORS = 4, BLOCK = 64 };
-// Vectors in arrays stay in registers only where the loops over them are gone.
-#define UNROLL _Pragma("GCC unroll 4")
 
 // Of a block's `left` elements, those in vector v.
 INLINE __mmask16 mask_of(int64_t left, int v) {
@@ -153,7 +197,7 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
       EACH(limited(x[v], _mm512_set1_ps(l->param[0]), _mm512_set1_ps(l->param[1])));
       break;
     case CPU_LINK_HARD_SWISH:
-      EACH(v_hard_swish(x[v], l->use != CPU_V_FLOAT32));
+      EACH(hard_swish(x[v], l->use));
       break;
     case CPU_LINK_HARD_SIGMOID:
       EACH(hard_sigmoid(x[v], l->param[0], l->param[1], l->use));
@@ -162,7 +206,7 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
       EACH(sigmoid(x[v], l->use));
       break;
     case CPU_LINK_SWISH:
-      EACH(swish(x[v], l->param[0], l->use));
+      swish(x, l->param[0], l->use);
       break;
   }
 }

@@ -50,6 +50,9 @@ static const double poly_tail_short[10] = {
 // (e^r - 1 - r) / r^2, |r| <= ln(2) / 32, in float32; 2^-29.2.
 static const float poly32_exp[2] = {
     0x1.55559ap-3F, 0x1.00021ep-1F};
+// (e^r - 1 - r) / r^2, |r| <= ln(2) / 2, in float32; 2^-23.2.
+static const float poly32_exp_half[4] = {
+    0x1.1062aep-7F, 0x1.572a1ap-5F, 0x1.5557aep-3F, 0x1.fffdfcp-2F};
 // (tanh(x) - x) / x^3 by x^2, |x| <= 0.875, in float32; 2^-29.5.
 static const float poly32_tanh[7] = {
     -0x1.f99b1ep-12F, 0x1.5b65c4p-9F, -0x1.1100c2p-7F, 0x1.6376b6p-6F, -0x1.b9da5p-5F,
