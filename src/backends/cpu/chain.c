@@ -32,55 +32,43 @@ enum { VECTORS = 4, BLOCK = 64 };
     const __mmask16 open = use == CPU_V_FLOAT16 ? half_is_open(y) : bf16_is_open(y); \
     return OPEN_IN_FLOAT64(y, open, in_float64);                                     \
   }
-EITHER(swish_of, (__m512 x, float alpha, cpu_vmath_use_t use), v_swish(x, alpha),
-       v_swish64(x, alpha, true))
 EITHER(sigmoid, (__m512 x, cpu_vmath_use_t use), v_sigmoid(x), v_sigmoid64(x, true))
-EITHER(hard_swish, (__m512 x, cpu_vmath_use_t use), v_hard_swish(x), v_hard_swish64(x, true))
 EITHER(hard_sigmoid, (__m512 x, float alpha, float beta, cpu_vmath_use_t use),
        v_hard_sigmoid(x, alpha, beta), v_hard_sigmoid64(x, alpha, beta, true))
 
-// x / (1 + e^-t), t = alpha x from -80 on, within 4 ulp: for bfloat16, where that settles the
-// rounding nearly always.
-INLINE __m512 swish_about(__m512 x, float alpha) {
-  // ln(2) in two parts, of which multiples up to 2^7 of the first are exact.
-  const __m512 a = _mm512_set1_ps(-alpha), one = _mm512_set1_ps(1);
-  const __m512 t = _mm512_min_ps(_mm512_set1_ps(80 / alpha), x);
-  const __m512 k = _mm512_roundscale_ps(_mm512_mul_ps(t, _mm512_set1_ps(-alpha * 0x1.715476p+0F)),
-                                        _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  __m512 r = _mm512_fmadd_ps(a, t, _mm512_mul_ps(k, _mm512_set1_ps(-0x1.62e4p-1F)));
-  r = _mm512_fmadd_ps(k, _mm512_set1_ps(-0x1.7f7d1cp-20F), r);
-  __m512 e = _mm512_set1_ps(poly32_exp_half[0]);
-  UNROLL for (int i = 1; i < 4; i++) e = _mm512_fmadd_ps(e, r, _mm512_set1_ps(poly32_exp_half[i]));
-  e = _mm512_fmadd_ps(_mm512_fmadd_ps(e, r, one), r, one);
-  const __m512 d = _mm512_add_ps(_mm512_scalef_ps(e, k), one), about = _mm512_rcp14_ps(d);
-  return _mm512_mul_ps(x, _mm512_fmadd_ps(_mm512_fnmadd_ps(d, about, one), about, about));
-}
-// Those of a block's numbers that `open` names, one vector after the other.
-TARGET __attribute__((noinline)) static void swish_exactly(const __m512* x, float alpha,
-                                                           const __mmask16* open, __m512* y) {
-  for (int v = 0; v < VECTORS; v++)
-    if (open[v]) y[v] = _mm512_mask_mov_ps(y[v], open[v], v_swish64(x[v], alpha, true));
-}
-INLINE void swish(__m512* x, float alpha, cpu_vmath_use_t use) {
-  enum { APART = 8 };  // ulps from the middle of two neighbours
-  if (use != CPU_V_BFLOAT16 || !(alpha >= 1.0F / 16 && alpha <= 16)) {
-    UNROLL for (int v = 0; v < VECTORS; v++) x[v] = swish_of(x[v], alpha, use);
-    return;
-  }
-  __m512 y[VECTORS];
-  __mmask16 open[VECTORS];
-  unsigned any = 0;
+INLINE bool some_open(const __m512* y) {
+  __m512i near = SET32(-1);
   UNROLL for (int v = 0; v < VECTORS; v++) {
-    y[v] = swish_about(x[v], alpha);
     const __m512i low = _mm512_and_epi32(F_INT(y[v]), SET32(0xffff));
-    open[v] =
-        _mm512_cmple_epu32_mask(_mm512_sub_epi32(low, SET32(0x8000 - APART)), SET32(2 * APART));
-    open[v] |= _mm512_cmp_ps_mask(x[v], _mm512_set1_ps(-80 / alpha), _CMP_LT_OQ);
-    any |= open[v];
+    near = _mm512_min_epu32(near, _mm512_sub_epi32(low, SET32(0x8000 - 2)));
   }
-  if (any) swish_exactly(x, alpha, open, y);
-  UNROLL for (int v = 0; v < VECTORS; v++) x[v] = y[v];
+  return _mm512_cmple_epu32_mask(near, SET32(4)) != 0;
 }
+// Swish and HardSwish of a block. For bfloat16 all its vectors are looked at together: whether a
+// number lies near the middle of two neighbours (bf16_is_open), which is rare.
+#define BLOCKWISE(name, alpha, in_float32, in_float64)                                           \
+  TARGET                                                                                         \
+      __attribute__((noinline)) static void name##_exactly(__m512* in, float alpha, __m512* y) { \
+    (void)alpha;                                                                                 \
+    for (int v = 0; v < VECTORS; v++) {                                                          \
+      const __m512 x = in[v];                                                                    \
+      const __mmask16 open = bf16_is_open(y[v]);                                                 \
+      if (open) y[v] = f_select(open, in_float64, y[v]);                                         \
+    }                                                                                            \
+  }                                                                                              \
+  INLINE void name(__m512* in, float alpha, cpu_vmath_use_t use) {                               \
+    __m512 y[VECTORS];                                                                           \
+    (void)alpha;                                                                                 \
+    UNROLL for (int v = 0; v < VECTORS; v++) {                                                   \
+      const __m512 x = in[v];                                                                    \
+      y[v] = in_float32;                                                                         \
+      if (use == CPU_V_FLOAT16) y[v] = OPEN_IN_FLOAT64(y[v], half_is_open(y[v]), in_float64);    \
+    }                                                                                            \
+    if (use == CPU_V_BFLOAT16 && some_open(y)) name##_exactly(in, alpha, y);                     \
+    UNROLL for (int v = 0; v < VECTORS; v++) in[v] = y[v];                                       \
+  }
+BLOCKWISE(swish, alpha, v_swish(x, alpha), v_swish64(x, alpha, true))
+BLOCKWISE(hard_swish, none, v_hard_swish(x), v_hard_swish64(x, true))
 
 // Both give the second operand where one is NaN or both are zero, which is why it is x.
 INLINE __m512 limited(__m512 x, __m512 min, __m512 max) {
@@ -197,7 +185,7 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
       EACH(limited(x[v], _mm512_set1_ps(l->param[0]), _mm512_set1_ps(l->param[1])));
       break;
     case CPU_LINK_HARD_SWISH:
-      EACH(hard_swish(x[v], l->use));
+      hard_swish(x, 0, l->use);
       break;
     case CPU_LINK_HARD_SIGMOID:
       EACH(hard_sigmoid(x[v], l->param[0], l->param[1], l->use));
