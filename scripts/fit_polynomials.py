@@ -187,9 +187,6 @@ def main():
     table("poly32_exp", "(e^r - 1 - r) / r^2, |r| <= ln(2) / 32, in float32",
           near0(lambda r: (mp.expm1(r) - r) / r ** 2, series([1 / fact(k + 2) for k in range(6)])),
           lambda r: r ** 2 / mp.exp(r), -R / 16, R / 16, 1, True)
-    table("poly32_exp_half", "(e^r - 1 - r) / r^2, |r| <= ln(2) / 2, in float32",
-          near0(lambda r: (mp.expm1(r) - r) / r ** 2, series([1 / fact(k + 2) for k in range(6)])),
-          lambda r: r ** 2 / mp.exp(r), -R, R, 3, True)
     table("poly32_tanh", "(tanh(x) - x) / x^3 by x^2, |x| <= 0.875, in float32",
           near0(root(lambda x: (mp.tanh(x) - x) / x ** 3), series([-mpf(1) / 3, mpf(2) / 15, -mpf(17) / 315])),
           root(lambda x: x ** 3 / mp.tanh(x) if x else mpf(0)), 0, mpf("0.766"), 6, True)
