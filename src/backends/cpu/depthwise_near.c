@@ -96,13 +96,14 @@ typedef void row_t(const cpu_depthwise_near_t* d);
 #define ROW(name, type, kernel, stride)                                                           \
   TARGET static void name##_1(const cpu_depthwise_near_t* d) { row(type, kernel, stride, 1, d); } \
   TARGET static void name##_2(const cpu_depthwise_near_t* d) { row(type, kernel, stride, 2, d); }
-#define ROWS(name, type)                                                             \
-  ROW(name##_3, type, 3, 1)                                                          \
-  ROW(name##_3_by_2, type, 3, 2)                                                     \
-  ROW(name##_5, type, 5, 1) ROW(name##_5_by_2, type, 5, 2) ROW(name##_7, type, 7, 1) \
-      ROW(name##_7_by_2, type, 7, 2) static row_t* const name[3][2][2] = {           \
-          {{name##_3_1, name##_3_2}, {name##_3_by_2_1, name##_3_by_2_2}},            \
-          {{name##_5_1, name##_5_2}, {name##_5_by_2_1, name##_5_by_2_2}},            \
+#define ROWS(name, type)                                                   \
+  ROW(name##_3, type, 3, 1)                                                \
+  ROW(name##_3_by_2, type, 3, 2)                                           \
+  ROW(name##_5, type, 5, 1)                                                \
+  ROW(name##_5_by_2, type, 5, 2) ROW(name##_7, type, 7, 1)                 \
+      ROW(name##_7_by_2, type, 7, 2) static row_t* const name[3][2][2] = { \
+          {{name##_3_1, name##_3_2}, {name##_3_by_2_1, name##_3_by_2_2}},  \
+          {{name##_5_1, name##_5_2}, {name##_5_by_2_1, name##_5_by_2_2}},  \
           {{name##_7_1, name##_7_2}, {name##_7_by_2_1, name##_7_by_2_2}}};
 ROWS(rows_float, ASSAY_TYPE_FLOAT)
 ROWS(rows_bf16, ASSAY_TYPE_BFLOAT16)
