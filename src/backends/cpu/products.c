@@ -26,7 +26,7 @@ enum {
   MOST_ROWS = 384,
   CACHED_BYTES = 400000,  // of weights
   FAR_BYTES = 1 << 20,    // weights that are no longer in the second cache as a layer begins
-  DEPTH = 768,           // units of k that are multiplied at a time, where there are more
+  DEPTH = 768,            // units of k that are multiplied at a time, where there are more
   CHUNK = 288             // rows of a tile then
 };
 
