@@ -122,6 +122,12 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
     case CPU_LINK_SWISH:
       swish(x, l->param[0], l->use);
       break;
+    case CPU_LINK_GELU:
+      EACH(gelu(x[v], l->use));
+      break;
+    case CPU_LINK_GELU_TANH:
+      EACH(gelu_tanh(x[v], l->use));
+      break;
   }
 }
 
@@ -193,6 +199,12 @@ static int only_link(const cpu_chain_run_t* r) {
         break;                                                                              \
       case CPU_LINK_SWISH:                                                                  \
         name##_rows(r, CPU_LINK_SWISH);                                                     \
+        break;                                                                              \
+      case CPU_LINK_GELU:                                                                   \
+        name##_rows(r, CPU_LINK_GELU);                                                      \
+        break;                                                                              \
+      case CPU_LINK_GELU_TANH:                                                              \
+        name##_rows(r, CPU_LINK_GELU_TANH);                                                 \
         break;                                                                              \
       default:                                                                              \
         name##_rows(r, -1);                                                                 \
