@@ -96,17 +96,22 @@ typedef void row_t(const cpu_depthwise_near_t* d);
 #define ROW(name, type, kernel, stride)                                                           \
   TARGET static void name##_1(const cpu_depthwise_near_t* d) { row(type, kernel, stride, 1, d); } \
   TARGET static void name##_2(const cpu_depthwise_near_t* d) { row(type, kernel, stride, 2, d); }
-#define ROWS(name, type)                                                   \
-  ROW(name##_3, type, 3, 1)                                                \
-  ROW(name##_3_by_2, type, 3, 2)                                           \
-  ROW(name##_5, type, 5, 1)                                                \
-  ROW(name##_5_by_2, type, 5, 2) ROW(name##_7, type, 7, 1)                 \
-      ROW(name##_7_by_2, type, 7, 2) static row_t* const name[3][2][2] = { \
-          {{name##_3_1, name##_3_2}, {name##_3_by_2_1, name##_3_by_2_2}},  \
-          {{name##_5_1, name##_5_2}, {name##_5_by_2_1, name##_5_by_2_2}},  \
-          {{name##_7_1, name##_7_2}, {name##_7_by_2_1, name##_7_by_2_2}}};
-ROWS(rows_float, ASSAY_TYPE_FLOAT)
-ROWS(rows_bf16, ASSAY_TYPE_BFLOAT16)
+#define KERNELS(name, type, kernel) \
+  ROW(name##_by_1, type, kernel, 1) \
+  ROW(name##_by_2, type, kernel, 2)
+KERNELS(float_3, ASSAY_TYPE_FLOAT, 3)
+KERNELS(float_5, ASSAY_TYPE_FLOAT, 5)
+KERNELS(float_7, ASSAY_TYPE_FLOAT, 7)
+KERNELS(bf16_3, ASSAY_TYPE_BFLOAT16, 3)
+KERNELS(bf16_5, ASSAY_TYPE_BFLOAT16, 5)
+KERNELS(bf16_7, ASSAY_TYPE_BFLOAT16, 7)
+
+#define STRIDES(name)                                                \
+  {                                                                  \
+    {name##_by_1_1, name##_by_1_2}, { name##_by_2_1, name##_by_2_2 } \
+  }
+static row_t* const rows_float[3][2][2] = {STRIDES(float_3), STRIDES(float_5), STRIDES(float_7)};
+static row_t* const rows_bf16[3][2][2] = {STRIDES(bf16_3), STRIDES(bf16_5), STRIDES(bf16_7)};
 
 bool cpu_depthwise_is_near(assay_type_t type, int64_t kernel, int64_t stride, int64_t columns) {
   if (!cpu_has_depthwise() || columns < COLUMNS || (kernel != 3 && kernel != 5 && kernel != 7) ||
