@@ -3,8 +3,9 @@
 // while they are in the first cache.
 //
 // Every sum is one chain of multiply-adds, whatever the threads are. A tap that lies in the padding
-// for all places that are made at once is left out; which places those are follows from the sizes
-// of a sample.
+// for all places that are made at once is left out. Places are made together with those that have
+// the same taps in the padding; which those are follows from the sizes of a sample.
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/convert.h"
@@ -20,6 +21,9 @@ enum {
   PARTS = 64,
   CACHED_BYTES = 400000,  // of weights
   TABLE = 1 << 20,        // entries; more are for others
+  SORTED = 1 << 16,       // places of a sample; more are made as they come
+  FEW_ROWS = 6,           // take as long as fewer do
+  AHEAD_BYTES = 8192,     // that weights are brought near ahead, where they come for the first time
   ALIGNMENT = 16,         // floats
   OUTSIDE = -1,
 };
@@ -37,6 +41,9 @@ typedef struct direct {
   bool joined, skips;
   axis_table_t across, along;       // all spatial axes but the last one; the last one
   int64_t samples, places, blocks;  // blocks of places of a sample
+  int32_t* order;                   // of a sample's places; NULL: as they come
+  int32_t* first;                   // [blocks + 1], of `order`
+  int64_t* done;                    // [blocks + 1]: what there was to do before
   int64_t in_sample, units, taps, made;
   int64_t panels, chunk;  // panels of channels of the output; how many stay in the cache
   int most_parts;
@@ -58,24 +65,47 @@ typedef struct job {
   float* sums;
 } job_t;
 
-// Places [place, place + rows) of a sample: where their channels lie under each tap.
-static void find_rows(const direct_t* k, const uint32_t* x, int64_t place, int rows,
-                      direct_block_t* b, int32_t* taps, const uint32_t** at) {
-  const int64_t *outer[DIRECT_ROWS], *inner[DIRECT_ROWS];
-  int64_t o = place / k->along.out, i = place % k->along.out;
-  for (int r = 0; r < rows; r++) {
-    outer[r] = k->across.at + o * k->across.kernel;
-    inner[r] = k->along.at + i * k->along.kernel;
-    if (++i == k->along.out) i = 0, o++;
+// The places of a block, and where their elements begin in the output.
+typedef struct rows {
+  const uint32_t* x;  // of the sample
+  int n;
+  int64_t place[DIRECT_ROWS], at[DIRECT_ROWS];
+} rows_t;
+
+static void find_rows(const job_t* j, int64_t block, rows_t* r) {
+  const direct_t* k = j->k;
+  const int64_t sample = block / k->blocks, i = block % k->blocks;
+  const int64_t from = k->order ? k->first[i] : k->places * i / k->blocks;
+  const int64_t to = k->order ? k->first[i + 1] : k->places * (i + 1) / k->blocks;
+  r->x = (const uint32_t*)j->in[k->input] + sample * k->in_sample;
+  r->n = (int)(to - from);
+  for (int n = 0; n < r->n; n++) {
+    r->place[n] = k->order ? k->order[from + n] : from + n;
+    r->at[n] = (sample * k->places + r->place[n]) * k->made;
   }
+}
+
+// Where the channels of a block's places lie under each tap.
+static void find_taps(const direct_t* k, const rows_t* rows, direct_block_t* b, int32_t* taps,
+                      const uint32_t** at) {
+  const int64_t *outer[DIRECT_ROWS], *inner[DIRECT_ROWS];
   b->n_taps = 0;
+  if (k->joined) {
+    taps[b->n_taps++] = 0;
+    for (int r = 0; r < rows->n; r++) at[r] = rows->x + rows->place[r] * k->units;
+    return;
+  }
+  for (int r = 0; r < rows->n; r++) {
+    outer[r] = k->across.at + rows->place[r] / k->along.out * k->across.kernel;
+    inner[r] = k->along.at + rows->place[r] % k->along.out * k->along.kernel;
+  }
   for (int64_t p = 0, tap = 0; p < k->across.kernel; p++)
     for (int64_t q = 0; q < k->along.kernel; q++, tap++) {
       bool meets = !k->skips;
-      for (int r = 0; r < rows; r++) {
+      for (int r = 0; r < rows->n; r++) {
         const int64_t from = outer[r][p], to = inner[r][q];
         const bool inside = from != OUTSIDE && to != OUTSIDE;
-        at[r] = inside ? x + from + to : k->zeros;
+        at[r] = inside ? rows->x + from + to : k->zeros;
         meets |= inside;
       }
       if (!meets) continue;
@@ -84,23 +114,39 @@ static void find_rows(const direct_t* k, const uint32_t* x, int64_t place, int r
     }
 }
 
-// Panels [panel, end) of some places, whose first output element is `from`.
-static void run_block(const job_t* j, direct_block_t* b, int64_t panel, int64_t end, int64_t from) {
+// What programs do to the sums of columns [first, first + columns), by places that lie side by
+// side.
+static void finish_rows(const job_t* j, const rows_t* rows, int64_t first, int64_t columns) {
   const direct_t* k = j->k;
-  const int64_t bytes = k->base.out[0].type == ASSAY_TYPE_FLOAT ? 4 : 2;
-  const int64_t next = from + b->rows * k->made;
-  const int64_t first = panel * DIRECT_PANEL, columns = (end - panel) * DIRECT_PANEL;
+  for (int r = 0, end; r < rows->n; r = end) {
+    for (end = r + 1; end < rows->n && rows->place[end] == rows->place[end - 1] + 1;) end++;
+    const cpu_program_part_t part = {.from = rows->at[r] + first,
+                                     .n = k->made - first < columns ? k->made - first : columns,
+                                     .runs = end - r,
+                                     .step = k->made,
+                                     .result = j->sums + r * columns,
+                                     .result_step = columns};
+    cpu_program_run_part(k->program, j->in, k->base.out[0].type, j->out, &part);
+  }
+}
+
+// Panels [panel, end) of some places.
+static void run_block(const job_t* j, direct_block_t* b, const rows_t* rows, int64_t panel,
+                      int64_t end) {
+  const direct_t* k = j->k;
+  const int64_t columns = (end - panel) * DIRECT_PANEL;
+  const int64_t panel_units = k->taps * k->units * DIRECT_PANEL;
+  b->element = k->base.out[0].type == ASSAY_TYPE_FLOAT ? 4 : 2;
   b->step = k->simple ? DIRECT_PANEL : columns;
   b->sums = j->sums;
-  b->apart = k->made * bytes;
   for (int64_t p = panel; p < end; p++) {
     const int64_t column = p * DIRECT_PANEL, left = k->made - column;
-    b->panel = k->weights + p * k->taps * k->units * DIRECT_PANEL;
+    b->panel = k->weights + p * panel_units;
     b->start = k->bias ? k->bias + column : NULL;
     b->vectors = left > DIRECT_LANES ? 2 : 1;
-    b->write_ahead = (const char*)j->out + (next + column) * bytes;
+    b->write_ahead = (const char*)j->out + column * b->element;
     if (k->add >= 0 && j->in[k->add] != j->out)
-      b->read_ahead = (const char*)j->in[k->add] + (next + column) * bytes;
+      b->read_ahead = (const char*)j->in[k->add] + column * b->element;
     cpu_direct_block(b);
     if (!k->simple) {
       b->sums += DIRECT_PANEL;
@@ -110,46 +156,59 @@ static void run_block(const job_t* j, direct_block_t* b, int64_t panel, int64_t 
         .rows = b->rows,
         .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
         .sums = j->sums,
-        .add = k->add < 0 ? NULL : (const uint16_t*)j->in[k->add] + from + column,
+        .add = k->add < 0 ? NULL : (const uint16_t*)j->in[k->add] + column,
         .relu = k->relu,
-        .out = (uint16_t*)j->out + from + column,
-        .step = k->made};
+        .out = (uint16_t*)j->out + column,
+        .at = rows->at};
     cpu_direct_finish(&finish);
   }
-  if (k->simple) return;
-  const cpu_program_part_t part = {.from = from + first,
-                                   .n = k->made - first < columns ? k->made - first : columns,
-                                   .runs = b->rows,
-                                   .step = k->made,
-                                   .result = j->sums,
-                                   .result_step = columns};
-  cpu_program_run_part(k->program, j->in, k->base.out[0].type, j->out, &part);
+  if (!k->simple) finish_rows(j, rows, panel * DIRECT_PANEL, columns);
 }
 
-// Some blocks of places and some panels. Panels whose weights stay in the cache stay while places
-// go by.
-static void run_share(const job_t* j, int64_t block, int64_t last_block, int64_t panel,
-                      int64_t last_panel) {
+// Blocks [block, last) and panels [panel, end), whose weights stay in the cache. Those of the next
+// panels up to `fetch_end` come there meanwhile.
+static void run_chunk(const job_t* j, int64_t block, int64_t last, int64_t panel, int64_t end,
+                      int64_t fetch_end, bool cold) {
   const direct_t* k = j->k;
+  const int64_t panel_units = k->taps * k->units * DIRECT_PANEL;
+  // Not where they would push out those of these panels.
+  if ((end - panel) * panel_units * 4 > CACHED_BYTES) fetch_end = end;
+  const char* limit = (const char*)(k->weights + fetch_end * panel_units);
   int32_t taps[TAPS];
   const uint32_t* at[TAPS * DIRECT_ROWS];
-  for (int64_t p = panel; p < last_panel; p += k->chunk)
-    for (int64_t i = block; i < last_block; i++) {
-      const int64_t sample = i / k->blocks, n = i % k->blocks;
-      const int64_t place = k->places * n / k->blocks;
-      const int rows = (int)(k->places * (n + 1) / k->blocks - place);
-      const uint32_t* x = (const uint32_t*)j->in[k->input] + sample * k->in_sample;
-      direct_block_t b = {.rows = rows, .taps = taps, .at = at, .units = k->units};
-      if (k->joined) {
-        b.n_taps = 1;
-        taps[0] = 0;
-        for (int r = 0; r < rows; r++) at[r] = x + (place + r) * k->units;
-      } else {
-        find_rows(k, x, place, rows, &b, taps, at);
-      }
-      run_block(j, &b, p, last_panel - p < k->chunk ? last_panel : p + k->chunk,
-                (sample * k->places + place) * k->made);
+  const char* fetch = (const char*)(k->weights + end * panel_units);
+  rows_t both[2];
+  find_rows(j, block, &both[0]);
+  for (int64_t i = block; i < last; i++) {
+    const rows_t* rows = &both[(i - block) % 2];
+    rows_t* next = &both[(i - block + 1) % 2];
+    direct_block_t b = {.rows = rows->n, .taps = taps, .at = at, .units = k->units};
+    find_taps(k, rows, &b, taps, at);
+    if (i + 1 < last) {
+      find_rows(j, i + 1, next);
+      b.ahead = next->at;
+      b.rows_ahead = next->n;
     }
+    if (cold && i == block) {
+      b.fetch = (const char*)(k->weights + panel * panel_units) + AHEAD_BYTES;
+      b.fetch_every = 1;
+      run_block(j, &b, rows, panel, end);
+      continue;
+    }
+    if (fetch < limit) b.fetch = fetch;
+    b.fetch_every = last - block;
+    run_block(j, &b, rows, panel, end);
+    if (fetch < limit) fetch = b.fetch;
+  }
+}
+
+// Some blocks of places and some panels.
+static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel, int64_t end) {
+  const int64_t chunk = j->k->chunk;
+  for (int64_t p = panel; block < last && p < end; p += chunk) {
+    const int64_t to = end - p < chunk ? end : p + chunk;
+    run_chunk(j, block, last, p, to, end - to < chunk ? end : to + chunk, p == panel);
+  }
 }
 
 // Into how many parts panels are cut, the rest by places: so that threads together read least.
@@ -171,10 +230,24 @@ static int panel_parts(const direct_t* k, int parts) {
   return best;
 }
 
+// The block with which share `part` of `parts` begins.
+static int64_t block_of(const direct_t* k, int64_t part, int64_t parts) {
+  if (!k->order || part == parts) return k->samples * k->blocks * part / parts;
+  const int64_t of_sample = k->done[k->blocks], at = k->samples * of_sample / parts * part;
+  int64_t low = 0, high = k->blocks;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (k->done[middle] < at % of_sample)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return at / of_sample * k->blocks + low;
+}
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const direct_t* k = (const direct_t*)base;
-  const int64_t blocks = k->samples * k->blocks;
   int parts = cpu_threads(k->samples * k->places * k->made / DIRECT_LANES *
                           (k->taps * k->units + DIRECT_LANES));
   if (parts > k->most_parts) parts = k->most_parts;
@@ -184,7 +257,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   for (int p = 0; p < parts; p++) {
     const job_t j = {k, in, out[0], own + (size_t)p * k->thread_scratch};
     const int64_t a = p % across, d = p / across;
-    run_share(&j, blocks * d / down, blocks * (d + 1) / down, k->panels * a / across,
+    run_share(&j, block_of(k, d, down), block_of(k, d + 1, down), k->panels * a / across,
               k->panels * (a + 1) / across);
   }
   return NULL;
@@ -195,6 +268,9 @@ static void destroy(assay_kernel_t* base) {
   cpu_program_destroy(k->program);
   assay_free(k->across.at);
   assay_free(k->along.at);
+  assay_free(k->order);
+  assay_free(k->first);
+  assay_free(k->done);
   assay_free(k->bias);
   assay_free(k->zeros);
   assay_free(k);
@@ -252,6 +328,92 @@ static bool are_finite(const direct_t* k) {
   for (size_t i = 0; i < n; i++)
     finite &= (k->weights[i] & 0x7f80) != 0x7f80 && (k->weights[i] & 0x7f800000) != 0x7f800000;
   return finite;
+}
+
+// ---- which places together ----------------------------------------------------------------------
+
+typedef struct place {
+  uint64_t across, along, taps;  // which ones meet the input
+  int32_t at;
+} place_t;
+
+static int by_taps(const void* a, const void* b) {
+  const place_t *x = a, *y = b;
+  if (x->across != y->across) return x->across < y->across ? -1 : 1;
+  if (x->along != y->along) return x->along < y->along ? -1 : 1;
+  return x->at < y->at ? -1 : 1;
+}
+
+static uint64_t taps_of(const axis_table_t* t, int64_t out) {
+  uint64_t taps = 0;
+  for (int64_t i = 0; i < t->kernel; i++)
+    taps |= (uint64_t)(t->at[out * t->kernel + i] != OUTSIDE) << i;
+  return taps;
+}
+
+static void sort_places(const direct_t* k, place_t* places) {
+  for (int64_t i = 0; i < k->places; i++) {
+    place_t* p = &places[i];
+    p->at = (int32_t)i;
+    p->across = taps_of(&k->across, i / k->along.out);
+    p->along = taps_of(&k->along, i % k->along.out);
+    p->taps = 0;
+    for (int64_t t = 0; t < k->across.kernel; t++)
+      if (p->across >> t & 1) p->taps |= p->along << t * k->along.kernel;
+  }
+  qsort(places, (size_t)k->places, sizeof *places, by_taps);
+}
+
+// What a block costs: its taps for each of its rows, and something besides.
+static int64_t cost_of(int rows, uint64_t taps) {
+  return (2 * (rows > FEW_ROWS ? rows : FEW_ROWS) + 1) * (__builtin_popcountll(taps) + 1);
+}
+
+// Cuts places into blocks that cost least together: least[i] is what the first i cost, of which the
+// last rows[i] are one block.
+static void cut_places(direct_t* k, const place_t* places, int64_t* least, uint8_t* rows) {
+  for (int64_t i = 1; i <= k->places; i++) {
+    uint64_t taps = 0;
+    least[i] = INT64_MAX;
+    for (int n = 1; n <= DIRECT_ROWS && n <= i; n++) {
+      taps |= places[i - n].taps;
+      const int64_t cost = least[i - n] + cost_of(n, taps);
+      if (cost < least[i]) least[i] = cost, rows[i] = (uint8_t)n;
+    }
+  }
+  k->blocks = 0;
+  for (int64_t i = k->places; i > 0; i -= rows[i]) k->blocks++;
+  int64_t block = k->blocks;
+  k->first[block] = (int32_t)k->places;
+  k->done[block] = least[k->places];
+  for (int64_t i = k->places; i > 0;) {
+    i -= rows[i];
+    k->first[--block] = (int32_t)i;
+    k->done[block] = least[i];
+  }
+  for (int64_t i = 0; i < k->places; i++) k->order[i] = places[i].at;
+}
+
+static assay_status_t find_order(direct_t* k) {
+  const size_t n = (size_t)k->places;
+  place_t* places = NULL;
+  int64_t* least = NULL;
+  uint8_t* rows = NULL;
+  if (n > SORTED) return NULL;
+  assay_status_t st = assay_new_array(n, sizeof *places, &places);
+  if (!st) st = assay_new_array(n + 1, sizeof *least, &least);
+  if (!st) st = assay_new_array(n + 1, sizeof *rows, &rows);
+  if (!st) st = assay_new_array(n, sizeof *k->order, &k->order);
+  if (!st) st = assay_new_array(n + 1, sizeof *k->first, &k->first);
+  if (!st) st = assay_new_array(n + 1, sizeof *k->done, &k->done);
+  if (!st) {
+    sort_places(k, places);
+    cut_places(k, places, least, rows);
+  }
+  assay_free(places);
+  assay_free(least);
+  assay_free(rows);
+  return st;
 }
 
 // ---- which layers ------------------------------------------------------------------------------
@@ -391,11 +553,12 @@ static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const ope
   ASSAY_TRY(use_conv(k, s, out_ok));
   if (*out_ok) ASSAY_TRY(add_program(k, l, out_ok));
   if (!*out_ok) return NULL;
-  cut(k);
   ASSAY_TRY(assay_operand_padded_floats(o->bias, k->panels * DIRECT_PANEL, &k->bias));
   ASSAY_TRY(assay_new_array((size_t)k->units, sizeof *k->zeros, &k->zeros));
   ASSAY_TRY(pack_weights(k, o->weights));
-  k->skips = !k->joined && are_finite(k);
+  k->skips = !k->joined && k->taps > 1 && are_finite(k);
+  if (k->skips) ASSAY_TRY(find_order(k));
+  cut(k);
   return NULL;
 }
 

@@ -11,38 +11,51 @@
 #define UNROLL _Pragma("GCC unroll 14")
 
 // `rows` and `vectors` are known when this is compiled: the sums stay in registers.
-INLINE void block(const int rows, const int vectors, const direct_block_t* b) {
+INLINE void block(const int rows, const int vectors, direct_block_t* b) {
   __m512 sum[DIRECT_ROWS][2];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
       b->start ? _mm512_loadu_ps(b->start + j * DIRECT_LANES) : _mm512_setzero_ps();
   const int64_t units = b->units;
   if (b->write_ahead)
-    for (int i = 0; i < rows; i++) __builtin_prefetch(b->write_ahead + i * b->apart, 1);
+    for (int i = 0; i < b->rows_ahead; i++)
+      __builtin_prefetch(b->write_ahead + b->ahead[i] * b->element, 1);
   if (b->read_ahead)
-    for (int i = 0; i < rows; i++) __builtin_prefetch(b->read_ahead + i * b->apart);
+    for (int i = 0; i < b->rows_ahead; i++)
+      __builtin_prefetch(b->read_ahead + b->ahead[i] * b->element);
+  const char* fetch = b->fetch;
+  const int64_t every = fetch ? b->fetch_every : units;
   for (int t = 0; t < b->n_taps; t++) {
     const uint32_t* const* at = b->at + (ptrdiff_t)t * DIRECT_ROWS;
     const uint32_t* panel = b->panel + b->taps[t] * units * DIRECT_PANEL;
     const uint32_t* row[DIRECT_ROWS];
     UNROLL for (int i = 0; i < rows; i++) row[i] = at[i];
-    for (int64_t u = 0; u < units; u++, panel += DIRECT_PANEL) {
-      const __m512bh w0 = (__m512bh)_mm512_loadu_si512(panel);
-      const __m512bh w1 = vectors > 1 ? (__m512bh)_mm512_loadu_si512(panel + DIRECT_LANES) : w0;
-      UNROLL for (int i = 0; i < rows; i++) {
-        const __m512bh x = (__m512bh)_mm512_set1_epi32((int)row[i][u]);
-        sum[i][0] = _mm512_dpbf16_ps(sum[i][0], x, w0);
-        if (vectors > 1) sum[i][1] = _mm512_dpbf16_ps(sum[i][1], x, w1);
+    for (int64_t u = 0; u < units;) {
+      const int64_t end = units - u > every ? u + every : units;
+      if (fetch) {
+        __builtin_prefetch(fetch, 0, 2);
+        __builtin_prefetch(fetch + 64, 0, 2);
+        fetch += 128;
+      }
+      for (; u < end; u++, panel += DIRECT_PANEL) {
+        const __m512bh w0 = (__m512bh)_mm512_loadu_si512(panel);
+        const __m512bh w1 = vectors > 1 ? (__m512bh)_mm512_loadu_si512(panel + DIRECT_LANES) : w0;
+        UNROLL for (int i = 0; i < rows; i++) {
+          const __m512bh x = (__m512bh)_mm512_set1_epi32((int)row[i][u]);
+          sum[i][0] = _mm512_dpbf16_ps(sum[i][0], x, w0);
+          if (vectors > 1) sum[i][1] = _mm512_dpbf16_ps(sum[i][1], x, w1);
+        }
       }
     }
   }
+  b->fetch = fetch;
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
       _mm512_storeu_ps(b->sums + i * b->step + j * DIRECT_LANES, sum[i][j]);
 }
 
-typedef void block_t(const direct_block_t* b);
-#define BLOCK(rows)                                                             \
-  TARGET static void one_##rows(const direct_block_t* b) { block(rows, 1, b); } \
-  TARGET static void two_##rows(const direct_block_t* b) { block(rows, 2, b); }
+typedef void block_t(direct_block_t* b);
+#define BLOCK(rows)                                                       \
+  TARGET static void one_##rows(direct_block_t* b) { block(rows, 1, b); } \
+  TARGET static void two_##rows(direct_block_t* b) { block(rows, 2, b); }
 BLOCK(1)
 BLOCK(2)
 BLOCK(3)
@@ -58,7 +71,7 @@ BLOCK(12)
 BLOCK(13)
 BLOCK(14)
 
-void cpu_direct_block(const direct_block_t* b) {
+void cpu_direct_block(direct_block_t* b) {
   static block_t* const blocks[2][DIRECT_ROWS] = {
       {one_1, one_2, one_3, one_4, one_5, one_6, one_7, one_8, one_9, one_10, one_11, one_12,
        one_13, one_14},
@@ -94,11 +107,11 @@ INLINE void finish(const direct_finish_t* f, const bool whole, const bool adds, 
   const __mmask32 mask = whole ? 0xffffffff : (__mmask32)((1ull << f->columns) - 1);
   for (int64_t i = 0; i < f->rows; i++) {
     const float* sums = f->sums + i * DIRECT_PANEL;
-    uint16_t* out = f->out + i * f->step;
+    uint16_t* out = f->out + f->at[i];
     __m512i add = _mm512_setzero_si512();
     if (adds)
-      add = whole ? _mm512_loadu_si512(f->add + i * f->step)
-                  : _mm512_maskz_loadu_epi16(mask, f->add + i * f->step);
+      add = whole ? _mm512_loadu_si512(f->add + f->at[i])
+                  : _mm512_maskz_loadu_epi16(mask, f->add + f->at[i]);
     const __m512 low = finished(_mm512_loadu_ps(sums), adds, _mm512_castsi512_si256(add), relu);
     const __m512 high = finished(_mm512_loadu_ps(sums + DIRECT_LANES), adds,
                                  _mm512_extracti64x4_epi64(add, 1), relu);
@@ -143,6 +156,6 @@ TARGET void cpu_direct_finish(const direct_finish_t* f) {
   }
 }
 #else
-void cpu_direct_block(const direct_block_t* b) { (void)b; }
+void cpu_direct_block(direct_block_t* b) { (void)b; }
 void cpu_direct_finish(const direct_finish_t* f) { (void)f; }
 #endif

@@ -29,12 +29,17 @@ typedef struct direct_block {
   const float* start;         // [DIRECT_PANEL]; NULL: zeros
   float* sums;
   int64_t step;
-  // What is read and written next, `apart` bytes from row to row: brought near meanwhile. NULL:
-  // nothing.
+  // Brought near meanwhile. What is read and written next: elements of this size, so many places
+  // on from these addresses (NULL: nothing).
   const char *read_ahead, *write_ahead;
-  int64_t apart;
+  const int64_t* ahead;  // [rows_ahead]
+  int rows_ahead;
+  int64_t element;
+  // Weights: two lines after each so many units (NULL: none); moved on.
+  const char* fetch;
+  int64_t fetch_every;
 } direct_block_t;
-void cpu_direct_block(const direct_block_t* b);
+void cpu_direct_block(direct_block_t* b);
 
 // out = sums, plus `add`, limited from below to 0, rounded.
 typedef struct direct_finish {
@@ -43,7 +48,7 @@ typedef struct direct_finish {
   const uint16_t* add;    // bf16; NULL: nothing
   bool relu;              // NaN stays
   uint16_t* out;          // bf16
-  int64_t step;           // elements between rows of `add` and `out`
+  const int64_t* at;      // [rows]: elements from `add` and `out` on
 } direct_finish_t;
 void cpu_direct_finish(const direct_finish_t* f);
 
