@@ -20,6 +20,8 @@ enum {
   TAPS = 64,  // more are for others
   PARTS = 64,
   CACHED_BYTES = 400000,  // of weights
+  CHUNK_BYTES = 200000,   // of weights where not all stay, and others are on their way
+  BATCH_BYTES = 350000,   // of what is read of the input meanwhile
   TABLE = 1 << 20,        // entries; more are for others
   SORTED = 1 << 16,       // places of a sample; more are made as they come
   FEW_ROWS = 6,           // take as long as fewer do
@@ -45,7 +47,8 @@ typedef struct direct {
   int32_t* first;                   // [blocks + 1], of `order`
   int64_t* done;                    // [blocks + 1]: what there was to do before
   int64_t in_sample, units, taps, made;
-  int64_t panels, chunk;  // panels of channels of the output; how many stay in the cache
+  // Panels of channels of the output; how many stay in the cache, while so many blocks go by.
+  int64_t panels, chunk, batch;
   int most_parts;
   size_t thread_scratch;    // floats
   const uint32_t* weights;  // in panels, in the store
@@ -166,17 +169,17 @@ static void run_block(const job_t* j, direct_block_t* b, const rows_t* rows, int
 }
 
 // Blocks [block, last) and panels [panel, end), whose weights stay in the cache. Those of the next
-// panels up to `fetch_end` come there meanwhile.
+// panels come there meanwhile.
 static void run_chunk(const job_t* j, int64_t block, int64_t last, int64_t panel, int64_t end,
-                      int64_t fetch_end, bool cold) {
+                      int64_t next_panel, int64_t next_end, bool cold) {
   const direct_t* k = j->k;
   const int64_t panel_units = k->taps * k->units * DIRECT_PANEL;
   // Not where they would push out those of these panels.
-  if ((end - panel) * panel_units * 4 > CACHED_BYTES) fetch_end = end;
-  const char* limit = (const char*)(k->weights + fetch_end * panel_units);
+  if ((end - panel) * panel_units * 4 > CACHED_BYTES) next_end = next_panel;
+  const char* limit = (const char*)(k->weights + next_end * panel_units);
   int32_t taps[TAPS];
   const uint32_t* at[TAPS * DIRECT_ROWS];
-  const char* fetch = (const char*)(k->weights + end * panel_units);
+  const char* fetch = (const char*)(k->weights + next_panel * panel_units);
   rows_t both[2];
   find_rows(j, block, &both[0]);
   for (int64_t i = block; i < last; i++) {
@@ -202,13 +205,20 @@ static void run_chunk(const job_t* j, int64_t block, int64_t last, int64_t panel
   }
 }
 
-// Some blocks of places and some panels.
+// Some blocks of places and some panels: panels go by while what is read of so many places stays in
+// the cache, as panels are fetched ahead.
 static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel, int64_t end) {
-  const int64_t chunk = j->k->chunk;
-  for (int64_t p = panel; block < last && p < end; p += chunk) {
-    const int64_t to = end - p < chunk ? end : p + chunk;
-    run_chunk(j, block, last, p, to, end - to < chunk ? end : to + chunk, p == panel);
-  }
+  const direct_t* k = j->k;
+  const int64_t chunk = k->chunk, all = last - block;
+  const int64_t batches = end - panel > chunk ? (all + k->batch - 1) / k->batch : all > 0;
+  for (int64_t i = 0; i < batches; i++)
+    for (int64_t p = panel; p < end; p += chunk) {
+      const int64_t to = end - p < chunk ? end : p + chunk;
+      // Behind the last panels come the first ones again.
+      const int64_t next = to < end || i + 1 == batches ? to : panel;
+      run_chunk(j, block + all * i / batches, block + all * (i + 1) / batches, p, to, next,
+                end - next < chunk ? end : next + chunk, i == 0 && p == panel);
+    }
 }
 
 // Into how many parts panels are cut, the rest by places: so that threads together read least.
@@ -504,8 +514,11 @@ static assay_status_t use_conv(direct_t* k, const assay_conv_t* s, bool* out_ok)
 }
 
 static void cut(direct_t* k) {
-  const int64_t fit = CACHED_BYTES / (DIRECT_PANEL * k->taps * k->units * 4);
+  const int64_t bytes = DIRECT_PANEL * k->taps * k->units * 4;
+  const int64_t fit = (k->panels * bytes > CACHED_BYTES ? CHUNK_BYTES : CACHED_BYTES) / bytes;
   k->chunk = fit < 1 ? 1 : fit < k->panels ? fit : k->panels;
+  const int64_t of_block = k->in_sample * 4 / k->blocks + 1;
+  k->batch = bytes > CACHED_BYTES ? k->samples * k->blocks : BATCH_BYTES / of_block + 1;
   // Scratch memory for no more parts than there is work for.
   const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 1000 + 1) / 2 + 1;
   k->most_parts = work < PARTS ? (int)work : PARTS;
