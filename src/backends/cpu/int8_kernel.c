@@ -341,12 +341,6 @@ static inline int32_t corrected(int32_t sum, int32_t due, int32_t bias) {
 }
 
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static void to_floats(const int32_t* restrict x, int64_t n, float* restrict y) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
-}
-
-ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 static void correct(const int32_t* restrict x, int64_t n, int32_t zero,
                     const int32_t* restrict tap_sums, int32_t* restrict y) {
   const uint32_t z = (uint32_t)zero;
@@ -377,12 +371,15 @@ static void exact_sums(const int8_kernel_t* k, const int32_t* raw, int32_t zero_
 static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int64_t at, int64_t n,
                                    uint8_t* room) {
   if (s->whole) return x + at;
-  for (int64_t i = 0; i < n;) {
+  for (int64_t i = 0, run; i < n; i += run) {
     const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block * s->n;
-    const int64_t element = in_block / s->inner % s->n, left = s->inner - in_block % s->inner;
-    const int64_t run = left < n - i ? left : n - i;
-    memset(room + i, x[first + element], (size_t)run);
-    i += run;
+    const int64_t element = in_block / s->inner % s->n;
+    const int64_t left = s->inner == 1 ? s->n - element : s->inner - in_block % s->inner;
+    run = left < n - i ? left : n - i;
+    if (s->inner == 1)
+      memcpy(room + i, x + first + element, (size_t)run);
+    else
+      memset(room + i, x[first + element], (size_t)run);
   }
   return room;
 }
@@ -406,34 +403,67 @@ static void scaled_sums(const int8_kernel_t* k, const void* x, int64_t at, int64
     center_u8((const uint8_t*)x + at, n, k->zero_x, y);
 }
 
-void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
-                        int32_t zero_x, int64_t from, int64_t to, void* out) {
+// n <= TILE elements from `at` on, whose sums are `t`'s.
+static void finish_tile(const int8_kernel_t* k, const void* const* in, assay_int8_tile_t* t,
+                        int64_t at, int64_t n, void* out) {
   const assay_int8_t* q = k->q;
   const size_t elem = q->type == ASSAY_TYPE_FLOAT ? sizeof(float) : 1;
-  const bool plain = !(k->tap_sums && zero_x) && !k->bias;
+  const int64_t c = at % k->m;
   uint8_t bytes[ASSAY_INT8_SOURCES][TILE];
+  if (k->factor) {
+    t->factor = k->factor + c;
+    t->shift = k->shift + c;
+  }
+  for (size_t i = 0; i < q->n_sources; i++) {
+    if (k->streams[i].input >= 0)
+      t->operand[i] = stream_bytes(&k->streams[i], in[k->streams[i].input], at, n, bytes[i]);
+    if (k->channel[i]) t->channel[i] = k->channel[i] + c;
+  }
+  assay_int8_epilogue(q, t, n, (char*)out + (size_t)at * elem);
+}
+
+void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
+                        int32_t zero_x, int64_t from, int64_t to, void* out) {
+  const bool plain = !(k->tap_sums && zero_x) && !k->bias;
   int32_t whole[TILE];
   float floats[TILE];
   for (int64_t at = from; at < to; at += TILE) {
-    const int64_t n = to - at < TILE ? to - at : TILE, c = at % k->m;
+    const int64_t n = to - at < TILE ? to - at : TILE;
     assay_int8_tile_t t = {.sums = floats};
-    if (q->anchor) {
+    if (k->q->anchor) {
       if (!plain) exact_sums(k, sums, zero_x, at, n, whole);
-      to_floats(plain ? sums + at : whole, n, floats);
-    } else if (q->scales_x) {
+      t.integers = plain ? sums + at : whole;
+    } else if (k->q->scales_x) {
       scaled_sums(k, in[k->x_input], at, n, floats);
     }
-    if (k->factor) {
-      t.factor = k->factor + c;
-      t.shift = k->shift + c;
-    }
-    for (size_t i = 0; i < q->n_sources; i++) {
-      if (k->streams[i].input >= 0)
-        t.operand[i] = stream_bytes(&k->streams[i], in[k->streams[i].input], at, n, bytes[i]);
-      if (k->channel[i]) t.channel[i] = k->channel[i] + c;
-    }
-    assay_int8_epilogue(q, &t, n, (char*)out + (size_t)at * elem);
+    finish_tile(k, in, &t, at, n, out);
   }
+}
+
+void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, const int8_part_t* part,
+                             void* out) {
+  const bool whole = part->n == part->step;
+  const int64_t runs = whole ? 1 : part->runs, n = whole ? part->n * part->runs : part->n;
+  const int32_t* sums = part->sums;
+  for (int64_t r = 0; r < runs; r++)
+    for (int64_t i = 0; i < n; i += TILE) {
+      const int64_t some = n - i < TILE ? n - i : TILE, at = part->from + r * part->step + i;
+      assay_int8_tile_t t = {.integers = sums};
+      if (k->q)
+        finish_tile(k, in, &t, at, some, out);
+      else
+        memcpy((int32_t*)out + at, sums, (size_t)some * sizeof *sums);
+      sums += some;
+    }
+}
+
+assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
+                                 int64_t room, int32_t** out) {
+  ASSAY_TRY(assay_new_array((size_t)room, sizeof **out, out));
+  for (int64_t c = 0; c < k->m; c++)
+    (*out)[c] =
+        corrected(0, (int32_t)((uint32_t)zero_x * (uint32_t)sums[c]), k->bias ? k->bias[c] : 0);
+  return NULL;
 }
 
 static void finish_integers(const int8_kernel_t* k, int32_t zero_x, int64_t from, int64_t to,

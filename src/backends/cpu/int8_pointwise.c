@@ -3,11 +3,15 @@
 #include <string.h>
 
 #include "backends/cpu/int8_kernel.h"
+#include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/target.h"
+#include "ops/int8_wide.h"
 
 // ---- tables
 // ----------------------------------------------------------------------------------------
+
+enum { CHUNK = 16384 };
 
 typedef struct table {
   assay_kernel_t base;
@@ -28,9 +32,16 @@ static assay_status_t run_table(assay_kernel_t* base, const void* const* in, voi
   if (k->floats) {
 #pragma omp parallel for schedule(static) if (k->size > 50000)
     for (int64_t i = 0; i < k->size; i++) values[i] = k->values[x[i]];
-  } else {
-#pragma omp parallel for schedule(static) if (k->size > 100000)
-    for (int64_t i = 0; i < k->size; i++) bytes[i] = k->bytes[x[i]];
+    return NULL;
+  }
+  const int64_t chunks = (k->size + CHUNK - 1) / CHUNK;
+#pragma omp parallel for schedule(static) num_threads(cpu_threads(k->size / 4))
+  for (int64_t c = 0; c < chunks; c++) {
+    const int64_t at = c * CHUNK, n = k->size - at < CHUNK ? k->size - at : CHUNK;
+    if (int8_has_wide_table())
+      int8_wide_table(k->bytes, x + at, n, bytes + at);
+    else
+      for (int64_t i = 0; i < n; i++) bytes[at + i] = k->bytes[x[at + i]];
   }
   return NULL;
 }
@@ -96,7 +107,6 @@ typedef struct quantize {
 
 static assay_status_t run_quantize(assay_kernel_t* base, const void* const* in, void* const* out,
                                    void* scratch) {
-  enum { CHUNK = 16384 };
   const quantize_t* k = (const quantize_t*)base;
   const float* x = in[k->input];
   uint8_t* y = out[0];
