@@ -25,7 +25,7 @@ enum {
   ASSAY_INT8_SOURCES = 12,
   ASSAY_INT8_STEPS = 20,
   ASSAY_INT8_AFFINE = 12,
-  ASSAY_INT8_TILE = 256,
+  ASSAY_INT8_TILE = 1024,
 };
 
 // A quantized operand of a contraction: int8 or uint8.

@@ -7,7 +7,7 @@
 #include "ops/int8_functions.h"
 #include "ops/int8_wide.h"
 
-enum { TILE = ASSAY_INT8_TILE };
+enum { TILE = ASSAY_INT8_TILE, SOME = 256 };  // SOME: of float64 registers
 
 #define WIDE ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
@@ -234,8 +234,9 @@ static void source_floats(const assay_int8_t* q, const assay_int8_tile_t* t, siz
     for (int64_t i = 0; i < n; i++) y[i] = (float)s->scalar;
 }
 
-static void run_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
-  double registers[ASSAY_INT8_SOURCES + ASSAY_INT8_STEPS][TILE];
+// n <= SOME elements.
+static void run_some_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
+  double registers[ASSAY_INT8_SOURCES + ASSAY_INT8_STEPS][SOME];
   for (size_t k = 0; k < q->n_sources; k++) {
     if (q->sources[k].kind == ASSAY_INT8_SCALAR) {
       for (int64_t i = 0; i < n; i++) registers[k][i] = q->sources[k].scalar;
@@ -250,6 +251,21 @@ static void run_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t
                                     registers[q->n_sources + k]);
   }
   narrow(n, registers[q->n_sources + q->n_steps - 1], y);
+}
+
+static void run_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
+  assay_int8_tile_t at = *t;
+  for (int64_t i = 0; i < n; i += SOME) {
+    run_some_steps(q, &at, n - i < SOME ? n - i : SOME, y + i);
+    if (at.sums) at.sums += SOME;
+    if (at.integers) at.integers += SOME;
+    if (at.factor) at.factor += SOME;
+    if (at.shift) at.shift += SOME;
+    for (size_t k = 0; k < q->n_sources; k++) {
+      if (at.operand[k]) at.operand[k] += SOME;
+      if (at.channel[k]) at.channel[k] += SOME;
+    }
+  }
 }
 
 static void run_operation(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {

@@ -58,7 +58,7 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
   int32_t* c = b->c + row * b->c_step;
   __m512i sum[MOST][WIDE];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
-      _mm512_loadu_si512(b->start + j * INT8_LANES);
+      _mm512_loadu_si512(b->start + (row + i) * b->start_step + j * INT8_LANES);
   for (int64_t p = 0; p < b->n_pieces; p++) {
     const uint8_t* at = a + b->pieces[p];
     for (int64_t l = 0; l < units; l++, panel += vectors * 64, at += 4) {

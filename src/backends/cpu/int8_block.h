@@ -13,7 +13,7 @@ bool int8_has_vnni(void);
 
 // Rows of unsigned bytes by a panel of signed ones: rows of units, with 16 * vectors columns each.
 // A row of a is n_pieces pieces of `units` units, which lie at `pieces` bytes behind its beginning.
-// Row i of c begins with `start`.
+// Row i of c begins with row i of `start`, whose rows lie start_step apart (0: one row for all).
 typedef struct int8_block {
   int64_t rows, units;
   const uint8_t* a;
@@ -23,6 +23,7 @@ typedef struct int8_block {
   const int8_t* panel;
   int vectors;  // 1 to 4
   const int32_t* start;
+  int64_t start_step;
   int32_t* c;
   int64_t c_step;
 } int8_block_t;

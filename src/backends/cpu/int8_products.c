@@ -22,7 +22,9 @@ enum {
   CACHED = 400000,      // bytes of weights that stay in the second cache
   LEAST_COLUMNS = 256,  // what follows the sums works on runs
   MOST_COLUMNS = 1024,
-  MANY_ROWS = 96,  // for a thread to have rows of its own
+  NEAR = 24 * 1024,  // bytes of a panel that stay in the first cache
+  SHORT = 6,         // so few rows pass over a panel once
+  MANY_ROWS = 96,    // for a thread to have rows of its own
   ALIGNMENT = 64,
 };
 
@@ -116,8 +118,44 @@ static void copy_lines(const job_t* j, int64_t sample, int64_t line, int64_t lin
   }
 }
 
-// Channels [c, c + n) of some lines of a sample: from the last panel to the first, rows in order,
-// so that what the last vector of a row writes behind it is written over.
+// Channels [c, c + n), at most a panel, of some lines, from `x` on. A long panel is taken in parts
+// that stay in the first cache while lines go by, and sums wait where they are made. Where that is
+// all of a row, and not whole vectors, a row would write over the next one's.
+static void run_panel(const job_t* j, const uint8_t* x, int64_t lines, int64_t c, int64_t n,
+                      int32_t* to, int64_t step) {
+  const products_t* k = j->k;
+  const int64_t rows = k->even ? lines * k->places : k->places, calls = k->even ? 1 : lines;
+  const int64_t vectors = least((n + INT8_LANES - 1) / INT8_LANES, INT8_PANEL / INT8_LANES);
+  const int64_t unit = vectors * INT8_LANES * 4, near = NEAR / unit;
+  const bool parts = lines * k->places > SHORT && k->n_pieces * k->units > near + near / 2 &&
+                     (step > INT8_PANEL || step % INT8_LANES == 0);
+  const int64_t at_once = parts && k->units > near ? near : k->units;
+  const int64_t pieces = !parts ? k->n_pieces : k->units < near ? near / k->units : 1;
+  bool goes_on = false;
+  for (int64_t p = 0; p < k->n_pieces; p += pieces)
+    for (int64_t u = 0; u < k->units; u += at_once, goes_on = true) {
+      int8_block_t b = {.rows = rows,
+                        .units = least(at_once, k->units - u),
+                        .a = x + u * 4,
+                        .a_step = k->step,
+                        .n_pieces = least(pieces, k->n_pieces - p),
+                        .pieces = k->pieces + p,
+                        .panel = k->weights + c * k->k + (p * k->units + u) * unit,
+                        .vectors = (int)vectors,
+                        .start = goes_on ? to : k->start + c,
+                        .start_step = goes_on ? step : 0,
+                        .c = to,
+                        .c_step = step};
+      for (int64_t l = 0; l < calls; l++) {
+        int8_block_run(&b);
+        b.a += k->line_step;
+        b.c += rows * step;
+        if (goes_on) b.start += rows * step;
+      }
+    }
+}
+
+// Channels [c, c + n) of some lines of a sample.
 static void run_tile(const job_t* j, int64_t sample, int64_t line, int64_t lines, int64_t c,
                      int64_t n) {
   const products_t* k = j->k;
@@ -126,22 +164,10 @@ static void run_tile(const job_t* j, int64_t sample, int64_t line, int64_t lines
     copy_lines(j, sample, line, lines);
   else
     x += line * k->line_step;
-  const int64_t rows = k->even ? lines * k->places : k->places, calls = k->even ? 1 : lines;
-  for (int64_t i = (n - 1) / INT8_PANEL * INT8_PANEL; i >= 0; i -= INT8_PANEL) {
-    const int64_t vectors = (n - i + INT8_LANES - 1) / INT8_LANES;
-    int8_block_t b = {.rows = rows,
-                      .units = k->units,
-                      .a = k->copies ? j->copy : x,
-                      .a_step = k->step,
-                      .n_pieces = k->n_pieces,
-                      .pieces = k->pieces,
-                      .panel = k->weights + (c + i) * k->k,
-                      .vectors = (int)least(vectors, INT8_PANEL / INT8_LANES),
-                      .start = k->start + c + i,
-                      .c = j->sums + i,
-                      .c_step = n};
-    for (int64_t l = 0; l < calls; l++, b.a += k->line_step, b.c += rows * n) int8_block_run(&b);
-  }
+  // From the last panel to the first, rows in order, so that what the last vector of a row writes
+  // behind it is written over.
+  for (int64_t i = (n - 1) / INT8_PANEL * INT8_PANEL; i >= 0; i -= INT8_PANEL)
+    run_panel(j, k->copies ? j->copy : x, lines, c + i, n - i, j->sums + i, n);
   const int8_part_t part = {.sums = j->sums,
                             .from = (sample * k->lines + line) * k->places * k->n + c,
                             .n = n,
