@@ -161,7 +161,10 @@ INLINE void piece(form_t a_form, form_t b_form, bool whole, const int8_wide_t* w
     if (w->has_b) y[j] = combined(w->operation, y[j], load(b_form, whole, b, at, m[j]));
   }
   if (w->type == ASSAY_TYPE_FLOAT) {
-    for (int j = 0; j < 4; j++) _mm512_mask_storeu_ps((float*)out + i + j * LANES, m[j], y[j]);
+    UNROLL for (int j = 0; j < 4; j++) {
+      if (o->limits) y[j] = within(y[j], o->low, o->high);
+      _mm512_mask_storeu_ps((float*)out + i + j * LANES, m[j], y[j]);
+    }
     return;
   }
   const __m512i q = quantized(y, o, w->type == ASSAY_TYPE_INT8);

@@ -32,27 +32,28 @@ void int8_job_close(int8_job_t* j) {
   *j = (int8_job_t){0};
 }
 
-// Weights less their zero points.
+// Weights less their zero points; they lie as [outer][channels][inner].
 static assay_status_t center(int8_job_t* j, const assay_tensor_t* t, const int32_t* zeros,
                              int64_t n_zeros) {
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)(uintptr_t)t, &wide));
   assay_status_t st = assay_new_array((size_t)t->size, sizeof *j->weights, &j->weights);
-  const int64_t inner = n_zeros > 1 ? assay_dims_product(t->dims, j->weight_axis + 1, t->rank) : 1;
-  j->fits_int8 = true;
+  const int64_t n = j->dims[j->weight_axis];
+  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
+  int64_t least = 0, most = 0;
   j->n_weights = t->size;
-  for (int64_t i = 0; !st && i < t->size; i++) {
-    const int64_t w = assay_i64(wide)[i] - zeros[i / inner % n_zeros];
-    j->weights[i] = (int16_t)w;
-    j->fits_int8 &= w >= -128 && w <= 127;
+  for (int64_t run = 0; !st && run < t->size / inner; run++) {
+    const int64_t zero = zeros[n_zeros > 1 ? run % n : 0];
+    for (int64_t i = run * inner; i < (run + 1) * inner; i++) {
+      const int64_t w = assay_i64(wide)[i] - zero;
+      j->weights[i] = (int16_t)w;
+      least = w < least ? w : least;
+      most = w > most ? w : most;
+    }
   }
+  j->fits_int8 = least >= -128 && most <= 127;
   assay_tensor_release(wide);
   return st;
-}
-
-static int64_t channel_of(const int8_job_t* j, int64_t i) {
-  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
-  return i / inner % j->dims[j->weight_axis];
 }
 
 // Whether no sum of products of any input, nor one that leaves out the zero point of x, passes
@@ -60,9 +61,11 @@ static int64_t channel_of(const int8_job_t* j, int64_t i) {
 static assay_status_t sums_fit(const int8_job_t* j, bool* out_fit) {
   int64_t* size = NULL;
   const int64_t n = j->dims[j->weight_axis];
+  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
   ASSAY_TRY(assay_new_array((size_t)n, sizeof *size, &size));
-  for (int64_t i = 0; i < j->n_weights; i++)
-    size[channel_of(j, i)] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
+  for (int64_t run = 0, c = 0; run < j->n_weights / inner; run++, c = c + 1 < n ? c + 1 : 0)
+    for (int64_t i = run * inner; i < (run + 1) * inner; i++)
+      size[c] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
   *out_fit = true;
   for (int64_t c = 0; c < n; c++) {
     int64_t most = size[c] * 255 * 2;
