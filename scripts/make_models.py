@@ -14,6 +14,10 @@ detector      Resize, TopK, NonMaxSuppression: discrete outputs
 
 custom        operators of domain com.example, as in examples/custom_operators; batch open
 unknown       operators that nobody knows
+
+    OUT/fp32/NAME.onnx, OUT/fp32/NAME.npz
+
+filters       convolutions of many channels, as a setting of fp32 lets Winograd's filtering serve them
 """
 import os
 import sys
@@ -206,6 +210,20 @@ def unknown():
     return model, {"x": b.rng.standard_normal((2, 8)).astype(np.float32)}
 
 
+def filters():
+    b = Builder(17)
+    conv = dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    x = b.op("Relu", b.op("Conv", "x", b.weight(64, 3, 3, 3), b.weight(64), **conv))
+    for _ in range(2):
+        y = b.op("Relu", b.op("Conv", x, b.weight(64, 64, 3, 3), b.weight(64), **conv))
+        x = b.op("Relu", b.op("Add", b.op("Conv", y, b.weight(64, 64, 3, 3), **conv), x))
+    x = b.op("Conv", x, b.weight(128, 64, 3, 3), strides=[2, 2], **conv)
+    x = b.op("Sigmoid", b.op("Conv", x, b.weight(128, 128, 3, 3), b.weight(128), **conv))
+    b.op("Conv", x, b.weight(8, 128, 1, 1), out="y")
+    model = b.model([("x", FLOAT, ["N", 3, 48, 48])], [("y", FLOAT, ["N", 8, 24, 24])])
+    return model, {"x": np.abs(b.rng.standard_normal((2, 3, 48, 48))).astype(np.float32)}
+
+
 def main(out):
     for make in (classifier, transformer, loop, external, quantized, detector):
         model, inputs = make()
@@ -220,9 +238,10 @@ def main(out):
         else:
             onnx.save(model, path)
         np.savez(os.path.join(folder, "inputs.npz"), **inputs)
-    for make in (custom, unknown):  # not among the models that every program can run
+    # Not among the models that every test goes over.
+    for make, kind in ((custom, "operators"), (unknown, "operators"), (filters, "fp32")):
         model, inputs = make()
-        folder = os.path.join(out, "operators")
+        folder = os.path.join(out, kind)
         os.makedirs(folder, exist_ok=True)
         onnx.save(model, os.path.join(folder, f"{make.__name__}.onnx"))
         np.savez(os.path.join(folder, f"{make.__name__}.npz"), **inputs)

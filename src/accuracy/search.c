@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "accuracy/search_joint.h"
 #include "accuracy/search_look.h"
 #include "accuracy/search_predict.h"
 #include "accuracy/search_reach.h"
@@ -660,17 +661,27 @@ static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, siz
   return NULL;
 }
 
+// Several faults of one kind: half of the time that is left.
+static assay_status_t search_joint(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
+  const double now = assay_seconds_now();
+  size_t trials = 0;
+  ASSAY_TRY(assay_search_joint(h->trials.s, now + (end - now) / 2, out, out_n, &trials));
+  h->trials.s->trials += trials;
+  return NULL;
+}
+
 // out: room for ASSAY_SEARCH_FAULTS less those adopted. Only with `deeper` it looks for more than
 // one.
 static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
                                    size_t* out_n) {
   hunt_t h = {.start = assay_seconds_now()};
-  const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_FAULTS;
+  const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_DEPTH;
   *out_n = 0;
   h.end = end;
   ASSAY_TRY(assay_trials_init(s, &h.trials));
   assay_status_t st = hunt_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
-  if (!st && more && !h.trials.plausible) st = search_more(&h, end, out, out_n);
+  if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
+  if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
   if (!st && !*out_n && h.trials.n_best) {
     out[0] = (assay_fault_t){0};
     report(&h.trials, &out[0]);

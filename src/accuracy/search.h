@@ -12,7 +12,10 @@ typedef struct assay_target {
   double explained_rms, explained_max;
 } assay_target_t;
 
-enum { ASSAY_SEARCH_FAULTS = 3 };  // that are found at once
+enum {
+  ASSAY_SEARCH_DEPTH = 3,   // faults of different kinds that are found at once
+  ASSAY_SEARCH_FAULTS = 12  // numbers of one kind that are fitted together
+};
 
 typedef struct assay_search {
   const assay_model_t* model;

@@ -12,6 +12,8 @@
 // rows.
 enum { FIT_STEPS = 8, FITTED_RANK = 1000 };
 
+static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* out_restored);
+
 // ---- evaluating from a node on
 // ------------------------------------------------------------------------
 
@@ -135,6 +137,22 @@ static assay_status_t evaluate(assay_trials_t* t, const assay_repair_t* r, bool*
   assay_status_t st = evaluate_and_leave(t, r, out_fits);
   restore(t);
   return st;
+}
+
+assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restored,
+                                             bool* out_fits) {
+  assay_status_t st = NULL;
+  clear_got(t);
+  *out_restored = false;
+  t->s->trials++;
+  for (size_t i = 0; !st && i < t->s->n_nodes; i++)
+    if (assay_search_adopted(t->s, t->s->nodes[i]) || reads_dirty(t, t->s->nodes[i]))
+      st = step(t, t->s->nodes[i], NULL);
+  restore(t);
+  *out_fits = !st;
+  assay_status_free(st);
+  if (*out_fits) score(t, t->got, out_restored);
+  return NULL;
 }
 
 // ---- scores

@@ -54,4 +54,9 @@ assay_status_t assay_trials_adopt(assay_trials_t* t, const assay_repair_t* r,
                                   assay_target_t** out) ASSAY_MUST_USE;
 void assay_trials_drop(assay_trials_t* t);
 
+// Fills t->got with what the targets are with all repairs that the search has adopted. *out_fits
+// false: they cannot be evaluated.
+assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restored,
+                                             bool* out_fits) ASSAY_MUST_USE;
+
 #endif  // ASSAY_ACCURACY_SEARCH_TRIAL_H_

@@ -91,6 +91,7 @@ typedef struct assay_backend {
   // The timings that were looked up and measured, as text; *out_measured: some were measured now.
   // What is shared holds then more than runs need: share again with these. NULL: there are none.
   assay_status_t (*timings)(void* shared, assay_str_t* out, bool* out_measured);
+  void (*freeze)(void* shared);  // nothing is timed from now on. NULL with timings
   // What it is made for, besides the plan: libraries, their versions, instruction sets. A plan file
   // with anything else in it is refused. NULL: nothing.
   void (*describe)(assay_str_t* out);

@@ -85,6 +85,8 @@ assay_status_t assay_choice_timings(const assay_choice_t* c, assay_str_t* out, b
   return assay_timings_print(c->timings, false, out);
 }
 
+void assay_choice_freeze(assay_choice_t* c) { c->measure = false; }
+
 assay_status_t assay_choice_saved(assay_choice_t* c, size_t i, const char** out_key,
                                   const void** out_data, size_t* out_bytes) {
   *out_key = NULL;

@@ -58,5 +58,6 @@ assay_status_t assay_choice_restore(assay_choice_t* c, const char* key, const vo
                                     size_t bytes) ASSAY_MUST_USE;
 assay_status_t assay_choice_timings(const assay_choice_t* c, assay_str_t* out,
                                     bool* out_measured) ASSAY_MUST_USE;
+void assay_choice_freeze(assay_choice_t* c);
 
 #endif  // ASSAY_BACKENDS_CHOICE_H_

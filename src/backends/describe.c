@@ -130,6 +130,11 @@ bool assay_type_is_kernel_float(assay_type_t type) {
   return type == ASSAY_TYPE_FLOAT || type == ASSAY_TYPE_FLOAT16 || type == ASSAY_TYPE_BFLOAT16;
 }
 
+static bool lies_as_floats(const assay_operand_t* o) {
+  return o->constant->store == ASSAY_STORE_PACKED && o->constant->type == ASSAY_TYPE_FLOAT &&
+         o->type == ASSAY_TYPE_FLOAT;
+}
+
 // Elements [at, at + n) of a tensor, as floats of the type in which the layer takes it.
 static assay_status_t floats_of(const assay_operand_t* o, int64_t at, int64_t n, float* to) {
   const assay_tensor_t* t = o->constant;
@@ -140,7 +145,7 @@ static assay_status_t floats_of(const assay_operand_t* o, int64_t at, int64_t n,
     if (!assay_type_packed_bytes(t->type, at, &from) ||
         !assay_type_packed_bytes(t->type, n, &bytes))
       return assay_status_no_memory();
-    if (t->type == ASSAY_TYPE_FLOAT && o->type == ASSAY_TYPE_FLOAT) {  // as nearly all weights are
+    if (lies_as_floats(o)) {  // as nearly all weights do
       memcpy(to, (const char*)t->data + from, (size_t)bytes);
       return NULL;
     }
@@ -170,6 +175,17 @@ assay_status_t assay_operand_floats(const assay_operand_t* o, float** out) {
   assay_tensor_forget(o->constant);
   if (st) return assay_free(x), st;
   *out = x;
+  return NULL;
+}
+
+assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made) {
+  *made = NULL;
+  if (lies_as_floats(o) && (uintptr_t)o->constant->data % _Alignof(float) == 0) {
+    *out = o->constant->data;
+    return NULL;
+  }
+  ASSAY_TRY(assay_operand_floats(o, made));
+  *out = *made;
   return NULL;
 }
 

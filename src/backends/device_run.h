@@ -50,6 +50,7 @@ assay_status_t assay_device_saved(void* shared, size_t i, const char** out_key,
                                   const void** out_data, size_t* out_bytes);
 assay_status_t assay_device_restore(void* shared, const char* key, const void* data, size_t bytes);
 assay_status_t assay_device_timings(void* shared, assay_str_t* out, bool* out_measured);
+void assay_device_freeze(void* shared);
 
 assay_status_t assay_device_open(const assay_device_kind_t* kind, const assay_layers_t* layers,
                                  void* shared, const assay_tap_t* tap, void** out_state);
@@ -75,12 +76,13 @@ assay_device_counts_t assay_device_counts(const void* state);
 
 #define ASSAY_DEVICE_ROWS                                                                        \
   .unshare = assay_device_unshare, .saved = assay_device_saved, .restore = assay_device_restore, \
-  .timings = assay_device_timings, .close = assay_device_close, .set = assay_runner_set,         \
-  .get = assay_runner_get, .bind = assay_runner_bind, .packed = assay_runner_packed,             \
-  .step = assay_device_step, .reset = assay_device_reset, .tactic = assay_runner_tactic,         \
-  .executed = assay_runner_executed, .explain = assay_runner_explain,                            \
-  .planned = assay_device_planned, .rounding = assay_runner_rounding,                            \
-  .stepwise = assay_device_stepwise, .set_on_device = assay_device_set,                          \
-  .bind_on_device = assay_device_bind, .deliver = assay_device_deliver
+  .timings = assay_device_timings, .freeze = assay_device_freeze, .close = assay_device_close,   \
+  .set = assay_runner_set, .get = assay_runner_get, .bind = assay_runner_bind,                   \
+  .packed = assay_runner_packed, .step = assay_device_step, .reset = assay_device_reset,         \
+  .tactic = assay_runner_tactic, .executed = assay_runner_executed,                              \
+  .explain = assay_runner_explain, .planned = assay_device_planned,                              \
+  .rounding = assay_runner_rounding, .stepwise = assay_device_stepwise,                          \
+  .set_on_device = assay_device_set, .bind_on_device = assay_device_bind,                        \
+  .deliver = assay_device_deliver
 
 #endif  // ASSAY_BACKENDS_DEVICE_RUN_H_

@@ -141,6 +141,10 @@ assay_status_t assay_device_restore(void* shared, const char* key, const void* d
   return assay_choice_restore(((assay_device_shared_t*)shared)->choice, key, data, bytes);
 }
 
+void assay_device_freeze(void* shared) {
+  assay_choice_freeze(((assay_device_shared_t*)shared)->choice);
+}
+
 assay_status_t assay_device_timings(void* shared, assay_str_t* out, bool* out_measured) {
   return assay_choice_timings(((assay_device_shared_t*)shared)->choice, out, out_measured);
 }

@@ -108,6 +108,9 @@ void assay_sized_note_licence(const assay_sized_layer_t* l, const assay_licence_
 // A constant's elements as float32, as the layer takes them (rounded to its format); *out is freed
 // with assay_free.
 assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
+// The same to be read only, without a copy where the constant lies in memory as float32; *made is
+// what to free, or NULL.
+assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made);
 // The same with zeros behind them, up to `room` elements; *out stays NULL where o is.
 assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out);
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);

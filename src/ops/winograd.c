@@ -69,23 +69,29 @@ const assay_winograd_t* assay_winograd_of(assay_algorithm_t algorithm) {
                                                      : NULL;
 }
 
+// y = sum of row[j] x[j], of rows of `inner` numbers.
+static void combine(int n, const double* row, int inner, const double* x, double* y) {
+  for (int i = 0; i < inner; i++) y[i] = 0;
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < inner; i++) y[i] += row[j] * x[j * inner + i];
+}
+
 void assay_winograd_transform(int rank, int m, int n, const double* matrix, int stride, double* x) {
-  double y[POINTS];
+  assay_winograd_transform_lanes(rank, m, n, matrix, stride, 1, x);
+}
+
+void assay_winograd_transform_lanes(int rank, int m, int n, const double* matrix, int stride,
+                                    int lanes, double* x) {
+  double y[POINTS * ASSAY_WINOGRAD_LANES];
   int size[MAX_AXES];
   for (int i = 0; i < rank; i++) size[i] = n;
   for (int axis = 0; axis < rank; axis++) {
-    int outer = 1, inner = 1;
+    int outer = 1, inner = lanes;
     for (int i = 0; i < axis; i++) outer *= size[i];
     for (int i = axis + 1; i < rank; i++) inner *= size[i];
-    for (int o = 0; o < outer; o++) {
-      for (int k = 0; k < m; k++) {
-        for (int i = 0; i < inner; i++) {
-          double sum = 0;
-          for (int j = 0; j < n; j++) sum += matrix[k * stride + j] * x[(o * n + j) * inner + i];
-          y[(o * m + k) * inner + i] = sum;
-        }
-      }
-    }
+    for (int o = 0; o < outer; o++)
+      for (int k = 0; k < m; k++)
+        combine(n, matrix + k * stride, inner, x + o * n * inner, y + (o * m + k) * inner);
     size[axis] = m;
     memcpy(x, y, (size_t)(outer * m * inner) * sizeof *x);
   }
@@ -234,10 +240,18 @@ static void add_plain(const model_t* m, int64_t o, channel_t* out) {
 static void judge_channel(const model_t* m, int64_t o, channel_t* out) {
   sums_t t;
   memset(&t, 0, sizeof t);
-  for (int64_t c = 0; c < m->s->cg; c++) {
-    for (int i = 0; i < m->size; i++) t.u[i] = (double)m->w[(o * m->s->cg + c) * m->size + i];
-    assay_winograd_transform(m->rank, m->f->in, KERNEL, &m->f->g[0][0], KERNEL, t.u);
-    add_weights(m, &t);
+  for (int64_t c = 0; c < m->s->cg; c += ASSAY_WINOGRAD_LANES) {
+    const int64_t left = m->s->cg - c;
+    const int lanes = left < ASSAY_WINOGRAD_LANES ? (int)left : ASSAY_WINOGRAD_LANES;
+    const float* w = m->w + (o * m->s->cg + c) * m->size;
+    double u[POINTS * ASSAY_WINOGRAD_LANES];
+    for (int l = 0; l < lanes; l++)
+      for (int i = 0; i < m->size; i++) u[i * lanes + l] = (double)w[l * m->size + i];
+    assay_winograd_transform_lanes(m->rank, m->f->in, KERNEL, &m->f->g[0][0], KERNEL, lanes, u);
+    for (int l = 0; l < lanes; l++) {
+      for (int q = 0; q < m->points; q++) t.u[q] = u[q * lanes + l];
+      add_weights(m, &t);
+    }
   }
   for (int q = 0; q < m->points; q++)
     if (!(t.size[q] <= out->sum) && !isnan(out->sum)) out->sum = t.size[q];

@@ -10,6 +10,7 @@ enum {
   ASSAY_WINOGRAD_TILE = 6,      // of `in`, at most
   ASSAY_WINOGRAD_POINTS = 216,  // in three axes
   ASSAY_WINOGRAD_PARTS = 3,
+  ASSAY_WINOGRAD_LANES = 16,
 };
 
 // Sums on the way of one element of a transform, as coefficients of what is transformed: each is
@@ -36,6 +37,10 @@ const assay_winograd_t* assay_winograd_of(assay_algorithm_t algorithm);  // NULL
 // x[n, ..., n] (rank axes) becomes [m, ..., m] by a matrix [m, n] along each axis, whose rows lie
 // `stride` elements apart.
 void assay_winograd_transform(int rank, int m, int n, const double* matrix, int stride, double* x);
+// The same of so many tiles side by side (at most ASSAY_WINOGRAD_LANES): x[n, ..., n, lanes]. The
+// same bits.
+void assay_winograd_transform_lanes(int rank, int m, int n, const double* matrix, int stride,
+                                    int lanes, double* x);
 
 // What the model says of a convolution with these weights. Own errors are those of elements of
 // inputs that are independent, of mean square 1, and have mean zero or one sign (half normal),

@@ -46,10 +46,10 @@ assay_status_t assay_engine_settle(assay_engine_t* engine, const assay_backend_o
                                        .timings = assay_str_get(&text),
                                        .timings_bytes = strlen(assay_str_get(&text)),
                                        .batch_variant = known->batch_variant};
+  if (!st && measured) st = assay_engine_share_again(engine, &now);
+  if (!st && measured) st = trial(user, engine);
   // Nothing is timed in later runs, whatever their sizes: contexts run side by side then.
-  const bool again = measured || known->measure;
-  if (!st && again) st = assay_engine_share_again(engine, &now);
-  if (!st && again) st = trial(user, engine);
+  if (!st) backend->freeze(assay_engine_shared(engine));
   struct stat info;
   if (!st && cache && (measured || stat(cache, &info) != 0))
     st = assay_file_write(cache, now.timings, now.timings_bytes);

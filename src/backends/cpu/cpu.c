@@ -240,6 +240,8 @@ static assay_status_t cpu_timings(void* shared, assay_str_t* out, bool* out_meas
   return assay_choice_timings(shared, out, out_measured);
 }
 
+static void cpu_freeze(void* shared) { assay_choice_freeze(shared); }
+
 static assay_status_t cpu_saved(void* shared, size_t i, const char** out_key, const void** out_data,
                                 size_t* out_bytes) {
   return assay_choice_saved(shared, i, out_key, out_data, out_bytes);
@@ -255,6 +257,7 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .saved = cpu_saved,
                                            .restore = cpu_restore,
                                            .timings = cpu_timings,
+                                           .freeze = cpu_freeze,
                                            .explain = assay_runner_explain,
                                            .licence = assay_runner_licence,
                                            .executed = assay_runner_executed,

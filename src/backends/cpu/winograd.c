@@ -29,25 +29,37 @@ typedef struct packing {
   const assay_operand_t* w;
 } packing_t;
 
+enum { LANES = ASSAY_WINOGRAD_LANES };
+_Static_assert(CPU_PANEL % LANES == 0, "lanes lie in one panel");
+
+// The kernels of one channel of the input and so many of the output's.
+static void pack_lanes(const packing_t* p, const float* w, int lanes, float* to) {
+  const cpu_winograd_t* k = p->k;
+  const int64_t step = padded(k->outputs) * k->channels;
+  double u[ASSAY_WINOGRAD_TILE * ASSAY_WINOGRAD_TILE * LANES];
+  for (int l = 0; l < lanes; l++)
+    for (int i = 0; i < 9; i++) u[i * lanes + l] = (double)w[l * k->channels * 9 + i];
+  assay_winograd_transform_lanes(2, k->in, 3, &p->f->g[0][0], ASSAY_WINOGRAD_KERNEL, lanes, u);
+  for (int q = 0; q < k->points; q++)
+    for (int l = 0; l < lanes; l++) to[q * step + l] = (float)u[q * lanes + l];
+}
+
 // Transformed in float64, and rounded once.
 static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   const cpu_winograd_t* k = p->k;
   const int64_t all = padded(k->outputs);
-  float *out = to, *weights = NULL;
-  ASSAY_TRY(assay_operand_floats(p->w, &weights));
-  memset(out, 0, (size_t)(k->points * all * k->channels) * sizeof *out);
+  float *out = to, *made = NULL;
+  const float* weights = NULL;
+  ASSAY_TRY(assay_operand_view(p->w, &weights, &made));
+  if (all > k->outputs) memset(out, 0, (size_t)(k->points * all * k->channels) * sizeof *out);
 #pragma omp parallel for schedule(static)
-  for (int64_t o = 0; o < k->outputs; o++)
-    for (int64_t c = 0; c < k->channels; c++) {
-      const float* w = weights + (o * k->channels + c) * 9;
-      double u[ASSAY_WINOGRAD_POINTS];
-      for (int i = 0; i < 9; i++) u[i] = (double)w[i];
-      assay_winograd_transform(2, k->in, 3, &p->f->g[0][0], ASSAY_WINOGRAD_KERNEL, u);
-      float* at = out + o / CPU_PANEL * CPU_PANEL * k->channels + c * CPU_PANEL + o % CPU_PANEL;
-      for (int q = 0; q < k->points; q++) at[q * all * k->channels] = (float)u[q];
-    }
-  assay_free(weights);
+  for (int64_t o = 0; o < k->outputs; o += LANES)
+    for (int64_t c = 0; c < k->channels; c++)
+      pack_lanes(p, weights + (o * k->channels + c) * 9,
+                 k->outputs - o < LANES ? (int)(k->outputs - o) : LANES,
+                 out + o / CPU_PANEL * CPU_PANEL * k->channels + c * CPU_PANEL + o % CPU_PANEL);
+  assay_free(made);
   return NULL;
 }
 
@@ -78,10 +90,11 @@ typedef struct judging {
 
 static assay_status_t judge(void* user, void* to) {
   const judging_t* j = user;
-  float* w = NULL;
-  ASSAY_TRY(assay_operand_floats(j->w, &w));
+  const float* w = NULL;
+  float* made = NULL;
+  ASSAY_TRY(assay_operand_view(j->w, &w, &made));
   assay_status_t st = assay_winograd_judge(j->f, j->s, w, to);
-  assay_free(w);
+  assay_free(made);
   return st;
 }
 
