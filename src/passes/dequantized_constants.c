@@ -6,17 +6,13 @@
 #include "passes/fold.h"
 #include "passes/pass.h"
 
-// Larger ones are a quarter as large as they are.
-enum { MOST_ELEMS = 65536 };
+// Matrices, of weights, stay a quarter as large as they would be.
+enum { MOST_RANK = 1 };
 
 static bool is_small(const assay_value_t* v) {
   const assay_valtype_t* t = v->type;
-  int64_t elems = 1, d;
-  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->elem != ASSAY_TYPE_FLOAT)
-    return false;
-  for (int i = 0; i < t->rank; i++)
-    if (!assay_dim_value(t->dims[i], &d) || !assay_mul_i64(elems, d, &elems)) return false;
-  return elems <= MOST_ELEMS;
+  return t && t->kind == ASSAY_KIND_TENSOR && t->has_shape && t->elem == ASSAY_TYPE_FLOAT &&
+         t->rank <= MOST_RANK;
 }
 
 static bool can_fold(const assay_pass_context_t* c, const assay_node_t* n) {

@@ -17,6 +17,7 @@
 enum {
   PARTS = 64,
   PIECES = 128,       // more are for others
+  MOST_APART = 16,    // lines under the kernel
   TILE_SUMS = 16384,  // about so many sums of a tile
   LEAST_ROWS = 24,
   CACHED = 400000,      // bytes of weights that stay in the second cache
@@ -279,6 +280,8 @@ static assay_status_t read_conv(products_t* k, const int8_job_t* j, bool* out_ok
   k->in_sample = s.in_size * s.c;
   const bool padded = is_padded(&k->across) || is_padded(&k->along);
   *out_ok = s.group == 1 && k->across.pads[0] >= 0 && k->along.pads[0] >= 0;
+  // Lines far apart would be copied with all that lie between.
+  *out_ok &= (k->across.kernel - 1) * k->across.dilation <= MOST_APART;
   if (*out_ok)
     *out_ok = lay_out(k, padded || k->flip || s.c % 4 != 0,
                       !padded && is_single(&k->across) && is_single(&k->along));
