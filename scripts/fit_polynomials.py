@@ -139,6 +139,41 @@ def phi_tail(b):  # Phi(-b) exp(b^2 / 2)
     return mp.erfc(b / mp.sqrt(2)) / 2 * mp.exp(b * b / 2)
 
 
+def pieces(name, what, f, limit):
+    """f around 0, 1 / 4, ..., 31 / 4, one polynomial by the distance each: its value, what float32 has lost of that, and
+    the coefficients from the highest down; each interpolates f in Chebyshev's points. The error is that up to `limit`."""
+    degree, half = 7, mpf(1) / 8
+    points = [half * mp.cos(mp.pi * (2 * i + 1) / (2 * degree + 2)) for i in range(degree + 1)]
+    rows, error = [], mpf(0)
+    for k in range(32):
+        middle = mpf(k) / 4
+        a = mp.matrix(degree + 1, degree + 1)
+        for i, x in enumerate(points):
+            for j in range(degree + 1):
+                a[i, j] = x ** j
+        solved = mp.lu_solve(a, mp.matrix([f(middle + x) for x in points]))
+        c = [solved[j] for j in range(degree + 1)]
+        rows.append([c[0], c[0] - rounded(c[0], True)] + c[:0:-1])
+        used = [rounded(c[0], True) + rounded(rows[-1][1], True)] + [rounded(x, True) for x in c[1:]]
+        for i in range(-16, 17):
+            x = half * i / 16
+            if 0 <= middle + x <= limit:
+                error = max(error, abs(value(used, x) / f(middle + x) - 1))
+    print("// %s; 2^%.1f." % (what, float(mp.log(error, 2))))
+    print("static const float %s[%d][32] = {" % (name, degree + 2))
+    for j in range(degree + 2):
+        line = "    {"
+        for k in range(32):
+            word = hexadecimal(rows[k][j], True) + (", " if k < 31 else "},")
+            if len(line) + len(word) > 100:
+                print(line.rstrip())
+                line = "     "
+            line += word
+        print(line)
+    print("};")
+    sys.stdout.flush()
+
+
 def main():
     print("""// Polynomials of the vector functions, highest coefficient first. Made by
 // scripts/fit_polynomials.py; behind each its largest error, relative to the function's value.
@@ -195,6 +230,9 @@ def main():
           near0(root(lambda x: x / mp.erf(x)), lambda s: mp.sqrt(mp.pi) / 2), mpf("0.001"), mpf("0.84"), 7, True)
     table("poly32_erfc", "log(erfc(a)) by a, 0.9 <= a <= 4, in float32",
           lambda a: mp.log(mp.erfc(a)), lambda a: mp.erfc(a), mpf("0.9"), 4, 6, True)
+    pieces("pieces32_gelu", "Phi(-b), 0 <= b <= 5, in float32", lambda b: mp.erfc(b / mp.sqrt(2)) / 2, 5)
+    pieces("pieces32_gelu_tanh", "1 / (1 + e^(sqrt(8 / pi) (b + 0.044715 b^3))), 0 <= b <= 4, in float32",
+           lambda b: 1 / (1 + mp.exp(mp.sqrt(8 / mp.pi) * (b + mpf("0.044715") * b ** 3))), 4)
     print("// 2^(i / 8), 2^(i / 16), and what float32 has lost of it.")
     powers = [mpf(2) ** (mpf(i) / 16) for i in range(16)]
     show("double", "table_exp2", [rounded(p, False) for p in powers[::2]], False)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/crowd.h"
 
 enum { STRETCHES = 8 };  // kept for each layer at which one starts
 
@@ -304,6 +305,7 @@ static assay_status_t put_defaults(assay_runner_t* r) {
 assay_status_t assay_runner_step(void* state, size_t i) {
   assay_runner_t* r = state;
   r->layer = i;
+  assay_crowd_look();
   if (i == 0) ASSAY_TRY(put_defaults(r));
   if (!r->now && !r->emulate) ASSAY_TRY(find_stretch(r, (int)i));
   const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);

@@ -31,6 +31,8 @@ bool cpu_has_chains(void) {
 EITHER(swish, (__m512 x, float alpha, cpu_vmath_use_t use), v_swish(x, alpha),
        v_swish64(x, alpha, true))
 EITHER(sigmoid, (__m512 x, cpu_vmath_use_t use), v_sigmoid(x), v_sigmoid64(x, true))
+EITHER(gelu, (__m512 x, cpu_vmath_use_t use), v_gelu(x), v_gelu64(x, true))
+EITHER(gelu_tanh, (__m512 x, cpu_vmath_use_t use), v_gelu_tanh(x), v_gelu_tanh64(x, true))
 EITHER(hard_sigmoid, (__m512 x, float alpha, float beta, cpu_vmath_use_t use),
        v_hard_sigmoid(x, alpha, beta), v_hard_sigmoid64(x, alpha, beta, true))
 
@@ -164,6 +166,12 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
     case CPU_LINK_SWISH:
       EACH(swish(x[v], l->param[0], l->use));
       break;
+    case CPU_LINK_GELU:
+      EACH(gelu(x[v], l->use));
+      break;
+    case CPU_LINK_GELU_TANH:
+      EACH(gelu_tanh(x[v], l->use));
+      break;
   }
 }
 
@@ -238,6 +246,12 @@ static int only_link(const cpu_chain_run_t* r) {
         break;                                                                              \
       case CPU_LINK_SWISH:                                                                  \
         name##_rows(r, CPU_LINK_SWISH);                                                     \
+        break;                                                                              \
+      case CPU_LINK_GELU:                                                                   \
+        name##_rows(r, CPU_LINK_GELU);                                                      \
+        break;                                                                              \
+      case CPU_LINK_GELU_TANH:                                                              \
+        name##_rows(r, CPU_LINK_GELU_TANH);                                                 \
         break;                                                                              \
       default:                                                                              \
         name##_rows(r, -1);                                                                 \

@@ -19,6 +19,8 @@ typedef enum cpu_link_kind {
   CPU_LINK_HARD_SIGMOID,
   CPU_LINK_SIGMOID,
   CPU_LINK_SWISH,
+  CPU_LINK_GELU,
+  CPU_LINK_GELU_TANH,
 } cpu_link_kind_t;
 
 typedef struct cpu_link {

@@ -176,7 +176,9 @@ cpu_link_kind_t cpu_link_kind(cpu_function_t* f) {
                {FLOAT32_HARD_SWISH, CPU_LINK_HARD_SWISH},
                {FLOAT32_HARD_SIGMOID, CPU_LINK_HARD_SIGMOID},
                {FLOAT32_SIGMOID, CPU_LINK_SIGMOID},
-               {FLOAT32_SWISH, CPU_LINK_SWISH}};
+               {FLOAT32_SWISH, CPU_LINK_SWISH},
+               {FLOAT32_GELU, CPU_LINK_GELU},
+               {FLOAT32_GELU_TANH, CPU_LINK_GELU_TANH}};
   for (size_t i = 0; i < sizeof links / sizeof *links; i++)
     if (links[i].f == f) return links[i].kind;
   return CPU_LINK_CALL;

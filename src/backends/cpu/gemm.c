@@ -44,18 +44,26 @@ __attribute__((always_inline)) static inline void block(int rows, int vectors,
     const lanes_t* from = (const lanes_t*)(const void*)(b->start + (row + i) * b->start_step);
     UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = b->start ? from[j] : (lanes_t){0};
   }
-  const int64_t panel_size = k * n * CPU_PANEL;
+  const int64_t panel_size = (b->panel_rows ? b->panel_rows : k * n) * CPU_PANEL;
+  cpu_gemm_ahead_t ahead = cpu_gemm_ahead(b, row, rows);
   for (int64_t p = 0; p < n; p++) {
     const float* at = a + (b->pieces ? b->pieces[p] : 0);
-    for (int64_t l = 0; l < k; l++, panel += CPU_PANEL) {
-      const lanes_t* w = (const lanes_t*)(const void*)panel;
-      const lanes_t* next = (const lanes_t*)(const void*)(panel + panel_size);
-      UNROLL for (int i = 0; i < rows; i++) {
-        const lanes_t x = ALL(at[i * a_step + l]);
-        sum[i][0] = x * w[0] + sum[i][0];
-        if (vectors > 1) sum[i][1] = x * w[1] + sum[i][1];
-        if (vectors > 2) sum[i][2] = x * next[0] + sum[i][2];
-        if (vectors > 3) sum[i][3] = x * next[1] + sum[i][3];
+    for (int64_t l = 0, end; l < k; l = end) {
+      for (int64_t f = 0; f < ahead.lines; f++, ahead.at += 64) {
+        __builtin_prefetch(ahead.at, 0, 2);
+        __builtin_prefetch(ahead.at + panel_size * (int64_t)sizeof(float), 0, 2);
+      }
+      end = k - l < CPU_GEMM_STRETCH ? k : l + CPU_GEMM_STRETCH;
+      for (int64_t q = l; q < end; q++, panel += CPU_PANEL) {
+        const lanes_t* w = (const lanes_t*)(const void*)panel;
+        const lanes_t* next = (const lanes_t*)(const void*)(panel + panel_size);
+        UNROLL for (int i = 0; i < rows; i++) {
+          const lanes_t x = ALL(at[i * a_step + q]);
+          sum[i][0] = x * w[0] + sum[i][0];
+          if (vectors > 1) sum[i][1] = x * w[1] + sum[i][1];
+          if (vectors > 2) sum[i][2] = x * next[0] + sum[i][2];
+          if (vectors > 3) sum[i][3] = x * next[1] + sum[i][3];
+        }
       }
     }
   }
@@ -65,9 +73,18 @@ __attribute__((always_inline)) static inline void block(int rows, int vectors,
   }
 }
 
+// Whether there are registers for 24 vectors of 16.
+static inline bool has_many_registers(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+  return __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
 // Rows to take of m that are left: few make few sums, which wait for each other.
 static inline int64_t rows_of(int64_t m, int vectors) {
-  if (vectors == 1 && m >= 12) return 12;
+  if (m >= 12 && (vectors == 1 || (vectors == 2 && has_many_registers()))) return 12;
   return m >= 6 && m != 8 ? 6 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
 }
 
@@ -75,7 +92,7 @@ static inline int64_t rows_of(int64_t m, int vectors) {
   for (int64_t row = 0, rows; row < b->m; row += rows) { \
     rows = rows_of(b->m - row, vectors);                 \
     if (rows == 12)                                      \
-      block((vectors) == 1 ? 12 : 1, vectors, b, row);   \
+      block((vectors) <= 2 ? 12 : 1, vectors, b, row);   \
     else if (rows == 6)                                  \
       block(6, vectors, b, row);                         \
     else if (rows == 4)                                  \

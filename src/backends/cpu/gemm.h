@@ -37,19 +37,44 @@ void cpu_gemm_rows(int64_t m, int64_t n, const float* a, int64_t a_step, const f
 // with zeros. A row of a is one piece of k units, floats or pairs of bf16, or several, which lie at
 // `pieces` behind its beginning. `vectors` of 16 columns are made, of one panel (1, 2) or of two
 // (3, 4).
+//
+// While it runs, panels that are wanted next may be fetched from memory: at `ahead` and a panel
+// behind it, so many bytes of each.
 typedef struct cpu_gemm_block {
   int64_t m, k;
   const void* a;
   int64_t a_step;  // in units, as pieces
   int64_t n_pieces;
   const int64_t* pieces;  // NULL: one, at 0
-  const void* panels;     // of k * n_pieces rows
+  const void* panels;     // of k * n_pieces rows,
+  int64_t panel_rows;     // or, 0 if not, so many, of which these are some
   int vectors;
   const float* start;
   int64_t start_step;
   float* c;
   int64_t c_step;
+  const void* ahead;  // NULL: none
+  int64_t ahead_bytes;
 } cpu_gemm_block_t;
+
+enum { CPU_GEMM_STRETCH = 16 };  // rows of panels, behind each of which lines are fetched
+
+// What the rows [row, row + rows) of a block fetch.
+typedef struct cpu_gemm_ahead {
+  const char* at;
+  int64_t lines;  // with each stretch
+} cpu_gemm_ahead_t;
+
+static inline cpu_gemm_ahead_t cpu_gemm_ahead(const cpu_gemm_block_t* b, int64_t row, int rows) {
+  enum { LINE = 64 };
+  if (!b->ahead) return (cpu_gemm_ahead_t){NULL, 0};
+  const int64_t from = b->ahead_bytes * row / b->m / LINE,
+                to = b->ahead_bytes * (row + rows) / b->m;
+  const int64_t stretches = (b->k + CPU_GEMM_STRETCH - 1) / CPU_GEMM_STRETCH;
+  return (cpu_gemm_ahead_t){(const char*)b->ahead + from * LINE,
+                            (to / LINE - from + stretches - 1) / stretches};
+}
+
 void cpu_gemm_block(const cpu_gemm_block_t* b);
 // Whether these kernels are as fast as any on this CPU (machine.c).
 bool cpu_gemm_suits(bool bf16);

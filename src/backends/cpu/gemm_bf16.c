@@ -28,21 +28,29 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
   __m512 sum[MOST][WIDE];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
       start ? _mm512_loadu_ps(start + i * b->start_step + j * LANES) : _mm512_setzero_ps();
-  const int64_t panel_size = k * n * CPU_PANEL;
+  const int64_t panel_size = (b->panel_rows ? b->panel_rows : k * n) * CPU_PANEL;
+  cpu_gemm_ahead_t ahead = cpu_gemm_ahead(b, row, rows);
   for (int64_t p = 0; p < n; p++) {
     const uint32_t* at = a + (b->pieces ? b->pieces[p] : 0);
-    for (int64_t l = 0; l < k; l++, panel += CPU_PANEL) {
-      const uint32_t* next = panel + panel_size;
-      const __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel);
-      const __m512bh b1 = vectors > 1 ? (__m512bh)_mm512_loadu_si512(panel + LANES) : b0;
-      const __m512bh b2 = vectors > 2 ? (__m512bh)_mm512_loadu_si512(next) : b0;
-      const __m512bh b3 = vectors > 3 ? (__m512bh)_mm512_loadu_si512(next + LANES) : b0;
-      UNROLL for (int i = 0; i < rows; i++) {
-        const __m512bh x = (__m512bh)_mm512_set1_epi32((int)at[i * a_step + l]);
-        sum[i][0] = _mm512_dpbf16_ps(sum[i][0], x, b0);
-        if (vectors > 1) sum[i][1] = _mm512_dpbf16_ps(sum[i][1], x, b1);
-        if (vectors > 2) sum[i][2] = _mm512_dpbf16_ps(sum[i][2], x, b2);
-        if (vectors > 3) sum[i][3] = _mm512_dpbf16_ps(sum[i][3], x, b3);
+    for (int64_t l = 0, end; l < k; l = end) {
+      for (int64_t f = 0; f < ahead.lines; f++, ahead.at += 64) {
+        _mm_prefetch(ahead.at, _MM_HINT_T1);
+        _mm_prefetch(ahead.at + panel_size * (int64_t)sizeof(uint32_t), _MM_HINT_T1);
+      }
+      end = k - l < CPU_GEMM_STRETCH ? k : l + CPU_GEMM_STRETCH;
+      for (int64_t q = l; q < end; q++, panel += CPU_PANEL) {
+        const uint32_t* next = panel + panel_size;
+        const __m512bh b0 = (__m512bh)_mm512_loadu_si512(panel);
+        const __m512bh b1 = vectors > 1 ? (__m512bh)_mm512_loadu_si512(panel + LANES) : b0;
+        const __m512bh b2 = vectors > 2 ? (__m512bh)_mm512_loadu_si512(next) : b0;
+        const __m512bh b3 = vectors > 3 ? (__m512bh)_mm512_loadu_si512(next + LANES) : b0;
+        UNROLL for (int i = 0; i < rows; i++) {
+          const __m512bh x = (__m512bh)_mm512_set1_epi32((int)at[i * a_step + q]);
+          sum[i][0] = _mm512_dpbf16_ps(sum[i][0], x, b0);
+          if (vectors > 1) sum[i][1] = _mm512_dpbf16_ps(sum[i][1], x, b1);
+          if (vectors > 2) sum[i][2] = _mm512_dpbf16_ps(sum[i][2], x, b2);
+          if (vectors > 3) sum[i][3] = _mm512_dpbf16_ps(sum[i][3], x, b3);
+        }
       }
     }
   }

@@ -24,7 +24,10 @@ enum {
   TILE_FLOATS = 8192,   // about so many elements
   LEAST_ROWS = 24,
   MOST_ROWS = 384,
-  CACHED_BYTES = 400000  // of weights
+  CACHED_BYTES = 400000,  // of weights
+  FAR_BYTES = 1 << 20,    // weights that are no longer in the second cache as a layer begins
+  DEPTH = 768,            // units of k that are multiplied at a time, where there are more
+  CHUNK = 288             // rows of a tile then
 };
 
 typedef struct product {
@@ -32,6 +35,8 @@ typedef struct product {
   bool bf16;
   int input;
   int64_t m, k, n, units, rows, columns;  // units of a row of k; of a tile
+  int64_t depth;                          // units that are multiplied at a time
+  bool far;                               // weights come from memory
   int most_parts;
   const uint32_t* weights;  // in panels, in the store
   float* bias;              // [n, padded]; NULL: none
@@ -47,62 +52,116 @@ typedef struct job {
   const void* const* in;
   void* out;
   float* tile;
+  int64_t row, last_row, column, last_column;  // its share
 } job_t;
 
-// Rows [row, row + rows), columns [column, column + n) into `to`, whose rows lie `step` apart: from
-// the last columns to the first, rows in order, so that what the last vector of a row writes behind
-// it is written over.
-static void multiply(const job_t* j, int64_t row, int64_t rows, int64_t column, int64_t n,
-                     float* to, int64_t step) {
+// Rows and columns of a tile, and units of k.
+typedef struct piece {
+  int64_t row, rows, column, n, unit, depth;
+} piece_t;
+
+// Weights that are wanted next, while those of a piece are multiplied: units of k of the same
+// columns, or the next columns, of which each tile fetches some.
+typedef struct ahead {
+  const uint32_t* at;  // in a panel; NULL: none
+  int64_t units;
+} ahead_t;
+
+static ahead_t ahead_of(const job_t* j, const piece_t* p) {
   const product_t* k = j->k;
-  for (int64_t c = (n - 1) / WIDE * WIDE; c >= 0; c -= WIDE) {
-    const int64_t vectors = (n - c + LANES - 1) / LANES;
-    const cpu_gemm_block_t block = {.m = rows,
-                                    .k = k->units,
-                                    .a = (const uint32_t*)j->in[k->input] + row * k->units,
-                                    .a_step = k->units,
-                                    .panels = k->weights + (column + c) * k->units,
-                                    .vectors = vectors < 4 ? (int)vectors : 4,
-                                    .start = k->bias ? k->bias + column + c : NULL,
-                                    .c = to + c,
-                                    .c_step = step};
+  const int64_t unit = p->unit + p->depth, all = j->last_row - j->row;
+  const bool split = k->depth < k->units, ends = p->row + p->rows == j->last_row;
+  if (!k->far) return (ahead_t){NULL, 0};
+  if (split && (unit < k->units || !ends)) {
+    const int64_t next = unit < k->units ? unit : 0, left = k->units - next;
+    return (ahead_t){k->weights + p->column * k->units + next * CPU_PANEL,
+                     left < k->depth ? left : k->depth};
+  }
+  if (p->column + p->n >= j->last_column) return (ahead_t){NULL, 0};
+  const int64_t from = split ? 0 : k->units * (p->row - j->row) / all;
+  const int64_t to = split ? k->depth : k->units * (p->row + p->rows - j->row) / all;
+  return (ahead_t){k->weights + (p->column + p->n) * k->units + from * CPU_PANEL, to - from};
+}
+
+// A piece into `to`, whose rows lie `step` apart: from the last columns to the first, rows in
+// order, so that what the last vector of a row writes behind it is written over.
+static void multiply(const job_t* j, const piece_t* p, float* to, int64_t step) {
+  const product_t* k = j->k;
+  const ahead_t ahead = ahead_of(j, p);
+  for (int64_t c = (p->n - 1) / WIDE * WIDE; c >= 0; c -= WIDE) {
+    const int64_t vectors = (p->n - c + LANES - 1) / LANES, column = p->column + c;
+    const cpu_gemm_block_t block = {
+        .m = p->rows,
+        .k = p->depth,
+        .a = (const uint32_t*)j->in[k->input] + p->row * k->units + p->unit,
+        .a_step = k->units,
+        .panels = k->weights + column * k->units + p->unit * CPU_PANEL,
+        .panel_rows = k->units,
+        .vectors = vectors < 4 ? (int)vectors : 4,
+        .start = p->unit   ? to + c
+                 : k->bias ? k->bias + column
+                           : NULL,
+        .start_step = p->unit ? step : 0,
+        .c = to + c,
+        .c_step = step,
+        .ahead = c ? NULL : ahead.at,
+        .ahead_bytes = ahead.units * CPU_PANEL * (int64_t)sizeof(uint32_t)};
     (k->bf16 ? cpu_gemm_block_bf16 : cpu_gemm_block)(&block);
   }
 }
 
-static void run_tile(const job_t* j, int64_t row, int64_t rows, int64_t column, int64_t n) {
+// A tile, all of k.
+static void multiply_tile(const job_t* j, piece_t* p, float* to, int64_t step) {
+  const product_t* k = j->k;
+  for (p->unit = 0; p->unit < k->units; p->unit += k->depth) {
+    const int64_t left = k->units - p->unit;
+    p->depth = left < k->depth ? left : k->depth;
+    multiply(j, p, to, step);
+  }
+}
+
+static void run_tile(const job_t* j, piece_t* p) {
   const product_t* k = j->k;
   const assay_type_t type = k->base.out[0].type;
   if (!k->program && type == ASSAY_TYPE_FLOAT && k->n % LANES == 0) {
-    multiply(j, row, rows, column, n, (float*)j->out + row * k->n + column, k->n);
+    multiply_tile(j, p, (float*)j->out + p->row * k->n + p->column, k->n);
     return;
   }
-  multiply(j, row, rows, column, n, j->tile, n);
-  const cpu_program_part_t part = {.from = row * k->n + column,
-                                   .n = n,
-                                   .runs = rows,
+  // Where sums are taken up again, nothing may be written behind a row's last vector.
+  const int64_t step = k->depth < k->units ? (p->n + LANES - 1) / LANES * LANES : p->n;
+  multiply_tile(j, p, j->tile, step);
+  const cpu_program_part_t part = {.from = p->row * k->n + p->column,
+                                   .n = p->n,
+                                   .runs = p->rows,
                                    .step = k->n,
                                    .result = j->tile,
-                                   .result_step = n};
+                                   .result_step = step};
   if (k->program) {
     cpu_program_run_part(k->program, j->in, type, j->out, &part);
     return;
   }
-  if (n == k->n) {
-    cpu_narrow(j->tile, rows * n, type, part.from, j->out);
+  if (p->n == k->n && step == p->n) {
+    cpu_narrow(j->tile, p->rows * p->n, type, part.from, j->out);
     return;
   }
-  for (int64_t i = 0; i < rows; i++)
-    cpu_narrow(j->tile + i * n, n, type, part.from + i * k->n, j->out);
+  for (int64_t i = 0; i < p->rows; i++)
+    cpu_narrow(j->tile + i * step, p->n, type, part.from + i * k->n, j->out);
 }
 
 // Columns stay while rows go by: their weights are in the second cache.
-static void run_part(const job_t* j, int64_t row, int64_t last_row, int64_t column,
-                     int64_t last_column) {
-  for (int64_t c = column; c < last_column; c += j->k->columns)
-    for (int64_t r = row; r < last_row; r += j->k->rows)
-      run_tile(j, r, last_row - r < j->k->rows ? last_row - r : j->k->rows, c,
-               last_column - c < j->k->columns ? last_column - c : j->k->columns);
+static void run_part(const job_t* j) {
+  const product_t* k = j->k;
+  // Where weights come again for each tile, tiles are as high as each other.
+  const int64_t all = j->last_row - j->row, tiles = (all + k->rows - 1) / k->rows;
+  const int64_t rows = k->depth < k->units ? (all / 6 + tiles) / tiles * 6 : k->rows;
+  for (int64_t c = j->column; c < j->last_column; c += k->columns)
+    for (int64_t r = j->row; r < j->last_row; r += rows) {
+      piece_t p = {.row = r,
+                   .rows = j->last_row - r < rows ? j->last_row - r : rows,
+                   .column = c,
+                   .n = j->last_column - c < k->columns ? j->last_column - c : k->columns};
+      run_tile(j, &p);
+    }
 }
 
 // A tile, and a vector behind its last row.
@@ -115,15 +174,21 @@ static void run_share(const product_t* k, const void* const* in, void* out, floa
   // Of few columns, narrower shares are more alike.
   const int64_t width = k->n >= 4 * parts * WIDE ? WIDE : CPU_PANEL;
   const int64_t blocks = (k->m + 5) / 6, panels = (k->n + width - 1) / width;
-  const bool by_rows = blocks >= 16 * parts || panels < parts;
-  const job_t j = {k, in, out, tiles + p * tile_floats(k)};
+  // Weights that come from memory are read by one part only, unless the rows are more.
+  const bool by_rows =
+      panels < parts || (blocks >= 16 * parts && !(k->far && panels >= 4 * parts && k->m < k->n));
   const int64_t all = by_rows ? blocks : panels, size = by_rows ? 6 : width;
   const int64_t most = by_rows ? k->m : k->n, from = all * p / parts * size;
   const int64_t to = all * (p + 1) / parts * size < most ? all * (p + 1) / parts * size : most;
-  if (by_rows)
-    run_part(&j, from, to, 0, k->n);
-  else
-    run_part(&j, 0, k->m, from, to);
+  const job_t j = {.k = k,
+                   .in = in,
+                   .out = out,
+                   .tile = tiles + p * tile_floats(k),
+                   .row = by_rows ? from : 0,
+                   .last_row = by_rows ? to : k->m,
+                   .column = by_rows ? 0 : from,
+                   .last_column = by_rows ? k->n : to};
+  run_part(&j);
 }
 
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
@@ -281,6 +346,14 @@ static bool stays_near(const product_t* k, int64_t samples) {
   return k->units <= 2 * SHORT || k->m / samples * k->units * 4 <= CACHED_BYTES;
 }
 
+// One block of weights is in the second cache, and the next one comes in.
+static void find_far_tile(product_t* k) {
+  const int64_t depths = (k->units + DEPTH - 1) / DEPTH;
+  k->columns = WIDE;
+  k->depth = (k->units + depths - 1) / depths;
+  k->rows = depths > 1 ? CHUNK : ROWS;
+}
+
 static void find_tile(product_t* k) {
   const int64_t fit = CACHED_BYTES / (k->units * 4) / WIDE * WIDE;
   const int64_t most = k->units <= SHORT ? SHORT_COLUMNS : MOST_COLUMNS;
@@ -295,6 +368,9 @@ static void find_tile(product_t* k) {
     const int64_t rows = TILE_FLOATS / k->columns / 6 * 6;
     k->rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
   }
+  k->depth = k->units;
+  k->far = k->n * k->units * (int64_t)sizeof *k->weights > FAR_BYTES;
+  if (k->far) find_far_tile(k);
   k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);
 }
 

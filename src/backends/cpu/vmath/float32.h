@@ -1,5 +1,6 @@
-// Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp; their
-// twins in float64 (float64.h) serve 16-bit results. Included behind one of the lanes_*.h.
+// Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp (Gelu:
+// 2); their twins in float64 (float64.h) serve 16-bit results. Included behind one of the
+// lanes_*.h.
 #ifndef ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 #define ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 
@@ -12,6 +13,9 @@ VFN vf f_horner(vf x, const float* c, int n) {
   return y;
 }
 #define F_POLY(x, c) f_horner(x, c, (int)(sizeof(c) / sizeof *(c)))
+
+// In float64 where lanes are open, which few are.
+#define OPEN_IN_FLOAT64(y, open, in_float64) (m_any(open) ? f_select(open, in_float64, y) : (y))
 
 // x = k ln(2) + what is returned, which is at most ln(2) / 32; *n is k, a multiple of 1 / 16, as
 // f_scale takes it. ln(2) is taken off in two parts (W. J. Cody and W. Waite, Software manual for
@@ -105,6 +109,28 @@ VFN vf v_erf(vf x) {
   return f_copysign(f_select(f_lt(a, f_set(0.90625F)), small, large), x);
 }
 
+// b f(b) for b = |x|, f by one of 32 polynomials around 0, 1 / 4, ..., 31 / 4, whose value there is
+// a sum of two; then x minus that, or, below 0, that itself.
+VFN vf gelu_by_pieces(vf x, const float (*t)[32]) {
+  enum { VALUE, LOST, HIGHEST, TERMS = 9 };
+  const vf shift = f_set(0x1.8p21F);  // adding it rounds to a multiple of 1 / 4
+  const vf b = f_min(f_set(7.75F), f_abs(x)), n = b + shift, d = b - (n - shift);
+  const vf value = f_look_up_32(t[VALUE], n);
+  vf p = f_look_up_32(t[HIGHEST], n);
+#pragma GCC unroll 8
+  for (int i = HIGHEST + 1; i < TERMS; i++) p = f_fma(p, d, f_look_up_32(t[i], n));
+  p = f_fma(p, d, f_look_up_32(t[LOST], n));
+  const vf top = b * value, y = top + f_fma(b, p, f_fma(b, value, f_set(0) - top));
+  return f_copysign(f_select(f_lt(f_set(0), x), x - y, y), x);
+}
+// Far below 0 in float64.
+#define GELU(x, pieces, least, in_float64) \
+  const vf y = gelu_by_pieces(x, pieces);  \
+  const vm far = f_lt(x, f_set(least));    \
+  return OPEN_IN_FLOAT64(y, far, in_float64);
+VFN vf v_gelu(vf x){GELU(x, pieces32_gelu, -5, v_gelu64(x, false))} VFN vf
+    v_gelu_tanh(vf x){GELU(x, pieces32_gelu_tanh, -4, v_gelu_tanh64(x, false))}
+
 VFN vf v_hard_sigmoid(vf x, float alpha, float beta) {
   return f_min(f_set(1), f_max(f_set(0), f_fma(f_set(alpha), x, f_set(beta))));
 }
@@ -123,7 +149,5 @@ VFN vm half_is_open(vf y) {
   return m_or(f_near(y, 0x1fff, 0x1000), f_lt(f_abs(y), f_set(0x1p-14F)));
 }
 VFN vm bf16_is_open(vf y) { return f_near(y, 0xffff, 0x8000); }
-
-#define OPEN_IN_FLOAT64(y, open, in_float64) (m_any(open) ? f_select(open, in_float64, y) : (y))
 
 #endif  // ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_

@@ -111,7 +111,7 @@ VFN vf v_mish(vf x, bool odd) {
   return finish(d_div(d_mul(t, n), d_add(n, d_set(2))), odd);
 }
 // x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
-VFN vf v_gelu_tanh(vf x, bool odd) {
+VFN vf v_gelu_tanh64(vf x, bool odd) {
   const vd t = d_max(d_set(-30), d_of(x)), s = d_mul(t, t);
   const vd factor = d_fma(s, d_set(0x1.2444f2a4d8b4bp-4), d_set(0x1.9884533d43651p+0));
   return finish(d_gated(t, d_mul(t, factor)), odd);
@@ -127,7 +127,7 @@ VFN vd d_tail(vd b, vd square, bool exact) {
   return d_mul(d_exp(d_mul(square, d_set(-0.5))), d_mul(u, d_fma(v, p, d_set(0.5))));
 }
 // |x| is taken to be 2^-35 at least, as in d_gated.
-VFN vf v_gelu(vf x, bool odd) {
+VFN vf v_gelu64(vf x, bool odd) {
   const vd t = d_max(d_set(-20), d_of(x)), b = d_limited(d_abs(t), 0x1p-35, 20);
   const vd tail = d_tail(b, d_mul(b, b), odd);
   return finish(d_mul(t, d_select(d_lt(t, d_set(0)), tail, d_sub(d_set(1), tail))), odd);

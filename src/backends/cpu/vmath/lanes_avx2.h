@@ -68,6 +68,10 @@ VFN vf f_look_up(const float* t, vf n) {
   const vf high = _mm256_permutevar8x32_ps(f_load(t + 8), F_INT(n));
   return _mm256_blendv_ps(low, high, F_OF_INT(_mm256_slli_epi32(F_INT(n), 28)));
 }
+VFN vf f_look_up_32(const float* t, vf n) {
+  const vf low = f_look_up(t, n), high = f_look_up(t + 16, n);
+  return _mm256_blendv_ps(low, high, F_OF_INT(_mm256_slli_epi32(F_INT(n), 27)));
+}
 // All bits of a lane are -1.
 VFN vf f_to_odd(vf x, vm down, vm odd) {
   const __m256i less = _mm256_add_epi32(F_INT(x), F_INT(down));

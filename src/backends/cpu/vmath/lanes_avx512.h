@@ -57,6 +57,9 @@ VFN vm m_or(vm a, vm b) { return (vm)(a | b); }
 VFN bool m_any(vm a) { return a != 0; }
 VFN vf f_scale(vf x, vf n) { return _mm512_scalef_ps(x, _mm512_sub_ps(n, f_set(0x1.8p19F))); }
 VFN vf f_look_up(const float* t, vf n) { return _mm512_permutexvar_ps(F_INT(n), f_load(t)); }
+VFN vf f_look_up_32(const float* t, vf n) {
+  return _mm512_permutex2var_ps(f_load(t), F_INT(n), f_load(t + 16));
+}
 VFN vf f_to_odd(vf x, vm down, vm odd) {
   const __m512i one = SET32(1), less = _mm512_mask_sub_epi32(F_INT(x), down, F_INT(x), one);
   return F_OF_INT(_mm512_mask_or_epi32(less, odd, less, one));

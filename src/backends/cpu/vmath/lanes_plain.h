@@ -76,6 +76,7 @@ VFN vf f_scale(vf x, vf n) {
   return x * a * b;
 }
 VFN vf f_look_up(const float* t, vf n) { return t[f_bits(n) & 15]; }
+VFN vf f_look_up_32(const float* t, vf n) { return t[f_bits(n) & 31]; }
 // Bits towards zero by one where `down`, then the last bit set where `odd`.
 VFN vf f_to_odd(vf x, vm down, vm odd) { return f_from_bits((f_bits(x) - down) | odd); }
 // Where bits of x and of the mask, as an integer, lie at most 2 from `middle`.
