@@ -248,7 +248,8 @@ static bool lay_out(products_t* k, bool copies, bool pointwise) {
   k->step = b->stride * k->room;
   k->line_step = a->stride * row;
   k->places = b->out;
-  k->even = k->places == 1 || k->line_step == k->places * k->step;
+  if (k->places == 1) k->step = k->line_step;
+  k->even = k->line_step == k->places * k->step;
   if (pointwise && !copies) {
     // Places of all samples, one a line.
     k->lines = k->samples * a->out * b->out;
