@@ -3,13 +3,7 @@
 #include "backends/cpu/convert.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include "backends/cpu/vmath/lanes_avx512.h"
-// Its functions need the lanes.
-#include "backends/cpu/vmath/float32.h"
-
-#define TARGET VTARGET
-#define INLINE VFN
-#define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))
+#include "backends/cpu/chain_lanes.h"
 
 bool cpu_has_chains(void) {
   __builtin_cpu_init();
@@ -18,34 +12,7 @@ bool cpu_has_chains(void) {
          __builtin_cpu_supports("fma");
 }
 
-// ---- functions ---------------------------------------------------------------------------------
-
-// In float32 lanes, and as they are narrowed then.
-#define EITHER(name, parameters, in_float32, in_float64)                             \
-  INLINE __m512 name parameters {                                                    \
-    const __m512 y = in_float32;                                                     \
-    if (use == CPU_V_FLOAT32) return y;                                              \
-    const __mmask16 open = use == CPU_V_FLOAT16 ? half_is_open(y) : bf16_is_open(y); \
-    return OPEN_IN_FLOAT64(y, open, in_float64);                                     \
-  }
-EITHER(swish, (__m512 x, float alpha, cpu_vmath_use_t use), v_swish(x, alpha),
-       v_swish64(x, alpha, true))
-EITHER(sigmoid, (__m512 x, cpu_vmath_use_t use), v_sigmoid(x), v_sigmoid64(x, true))
-EITHER(gelu, (__m512 x, cpu_vmath_use_t use), v_gelu(x), v_gelu64(x, true))
-EITHER(gelu_tanh, (__m512 x, cpu_vmath_use_t use), v_gelu_tanh(x), v_gelu_tanh64(x, true))
-EITHER(hard_sigmoid, (__m512 x, float alpha, float beta, cpu_vmath_use_t use),
-       v_hard_sigmoid(x, alpha, beta), v_hard_sigmoid64(x, alpha, beta, true))
-
-// Both give the second operand where one is NaN or both are zero, which is why it is x.
-INLINE __m512 limited(__m512 x, __m512 min, __m512 max) {
-  return _mm512_min_ps(max, _mm512_max_ps(min, x));
-}
-
 // ---- memory ------------------------------------------------------------------------------------
-
-enum { VECTORS = 4, BLOCK = 64 };
-// Vectors in arrays stay in registers only where the loops over them are gone.
-#define UNROLL _Pragma("GCC unroll 4")
 
 // Of a block's `left` elements, those in vector v.
 INLINE __mmask16 mask_of(int64_t left, int v) {
@@ -78,16 +45,6 @@ INLINE void load(const cpu_chain_stream_t* s, int64_t row, int64_t column, int64
                                : _mm256_maskz_loadu_epi16(mask_of(left, v), data + 16 * v);
     x[v] = widened(y, s->type);
   }
-}
-
-// cpu_to_bf16.
-INLINE __m256i to_bf16(__m512 x) {
-  const __m512i b = _mm512_castps_si512(x);
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(b, 16), _mm512_set1_epi32(1));
-  const __m512i y = _mm512_add_epi32(_mm512_add_epi32(b, _mm512_set1_epi32(0x7fff)), odd);
-  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-  return _mm512_cvtepi32_epi16(
-      _mm512_srli_epi32(_mm512_mask_or_epi32(y, nan, b, _mm512_set1_epi32(0x00400000)), 16));
 }
 
 INLINE void store(const __m512* x, assay_type_t type, int64_t at, int64_t left, void* out) {
@@ -132,7 +89,6 @@ INLINE void call(const cpu_link_t* l, int64_t left, __m512* x) {
 
 INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_t* l, int64_t row,
                  int64_t column, int64_t left, __m512* x) {
-  const __m512 zero = _mm512_setzero_ps();
   switch (kind) {
     case CPU_LINK_CALL:
       call(l, left, x);
@@ -149,13 +105,13 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
       WITH(_mm512_mul_ps(x[v], z[v]));
       break;
     case CPU_LINK_RELU:
-      EACH(_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x[v], zero, _CMP_NLT_UQ), x[v]));
+      relu(x);
       break;
     case CPU_LINK_CLIP:
       EACH(limited(x[v], _mm512_set1_ps(l->param[0]), _mm512_set1_ps(l->param[1])));
       break;
     case CPU_LINK_HARD_SWISH:
-      EACH(v_hard_swish(x[v], l->use != CPU_V_FLOAT32));
+      hard_swish(x, 0, l->use);
       break;
     case CPU_LINK_HARD_SIGMOID:
       EACH(hard_sigmoid(x[v], l->param[0], l->param[1], l->use));
@@ -164,7 +120,7 @@ INLINE void link(const cpu_chain_run_t* r, cpu_link_kind_t kind, const cpu_link_
       EACH(sigmoid(x[v], l->use));
       break;
     case CPU_LINK_SWISH:
-      EACH(swish(x[v], l->param[0], l->use));
+      swish(x, l->param[0], l->use);
       break;
     case CPU_LINK_GELU:
       EACH(gelu(x[v], l->use));
@@ -197,10 +153,7 @@ INLINE void block(const cpu_chain_run_t* r, int only, int64_t row, int64_t colum
 // is one, by the other.
 static inline TARGET_BF16 __attribute__((always_inline)) void store_bf16(const __m512* x,
                                                                          uint16_t* to) {
-  enum { SUBNORMAL = 0x20 };
-  unsigned found = 0;
-  UNROLL for (int v = 0; v < VECTORS; v++) found |= _mm512_fpclass_ps_mask(x[v], SUBNORMAL);
-  if (found) {
+  if (some_subnormal(x)) {
     store(x, ASSAY_TYPE_BFLOAT16, 0, BLOCK, to);
     return;
   }

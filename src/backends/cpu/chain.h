@@ -15,7 +15,7 @@ typedef enum cpu_link_kind {
   CPU_LINK_MUL,
   CPU_LINK_RELU,
   CPU_LINK_CLIP,
-  CPU_LINK_HARD_SWISH,
+  CPU_LINK_HARD_SWISH,  // this and SWISH: the short ones
   CPU_LINK_HARD_SIGMOID,
   CPU_LINK_SIGMOID,
   CPU_LINK_SWISH,
@@ -51,8 +51,8 @@ typedef struct cpu_chain_run {
   int64_t out_step;  // elements from one row of it to the next
 } cpu_chain_run_t;
 
-// What a function is as a link of chains; CALL for others.
-cpu_link_kind_t cpu_link_kind(cpu_function_t* f);
+// What a function is as a link of chains whose result is narrowed as `use` says; CALL for others.
+cpu_link_kind_t cpu_link_kind(cpu_function_t* f, cpu_vmath_use_t use);
 bool cpu_has_chains(void);  // whether the CPU runs them
 void cpu_chain_run(const cpu_chain_run_t* r);
 

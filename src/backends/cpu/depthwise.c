@@ -16,11 +16,13 @@
 enum {
   CHANNELS = CPU_DEPTHWISE_CHANNELS,
   PARTS = 64,
-  KERNEL_ROWS = 32,       // more are for others
-  TILES = 4,              // of rows, for threads to share
-  LEAST_COLUMNS = 14,     // of a tile: rows are cut where their
-  ROWS_BYTES = 32768,     // widened ones do not fit into the first cache
-  TILE_BYTES = 96 * 1024  // of sums that wait for what comes behind
+  KERNEL_ROWS = 32,        // more are for others
+  TILES = 4,               // of rows, for threads to share
+  LEAST_COLUMNS = 14,      // of a tile: rows are cut where their
+  ROWS_BYTES = 32768,      // widened ones do not fit into the first cache
+  TILE_BYTES = 96 * 1024,  // of sums that wait for what comes behind
+  LONG_ROW = 28,
+  NEAR_BYTES = 256 * 1024  // of what a tile reads and makes where none waits
 };
 
 typedef struct depthwise {
@@ -32,11 +34,13 @@ typedef struct depthwise {
   int64_t row_tiles, column_tiles;  // of a sample
   bool direct;                      // sums are the output
   int most_parts;
-  int64_t slots;                // of widened rows: as many as a row of the output reads
-  size_t rows, thread_scratch;  // floats of these; of all that a thread needs
-  const float* weights;         // [channels / 32, kernel rows, kernel columns, 32], in the store
-  float* bias;                  // [channels], and zeros up to a multiple of 32
-  cpu_program_t* program;       // NULL: none
+  int64_t slots;                 // of widened rows: as many as a row of the output reads
+  size_t rows, thread_scratch;   // floats of these; of all that a thread needs
+  const float* weights;          // [channels / 32, kernel rows, kernel columns, 32], in the store
+  float* bias;                   // [channels], and zeros up to a multiple of 32
+  cpu_program_t* program;        // NULL: none
+  cpu_depthwise_finish_t* near;  // rows are read as they lie; NULL: they are widened
+  cpu_link_t link;               // for `near`
 } depthwise_t;
 
 // ---- running -----------------------------------------------------------------------------------
@@ -125,6 +129,74 @@ static void finish(const job_t* j, const tile_t* t, int64_t at) {
   for (int64_t r = 0; r < t->rows; r++) cpu_narrow(j->sums + r * n, n, type, at + r * step, j->out);
 }
 
+static const float zeros[CHANNELS];
+
+// Rows of the input that are under the kernel in row `row` of the output, from a channel on.
+static void find_rows(const depthwise_t* k, const char* in, int64_t row,
+                      cpu_depthwise_row_t* rows) {
+  const int64_t step = k->channels * (k->type == ASSAY_TYPE_FLOAT ? 4 : 2);
+  int64_t at;
+  cover(&k->across, row, 1, &at);
+  for (int64_t i = 0; i < k->across.kernel; i++, at += k->across.dilation)
+    rows[i] = at >= 0 && at < k->across.in
+                  ? (cpu_depthwise_row_t){in + at * k->along.in * step, step}
+                  : (cpu_depthwise_row_t){(const char*)zeros, 0};
+}
+
+// What is asked for while row `row` of the output is made: of the rows of the input that the next
+// one reads first, and of that row itself, as much as the channels from c on are of all.
+static void find_next(const depthwise_t* k, const char* in, const char* out, int64_t row, int64_t c,
+                      cpu_depthwise_near_t* d) {
+  const int64_t step = k->channels * (k->type == ASSAY_TYPE_FLOAT ? 4 : 2);
+  const int64_t next = c + CHANNELS < k->channels ? c + CHANNELS : k->channels;
+  const int64_t made = k->along.out * step;
+  int64_t at;
+  const int64_t first = limited(cover(&k->across, row, 1, &at) + at, 0, k->across.in);
+  const int64_t end = limited(first + k->across.stride, first, k->across.in);
+  const int64_t read = (end - first) * k->along.in * step;
+  d->fetch = in + first * k->along.in * step + read * c / k->channels;
+  d->fetch_bytes = read * next / k->channels - read * c / k->channels;
+  d->fetch_out = out + (row + 1) * made + made * c / k->channels;
+  d->fetch_out_bytes = row + 1 < k->across.out ? made * (next - c) / k->channels : 0;
+}
+
+// A tile whose rows are read as they lie.
+static void run_near(const job_t* j, const tile_t* t) {
+  const depthwise_t* k = j->k;
+  const int64_t elem = k->type == ASSAY_TYPE_FLOAT ? 4 : 2, step = k->channels * elem;
+  const int64_t places = k->across.kernel * k->along.kernel;
+  cpu_depthwise_row_t rows[KERNEL_ROWS];
+  cpu_depthwise_near_t d = {.kernel_rows = k->across.kernel,
+                            .kernel = k->along.kernel,
+                            .stride = k->along.stride,
+                            .before = k->along.pads[0],
+                            .rows = rows,
+                            .places = k->along.in,
+                            .columns = k->along.out,
+                            .out_step = step,
+                            .finish = k->near,
+                            .param = {k->link.param[0], k->link.param[1]}};
+  const char* in = (const char*)j->in[k->input] + t->sample * k->across.in * k->along.in * step;
+  char* out = j->out + t->sample * k->across.out * k->along.out * step;
+  // Of long rows each is made as a whole, so that memory is read in order; of short ones the same
+  // channels of all rows, so that weights are read once.
+  const bool long_rows = k->along.out >= LONG_ROW;
+  const int64_t rows_at_once = long_rows ? 1 : t->rows;
+  for (int64_t r = t->row; r < t->row + t->rows; r += rows_at_once)
+    for (int64_t c = 0; c < k->channels; c += CHANNELS) {
+      const int64_t n = k->channels - c < CHANNELS ? k->channels - c : CHANNELS;
+      d.mask = UINT32_MAX >> (CHANNELS - n);
+      d.weights = k->weights + c * places;
+      d.bias = k->bias + c;
+      for (int64_t i = r; i < r + rows_at_once; i++) {
+        find_rows(k, in + c * elem, i, rows);
+        if (long_rows) find_next(k, in, out, i, c, &d);
+        d.out = out + i * k->along.out * step + c * elem;
+        cpu_depthwise_near_run(k->type, &d);
+      }
+    }
+}
+
 static void run_tile(const job_t* j, const tile_t* t) {
   const depthwise_t* k = j->k;
   const int64_t places = k->across.kernel * k->along.kernel;
@@ -177,7 +249,7 @@ static void run_share(const depthwise_t* k, const void* const* in, void* out, vo
                 .column = k->along.out * c / k->column_tiles};
     t.rows = k->across.out * (r + 1) / k->row_tiles - t.row;
     t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
-    run_tile(&j, &t);
+    (k->near ? run_near : run_tile)(&j, &t);
   }
 }
 
@@ -209,29 +281,39 @@ static void destroy(assay_kernel_t* base) {
 typedef struct packing {
   const assay_operand_t* weights;  // [channels, 1, kernel...]
   int64_t channels, places;
+  const depthwise_t* k;
 } packing_t;
+
+static int64_t padded(int64_t channels) { return (channels + CHANNELS - 1) / CHANNELS * CHANNELS; }
+
+// Of a channel among those that lie together.
+static int place_of(const depthwise_t* k, int64_t channel) {
+  const int64_t first = channel / CHANNELS * CHANNELS, left = k->channels - first;
+  const int among = left < CHANNELS ? (int)left : CHANNELS;
+  return k->near ? cpu_depthwise_order(k->type, among, (int)(channel - first))
+                 : (int)(channel - first);
+}
 
 static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   float *from = NULL, *out = to;
   ASSAY_TRY(assay_operand_floats(p->weights, &from));
+  memset(to, 0, (size_t)(p->places * padded(p->channels)) * sizeof *out);
   for (int64_t c = 0; c < p->channels; c += CHANNELS)
-    for (int64_t i = 0; i < p->places; i++)
-      for (int64_t v = c; v < c + CHANNELS; v++)
-        *out++ = v < p->channels ? from[v * p->places + i] : 0;
+    for (int64_t i = 0; i < p->places; i++, out += CHANNELS)
+      for (int64_t v = c; v < c + CHANNELS && v < p->channels; v++)
+        out[place_of(p->k, v)] = from[v * p->places + i];
   assay_free(from);
   return NULL;
 }
 
-static int64_t padded(int64_t channels) { return (channels + CHANNELS - 1) / CHANNELS * CHANNELS; }
-
 static assay_status_t pack_weights(depthwise_t* k, const assay_operand_t* weights) {
-  const packing_t p = {weights, k->channels, k->across.kernel * k->along.kernel};
+  const packing_t p = {weights, k->channels, k->across.kernel * k->along.kernel, k};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s, %lld places of %lld channels in blocks of %d",
+  assay_str_printf(&key, "%s as %s, %lld places of %lld channels in blocks of %d%s",
                    weights->value->name, assay_type_name(weights->type), (long long)p.places,
-                   (long long)p.channels, CHANNELS);
+                   (long long)p.channels, CHANNELS, k->near ? ", as they are loaded" : "");
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key),
@@ -246,7 +328,8 @@ static assay_status_t add_bias(depthwise_t* k, const assay_operand_t* o) {
   float* given = NULL;
   if (o) ASSAY_TRY(assay_operand_floats(o, &given));
   assay_status_t st = assay_new_array((size_t)padded(k->channels), sizeof *k->bias, &k->bias);
-  if (!st && o) memcpy(k->bias, given, (size_t)k->channels * sizeof *given);
+  for (int64_t c = 0; !st && o && c < k->channels; c++)
+    k->bias[c / CHANNELS * CHANNELS + place_of(k, c)] = given[c];
   assay_free(given);
   return st;
 }
@@ -279,7 +362,32 @@ static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
          assay_type_is_kernel_float(l->out[0].type);
 }
 
+// Tiles are whole rows.
+static void cut_near(depthwise_t* k) {
+  const int64_t height = k->across.out, elem = k->type == ASSAY_TYPE_FLOAT ? 4 : 2;
+  const int64_t row = (k->along.out + k->along.in * k->across.stride) * k->channels * elem;
+  int64_t rows = (height + TILES - 1) / TILES;
+  while (rows > 1 && rows * row > NEAR_BYTES) rows--;
+  k->column_tiles = 1;
+  k->row_tiles = (height + rows - 1) / rows;
+  const int64_t parts = k->samples * k->row_tiles;
+  k->most_parts = parts < PARTS ? (int)parts : PARTS;
+}
+
+// Whether sums of these types need no memory of their own.
+static void find_near(depthwise_t* k) {
+  const cpu_link_t* link = k->program ? cpu_program_only_link(k->program) : NULL;
+  if (link) k->link = *link;
+  if (!k->program) k->link = (cpu_link_t){.kind = CPU_LINK_IDENTITY};
+  if ((k->program && !link) || k->type != k->base.out[0].type || k->along.dilation != 1 ||
+      k->across.kernel > KERNEL_ROWS ||
+      !cpu_depthwise_is_near(k->type, k->along.kernel, k->along.stride, k->along.out))
+    return;
+  k->near = cpu_depthwise_finish(k->type, k->link.kind);
+}
+
 static bool cut(depthwise_t* k) {
+  if (k->near) return cut_near(k), true;
   const int64_t width = k->along.out, height = k->across.out;
   int64_t at, columns = width;
   k->slots = cover(&k->across, 0, 1, &at);
@@ -347,7 +455,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   use_conv(k, &s);
   assay_status_t st = cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, &ok);
   k->direct = !k->program && l->out[0].type == ASSAY_TYPE_FLOAT;
-  ok = ok && !others_are_faster(k) && cut(k);
+  if (!st && ok) find_near(k);
+  ok = ok && (k->near || !others_are_faster(k)) && cut(k);
   if (!st && ok) st = add_bias(k, o.bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;

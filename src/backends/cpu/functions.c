@@ -98,6 +98,12 @@ cpu_function_t* cpu_function_before(cpu_function_t* f, assay_type_t type) {
   return f;
 }
 
+cpu_function_t* cpu_short_function(cpu_function_t* f) {
+  return f == FLOAT32_SWISH        ? FLOAT32_SHORT_SWISH
+         : f == FLOAT32_HARD_SWISH ? FLOAT32_SHORT_HARD_SWISH
+                                   : f;
+}
+
 #define MS "com.microsoft"
 const cpu_known_t cpu_known_functions[] = {
     {"Add", cpu_f_add, 2, {{0}}, NULL, 1},
@@ -163,7 +169,9 @@ const cpu_known_t cpu_known_functions[] = {
     {NULL, NULL, 0, {{0}}, NULL, 0},
 };
 
-cpu_link_kind_t cpu_link_kind(cpu_function_t* f) {
+cpu_link_kind_t cpu_link_kind(cpu_function_t* f, cpu_vmath_use_t use) {
+  // In 16 bits the short ones give the same numbers.
+  if (use == CPU_V_FLOAT32 && f != cpu_short_function(f)) return CPU_LINK_CALL;
   static const struct {
     cpu_function_t* f;
     cpu_link_kind_t kind;
@@ -174,9 +182,11 @@ cpu_link_kind_t cpu_link_kind(cpu_function_t* f) {
                {relu, CPU_LINK_RELU},
                {cpu_f_clip, CPU_LINK_CLIP},
                {FLOAT32_HARD_SWISH, CPU_LINK_HARD_SWISH},
+               {FLOAT32_SHORT_HARD_SWISH, CPU_LINK_HARD_SWISH},
                {FLOAT32_HARD_SIGMOID, CPU_LINK_HARD_SIGMOID},
                {FLOAT32_SIGMOID, CPU_LINK_SIGMOID},
                {FLOAT32_SWISH, CPU_LINK_SWISH},
+               {FLOAT32_SHORT_SWISH, CPU_LINK_SWISH},
                {FLOAT32_GELU, CPU_LINK_GELU},
                {FLOAT32_GELU_TANH, CPU_LINK_GELU_TANH}};
   for (size_t i = 0; i < sizeof links / sizeof *links; i++)

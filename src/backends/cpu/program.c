@@ -299,7 +299,8 @@ static int compile_known(compiler_t* c, const assay_node_t* n) {
       if (f->param[k].attribute)
         param[k] = (float)assay_attr_f64(n, f->param[k].attribute, (double)f->param[k].value);
     for (int k = 0; k < f->n_in; k++) operands[k] = value_of(c, n->inputs[k], false);
-    return emit(c, f->function, f->n_in, operands, param, f->cost);
+    return emit(c, c->result ? cpu_short_function(f->function) : f->function, f->n_in, operands,
+                param, f->cost);
   }
   return -1;
 }
@@ -455,8 +456,7 @@ static bool to_link(compiler_t* c, size_t i) {
   cpu_program_t* p = c->p;
   const int* o = c->operand[i];
   cpu_link_t* l = &p->links[i];
-  *l = (cpu_link_t){.kind = cpu_link_kind(p->code[i].function),
-                    .stream = -1,
+  *l = (cpu_link_t){.stream = -1,
                     .param = {p->code[i].param[0], p->code[i].param[1]},
                     .call = p->code[i].function};
   if (i + 1 == p->n_code) {
@@ -466,6 +466,7 @@ static bool to_link(compiler_t* c, size_t i) {
              : type == ASSAY_TYPE_BFLOAT16 ? CPU_V_BFLOAT16
                                            : CPU_V_FLOAT32;
   }
+  l->kind = cpu_link_kind(p->code[i].function, l->use);
   const bool two = l->kind == CPU_LINK_ADD || l->kind == CPU_LINK_SUB || l->kind == CPU_LINK_MUL;
   if (l->kind == CPU_LINK_SWISH && l->param[0] == 0) l->kind = CPU_LINK_CALL;
   if (o[2] >= 0 || two != (o[1] >= 0)) return false;
@@ -534,6 +535,11 @@ int cpu_program_in_place(const cpu_program_t* p, assay_type_t type) {
         !p->streams[s].constant && p->streams[s].type == type)
       return p->streams[s].input;
   return -1;
+}
+
+const cpu_link_t* cpu_program_only_link(const cpu_program_t* p) {
+  const bool only = p->n_links == 1 && p->n_streams == 1 && p->streams[0].input == PROGRAM_RESULT;
+  return only ? &p->links[0] : NULL;
 }
 
 assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t layout,

@@ -41,6 +41,9 @@ int cpu_program_in_place(const cpu_program_t* p, assay_type_t type);
 void cpu_program_run(const cpu_program_t* p, const void* const* in, const float* result,
                      assay_type_t type, void* out);
 
+// Where a program does one thing to each element of the contraction's result: the link; else NULL.
+const struct cpu_link* cpu_program_only_link(const cpu_program_t* p);
+
 // What a layer does behind its first node, as a program of a kernel's: with the forms in which it
 // reads its streams. *program stays NULL where there is nothing; *ok becomes false where there is
 // no such program, or where it would read an input in another form than the kernel does.

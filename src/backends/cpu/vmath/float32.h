@@ -1,6 +1,6 @@
 // Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp (Gelu:
-// 2); their twins in float64 (float64.h) serve 16-bit results. Included behind one of the
-// lanes_*.h.
+// 2; those that are called short: 2.5); their twins in float64 (float64.h) serve 16-bit results.
+// Included behind one of the lanes_*.h.
 #ifndef ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 #define ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 
@@ -86,6 +86,22 @@ VFN vf v_swish(vf x, float alpha) {
   return alpha >= 1.0F / 16 && alpha <= 16 ? v_swish32(x, alpha) : v_swish64(x, alpha, false);
 }
 
+// The same within 2.5 ulp: the divisor times 2^-64, so that it stays finite for as long as the
+// quotient is no zero.
+VFN vf short_swish32(vf x, float alpha) {
+  vf n, high;
+  const vf a = f_set(-alpha), y = f_max(f_set(-170 / alpha), x), least = f_set(-104);
+  const vf t = f_max(least, a * y);
+  vf r = exp32_reduce(t, &n);
+  if (alpha != 1) r = r + f_select(f_lt(least, t), f_fma(a, y, f_set(0) - t), f_set(0));
+  const vf low = exp32_finish(r, n, &high);
+  const vf e = f_scale(high + low, n - f_set(64));
+  return f_select(f_lt(t, f_set(-30)), x, y / (e + f_set(0x1p-64F)) * f_set(0x1p-64F));
+}
+VFN vf v_short_swish(vf x, float alpha) {
+  return alpha >= 1.0F / 16 && alpha <= 16 ? short_swish32(x, alpha) : v_swish64(x, alpha, false);
+}
+
 // Small ones by x + x^3 p(x^2), others by 1 - 2 / (e^(2|x|) + 1).
 VFN vf v_tanh(vf x) {
   const vf a = f_abs(x), s = a * a, one = f_set(1);
@@ -135,6 +151,13 @@ VFN vf v_hard_sigmoid(vf x, float alpha, float beta) {
   return f_min(f_set(1), f_max(f_set(0), f_fma(f_set(alpha), x, f_set(beta))));
 }
 
+// x times what HardSigmoid gives with 1/6, as float32 has it, and 1/2: -3 and all below it give -0.
+// Within 1.5 ulp.
+VFN vf v_short_hard_swish(vf x) {
+  const vf h = f_fma(f_set(0x1.555556p-3F), x, f_set(0.5F));
+  return f_max(f_set(-3), x) * f_min(f_set(1), f_max(f_set(0), h));
+}
+
 // x / (1 + |x|).
 VFN vf v_softsign(vf x) {
   const vf a = f_min(f_set(0x1p30F), f_abs(x)), one = f_set(1), d = a + one;
@@ -142,8 +165,8 @@ VFN vf v_softsign(vf x) {
   return f_copysign(f_quotient(a, f_set(0), d, smaller - (d - larger)), x);
 }
 
-// A float32 within 1 ulp rounds to 16 bits as the function's value does, unless it lies beside the
-// middle of two neighbours: then by float64 (A. Ziv, Fast evaluation of elementary mathematical
+// A float32 within 2.5 ulp rounds to 16 bits as the function's value does, unless it lies beside
+// the middle of two neighbours: then by float64 (A. Ziv, Fast evaluation of elementary mathematical
 // functions with correctly rounded last bit, ACM TOMS 17, 1991).
 VFN vm half_is_open(vf y) {
   return m_or(f_near(y, 0x1fff, 0x1000), f_lt(f_abs(y), f_set(0x1p-14F)));

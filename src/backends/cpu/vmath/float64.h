@@ -321,7 +321,7 @@ VFN vf v_cube(vf x, bool odd) {
   return finish(d_mul(d_mul(t, t), t), odd);
 }
 // Source: the function body of HardSwish 14, whose alpha = 1 / 6 is a float32.
-VFN vf v_hard_swish(vf x, bool odd) {
+VFN vf v_hard_swish64(vf x, bool odd) {
   const vd t = d_of(x), zero = d_set(0), three = d_set(3);
   const vd h = d_min(d_set(1), d_max(zero, d_fma(t, d_set(0x1.555556p-3), d_set(0.5))));
   const vd y = d_select(d_lt(t, three), d_mul(t, h), t);

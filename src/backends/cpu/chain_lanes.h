@@ -1,0 +1,93 @@
+// What links do to a block of 64 elements in registers, with AVX-512. For those who include it:
+// once, where the compiler knows these instructions.
+#ifndef ASSAY_BACKENDS_CPU_CHAIN_LANES_H_
+#define ASSAY_BACKENDS_CPU_CHAIN_LANES_H_
+
+#include "backends/cpu/chain.h"
+#include "backends/cpu/vmath/lanes_avx512.h"
+// Its functions need the lanes.
+#include "backends/cpu/vmath/float32.h"
+
+#define TARGET VTARGET
+#define INLINE VFN
+#define TARGET_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma,avx512bf16")))
+
+enum { VECTORS = 4, BLOCK = 64 };
+// Vectors in arrays stay in registers only where the loops over them are gone.
+#define UNROLL _Pragma("GCC unroll 4")
+
+// In float32 lanes, and as they are narrowed then.
+#define EITHER(name, parameters, in_float32, in_float64)                             \
+  INLINE __m512 name parameters {                                                    \
+    const __m512 y = in_float32;                                                     \
+    if (use == CPU_V_FLOAT32) return y;                                              \
+    const __mmask16 open = use == CPU_V_FLOAT16 ? half_is_open(y) : bf16_is_open(y); \
+    return OPEN_IN_FLOAT64(y, open, in_float64);                                     \
+  }
+EITHER(sigmoid, (__m512 x, cpu_vmath_use_t use), v_sigmoid(x), v_sigmoid64(x, true))
+EITHER(gelu, (__m512 x, cpu_vmath_use_t use), v_gelu(x), v_gelu64(x, true))
+EITHER(gelu_tanh, (__m512 x, cpu_vmath_use_t use), v_gelu_tanh(x), v_gelu_tanh64(x, true))
+EITHER(hard_sigmoid, (__m512 x, float alpha, float beta, cpu_vmath_use_t use),
+       v_hard_sigmoid(x, alpha, beta), v_hard_sigmoid64(x, alpha, beta, true))
+
+INLINE bool some_open(const __m512* y) {
+  __m512i near = SET32(-1);
+  UNROLL for (int v = 0; v < VECTORS; v++) {
+    const __m512i low = _mm512_and_epi32(F_INT(y[v]), SET32(0xffff));
+    near = _mm512_min_epu32(near, _mm512_sub_epi32(low, SET32(0x8000 - 2)));
+  }
+  return _mm512_cmple_epu32_mask(near, SET32(4)) != 0;
+}
+// The short Swish and HardSwish of a block. For bfloat16 all its vectors are looked at together:
+// whether a number lies near the middle of two neighbours (bf16_is_open), which is rare.
+#define BLOCKWISE(name, alpha, in_float32, in_float64)                                        \
+  TARGET                                                                                      \
+  __attribute__((noinline)) static void name##_exactly(__m512* in, float alpha, __m512* y) {  \
+    (void)alpha;                                                                              \
+    for (int v = 0; v < VECTORS; v++) {                                                       \
+      const __m512 x = in[v];                                                                 \
+      const __mmask16 open = bf16_is_open(y[v]);                                              \
+      if (open) y[v] = f_select(open, in_float64, y[v]);                                      \
+    }                                                                                         \
+  }                                                                                           \
+  INLINE void name(__m512* in, float alpha, cpu_vmath_use_t use) {                            \
+    __m512 y[VECTORS];                                                                        \
+    (void)alpha;                                                                              \
+    UNROLL for (int v = 0; v < VECTORS; v++) {                                                \
+      const __m512 x = in[v];                                                                 \
+      y[v] = in_float32;                                                                      \
+      if (use == CPU_V_FLOAT16) y[v] = OPEN_IN_FLOAT64(y[v], half_is_open(y[v]), in_float64); \
+    }                                                                                         \
+    if (use == CPU_V_BFLOAT16 && some_open(y)) name##_exactly(in, alpha, y);                  \
+    UNROLL for (int v = 0; v < VECTORS; v++) in[v] = y[v];                                    \
+  }
+BLOCKWISE(swish, alpha, v_short_swish(x, alpha), v_swish64(x, alpha, true))
+BLOCKWISE(hard_swish, none, v_short_hard_swish(x), v_hard_swish64(x, true))
+
+// Both give the second operand where one is NaN or both are zero, which is why it is x.
+INLINE __m512 limited(__m512 x, __m512 min, __m512 max) {
+  return _mm512_min_ps(max, _mm512_max_ps(min, x));
+}
+INLINE void relu(__m512* x) {
+  UNROLL for (int v = 0; v < VECTORS; v++) x[v] =
+      _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x[v], _mm512_setzero_ps(), _CMP_NLT_UQ), x[v]);
+}
+
+// Whether a block has numbers that the CPU's own conversion to bfloat16 takes for zeros.
+INLINE bool some_subnormal(const __m512* x) {
+  enum { SUBNORMAL = 0x20 };
+  unsigned found = 0;
+  UNROLL for (int v = 0; v < VECTORS; v++) found |= _mm512_fpclass_ps_mask(x[v], SUBNORMAL);
+  return found != 0;
+}
+// cpu_to_bf16.
+INLINE __m256i to_bf16(__m512 x) {
+  const __m512i b = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(b, 16), _mm512_set1_epi32(1));
+  const __m512i y = _mm512_add_epi32(_mm512_add_epi32(b, _mm512_set1_epi32(0x7fff)), odd);
+  const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+  return _mm512_cvtepi32_epi16(
+      _mm512_srli_epi32(_mm512_mask_or_epi32(y, nan, b, _mm512_set1_epi32(0x00400000)), 16));
+}
+
+#endif  // ASSAY_BACKENDS_CPU_CHAIN_LANES_H_
