@@ -463,6 +463,9 @@ static int operand_source(reader_t* r, const assay_node_t* n) {
   if (!assay_int8_is_dequantizer(n) || maker(r, n->inputs[0]) || !read_scales(r, n, 1, 2, &o) ||
       !is_single(&o) || !make_table(r, &o, &s.table))
     return -1;
+  s.type = o.type;
+  s.zero = (float)o.zeros[0];
+  s.scale = o.scales[0];
   return add_source(r, s);
 }
 
@@ -571,21 +574,35 @@ static void settle_steps(reader_t* r, int last) {
   q->n_steps = kept;
 }
 
-// Whether float32 arithmetic on source 0 gives the steps' bits: one sum, and limits.
+// One operation on two floats, rounded to float64 and then to float32, is the float32 operation
+// (int8.h). False: it is none of those that are wanted.
+static bool simple_operation(const assay_int8_t* q, const assay_int8_step_t* s,
+                             assay_int8_operation_t* out) {
+  if (s->b < 0 || (s->a == 0) == (s->b == 0)) return false;
+  if ((s->a ? s->a : s->b) >= (int)q->n_sources) return false;
+  if (s->function == assay_int8_function_named("Add"))
+    *out = ASSAY_INT8_ADD;
+  else if (s->function == assay_int8_function_named("Sub"))
+    *out = s->a == 0 ? ASSAY_INT8_SUB : ASSAY_INT8_SUB_FROM;
+  else if (s->function == assay_int8_function_named("Mul"))
+    *out = ASSAY_INT8_MUL;
+  else
+    return false;
+  return true;
+}
+
+// Whether float32 arithmetic on source 0 gives the steps' bits: one operation, and limits.
 static void find_simple(assay_int8_t* q) {
-  const int add = assay_int8_function_named("Add"), relu = assay_int8_function_named("Relu"),
-            clip = assay_int8_function_named("Clip");
+  const int relu = assay_int8_function_named("Relu"), clip = assay_int8_function_named("Clip");
   int at = 0;
-  q->addend = -1;
+  q->other = -1;
   q->low = -INFINITY;
   q->high = INFINITY;
   q->simple = q->sources[0].kind == ASSAY_INT8_RESULT || q->sources[0].kind == ASSAY_INT8_OPERAND;
   for (size_t i = 0; q->simple && i < q->n_steps; i++) {
     const assay_int8_step_t* s = &q->steps[i];
-    const int other = s->a == at ? s->b : s->a;
-    if (s->function == add && i == 0 && (s->a == 0) != (s->b == 0) && other < (int)q->n_sources &&
-        q->sources[other].kind == ASSAY_INT8_OPERAND) {
-      q->addend = other;
+    if (i == 0 && simple_operation(q, s, &q->operation)) {
+      q->other = s->a ? s->a : s->b;
     } else if (s->a == at && (s->function == relu || s->function == clip)) {
       const float low = s->function == relu ? 0 : (float)s->p[0];
       const float high = s->function == relu ? INFINITY : (float)s->p[1];

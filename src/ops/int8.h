@@ -25,7 +25,7 @@ enum {
   ASSAY_INT8_SOURCES = 12,
   ASSAY_INT8_STEPS = 20,
   ASSAY_INT8_AFFINE = 12,
-  ASSAY_INT8_TILE = 256,
+  ASSAY_INT8_TILE = 1024,
 };
 
 // A quantized operand of a contraction: int8 or uint8.
@@ -52,6 +52,8 @@ typedef struct assay_int8_source {
   const assay_value_t* value;  // of an OPERAND: the quantized one
   const assay_value_t* real;   // the float that it is, or the constant; not of RESULT
   const float* table;          // of an OPERAND: by the byte that holds it, 256
+  assay_type_t type;           // of an OPERAND: fl32((q - zero) * scale) is what the table has
+  float zero, scale;
   const float* channel;
   double scalar;
 } assay_int8_source_t;
@@ -62,6 +64,13 @@ typedef struct assay_int8_step {
   int a, b;      // b -1: none
   double p[2];
 } assay_int8_step_t;
+
+typedef enum assay_int8_operation {
+  ASSAY_INT8_ADD = 0,
+  ASSAY_INT8_SUB,       // source 0 less the other
+  ASSAY_INT8_SUB_FROM,  // the other less source 0
+  ASSAY_INT8_MUL,
+} assay_int8_operation_t;
 
 typedef struct assay_int8 {
   const assay_node_t* anchor;  // Conv, ConvTranspose, MatMul, Gemm, QLinearConv, QLinearMatMul;
@@ -82,10 +91,11 @@ typedef struct assay_int8 {
   size_t n_sources;
   assay_int8_step_t steps[ASSAY_INT8_STEPS];
   size_t n_steps;
-  // What is enough for most layers, with the same bits: fl32(source 0 + addend), limited. addend:
-  // a source; -1: none.
+  // What is enough for most layers, with the same bits: one float32 operation on source 0 and
+  // `other`, limited. other: a source; -1: none.
   bool simple;
-  int addend;
+  assay_int8_operation_t operation;
+  int other;
   float low, high;
   bool quantizes;
   assay_type_t type;  // of the output: INT8, UINT8, FLOAT
@@ -120,6 +130,7 @@ double assay_int8_limit(const assay_int8_t* q, double t, int64_t c);
 // What it reads for n <= ASSAY_INT8_TILE elements, one entry each.
 typedef struct assay_int8_tile {
   const float* sums;                           // fl32 of the integer sums; not read without f
+  const int32_t* integers;                     // the sums themselves; NULL: `sums` has them
   const float *factor, *shift;                 // likewise
   const uint8_t* operand[ASSAY_INT8_SOURCES];  // by source: of OPERANDs
   const float* channel[ASSAY_INT8_SOURCES];    // by source: of CHANNELs

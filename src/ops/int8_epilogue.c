@@ -5,8 +5,9 @@
 #include "base/target.h"
 #include "ops/int8.h"
 #include "ops/int8_functions.h"
+#include "ops/int8_wide.h"
 
-enum { TILE = ASSAY_INT8_TILE };
+enum { TILE = ASSAY_INT8_TILE, SOME = 256 };  // SOME: of float64 registers
 
 #define WIDE ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 
@@ -170,10 +171,33 @@ WIDE static void affine(int64_t n, const float* restrict sums, const float* rest
   for (int64_t i = 0; i < n; i++) y[i] = sums[i] * factor[i] + shift[i];
 }
 
-WIDE static void add_floats(int64_t n, const float* restrict x, float* restrict y) {
+WIDE static void affine_integers(int64_t n, const int32_t* restrict sums,
+                                 const float* restrict factor, const float* restrict shift,
+                                 float* restrict y) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] += x[i];
+  for (int64_t i = 0; i < n; i++) y[i] = (float)sums[i] * factor[i] + shift[i];
 }
+
+// (q - zero) * scale in float32: the difference is exact, so that it is the table's number.
+WIDE static void real_u8(int64_t n, const uint8_t* restrict x, float zero, float scale,
+                         float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = ((float)x[i] - zero) * scale;
+}
+WIDE static void real_i8(int64_t n, const int8_t* restrict x, float zero, float scale,
+                         float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = ((float)x[i] - zero) * scale;
+}
+
+#define SIMPLE(name, expression)                                                 \
+  WIDE static void name(int64_t n, const float* restrict x, float* restrict y) { \
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) y[i] = expression;       \
+  }
+SIMPLE(add_floats, y[i] + x[i])
+SIMPLE(subtract_floats, y[i] - x[i])
+SIMPLE(subtract_from_floats, x[i] - y[i])
+SIMPLE(multiply_floats, (y[i] * x[i]))
 
 WIDE static void limit_floats(int64_t n, float low, float high, float* restrict y) {
 #pragma omp simd
@@ -193,23 +217,26 @@ WIDE static void narrow(int64_t n, const double* restrict x, float* restrict y) 
   for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
 }
 
-static void look_up(int64_t n, const float* table, const uint8_t* x, float* y) {
-  for (int64_t i = 0; i < n; i++) y[i] = table[x[i]];
-}
-
 static void source_floats(const assay_int8_t* q, const assay_int8_tile_t* t, size_t k, int64_t n,
                           float* y) {
   const assay_int8_source_t* s = &q->sources[k];
-  if (s->kind == ASSAY_INT8_RESULT)
+  if (s->kind == ASSAY_INT8_RESULT && t->integers)
+    affine_integers(n, t->integers, t->factor, t->shift, y);
+  else if (s->kind == ASSAY_INT8_RESULT)
     affine(n, t->sums, t->factor, t->shift, y);
+  else if (s->kind == ASSAY_INT8_OPERAND && s->type == ASSAY_TYPE_INT8)
+    real_i8(n, (const int8_t*)t->operand[k], s->zero, s->scale, y);
   else if (s->kind == ASSAY_INT8_OPERAND)
-    look_up(n, s->table, t->operand[k], y);
-  else
+    real_u8(n, t->operand[k], s->zero, s->scale, y);
+  else if (s->kind == ASSAY_INT8_CHANNEL)
     memcpy(y, t->channel[k], (size_t)n * sizeof *y);
+  else
+    for (int64_t i = 0; i < n; i++) y[i] = (float)s->scalar;
 }
 
-static void run_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
-  double registers[ASSAY_INT8_SOURCES + ASSAY_INT8_STEPS][TILE];
+// n <= SOME elements.
+static void run_some_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
+  double registers[ASSAY_INT8_SOURCES + ASSAY_INT8_STEPS][SOME];
   for (size_t k = 0; k < q->n_sources; k++) {
     if (q->sources[k].kind == ASSAY_INT8_SCALAR) {
       for (int64_t i = 0; i < n; i++) registers[k][i] = q->sources[k].scalar;
@@ -226,63 +253,160 @@ static void run_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t
   narrow(n, registers[q->n_sources + q->n_steps - 1], y);
 }
 
-static void run_simple(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
-  source_floats(q, t, 0, n, y);
-  if (q->addend >= 0) {
-    float other[TILE];
-    source_floats(q, t, (size_t)q->addend, n, other);
-    add_floats(n, other, y);
+static void run_steps(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
+  assay_int8_tile_t at = *t;
+  for (int64_t i = 0; i < n; i += SOME) {
+    run_some_steps(q, &at, n - i < SOME ? n - i : SOME, y + i);
+    if (at.sums) at.sums += SOME;
+    if (at.integers) at.integers += SOME;
+    if (at.factor) at.factor += SOME;
+    if (at.shift) at.shift += SOME;
+    for (size_t k = 0; k < q->n_sources; k++) {
+      if (at.operand[k]) at.operand[k] += SOME;
+      if (at.channel[k]) at.channel[k] += SOME;
+    }
   }
-  if (q->low > -INFINITY || q->high < INFINITY) limit_floats(n, q->low, q->high, y);
+}
+
+static void run_operation(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, float* y) {
+  source_floats(q, t, 0, n, y);
+  if (q->other < 0) return;
+  float other[TILE];
+  source_floats(q, t, (size_t)q->other, n, other);
+  if (q->operation == ASSAY_INT8_ADD)
+    add_floats(n, other, y);
+  else if (q->operation == ASSAY_INT8_SUB)
+    subtract_floats(n, other, y);
+  else if (q->operation == ASSAY_INT8_SUB_FROM)
+    subtract_from_floats(n, other, y);
+  else
+    multiply_floats(n, other, y);
 }
 
 // ---- the choice
 // ------------------------------------------------------------------------------------
 
-// Adding 1.5 * 2^23 rounds to an integer; no 8-bit type comes near where that fails. NaN becomes
-// 0, or what is next to it in the type, as in QuantizeLinear's evaluation.
+// What becomes of a float: first limits, then q. NaN becomes 0, or what is next to it in the type,
+// as in QuantizeLinear's evaluation.
 typedef struct range {
-  float low, high, of_nan;
+  float least, most;  // of the float
+  float scale, zero;
+  float low, high;  // of the integer
 } range_t;
 
-static inline float chosen(float x, float scale, float zero, range_t r) {
-  const float limit = 0x1p21F, shift = 0x1.8p23F;
-  const float v = x / scale;
-  const float inside = v < -limit ? -limit : v > limit ? limit : v;
-  const float k = ((inside + shift) - shift) + zero;
-  const float kept = k < r.low ? r.low : k > r.high ? r.high : k;
-  return v != v ? r.of_nan : kept;
+static inline float within(float x, float low, float high) {
+  const float above = x < low ? low : x;
+  return above > high ? high : above;
 }
 
-WIDE static void quantize_i8(const float* restrict x, int64_t n, float scale, float zero, range_t r,
-                             int8_t* restrict out) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) out[i] = (int8_t)(int32_t)chosen(x[i], scale, zero, r);
+// Adding 1.5 * 2^23 rounds to an integer; no 8-bit type comes near where that fails. Beyond 512
+// steps all zero points leave the type.
+static inline float rounded(float v) {
+  const float shift = 0x1.8p23F;
+  return (v + shift) - shift;
 }
-WIDE static void quantize_u8(const float* restrict x, int64_t n, float scale, float zero, range_t r,
-                             uint8_t* restrict out) {
+
+static inline float chosen(float x, range_t r) {
+  const float v = within(x, r.least, r.most) / r.scale;
+  const float k = rounded(within(v, -512, 512)) + r.zero;
+  return v != v ? 0 : within(k, r.low, r.high);
+}
+
+WIDE static void quantize_i8(const float* restrict x, int64_t n, range_t r, int8_t* restrict out) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)(int32_t)chosen(x[i], scale, zero, r);
+  for (int64_t i = 0; i < n; i++) out[i] = (int8_t)(int32_t)chosen(x[i], r);
+}
+WIDE static void quantize_u8(const float* restrict x, int64_t n, range_t r, uint8_t* restrict out) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) out[i] = (uint8_t)(int32_t)chosen(x[i], r);
+}
+
+static void quantize(const float* x, int64_t n, range_t r, assay_type_t type, void* out) {
+  const bool u8 = type == ASSAY_TYPE_UINT8;
+  r.low = u8 ? 0 : -128;
+  r.high = u8 ? 255 : 127;
+  if (u8)
+    quantize_u8(x, n, r, out);
+  else
+    quantize_i8(x, n, r, out);
 }
 
 void assay_int8_quantize(const float* x, int64_t n, float scale, float zero, assay_type_t type,
                          void* out) {
-  if (type == ASSAY_TYPE_UINT8)
-    quantize_u8(x, n, scale, zero, (range_t){0, 255, 0}, out);
-  else
-    quantize_i8(x, n, scale, zero, (range_t){-128, 127, 0}, out);
+  if (int8_has_wide()) {
+    const int8_wide_t w = {.a = {.floats = x},
+                           .low = -INFINITY,
+                           .high = INFINITY,
+                           .type = type,
+                           .scale = scale,
+                           .zero = zero};
+    int8_wide_run(&w, n, out);
+  } else {
+    const range_t r = {.least = -INFINITY, .most = INFINITY, .scale = scale, .zero = zero};
+    quantize(x, n, r, type, out);
+  }
+}
+
+static int8_wide_operand_t wide_operand(const assay_int8_t* q, const assay_int8_tile_t* t, int k) {
+  const assay_int8_source_t* s = &q->sources[k];
+  int8_wide_operand_t o = {0};
+  if (s->kind == ASSAY_INT8_RESULT) {
+    o.sums = t->integers;
+    o.factor = t->factor;
+    o.shift = t->shift;
+  } else if (s->kind == ASSAY_INT8_OPERAND) {
+    o.bytes = t->operand[k];
+    o.is_signed = s->type == ASSAY_TYPE_INT8;
+    o.zero = s->zero;
+    o.scale = s->scale;
+  } else if (s->kind == ASSAY_INT8_CHANNEL) {
+    o.floats = t->channel[k];
+  } else {
+    o.number = (float)s->scalar;
+  }
+  return o;
+}
+
+static void run_wide(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, void* out) {
+  int8_wide_t w = {.a = wide_operand(q, t, 0),
+                   .has_b = q->other >= 0,
+                   .operation = q->operation,
+                   .low = q->low,
+                   .high = q->high,
+                   .type = q->type,
+                   .scale = q->quantizes ? q->scale : 1,
+                   .zero = q->zero};
+  if (w.has_b) w.b = wide_operand(q, t, q->other);
+  int8_wide_run(&w, n, out);
+}
+
+static void run_simple(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, void* out) {
+  float y[TILE];
+  run_operation(q, t, n, y);
+  if (q->quantizes) {
+    const range_t r = {.least = q->low, .most = q->high, .scale = q->scale, .zero = q->zero};
+    quantize(y, n, r, q->type, out);
+  } else {
+    limit_floats(n, q->low, q->high, y);
+    memcpy(out, y, (size_t)n * sizeof *y);
+  }
 }
 
 void assay_int8_epilogue(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, void* out) {
+  // Sums that are floats already are read by the plain code.
+  const bool wide = q->sources[0].kind != ASSAY_INT8_RESULT || t->integers;
   float y[TILE];
-  if (q->simple)
-    run_simple(q, t, n, y);
-  else
+  if (q->simple && wide && int8_has_wide()) {
+    run_wide(q, t, n, out);
+  } else if (q->simple) {
+    run_simple(q, t, n, out);
+  } else {
     run_steps(q, t, n, y);
-  if (q->quantizes)
-    assay_int8_quantize(y, n, q->scale, q->zero, q->type, out);
-  else
-    memcpy(out, y, (size_t)n * sizeof *y);
+    if (q->quantizes)
+      assay_int8_quantize(y, n, q->scale, q->zero, q->type, out);
+    else
+      memcpy(out, y, (size_t)n * sizeof *y);
+  }
 }
 
 bool assay_int8_table(const assay_int8_t* q, void* out) {

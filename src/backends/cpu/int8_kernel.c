@@ -32,27 +32,28 @@ void int8_job_close(int8_job_t* j) {
   *j = (int8_job_t){0};
 }
 
-// Weights less their zero points.
+// Weights less their zero points; they lie as [outer][channels][inner].
 static assay_status_t center(int8_job_t* j, const assay_tensor_t* t, const int32_t* zeros,
                              int64_t n_zeros) {
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)(uintptr_t)t, &wide));
   assay_status_t st = assay_new_array((size_t)t->size, sizeof *j->weights, &j->weights);
-  const int64_t inner = n_zeros > 1 ? assay_dims_product(t->dims, j->weight_axis + 1, t->rank) : 1;
-  j->fits_int8 = true;
+  const int64_t n = j->dims[j->weight_axis];
+  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
+  int64_t least = 0, most = 0;
   j->n_weights = t->size;
-  for (int64_t i = 0; !st && i < t->size; i++) {
-    const int64_t w = assay_i64(wide)[i] - zeros[i / inner % n_zeros];
-    j->weights[i] = (int16_t)w;
-    j->fits_int8 &= w >= -128 && w <= 127;
+  for (int64_t run = 0; !st && run < t->size / inner; run++) {
+    const int64_t zero = zeros[n_zeros > 1 ? run % n : 0];
+    for (int64_t i = run * inner; i < (run + 1) * inner; i++) {
+      const int64_t w = assay_i64(wide)[i] - zero;
+      j->weights[i] = (int16_t)w;
+      least = w < least ? w : least;
+      most = w > most ? w : most;
+    }
   }
+  j->fits_int8 = least >= -128 && most <= 127;
   assay_tensor_release(wide);
   return st;
-}
-
-static int64_t channel_of(const int8_job_t* j, int64_t i) {
-  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
-  return i / inner % j->dims[j->weight_axis];
 }
 
 // Whether no sum of products of any input, nor one that leaves out the zero point of x, passes
@@ -60,9 +61,11 @@ static int64_t channel_of(const int8_job_t* j, int64_t i) {
 static assay_status_t sums_fit(const int8_job_t* j, bool* out_fit) {
   int64_t* size = NULL;
   const int64_t n = j->dims[j->weight_axis];
+  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
   ASSAY_TRY(assay_new_array((size_t)n, sizeof *size, &size));
-  for (int64_t i = 0; i < j->n_weights; i++)
-    size[channel_of(j, i)] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
+  for (int64_t run = 0, c = 0; run < j->n_weights / inner; run++, c = c + 1 < n ? c + 1 : 0)
+    for (int64_t i = run * inner; i < (run + 1) * inner; i++)
+      size[c] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
   *out_fit = true;
   for (int64_t c = 0; c < n; c++) {
     int64_t most = size[c] * 255 * 2;
@@ -341,12 +344,6 @@ static inline int32_t corrected(int32_t sum, int32_t due, int32_t bias) {
 }
 
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static void to_floats(const int32_t* restrict x, int64_t n, float* restrict y) {
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
-}
-
-ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 static void correct(const int32_t* restrict x, int64_t n, int32_t zero,
                     const int32_t* restrict tap_sums, int32_t* restrict y) {
   const uint32_t z = (uint32_t)zero;
@@ -377,12 +374,15 @@ static void exact_sums(const int8_kernel_t* k, const int32_t* raw, int32_t zero_
 static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int64_t at, int64_t n,
                                    uint8_t* room) {
   if (s->whole) return x + at;
-  for (int64_t i = 0; i < n;) {
+  for (int64_t i = 0, run; i < n; i += run) {
     const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block * s->n;
-    const int64_t element = in_block / s->inner % s->n, left = s->inner - in_block % s->inner;
-    const int64_t run = left < n - i ? left : n - i;
-    memset(room + i, x[first + element], (size_t)run);
-    i += run;
+    const int64_t element = in_block / s->inner % s->n;
+    const int64_t left = s->inner == 1 ? s->n - element : s->inner - in_block % s->inner;
+    run = left < n - i ? left : n - i;
+    if (s->inner == 1)
+      memcpy(room + i, x + first + element, (size_t)run);
+    else
+      memset(room + i, x[first + element], (size_t)run);
   }
   return room;
 }
@@ -406,34 +406,67 @@ static void scaled_sums(const int8_kernel_t* k, const void* x, int64_t at, int64
     center_u8((const uint8_t*)x + at, n, k->zero_x, y);
 }
 
-void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
-                        int32_t zero_x, int64_t from, int64_t to, void* out) {
+// n <= TILE elements from `at` on, whose sums are `t`'s.
+static void finish_tile(const int8_kernel_t* k, const void* const* in, assay_int8_tile_t* t,
+                        int64_t at, int64_t n, void* out) {
   const assay_int8_t* q = k->q;
   const size_t elem = q->type == ASSAY_TYPE_FLOAT ? sizeof(float) : 1;
-  const bool plain = !(k->tap_sums && zero_x) && !k->bias;
+  const int64_t c = at % k->m;
   uint8_t bytes[ASSAY_INT8_SOURCES][TILE];
+  if (k->factor) {
+    t->factor = k->factor + c;
+    t->shift = k->shift + c;
+  }
+  for (size_t i = 0; i < q->n_sources; i++) {
+    if (k->streams[i].input >= 0)
+      t->operand[i] = stream_bytes(&k->streams[i], in[k->streams[i].input], at, n, bytes[i]);
+    if (k->channel[i]) t->channel[i] = k->channel[i] + c;
+  }
+  assay_int8_epilogue(q, t, n, (char*)out + (size_t)at * elem);
+}
+
+void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
+                        int32_t zero_x, int64_t from, int64_t to, void* out) {
+  const bool plain = !(k->tap_sums && zero_x) && !k->bias;
   int32_t whole[TILE];
   float floats[TILE];
   for (int64_t at = from; at < to; at += TILE) {
-    const int64_t n = to - at < TILE ? to - at : TILE, c = at % k->m;
+    const int64_t n = to - at < TILE ? to - at : TILE;
     assay_int8_tile_t t = {.sums = floats};
-    if (q->anchor) {
+    if (k->q->anchor) {
       if (!plain) exact_sums(k, sums, zero_x, at, n, whole);
-      to_floats(plain ? sums + at : whole, n, floats);
-    } else if (q->scales_x) {
+      t.integers = plain ? sums + at : whole;
+    } else if (k->q->scales_x) {
       scaled_sums(k, in[k->x_input], at, n, floats);
     }
-    if (k->factor) {
-      t.factor = k->factor + c;
-      t.shift = k->shift + c;
-    }
-    for (size_t i = 0; i < q->n_sources; i++) {
-      if (k->streams[i].input >= 0)
-        t.operand[i] = stream_bytes(&k->streams[i], in[k->streams[i].input], at, n, bytes[i]);
-      if (k->channel[i]) t.channel[i] = k->channel[i] + c;
-    }
-    assay_int8_epilogue(q, &t, n, (char*)out + (size_t)at * elem);
+    finish_tile(k, in, &t, at, n, out);
   }
+}
+
+void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, const int8_part_t* part,
+                             void* out) {
+  const bool whole = part->n == part->step;
+  const int64_t runs = whole ? 1 : part->runs, n = whole ? part->n * part->runs : part->n;
+  const int32_t* sums = part->sums;
+  for (int64_t r = 0; r < runs; r++)
+    for (int64_t i = 0; i < n; i += TILE) {
+      const int64_t some = n - i < TILE ? n - i : TILE, at = part->from + r * part->step + i;
+      assay_int8_tile_t t = {.integers = sums};
+      if (k->q)
+        finish_tile(k, in, &t, at, some, out);
+      else
+        memcpy((int32_t*)out + at, sums, (size_t)some * sizeof *sums);
+      sums += some;
+    }
+}
+
+assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
+                                 int64_t room, int32_t** out) {
+  ASSAY_TRY(assay_new_array((size_t)room, sizeof **out, out));
+  for (int64_t c = 0; c < k->m; c++)
+    (*out)[c] =
+        corrected(0, (int32_t)((uint32_t)zero_x * (uint32_t)sums[c]), k->bias ? k->bias[c] : 0);
+  return NULL;
 }
 
 static void finish_integers(const int8_kernel_t* k, int32_t zero_x, int64_t from, int64_t to,

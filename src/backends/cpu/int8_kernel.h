@@ -81,6 +81,19 @@ void int8_kernel_destroy(assay_kernel_t* base);
 void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
                         int32_t zero_x, int64_t from, int64_t to, void* out);
 
+// The same of exact sums, bias and zero points taken in, for `runs` runs of n elements that lie
+// `step` apart from `from` on; those of sums lie one behind the other. `out` is the whole output.
+typedef struct int8_part {
+  const int32_t* sums;
+  int64_t from, n, runs, step;
+} int8_part_t;
+void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, const int8_part_t* part,
+                             void* out);
+// What a sum begins with, by channel and up to `room`: the bias, less what is due for the zero
+// point of x, sums[c] times. *out is freed with assay_free.
+assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
+                                 int64_t room, int32_t** out);
+
 bool int8_is(const assay_node_t* n, const char* op_type);  // of ai.onnx
 bool int8_is_conv(const assay_node_t* n);                  // Conv, QLinearConv, ConvInteger
 bool int8_is_product(const assay_node_t* n);               // MatMul, Gemm, QLinear-, -Integer

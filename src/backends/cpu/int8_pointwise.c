@@ -1,22 +1,42 @@
 // Pointwise layers of quantized tensors: by a table of 256 entries where one tensor comes in; and
 // QuantizeLinear and DequantizeLinear alone.
+#include <math.h>
 #include <string.h>
 
 #include "backends/cpu/int8_kernel.h"
+#include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/target.h"
+#include "ops/int8_wide.h"
 
 // ---- tables
 // ----------------------------------------------------------------------------------------
+
+enum { CHUNK = 16384 };
 
 typedef struct table {
   assay_kernel_t base;
   int input;
   int64_t size;
   bool floats;
+  bool linear;  // floats: (x - zero) * scale
+  assay_type_t type;
+  float zero, scale;
   uint8_t bytes[256];
   float values[256];
 } table_t;
+
+static void dequantize(const table_t* k, const uint8_t* x, int64_t n, float* y) {
+  const int8_wide_t w = {.a = {.bytes = x,
+                               .is_signed = k->type == ASSAY_TYPE_INT8,
+                               .zero = k->zero,
+                               .scale = k->scale},
+                         .low = -INFINITY,
+                         .high = INFINITY,
+                         .type = ASSAY_TYPE_FLOAT,
+                         .scale = 1};
+  int8_wide_run(&w, n, y);
+}
 
 static assay_status_t run_table(assay_kernel_t* base, const void* const* in, void* const* out,
                                 void* scratch) {
@@ -25,12 +45,19 @@ static assay_status_t run_table(assay_kernel_t* base, const void* const* in, voi
   uint8_t* bytes = out[0];
   float* values = out[0];
   (void)scratch;
-  if (k->floats) {
-#pragma omp parallel for schedule(static) if (k->size > 50000)
-    for (int64_t i = 0; i < k->size; i++) values[i] = k->values[x[i]];
-  } else {
-#pragma omp parallel for schedule(static) if (k->size > 100000)
-    for (int64_t i = 0; i < k->size; i++) bytes[i] = k->bytes[x[i]];
+  const int64_t chunks = (k->size + CHUNK - 1) / CHUNK;
+#pragma omp parallel for schedule(static) \
+    num_threads(cpu_threads(k->floats ? k->size : k->size / 4))
+  for (int64_t c = 0; c < chunks; c++) {
+    const int64_t at = c * CHUNK, n = k->size - at < CHUNK ? k->size - at : CHUNK;
+    if (k->linear)
+      dequantize(k, x + at, n, values + at);
+    else if (k->floats)
+      for (int64_t i = at; i < at + n; i++) values[i] = k->values[x[i]];
+    else if (int8_has_wide_table())
+      int8_wide_table(k->bytes, x + at, n, bytes + at);
+    else
+      for (int64_t i = at; i < at + n; i++) bytes[i] = k->bytes[x[i]];
   }
   return NULL;
 }
@@ -52,6 +79,11 @@ static assay_status_t make_table(const assay_sized_layer_t* l, assay_kernel_t** 
   ASSAY_TRY(ASSAY_NEW(&k));
   k->floats = q->type == ASSAY_TYPE_FLOAT;
   if (!assay_int8_table(q, k->floats ? (void*)k->values : k->bytes)) return destroy(&k->base), NULL;
+  const assay_int8_source_t* s = &q->sources[0];
+  k->linear = k->floats && !q->n_steps && s->kind == ASSAY_INT8_OPERAND && int8_has_wide();
+  k->type = s->type;
+  k->zero = s->zero;
+  k->scale = s->scale;
   k->base.in_place = -1;
   k->base.run = run_table;
   k->base.destroy = destroy;
@@ -96,7 +128,6 @@ typedef struct quantize {
 
 static assay_status_t run_quantize(assay_kernel_t* base, const void* const* in, void* const* out,
                                    void* scratch) {
-  enum { CHUNK = 16384 };
   const quantize_t* k = (const quantize_t*)base;
   const float* x = in[k->input];
   uint8_t* y = out[0];
@@ -164,6 +195,10 @@ static assay_status_t make_dequantize(const assay_sized_layer_t* l, const assay_
     const int value = x->type == ASSAY_TYPE_INT8 && i > 127 ? i - 256 : i;
     k->values[i] = (float)((value - zero) * scale);
   }
+  k->linear = int8_has_wide();
+  k->type = x->type;
+  k->zero = (float)zero;
+  k->scale = (float)scale;
   k->input = (int)(x - l->in);
   k->size = x->size;
   k->base.in[k->input] = (assay_form_t){x->type, layout_of(x)};
