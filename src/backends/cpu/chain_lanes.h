@@ -25,8 +25,8 @@ enum { VECTORS = 4, BLOCK = 64 };
     return OPEN_IN_FLOAT64(y, open, in_float64);                                     \
   }
 EITHER(sigmoid, (__m512 x, cpu_vmath_use_t use), v_sigmoid(x), v_sigmoid64(x, true))
-EITHER(gelu, (__m512 x, cpu_vmath_use_t use), v_gelu(x), v_gelu64(x, true))
-EITHER(gelu_tanh, (__m512 x, cpu_vmath_use_t use), v_gelu_tanh(x), v_gelu_tanh64(x, true))
+EITHER(gelu, (__m512 x, cpu_vmath_use_t use), v_short_gelu(x), v_gelu64(x, true))
+EITHER(gelu_tanh, (__m512 x, cpu_vmath_use_t use), v_short_gelu_tanh(x), v_gelu_tanh64(x, true))
 EITHER(hard_sigmoid, (__m512 x, float alpha, float beta, cpu_vmath_use_t use),
        v_hard_sigmoid(x, alpha, beta), v_hard_sigmoid64(x, alpha, beta, true))
 

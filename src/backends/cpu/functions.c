@@ -101,6 +101,8 @@ cpu_function_t* cpu_function_before(cpu_function_t* f, assay_type_t type) {
 cpu_function_t* cpu_short_function(cpu_function_t* f) {
   return f == FLOAT32_SWISH        ? FLOAT32_SHORT_SWISH
          : f == FLOAT32_HARD_SWISH ? FLOAT32_SHORT_HARD_SWISH
+         : f == FLOAT32_GELU       ? FLOAT32_SHORT_GELU
+         : f == FLOAT32_GELU_TANH  ? FLOAT32_SHORT_GELU_TANH
                                    : f;
 }
 
@@ -188,7 +190,9 @@ cpu_link_kind_t cpu_link_kind(cpu_function_t* f, cpu_vmath_use_t use) {
                {FLOAT32_SWISH, CPU_LINK_SWISH},
                {FLOAT32_SHORT_SWISH, CPU_LINK_SWISH},
                {FLOAT32_GELU, CPU_LINK_GELU},
-               {FLOAT32_GELU_TANH, CPU_LINK_GELU_TANH}};
+               {FLOAT32_SHORT_GELU, CPU_LINK_GELU},
+               {FLOAT32_GELU_TANH, CPU_LINK_GELU_TANH},
+               {FLOAT32_SHORT_GELU_TANH, CPU_LINK_GELU_TANH}};
   for (size_t i = 0; i < sizeof links / sizeof *links; i++)
     if (links[i].f == f) return links[i].kind;
   return CPU_LINK_CALL;

@@ -1,6 +1,6 @@
-// Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp (Gelu:
-// 2; those that are called short: 2.5); their twins in float64 (float64.h) serve 16-bit results.
-// Included behind one of the lanes_*.h.
+// Functions that networks spend their time in, evaluated in float32 lanes with at most 1 ulp (those
+// that are called short: 2.5); their twins in float64 (float64.h) serve 16-bit results. Included
+// behind one of the lanes_*.h.
 #ifndef ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 #define ASSAY_BACKENDS_CPU_VMATH_FLOAT32_H_
 
@@ -144,8 +144,8 @@ VFN vf gelu_by_pieces(vf x, const float (*t)[32]) {
   const vf y = gelu_by_pieces(x, pieces);  \
   const vm far = f_lt(x, f_set(least));    \
   return OPEN_IN_FLOAT64(y, far, in_float64);
-VFN vf v_gelu(vf x){GELU(x, pieces32_gelu, -5, v_gelu64(x, false))} VFN vf
-    v_gelu_tanh(vf x){GELU(x, pieces32_gelu_tanh, -4, v_gelu_tanh64(x, false))}
+VFN vf v_short_gelu(vf x){GELU(x, pieces32_gelu, -5, v_gelu64(x, false))} VFN vf
+    v_short_gelu_tanh(vf x){GELU(x, pieces32_gelu_tanh, -4, v_gelu_tanh64(x, false))}
 
 VFN vf v_hard_sigmoid(vf x, float alpha, float beta) {
   return f_min(f_set(1), f_max(f_set(0), f_fma(f_set(alpha), x, f_set(beta))));

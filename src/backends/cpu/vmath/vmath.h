@@ -1,4 +1,5 @@
-// Pointwise functions over arrays of float32: at most 1 ulp (Gelu: 2) for all inputs, special
+// Pointwise functions over arrays of float32: at most 1 ulp (short ones, which serve behind
+// sums: 2.5) for all inputs, special
 // values and subnormal numbers included (tests/backends/test_cpu_vmath.c), with the same bits for
 // every instruction set, place in an array and number of elements.
 //
