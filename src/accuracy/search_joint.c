@@ -11,8 +11,9 @@
 #include "accuracy/search_trial.h"
 #include "base/alloc.h"
 
-// ENOUGH: elements of golden for each number. Fewer can be met by chance.
-enum { MOST = ASSAY_SEARCH_FAULTS, STEPS = 16, DAMPINGS = 5, ENOUGH = 8 };
+// SPARE: elements of golden that there have to be besides one for each number. As many can always
+// be met; that so many more are met to within rounding is no chance.
+enum { MOST = ASSAY_SEARCH_FAULTS, STEPS = 16, DAMPINGS = 5, SPARE = 4 };
 
 // Elements that are kept for the derivatives: of more the targets are thinned out.
 static const int64_t KEPT = 1 << 20;
@@ -263,7 +264,7 @@ static assay_status_t fit_group(const assay_search_t* s, group_t* g, double end,
   double* room = NULL;
   for (size_t k = 0; k < g->n; k++) f.s.adopted[f.s.n_adopted++] = &g->repairs[k];
   set_sizes(&f);
-  if (f.n < ENOUGH * (int64_t)g->n) return NULL;
+  if (f.n < (int64_t)g->n + SPARE) return NULL;
   ASSAY_TRY(assay_trials_init(&f.s, &f.trials));
   assay_status_t st = assay_new_array((size_t)f.n, sizeof *room, &room);
   if (!st) st = assay_new_array((size_t)f.n, sizeof *f.residual, &f.residual);
