@@ -40,16 +40,18 @@ typedef struct direct_block {
   int64_t fetch_every;
 } direct_block_t;
 void cpu_direct_block(direct_block_t* b);
+void cpu_direct_block_f32(direct_block_t* b);
 
 // out = sums, plus `add`, limited from below to 0, rounded.
 typedef struct direct_finish {
   int64_t rows, columns;  // up to DIRECT_PANEL
   const float* sums;      // rows lie DIRECT_PANEL apart
-  const uint16_t* add;    // bf16; NULL: nothing
+  const void* add;    // bf16; NULL: nothing
   bool relu;              // NaN stays
-  uint16_t* out;          // bf16
+  void* out;          // bf16
   const int64_t* at;      // [rows]: elements from `add` and `out` on
 } direct_finish_t;
 void cpu_direct_finish(const direct_finish_t* f);
+void cpu_direct_finish_f32(const direct_finish_t* f);
 
 #endif  // ASSAY_BACKENDS_CPU_DIRECT_KERNEL_H_
