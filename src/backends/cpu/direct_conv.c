@@ -149,11 +149,6 @@ static void run_block(const job_t* j, direct_block_t* b, const rows_t* rows, int
     b->write_ahead = (const char*)j->out + column * b->element;
     if (k->add >= 0 && j->in[k->add] != j->out)
       b->read_ahead = (const char*)j->in[k->add] + column * b->element;
-    (k->bf16 ? cpu_direct_block : cpu_direct_block_f32)(b);
-    if (!k->simple) {
-      b->sums += DIRECT_PANEL;
-      continue;
-    }
     const direct_finish_t finish = {
         .rows = b->rows,
         .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
@@ -162,7 +157,14 @@ static void run_block(const job_t* j, direct_block_t* b, const rows_t* rows, int
         .relu = k->relu,
         .out = (char*)j->out + column * b->element,
         .at = rows->at};
-    (k->bf16 ? cpu_direct_finish : cpu_direct_finish_f32)(&finish);
+    if (!k->bf16) {
+      b->finish = k->simple ? &finish : NULL;
+      cpu_direct_block_f32(b);
+    } else {
+      cpu_direct_block(b);
+      if (k->simple) cpu_direct_finish(&finish);
+    }
+    if (!k->simple) b->sums += DIRECT_PANEL;
   }
   if (!k->simple) finish_rows(j, rows, panel * DIRECT_PANEL, columns);
 }
@@ -193,7 +195,8 @@ static void run_chunk(const job_t* j, int64_t block, int64_t last, int64_t panel
       b.rows_ahead = next->n;
     }
     if ((cold || large) && i == block) {
-      b.fetch = (const char*)(k->weights + panel * panel_units) + AHEAD_BYTES;
+      b.fetch = (const char*)(k->weights + panel * panel_units) +
+                (rows->n < FEW_ROWS ? 4 * AHEAD_BYTES : AHEAD_BYTES);
       b.fetch_every = 1;
       run_block(j, &b, rows, panel, end);
       continue;
@@ -258,8 +261,11 @@ static int64_t block_of(const direct_t* k, int64_t part, int64_t parts) {
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const direct_t* k = (const direct_t*)base;
-  int parts = cpu_threads(k->samples * k->places * k->made / DIRECT_LANES *
-                          (k->taps * k->units + DIRECT_LANES));
+  const int64_t weights = k->panels * DIRECT_PANEL * k->taps * k->units;
+  const int64_t sums = k->samples * k->places * k->made / DIRECT_LANES;
+  const int64_t work = sums * (k->taps * k->units + DIRECT_LANES);
+  // Of few places, weights take longer to come than to be multiplied.
+  int parts = cpu_threads(work > weights ? work : weights);
   if (parts > k->most_parts) parts = k->most_parts;
   float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
   const int across = panel_parts(k, parts), down = parts / across;
@@ -528,7 +534,7 @@ static void cut(direct_t* k) {
   const int64_t of_block = k->in_sample * 4 / k->blocks + 1;
   k->batch = bytes > k->cached ? k->samples * k->blocks : near / 3 / of_block + 1;
   // Scratch memory for no more parts than there is work for.
-  const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 1000 + 1) / 2 + 1;
+  const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 200 + 1) / 2 + 1;
   k->most_parts = work < PARTS ? (int)work : PARTS;
   k->thread_scratch = (size_t)(DIRECT_ROWS * DIRECT_PANEL * (k->simple ? 1 : k->chunk));
   k->base.scratch = ((size_t)k->most_parts * k->thread_scratch + ALIGNMENT) * sizeof(float);

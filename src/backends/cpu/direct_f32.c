@@ -4,6 +4,25 @@
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,fma")))
 #define INLINE static inline TARGET __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 14")
+INLINE void finish(const int rows, const int vectors, const direct_finish_t* f,
+                   __m512 sum[DIRECT_ROWS][2]) {
+  const uint32_t mask = (uint32_t)((1ull << f->columns) - 1);
+  const __m512 zero = _mm512_setzero_ps();
+  if (f->add) {
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
+        _mm512_add_ps(sum[i][j],
+                      _mm512_maskz_loadu_ps((__mmask16)(mask >> j * DIRECT_LANES),
+                                            (const float*)f->add + f->at[i] + j * DIRECT_LANES));
+  }
+  if (f->relu) {
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
+        _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(sum[i][j], zero, _CMP_NLT_UQ), sum[i][j]);
+  }
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
+      _mm512_mask_storeu_ps((float*)f->out + f->at[i] + j * DIRECT_LANES,
+                            (__mmask16)(mask >> j * DIRECT_LANES), sum[i][j]);
+}
+
 // `rows` and `vectors` are known when this is compiled: the sums stay in registers.
 INLINE void block(const int rows, const int vectors, direct_block_t* b) {
   __m512 sum[DIRECT_ROWS][2];
@@ -46,6 +65,10 @@ INLINE void block(const int rows, const int vectors, direct_block_t* b) {
     }
   }
   b->fetch = fetch;
+  if (b->finish) {
+    finish(rows, vectors, b->finish, sum);
+    return;
+  }
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
       _mm512_storeu_ps(b->sums + i * b->step + j * DIRECT_LANES, sum[i][j]);
 }
@@ -76,30 +99,4 @@ void cpu_direct_block_f32(direct_block_t* b) {
       {two_1, two_2, two_3, two_4, two_5, two_6, two_7, two_8, two_9, two_10, two_11, two_12,
        two_13, two_14}};
   blocks[b->vectors - 1][b->rows - 1](b);
-}
-
-INLINE void finish(const direct_finish_t* f, const bool adds, const bool relu) {
-  const uint32_t mask = (uint32_t)((1ull << f->columns) - 1);
-  for (int64_t i = 0; i < f->rows; i++) {
-    const float* sums = f->sums + i * DIRECT_PANEL;
-    float* out = (float*)f->out + f->at[i];
-    const float* add = adds ? (const float*)f->add + f->at[i] : NULL;
-    for (int v = 0; v < 2; v++) {
-      const __mmask16 m = (__mmask16)(mask >> 16 * v);
-      if (!m) break;
-      __m512 x = _mm512_loadu_ps(sums + 16 * v);
-      if (adds) x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(m, add + 16 * v));
-      const __mmask16 stays = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLT_UQ);
-      if (relu) x = _mm512_maskz_mov_ps(stays, x);
-      _mm512_mask_storeu_ps(out + 16 * v, m, x);
-    }
-  }
-}
-TARGET void cpu_direct_finish_f32(const direct_finish_t* f) {
-  switch ((f->add != NULL) * 2 + f->relu) {
-    case 0: finish(f, false, false); break;
-    case 1: finish(f, false, true); break;
-    case 2: finish(f, true, false); break;
-    default: finish(f, true, true); break;
-  }
 }

@@ -38,6 +38,8 @@ typedef struct direct_block {
   // Weights: two lines after each so many units (NULL: none); moved on.
   const char* fetch;
   int64_t fetch_every;
+  // Float32 only: what is done to the sums while they are in registers; NULL: they go to `sums`.
+  const struct direct_finish* finish;
 } direct_block_t;
 void cpu_direct_block(direct_block_t* b);
 void cpu_direct_block_f32(direct_block_t* b);
@@ -52,6 +54,5 @@ typedef struct direct_finish {
   const int64_t* at;      // [rows]: elements from `add` and `out` on
 } direct_finish_t;
 void cpu_direct_finish(const direct_finish_t* f);
-void cpu_direct_finish_f32(const direct_finish_t* f);
 
 #endif  // ASSAY_BACKENDS_CPU_DIRECT_KERNEL_H_
