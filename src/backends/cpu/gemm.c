@@ -29,7 +29,8 @@ typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
 #define UNROLL _Pragma("GCC unroll 12")
 #endif
 
-#define ALL(x) ((lanes_t){0} + (x))
+// x - 0 is x, also where that is -0: nothing is left of it.
+#define ALL(x) ((x) - (lanes_t){0})
 
 // `rows` and `vectors` are constants where this is inlined: its sums stay in registers. `row`: the
 // first of them.
