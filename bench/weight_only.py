@@ -4,7 +4,8 @@
 Each model is one product: MatMulNBits (blocks of 32, with zero points), or DequantizeLinear of a constant (int8 with
 a scale for each column, int4 in blocks of 32) in front of MatMul; and MatMul with float32 weights for comparison. All engines
 run the same model on the same rows in one process each, turn about; the median of the rounds' medians counts. Errors are
-against the product in float64 with the weights that the model says, in units of the largest output.
+against the product in float64 with the weights that the model says, in units of the largest output; they stand in brackets
+behind the microseconds. By default the peers quantize rows to int8 on the way for some forms; "in fp32" they are asked not to.
 
 Needs numpy, onnx, onnxruntime and openvino; `assay bench` is called as a program.
 """
@@ -85,17 +86,21 @@ def median_time(f, seconds):
     return statistics.median(times)
 
 
-def ort_runner(path, x, threads):
+def ort_runner(path, x, threads, fp32):
     o = ort.SessionOptions()
     o.intra_op_num_threads, o.log_severity_level = threads, 4
+    if fp32:
+        o.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     s = ort.InferenceSession(str(path), o, providers=["CPUExecutionProvider"])
     return lambda: s.run(None, {"x": x})[0]
 
 
-def ov_runner(path, x, threads):
+def ov_runner(path, x, threads, fp32):
     core = ov.Core()
-    c = core.compile_model(core.read_model(str(path)), "CPU",
-                           {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"})
+    options = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+    if fp32:
+        options["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
+    c = core.compile_model(core.read_model(str(path)), "CPU", options)
     r = c.create_infer_request()
     r.set_input_tensor(ov.Tensor(x, shared_memory=True))
 
@@ -130,8 +135,8 @@ def main():
     a.add_argument("--seconds", type=float, default=0.4)
     a.add_argument("--rounds", type=int, default=3)
     args = a.parse_args()
-    print("| model | K x N | rows | Assay us | ONNX Runtime us | OpenVINO us | Assay GB/s | errors: Assay, ONNX Runtime, OpenVINO |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| model | K x N | rows | Assay | ONNX Runtime | in fp32 | OpenVINO | in fp32 | Assay GB/s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as t:
         folder = pathlib.Path(t)
         for form in args.forms:
@@ -151,9 +156,10 @@ def line(args, form, shape, rows, path, x, real, size, folder):
     scale = np.abs(want).max()
     runners, errors, times = {}, {}, {"assay": []}
     errors["assay"] = np.abs(assay_run(args.assay, path, x, folder) - want).max() / scale
-    for name, make in (("ort", ort_runner), ("ov", ov_runner)):
+    for name, make, fp32 in (("ort", ort_runner, False), ("ort32", ort_runner, True), ("ov", ov_runner, False),
+                             ("ov32", ov_runner, True)):
         try:
-            runners[name] = make(path, x, args.threads)
+            runners[name] = make(path, x, args.threads, fp32)
             errors[name] = np.abs(runners[name]() - want).max() / scale
             times[name] = []
         except Exception as e:  # an engine that cannot run the model has no figures
@@ -164,10 +170,11 @@ def line(args, form, shape, rows, path, x, real, size, folder):
             times[name].append(median_time(f, args.seconds) * 1e6)
         times["assay"].append(assay_time(args.assay, path, x, args.threads, args.seconds))
     us = {name: statistics.median(v) for name, v in times.items()}
-    figure = lambda d, name, f: format(d[name], f) if name in d else "none"
-    print(f"| {form} | {shape} | {rows} | {us['assay']:.0f} | {figure(us, 'ort', '.0f')} | {figure(us, 'ov', '.0f')} | "
-          f"{size / us['assay'] / 1e3:.1f} | {errors['assay']:.1e}, {figure(errors, 'ort', '.1e')}, {figure(errors, 'ov', '.1e')} |",
-          flush=True)
+
+    def cell(name):
+        return f"{us[name]:.0f} ({errors[name]:.0e})" if name in us else "none"
+    print(f"| {form} | {shape} | {rows} | {cell('assay')} | {cell('ort')} | {cell('ort32')} | {cell('ov')} | {cell('ov32')} | "
+          f"{size / us['assay'] / 1e3:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ static const assay_value_t* input(const assay_node_t* n, size_t i) {
 
 static const assay_tensor_t* constant(const assay_value_t* v) {
   return v && v->constant && !v->is_input && v->constant->kind == ASSAY_KIND_TENSOR ? v->constant
-                                                                                     : NULL;
+                                                                                    : NULL;
 }
 
 static bool is_real(assay_type_t t) {
@@ -29,8 +29,8 @@ static bool has_rank(const assay_value_t* v, int least) {
 static bool read_bias(const assay_value_t* v, assay_coded_matrix_t* m) {
   const assay_tensor_t* t = constant(v);
   m->bias = v;
-  return !v || (t && is_real(t->type) && t->size == m->n && t->rank >= 1 &&
-                t->dims[t->rank - 1] == m->n);
+  return !v ||
+         (t && is_real(t->type) && t->size == m->n && t->rank >= 1 && t->dims[t->rank - 1] == m->n);
 }
 
 // ---- MatMulNBits ------------------------------------------------------------------------------
@@ -156,8 +156,7 @@ bool assay_coded_is_dequantized(const assay_node_t* dequantizer, const assay_nod
                     input(transpose, 0) != dequantizer->outputs[0] || !swaps(transpose)))
     return false;
   const bool turned = (transpose != NULL) != (gemm && assay_attr_i64(product, "transB", 0));
-  if (!read_dequantizer(dequantizer, turned, &m) ||
-      !read_bias(gemm ? input(product, 2) : NULL, &m))
+  if (!read_dequantizer(dequantizer, turned, &m) || !read_bias(gemm ? input(product, 2) : NULL, &m))
     return false;
   *out = m;
   return true;

@@ -1,5 +1,5 @@
-// Constant matrices of weights that a model stores as integer codes of 4 or 8 bits with scales: what
-// MatMulNBits multiplies by, and DequantizeLinear of a constant in front of MatMul or Gemm.
+// Constant matrices of weights that a model stores as integer codes of 4 or 8 bits with scales:
+// what MatMulNBits multiplies by, and DequantizeLinear of a constant in front of MatMul or Gemm.
 #ifndef ASSAY_OPS_CODED_MATRIX_H_
 #define ASSAY_OPS_CODED_MATRIX_H_
 
@@ -28,7 +28,8 @@ typedef struct assay_coded_matrix {
 // Whether a node is MatMulNBits of this form: 4 or 8 bits, everything but A constant, no g_idx.
 bool assay_coded_is_nbits(const assay_node_t* n, assay_coded_matrix_t* out);
 // Whether `product` (MatMul or Gemm) multiplies by what `dequantizer` makes of constants, through
-// `transpose` (NULL: directly), with a scale for all, for each column, or for each block of a column.
+// `transpose` (NULL: directly), with a scale for all, for each column, or for each block of a
+// column.
 bool assay_coded_is_dequantized(const assay_node_t* dequantizer, const assay_node_t* transpose,
                                 const assay_node_t* product, assay_coded_matrix_t* out);
 // The first nodes of a layer that are one of both: how many; 0 if they are not. A layer's further

@@ -1,6 +1,6 @@
 // Products with constant matrices that the model stores in 4 or 8 bits with scales (MatMulNBits;
-// DequantizeLinear in front of MatMul or Gemm), and what the layer does to each element behind them.
-// The codes stay codes in memory: few rows take as long as it takes to read them.
+// DequantizeLinear in front of MatMul or Gemm), and what the layer does to each element behind
+// them. The codes stay codes in memory: few rows take as long as it takes to read them.
 //
 // Few rows are multiplied by weights that are made in registers; for more rows some weights of 64
 // columns are made at a time, in the first cache. Every sum is one chain of multiply-adds along k
@@ -20,7 +20,9 @@ enum {
   WIDE = CPU_CODED_PANEL,
   FEW = CPU_CODED_ROWS,  // rows that are multiplied by weights in registers
   ROWS = 240,            // of a tile; a multiple of what cpu_gemm_block takes at a time
-  DEPTH = 128,           // rows of weights that are made at a time
+  DEPTH = 128,           // rows of weights that are made at a time, for the first cache,
+  MANY = 48,             // or, where there are more rows than this,
+  FAR_DEPTH = 768,       // so many, for the second
   MOST_PARTS = 64,
   ALIGNMENT = 16  // floats
 };
@@ -42,15 +44,17 @@ static int64_t panels_of(int64_t n) { return (n + WIDE - 1) / WIDE; }
 
 // Floats of scratch memory: a tile, weights.
 static int64_t tile_rows(const weight_only_t* k) { return k->m < ROWS ? k->m : ROWS; }
+static int64_t depth_for(int64_t m) { return m > MANY ? FAR_DEPTH : DEPTH; }
 static int64_t thread_scratch(const weight_only_t* k) {
-  return tile_rows(k) * WIDE + (k->m > FEW ? DEPTH * WIDE : 0);
+  return tile_rows(k) * WIDE + (k->m > FEW ? depth_for(k->m) * WIDE : 0);
 }
 
-// The first row of weights behind those that are made together with row `l`.
-static int64_t depth_end(const cpu_coded_t* w, int64_t l) {
-  const int64_t within = l % w->block;
-  int64_t end = w->block > DEPTH ? l + DEPTH : l + DEPTH / w->block * w->block;
-  if (w->block > DEPTH && within + DEPTH > w->block) end = l - within + w->block;
+// The first row of weights behind those that are made together with row `l`: whole blocks, or parts
+// of one.
+static int64_t depth_end(const cpu_coded_t* w, int64_t l, int64_t depth) {
+  const int64_t block_end = l - l % w->block + w->block;
+  int64_t end = l + depth / w->block * w->block;
+  if (w->block > depth) end = l + depth < block_end ? l + depth : block_end;
   return end < w->k ? end : w->k;
 }
 
@@ -58,7 +62,7 @@ static int64_t depth_end(const cpu_coded_t* w, int64_t l) {
 static void multiply_many(const cpu_coded_rows_t* r, float* weights) {
   const cpu_coded_t* w = r->w;
   for (int64_t l = 0, end; l < w->k; l = end) {
-    end = depth_end(w, l);
+    end = depth_end(w, l, depth_for(r->m));
     cpu_coded_widen(w, r->panel, l, end, weights);
     const cpu_gemm_block_t block = {.m = r->m,
                                     .k = end - l,
@@ -253,7 +257,8 @@ static assay_status_t pack(void* user, void* to) {
   return NULL;
 }
 
-static assay_status_t pack_weights(const assay_sized_layer_t* l, const source_t* s, weight_only_t* k) {
+static assay_status_t pack_weights(const assay_sized_layer_t* l, const source_t* s,
+                                   weight_only_t* k) {
   const assay_coded_matrix_t* m = s->m;
   const assay_operand_t* scales = assay_sized_input(l, m->scales);
   const packing_t p = {s, &k->w};
