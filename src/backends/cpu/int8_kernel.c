@@ -236,8 +236,22 @@ static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_l
   return true;
 }
 
+static assay_status_t find_quick(int8_kernel_t* k) {
+  float *factor = NULL, *shift = NULL;
+  assay_status_t st = assay_new_array((size_t)k->m, sizeof *factor, &factor);
+  if (!st) st = assay_new_array((size_t)k->m, sizeof *shift, &shift);
+  if (!st && int8_quick_make(k->q, k->m, factor, shift, &k->quick)) {
+    st = repeated(factor, k->m, k->m, &k->quick_factor);
+    if (!st) st = repeated(shift, k->m, k->m, &k->quick_shift);
+  }
+  assay_free(factor);
+  assay_free(shift);
+  return st;
+}
+
 static assay_status_t repeat_channels(int8_kernel_t* k) {
   const assay_int8_t* q = k->q;
+  ASSAY_TRY(find_quick(k));
   if (q->anchor || q->scales_x) {
     ASSAY_TRY(repeated(q->factor, q->n_factor, k->m, &k->factor));
     ASSAY_TRY(repeated(q->shift, q->n_factor, k->m, &k->shift));
@@ -328,6 +342,8 @@ void int8_kernel_destroy(assay_kernel_t* base) {
   assay_free(k->bias);
   assay_free(k->factor);
   assay_free(k->shift);
+  assay_free(k->quick_factor);
+  assay_free(k->quick_shift);
   for (size_t i = 0; i < ASSAY_INT8_SOURCES; i++) assay_free(k->channel[i]);
   assay_free(k);
 }
@@ -413,9 +429,15 @@ static void finish_tile(const int8_kernel_t* k, const void* const* in, assay_int
   const size_t elem = q->type == ASSAY_TYPE_FLOAT ? sizeof(float) : 1;
   const int64_t c = at % k->m;
   uint8_t bytes[ASSAY_INT8_SOURCES][TILE];
+  int8_quick_t quick = k->quick;
   if (k->factor) {
     t->factor = k->factor + c;
     t->shift = k->shift + c;
+  }
+  if (k->quick_shift && t->integers) {
+    quick.factor = k->quick_factor + c;
+    quick.shift = k->quick_shift + c;
+    t->quick = &quick;
   }
   for (size_t i = 0; i < q->n_sources; i++) {
     if (k->streams[i].input >= 0)
