@@ -34,7 +34,7 @@ void int8_panels_pack(const int16_t* w, int64_t row_step, int64_t column_step, i
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { MOST = 12, WIDE = 4, COLUMNS = 8 };
+enum { AHEAD = 6144, MOST = 12, WIDE = 4, COLUMNS = 8 };
 
 bool int8_has_vnni(void) {
   __builtin_cpu_init();
@@ -76,6 +76,8 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
       const __m512i b1 = vectors > 1 ? _mm512_loadu_si512(panel + 64) : b0;
       const __m512i b2 = vectors > 2 ? _mm512_loadu_si512(panel + 128) : b0;
       const __m512i b3 = vectors > 3 ? _mm512_loadu_si512(panel + 192) : b0;
+      if (vectors == WIDE) UNROLL for (int j = 0; j < WIDE; j++)
+          _mm_prefetch((const char*)panel + AHEAD + j * 64, _MM_HINT_T0);
       UNROLL for (int i = 0; i < rows; i++) {
         const __m512i x = unit(at + i * step);
         sum[i][0] = _mm512_dpbusd_epi32(sum[i][0], x, b0);

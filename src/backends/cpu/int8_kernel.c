@@ -386,6 +386,18 @@ static void exact_sums(const int8_kernel_t* k, const int32_t* raw, int32_t zero_
   }
 }
 
+// n bytes of a run x of `period`, over and over, from `first` on.
+static void repeat_bytes(const uint8_t* x, int64_t period, int64_t first, int64_t n, uint8_t* to) {
+  const int64_t head = period - first < n ? period - first : n;
+  const int64_t rest = n - head < first ? n - head : first;
+  memcpy(to, x + first, (size_t)head);
+  memcpy(to + head, x, (size_t)rest);
+  for (int64_t done = head + rest, some; done < n; done += some) {
+    some = done < n - done ? done : n - done;
+    memcpy(to + done, to, (size_t)some);
+  }
+}
+
 // The bytes of a stream that n elements from `at` on read; they lie in `room`, or where they are.
 static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int64_t at, int64_t n,
                                    uint8_t* room) {
@@ -393,10 +405,10 @@ static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int
   for (int64_t i = 0, run; i < n; i += run) {
     const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block * s->n;
     const int64_t element = in_block / s->inner % s->n;
-    const int64_t left = s->inner == 1 ? s->n - element : s->inner - in_block % s->inner;
+    const int64_t left = s->inner == 1 ? s->block - in_block : s->inner - in_block % s->inner;
     run = left < n - i ? left : n - i;
     if (s->inner == 1)
-      memcpy(room + i, x + first + element, (size_t)run);
+      repeat_bytes(x + first, s->n, element, run, room + i);
     else
       memset(room + i, x[first + element], (size_t)run);
   }

@@ -46,7 +46,7 @@ typedef struct products {
   int64_t tile_lines, columns;
   int most_parts;
   size_t copy_bytes, part_scratch;
-  int8_t* weights;
+  int8_t *weights, *weights_room;  // whole lines of the cache, in their room
   int32_t* start;
 } products_t;
 
@@ -245,7 +245,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 
 static void close_products(int8_kernel_t* base) {
   products_t* k = (products_t*)base;
-  assay_free(k->weights);
+  assay_free(k->weights_room);
   assay_free(k->start);
 }
 
@@ -346,8 +346,12 @@ static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_produc
         w[n * k->k + t * k->room + c] = x;
         sums[n] += x;
       }
-  if (!st) st = assay_new_array((size_t)int8_panels_bytes(k->k, k->n) + ALIGNMENT, 1, &k->weights);
-  if (!st) int8_panels_pack(w, 1, k->k, k->k, k->n, k->weights);
+  if (!st)
+    st = assay_new_array((size_t)int8_panels_bytes(k->k, k->n) + ALIGNMENT, 1, &k->weights_room);
+  if (!st) {
+    k->weights = k->weights_room + (ALIGNMENT - (uintptr_t)k->weights_room % ALIGNMENT) % ALIGNMENT;
+    int8_panels_pack(w, 1, k->k, k->k, k->n, k->weights);
+  }
   if (!st)
     st = int8_kernel_start(&k->base, j->zero_x + (k->flip ? 128 : 0), sums, k->n + INT8_PANEL,
                            &k->start);
