@@ -113,7 +113,9 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   const means_t* k = (const means_t*)base;
   const int64_t all = k->samples * k->stretches, step = padded(k->channels);
-  const int parts = cpu_threads(k->samples * k->places * step);
+  // As much work for each element as in the product with these means that often follows: layers that
+  // are run by as many threads find their elements near.
+  const int parts = cpu_threads(3 * k->samples * k->places * step);
   float* sums = scratch;
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
   for (int64_t i = 0; i < all; i++) sum_stretch(k, in[k->input], i, sums + i * step);
