@@ -80,14 +80,24 @@ INLINE bool some_subnormal(const __m512* x) {
   UNROLL for (int v = 0; v < VECTORS; v++) found |= _mm512_fpclass_ps_mask(x[v], SUBNORMAL);
   return found != 0;
 }
-// cpu_to_bf16.
-INLINE __m256i to_bf16(__m512 x) {
-  const __m512i b = _mm512_castps_si512(x);
-  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(b, 16), _mm512_set1_epi32(1));
-  const __m512i y = _mm512_add_epi32(_mm512_add_epi32(b, _mm512_set1_epi32(0x7fff)), odd);
+// The upper half of each element is its cpu_to_bf16.
+INLINE __m512i rounded_to_bf16(__m512 x) {
+  const __m512i b = _mm512_castps_si512(x), y = _mm512_add_epi32(b, _mm512_set1_epi32(0x7fff));
+  const __mmask16 odd = _mm512_test_epi32_mask(b, _mm512_set1_epi32(0x10000));
   const __mmask16 nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-  return _mm512_cvtepi32_epi16(
-      _mm512_srli_epi32(_mm512_mask_or_epi32(y, nan, b, _mm512_set1_epi32(0x00400000)), 16));
+  return _mm512_mask_or_epi32(_mm512_mask_add_epi32(y, odd, y, _mm512_set1_epi32(1)), nan, b,
+                              _mm512_set1_epi32(0x00400000));
+}
+// Of two vectors, one behind the other.
+INLINE __m512i to_bf16_both(__m512 x, __m512 y) {
+  const __m512i odd = _mm512_add_epi16(
+      _mm512_set1_epi32(0x00030001),
+      _mm512_mullo_epi32(_mm512_set1_epi32(0x00040004),
+                         _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)));
+  return _mm512_permutex2var_epi16(rounded_to_bf16(x), odd, rounded_to_bf16(y));
+}
+INLINE __m256i to_bf16(__m512 x) {
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded_to_bf16(x), 16));
 }
 
 #endif  // ASSAY_BACKENDS_CPU_CHAIN_LANES_H_
