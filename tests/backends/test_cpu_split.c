@@ -118,7 +118,7 @@ static operands_t draw_operands(int parts, int64_t rows, int64_t units, int64_t 
 static void multiply(const operands_t* o, bool imitated) {
   cpu_split_state_t s;
   const cpu_split_block_t b = {o->parts, o->rows,  o->a,     o->step, o->pieces,
-                               o->at,    o->units, o->panel, o->c};
+                               o->at,    o->units, o->panel, o->c,    COLUMNS};
   cpu_split_set_mode(imitated ? CPU_SPLIT_IMITATED : 0);
   cpu_split_begin(&s);
   cpu_split_multiply(&b);

@@ -258,9 +258,9 @@ static assay_status_t account_of(assay_algorithm_t algorithm, const cpu_split_t*
 
 // The work of one sample in nanoseconds of one core, so that neither the batch nor the day decides;
 // measured on a CPU of this kind: products of tiles' rows, columns and units as they are filled up;
-// splitting; and weights, which come from memory.
+// splitting; weights, which come from memory; and putting sums to their places.
 static double split_work(const cpu_split_t* k, const reading_t* r) {
-  const double macs = k->parts == 2 ? 0.0046 : 0.0074, splitting = 0.25, byte = 0.1;
+  const double macs = k->parts == 2 ? 0.0046 : 0.0074, splitting = 0.35, byte = 0.1, put = 0.4;
   const double columns = (double)(panels(k) * CPU_SPLIT_COLUMNS);
   const double terms = (double)(k->n_pieces * k->units * CPU_SPLIT_UNIT);
   const double lines = (double)k->y.out, width = (double)(k->x.in + k->x.before);
@@ -274,11 +274,11 @@ static double split_work(const cpu_split_t* k, const reading_t* r) {
   }
   rows = ceil(rows / CPU_SPLIT_TILE) * CPU_SPLIT_TILE;
   return rows * columns * terms * macs + places * (double)(k->units * CPU_SPLIT_UNIT) * splitting +
-         columns * terms * 2 * k->parts * byte;
+         columns * terms * 2 * k->parts * byte + (double)(r->rows * k->outputs) * put;
 }
 
 static double plain_work(const cpu_split_t* k, const reading_t* r) {
-  const double macs = 0.0195, byte = 0.1;
+  const double macs = 0.016, byte = 0.1;
   const double columns = (double)((k->outputs + 15) / 16 * 16);
   const double terms = (double)(k->n_pieces * k->channels);
   return ((double)r->rows * macs + 4 * byte) * columns * terms;
@@ -287,7 +287,7 @@ static double plain_work(const cpu_split_t* k, const reading_t* r) {
 // Faster than plain sums, and than Winograd's filtering in the same setting by what that makes of
 // them.
 static bool pays(const cpu_split_t* k, const reading_t* r) {
-  const double most = r->filtered ? 0.6 : 0.9;
+  const double most = r->filtered ? 0.6 : 0.8;
   return cpu_split_mode() & CPU_SPLIT_ALWAYS || split_work(k, r) < most * plain_work(k, r);
 }
 

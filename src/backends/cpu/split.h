@@ -6,6 +6,9 @@
 // one behind the other, those beside the image among them, which are dropped. What a place of the
 // output gets depends on nothing but the places that its window sees: were one of those out of
 // range, it is computed as a plain sum, in one chain along the kernel's places and the channels.
+//
+// Threads share out the blocks, and where these are few, the columns, too; each splits what it
+// multiplies: to read what another has just written takes longer.
 #ifndef ASSAY_BACKENDS_CPU_SPLIT_H_
 #define ASSAY_BACKENDS_CPU_SPLIT_H_
 
@@ -39,11 +42,11 @@ typedef struct cpu_split {
   int64_t column_step, channel_step, piece_step;  // of the model's weights
   float* bias;                                    // [outputs, padded]; NULL: none
   cpu_program_t* program;                         // NULL: none
-  // How the work is shared out.
+  // How the work is shared out: by blocks, and columns of them.
   int64_t lines, blocks;  // of a block; of a sample
-  bool together;          // all threads split all blocks first, and then share out columns, too
+  int64_t columns;        // of a share
+  int64_t wide;           // that are multiplied before what the layer does to them
   int n_threads;          // for which there is scratch memory
-  int64_t columns;        // at a time
   size_t block_bytes, thread_bytes;
 } cpu_split_t;
 

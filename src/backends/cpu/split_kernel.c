@@ -91,8 +91,8 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) static uint32_t 
     take_part(&x0, &x1, to + UNIT);
     if (parts == 3) _mm512_store_si512(to + 2 * UNIT, (__m512i)_mm512_cvtne2ps_pbh(x1, x0));
   }
-  return _mm512_reduce_max_epu32(most) >= 2 * range.most ||
-         _mm512_reduce_min_epu32(least) < 2 * range.least - 1;
+  return _mm512_cmpge_epu32_mask(most, _mm512_set1_epi32((int)(2 * range.most))) |
+         _mm512_cmplt_epu32_mask(least, _mm512_set1_epi32((int)(2 * range.least - 1)));
 }
 #endif
 
@@ -141,8 +141,8 @@ static void imitate_rows(const cpu_split_block_t* b) {
   const pair_t* pairs = b->parts == 2 ? three : six;
   const int n = b->parts == 2 ? 3 : 6;
   const int64_t rows = (b->rows + TILE - 1) / TILE * TILE, unit = b->parts * 2 * TILE * UNIT;
-  memset(b->c, 0, (size_t)(rows * COLUMNS) * sizeof *b->c);
-  for (int64_t r = 0; r < rows; r++)
+  for (int64_t r = 0; r < rows; r++) {
+    memset(b->c + r * b->c_step, 0, COLUMNS * sizeof *b->c);
     for (int64_t p = 0; p < b->n_pieces; p++)
       for (int64_t u = 0; u < b->units; u++) {
         const uint16_t* a =
@@ -151,8 +151,9 @@ static void imitate_rows(const cpu_split_block_t* b) {
         for (int i = 0; i < n; i++)
           for (int t = 0; t < 2; t++)
             add_product(a + pairs[i].a * UNIT, w + (pairs[i].b * 2 + t) * TILE * UNIT,
-                        b->c + r * COLUMNS + t * TILE);
+                        b->c + r * b->c_step + t * TILE);
       }
+  }
 }
 
 // Subnormal numbers are taken as 0 and become 0.
@@ -255,11 +256,12 @@ TARGET __attribute__((always_inline)) static inline void block(int parts, bool t
       }
     }
   }
-  _tile_stored(0, b->c, COLUMNS * sizeof(float));
-  _tile_stored(1, b->c + TILE, COLUMNS * sizeof(float));
+  const int64_t c_step = b->c_step * (int64_t)sizeof(float);
+  _tile_stored(0, b->c, c_step);
+  _tile_stored(1, b->c + TILE, c_step);
   if (tall) {
-    _tile_stored(2, b->c + TILE * COLUMNS, COLUMNS * sizeof(float));
-    _tile_stored(3, b->c + TILE * COLUMNS + TILE, COLUMNS * sizeof(float));
+    _tile_stored(2, b->c + TILE * b->c_step, c_step);
+    _tile_stored(3, b->c + TILE * b->c_step + TILE, c_step);
   }
 }
 

@@ -48,7 +48,8 @@ typedef struct cpu_split_block {
   const int64_t* pieces;  // in bytes behind a
   int64_t units;          // of a piece
   const uint16_t* panel;  // of n_pieces * units units
-  float* c;               // [CPU_SPLIT_ROWS, CPU_SPLIT_COLUMNS]; a multiple of 16 rows is written
+  float* c;               // the product, CPU_SPLIT_COLUMNS wide; a multiple of 16 rows is written
+  int64_t c_step;         // floats from one row of it to the next
 } cpu_split_block_t;
 
 // The kernels need their tiles' shapes to be set, in each thread, and put back.

@@ -10,10 +10,12 @@ enum {
   LINE = 64,  // bytes
   ROWS = CPU_SPLIT_ROWS,
   COLUMNS = CPU_SPLIT_COLUMNS,
-  CHUNK = 256,           // terms of a plain sum at a time
-  GROUP = 64,            // places with plain sums at a time
-  BLOCK_BYTES = 640000,  // of a block's split input: a part of the second cache
-  MOST_PLACES = 768,     // of a block
+  CHUNK = 256,             // terms of a plain sum at a time
+  GROUP = 64,              // places with plain sums at a time
+  BLOCK_BYTES = 640000,    // of a block's split input, and
+  WEIGHTS_BYTES = 400000,  // of weights that are multiplied with it: parts of the second cache
+  MOST_PLACES = 768,       // of a block
+  MOST_PANELS = 4,         // that are multiplied before what the layer does to them
 };
 _Static_assert((int)COLUMNS == (int)CPU_PANEL, "plain sums come in panels of as many columns");
 
@@ -96,28 +98,58 @@ static void split_end(const cpu_split_t* k, const block_t* b) {
 
 // ---- products -----------------------------------------------------------------------------------
 
-// Rows of a tile to the places of the output: row r is place `at + r` of line `line`'s run.
-static void put_rows(const job_t* j, const block_t* b, int64_t line, int64_t at, int64_t rows,
-                     int64_t column, const float* tile) {
+// Sums of rows of tiles, from place `at` of a run that begins with line `line` on, with columns
+// [column, column + n).
+typedef struct sums {
+  float* at;
+  int64_t step;  // from one row to the next
+  int64_t line, place, rows, column, n;
+} sums_t;
+
+// Rows [r, r + n) of these, which are places that lie side by side in the output, `to` the first of
+// them: with the bias, and with the program, or as they are.
+static void put_places(const job_t* j, const sums_t* s, int64_t r, int64_t n, int64_t to,
+                       bool finishes) {
   const cpu_split_t* k = j->k;
-  const int64_t n = k->outputs - column < COLUMNS ? k->outputs - column : COLUMNS;
-  const float* bias = k->bias ? k->bias + column : NULL;
-  int64_t y = line + at / k->width, x = at % k->width;
-  for (int64_t r = 0; r < rows; r++, tile += COLUMNS) {
-    if (x < k->x.out && y < b->n) {
-      float* to =
-          j->y + (((b->sample * k->y.out + b->line + y) * k->x.out + x) * k->outputs + column);
-      if (bias)
-        _Pragma("omp simd") for (int64_t c = 0; c < n; c++) to[c] = tile[c] + bias[c];
-      else
-        memcpy(to, tile, (size_t)n * sizeof *to);
-    }
-    if (++x == k->width) x = 0, y++;
+  float* sums = s->at + r * s->step;
+  float* y = finishes ? sums : j->y + to * k->outputs + s->column;
+  const int64_t y_step = finishes ? s->step : k->outputs;
+  for (int64_t i = 0; i < n; i++)
+    if (k->bias)
+      _Pragma("omp simd") for (int64_t c = 0; c < s->n; c++) y[i * y_step + c] =
+          sums[i * s->step + c] + k->bias[s->column + c];
+    else if (!finishes)
+      memcpy(y + i * y_step, sums + i * s->step, (size_t)s->n * sizeof *y);
+  if (!finishes) return;
+  const cpu_program_part_t part = {.from = to * k->outputs + s->column,
+                                   .n = s->n,
+                                   .runs = n,
+                                   .step = k->outputs,
+                                   .result = sums,
+                                   .result_step = s->step};
+  cpu_program_run_part(k->program, j->in, ASSAY_TYPE_FLOAT, j->y, &part);
+}
+
+// Places beside the image are dropped.
+static void put_sums(const job_t* j, const block_t* b, const sums_t* s, bool finishes) {
+  const cpu_split_t* k = j->k;
+  const int64_t first = (b->sample * k->y.out + b->line + s->line) * k->x.out;
+  int64_t y = s->place / k->width, x = s->place % k->width;
+  if (k->width == k->x.out) {  // there are none
+    put_places(j, s, 0, s->rows, first + s->place, finishes);
+    return;
+  }
+  for (int64_t r = 0; r < s->rows; y++) {
+    const int64_t left = s->rows - r, n = k->x.out - x < left ? k->x.out - x : left;
+    if (n > 0) put_places(j, s, r, n, first + y * k->x.out + x, finishes);
+    r += k->width - x;
+    x = 0;
   }
 }
 
-// A panel of columns of all lines of a block.
-static void multiply(const job_t* j, const block_t* b, int64_t column, float* tile) {
+// Columns [column, end) of all lines of a block.
+static void multiply(const job_t* j, const block_t* b, int64_t column, int64_t end, float* tile,
+                     bool finishes) {
   const cpu_split_t* k = j->k;
   const int64_t runs = k->flat ? 1 : b->n;
   const int64_t length = k->flat ? (b->n - 1) * k->width + k->x.out : k->x.out;
@@ -126,14 +158,18 @@ static void multiply(const job_t* j, const block_t* b, int64_t column, float* ti
                          .n_pieces = k->n_pieces,
                          .pieces = k->pieces,
                          .units = k->units,
-                         .panel = k->weights + column / COLUMNS * k->panel,
-                         .c = tile};
-  for (int64_t line = 0; line < runs; line++)
-    for (int64_t at = 0; at < length; at += ROWS) {
-      m.rows = length - at < ROWS ? length - at : ROWS;
-      m.a = b->places + (line * k->y.stride * k->width + at * k->x.stride) * k->pitch;
-      cpu_split_multiply(&m);
-      put_rows(j, b, line, at, m.rows, column, tile);
+                         .c_step = padded(end - column)};
+  sums_t s = {.at = tile, .step = m.c_step, .column = column, .n = end - column};
+  for (s.line = 0; s.line < runs; s.line++)
+    for (s.place = 0; s.place < length; s.place += ROWS) {
+      m.rows = s.rows = length - s.place < ROWS ? length - s.place : ROWS;
+      m.a = b->places + (s.line * k->y.stride * k->width + s.place * k->x.stride) * k->pitch;
+      for (int64_t c = 0; c < m.c_step; c += COLUMNS) {
+        m.panel = k->weights + (column + c) / COLUMNS * k->panel;
+        m.c = tile + c;
+        cpu_split_multiply(&m);
+      }
+      put_sums(j, b, &s, finishes);
     }
 }
 
@@ -192,8 +228,14 @@ static void plain_places(const job_t* j, const block_t* b, const room_t* r, int6
       }
     }
   for (int64_t i = 0; i < places; i++) {
-    const int64_t y = r->places[i] / k->x.out, x = r->places[i] % k->x.out;
-    put_rows(j, b, y, x, 1, column, r->sums + i * COLUMNS);
+    const sums_t s = {.at = r->sums + i * COLUMNS,
+                      .step = COLUMNS,
+                      .line = r->places[i] / k->x.out,
+                      .place = r->places[i] % k->x.out,
+                      .rows = 1,
+                      .column = column,
+                      .n = k->outputs - column < COLUMNS ? k->outputs - column : COLUMNS};
+    put_sums(j, b, &s, false);
   }
 }
 
@@ -217,23 +259,19 @@ static void make_plain(const job_t* j, const block_t* b, const room_t* r, int64_
 
 static room_t room_of(char* memory) {
   room_t r = {.tile = (float*)(void*)memory};
-  r.weights = r.tile + ROWS * COLUMNS;
+  r.weights = r.tile + ROWS * MOST_PANELS * COLUMNS;
   r.sums = r.weights + CHUNK * COLUMNS;
   r.places = (int64_t*)(void*)(r.sums + GROUP * COLUMNS);
   return r;
 }
 
 static int64_t room_bytes(void) {
-  return (ROWS + CHUNK + GROUP) * COLUMNS * (int64_t)sizeof(float) + GROUP * 8;
+  return (ROWS * MOST_PANELS + CHUNK + GROUP) * COLUMNS * (int64_t)sizeof(float) + GROUP * 8;
 }
 
-// Columns [column, end) of a block, and what the layer does to each element of them.
-static void make_columns(const job_t* j, const block_t* b, const room_t* r, int64_t column,
-                         int64_t end) {
+// What the layer does to each element of columns [column, end) of a block, where they lie.
+static void run_program(const job_t* j, const block_t* b, int64_t column, int64_t end) {
   const cpu_split_t* k = j->k;
-  for (int64_t c = column; c < end; c += COLUMNS) multiply(j, b, c, r->tile);
-  if (any_out_of_range(k, b)) make_plain(j, b, r, column, end);
-  if (!k->program) return;
   const int64_t from = (b->sample * k->y.out + b->line) * k->x.out * k->outputs + column;
   const cpu_program_part_t part = {.from = from,
                                    .n = end - column,
@@ -244,50 +282,35 @@ static void make_columns(const job_t* j, const block_t* b, const room_t* r, int6
   cpu_program_run_part(k->program, j->in, ASSAY_TYPE_FLOAT, j->y, &part);
 }
 
-// Each thread takes blocks.
-static void run_by_blocks(const job_t* j, char* memory, int threads) {
+static void make_columns(const job_t* j, const block_t* b, const room_t* r, int64_t column,
+                         int64_t end) {
   const cpu_split_t* k = j->k;
-  const int64_t blocks = k->samples * k->blocks;
+  const bool any = any_out_of_range(k, b);
+  for (int64_t c = column; c < end; c += k->wide)
+    multiply(j, b, c, end - c < k->wide ? end : c + k->wide, r->tile, k->program && !any);
+  if (any) make_plain(j, b, r, column, end);
+  if (any && k->program) run_program(j, b, column, end);
+}
+
+static void run_shares(const job_t* j, char* memory, int threads) {
+  const cpu_split_t* k = j->k;
+  const int64_t parts = (k->outputs + k->columns - 1) / k->columns;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     char* mine = memory + (size_t)omp_get_thread_num() * k->thread_bytes;
     const room_t r = room_of(mine + k->block_bytes);
+    int64_t last = -1;
     cpu_split_state_t state;
     cpu_split_begin(&state);
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t i = 0; i < blocks; i++) {
-      const block_t b = block_of(k, i, mine);
-      for (int64_t l = 0; l < input_lines(k, b.n); l++) split_line(j, &b, l);
-      split_end(k, &b);
-      make_columns(j, &b, &r, 0, k->outputs);
-    }
-    cpu_split_end(&state);
-  }
-}
-
-// All threads split all blocks; then each takes some columns of some block.
-static void run_together(const job_t* j, char* memory, int threads) {
-  const cpu_split_t* k = j->k;
-  const int64_t blocks = k->samples * k->blocks, lines = input_lines(k, k->lines);
-  const int64_t parts = (k->outputs + k->columns - 1) / k->columns;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-  {
-    const room_t r = room_of(memory + (size_t)blocks * k->block_bytes +
-                             (size_t)omp_get_thread_num() * k->thread_bytes);
-    cpu_split_state_t state;
-    cpu_split_begin(&state);
-#pragma omp for schedule(static)
-    for (int64_t i = 0; i < blocks * lines; i++) {
-      const block_t b = block_of(k, i / lines, memory + (size_t)(i / lines) * k->block_bytes);
-      if (i % lines < input_lines(k, b.n)) split_line(j, &b, i % lines);
-      if (i % lines == 0) split_end(k, &b);
-    }
-#pragma omp for schedule(dynamic, 1)
-    for (int64_t i = 0; i < blocks * parts; i++) {
-      const int64_t n = i % blocks, column = i / blocks * k->columns;
-      const block_t b = block_of(k, n, memory + (size_t)n * k->block_bytes);
+    for (int64_t i = 0; i < k->samples * k->blocks * parts; i++) {
+      const int64_t column = i % parts * k->columns;
+      const block_t b = block_of(k, i / parts, mine);
+      for (int64_t l = 0; last != i / parts && l < input_lines(k, b.n); l++) split_line(j, &b, l);
+      if (last != i / parts) split_end(k, &b);
+      last = i / parts;
       make_columns(j, &b, &r, column,
-                   column + k->columns < k->outputs ? column + k->columns : k->outputs);
+                   k->outputs - column < k->columns ? k->outputs : column + k->columns);
     }
     cpu_split_end(&state);
   }
@@ -301,7 +324,7 @@ assay_status_t cpu_split_run(assay_kernel_t* base, const void* const* in, void* 
   const int64_t sums = k->samples * k->y.out * k->x.out * k->outputs;
   int threads = cpu_threads(sums * k->channels / 32 * k->n_pieces);
   if (threads > k->n_threads) threads = k->n_threads;
-  (k->together ? run_together : run_by_blocks)(&j, memory, threads);
+  run_shares(&j, memory, threads);
   return NULL;
 }
 
@@ -314,13 +337,47 @@ static int64_t padding_behind(const cpu_split_axis_t* a) {
   return n > 0 ? n : 0;
 }
 
-// A block's lines: as many as fit, and no fewer blocks than they need.
-static int64_t lines_of(const cpu_split_t* k) {
+// The most lines of a block.
+static int64_t most_lines(const cpu_split_t* k) {
   int64_t lines = (MOST_PLACES + k->width - 1) / k->width;
   while (lines > 1 && input_lines(k, lines) * k->width * k->pitch > BLOCK_BYTES) lines--;
-  if (lines > k->y.out) lines = k->y.out;
-  const int64_t blocks = (k->y.out + lines - 1) / lines;
-  return (k->y.out + blocks - 1) / blocks;
+  return lines < k->y.out ? lines : k->y.out;
+}
+
+// The time that shares take, in that of a unit of terms with a row and a column of tiles. To split
+// a unit of a place takes as long as 40 columns, to fetch one of a column's weights as long as 25
+// rows. Threads are not all as fast: the last share ends when half of it is all that is left.
+static double time_of(const cpu_split_t* k, int64_t lines, int64_t columns) {
+  const double threads = (double)k->n_threads;
+  const double blocks = (double)(k->samples * ((k->y.out + lines - 1) / lines));
+  const double shares = blocks * (double)((k->outputs + columns - 1) / columns);
+  const int64_t tall = ROWS / 2, run = k->flat ? lines * k->width : k->x.out;
+  const double rows = (double)((run + tall - 1) / tall * tall * (k->flat ? 1 : lines));
+  const double splitting = 40 * (double)(input_lines(k, lines) * k->width);
+  const double share = (rows + 25) * (double)(k->n_pieces * columns);
+  const double some = shares / threads, split = some < blocks ? some : blocks;
+  return (some < 1 ? 1 : some + (some > 1 && threads > 1 ? 0.5 : 0)) * share +
+         (split < 1 ? 1 : split) * splitting;
+}
+
+// Blocks and columns of the shares.
+static void share_out(cpu_split_t* k) {
+  const int64_t most = most_lines(k), least = (k->y.out + most - 1) / most;
+  const int64_t panels = padded(k->outputs) / COLUMNS;
+  double best = -1;
+  for (int64_t n = least; n <= k->y.out && n <= least + 4 * k->n_threads; n++) {
+    const int64_t lines = (k->y.out + n - 1) / n;
+    for (int64_t parts = 1; parts <= panels && parts <= 4 * k->n_threads; parts++) {
+      const int64_t columns = (panels + parts - 1) / parts * COLUMNS;
+      const double time = time_of(k, lines, columns);
+      if (best >= 0 && time >= 0.98 * best) continue;
+      best = time;
+      k->lines = lines;
+      k->columns = columns;
+    }
+    if (k->n_threads == 1) break;  // all columns of the largest blocks
+  }
+  k->blocks = (k->y.out + k->lines - 1) / k->lines;
 }
 
 // How work is shared out changes no bits: it may depend on the batch and on the threads.
@@ -337,15 +394,12 @@ assay_status_t cpu_split_plan(cpu_split_t* k) {
     k->pieces[q] =
         (q / k->x.kernel * k->y.dilation * k->width + q % k->x.kernel * k->x.dilation) * k->pitch;
   k->n_threads = omp_get_max_threads();
-  k->lines = lines_of(k);
-  k->blocks = (k->y.out + k->lines - 1) / k->lines;
-  const int64_t blocks = k->samples * k->blocks, panels = padded(k->outputs) / COLUMNS;
-  k->together = k->n_threads > 1 && blocks < 4 * k->n_threads;
-  const int64_t some = blocks * panels / (4 * k->n_threads);
-  k->columns = COLUMNS * (some < 1 ? 1 : some > panels ? panels : some);
+  share_out(k);
+  const int64_t fit = WEIGHTS_BYTES / (k->panel * 2), most = k->columns / COLUMNS;
+  k->wide = COLUMNS * (fit < 1 ? 1 : fit < MOST_PANELS ? fit : MOST_PANELS);
+  if (k->wide > most * COLUMNS) k->wide = most * COLUMNS;
   k->block_bytes = (size_t)(block_places(k) * k->pitch + whole_lines(block_places(k)));
-  k->thread_bytes = (size_t)whole_lines(room_bytes()) + (k->together ? 0 : k->block_bytes);
-  k->base.scratch = LINE + (k->together ? (size_t)blocks * k->block_bytes : 0) +
-                    (size_t)k->n_threads * k->thread_bytes;
+  k->thread_bytes = (size_t)whole_lines(room_bytes()) + k->block_bytes;
+  k->base.scratch = LINE + (size_t)k->n_threads * k->thread_bytes;
   return NULL;
 }
