@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/cpu/int8_block.h"
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/int8_taps.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -379,7 +380,8 @@ static void find_tile(products_t* k) {
   k->base.base.scratch = ALIGNMENT + (size_t)k->most_parts * k->part_scratch;
 }
 
-static assay_status_t build(products_t* k, int8_job_t* j, bool* out_ok) {
+static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  products_t* k = (products_t*)base;
   const bool conv = int8_is_conv(j->anchor);
   int8_product_t p = {0};
   *out_ok = j->weights && j->fits_int8 && j->zero_input < 0;
@@ -403,21 +405,7 @@ static assay_status_t build(products_t* k, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  int8_job_t j;
-  bool ok = false;
-  if (!int8_has_vnni()) return NULL;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
-  if (!ok) return NULL;
-  products_t* k = NULL;
-  assay_status_t st = ASSAY_NEW(&k);
-  if (!st) {
-    k->base.close = close_products;
-    st = build(k, &j, &ok);
-  }
-  int8_job_close(&j);
-  if (k && (st || !ok)) int8_kernel_destroy(&k->base.base);
-  if (!st && ok) *out = &k->base.base;
-  return st;
+  return int8_has_vnni() ? int8_make(l, sizeof(products_t), build, close_products, out) : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_products = {
@@ -425,9 +413,5 @@ const assay_tactic_t cpu_tactic_int8_products = {
     .source = "assay",
     .numerics = "integers",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .documented = true,
-                 .fma = true,
-                 .function_ulps = 1},
+    .rounding = INT8_ROUNDING,
 };
