@@ -20,9 +20,6 @@
 enum {
   TAPS = 64,  // more are for others
   PARTS = 64,
-  CACHED_BYTES = 400000,  // of weights
-  CHUNK_BYTES = 200000,   // of weights where not all stay, and others are on their way
-  BATCH_BYTES = 350000,   // of what is read of the input meanwhile
   TABLE = 1 << 20,        // entries; more are for others
   SORTED = 1 << 16,       // places of a sample; more are made as they come
   FEW_ROWS = 6,           // take as long as fewer do
@@ -41,6 +38,7 @@ typedef struct direct {
   assay_kernel_t base;
   int input;
   // Without padding, strides and other taps, all samples are one.
+  bool bf16;
   bool joined, skips;
   axis_table_t across, along;       // all spatial axes but the last one; the last one
   int64_t samples, places, blocks;  // blocks of places of a sample
@@ -50,6 +48,7 @@ typedef struct direct {
   int64_t in_sample, units, taps, made;
   // Panels of channels of the output; how many stay in the cache, while so many blocks go by.
   int64_t panels, chunk, batch;
+  int64_t cached;  // bytes of weights that stay in the second cache
   int most_parts;
   size_t thread_scratch;    // floats
   const uint32_t* weights;  // in panels, in the store
@@ -151,20 +150,22 @@ static void run_block(const job_t* j, direct_block_t* b, const rows_t* rows, int
     b->write_ahead = (const char*)j->out + column * b->element;
     if (k->add >= 0 && j->in[k->add] != j->out)
       b->read_ahead = (const char*)j->in[k->add] + column * b->element;
-    cpu_direct_block(b);
-    if (!k->simple) {
-      b->sums += DIRECT_PANEL;
-      continue;
-    }
     const direct_finish_t finish = {
         .rows = b->rows,
         .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
         .sums = j->sums,
-        .add = k->add < 0 ? NULL : (const uint16_t*)j->in[k->add] + column,
+        .add = k->add < 0 ? NULL : (const char*)j->in[k->add] + column * b->element,
         .relu = k->relu,
-        .out = (uint16_t*)j->out + column,
+        .out = (char*)j->out + column * b->element,
         .at = rows->at};
-    cpu_direct_finish(&finish);
+    if (!k->bf16) {
+      b->finish = k->simple ? &finish : NULL;
+      cpu_direct_block_f32(b);
+    } else {
+      cpu_direct_block(b);
+      if (k->simple) cpu_direct_finish(&finish);
+    }
+    if (!k->simple) b->sums += DIRECT_PANEL;
   }
   if (!k->simple) finish_rows(j, rows, panel * DIRECT_PANEL, columns);
 }
@@ -176,7 +177,8 @@ static void run_chunk(const job_t* j, int64_t block, int64_t last, int64_t panel
   const direct_t* k = j->k;
   const int64_t panel_units = k->taps * k->units * DIRECT_PANEL;
   // Not where they would push out those of these panels.
-  if ((end - panel) * panel_units * 4 > CACHED_BYTES) next_end = next_panel;
+  const bool large = (end - panel) * panel_units * 4 > k->cached;
+  if (large) next_end = next_panel;
   const char* limit = (const char*)(k->weights + next_end * panel_units);
   int32_t taps[TAPS];
   const uint32_t* at[TAPS * DIRECT_ROWS];
@@ -193,8 +195,9 @@ static void run_chunk(const job_t* j, int64_t block, int64_t last, int64_t panel
       b.ahead = next->at;
       b.rows_ahead = next->n;
     }
-    if (cold && i == block) {
-      b.fetch = (const char*)(k->weights + panel * panel_units) + AHEAD_BYTES;
+    if ((cold || large) && i == block) {
+      b.fetch = (const char*)(k->weights + panel * panel_units) +
+                (rows->n < FEW_ROWS ? 4 * AHEAD_BYTES : AHEAD_BYTES);
       b.fetch_every = 1;
       run_block(j, &b, rows, panel, end);
       continue;
@@ -259,8 +262,11 @@ static int64_t block_of(const direct_t* k, int64_t part, int64_t parts) {
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const direct_t* k = (const direct_t*)base;
-  int parts = cpu_threads(k->samples * k->places * k->made / DIRECT_LANES *
-                          (k->taps * k->units + DIRECT_LANES));
+  const int64_t weights = k->panels * DIRECT_PANEL * k->taps * k->units;
+  const int64_t sums = k->samples * k->places * k->made / DIRECT_LANES;
+  const int64_t work = sums * (k->taps * k->units + DIRECT_LANES);
+  // Of few places, weights take longer to come than to be multiplied.
+  int parts = cpu_threads(work > weights ? work : weights);
   if (parts > k->most_parts) parts = k->most_parts;
   float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
   const int across = panel_parts(k, parts), down = parts / across;
@@ -301,14 +307,20 @@ static size_t packed_units(const direct_t* k) {
 static assay_status_t pack(void* user, void* to) {
   const packing_t* p = user;
   const direct_t* k = p->k;
-  const int64_t channels = 2 * k->units;
+  const int64_t channels = k->bf16 ? 2 * k->units : k->units;
   float* from = NULL;
   ASSAY_TRY(assay_operand_floats(p->weights, &from));
   uint16_t* out = to;
+  float* outf = to;
   memset(out, 0, packed_units(k) * sizeof(uint32_t));
   for (int64_t m = 0; m < k->made; m++)
     for (int64_t c = 0; c < channels; c++)
       for (int64_t t = 0; t < k->taps; t++) {
+        if (!k->bf16) {
+          const int64_t row = (m / DIRECT_PANEL * k->taps + t) * k->units + c;
+          outf[row * DIRECT_PANEL + m % DIRECT_PANEL] = from[(m * channels + c) * k->taps + t];
+          continue;
+        }
         const int64_t row = (m / DIRECT_PANEL * k->taps + t) * k->units + c / 2;
         out[(row * DIRECT_PANEL + m % DIRECT_PANEL) * 2 + c % 2] =
             cpu_to_bf16(from[(m * channels + c) * k->taps + t]);
@@ -321,7 +333,7 @@ static assay_status_t pack_weights(direct_t* k, const assay_operand_t* weights) 
   const packing_t p = {k, weights};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s in panels of %d, %lld channels under %lld taps", weights->value->name,
+  assay_str_printf(&key, "%s%s in panels of %d, %lld channels under %lld taps", weights->value->name, k->bf16?"":" f32",
                    DIRECT_PANEL, (long long)(2 * k->units), (long long)k->taps);
   assay_status_t st = assay_str_status(&key);
   if (!st)
@@ -337,7 +349,7 @@ static bool are_finite(const direct_t* k) {
   bool finite = true;
   const size_t n = packed_units(k);
   for (size_t i = 0; i < n; i++)
-    finite &= (k->weights[i] & 0x7f80) != 0x7f80 && (k->weights[i] & 0x7f800000) != 0x7f800000;
+    finite &= !k->bf16 ? (k->weights[i] & 0x7f800000) != 0x7f800000 : (k->weights[i] & 0x7f80) != 0x7f80 && (k->weights[i] & 0x7f800000) != 0x7f800000;
   return finite;
 }
 
@@ -466,7 +478,7 @@ static assay_status_t use_conv(direct_t* k, const assay_conv_t* s, bool* out_ok)
   const int last = s->w.rank - 1;
   k->samples = s->n;
   k->places = s->out_size;
-  k->units = s->c / 2;
+  k->units = k->bf16 ? s->c / 2 : s->c;
   k->in_sample = s->in_size * k->units;
   k->taps = s->kernel_size;
   k->made = s->m;
@@ -474,7 +486,7 @@ static assay_status_t use_conv(direct_t* k, const assay_conv_t* s, bool* out_ok)
   k->joined = s->kernel_size == 1 && s->in_size == s->out_size;
   for (int i = 0; i <= last; i++)
     k->joined &= s->w.axis[i].stride == 1 && !s->w.axis[i].pads[0] && !s->w.axis[i].pads[1];
-  *out_ok = s->group == 1 && s->c % 2 == 0 && k->taps <= TAPS;
+  *out_ok = s->group == 1 && (k->bf16 ? s->c % 2 == 0 : s->c > 4) && k->taps <= TAPS;
   if (!*out_ok) return NULL;
   if (k->joined) {
     k->places *= k->samples;
@@ -490,12 +502,14 @@ static assay_status_t use_conv(direct_t* k, const assay_conv_t* s, bool* out_ok)
 
 static void cut(direct_t* k) {
   const int64_t bytes = DIRECT_PANEL * k->taps * k->units * 4;
-  const int64_t fit = (k->panels * bytes > CACHED_BYTES ? CHUNK_BYTES : CACHED_BYTES) / bytes;
+  const int64_t near = cpu_second_cache();
+  k->cached = near / 5 * 2;
+  const int64_t fit = (k->panels * bytes > k->cached ? near / 5 : k->cached) / bytes;
   k->chunk = fit < 1 ? 1 : fit < k->panels ? fit : k->panels;
   const int64_t of_block = k->in_sample * 4 / k->blocks + 1;
-  k->batch = bytes > CACHED_BYTES ? k->samples * k->blocks : BATCH_BYTES / of_block + 1;
+  k->batch = bytes > k->cached ? k->samples * k->blocks : near / 3 / of_block + 1;
   // Scratch memory for no more parts than there is work for.
-  const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 1000 + 1) / 2 + 1;
+  const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 200 + 1) / 2 + 1;
   k->most_parts = work < PARTS ? (int)work : PARTS;
   k->thread_scratch = (size_t)(DIRECT_ROWS * DIRECT_PANEL * (k->simple ? 1 : k->chunk));
   k->base.scratch = ((size_t)k->most_parts * k->thread_scratch + ALIGNMENT) * sizeof(float);
@@ -505,14 +519,14 @@ static void cut(direct_t* k) {
 static void find_finish(direct_t* k) {
   const cpu_program_t* p = k->program;
   k->add = -1;
-  if (k->base.out[0].type != ASSAY_TYPE_BFLOAT16) return;
+  if (k->base.out[0].type != (k->bf16 ? ASSAY_TYPE_BFLOAT16 : ASSAY_TYPE_FLOAT)) return;
   const int n = p->n_links;
   if (n < 1 || n > 2 || p->streams[p->first_stream].input != PROGRAM_RESULT) return;
   int i = 0;
   if (p->links[i].kind == CPU_LINK_ADD) {
     const int s = p->links[i++].stream;
     if (p->streams[s].constant || p->streams[s].input < 0 ||
-        p->streams[s].type != ASSAY_TYPE_BFLOAT16 || p->walks[s].access != PROGRAM_WHOLE)
+        p->streams[s].type != k->base.out[0].type || p->walks[s].access != PROGRAM_WHOLE)
       return;
     k->add = p->streams[s].input;
   }
@@ -536,7 +550,8 @@ static assay_status_t add_program(direct_t* k, const assay_sized_layer_t* l, boo
 
 static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const cpu_conv_operands_t* o,
                             const assay_conv_t* s, bool* out_ok) {
-  k->base.in[k->input] = (assay_form_t){ASSAY_TYPE_BFLOAT16, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->bf16 = o->x->type == ASSAY_TYPE_BFLOAT16;
+  k->base.in[k->input] = (assay_form_t){o->x->type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   ASSAY_TRY(use_conv(k, s, out_ok));
   if (*out_ok) ASSAY_TRY(add_program(k, l, out_ok));
@@ -554,7 +569,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   cpu_conv_operands_t o;
   assay_conv_t s;
   bool ok;
-  if (!cpu_conv_operands(l, &o) || o.x->type != ASSAY_TYPE_BFLOAT16 || !cpu_gemm_suits(true))
+  if (!cpu_conv_operands(l, &o) || o.x->type == ASSAY_TYPE_FLOAT16 ||
+      !cpu_gemm_suits(o.x->type == ASSAY_TYPE_BFLOAT16))
     return NULL;
   ASSAY_TRY(cpu_conv_read(l, &o, &s, &ok));
   if (!ok) return NULL;

@@ -107,11 +107,12 @@ INLINE void finish(const direct_finish_t* f, const bool whole, const bool adds, 
   const __mmask32 mask = whole ? 0xffffffff : (__mmask32)((1ull << f->columns) - 1);
   for (int64_t i = 0; i < f->rows; i++) {
     const float* sums = f->sums + i * DIRECT_PANEL;
-    uint16_t* out = f->out + f->at[i];
+    uint16_t* out = (uint16_t*)f->out + f->at[i];
+    const uint16_t* f_add = f->add;
     __m512i add = _mm512_setzero_si512();
     if (adds)
-      add = whole ? _mm512_loadu_si512(f->add + f->at[i])
-                  : _mm512_maskz_loadu_epi16(mask, f->add + f->at[i]);
+      add = whole ? _mm512_loadu_si512(f_add + f->at[i])
+                  : _mm512_maskz_loadu_epi16(mask, f_add + f->at[i]);
     const __m512 low = finished(_mm512_loadu_ps(sums), adds, _mm512_castsi512_si256(add), relu);
     const __m512 high = finished(_mm512_loadu_ps(sums + DIRECT_LANES), adds,
                                  _mm512_extracti64x4_epi64(add, 1), relu);

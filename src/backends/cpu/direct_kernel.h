@@ -38,16 +38,19 @@ typedef struct direct_block {
   // Weights: two lines after each so many units (NULL: none); moved on.
   const char* fetch;
   int64_t fetch_every;
+  // Float32 only: what is done to the sums while they are in registers; NULL: they go to `sums`.
+  const struct direct_finish* finish;
 } direct_block_t;
 void cpu_direct_block(direct_block_t* b);
+void cpu_direct_block_f32(direct_block_t* b);
 
 // out = sums, plus `add`, limited from below to 0, rounded.
 typedef struct direct_finish {
   int64_t rows, columns;  // up to DIRECT_PANEL
   const float* sums;      // rows lie DIRECT_PANEL apart
-  const uint16_t* add;    // bf16; NULL: nothing
+  const void* add;    // bf16; NULL: nothing
   bool relu;              // NaN stays
-  uint16_t* out;          // bf16
+  void* out;          // bf16
   const int64_t* at;      // [rows]: elements from `add` and `out` on
 } direct_finish_t;
 void cpu_direct_finish(const direct_finish_t* f);

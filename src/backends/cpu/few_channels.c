@@ -259,8 +259,6 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
 
 // ---- which layers ------------------------------------------------------------------------------
 
-static bool is_float(assay_type_t t) { return t == ASSAY_TYPE_FLOAT || t == ASSAY_TYPE_BFLOAT16; }
-
 // Takes over what the convolution is; false: it is none for this tactic.
 static bool use_conv(few_t* k, const assay_conv_t* s) {
   static const assay_window_axis_t one = {
@@ -301,7 +299,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   cpu_conv_operands_t o;
   assay_conv_t s;
   bool ok;
-  if (!cpu_conv_operands(l, &o) || o.x->rank > 4 || !is_float(o.x->type) ||
+  if (!cpu_conv_operands(l, &o) || o.x->rank > 4 || o.x->type == ASSAY_TYPE_FLOAT16 ||
       !cpu_gemm_suits(o.x->type == ASSAY_TYPE_BFLOAT16))
     return NULL;
   ASSAY_TRY(cpu_conv_read(l, &o, &s, &ok));

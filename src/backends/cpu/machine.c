@@ -3,6 +3,8 @@
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
+#include <unistd.h>
+
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/tactic.h"
 
@@ -48,4 +50,14 @@ bool cpu_gemm_suits(bool bf16) {
     return false;
 #endif
   return !bf16 || cpu_gemm_has_bf16();
+}
+
+int64_t cpu_second_cache(void) {
+  enum { LEAST = 512 << 10, USUAL = 1 << 20, MOST = 4 << 20 };
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+  const int64_t bytes = 0;
+#endif
+  return bytes <= 0 ? USUAL : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
 }
