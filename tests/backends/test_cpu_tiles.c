@@ -1,5 +1,5 @@
 // Convolutions that are cut into tiles and parts of their channels, with what comes behind them,
-// and resampling: against the emulated engine, with several numbers of threads.
+// products in tiles and resampling: against the emulated engine, with several numbers of threads.
 #include "backends/tactic_case.h"
 
 static const tactic_case_t convolutions[] = {
@@ -113,6 +113,28 @@ static const tactic_case_t convolutions[] = {
      false},
 };
 
+// Weights of more than a megabyte, which are fetched while others are multiplied.
+static const tactic_case_t products[] = {
+    {{"rows in chunks, and a short function behind",
+      20,
+      {"x float[805,512]"},
+      {"w float[512,655]", "b float[655]"},
+      {"MatMul n x w -> h", "Add a h b -> s", "Gelu g s -> y"},
+      "y"},
+     "products|onednn_matmul",
+     1e-5,
+     false},
+    {{"sums in parts",
+      17,
+      {"x float[611,1201]"},
+      {"w float[260,1201]"},
+      {"Gemm n x w -> y | transB=1"},
+      "y"},
+     "products|onednn_matmul",
+     2e-5,
+     false},
+};
+
 static const tactic_case_t resampled[] = {
     {{"linear",
       18,
@@ -157,6 +179,10 @@ static void tiles_agree(void** state) {
   for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
     tactic_case_check_in(ASSAY_FP32_PLAIN, &convolutions[i], false);
 }
+static void products_agree(void** state) {
+  (void)state;
+  tactic_case_all(products, sizeof products / sizeof *products);
+}
 static void resampling_agrees(void** state) {
   (void)state;
   tactic_case_all(resampled, sizeof resampled / sizeof *resampled);
@@ -164,6 +190,7 @@ static void resampling_agrees(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_agree),
+                                     cmocka_unit_test(products_agree),
                                      cmocka_unit_test(resampling_agrees)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
