@@ -26,8 +26,8 @@ enum {
   MOST_COLUMNS = 1024,
   NEAR = 24 * 1024,        // bytes of a panel that stay in the first cache
   LARGE_SECOND = 1 << 21,  // second caches of so many bytes feed panels fast enough as they are
-  SHORT = 6,         // so few rows pass over a panel once
-  MANY_ROWS = 96,    // for a thread to have rows of its own
+  SHORT = 6,               // so few rows pass over a panel once
+  MANY_ROWS = 96,          // for a thread to have rows of its own
   ALIGNMENT = 64,
 };
 
@@ -197,11 +197,8 @@ static void run_tile(const job_t* j, int64_t sample, int64_t line, int64_t lines
     run_panel(j, k->copies ? j->copy : x, lines, c + i, n - i, j->sums + i, n,
               quick ? (uint8_t*)j->out + from + i : NULL);
   if (quick) return;
-  const int8_part_t part = {.sums = j->sums,
-                            .from = from,
-                            .n = n,
-                            .runs = lines * k->places,
-                            .step = k->n};
+  const int8_part_t part = {
+      .sums = j->sums, .from = from, .n = n, .runs = lines * k->places, .step = k->n};
   int8_kernel_finish_part(&k->base, j->in, &part, j->out);
 }
 
