@@ -19,9 +19,9 @@ static uint8_t byte_of(float limit, const assay_int8_t* q, uint8_t turn) {
   return b ^ turn;
 }
 
-// In half units of the last place, with |sum * factor + shift| = w <= 512 steps, p the product and s
-// the shift: the definition rounds p once and w twice; here the factor (so p), shift and zero point,
-// and the result are rounded once each: 2 p + 2 w + (s + 255) + (w + 255), and p <= w + s.
+// In half units of the last place, with |sum * factor + shift| = w <= 512 steps, p the product and
+// s the shift: the definition rounds p once and w twice; here the factor (so p), shift and zero
+// point, and the result are rounded once each: 2 p + 2 w + (s + 255) + (w + 255), and p <= w + s.
 bool int8_quick_make(const assay_int8_t* q, int64_t n, float* factor, float* shift,
                      int8_quick_t* out) {
   const uint8_t turn = q->type == ASSAY_TYPE_INT8 ? 128 : 0;
@@ -65,8 +65,8 @@ INT8_QUICK_INLINE numbers_t numbers_of(const int8_quick_t* q) {
                      .turn = _mm512_set1_epi8((char)q->turn)};
 }
 
-INT8_QUICK_INLINE __m512 in_steps(bool whole, const int8_quick_t* q, const int32_t* sums, int64_t at,
-                                  int64_t n, int j) {
+INT8_QUICK_INLINE __m512 in_steps(bool whole, const int8_quick_t* q, const int32_t* sums,
+                                  int64_t at, int64_t n, int j) {
   const int64_t i = at + j * LANES, left = n - j * LANES;
   const __mmask16 m =
       whole || left >= LANES ? 0xffff : (__mmask16)(left > 0 ? (1U << left) - 1 : 0);

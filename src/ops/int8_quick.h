@@ -35,9 +35,8 @@ uint32_t int8_quick_rows(const int8_quick_t* q, const int32_t* sums, int64_t ste
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#define INT8_QUICK_INLINE                                                      \
-  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"), always_inline)) \
-  static inline
+#define INT8_QUICK_INLINE \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"), always_inline)) static inline
 
 // Of four vectors, 64 bytes in order; both steps limit.
 INT8_QUICK_INLINE __m512i int8_packed(const __m512i k[4]) {

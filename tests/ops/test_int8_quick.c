@@ -1,5 +1,5 @@
-// The shorter way from sums to bytes (ops/int8_quick.h) gives the bytes of the definition wherever it
-// says that it is sure: for numbers on ties and next to them, beyond the type, of any scale.
+// The shorter way from sums to bytes (ops/int8_quick.h) gives the bytes of the definition wherever
+// it says that it is sure: for numbers on ties and next to them, beyond the type, of any scale.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -54,8 +54,7 @@ TARGET __attribute__((always_inline)) static inline __m512i unit(const uint8_t* 
 static void finish(const int8_block_t* b, int64_t row, int rows, int64_t step,
                    const int32_t* sums) {
   uint8_t* to = b->out + row * b->out_step;
-  const uint32_t unsure =
-      int8_quick_rows(b->quick, sums, step, rows, b->width, to, b->out_step);
+  const uint32_t unsure = int8_quick_rows(b->quick, sums, step, rows, b->width, to, b->out_step);
   for (int i = 0; unsure >> i; i++)
     if (unsure >> i & 1) b->unsure(b->user, to + i * b->out_step, sums + i * step, b->width);
 }
@@ -76,8 +75,9 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
       const __m512i b1 = vectors > 1 ? _mm512_loadu_si512(panel + 64) : b0;
       const __m512i b2 = vectors > 2 ? _mm512_loadu_si512(panel + 128) : b0;
       const __m512i b3 = vectors > 3 ? _mm512_loadu_si512(panel + 192) : b0;
-      if (vectors == WIDE) UNROLL for (int j = 0; j < WIDE; j++)
-          _mm_prefetch((const char*)panel + AHEAD + j * 64, _MM_HINT_T0);
+      if (vectors == WIDE)
+        UNROLL for (int j = 0; j < WIDE; j++)
+            _mm_prefetch((const char*)panel + AHEAD + j * 64, _MM_HINT_T0);
       UNROLL for (int i = 0; i < rows; i++) {
         const __m512i x = unit(at + i * step);
         sum[i][0] = _mm512_dpbusd_epi32(sum[i][0], x, b0);

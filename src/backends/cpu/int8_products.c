@@ -7,6 +7,7 @@
 // each channel, with which sums begin. Sums are exact: neither tiles nor threads change a bit.
 #include <omp.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backends/cpu/int8_block.h"
 #include "backends/cpu/int8_make.h"
@@ -24,9 +25,10 @@ enum {
   CACHED = 400000,      // bytes of weights that stay in the second cache
   LEAST_COLUMNS = 256,  // what follows the sums works on runs
   MOST_COLUMNS = 1024,
-  NEAR = 24 * 1024,  // bytes of a panel that stay in the first cache
-  SHORT = 6,         // so few rows pass over a panel once
-  MANY_ROWS = 96,    // for a thread to have rows of its own
+  NEAR = 24 * 1024,        // bytes of a panel that stay in the first cache
+  LARGE_SECOND = 1 << 21,  // second caches of so many bytes feed panels fast enough as they are
+  SHORT = 6,               // so few rows pass over a panel once
+  MANY_ROWS = 96,          // for a thread to have rows of its own
   ALIGNMENT = 64,
 };
 
@@ -44,7 +46,7 @@ typedef struct products {
   int64_t copied_columns;
   int64_t n, k, units, n_pieces;
   int64_t pieces[PIECES];
-  int64_t tile_lines, columns;
+  int64_t tile_lines, columns, near;  // near: bytes of a panel that are taken at once
   int most_parts;
   size_t copy_bytes, part_scratch;
   int8_t *weights, *weights_room;  // whole lines of the cache, in their room
@@ -138,7 +140,7 @@ static void run_panel(const job_t* j, const uint8_t* x, int64_t lines, int64_t c
   const products_t* k = j->k;
   const int64_t rows = k->even ? lines * k->places : k->places, calls = k->even ? 1 : lines;
   const int64_t vectors = least((n + INT8_LANES - 1) / INT8_LANES, INT8_PANEL / INT8_LANES);
-  const int64_t unit = vectors * INT8_LANES * 4, near = NEAR / unit;
+  const int64_t unit = vectors * INT8_LANES * 4, near = k->near / unit;
   const bool parts = lines * k->places > SHORT && k->n_pieces * k->units > near + near / 2 &&
                      (step > INT8_PANEL || step % INT8_LANES == 0);
   const int64_t at_once = parts && k->units > near ? near : k->units;
@@ -196,11 +198,8 @@ static void run_tile(const job_t* j, int64_t sample, int64_t line, int64_t lines
     run_panel(j, k->copies ? j->copy : x, lines, c + i, n - i, j->sums + i, n,
               quick ? (uint8_t*)j->out + from + i : NULL);
   if (quick) return;
-  const int8_part_t part = {.sums = j->sums,
-                            .from = from,
-                            .n = n,
-                            .runs = lines * k->places,
-                            .step = k->n};
+  const int8_part_t part = {
+      .sums = j->sums, .from = from, .n = n, .runs = lines * k->places, .step = k->n};
   int8_kernel_finish_part(&k->base, j->in, &part, j->out);
 }
 
@@ -361,7 +360,15 @@ static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_produc
   return st;
 }
 
+static int64_t bytes_at_once(void) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (sysconf(_SC_LEVEL2_CACHE_SIZE) >= LARGE_SECOND) return INT64_MAX;
+#endif
+  return NEAR;
+}
+
 static void find_tile(products_t* k) {
+  k->near = bytes_at_once();
   const int64_t fit = CACHED / k->k / INT8_PANEL * INT8_PANEL;
   k->columns = fit < LEAST_COLUMNS ? LEAST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
   if (k->columns > k->n) k->columns = k->n;

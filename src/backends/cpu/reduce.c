@@ -243,8 +243,8 @@ static void reduce_some(const reduce_t* k, const void* x, int64_t outer, int64_t
 static bool has_short_rows(const reduce_t* k) {
   return (k->kind == MEAN || k->kind == SUM) && k->along && !k->n_reduced && k->n_kept == 1 &&
          k->columns <= PIECE && k->kept_from[0] == k->columns && k->kept_to[0] == 1 &&
-         k->base.in[k->input].type == ASSAY_TYPE_FLOAT &&
-         k->base.out[0].type == ASSAY_TYPE_FLOAT && has_row_sums();
+         k->base.in[k->input].type == ASSAY_TYPE_FLOAT && k->base.out[0].type == ASSAY_TYPE_FLOAT &&
+         has_row_sums();
 }
 
 static void run_short_rows(const reduce_t* k, const float* x, float* y) {
