@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/program_code.h"
 #include "base/alloc.h"
@@ -91,31 +92,6 @@ static bool are_finite(const direct_t* k) {
 }
 
 // ---- which layers ------------------------------------------------------------------------------
-
-typedef struct operands {
-  const assay_operand_t *x, *weights, *bias;  // bias NULL: none
-} operands_t;
-
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
-static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
-  const assay_node_t* n = l->layer->nodes[0];
-  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
-    return false;
-  o->x = assay_sized_input(l, n->inputs[0]);
-  o->weights = assay_sized_input(l, n->inputs[1]);
-  if (n->n_inputs > 2 && n->inputs[2]) {
-    o->bias = assay_sized_input(l, n->inputs[2]);
-    if (!o->bias || !o->bias->constant || !assay_type_is_kernel_float(o->bias->type)) return false;
-  }
-  return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
-         o->x->rank >= 3 && o->x->rank <= 5 && o->weights->rank == o->x->rank &&
-         o->x->type == o->weights->type && assay_type_is_kernel_float(l->out[0].type);
-}
 
 // Axes [first, end) of a window, of an input whose places are `step` units apart along the last of
 // them. *out_ok: there are not too many places.
@@ -239,7 +215,7 @@ static assay_status_t add_program(direct_t* k, const assay_sized_layer_t* l, boo
   return NULL;
 }
 
-static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const operands_t* o,
+static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const cpu_conv_operands_t* o,
                             const assay_conv_t* s, bool* out_ok) {
   k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
@@ -257,14 +233,14 @@ static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const ope
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  operands_t o = {0};
+  cpu_conv_operands_t o;
   assay_conv_t s;
-  if (!read_operands(l, &o)) return NULL;
+  bool ok;
+  if (!cpu_conv_operands(l, &o)) return NULL;
   const direct_way_t* way = cpu_direct_way(o.x->type);
   if (!way) return NULL;
-  const assay_tensor_t x = head(o.x), w = head(o.weights);
-  ASSAY_TRY(assay_conv_read(l->layer->nodes[0], &x, &w, NULL, false, &s));
-  if (o.bias && o.bias->size != s.m) return NULL;
+  ASSAY_TRY(cpu_conv_read(l, &o, &s, &ok));
+  if (!ok) return NULL;
   direct_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = cpu_direct_run, .destroy = destroy};
@@ -272,7 +248,6 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->type = o.x->type;
   k->widens = !way->pairs && k->type != ASSAY_TYPE_FLOAT;
   k->input = (int)(o.x - l->in);
-  bool ok = true;
   assay_status_t st = build(k, l, &o, &s, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;

@@ -8,6 +8,7 @@
 
 #include "backends/cpu/direct_kernel.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/split_kernel.h"
 #include "backends/cpu/tactic.h"
 
 static const char* architecture(void) {
@@ -35,7 +36,10 @@ static const char* own_level(void) { return "v1"; }
 #endif
 
 void cpu_describe_machine(assay_str_t* out) {
-  assay_str_printf(out, "%s %s", architecture(), own_level());
+  assay_str_printf(out, "%s %s%s", architecture(), own_level(),
+                   cpu_split_mode() & CPU_SPLIT_IMITATED ? ", tiles imitated"
+                   : cpu_split_has_tiles()               ? ", tiles of bf16"
+                                                         : "");
 #ifdef ASSAY_ONEDNN
   const dnnl_version_t* v = dnnl_version();
   assay_str_printf(out, ", onednn %d.%d.%d isa 0x%x", v->major, v->minor, v->patch,
