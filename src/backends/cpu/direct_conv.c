@@ -12,9 +12,9 @@
 enum {
   PARTS = 64,
   WAITING_FLOATS = 1 << 16,
-  TABLE = 1 << 20,        // entries; more are for others
-  FEW_CHANNELS = 4,       // as units: are for few_channels.c
-  ALIGNMENT = 16,         // floats
+  TABLE = 1 << 20,   // entries; more are for others
+  FEW_CHANNELS = 4,  // as units: are for few_channels.c
+  ALIGNMENT = 16,    // floats
 };
 
 static void destroy(assay_kernel_t* base) {
@@ -192,8 +192,8 @@ static void find_finish(direct_t* k) {
   int i = 0;
   if (p->links[i].kind == CPU_LINK_ADD) {
     const int s = p->links[i++].stream;
-    if (p->streams[s].constant || p->streams[s].input < 0 ||
-        p->streams[s].type != type || p->walks[s].access != PROGRAM_WHOLE)
+    if (p->streams[s].constant || p->streams[s].input < 0 || p->streams[s].type != type ||
+        p->walks[s].access != PROGRAM_WHOLE)
       return;
     k->add = p->streams[s].input;
   }

@@ -17,7 +17,7 @@
 #include "backends/cpu/program.h"
 
 enum {
-  DIRECT_TAPS = 64,   // more are for others
+  DIRECT_TAPS = 64,  // more are for others
   DIRECT_OUTSIDE = -1,
 };
 
@@ -52,7 +52,7 @@ typedef struct direct {
   // Panels of channels of the output; how many stay in the cache, while so many blocks go by.
   int64_t panels, chunk, batch;
   int64_t cached;  // bytes of weights that stay
-  size_t wide;  // units of the memory into which a thread widens; 0: it does not
+  size_t wide;     // units of the memory into which a thread widens; 0: it does not
   // Taps of one panel that stay in the cache, where not all do; sums of so many blocks wait
   // meanwhile. 0: all do.
   int64_t some_taps, waiting;

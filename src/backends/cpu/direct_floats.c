@@ -141,8 +141,7 @@ INLINE __m512i with_nan(__m512 x, __m512i y) {
 INLINE __m512i narrowed(assay_type_t type, __m512 low, __m512 high) {
   if (type == ASSAY_TYPE_FLOAT16)
     return _mm512_inserti64x4(
-        _mm512_castsi256_si512(
-            _mm512_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)),
+        _mm512_castsi256_si512(_mm512_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)),
         _mm512_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), 1);
   // The odd elements of both, one behind the other.
   const __m512i upper = _mm512_add_epi16(
@@ -197,8 +196,8 @@ INLINE void finish(assay_type_t type, const bool adds, const bool relu, const di
 }
 
 typedef void finish_t(const direct_finish_t* f);
-#define FINISH(name, type)                                                               \
-  TARGET static void name(const direct_finish_t* f) { finish(type, false, false, f); }   \
+#define FINISH(name, type)                                                                \
+  TARGET static void name(const direct_finish_t* f) { finish(type, false, false, f); }    \
   TARGET static void name##_r(const direct_finish_t* f) { finish(type, false, true, f); } \
   TARGET static void name##_a(const direct_finish_t* f) { finish(type, true, false, f); } \
   TARGET static void name##_ar(const direct_finish_t* f) { finish(type, true, true, f); }
@@ -233,10 +232,8 @@ TARGET static void run_widen(assay_type_t type, const uint16_t* from, int64_t n,
     widen(ASSAY_TYPE_BFLOAT16, from, n, to);
 }
 
-const direct_way_t cpu_direct_floats = {.block = run_block,
-                                        .finish = run_finish,
-                                        .finishes = true,
-                                        .widen = run_widen};
+const direct_way_t cpu_direct_floats = {
+    .block = run_block, .finish = run_finish, .finishes = true, .widen = run_widen};
 #else
 const direct_way_t cpu_direct_floats = {0};
 #endif

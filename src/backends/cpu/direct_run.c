@@ -76,15 +76,14 @@ static direct_finish_t finish_of(const job_t* j, const direct_rows_t* rows, int6
                                  const float* sums) {
   const direct_t* k = j->k;
   const int64_t left = k->made - column, element = k->base.out[0].type == ASSAY_TYPE_FLOAT ? 4 : 2;
-  return (direct_finish_t){
-      .rows = rows->n,
-      .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
-      .sums = sums,
-      .type = k->base.out[0].type,
-      .add = k->add < 0 ? NULL : (const char*)j->in[k->add] + column * element,
-      .relu = k->relu,
-      .out = (char*)j->out + column * element,
-      .at = rows->at};
+  return (direct_finish_t){.rows = rows->n,
+                           .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
+                           .sums = sums,
+                           .type = k->base.out[0].type,
+                           .add = k->add < 0 ? NULL : (const char*)j->in[k->add] + column * element,
+                           .relu = k->relu,
+                           .out = (char*)j->out + column * element,
+                           .at = rows->at};
 }
 
 // Sums of a panel; if they are `whole`, with what direct_finish_t does behind them.
@@ -205,8 +204,7 @@ static void run_taps(const job_t* j, share_t* s, int64_t panel, int64_t end, boo
   const direct_t* k = j->k;
   for (s->tap = 0; s->tap < k->taps; s->tap = s->last_tap) {
     s->last_tap = k->taps - s->tap < k->some_taps ? k->taps : s->tap + k->some_taps;
-    if (k->wide)
-      cpu_direct_widen(k, j->in[k->input], &s->piece, s->tap, s->last_tap, j->wide);
+    if (k->wide) cpu_direct_widen(k, j->in[k->input], &s->piece, s->tap, s->last_tap, j->wide);
     for (s->panel = panel; s->panel < end; s->panel = s->end) {
       s->end = s->panel + 1;
       const bool turns = s->end == end, over = turns && s->last_tap == k->taps;
@@ -226,8 +224,7 @@ static void run_taps(const job_t* j, share_t* s, int64_t panel, int64_t end, boo
 static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel, int64_t end) {
   const direct_t* k = j->k;
   const int64_t all = last - block, batch = k->some_taps ? k->waiting : k->batch;
-  const int64_t batches =
-      k->some_taps || end - panel > k->chunk ? (all + batch - 1) / batch : 1;
+  const int64_t batches = k->some_taps || end - panel > k->chunk ? (all + batch - 1) / batch : 1;
   share_t s = {.piece = {.last = block}, .first_panel = panel, .cold = true};
   for (int64_t i = 1; s.piece.last < last; i++) {
     if (k->wide)

@@ -68,9 +68,9 @@ int64_t cpu_second_cache(void) {
   return bytes <= 0 ? USUAL : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
 }
 
-// Where the CPU has units for 16-bit numbers themselves, oneDNN uses them: for bf16 tiles (AMX), for
-// fp16 vectors. Without oneDNN all that the CPU has may be used. In float32 oneDNN is as fast where
-// vectors are of 8.
+// Where the CPU has units for 16-bit numbers themselves, oneDNN uses them: for bf16 tiles (AMX),
+// for fp16 vectors. Without oneDNN all that the CPU has may be used. In float32 oneDNN is as fast
+// where vectors are of 8.
 const direct_way_t* cpu_direct_way(assay_type_t type) {
 #if defined(__x86_64__) && defined(__GNUC__)
   const bool bf16 = type == ASSAY_TYPE_BFLOAT16;

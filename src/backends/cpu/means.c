@@ -1,10 +1,10 @@
 // Means over all places of inputs whose channels lie last (GlobalAveragePool, ReduceMean), read in
 // their own type, where the CPU has AVX-512.
 //
-// Places are cut into stretches, as many as their number says. Each sum is one chain of additions in
-// float32 over a stretch's places in order, and then one over the stretches; then comes a division.
-// Threads share out the stretches, so that each reads what lies in its own cache, and leaves it
-// there, where layers that take places before and behind do so, too.
+// Places are cut into stretches, as many as their number says. Each sum is one chain of additions
+// in float32 over a stretch's places in order, and then one over the stretches; then comes a
+// division. Threads share out the stretches, so that each reads what lies in its own cache, and
+// leaves it there, where layers that take places before and behind do so, too.
 #include <string.h>
 
 #include "backends/cpu/constants.h"
@@ -113,8 +113,8 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
                           void* scratch) {
   const means_t* k = (const means_t*)base;
   const int64_t all = k->samples * k->stretches, step = padded(k->channels);
-  // As much work for each element as in the product with these means that often follows: layers that
-  // are run by as many threads find their elements near.
+  // As much work for each element as in the product with these means that often follows: layers
+  // that are run by as many threads find their elements near.
   const int parts = cpu_threads(3 * k->samples * k->places * step);
   float* sums = scratch;
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
