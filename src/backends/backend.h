@@ -128,8 +128,8 @@ typedef struct assay_backend {
   // Whether each step waits until its layer has run, so that it can be timed. NULL: always.
   void (*stepwise)(void* state, bool on);
   void (*reset)(void* state);
-  // What ran layer i of the top graph when it was last run: "onednn_conv", "emu". NULL: only one
-  // way.
+  // What ran layer i of the top graph when it was last run: "onednn_conv", "emu"; "sizes": nothing
+  // did, as its contents follow from sizes. NULL: only one way.
   const char* (*tactic)(void* state, size_t i);
   // The format of the float operands that layer i's arithmetic took in the last run; NONE: it has
   // none. NULL: the layer's, always.

@@ -325,11 +325,6 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   return NULL;
 }
 
-const char* assay_runner_tactic(void* state, size_t i) {
-  const assay_runner_t* r = state;
-  return r->ran[i] ? r->ran[i]->name : "emu";
-}
-
 void assay_runner_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                            assay_tensor_t* const* in, assay_rounding_t* out) {
   const assay_runner_t* r = state;
@@ -348,6 +343,12 @@ static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
     if ((int)i >= s->first && (int)i < s->end && (!found || s->used > found->used)) found = s;
   }
   return found ? &found->steps[i - (size_t)found->first] : NULL;
+}
+
+const char* assay_runner_tactic(void* state, size_t i) {
+  const assay_runner_t* r = state;
+  const assay_step_t* s = r->ran[i] || r->emulate ? NULL : step_of(r, i);
+  return r->ran[i] ? r->ran[i]->name : s && s->known ? "sizes" : "emu";
 }
 
 assay_format_t assay_runner_executed(void* state, size_t i) {

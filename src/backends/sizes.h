@@ -5,11 +5,21 @@
 #include "base/str.h"
 #include "ir/ir.h"
 
+enum { ASSAY_TOLD_RANK = 8 };
+
+// The dimensions of a value that the model's own types do not tell; rank -1: nobody does.
+typedef struct assay_told {
+  int rank;
+  int64_t dims[ASSAY_TOLD_RANK];
+} assay_told_t;
+
 typedef struct assay_sizes {
   assay_map_t index;  // of a name in `size`
   const char** name;  // the model's
   int64_t* size;
   size_t n, cap, cap_names;
+  assay_told_t* told;  // by value id; NULL: nothing was asked for yet
+  size_t n_told;
 } assay_sizes_t;
 
 void assay_sizes_deinit(assay_sizes_t* s);
@@ -22,6 +32,9 @@ bool assay_sizes_eval(const assay_sizes_t* s, const assay_dim_t* d, int64_t* out
 // A copy; whether two have the same names bound to the same sizes, in the same order.
 assay_status_t assay_sizes_copy(const assay_sizes_t* s, assay_sizes_t* out);
 bool assay_sizes_same(const assay_sizes_t* a, const assay_sizes_t* b);
+// Asks the model for these sizes of its inputs what no expression says: sizes that follow from
+// others through floats, or through more than inference keeps track of. Once between two clears.
+assay_status_t assay_sizes_ask(assay_sizes_t* s, const assay_model_t* model);
 // The dimensions of a value; false if they are not all known yet, or more than max.
 bool assay_sizes_of(const assay_sizes_t* s, const assay_value_t* v, int max, int* out_rank,
                     int64_t* out_dims);

@@ -123,7 +123,7 @@ typedef struct assay_target {
 typedef struct assay_setting {
   const assay_layers_t* layers;
   const assay_lifetimes_t* lifetimes;
-  const assay_sizes_t* sizes;
+  assay_sizes_t* sizes;  // of the run; the model is asked where they do not say enough
   assay_held_t* values;
   assay_weights_t* store;
   struct assay_resident* resident;  // as in assay_sized_layer_t

@@ -382,11 +382,25 @@ static assay_status_t follow(builder_t* b, const assay_sized_layer_t* d,
   return NULL;
 }
 
+// Where the model's expressions do not say how large something is that a layer makes, inference for
+// these very sizes may.
+static assay_status_t ask_sizes(const builder_t* b, const assay_layer_t* l) {
+  const assay_node_t* n = l->nodes[l->n_nodes - 1];
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+  bool all = true;
+  for (size_t i = 0; i < n->n_outputs; i++)
+    all &= !n->outputs[i] || (n->outputs[i]->type && n->outputs[i]->type->kind != ASSAY_KIND_TENSOR) ||
+           assay_sizes_of(b->in->sizes, n->outputs[i], ASSAY_KERNEL_RANK, &rank, dims);
+  return all ? NULL : assay_sizes_ask(b->in->sizes, b->in->layers->model);
+}
+
 static assay_status_t survey_layer(builder_t* b, int i, bool* out_ends) {
   surveyed_t* x = &b->layers[i - b->s->first];
   assay_step_t* step = &b->s->steps[i - b->s->first];
   assay_sized_layer_t d;
   bool described = false;
+  ASSAY_TRY(ask_sizes(b, &b->in->layers->layers[i]));
   ASSAY_TRY(know_layer(b, &b->in->layers->layers[i], &step->known));
   if (step->known) return NULL;
   ASSAY_TRY(stretch_describe(b, i, &d, &described));

@@ -14,18 +14,47 @@ static const verb_t* const verbs[] = {
 };
 enum { N_VERBS = sizeof verbs / sizeof *verbs };
 
+// Families of verbs of two words, such as "debug precision": one row each.
+typedef struct family {
+  const char *name, *summary;
+} family_t;
+static const family_t families[] = {
+    {"debug", "find what is to blame for a result, and what mends it"},
+};
+enum { N_FAMILIES = sizeof families / sizeof *families };
+
+// The second word of a verb of this family; NULL: it is of another one, or of none.
+static const char* second_word(const verb_t* verb, const char* family) {
+  const size_t n = strlen(family);
+  return strncmp(verb->name, family, n) == 0 && verb->name[n] == ' ' ? verb->name + n + 1 : NULL;
+}
+
 static void help(FILE* out) {
   fputs(
       "Assay runs ONNX models and accounts for every number it changes.\n\n"
       "Usage: assay VERB [arguments]\n\nVerbs:\n",
       out);
   for (int i = 0; i < N_VERBS; i++)
-    fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
+    if (!strchr(verbs[i]->name, ' '))
+      fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
+  for (int f = 0; f < N_FAMILIES; f++)
+    fprintf(out, "  %-14s  %s; 'assay %s -h' lists them\n", families[f].name, families[f].summary,
+            families[f].name);
   fputs(
       "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which "
       "version this "
       "is.\n",
       out);
+}
+
+static void help_family(const family_t* f, FILE* out) {
+  fprintf(out, "Verbs that %s\n\nUsage: assay %s VERB [arguments]\n\nVerbs:\n", f->summary,
+          f->name);
+  for (int i = 0; i < N_VERBS; i++) {
+    const char* word = second_word(verbs[i], f->name);
+    if (word) fprintf(out, "  %-14s  %s\n", word, verbs[i]->summary);
+  }
+  fprintf(out, "\n'assay %s VERB -h' shows a verb's options, with examples.\n", f->name);
 }
 
 // ASSAY_MEMORY_LIMIT, for all verbs; --memory-limit goes before it.
@@ -68,6 +97,29 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   return code;
 }
 
+static bool is_help(const char* word) {
+  return strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0;
+}
+
+// argv[0] is the family's name.
+static int run_family(const family_t* f, int argc, char** argv) {
+  if (argc < 2) {
+    fprintf(stderr, "assay: '%s' needs a verb; 'assay %s -h' lists them\n", f->name, f->name);
+    return ASSAY_EXIT_USAGE;
+  }
+  if (is_help(argv[1])) {
+    help_family(f, stdout);
+    return ASSAY_EXIT_OK;
+  }
+  for (int i = 0; i < N_VERBS; i++) {
+    const char* word = second_word(verbs[i], f->name);
+    if (word && strcmp(word, argv[1]) == 0) return run_verb(verbs[i], argc - 2, argv + 2);
+  }
+  fprintf(stderr, "assay: unknown verb '%s %s'; 'assay %s -h' lists them\n", f->name, argv[1],
+          f->name);
+  return ASSAY_EXIT_USAGE;
+}
+
 int main(int argc, char** argv) {
   assay_cli_use_blas(argv);
   if (argc < 2) {
@@ -75,7 +127,7 @@ int main(int argc, char** argv) {
     return ASSAY_EXIT_USAGE;
   }
   const char* name = argv[1];
-  if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
+  if (is_help(name)) {
     help(stdout);
     return ASSAY_EXIT_OK;
   }
@@ -85,6 +137,8 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < N_VERBS; i++)
     if (strcmp(verbs[i]->name, name) == 0) return run_verb(verbs[i], argc - 2, argv + 2);
+  for (int f = 0; f < N_FAMILIES; f++)
+    if (strcmp(families[f].name, name) == 0) return run_family(&families[f], argc - 1, argv + 1);
   fprintf(stderr, "assay: unknown verb '%s'; 'assay -h' lists them\n", name);
   return ASSAY_EXIT_USAGE;
 }

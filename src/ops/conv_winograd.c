@@ -32,7 +32,7 @@ bool assay_conv_winograd_fits(const assay_rounding_t* r, const assay_conv_t* s) 
   bool fits = assay_winograd_of(r->algorithm) && s->w.rank >= 1 && s->w.rank <= MAX_AXES;
   for (int i = 0; fits && i < s->w.rank; i++) {
     const assay_window_axis_t* a = &s->w.axis[i];
-    fits = a->kernel == KERNEL && a->stride == 1 && a->dilation == 1;
+    fits = a->kernel == KERNEL && a->stride == 1;
   }
   return fits;
 }
@@ -69,7 +69,7 @@ static double largest(const double* x, int64_t n) {
 
 static void place_of(const work_t* k, int64_t tile, int64_t* at) {
   for (int i = k->s->w.rank - 1; i >= 0; i--) {
-    at[i] = tile % k->grid[i] * k->f->out;
+    at[i] = assay_conv_winograd_tile(tile % k->grid[i], k->s->w.axis[i].dilation, k->f->out);
     tile /= k->grid[i];
   }
 }
@@ -83,7 +83,7 @@ static void gather(const work_t* k, const double* plane, const int64_t* at, doub
     bool inside = true;
     for (int i = 0; i < s->w.rank; i++) {
       by /= k->f->in;
-      const int64_t p = at[i] + rest / by - s->w.axis[i].pads[0];
+      const int64_t p = at[i] + rest / by * s->w.axis[i].dilation - s->w.axis[i].pads[0];
       rest %= by;
       inside = inside && p >= 0 && p < s->w.axis[i].in;
       index = inside ? index * s->w.axis[i].in + p : 0;
@@ -147,7 +147,7 @@ static void put_tile(const work_t* k, const tile_t* t, int64_t channel, const in
     bool inside = true;
     for (int i = 0; i < s->w.rank; i++) {
       by /= k->f->out;
-      const int64_t p = at[i] + rest / by;
+      const int64_t p = at[i] + rest / by * s->w.axis[i].dilation;
       rest %= by;
       inside = inside && p < s->w.axis[i].out;
       index = inside ? index * s->w.axis[i].out + p : 0;
@@ -252,7 +252,7 @@ assay_status_t assay_conv_winograd_limits(const assay_rounding_t* r, const assay
   const int rank = s->w.rank;
   k.points = power(k.f->in, rank);
   for (int i = 0; i < rank; i++) {
-    k.grid[i] = (s->w.axis[i].out + k.f->out - 1) / k.f->out;
+    k.grid[i] = assay_conv_winograd_tiles(&s->w.axis[i], k.f->out);
     k.tiles *= k.grid[i];
   }
   // The transforms are single operations, the channels' sum and the bias the accumulator's.

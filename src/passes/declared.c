@@ -76,6 +76,36 @@ assay_status_t assay_declared_close(assay_model_t* clone, const assay_model_t* m
   return assay_infer_model(clone);
 }
 
+// The type of an input with the sizes that are known; *out NULL: one is not.
+static assay_status_t sized_type(assay_model_t* m, const assay_value_t* v,
+                                 const assay_sizes_known_t* known, const assay_valtype_t** out) {
+  const assay_valtype_t* t = v->type;
+  const assay_dim_t* dims[ASSAY_MAX_RANK];
+  *out = NULL;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return NULL;
+  for (int i = 0; i < t->rank; i++) {
+    int64_t size;
+    if (!t->dims[i] || !known->of(known->user, t->dims[i], &size)) return NULL;
+    dims[i] = assay_dim_const(m->dims, size);
+  }
+  return assay_valtype_tensor(m, t->elem, t->rank, dims, out);
+}
+
+assay_status_t assay_declared_set(assay_model_t* clone, const assay_sizes_known_t* known,
+                                  bool* out_all) {
+  const assay_graph_t* g = clone->graph;
+  const assay_valtype_t** types = NULL;
+  ASSAY_TRY(assay_arena_new(clone->arena, g->n_inputs, sizeof *types, &types));
+  *out_all = true;
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    ASSAY_TRY(sized_type(clone, g->inputs[i], known, &types[i]));
+    *out_all &= types[i] != NULL;
+  }
+  if (!*out_all) return NULL;
+  for (size_t i = 0; i < g->n_inputs; i++) g->inputs[i]->declared = types[i];
+  return assay_infer_model(clone);
+}
+
 // ---- what follows from sizes --------------------------------------------------------------------
 
 static bool is_constant(const assay_value_t* v) { return v->constant && !v->is_input; }

@@ -15,6 +15,16 @@ bool assay_declared_is_open(const assay_model_t* m);
 assay_status_t assay_declared_open(assay_model_t* clone) ASSAY_MUST_USE;
 assay_status_t assay_declared_close(assay_model_t* clone, const assay_model_t* m) ASSAY_MUST_USE;
 
+// Sizes of the dimensions of a model's inputs, from whoever knows them.
+typedef struct assay_sizes_known {
+  bool (*of)(const void* user, const assay_dim_t* d, int64_t* out);  // false: not known
+  const void* user;
+} assay_sizes_known_t;
+// Gives all inputs of a clone their sizes, and infers anew; *out_all false: one is not known, and
+// nothing has changed.
+assay_status_t assay_declared_set(assay_model_t* clone, const assay_sizes_known_t* known,
+                                  bool* out_all) ASSAY_MUST_USE;
+
 // Marks the nodes of the top graph whose outputs follow from sizes and constants alone, by id:
 // Shape and Size, and what reads only those and constants.
 //   marks  room for all node ids of the model, all false

@@ -9,6 +9,7 @@
 
 #include "ops/int8.h"
 #include "ops/op.h"
+#include "passes/declared.h"
 
 typedef enum assay_pass_action {
   ASSAY_PASS_REMOVED = 0,  // the nodes are gone
@@ -105,6 +106,12 @@ bool assay_pass_is_wanted(const assay_pass_options_t* o, const assay_pass_t* p);
 assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t* options,
                                 assay_rewrite_t** out) ASSAY_MUST_USE;
 void assay_rewrite_destroy(assay_rewrite_t* r);  // NULL is allowed
+// A model that passes made, for sizes that are known now: a copy with these sizes of its inputs, and
+// without the nodes that they make known, as it would be had they been given when it was built. No
+// float changes. Nodes and values that stayed keep their ids. *out NULL: some size is not known.
+// Errors: CORRUPT or INVALID_ARGUMENT where the model is wrong for these sizes.
+assay_status_t assay_passes_instance(const assay_model_t* model, const assay_sizes_known_t* known,
+                                     assay_model_t** out) ASSAY_MUST_USE;
 assay_origins_t assay_rewrite_origins(const assay_rewrite_t* r, const assay_node_t* node);
 
 // ---- for passes --------------------------------------------------------------------------------

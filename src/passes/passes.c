@@ -143,11 +143,10 @@ static assay_status_t leave_groups(assay_rewrite_t* r) {
 
 // Behind the passes that decide what a layer is: what the given sizes make known. A round may give
 // the next one more, as above.
-static assay_status_t close_sizes(assay_rewrite_t* r, const assay_pass_options_t* options,
+static assay_status_t run_closing(assay_rewrite_t* r, const assay_pass_options_t* options,
                                   bool verify) {
   enum { MAX_ROUNDS = 100 };
   bool changed = true;
-  ASSAY_TRY(assay_declared_close(r->model, r->original));
   for (int round = 0; changed && round < MAX_ROUNDS; round++) {
     changed = false;
     for (size_t i = 0; i < assay_pass_count(); i++)
@@ -193,10 +192,29 @@ assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t
   if (!st) st = start(r);
   if (!st) st = run_all(r, options, verify);
   if (!st) st = leave_groups(r);
-  if (!st && open) st = close_sizes(r, options, verify);
+  if (!st && open) st = assay_declared_close(r->model, r->original);
+  if (!st && open) st = run_closing(r, options, verify);
   if (!st) st = gather_groups(r);
   if (!st && verify) st = assay_model_verify(r->model);
   if (st) return assay_rewrite_destroy(r), st;
   *out = r;
   return NULL;
+}
+
+assay_status_t assay_passes_instance(const assay_model_t* model, const assay_sizes_known_t* known,
+                                     assay_model_t** out) {
+  assay_rewrite_t* r = NULL;
+  bool all = false;
+  *out = NULL;
+  ASSAY_TRY(ASSAY_NEW(&r));
+  assay_status_t st = assay_arena_create(&r->arena);
+  if (!st) st = assay_model_clone(model, &r->model);
+  if (!st) r->original = assay_model_retain(r->model);  // ids are all that counts here
+  if (!st) st = assay_declared_set(r->model, known, &all);
+  if (!st && all) st = start(r);
+  if (!st && all) st = leave_groups(r);
+  if (!st && all) st = run_closing(r, NULL, false);
+  if (!st && all) *out = assay_model_retain(r->model);
+  assay_rewrite_destroy(r);
+  return st;
 }

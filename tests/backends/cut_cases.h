@@ -69,6 +69,18 @@ static const cut_case_t cut_cases[] = {
       "Mul n9 hq k -> hm", "Tanh n10 hm -> y"},
      "y",
      1},
+    // a size that no expression says: the floor of three quarters of an open one
+    {{"x0 float[N,3,L,12] normal 1"},
+     {"w float[8,3,3,3] normal 0.3", "v float[4,8,3,3] normal 0.3", "k float[] = 0.75",
+      "two int64[1] = 2", "three int64[1] = 3", "four int64[1] = 4"},
+     {"Conv n0 x0 w -> h | pads=1,1,1,1", "Relu n1 h -> r", "Shape n2 r -> sh",
+      "Slice n3 sh two three -> len", "Cast n4 len -> lf | to=1", "Mul n5 lf k -> lk",
+      "Floor n6 lk -> fl", "Cast n7 fl -> li | to=7", "Slice n8 sh sl0 two -> nc",
+      "Slice n9 sh three four -> wd", "Concat n10 nc li wd -> to | axis=0",
+      "Resize n11 r _ _ to -> s | mode=linear", "Conv n12 s v -> c | pads=1,1,1,1",
+      "Sigmoid n13 c -> g", "Mul n14 c g -> y"},
+     "y",
+     0},
     // to the shape that it has, and a concatenation of one
     {{"x0 float[N,5,7] normal 1", "x1 float[M,1,7] normal 1"},
      {"s float[7] normal 1"},

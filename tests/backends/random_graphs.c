@@ -477,6 +477,36 @@ static void bits_graph(runner_t* r, random_graph_t* g) {
 
 enum { CUT_BATCHES = 3 };
 
+static const assay_layer_t* layer_named(const assay_plan_t* plan, const char* name, size_t* out_at) {
+  const assay_layers_t* layers = assay_plan_layers(plan);
+  for (*out_at = 0; *out_at < layers->n_layers; ++*out_at)
+    if (strcmp(layers->layers[*out_at].name, name) == 0) return &layers->layers[*out_at];
+  return NULL;
+}
+
+// What has a kernel where sizes are given has one where they are open.
+static void compare_emulated(runner_t* r, const random_graph_t* g, const char* format,
+                             const assay_plan_t* fixed, const assay_plan_t* open,
+                             const inputs_t* in) {
+  const assay_layers_t* layers = assay_plan_layers(open);
+  const assay_plan_t* plans[2] = {fixed, open};
+  assay_executor_t* e[2] = {NULL, NULL};
+  size_t at;
+  for (int k = 0; k < 2; k++) {
+    outputs_t out = {.n = 0};
+    random_graph_ok(g, assay_executor_run_plan(plans[k], &assay_backend_cpu, NULL, &e[k]));
+    random_graph_ok(g, run_once(e[k], in, &out));
+    free_outputs(&out);
+  }
+  for (size_t i = 0; i < layers->n_layers; i++)
+    if (strcmp(assay_executor_tactic(e[1], i), "emu") == 0 &&
+        layer_named(fixed, layers->layers[i].name, &at) &&
+        strcmp(assay_executor_tactic(e[0], at), "emu") != 0)
+      failure(r, g, "%s: with open sizes, layer '%s' is emulated, which '%s' runs with given ones",
+              format, layers->layers[i].name, assay_executor_tactic(e[0], at));
+  for (int k = 0; k < 2; k++) assay_executor_destroy(e[k]);
+}
+
 // One graph in one format; outs: of each batch, as the plan for its sizes gives them.
 static bool cuts_format(runner_t* r, const random_graph_t* g, assay_model_t* m, int format) {
   static const int64_t batches[CUT_BATCHES] = {1, 3, 8};
@@ -503,6 +533,7 @@ static bool cuts_format(runner_t* r, const random_graph_t* g, assay_model_t* m, 
     omp_set_num_threads(w.threads);
     random_graph_ok(g, run_plan(open, "cpu", NULL, &in[b], &other));
     compare_runs(r, g, "with open sizes", name, &a, &out[b], &w, &other);
+    if (!b) compare_emulated(r, g, name, plans[b], open, &in[b]);
     free_outputs(&other);
     r->plans += 2;
   }

@@ -84,7 +84,7 @@ static bool has_winograd(void) {
 
 static void serves_by_setting(void** state) {
   (void)state;
-  static const char* const names[] = {"winograd_2_3", "onednn_conv", "winograd_4_3"};
+  static const char* const names[] = {"winograd_2_3", "direct_conv", "winograd_4_3"};
   if (!has_winograd()) skip();
   drawn_t d = make(&(sizes_t){1, 64, 64, 30, 30, 1, 1, 1, 1});
   for (int i = 0; i < 3; i++) {

@@ -31,6 +31,10 @@ ROWS = [
     ("help", 0, "Usage: assay VERB", ""),
     ("--version", 0, r"^assay \d+\.\d+\.\d+\nlibraries +OpenBLAS [\d.]+(?s:.*)\ntarget +cpu: ", ""),
     ("frobnicate", USAGE, "", "unknown verb 'frobnicate'; 'assay -h' lists them"),
+    ("-h", 0, r"\n  debug +find what is to blame .*; 'assay debug -h' lists them\n", ""),
+    ("debug", USAGE, "", "'debug' needs a verb; 'assay debug -h' lists them"),
+    ("debug -h", 0, "Usage: assay debug VERB", ""),
+    ("debug frobnicate", USAGE, "", "unknown verb 'debug frobnicate'; 'assay debug -h' lists them"),
     # check
     ("check", USAGE, "", "MODEL is missing; see 'assay check -h'"),
     ("check {m}/external.onnx", FAITHFUL, "^FAITHFUL  .*external.onnx as declared on emu: 'y': SNR ", ""),
@@ -276,7 +280,7 @@ def test_rows(program, models, failures):
 def test_help(program, failures):
     for verb in VERBS:
         for option in ("-h", "--help"):
-            code, out, err = assay(program, verb, option)
+            code, out, err = assay(program, *verb.split(), option)
             failures.check(code == 0 and not err, f"assay {verb} {option}: exit code {code}, error {err!r}")
             for part in (f"Usage: assay {verb} ", "Options:", "-h, --help", "Examples:\n  assay " + verb):
                 failures.check(part in out, f"assay {verb} -h has no {part!r}")

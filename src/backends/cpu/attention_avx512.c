@@ -29,6 +29,13 @@ TARGET ALWAYS __m512 coarse_exponential(__m512 given) {
   return _mm512_scalef_ps(_mm512_add_ps(p, _mm512_set1_ps(1)), n);
 }
 
+// exp(x) or 0 (ATTENTION_LEAST_EXPONENT). NaN stays.
+TARGET ALWAYS __m512 exponential(__m512 x) {
+  const __m512 least = _mm512_set1_ps(ATTENTION_LEAST_EXPONENT);
+  const __mmask16 normal = _mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ);
+  return _mm512_maskz_mov_ps(normal, v_exp(_mm512_max_ps(least, x)));
+}
+
 TARGET ALWAYS __mmask16 first_lanes(int64_t n) {
   return n <= 0 ? 0 : n < LANES ? (__mmask16)((1U << n) - 1) : (__mmask16)0xffff;
 }
@@ -66,7 +73,7 @@ TARGET ALWAYS void take_over(attention_tile_t* t, int64_t row, int64_t key, floa
   if (key == t->begin) {
     t->sum[row] = new_sum;
   } else {
-    const __m512 kept = v_exp(_mm512_set1_ps(t->m[row] - by));
+    const __m512 kept = exponential(_mm512_set1_ps(t->m[row] - by));
     t->sum[row] = t->sum[row] * _mm512_cvtss_f32(kept) + new_sum;
     for (int64_t c = 0; c < width; c += LANES)
       _mm512_storeu_ps(o + c, _mm512_mul_ps(_mm512_loadu_ps(o + c), kept));
@@ -131,7 +138,7 @@ TARGET static void weigh(const attention_t* k, attention_tile_t* t, int64_t key,
     __m512 sum = _mm512_setzero_ps();
     for (int64_t j = 0; j < n; j += LANES) {
       const __m512 x = _mm512_sub_ps(_mm512_loadu_ps(s + j), _mm512_set1_ps(by));
-      const __m512 e = v_exp(x);
+      const __m512 e = exponential(x);
       sum = _mm512_add_ps(sum, e);
       _mm512_storeu_ps(s + j, e);
     }

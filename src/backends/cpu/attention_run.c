@@ -216,8 +216,16 @@ static float sum_row(const float* s, int64_t n) {
     for (int j = 0; j < half; j++) lanes[j] += lanes[j + half];
   return lanes[0];
 }
+CLONES
+static void drop_subnormal(float* s, int64_t n) {
+  const float least = 0x1p-126F;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) s[i] = s[i] < least ? 0 : s[i];
+}
+// exp(s - m) or 0 (ATTENTION_LEAST_EXPONENT); their sum.
 static float exponentials(float* s, int64_t n, float m) {
   cpu_vmath()->exp_minus(s, m, n, s);
+  drop_subnormal(s, n);
   return sum_row(s, n);
 }
 
@@ -255,8 +263,8 @@ static void block(const attention_t* k, attention_tile_t* t, int64_t key, int64_
     for (int64_t j = seen.high; j < n; j++) s[j] = -INFINITY;
     const float m = largest(s, n, t->m[i]), by = m == -INFINITY ? 0 : m;
     const float sum = exponentials(s, n, by);
-    float kept;
-    cpu_vmath()->exp_minus(&t->m[i], by, 1, &kept);
+    float kept = t->m[i];
+    exponentials(&kept, 1, by);
     t->sum[i] = key > t->begin ? t->sum[i] * kept + sum : sum;
     t->m[i] = m;
     if (key > t->begin) scale_row(t->o + i * width, width, kept);

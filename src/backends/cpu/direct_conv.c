@@ -10,14 +10,9 @@
 
 enum {
   PARTS = 64,
-  CACHED_BYTES = 400000,  // of weights
-  CHUNK_BYTES = 200000,   // of weights where not all stay, and others are on their way
-  SPLIT_BYTES = 400000,   // of the weights of one panel, of which more are taken by taps
-  WAITING_FLOATS = 1 << 16,
-  BATCH_BYTES = 350000,   // of what is read of the input meanwhile
-  TABLE = 1 << 20,        // entries; more are for others
-  FEW_CHANNELS = 4,       // as units: are for few_channels.c
-  ALIGNMENT = 16,         // floats
+  TABLE = 1 << 20,   // entries; more are for others
+  FEW_CHANNELS = 4,  // as units: are for few_channels.c
+  ALIGNMENT = 16,    // floats
 };
 
 static void destroy(assay_kernel_t* base) {
@@ -118,8 +113,7 @@ static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
   }
   return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
          o->x->rank >= 3 && o->x->rank <= 5 && o->weights->rank == o->x->rank &&
-         o->x->type == o->weights->type &&
-         assay_type_is_kernel_float(l->out[0].type);
+         o->x->type == o->weights->type && assay_type_is_kernel_float(l->out[0].type);
 }
 
 // Axes [first, end) of a window, of an input whose places are `step` units apart along the last of
@@ -167,7 +161,8 @@ static assay_status_t use_conv(direct_t* k, const assay_conv_t* s, bool* out_ok)
   k->joined = s->kernel_size == 1 && s->in_size == s->out_size;
   for (int i = 0; i <= last; i++)
     k->joined &= s->w.axis[i].stride == 1 && !s->w.axis[i].pads[0] && !s->w.axis[i].pads[1];
-  *out_ok = s->group == 1 && (k->way->pairs ? s->c % 2 == 0 : s->c > FEW_CHANNELS) && k->taps <= DIRECT_TAPS;
+  *out_ok = s->group == 1 && (k->way->pairs ? s->c % 2 == 0 : s->c > FEW_CHANNELS) &&
+            k->taps <= DIRECT_TAPS;
   if (!*out_ok) return NULL;
   if (k->joined) {
     k->places *= k->samples;
@@ -181,26 +176,26 @@ static assay_status_t use_conv(direct_t* k, const assay_conv_t* s, bool* out_ok)
   return NULL;
 }
 
-// Where not even one panel stays in the cache while another one comes in, some taps of it do.
-static void cut_taps(direct_t* k, int64_t bytes) {
-  const int64_t parts = (bytes + CHUNK_BYTES - 1) / CHUNK_BYTES;
+// Where not even one panel stays in the cache, some taps of it do while others come in.
+static void cut_taps(direct_t* k, int64_t bytes, int64_t near) {
+  const int64_t parts = bytes / (near / 5) + 1;
   if (k->taps == 1) return;
   k->some_taps = parts < k->taps ? (k->taps + parts - 1) / parts : 1;
-  k->waiting = WAITING_FLOATS / (DIRECT_ROWS * DIRECT_PANEL * k->panels);
-  if (k->waiting < 1) k->waiting = 1;
+  k->waiting = near / 32 / (DIRECT_ROWS * DIRECT_PANEL * k->panels) + 1;
 }
 
 static void cut(direct_t* k) {
-  const int64_t bytes = DIRECT_PANEL * k->taps * k->units * 4;
-  const int64_t fit = (k->panels * bytes > CACHED_BYTES ? CHUNK_BYTES : CACHED_BYTES) / bytes;
+  const int64_t bytes = DIRECT_PANEL * k->taps * k->units * 4, near = cpu_second_cache();
+  k->cached = near / 5 * 2;
+  const int64_t fit = (k->panels * bytes > k->cached ? near / 5 : k->cached) / bytes;
   k->chunk = fit < 1 ? 1 : fit < k->panels ? fit : k->panels;
   const int64_t of_block = k->in_sample * 4 / k->blocks + 1;
-  k->batch = bytes > CACHED_BYTES ? k->samples * k->blocks : BATCH_BYTES / of_block + 1;
+  k->batch = bytes > k->cached ? k->samples * k->blocks : near / 3 / of_block + 1;
+  if (!k->way->pairs && bytes > k->cached) cut_taps(k, bytes, near);
+  if (!k->way->pairs && k->type != ASSAY_TYPE_FLOAT) k->wide = cpu_direct_wide_room(k);
   // Scratch memory for no more parts than there is work for.
-  const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 1000 + 1) / 2 + 1;
+  const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 200 + 1) / 2 + 1;
   k->most_parts = work < PARTS ? (int)work : PARTS;
-  if (!k->way->pairs && bytes > SPLIT_BYTES) cut_taps(k, bytes);
-  k->wide = k->way->pairs ? 0 : cpu_direct_wide_room(k);
   const int64_t sums = k->some_taps ? k->waiting * k->panels : k->simple ? 1 : k->chunk;
   k->thread_scratch = k->wide + (size_t)(DIRECT_ROWS * DIRECT_PANEL * sums);
   k->base.scratch = ((size_t)k->most_parts * k->thread_scratch + ALIGNMENT) * sizeof(float);
@@ -211,14 +206,14 @@ static void find_finish(direct_t* k) {
   const cpu_program_t* p = k->program;
   k->add = -1;
   const assay_type_t type = k->base.out[0].type;
-  if (!k->way->finish || (k->way->pairs && type != ASSAY_TYPE_BFLOAT16)) return;
+  if (!k->way->finishes || (k->way->pairs && type != ASSAY_TYPE_BFLOAT16)) return;
   const int n = p->n_links;
   if (n < 1 || n > 2 || p->streams[p->first_stream].input != PROGRAM_RESULT) return;
   int i = 0;
   if (p->links[i].kind == CPU_LINK_ADD) {
     const int s = p->links[i++].stream;
-    if (p->streams[s].constant || p->streams[s].input < 0 ||
-        p->streams[s].type != type || p->walks[s].access != PROGRAM_WHOLE)
+    if (p->streams[s].constant || p->streams[s].input < 0 || p->streams[s].type != type ||
+        p->walks[s].access != PROGRAM_WHOLE)
       return;
     k->add = p->streams[s].input;
   }
@@ -252,7 +247,7 @@ static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const ope
   ASSAY_TRY(pack_weights(k, o->weights));
   k->skips = !k->joined && k->taps > 1 && are_finite(k);
   if (k->skips) ASSAY_TRY(cpu_direct_order(k));
-  if (!k->way->pairs) ASSAY_TRY(cpu_direct_find_reach(k));
+  if (!k->way->pairs && k->type != ASSAY_TYPE_FLOAT) ASSAY_TRY(cpu_direct_find_reach(k));
   cut(k);
   return NULL;
 }

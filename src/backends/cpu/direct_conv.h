@@ -17,7 +17,7 @@
 #include "backends/cpu/program.h"
 
 enum {
-  DIRECT_TAPS = 64,   // more are for others
+  DIRECT_TAPS = 64,  // more are for others
   DIRECT_OUTSIDE = -1,
 };
 
@@ -50,7 +50,8 @@ typedef struct direct {
   int64_t in_sample, units, taps, made;
   // Panels of channels of the output; how many stay in the cache, while so many blocks go by.
   int64_t panels, chunk, batch;
-  size_t wide;  // units of the memory into which a thread widens; 0: it does not
+  int64_t cached;  // bytes of weights that stay in the second cache
+  size_t wide;     // units of the memory into which a thread widens; 0: it does not
   // Taps of one panel that stay in the cache, where not all do; sums of so many blocks wait
   // meanwhile. 0: all do.
   int64_t some_taps, waiting;

@@ -17,8 +17,8 @@ enum {
   DIRECT_LANES = 16,
 };
 
-// Elements are units of 4 bytes: two channels in bf16, or one in float32. Taps that meet the input at one place at
-// least, in order; of each, where the channels of each place begin.
+// Elements are units of 4 bytes: two channels in bf16, or one in float32. Taps that meet the input
+// at one place at least, in order; of each, where the channels of each place begin.
 typedef struct direct_block {
   int rows, vectors;  // vectors of DIRECT_LANES channels: 1 or 2
   int n_taps;
@@ -39,30 +39,32 @@ typedef struct direct_block {
   // Weights: two lines after each so many units (NULL: none); moved on.
   const char* fetch;
   int64_t fetch_every;
+  // What is done to the sums, which lie DIRECT_PANEL apart then; NULL: nothing.
+  const struct direct_finish* finish;
 } direct_block_t;
 
 // out = sums, plus `add`, limited from below to 0, rounded.
 typedef struct direct_finish {
-  int64_t rows, columns;  // up to DIRECT_PANEL
-  const float* sums;      // rows lie DIRECT_PANEL apart
-  assay_type_t type;      // of `add` and `out`
-  const void* add;        // NULL: nothing
-  bool relu;              // NaN stays
+  int64_t columns;    // up to DIRECT_PANEL
+  assay_type_t type;  // of `add` and `out`
+  const void* add;    // NULL: nothing
+  bool relu;          // NaN stays
   void* out;
   const int64_t* at;  // [rows]: elements from `add` and `out` on
 } direct_finish_t;
 
 // How units are multiplied.
 typedef struct direct_way {
-  bool pairs;  // of bf16; else float32
+  bool pairs;     // of bf16; else float32
+  bool finishes;  // `finish` may be given: with pairs for bf16, else for every float type
   void (*block)(direct_block_t* b);
-  void (*finish)(const direct_finish_t* f);  // NULL: that is left to programs
   // n elements of float16 or bfloat16, as float32. NULL with pairs.
   void (*widen)(assay_type_t type, const uint16_t* from, int64_t n, float* to);
 } direct_way_t;
-extern const direct_way_t cpu_direct_pairs;          // AVX512_BF16; writes bf16
-extern const direct_way_t cpu_direct_floats;         // AVX-512; writes any float type
+extern const direct_way_t cpu_direct_pairs;          // AVX512_BF16
+extern const direct_way_t cpu_direct_floats;         // AVX-512
 extern const direct_way_t cpu_direct_floats_narrow;  // AVX2 and FMA
+void cpu_direct_block_f32(direct_block_t* b);        // that of cpu_direct_floats
 
 // Those that convolutions of this type are fastest with on this CPU (machine.c); NULL: others are
 // faster.

@@ -3,8 +3,11 @@
 #include "backends/cpu/threads.h"
 
 enum {
-  CACHED_BYTES = 400000,  // of weights
-  AHEAD_BYTES = 8192,     // that weights are brought near ahead, where they come for the first time
+  // That weights are brought near ahead, where they come for the first time: of few places, which
+  // need them sooner, further.
+  AHEAD_BYTES = 8192,
+  FEW_ROWS = 6,
+  FURTHER = 4,
 };
 
 typedef struct job {
@@ -68,35 +71,25 @@ static void finish_rows(const job_t* j, const direct_rows_t* rows, const float* 
   }
 }
 
-// What is done to the sums of a panel where direct_finish_t does it.
-static void finish_panel(const job_t* j, const direct_rows_t* rows, int64_t column,
-                         const float* sums) {
+// Sums of a panel, and, where that is all that the layer does, what comes behind them.
+static void multiply(const job_t* j, direct_block_t* b, const direct_rows_t* rows, int64_t panel,
+                     bool ends) {
   const direct_t* k = j->k;
-  const int64_t left = k->made - column, element = k->base.out[0].type == ASSAY_TYPE_FLOAT ? 4 : 2;
-  const direct_finish_t finish = {
-      .rows = rows->n,
-      .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
-      .sums = sums,
-      .type = k->base.out[0].type,
-      .add = k->add < 0 ? NULL : (const char*)j->in[k->add] + column * element,
-      .relu = k->relu,
-      .out = (char*)j->out + column * element,
-      .at = rows->at};
-  k->way->finish(&finish);
-}
-
-// Sums of a panel.
-static void multiply(const job_t* j, direct_block_t* b, int64_t panel, float* sums, int64_t step) {
-  const direct_t* k = j->k;
-  const int64_t column = panel * DIRECT_PANEL;
+  const int64_t column = panel * DIRECT_PANEL, left = k->made - column;
   b->element = k->base.out[0].type == ASSAY_TYPE_FLOAT ? 4 : 2;
   b->panel = k->weights + panel * k->taps * k->units * DIRECT_PANEL;
-  b->vectors = k->made - column > DIRECT_LANES ? 2 : 1;
+  b->vectors = left > DIRECT_LANES ? 2 : 1;
   b->write_ahead = (const char*)j->out + column * b->element;
   if (k->add >= 0 && j->in[k->add] != j->out)
     b->read_ahead = (const char*)j->in[k->add] + column * b->element;
-  b->sums = sums;
-  b->step = step;
+  const direct_finish_t finish = {
+      .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
+      .type = k->base.out[0].type,
+      .add = k->add < 0 ? NULL : (const char*)j->in[k->add] + column * b->element,
+      .relu = k->relu,
+      .out = (char*)j->out + column * b->element,
+      .at = rows->at};
+  b->finish = k->simple && ends ? &finish : NULL;
   k->way->block(b);
 }
 
@@ -109,12 +102,12 @@ static void run_block(const job_t* j, const share_t* s, direct_block_t* b,
   const int64_t columns = (s->end - s->panel) * DIRECT_PANEL;
   const bool all = s->end - s->panel == k->panels && !k->simple;
   const int64_t step = k->simple ? DIRECT_PANEL : all ? k->made : columns;
+  b->step = step;
   for (int64_t i = s->panel; i < s->end; i++) {
     const int64_t p = all ? s->panel + s->end - 1 - i : i;
-    float* sums = k->simple ? j->sums : j->sums + (p - s->panel) * DIRECT_PANEL;
+    b->sums = k->simple ? j->sums : j->sums + (p - s->panel) * DIRECT_PANEL;
     b->start = k->bias ? k->bias + p * DIRECT_PANEL : NULL;
-    multiply(j, b, p, sums, step);
-    if (k->simple) finish_panel(j, rows, p * DIRECT_PANEL, sums);
+    multiply(j, b, rows, p, true);
   }
   if (!k->simple) finish_rows(j, rows, j->sums, s->panel * DIRECT_PANEL, columns, step);
 }
@@ -126,14 +119,17 @@ static void run_some_taps(const job_t* j, const share_t* s, direct_block_t* b,
   const int64_t column = s->panel * DIRECT_PANEL;
   float* sums = j->waiting + ((block - s->piece.first) * k->panels + s->panel - s->first_panel) *
                                  DIRECT_ROWS * DIRECT_PANEL;
+  const bool ends = s->last_tap == k->taps;
   b->start = s->tap ? sums : k->bias ? k->bias + column : NULL;
   b->start_step = s->tap ? DIRECT_PANEL : 0;
-  multiply(j, b, s->panel, sums, DIRECT_PANEL);
-  if (s->last_tap < k->taps) return;
-  if (k->simple)
-    finish_panel(j, rows, column, sums);
-  else
-    finish_rows(j, rows, sums, column, DIRECT_PANEL, DIRECT_PANEL);
+  b->sums = sums;
+  b->step = DIRECT_PANEL;
+  multiply(j, b, rows, s->panel, ends);
+  if (ends && !k->simple) finish_rows(j, rows, sums, column, DIRECT_PANEL, DIRECT_PANEL);
+}
+
+static const char* weights_at(const direct_t* k, int64_t panel, int64_t tap) {
+  return (const char*)(k->weights + (panel * k->taps + tap) * k->units * DIRECT_PANEL);
 }
 
 // Panels, or taps, whose weights stay in the cache. The next ones come there meanwhile.
@@ -158,8 +154,8 @@ static void run_chunk(const job_t* j, const share_t* s) {
     }
     const bool cold = s->cold && i == piece->first;
     if (cold)
-      b.fetch = (const char*)(k->weights + s->panel * k->taps * k->units * DIRECT_PANEL) +
-                AHEAD_BYTES;
+      b.fetch = weights_at(k, s->panel, s->tap) +
+                (rows->n < FEW_ROWS ? FURTHER * AHEAD_BYTES : AHEAD_BYTES);
     else if (fetch < s->next_end)
       b.fetch = fetch;
     b.fetch_every = cold ? 1 : piece->last - piece->first;
@@ -169,10 +165,6 @@ static void run_chunk(const job_t* j, const share_t* s) {
       run_block(j, s, &b, rows);
     if (!cold && fetch < s->next_end) fetch = b.fetch;
   }
-}
-
-static const char* weights_at(const direct_t* k, int64_t panel, int64_t tap) {
-  return (const char*)(k->weights + (panel * k->taps + tap) * k->units * DIRECT_PANEL);
 }
 
 // All of a piece: panels go by, as they are fetched ahead.
@@ -188,7 +180,8 @@ static void run_panels(const job_t* j, share_t* s, int64_t panel, int64_t end, b
     const bool again = s->end == end && !last && s->panel > panel;
     const int64_t next = again ? panel : s->end;
     // Not where they would push out those of these panels.
-    const bool fits = (s->end - s->panel) * bytes <= CACHED_BYTES;
+    const bool fits = (s->end - s->panel) * bytes <= k->cached;
+    s->cold |= !fits;
     s->next = weights_at(k, next, 0);
     s->next_end = fits ? weights_at(k, end - next < k->chunk ? end : next + k->chunk, 0) : s->next;
     run_chunk(j, s);
@@ -201,7 +194,7 @@ static void run_taps(const job_t* j, share_t* s, int64_t panel, int64_t end, boo
   const direct_t* k = j->k;
   for (s->tap = 0; s->tap < k->taps; s->tap = s->last_tap) {
     s->last_tap = k->taps - s->tap < k->some_taps ? k->taps : s->tap + k->some_taps;
-    cpu_direct_widen(k, j->in[k->input], &s->piece, s->tap, s->last_tap, j->wide);
+    if (k->wide) cpu_direct_widen(k, j->in[k->input], &s->piece, s->tap, s->last_tap, j->wide);
     for (s->panel = panel; s->panel < end; s->panel = s->end) {
       s->end = s->panel + 1;
       const bool turns = s->end == end, over = turns && s->last_tap == k->taps;
@@ -220,8 +213,8 @@ static void run_taps(const job_t* j, share_t* s, int64_t panel, int64_t end, boo
 // the cache.
 static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel, int64_t end) {
   const direct_t* k = j->k;
-  const int64_t all = last - block;
-  const int64_t batches = end - panel > k->chunk ? (all + k->batch - 1) / k->batch : 1;
+  const int64_t all = last - block, most = k->some_taps ? k->waiting : k->batch;
+  const int64_t batches = end - panel > k->chunk || k->some_taps ? (all + most - 1) / most : 1;
   share_t s = {.piece = {.last = block}, .first_panel = panel, .cold = true};
   for (int64_t i = 1; s.piece.last < last; i++) {
     if (k->wide)
@@ -254,8 +247,11 @@ static int panel_parts(const direct_t* k, int parts) {
 assay_status_t cpu_direct_run(assay_kernel_t* base, const void* const* in, void* const* out,
                               void* scratch) {
   const direct_t* k = (const direct_t*)base;
-  int parts = cpu_threads(k->samples * k->places * k->made / DIRECT_LANES *
-                          (k->taps * k->units + DIRECT_LANES));
+  const int64_t weights = k->panels * DIRECT_PANEL * k->taps * k->units;
+  const int64_t sums = k->samples * k->places * k->made / DIRECT_LANES;
+  const int64_t work = sums * (k->taps * k->units + DIRECT_LANES);
+  // Of few places, weights take longer to come than to be multiplied.
+  int parts = cpu_threads(work > weights ? work : weights);
   if (parts > k->most_parts) parts = k->most_parts;
   float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
   const int across = panel_parts(k, parts), down = parts / across;

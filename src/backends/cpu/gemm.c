@@ -29,7 +29,9 @@ typedef float lanes_t __attribute__((vector_size(64), aligned(4), may_alias));
 #define UNROLL _Pragma("GCC unroll 12")
 #endif
 
-#define ALL(x) ((lanes_t){0} + (x))
+// A vector of x in all places. Not 0 + x: that is another number where x is -0, so it would be
+// computed, and take the places of multiply-adds in the CPU.
+#define ALL(x) ((x) - (lanes_t){0})
 
 // `rows` and `vectors` are constants where this is inlined: its sums stay in registers. `row`: the
 // first of them.

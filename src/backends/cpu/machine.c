@@ -4,6 +4,7 @@
 #endif
 
 #include <string.h>
+#include <unistd.h>
 
 #include "backends/cpu/direct_kernel.h"
 #include "backends/cpu/gemm.h"
@@ -53,25 +54,34 @@ bool cpu_gemm_suits(bool bf16) {
   return !bf16 || cpu_gemm_has_bf16();
 }
 
-// Where the CPU has units for 16-bit numbers themselves, oneDNN uses them: for bf16 tiles (AMX), for
-// fp16 vectors. Without oneDNN all that the CPU has may be used.
+// Where the CPU has units for 16-bit numbers themselves, oneDNN uses them: for bf16 tiles (AMX),
+// for fp16 vectors. Without oneDNN all that the CPU has may be used.
 const direct_way_t* cpu_direct_way(assay_type_t type) {
 #if defined(__x86_64__) && defined(__GNUC__)
   const bool bf16 = type == ASSAY_TYPE_BFLOAT16;
   __builtin_cpu_init();
   bool wide = strcmp(own_level(), "v4") == 0, narrow = strcmp(own_level(), "v3") == 0 || wide;
-  if (!bf16 && type != ASSAY_TYPE_FLOAT16) return NULL;
+  const bool floats = type == ASSAY_TYPE_FLOAT;
+  if (!bf16 && !floats && type != ASSAY_TYPE_FLOAT16) return NULL;
 #ifdef ASSAY_ONEDNN
   const int isa = (int)dnnl_get_effective_cpu_isa();
   const int units = bf16 ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core_fp16;
-  if ((isa & units) == units) return NULL;
+  if (!floats && (isa & units) == units) return NULL;
   wide &= (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
   narrow &= (isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;
 #endif
   if (wide) return bf16 && cpu_gemm_has_bf16() ? &cpu_direct_pairs : &cpu_direct_floats;
-  return narrow ? &cpu_direct_floats_narrow : NULL;
+  return narrow && !floats ? &cpu_direct_floats_narrow : NULL;
 #else
   (void)type;
   return NULL;
 #endif
-}
+  int64_t cpu_second_cache(void) {
+    enum { LEAST = 512 << 10, USUAL = 1 << 20, MOST = 4 << 20 };
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+    const int64_t bytes = 0;
+#endif
+    return bytes <= 0 ? USUAL : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+  }

@@ -154,7 +154,7 @@ static int value_of(compiler_t* c, const assay_value_t* v, bool integers) {
   return input < 0 ? -1 : add_stream(c, &c->l->in[input], input, integers);
 }
 
-// Adds an instruction; gives its number as an operand, or -1.
+// Adds an instruction; gives its number as an operand, or -1. Behind sums the short functions do.
 static int emit(compiler_t* c, cpu_function_t* f, int n, const int* operands, const float* param,
                 int cost) {
   const size_t at = c->p->n_code;
@@ -163,7 +163,7 @@ static int emit(compiler_t* c, cpu_function_t* f, int n, const int* operands, co
     if (i < n && operands[i] < 0) return -1;
     c->operand[at][i] = i < n ? operands[i] : -1;
   }
-  c->p->code[at] = (program_instruction_t){.function = f};
+  c->p->code[at] = (program_instruction_t){.function = c->result ? cpu_short_function(f) : f};
   if (param) memcpy(c->p->code[at].param, param, sizeof c->p->code[at].param);
   c->p->n_code++;
   c->p->cost += cost;
@@ -299,8 +299,7 @@ static int compile_known(compiler_t* c, const assay_node_t* n) {
       if (f->param[k].attribute)
         param[k] = (float)assay_attr_f64(n, f->param[k].attribute, (double)f->param[k].value);
     for (int k = 0; k < f->n_in; k++) operands[k] = value_of(c, n->inputs[k], false);
-    return emit(c, c->result ? cpu_short_function(f->function) : f->function, f->n_in, operands,
-                param, f->cost);
+    return emit(c, f->function, f->n_in, operands, param, f->cost);
   }
   return -1;
 }

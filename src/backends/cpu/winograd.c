@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/chain.h"
 #include "backends/licence.h"
 #include "base/alloc.h"
 #include "ops/conv_winograd.h"
@@ -114,6 +115,18 @@ static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* 
   return st;
 }
 
+// Pairs of a place of the output and of the kernel that meet the input along an axis: plain
+// convolutions make no others.
+static int64_t taps_of(const assay_window_axis_t* a) {
+  int64_t taps = 0;
+  for (int64_t k = 0; k < a->kernel; k++) {
+    const int64_t at = k * a->dilation - a->pads[0];  // under the first place of the output
+    const int64_t first = at < 0 ? -at : 0, end = a->in - at < a->out ? a->in - at : a->out;
+    if (end > first) taps += end - first;
+  }
+  return taps;
+}
+
 // The work of one sample, so that neither the batch nor the day decides, in units of vector
 // instructions: products; transforms, which load, add and store; and weights, which come from
 // memory.
@@ -123,8 +136,9 @@ static double work_of(const assay_winograd_t* f, const assay_conv_t* s) {
   const double points = f ? f->in * f->in : 9;
   const double in = (double)((s->cg + 15) / 16), out = (double)((s->m + 31) / 32 * 2);
   const double weights = WEIGHT * points * (double)s->cg * out;
-  if (!f) return points * (double)(y->out * x->out * s->cg) * out + weights;
-  const double tiles = (double)((y->out + f->out - 1) / f->out * ((x->out + f->out - 1) / f->out));
+  if (!f) return (double)(taps_of(y) * taps_of(x) * s->cg) * out + weights;
+  const double tiles =
+      (double)(assay_conv_winograd_tiles(y, f->out) * assay_conv_winograd_tiles(x, f->out));
   const double products = points * tiles * (double)s->cg * out;
   return products + 4 * points * tiles * (in + out) + weights;
 }
@@ -191,8 +205,10 @@ static void set_sizes(cpu_winograd_t* k, const reading_t* r) {
   k->out_width = x->out;
   k->top = y->pads[0];
   k->left = x->pads[0];
-  k->tiles_high = (y->out + k->out - 1) / k->out;
-  k->tiles_wide = (x->out + k->out - 1) / k->out;
+  k->apart[0] = y->dilation;
+  k->apart[1] = x->dilation;
+  k->tiles_high = assay_conv_winograd_tiles(y, k->out);
+  k->tiles_wide = assay_conv_winograd_tiles(x, k->out);
   k->tiles = k->samples * k->tiles_high * k->tiles_wide;
 }
 
@@ -213,6 +229,8 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   set_sizes(k, r);
   ASSAY_TRY(cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, out_ok));
   if (!*out_ok) return NULL;
+  const cpu_link_t* only = k->program ? cpu_program_only_link(k->program) : NULL;
+  k->relu = only && only->kind == CPU_LINK_RELU;
   ASSAY_TRY(assay_operand_padded_floats(r->bias, padded(k->outputs), &k->bias));
   ASSAY_TRY(assay_new_array((size_t)k->channels, sizeof *k->zeros, &k->zeros));
   ASSAY_TRY(pack_weights(k, f, r->w));

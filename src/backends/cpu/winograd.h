@@ -11,6 +11,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/program.h"
 #include "backends/cpu/winograd_tiles.h"
+#include "ops/conv_winograd.h"
 
 typedef struct cpu_winograd {
   assay_kernel_t base;
@@ -22,17 +23,21 @@ typedef struct cpu_winograd {
   int64_t samples, channels, outputs;  // channels in, and out
   int64_t height, width, out_height, out_width;
   int64_t top, left;                      // padding
+  int64_t apart[2];                       // places of a tile: the dilations
   int64_t tiles_high, tiles_wide, tiles;  // all samples' tiles
   const float* weights;                   // [points][panels][channels][CPU_PANEL]
   const assay_tensor_t* model;            // [outputs, channels, 3, 3], as in the model
   float* bias;                            // [outputs, padded]; NULL: none
   float* zeros;                           // [channels]: what lies in the padding
   cpu_program_t* program;                 // NULL: none
+  bool relu;                              // is all that it does
   int64_t block, columns;                 // tiles, and channels of the output, at a time
   bool by_columns;                        // threads share out the channels, not the tiles
   bool narrow;                            // products for vectors of 8
+  bool far;                               // not all weights stay in the second cache
   int n_threads;                          // for which there is scratch memory
   int64_t inputs_step, sums_step;         // floats from one product to the next
+  int64_t row_step;                       // from one tile's inputs to the next one's
   size_t inputs, thread_scratch;          // floats
 } cpu_winograd_t;
 

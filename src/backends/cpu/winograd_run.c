@@ -1,6 +1,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "backends/cpu/direct_kernel.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/winograd.h"
 #include "base/target.h"
@@ -8,11 +9,12 @@
 enum {
   KERNEL = 3,
   MOST_PLACES = 36,
-  LINE = 16,              // floats of a cache line
-  BLOCK = 48,             // tiles
-  ROWS = 6,               // that products take at a time
-  INPUTS_BYTES = 400000,  // of a block's transformed inputs: most of the second cache
+  LINE = 16,  // floats of a cache line
+  BLOCK = 224,       // tiles of a block at most,
+  LEAST_BLOCK = 28,  // and at least, where there are so many
+  NARROW_ROWS = 6,   // that products for vectors of 8 take at a time
   COLUMNS = 2 * CPU_PANEL,
+  ALIAS = 512,  // floats: rows of a multiple of these share few sets of the first cache
 };
 
 typedef struct job {
@@ -44,8 +46,11 @@ typedef struct place {
 
 static place_t place_of(const cpu_winograd_t* k, int64_t tile) {
   const int64_t row = tile / k->tiles_wide;
-  return (place_t){row / k->tiles_high, row % k->tiles_high * k->out,
-                   tile % k->tiles_wide * k->out};
+  return (place_t){
+      row / k->tiles_high,
+      assay_conv_winograd_tile(row % k->tiles_high, k->apart[0], k->out),
+      assay_conv_winograd_tile(tile % k->tiles_wide, k->apart[1], k->out),
+  };
 }
 
 // Where the channels of the places lie that a tile reads.
@@ -53,9 +58,9 @@ static void input_places(const job_t* j, int64_t tile, const float** from) {
   const cpu_winograd_t* k = j->k;
   const place_t p = place_of(k, tile);
   for (int i = 0; i < k->in; i++) {
-    const int64_t y = p.row - k->top + i;
+    const int64_t y = p.row - k->top + i * k->apart[0];
     for (int l = 0; l < k->in; l++) {
-      const int64_t x = p.column - k->left + l;
+      const int64_t x = p.column - k->left + l * k->apart[1];
       const bool inside = y >= 0 && y < k->height && x >= 0 && x < k->width;
       *from++ =
           inside ? j->x + ((p.sample * k->height + y) * k->width + x) * k->channels : k->zeros;
@@ -69,7 +74,7 @@ static void output_places(const job_t* j, int64_t tile, int64_t column, float** 
   const place_t p = place_of(k, tile);
   for (int i = 0; i < k->out; i++)
     for (int l = 0; l < k->out; l++) {
-      const int64_t y = p.row + i, x = p.column + l;
+      const int64_t y = p.row + i * k->apart[0], x = p.column + l * k->apart[1];
       const bool inside = y < k->out_height && x < k->out_width;
       *to++ = inside
                   ? j->y + ((p.sample * k->out_height + y) * k->out_width + x) * k->outputs + column
@@ -82,7 +87,7 @@ static void transform_inputs(const job_t* j, const block_t* b, int64_t from, int
   const float* places[MOST_PLACES];
   for (int64_t t = from; t < to; t++) {
     input_places(j, b->first + t, places);
-    b->plain[t] = !k->transform_in(k->channels, places, k->range, b->inputs + t * k->channels,
+    b->plain[t] = !k->transform_in(k->channels, places, k->range, b->inputs + t * k->row_step,
                                    k->inputs_step);
   }
 }
@@ -128,9 +133,7 @@ static void plain_tile(const job_t* j, int64_t tile, int64_t column, const room_
 
 static void plain_tiles(const job_t* j, const block_t* b, int64_t column, int64_t end,
                         const room_t* r) {
-  bool any = false;
-  for (int64_t t = 0; t < b->n; t++) any |= b->plain[t];
-  for (int64_t c = column; any && c < end; c += CPU_PANEL) {
+  for (int64_t c = column; c < end; c += CPU_PANEL) {
     pack_plain(j->k, c, r->panel);
     for (int64_t t = 0; t < b->n; t++)
       if (b->plain[t]) plain_tile(j, b->first + t, c, r);
@@ -139,38 +142,75 @@ static void plain_tiles(const job_t* j, const block_t* b, int64_t column, int64_
 
 // ---- blocks -------------------------------------------------------------------------------------
 
+// Rows of a block's inputs, times a panel of weights.
+typedef struct product {
+  int64_t rows;
+  const float *in, *panel, *next;  // next: the panel that comes then; NULL: all stay near
+  int vectors;
+  float* to;
+  int64_t step;
+} product_t;
+
 // On CPUs with vectors of 8, six rows and half a panel are what their registers hold. The same
 // sums.
-static void multiply_narrow(int64_t rows, int64_t channels, const float* v, const float* w,
-                            float* to, int64_t step) {
+static void multiply_narrow(const cpu_winograd_t* k, const product_t* p) {
   for (int half = 0; half < 2; half++)
-    for (int64_t row = 0; row < rows; row += ROWS) {
-      const cpu_gemm_block_t b = {.m = rows - row < ROWS ? rows - row : ROWS,
-                                  .k = channels,
+    for (int64_t row = 0; row < p->rows; row += NARROW_ROWS) {
+      const cpu_gemm_block_t b = {.m = p->rows - row < NARROW_ROWS ? p->rows - row : NARROW_ROWS,
+                                  .k = k->channels,
                                   .vectors = 1,
-                                  .a = v + row * channels,
-                                  .a_step = channels,
-                                  .panels = w + half * CPU_PANEL / 2,
-                                  .c = to + row * step + half * CPU_PANEL / 2,
-                                  .c_step = step};
+                                  .a = p->in + row * k->row_step,
+                                  .a_step = k->row_step,
+                                  .panels = p->panel + half * CPU_PANEL / 2,
+                                  .c = p->to + row * p->step + half * CPU_PANEL / 2,
+                                  .c_step = p->step};
       cpu_gemm_block(&b);
     }
+}
+
+// The next weights come near meanwhile, where not all of them stay there.
+static void multiply_wide(const cpu_winograd_t* k, const product_t* p) {
+  const int64_t parts = (p->rows + DIRECT_ROWS - 1) / DIRECT_ROWS;
+  const uint32_t* at[DIRECT_ROWS];
+  const int32_t tap = 0;
+  const char* fetch = (const char*)p->next;
+  for (int64_t i = 0; i < parts; i++) {
+    const int64_t from = p->rows * i / parts, end = p->rows * (i + 1) / parts;
+    for (int64_t r = from; r < end; r++)
+      at[r - from] = (const uint32_t*)(const void*)(p->in + r * k->row_step);
+    direct_block_t b = {.rows = (int)(end - from),
+                        .vectors = p->vectors,
+                        .n_taps = 1,
+                        .taps = &tap,
+                        .at = at,
+                        .units = k->channels,
+                        .panel = (const uint32_t*)(const void*)p->panel,
+                        .sums = p->to + from * p->step,
+                        .step = p->step,
+                        .fetch = fetch,
+                        .fetch_every = parts};
+    cpu_direct_block_f32(&b);
+    fetch = b.fetch;
+  }
 }
 
 // Columns [column, column + n) of all products.
 static void multiply(const cpu_winograd_t* k, const block_t* b, int64_t column, int64_t n,
                      float* sums) {
   const int64_t width = padded(n), all = padded(k->outputs);
-  for (int p = 0; p < k->points; p++) {
-    const float* w = k->weights + (p * all + column) * k->channels;
-    const float* v = b->inputs + p * k->inputs_step;
-    float* to = sums + p * k->sums_step;
-    for (int64_t c = 0; k->narrow && c < width; c += CPU_PANEL)
-      multiply_narrow(b->n, k->channels, v, w + c * k->channels, to + c, width);
-    for (int64_t c = 0; !k->narrow && c < width; c += COLUMNS)
-      (width - c > CPU_PANEL ? cpu_gemm_panels : cpu_gemm_panel)(
-          b->n, k->channels, v, k->channels, w + c * k->channels, to + c, width, false);
-  }
+  for (int p = 0; p < k->points; p++)
+    for (int64_t c = 0; c < width; c += CPU_PANEL) {
+      const float* w = k->weights + (p * all + column + c) * k->channels;
+      const int64_t next = c + CPU_PANEL < width ? CPU_PANEL : all - c;
+      const product_t product = {.rows = b->n,
+                                 .in = b->inputs + p * k->inputs_step,
+                                 .panel = w,
+                                 .next = k->far ? w + next * k->channels : NULL,
+                                 .vectors = n - c > DIRECT_LANES ? 2 : 1,
+                                 .to = sums + p * k->sums_step + c,
+                                 .step = width};
+      (k->narrow ? multiply_narrow : multiply_wide)(k, &product);
+    }
 }
 
 static void transform_sums(const job_t* j, const block_t* b, int64_t column, int64_t n,
@@ -181,7 +221,7 @@ static void transform_sums(const job_t* j, const block_t* b, int64_t column, int
     if (b->plain[t]) continue;
     output_places(j, b->first + t, column, places);
     k->transform_out(n, sums + t * padded(n), k->sums_step, k->bias ? k->bias + column : NULL,
-                     places);
+                     k->relu, places);
   }
 }
 
@@ -189,25 +229,31 @@ static void transform_sums(const job_t* j, const block_t* b, int64_t column, int
 // by side make runs of places.
 static void run_program(const job_t* j, const block_t* b, int64_t column, int64_t end) {
   const cpu_winograd_t* k = j->k;
-  for (int64_t t = 0; k->program && t < b->n;) {
+  for (int64_t t = 0; t < b->n;) {
     const place_t p = place_of(k, b->first + t);
     int64_t n = k->tiles_wide - (b->first + t) % k->tiles_wide;
     if (n > b->n - t) n = b->n - t;
-    const int64_t last =
-        p.column + n * k->out < k->out_width ? p.column + n * k->out : k->out_width;
-    for (int64_t y = p.row; y < p.row + k->out && y < k->out_height; y++) {
-      const int64_t from =
-          ((p.sample * k->out_height + y) * k->out_width + p.column) * k->outputs + column;
+    if (k->apart[1] > 1) n = 1;
+    const int64_t left = (k->out_width - p.column + k->apart[1] - 1) / k->apart[1];
+    for (int i = 0; i < k->out && p.row + i * k->apart[0] < k->out_height; i++) {
+      const int64_t row = p.sample * k->out_height + p.row + i * k->apart[0];
+      const int64_t from = (row * k->out_width + p.column) * k->outputs + column;
       const cpu_program_part_t part = {.from = from,
                                        .n = end - column,
-                                       .runs = last - p.column,
-                                       .step = k->outputs,
+                                       .runs = n * k->out < left ? n * k->out : left,
+                                       .step = k->outputs * k->apart[1],
                                        .result = j->y + from,
-                                       .result_step = k->outputs};
+                                       .result_step = k->outputs * k->apart[1]};
       cpu_program_run_part(k->program, j->in, ASSAY_TYPE_FLOAT, j->y, &part);
     }
     t += n;
   }
+}
+
+static bool has_plain(const block_t* b) {
+  bool any = false;
+  for (int64_t t = 0; t < b->n; t++) any |= b->plain[t];
+  return any;
 }
 
 static void make_columns(const job_t* j, const block_t* b, int64_t column, int64_t end,
@@ -218,8 +264,10 @@ static void make_columns(const job_t* j, const block_t* b, int64_t column, int64
     multiply(k, b, c, n, r->sums);
     transform_sums(j, b, c, n, r->sums);
   }
-  plain_tiles(j, b, column, end, r);
-  run_program(j, b, column, end);
+  const bool plain = has_plain(b);
+  if (plain) plain_tiles(j, b, column, end, r);
+  // To limit once more what the transform has limited changes nothing.
+  if (k->program && (plain || !k->relu)) run_program(j, b, column, end);
 }
 
 // ---- threads ------------------------------------------------------------------------------------
@@ -259,7 +307,7 @@ static void run_by_tiles(const job_t* j, float* memory, int threads) {
 // All threads transform a block's inputs; then each takes some channels of the output.
 static void run_by_columns(const job_t* j, float* memory, int threads) {
   const cpu_winograd_t* k = j->k;
-  const int64_t parts = (k->outputs + k->columns - 1) / k->columns;
+  const int64_t panels = (k->outputs + CPU_PANEL - 1) / CPU_PANEL;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     const room_t r =
@@ -269,10 +317,12 @@ static void run_by_columns(const job_t* j, float* memory, int threads) {
       if (b.n > k->tiles - b.first) b.n = k->tiles - b.first;
 #pragma omp for schedule(static)
       for (int64_t t = 0; t < b.n; t++) transform_inputs(j, &b, t, t + 1);
-#pragma omp for schedule(dynamic, 1)
-      for (int64_t i = 0; i < parts; i++)
-        make_columns(j, &b, i * k->columns,
-                     (i + 1) * k->columns < k->outputs ? (i + 1) * k->columns : k->outputs, &r);
+#pragma omp for schedule(static, 1)
+      for (int i = 0; i < threads; i++) {
+        const int64_t end = panels * (i + 1) / threads * CPU_PANEL;
+        make_columns(j, &b, panels * i / threads * CPU_PANEL, end < k->outputs ? end : k->outputs,
+                     &r);
+      }
     }
   }
 }
@@ -303,21 +353,36 @@ cpu_winograd_level_t cpu_winograd_level(void) {
 
 static int64_t whole_lines(int64_t n) { return (n + LINE - 1) / LINE * LINE; }
 
+// Whether threads share out the channels rather than the tiles: where that reads less. Blocks of
+// tiles read all weights for each, and of those that do not stay near most comes from far.
+static bool shares_columns(const cpu_winograd_t* k, int64_t blocks) {
+  const int64_t panels = (k->outputs + CPU_PANEL - 1) / CPU_PANEL, threads = k->n_threads;
+  const int64_t weights = k->points * panels * CPU_PANEL * k->channels;
+  const int64_t inputs = k->points * k->tiles * k->channels;
+  return threads > 1 && k->far && panels >= threads &&
+         weights + inputs < weights * ((blocks + threads - 1) / threads);
+}
+
 // How tiles are taken together changes no bits: it may depend on the batch and on the threads.
 void cpu_winograd_plan(cpu_winograd_t* k) {
-  const int64_t fit = INPUTS_BYTES / (k->points * k->channels * 4) / ROWS * ROWS;
-  const int64_t most = fit < 2 * ROWS ? 2 * ROWS : fit > BLOCK ? BLOCK : fit;
-  const int64_t blocks = (k->tiles + most - 1) / most;
+  const int64_t near = cpu_second_cache() / 5 * 2;
+  const int64_t fit = near / (k->points * (k->channels + COLUMNS) * (int64_t)sizeof(float));
+  const int64_t most = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > BLOCK ? BLOCK : fit;
   k->n_threads = omp_get_max_threads();
-  k->by_columns = k->n_threads > 1 && blocks < 4 * k->n_threads;
-  k->block = (k->tiles + blocks - 1) / blocks;
-  if (k->by_columns)
-    k->block = k->tiles < 4 * BLOCK ? k->tiles : 4 * BLOCK;
-  else if (k->block % ROWS)
-    k->block += ROWS - k->block % ROWS;
+  k->far = k->points * padded(k->outputs) * k->channels * (int64_t)sizeof(float) > near;
+  const int64_t share = (k->tiles + k->n_threads - 1) / k->n_threads;
+  const int64_t blocks = (share + most - 1) / most;
+  k->block = (share + blocks - 1) / blocks;
+  k->by_columns = shares_columns(k, (k->tiles + k->block - 1) / k->block);
+  if (k->by_columns) {
+    const int64_t all = (k->tiles + 2 * most - 1) / (2 * most);
+    k->block = (k->tiles + all - 1) / all;
+  }
+  // Rows that lie apart by a multiple of the first cache's ways push each other out of it.
+  k->row_step = k->channels % ALIAS ? k->channels : k->channels + LINE;
   k->columns = COLUMNS;
   // An odd number of lines between products: else all of a tile's lie in one place of the cache.
-  k->inputs_step = whole_lines(k->block * k->channels) / LINE / 2 * 2 * LINE + 3 * LINE;
+  k->inputs_step = whole_lines(k->block * k->row_step) / LINE / 2 * 2 * LINE + 3 * LINE;
   k->sums_step = k->block * k->columns / LINE / 2 * 2 * LINE + 3 * LINE;
   const int64_t terms = KERNEL * KERNEL * k->channels;
   const int64_t own =

@@ -114,8 +114,13 @@ INLINE bool in_tile(int m, int64_t channels, const float* const* from, cpu_winog
   return !is_bad(&bad);
 }
 
+INLINE void limit(lanes_t* x) {
+  const bits_t below = (bits_t)(*x < 0);
+  *x = (lanes_t)((bits_t)*x & ~below);
+}
+
 INLINE void transform_out(int m, const float* from, int64_t step, const float* bias,
-                          float* const* to, int64_t c) {
+                          bool relu, float* const* to, int64_t c) {
   const int n = m + 2;
   lanes_t d[MOST * MOST], y[MOST * MOST];
   const lanes_t add = bias ? *(const lanes_t*)(const void*)(bias + c) : (lanes_t){0};
@@ -128,15 +133,16 @@ INLINE void transform_out(int m, const float* from, int64_t step, const float* b
     out_axis(m, y + i * n, 1, d, 1);
     UNROLL for (int j = 0; j < m; j++) if (to[i * m + j]) {
       if (bias) d[j] += add;
+      if (relu) limit(&d[j]);
       *(lanes_t*)(void*)(to[i * m + j] + c) = d[j];
     }
   }
 }
 
 INLINE void out_tile(int m, int64_t channels, const float* from, int64_t step, const float* bias,
-                     float* const* to) {
+                     bool relu, float* const* to) {
   int64_t c = 0;
-  for (; c + LANES <= channels; c += LANES) transform_out(m, from, step, bias, to, c);
+  for (; c + LANES <= channels; c += LANES) transform_out(m, from, step, bias, relu, to, c);
   if (c == channels) return;
   float last[MOST * MOST * LANES], row[LANES] = {0};
   float* places[MOST * MOST];
@@ -144,7 +150,7 @@ INLINE void out_tile(int m, int64_t channels, const float* from, int64_t step, c
   for (int i = 0; i < m * m; i++) places[i] = last + i * LANES;
   if (bias) memcpy(row, bias + c, bytes);
   // Products lie in whole panels: there is something behind the last channel.
-  transform_out(m, from + c, step, bias ? row : NULL, places, 0);
+  transform_out(m, from + c, step, bias ? row : NULL, relu, places, 0);
   for (int i = 0; i < m * m; i++)
     if (to[i]) memcpy(to[i] + c, places[i], bytes);
 }
@@ -158,10 +164,16 @@ CLONES bool cpu_winograd_in_4(int64_t channels, const float* const* from, cpu_wi
   return in_tile(4, channels, from, r, to, step);
 }
 CLONES void cpu_winograd_out_2(int64_t channels, const float* from, int64_t step, const float* bias,
-                               float* const* to) {
-  out_tile(2, channels, from, step, bias, to);
+                               bool relu, float* const* to) {
+  if (relu)
+    out_tile(2, channels, from, step, bias, true, to);
+  else
+    out_tile(2, channels, from, step, bias, false, to);
 }
 CLONES void cpu_winograd_out_4(int64_t channels, const float* from, int64_t step, const float* bias,
-                               float* const* to) {
-  out_tile(4, channels, from, step, bias, to);
+                               bool relu, float* const* to) {
+  if (relu)
+    out_tile(4, channels, from, step, bias, true, to);
+  else
+    out_tile(4, channels, from, step, bias, false, to);
 }

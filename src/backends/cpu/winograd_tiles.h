@@ -19,10 +19,10 @@ typedef struct cpu_winograd_range {
 // computed otherwise.
 typedef bool cpu_winograd_in_t(int64_t channels, const float* const* from, cpu_winograd_range_t r,
                                float* to, int64_t step);
-// The way back, with what is added to each channel (NULL: nothing). to: where the channels of each
-// place go, row by row; NULL: nowhere.
+// The way back, with what is added to each channel (NULL: nothing), limited from below to 0 if
+// `relu` (NaN stays). to: where the channels of each place go, row by row; NULL: nowhere.
 typedef void cpu_winograd_out_t(int64_t channels, const float* from, int64_t step,
-                                const float* bias, float* const* to);
+                                const float* bias, bool relu, float* const* to);
 
 cpu_winograd_in_t cpu_winograd_in_2, cpu_winograd_in_4;
 cpu_winograd_out_t cpu_winograd_out_2, cpu_winograd_out_4;
