@@ -58,10 +58,8 @@ bool cpu_gemm_suits(bool bf16) {
 // for fp16 vectors. Without oneDNN all that the CPU has may be used.
 const direct_way_t* cpu_direct_way(assay_type_t type) {
 #if defined(__x86_64__) && defined(__GNUC__)
-  const bool bf16 = type == ASSAY_TYPE_BFLOAT16;
-  __builtin_cpu_init();
-  bool wide = strcmp(own_level(), "v4") == 0, narrow = strcmp(own_level(), "v3") == 0 || wide;
-  const bool floats = type == ASSAY_TYPE_FLOAT;
+  const bool bf16 = type == ASSAY_TYPE_BFLOAT16, floats = type == ASSAY_TYPE_FLOAT;
+  bool wide = strcmp(own_level(), "v4") == 0, narrow = wide || strcmp(own_level(), "v3") == 0;
   if (!bf16 && !floats && type != ASSAY_TYPE_FLOAT16) return NULL;
 #ifdef ASSAY_ONEDNN
   const int isa = (int)dnnl_get_effective_cpu_isa();
@@ -76,12 +74,14 @@ const direct_way_t* cpu_direct_way(assay_type_t type) {
   (void)type;
   return NULL;
 #endif
-  int64_t cpu_second_cache(void) {
-    enum { LEAST = 512 << 10, USUAL = 1 << 20, MOST = 4 << 20 };
+}
+
+int64_t cpu_second_cache(void) {
+  enum { LEAST = 512 << 10, USUAL = 1 << 20, MOST = 4 << 20 };
 #ifdef _SC_LEVEL2_CACHE_SIZE
-    const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #else
-    const int64_t bytes = 0;
+  const int64_t bytes = 0;
 #endif
-    return bytes <= 0 ? USUAL : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
-  }
+  return bytes <= 0 ? USUAL : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+}
