@@ -35,6 +35,6 @@ void assay_licence_print(const assay_licence_t* l, assay_str_t* out) {
     assay_str_printf(out, ", 6 sigma %.2g of plain's bound (bound asks for at most 1)",
                      l->bound > 0 ? l->six_sigma / l->bound : 0.0);
   assay_str_printf(out, ": %s%s%s", assay_licence_holds(l) ? "holds" : "does not hold",
-                   l->fits ? "" : "; the weights are too large for it",
+                   l->fits ? "" : "; the weights leave inputs no range",
                    l->pays ? "" : "; plain is faster");
 }

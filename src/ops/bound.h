@@ -34,6 +34,10 @@ typedef enum assay_algorithm {
   ASSAY_ALGORITHM_DIRECT = 0,
   ASSAY_ALGORITHM_WINOGRAD_2_3,  // F(2,3) in each dimension of a convolution
   ASSAY_ALGORITHM_WINOGRAD_4_3,  // F(4,3)
+  // Products and convolutions of numbers that are split into bf16 parts: the three or the six
+  // largest products of the parts (split_products.h).
+  ASSAY_ALGORITHM_SPLIT_3,
+  ASSAY_ALGORITHM_SPLIT_6,
 } assay_algorithm_t;
 
 // How an engine rounds inside a layer.
@@ -54,7 +58,7 @@ typedef struct assay_rounding {
   assay_summation_t order;
   int64_t block;   // of BLOCKED
   int64_t splits;  // parts of a sum that are added up at the end (split-K); 0 or 1: none
-  assay_algorithm_t algorithm;  // of convolutions
+  assay_algorithm_t algorithm;  // of convolutions and products
 } assay_rounding_t;
 
 // What a row's bound function may assume of an engine of which only the formats are known.

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/program_code.h"
 #include "base/alloc.h"
@@ -10,6 +11,7 @@
 
 enum {
   PARTS = 64,
+  WAITING_FLOATS = 1 << 16,
   TABLE = 1 << 20,   // entries; more are for others
   FEW_CHANNELS = 4,  // as units: are for few_channels.c
   ALIGNMENT = 16,    // floats
@@ -91,31 +93,6 @@ static bool are_finite(const direct_t* k) {
 
 // ---- which layers ------------------------------------------------------------------------------
 
-typedef struct operands {
-  const assay_operand_t *x, *weights, *bias;  // bias NULL: none
-} operands_t;
-
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
-static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
-  const assay_node_t* n = l->layer->nodes[0];
-  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
-    return false;
-  o->x = assay_sized_input(l, n->inputs[0]);
-  o->weights = assay_sized_input(l, n->inputs[1]);
-  if (n->n_inputs > 2 && n->inputs[2]) {
-    o->bias = assay_sized_input(l, n->inputs[2]);
-    if (!o->bias || !o->bias->constant || !assay_type_is_kernel_float(o->bias->type)) return false;
-  }
-  return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
-         o->x->rank >= 3 && o->x->rank <= 5 && o->weights->rank == o->x->rank &&
-         o->x->type == o->weights->type && assay_type_is_kernel_float(l->out[0].type);
-}
-
 // Axes [first, end) of a window, of an input whose places are `step` units apart along the last of
 // them. *out_ok: there are not too many places.
 static assay_status_t make_table(const assay_window_t* w, int first, int end, int64_t step,
@@ -176,26 +153,29 @@ static assay_status_t use_conv(direct_t* k, const assay_conv_t* s, bool* out_ok)
   return NULL;
 }
 
-// Where not even one panel stays in the cache, some taps of it do while others come in.
-static void cut_taps(direct_t* k, int64_t bytes, int64_t near) {
-  const int64_t parts = bytes / (near / 5) + 1;
+// Where not even one panel stays in the cache while another one comes in, some taps of it do.
+static void cut_taps(direct_t* k, int64_t bytes) {
+  const int64_t parts = (bytes + k->cached / 2 - 1) / (k->cached / 2);
   if (k->taps == 1) return;
   k->some_taps = parts < k->taps ? (k->taps + parts - 1) / parts : 1;
-  k->waiting = near / 32 / (DIRECT_ROWS * DIRECT_PANEL * k->panels) + 1;
+  k->waiting = WAITING_FLOATS / (DIRECT_ROWS * DIRECT_PANEL * k->panels);
+  if (k->waiting < 1) k->waiting = 1;
 }
 
 static void cut(direct_t* k) {
-  const int64_t bytes = DIRECT_PANEL * k->taps * k->units * 4, near = cpu_second_cache();
-  k->cached = near / 5 * 2;
-  const int64_t fit = (k->panels * bytes > k->cached ? near / 5 : k->cached) / bytes;
+  const int64_t bytes = DIRECT_PANEL * k->taps * k->units * 4;
+  // Of the second cache: weights take two fifths, half as much where others are on their way; what
+  // is read of the input meanwhile a third.
+  k->cached = cpu_second_cache() / 5 * 2;
+  const int64_t fit = (k->panels * bytes > k->cached ? k->cached / 2 : k->cached) / bytes;
   k->chunk = fit < 1 ? 1 : fit < k->panels ? fit : k->panels;
   const int64_t of_block = k->in_sample * 4 / k->blocks + 1;
-  k->batch = bytes > k->cached ? k->samples * k->blocks : near / 3 / of_block + 1;
-  if (!k->way->pairs && bytes > k->cached) cut_taps(k, bytes, near);
-  if (!k->way->pairs && k->type != ASSAY_TYPE_FLOAT) k->wide = cpu_direct_wide_room(k);
+  k->batch = bytes > k->cached ? k->samples * k->blocks : cpu_second_cache() / 3 / of_block + 1;
   // Scratch memory for no more parts than there is work for.
   const int64_t work = k->samples * k->blocks * k->panels * (k->taps * k->units / 200 + 1) / 2 + 1;
   k->most_parts = work < PARTS ? (int)work : PARTS;
+  if (!k->way->pairs && bytes > k->cached) cut_taps(k, bytes);
+  k->wide = k->widens ? cpu_direct_wide_room(k) : 0;
   const int64_t sums = k->some_taps ? k->waiting * k->panels : k->simple ? 1 : k->chunk;
   k->thread_scratch = k->wide + (size_t)(DIRECT_ROWS * DIRECT_PANEL * sums);
   k->base.scratch = ((size_t)k->most_parts * k->thread_scratch + ALIGNMENT) * sizeof(float);
@@ -206,7 +186,7 @@ static void find_finish(direct_t* k) {
   const cpu_program_t* p = k->program;
   k->add = -1;
   const assay_type_t type = k->base.out[0].type;
-  if (!k->way->finishes || (k->way->pairs && type != ASSAY_TYPE_BFLOAT16)) return;
+  if (!k->way->finish || (k->way->pairs && type != ASSAY_TYPE_BFLOAT16)) return;
   const int n = p->n_links;
   if (n < 1 || n > 2 || p->streams[p->first_stream].input != PROGRAM_RESULT) return;
   int i = 0;
@@ -235,7 +215,7 @@ static assay_status_t add_program(direct_t* k, const assay_sized_layer_t* l, boo
   return NULL;
 }
 
-static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const operands_t* o,
+static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const cpu_conv_operands_t* o,
                             const assay_conv_t* s, bool* out_ok) {
   k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
@@ -247,27 +227,27 @@ static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const ope
   ASSAY_TRY(pack_weights(k, o->weights));
   k->skips = !k->joined && k->taps > 1 && are_finite(k);
   if (k->skips) ASSAY_TRY(cpu_direct_order(k));
-  if (!k->way->pairs && k->type != ASSAY_TYPE_FLOAT) ASSAY_TRY(cpu_direct_find_reach(k));
+  if (k->widens) ASSAY_TRY(cpu_direct_find_reach(k));
   cut(k);
   return NULL;
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  operands_t o = {0};
+  cpu_conv_operands_t o;
   assay_conv_t s;
-  if (!read_operands(l, &o)) return NULL;
+  bool ok;
+  if (!cpu_conv_operands(l, &o)) return NULL;
   const direct_way_t* way = cpu_direct_way(o.x->type);
   if (!way) return NULL;
-  const assay_tensor_t x = head(o.x), w = head(o.weights);
-  ASSAY_TRY(assay_conv_read(l->layer->nodes[0], &x, &w, NULL, false, &s));
-  if (o.bias && o.bias->size != s.m) return NULL;
+  ASSAY_TRY(cpu_conv_read(l, &o, &s, &ok));
+  if (!ok) return NULL;
   direct_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = cpu_direct_run, .destroy = destroy};
   k->way = way;
   k->type = o.x->type;
+  k->widens = !way->pairs && k->type != ASSAY_TYPE_FLOAT;
   k->input = (int)(o.x - l->in);
-  bool ok = true;
   assay_status_t st = build(k, l, &o, &s, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;

@@ -39,6 +39,7 @@ typedef struct direct {
   int input;
   assay_type_t type;  // of the input and the weights
   const direct_way_t* way;
+  bool widens;  // floats of the input to float32
   // Without padding, strides and other taps, all samples are one.
   bool joined, skips;
   direct_axis_t across, along;      // all spatial axes but the last one; the last one
@@ -50,7 +51,7 @@ typedef struct direct {
   int64_t in_sample, units, taps, made;
   // Panels of channels of the output; how many stay in the cache, while so many blocks go by.
   int64_t panels, chunk, batch;
-  int64_t cached;  // bytes of weights that stay in the second cache
+  int64_t cached;  // bytes of weights that stay
   size_t wide;     // units of the memory into which a thread widens; 0: it does not
   // Taps of one panel that stay in the cache, where not all do; sums of so many blocks wait
   // meanwhile. 0: all do.

@@ -17,10 +17,9 @@
 
 // ---- sums --------------------------------------------------------------------------------------
 
-// What is done to sums that stay float32, while they are in registers. Of two operands of which one
-// is NaN, or that are zeros both, the limit's instruction gives the second one.
-INLINE void finish_floats(const int rows, const int vectors, const direct_finish_t* f,
-                          __m512 sum[DIRECT_ROWS][2]) {
+// direct_finish_t where the sums are still in registers, of outputs in float32.
+INLINE void finish_sums(const int rows, const int vectors, const direct_finish_t* f,
+                        __m512 sum[DIRECT_ROWS][2]) {
   const uint32_t mask = 0xffffffffu >> (DIRECT_PANEL - f->columns);
   if (f->add) {
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
@@ -29,12 +28,25 @@ INLINE void finish_floats(const int rows, const int vectors, const direct_finish
                                             (const float*)f->add + f->at[i] + j * DIRECT_LANES));
   }
   if (f->relu) {
+    const __m512 zero = _mm512_setzero_ps();
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
-        _mm512_max_ps(_mm512_setzero_ps(), sum[i][j]);
+        _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(sum[i][j], zero, _CMP_NLT_UQ), sum[i][j]);
   }
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
       _mm512_mask_storeu_ps((float*)f->out + f->at[i] + j * DIRECT_LANES,
                             (__mmask16)(mask >> j * DIRECT_LANES), sum[i][j]);
+}
+
+// What is written and read next: two lines of each place where elements are of 4 bytes.
+INLINE void bring_near(const int vectors, const direct_block_t* b) {
+  const bool second = vectors > 1 && b->element > 2;
+  for (int i = 0; i < b->rows_ahead; i++) {
+    const int64_t at = b->ahead[i] * b->element;
+    if (b->write_ahead) __builtin_prefetch(b->write_ahead + at, 1);
+    if (b->write_ahead && second) __builtin_prefetch(b->write_ahead + at + 64, 1);
+    if (b->read_ahead) __builtin_prefetch(b->read_ahead + at);
+    if (b->read_ahead && second) __builtin_prefetch(b->read_ahead + at + 64);
+  }
 }
 
 // `rows` and `vectors` are known when this is compiled: the sums stay in registers.
@@ -44,15 +56,7 @@ INLINE void block(const int rows, const int vectors, direct_block_t* b) {
       b->start ? _mm512_loadu_ps(b->start + i * b->start_step + j * DIRECT_LANES)
                : _mm512_setzero_ps();
   const int64_t units = b->units;
-  const bool two_lines = vectors > 1 && b->element == sizeof(float);
-  for (int i = 0; b->write_ahead && i < b->rows_ahead; i++) {
-    __builtin_prefetch(b->write_ahead + b->ahead[i] * b->element, 1);
-    if (two_lines) __builtin_prefetch(b->write_ahead + b->ahead[i] * b->element + 64, 1);
-  }
-  for (int i = 0; b->read_ahead && i < b->rows_ahead; i++) {
-    __builtin_prefetch(b->read_ahead + b->ahead[i] * b->element);
-    if (two_lines) __builtin_prefetch(b->read_ahead + b->ahead[i] * b->element + 64);
-  }
+  bring_near(vectors, b);
   const char* fetch = b->fetch;
   const int64_t every = fetch ? b->fetch_every : units;
   for (int t = 0; t < b->n_taps; t++) {
@@ -79,8 +83,8 @@ INLINE void block(const int rows, const int vectors, direct_block_t* b) {
     }
   }
   b->fetch = fetch;
-  if (b->finish && b->finish->type == ASSAY_TYPE_FLOAT) {
-    finish_floats(rows, vectors, b->finish, sum);
+  if (b->finish) {
+    finish_sums(rows, vectors, b->finish, sum);
     return;
   }
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
@@ -105,6 +109,15 @@ BLOCK(11)
 BLOCK(12)
 BLOCK(13)
 BLOCK(14)
+
+static void run_block(direct_block_t* b) {
+  static block_t* const blocks[2][DIRECT_ROWS] = {
+      {one_1, one_2, one_3, one_4, one_5, one_6, one_7, one_8, one_9, one_10, one_11, one_12,
+       one_13, one_14},
+      {two_1, two_2, two_3, two_4, two_5, two_6, two_7, two_8, two_9, two_10, two_11, two_12,
+       two_13, two_14}};
+  blocks[b->vectors - 1][b->rows - 1](b);
+}
 
 // ---- behind the sums ---------------------------------------------------------------------------
 
@@ -141,51 +154,63 @@ INLINE __m512i narrowed(assay_type_t type, __m512 low, __m512 high) {
   return _mm512_permutex2var_epi16(x, upper, y);
 }
 
-// All but b are constants where this is inlined.
-INLINE void finish(assay_type_t type, const bool adds, const bool relu, const direct_block_t* b) {
-  const direct_finish_t* f = b->finish;
+INLINE void load_pair(assay_type_t type, const void* from, int64_t at, __mmask32 mask,
+                      __m512* out) {
+  if (type == ASSAY_TYPE_FLOAT) {
+    out[0] = _mm512_maskz_loadu_ps((__mmask16)mask, (const float*)from + at);
+    out[1] = _mm512_maskz_loadu_ps((__mmask16)(mask >> DIRECT_LANES),
+                                   (const float*)from + at + DIRECT_LANES);
+    return;
+  }
+  const __m512i x = _mm512_maskz_loadu_epi16(mask, (const uint16_t*)from + at);
+  out[0] = widened(type, _mm512_castsi512_si256(x));
+  out[1] = widened(type, _mm512_extracti64x4_epi64(x, 1));
+}
+
+INLINE void store_pair(assay_type_t type, const __m512* x, void* to, int64_t at, __mmask32 mask) {
+  if (type == ASSAY_TYPE_FLOAT) {
+    _mm512_mask_storeu_ps((float*)to + at, (__mmask16)mask, x[0]);
+    _mm512_mask_storeu_ps((float*)to + at + DIRECT_LANES, (__mmask16)(mask >> DIRECT_LANES), x[1]);
+    return;
+  }
+  _mm512_mask_storeu_epi16((uint16_t*)to + at, mask, narrowed(type, x[0], x[1]));
+}
+
+// All but f are constants where this is inlined.
+INLINE void finish(assay_type_t type, const bool adds, const bool relu, const direct_finish_t* f) {
   const __mmask32 mask = 0xffffffffu >> (DIRECT_PANEL - f->columns);
-  for (int i = 0; i < b->rows; i++) {
-    const float* sums = b->sums + i * DIRECT_PANEL;
-    __m512 x = _mm512_loadu_ps(sums), y = _mm512_loadu_ps(sums + DIRECT_LANES);
+  for (int64_t i = 0; i < f->rows; i++) {
+    const float* sums = f->sums + i * DIRECT_PANEL;
+    __m512 x[2] = {_mm512_loadu_ps(sums), _mm512_loadu_ps(sums + DIRECT_LANES)}, add[2];
     if (adds) {
-      const __m512i add = _mm512_maskz_loadu_epi16(mask, (const uint16_t*)f->add + f->at[i]);
-      x = _mm512_add_ps(x, widened(type, _mm512_castsi512_si256(add)));
-      y = _mm512_add_ps(y, widened(type, _mm512_extracti64x4_epi64(add, 1)));
+      load_pair(type, f->add, f->at[i], mask, add);
+      x[0] = _mm512_add_ps(x[0], add[0]);
+      x[1] = _mm512_add_ps(x[1], add[1]);
     }
-    if (relu) {  // as in finish_floats
-      x = _mm512_max_ps(_mm512_setzero_ps(), x);
-      y = _mm512_max_ps(_mm512_setzero_ps(), y);
+    if (relu) {  // the second operand where one is NaN, or both are zeros
+      x[0] = _mm512_max_ps(_mm512_setzero_ps(), x[0]);
+      x[1] = _mm512_max_ps(_mm512_setzero_ps(), x[1]);
     }
-    _mm512_mask_storeu_epi16((uint16_t*)f->out + f->at[i], mask, narrowed(type, x, y));
+    store_pair(type, x, f->out, f->at[i], mask);
   }
 }
 
-typedef void finish_t(const direct_block_t* b);
-#define FINISH(name, type)                                                               \
-  TARGET static void name(const direct_block_t* b) { finish(type, false, false, b); }    \
-  TARGET static void name##_r(const direct_block_t* b) { finish(type, false, true, b); } \
-  TARGET static void name##_a(const direct_block_t* b) { finish(type, true, false, b); } \
-  TARGET static void name##_ar(const direct_block_t* b) { finish(type, true, true, b); }
+typedef void finish_t(const direct_finish_t* f);
+#define FINISH(name, type)                                                                \
+  TARGET static void name(const direct_finish_t* f) { finish(type, false, false, f); }    \
+  TARGET static void name##_r(const direct_finish_t* f) { finish(type, false, true, f); } \
+  TARGET static void name##_a(const direct_finish_t* f) { finish(type, true, false, f); } \
+  TARGET static void name##_ar(const direct_finish_t* f) { finish(type, true, true, f); }
+FINISH(to_float, ASSAY_TYPE_FLOAT)
 FINISH(to_fp16, ASSAY_TYPE_FLOAT16)
 FINISH(to_bf16, ASSAY_TYPE_BFLOAT16)
 
-static void sum(direct_block_t* b) {
-  static block_t* const blocks[2][DIRECT_ROWS] = {
-      {one_1, one_2, one_3, one_4, one_5, one_6, one_7, one_8, one_9, one_10, one_11, one_12,
-       one_13, one_14},
-      {two_1, two_2, two_3, two_4, two_5, two_6, two_7, two_8, two_9, two_10, two_11, two_12,
-       two_13, two_14}};
-  blocks[b->vectors - 1][b->rows - 1](b);
-}
-
-void cpu_direct_block_f32(direct_block_t* b) {
-  static finish_t* const all[2][2][2] = {{{to_fp16, to_fp16_r}, {to_fp16_a, to_fp16_ar}},
+static void run_finish(const direct_finish_t* f) {
+  static finish_t* const all[3][2][2] = {{{to_float, to_float_r}, {to_float_a, to_float_ar}},
+                                         {{to_fp16, to_fp16_r}, {to_fp16_a, to_fp16_ar}},
                                          {{to_bf16, to_bf16_r}, {to_bf16_a, to_bf16_ar}}};
-  const direct_finish_t* f = b->finish;
-  sum(b);
-  if (f && f->type != ASSAY_TYPE_FLOAT)
-    all[f->type == ASSAY_TYPE_BFLOAT16][f->add != NULL][f->relu](b);
+  const int type = f->type == ASSAY_TYPE_FLOAT ? 0 : f->type == ASSAY_TYPE_FLOAT16 ? 1 : 2;
+  all[type][f->add != NULL][f->relu](f);
 }
 
 // ---- widening -----------------------------------------------------------------------------------
@@ -208,8 +233,7 @@ TARGET static void run_widen(assay_type_t type, const uint16_t* from, int64_t n,
 }
 
 const direct_way_t cpu_direct_floats = {
-    .finishes = true, .block = cpu_direct_block_f32, .widen = run_widen};
+    .block = run_block, .finish = run_finish, .finishes = true, .widen = run_widen};
 #else
 const direct_way_t cpu_direct_floats = {0};
-void cpu_direct_block_f32(direct_block_t* b) { (void)b; }
 #endif

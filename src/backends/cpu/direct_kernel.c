@@ -73,6 +73,15 @@ BLOCK(12)
 BLOCK(13)
 BLOCK(14)
 
+static void run_block(direct_block_t* b) {
+  static block_t* const blocks[2][DIRECT_ROWS] = {
+      {one_1, one_2, one_3, one_4, one_5, one_6, one_7, one_8, one_9, one_10, one_11, one_12,
+       one_13, one_14},
+      {two_1, two_2, two_3, two_4, two_5, two_6, two_7, two_8, two_9, two_10, two_11, two_12,
+       two_13, two_14}};
+  blocks[b->vectors - 1][b->rows - 1](b);
+}
+
 // ---- behind the sums ---------------------------------------------------------------------------
 
 INLINE __m512 widened(__m256i x) {
@@ -95,12 +104,11 @@ INLINE __m512 finished(__m512 x, const bool adds, __m256i add, const bool relu) 
   return relu ? _mm512_maskz_mov_ps(stays, x) : x;
 }
 
-INLINE void finish(const direct_block_t* b, const bool whole, const bool adds, const bool relu) {
+INLINE void finish(const direct_finish_t* f, const bool whole, const bool adds, const bool relu) {
   enum { SUBNORMAL = 0x20 };
-  const direct_finish_t* f = b->finish;
   const __mmask32 mask = whole ? 0xffffffff : (__mmask32)((1ull << f->columns) - 1);
-  for (int64_t i = 0; i < b->rows; i++) {
-    const float* sums = b->sums + i * DIRECT_PANEL;
+  for (int64_t i = 0; i < f->rows; i++) {
+    const float* sums = f->sums + i * DIRECT_PANEL;
     uint16_t* out = (uint16_t*)f->out + f->at[i];
     __m512i add = _mm512_setzero_si512();
     if (adds)
@@ -120,52 +128,37 @@ INLINE void finish(const direct_block_t* b, const bool whole, const bool adds, c
   }
 }
 
-TARGET static void finish_all(const direct_block_t* b) {
-  const direct_finish_t* f = b->finish;
+TARGET static void run_finish(const direct_finish_t* f) {
   const int kind = (f->columns == DIRECT_PANEL) * 4 + (f->add != NULL) * 2 + f->relu;
   switch (kind) {
     case 0:
-      finish(b, false, false, false);
+      finish(f, false, false, false);
       break;
     case 1:
-      finish(b, false, false, true);
+      finish(f, false, false, true);
       break;
     case 2:
-      finish(b, false, true, false);
+      finish(f, false, true, false);
       break;
     case 3:
-      finish(b, false, true, true);
+      finish(f, false, true, true);
       break;
     case 4:
-      finish(b, true, false, false);
+      finish(f, true, false, false);
       break;
     case 5:
-      finish(b, true, false, true);
+      finish(f, true, false, true);
       break;
     case 6:
-      finish(b, true, true, false);
+      finish(f, true, true, false);
       break;
     default:
-      finish(b, true, true, true);
+      finish(f, true, true, true);
       break;
   }
 }
 
-static void sum(direct_block_t* b) {
-  static block_t* const blocks[2][DIRECT_ROWS] = {
-      {one_1, one_2, one_3, one_4, one_5, one_6, one_7, one_8, one_9, one_10, one_11, one_12,
-       one_13, one_14},
-      {two_1, two_2, two_3, two_4, two_5, two_6, two_7, two_8, two_9, two_10, two_11, two_12,
-       two_13, two_14}};
-  blocks[b->vectors - 1][b->rows - 1](b);
-}
-
-static void run_block(direct_block_t* b) {
-  sum(b);
-  if (b->finish) finish_all(b);
-}
-
-const direct_way_t cpu_direct_pairs = {.pairs = true, .finishes = true, .block = run_block};
+const direct_way_t cpu_direct_pairs = {.pairs = true, .block = run_block, .finish = run_finish};
 #else
 const direct_way_t cpu_direct_pairs = {0};
 #endif

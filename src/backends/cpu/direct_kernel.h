@@ -30,6 +30,9 @@ typedef struct direct_block {
   int64_t start_step;
   float* sums;
   int64_t step;
+  // What is done to the sums while they are in registers: they go nowhere else. NULL: nothing; ways
+  // that do not say `finishes` have to be given none.
+  const struct direct_finish* finish;
   // Brought near meanwhile. What is read and written next: elements of this size, so many places
   // on from these addresses (NULL: nothing).
   const char *read_ahead, *write_ahead;
@@ -39,32 +42,31 @@ typedef struct direct_block {
   // Weights: two lines after each so many units (NULL: none); moved on.
   const char* fetch;
   int64_t fetch_every;
-  // What is done to the sums, which lie DIRECT_PANEL apart then; NULL: nothing.
-  const struct direct_finish* finish;
 } direct_block_t;
 
 // out = sums, plus `add`, limited from below to 0, rounded.
 typedef struct direct_finish {
-  int64_t columns;    // up to DIRECT_PANEL
-  assay_type_t type;  // of `add` and `out`
-  const void* add;    // NULL: nothing
-  bool relu;          // NaN stays
+  int64_t rows, columns;  // up to DIRECT_PANEL
+  const float* sums;      // rows lie DIRECT_PANEL apart
+  assay_type_t type;      // of `add` and `out`
+  const void* add;        // NULL: nothing
+  bool relu;              // NaN stays
   void* out;
   const int64_t* at;  // [rows]: elements from `add` and `out` on
 } direct_finish_t;
 
 // How units are multiplied.
 typedef struct direct_way {
-  bool pairs;     // of bf16; else float32
-  bool finishes;  // `finish` may be given: with pairs for bf16, else for every float type
+  bool pairs;  // of bf16; else float32
   void (*block)(direct_block_t* b);
+  void (*finish)(const direct_finish_t* f);  // NULL: that is left to programs
+  bool finishes;                             // `block` does it, too, where outputs are float32
   // n elements of float16 or bfloat16, as float32. NULL with pairs.
   void (*widen)(assay_type_t type, const uint16_t* from, int64_t n, float* to);
 } direct_way_t;
-extern const direct_way_t cpu_direct_pairs;          // AVX512_BF16
-extern const direct_way_t cpu_direct_floats;         // AVX-512
+extern const direct_way_t cpu_direct_pairs;          // AVX512_BF16; writes bf16
+extern const direct_way_t cpu_direct_floats;         // AVX-512; writes any float type
 extern const direct_way_t cpu_direct_floats_narrow;  // AVX2 and FMA
-void cpu_direct_block_f32(direct_block_t* b);        // that of cpu_direct_floats
 
 // Those that convolutions of this type are fastest with on this CPU (machine.c); NULL: others are
 // faster.

@@ -3,11 +3,11 @@
 #include "backends/cpu/threads.h"
 
 enum {
-  // That weights are brought near ahead, where they come for the first time: of few places, which
-  // need them sooner, further.
+  // That weights are brought near ahead, where they come for the first time; where rows are few and
+  // do not take long.
   AHEAD_BYTES = 8192,
+  FAR_AHEAD_BYTES = 32768,
   FEW_ROWS = 6,
-  FURTHER = 4,
 };
 
 typedef struct job {
@@ -71,26 +71,40 @@ static void finish_rows(const job_t* j, const direct_rows_t* rows, const float* 
   }
 }
 
-// Sums of a panel, and, where that is all that the layer does, what comes behind them.
-static void multiply(const job_t* j, direct_block_t* b, const direct_rows_t* rows, int64_t panel,
-                     bool ends) {
+// What is done to the sums of a panel where direct_finish_t does it.
+static direct_finish_t finish_of(const job_t* j, const direct_rows_t* rows, int64_t column,
+                                 const float* sums) {
   const direct_t* k = j->k;
-  const int64_t column = panel * DIRECT_PANEL, left = k->made - column;
+  const int64_t left = k->made - column, element = k->base.out[0].type == ASSAY_TYPE_FLOAT ? 4 : 2;
+  return (direct_finish_t){.rows = rows->n,
+                           .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
+                           .sums = sums,
+                           .type = k->base.out[0].type,
+                           .add = k->add < 0 ? NULL : (const char*)j->in[k->add] + column * element,
+                           .relu = k->relu,
+                           .out = (char*)j->out + column * element,
+                           .at = rows->at};
+}
+
+// Sums of a panel; if they are `whole`, with what direct_finish_t does behind them.
+static void multiply(const job_t* j, direct_block_t* b, const direct_rows_t* rows, int64_t panel,
+                     float* sums, int64_t step, bool whole) {
+  const direct_t* k = j->k;
+  const int64_t column = panel * DIRECT_PANEL;
   b->element = k->base.out[0].type == ASSAY_TYPE_FLOAT ? 4 : 2;
   b->panel = k->weights + panel * k->taps * k->units * DIRECT_PANEL;
-  b->vectors = left > DIRECT_LANES ? 2 : 1;
+  b->vectors = k->made - column > DIRECT_LANES ? 2 : 1;
   b->write_ahead = (const char*)j->out + column * b->element;
   if (k->add >= 0 && j->in[k->add] != j->out)
     b->read_ahead = (const char*)j->in[k->add] + column * b->element;
-  const direct_finish_t finish = {
-      .columns = left < DIRECT_PANEL ? left : DIRECT_PANEL,
-      .type = k->base.out[0].type,
-      .add = k->add < 0 ? NULL : (const char*)j->in[k->add] + column * b->element,
-      .relu = k->relu,
-      .out = (char*)j->out + column * b->element,
-      .at = rows->at};
-  b->finish = k->simple && ends ? &finish : NULL;
+  b->sums = sums;
+  b->step = step;
+  const direct_finish_t finish = finish_of(j, rows, column, sums);
+  const bool simple = k->simple && whole;
+  const bool at_once = simple && k->way->finishes && k->base.out[0].type == ASSAY_TYPE_FLOAT;
+  b->finish = at_once ? &finish : NULL;
   k->way->block(b);
+  if (simple && !at_once) k->way->finish(&finish);
 }
 
 // Some places under all taps. Sums of all panels lie without gaps, so that programs take places
@@ -102,12 +116,11 @@ static void run_block(const job_t* j, const share_t* s, direct_block_t* b,
   const int64_t columns = (s->end - s->panel) * DIRECT_PANEL;
   const bool all = s->end - s->panel == k->panels && !k->simple;
   const int64_t step = k->simple ? DIRECT_PANEL : all ? k->made : columns;
-  b->step = step;
   for (int64_t i = s->panel; i < s->end; i++) {
     const int64_t p = all ? s->panel + s->end - 1 - i : i;
-    b->sums = k->simple ? j->sums : j->sums + (p - s->panel) * DIRECT_PANEL;
+    float* sums = k->simple ? j->sums : j->sums + (p - s->panel) * DIRECT_PANEL;
     b->start = k->bias ? k->bias + p * DIRECT_PANEL : NULL;
-    multiply(j, b, rows, p, true);
+    multiply(j, b, rows, p, sums, step, true);
   }
   if (!k->simple) finish_rows(j, rows, j->sums, s->panel * DIRECT_PANEL, columns, step);
 }
@@ -119,17 +132,11 @@ static void run_some_taps(const job_t* j, const share_t* s, direct_block_t* b,
   const int64_t column = s->panel * DIRECT_PANEL;
   float* sums = j->waiting + ((block - s->piece.first) * k->panels + s->panel - s->first_panel) *
                                  DIRECT_ROWS * DIRECT_PANEL;
-  const bool ends = s->last_tap == k->taps;
   b->start = s->tap ? sums : k->bias ? k->bias + column : NULL;
   b->start_step = s->tap ? DIRECT_PANEL : 0;
-  b->sums = sums;
-  b->step = DIRECT_PANEL;
-  multiply(j, b, rows, s->panel, ends);
-  if (ends && !k->simple) finish_rows(j, rows, sums, column, DIRECT_PANEL, DIRECT_PANEL);
-}
-
-static const char* weights_at(const direct_t* k, int64_t panel, int64_t tap) {
-  return (const char*)(k->weights + (panel * k->taps + tap) * k->units * DIRECT_PANEL);
+  const bool whole = s->last_tap == k->taps;
+  multiply(j, b, rows, s->panel, sums, DIRECT_PANEL, whole);
+  if (whole && !k->simple) finish_rows(j, rows, sums, column, DIRECT_PANEL, DIRECT_PANEL);
 }
 
 // Panels, or taps, whose weights stay in the cache. The next ones come there meanwhile.
@@ -154,8 +161,8 @@ static void run_chunk(const job_t* j, const share_t* s) {
     }
     const bool cold = s->cold && i == piece->first;
     if (cold)
-      b.fetch = weights_at(k, s->panel, s->tap) +
-                (rows->n < FEW_ROWS ? FURTHER * AHEAD_BYTES : AHEAD_BYTES);
+      b.fetch = (const char*)(k->weights + s->panel * k->taps * k->units * DIRECT_PANEL) +
+                (rows->n < FEW_ROWS ? FAR_AHEAD_BYTES : AHEAD_BYTES);
     else if (fetch < s->next_end)
       b.fetch = fetch;
     b.fetch_every = cold ? 1 : piece->last - piece->first;
@@ -165,6 +172,10 @@ static void run_chunk(const job_t* j, const share_t* s) {
       run_block(j, s, &b, rows);
     if (!cold && fetch < s->next_end) fetch = b.fetch;
   }
+}
+
+static const char* weights_at(const direct_t* k, int64_t panel, int64_t tap) {
+  return (const char*)(k->weights + (panel * k->taps + tap) * k->units * DIRECT_PANEL);
 }
 
 // All of a piece: panels go by, as they are fetched ahead.
@@ -181,7 +192,6 @@ static void run_panels(const job_t* j, share_t* s, int64_t panel, int64_t end, b
     const int64_t next = again ? panel : s->end;
     // Not where they would push out those of these panels.
     const bool fits = (s->end - s->panel) * bytes <= k->cached;
-    s->cold |= !fits;
     s->next = weights_at(k, next, 0);
     s->next_end = fits ? weights_at(k, end - next < k->chunk ? end : next + k->chunk, 0) : s->next;
     run_chunk(j, s);
@@ -213,8 +223,8 @@ static void run_taps(const job_t* j, share_t* s, int64_t panel, int64_t end, boo
 // the cache.
 static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel, int64_t end) {
   const direct_t* k = j->k;
-  const int64_t all = last - block, most = k->some_taps ? k->waiting : k->batch;
-  const int64_t batches = end - panel > k->chunk || k->some_taps ? (all + most - 1) / most : 1;
+  const int64_t all = last - block, batch = k->some_taps ? k->waiting : k->batch;
+  const int64_t batches = k->some_taps || end - panel > k->chunk ? (all + batch - 1) / batch : 1;
   share_t s = {.piece = {.last = block}, .first_panel = panel, .cold = true};
   for (int64_t i = 1; s.piece.last < last; i++) {
     if (k->wide)
@@ -229,6 +239,7 @@ static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel
 static int panel_parts(const direct_t* k, int parts) {
   const double weights = (double)(k->panels * DIRECT_PANEL) * (double)(k->taps * k->units);
   const double read = (double)k->samples * (double)k->in_sample;
+  const double made = (double)k->samples * (double)k->places * (double)k->made;
   int best = 1;
   double least = -1;
   for (int n = 1; n <= parts; n++) {
@@ -238,7 +249,9 @@ static int panel_parts(const direct_t* k, int parts) {
     // The largest share of what there is to do.
     const double work = (double)((k->panels + n - 1) / n) * (double)((blocks + rest - 1) / rest) *
                         parts / (double)(k->panels * blocks);
-    const double bytes = work * (weights / n + read / rest);
+    // Who takes places finds them, and leaves them, in the own cache: other layers do so, too.
+    const double apart = (n - 1) * made / parts / n;
+    const double bytes = work * (weights / n + read / rest + apart);
     if (least < 0 || bytes < least) least = bytes, best = n;
   }
   return best;
@@ -250,7 +263,7 @@ assay_status_t cpu_direct_run(assay_kernel_t* base, const void* const* in, void*
   const int64_t weights = k->panels * DIRECT_PANEL * k->taps * k->units;
   const int64_t sums = k->samples * k->places * k->made / DIRECT_LANES;
   const int64_t work = sums * (k->taps * k->units + DIRECT_LANES);
-  // Of few places, weights take longer to come than to be multiplied.
+  // For few places weights take longer to come than to be multiplied.
   int parts = cpu_threads(work > weights ? work : weights);
   if (parts > k->most_parts) parts = k->most_parts;
   float* own = (float*)(((uintptr_t)scratch + 63) / 64 * 64);

@@ -7,6 +7,7 @@
 // patch. How the output is cut into tiles, which threads share, changes no sum.
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/direct_kernel.h"
 #include "backends/cpu/gemm.h"
@@ -262,32 +263,6 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
 
 // ---- which layers ------------------------------------------------------------------------------
 
-typedef struct operands {
-  const assay_operand_t *x, *weights, *bias;  // bias NULL: none
-} operands_t;
-
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
-static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
-  const assay_node_t* n = l->layer->nodes[0];
-  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
-    return false;
-  o->x = assay_sized_input(l, n->inputs[0]);
-  o->weights = assay_sized_input(l, n->inputs[1]);
-  if (n->n_inputs > 2 && n->inputs[2]) {
-    o->bias = assay_sized_input(l, n->inputs[2]);
-    if (!o->bias || !o->bias->constant || !assay_type_is_kernel_float(o->bias->type)) return false;
-  }
-  return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
-         (o->x->rank == 3 || o->x->rank == 4) && o->weights->rank == o->x->rank &&
-         o->x->type == o->weights->type && assay_type_is_kernel_float(o->x->type) &&
-         assay_type_is_kernel_float(l->out[0].type);
-}
-
 // Takes over what the convolution is; false: it is none for this tactic.
 static bool use_conv(few_t* k, const assay_conv_t* s) {
   static const assay_window_axis_t one = {
@@ -325,14 +300,16 @@ static bool cut(few_t* k) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  operands_t o = {0};
+  cpu_conv_operands_t o;
   assay_conv_t s;
-  if (!read_operands(l, &o) || !cpu_gemm_suits(false)) return NULL;
+  bool ok;
+  if (!cpu_conv_operands(l, &o) || o.x->rank > 4 || !assay_type_is_kernel_float(o.x->type) ||
+      !cpu_gemm_suits(false))
+    return NULL;
   const direct_way_t* way = cpu_direct_way(o.x->type);
   if (o.x->type != ASSAY_TYPE_FLOAT && !way) return NULL;
-  const assay_tensor_t x = head(o.x), w = head(o.weights);
-  ASSAY_TRY(assay_conv_read(l->layer->nodes[0], &x, &w, NULL, false, &s));
-  if (o.bias && o.bias->size != s.m) return NULL;
+  ASSAY_TRY(cpu_conv_read(l, &o, &s, &ok));
+  if (!ok) return NULL;
   few_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
@@ -341,7 +318,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->pairs = way && way->pairs;
   k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_PLAIN};
   k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
-  bool ok = use_conv(k, &s) && cut(k);
+  ok = use_conv(k, &s) && cut(k);
   assay_status_t st =
       ok ? cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, &ok) : NULL;
   if (!st && ok) st = assay_operand_padded_floats(o.bias, padded(k->made), &k->bias);

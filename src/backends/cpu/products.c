@@ -6,6 +6,7 @@
 // threads are.
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/program.h"
@@ -275,12 +276,6 @@ static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, opera
          o->bias->size == l->out[0].dims[1] && o->bias->dims[o->bias->rank - 1] == o->bias->size;
 }
 
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
 // A convolution of one place of the kernel that goes over all places of the input: a row of its
 // product is a place.
 static assay_status_t read_conv(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o,
@@ -288,7 +283,7 @@ static assay_status_t read_conv(const assay_sized_layer_t* l, const assay_node_t
   assay_conv_t s;
   *ok = o->x->rank >= 3 && o->x->rank <= 5 && o->weights->rank == o->x->rank;
   if (!*ok) return NULL;
-  const assay_tensor_t x = head(o->x), w = head(o->weights);
+  const assay_tensor_t x = cpu_operand_head(o->x), w = cpu_operand_head(o->weights);
   ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &s));
   *ok = s.kernel_size == 1 && s.group == 1 && s.in_size == s.out_size;
   for (int i = 0; i < s.w.rank; i++)

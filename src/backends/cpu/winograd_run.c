@@ -189,7 +189,7 @@ static void multiply_wide(const cpu_winograd_t* k, const product_t* p) {
                         .step = p->step,
                         .fetch = fetch,
                         .fetch_every = parts};
-    cpu_direct_block_f32(&b);
+    cpu_direct_floats.block(&b);
     fetch = b.fetch;
   }
 }
