@@ -179,11 +179,10 @@ INLINE void finish_fp16(cpu_link_kind_t kind, const float* sums, int vectors,
     __m512 x[VECTORS];
     const int n = take(sums, vectors, c, x);
     apply(kind, CPU_V_FLOAT16, d->param, x);
-    UNROLL for (int v = 0; v < VECTORS; v++) if (v / vectors < n)
-        _mm256_mask_storeu_epi16(
-            out + (c + v / vectors) * d->out_step + v % vectors * 32,
-            (__mmask16)(d->mask >> (v % vectors * LANES)),
-            _mm512_cvtps_ph(x[v], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    UNROLL for (int v = 0; v < VECTORS; v++) if (v / vectors < n) _mm256_mask_storeu_epi16(
+        out + (c + v / vectors) * d->out_step + v % vectors * 32,
+        (__mmask16)(d->mask >> (v % vectors * LANES)),
+        _mm512_cvtps_ph(x[v], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 }
 
@@ -202,8 +201,8 @@ INLINE void finish_soft(cpu_link_kind_t kind, const float* sums, int vectors,
         _mm256_mask_storeu_epi16(to, (__mmask16)d->mask, to_bf16(x[v]));
       } else {  // even and odd places' channels, one of each in four bytes
         const __m512i even = _mm512_srli_epi32(rounded_to_bf16(x[v]), 16);
-        const __m512i odd = _mm512_and_si512(rounded_to_bf16(x[v + 1]),
-                                             _mm512_set1_epi32((int)0xffff0000u));
+        const __m512i odd =
+            _mm512_and_si512(rounded_to_bf16(x[v + 1]), _mm512_set1_epi32((int)0xffff0000u));
         _mm512_mask_storeu_epi16(to, d->mask, _mm512_or_si512(even, odd));
       }
     }
@@ -273,8 +272,8 @@ cpu_depthwise_finish_t* cpu_depthwise_finish(assay_type_t type, cpu_link_kind_t 
   const int place = place_of(type), soft = 2;
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (table[i].kind == kind)
-      return table[i].finish[place == soft && __builtin_cpu_supports("avx512bf16") ? soft + 1
-                                                                                   : place];
+      return table[i]
+          .finish[place == soft && __builtin_cpu_supports("avx512bf16") ? soft + 1 : place];
   return NULL;
 }
 

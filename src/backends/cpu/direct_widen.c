@@ -1,10 +1,7 @@
 // How direct convolutions widen what they read of 16-bit inputs.
 #include "backends/cpu/direct_conv.h"
 
-enum {
-  NEAR_FLOATS = 32 * 1024,  // of a piece, where all weights are near
-  FAR_FLOATS = 96 * 1024,   // where they come again for each piece
-};
+enum { LINE = 16 };  // floats
 
 // Taps of a block that are widened at once, where they are gathered.
 static int64_t taps_at_once(const direct_t* k, int64_t taps) {
@@ -13,8 +10,9 @@ static int64_t taps_at_once(const direct_t* k, int64_t taps) {
 
 size_t cpu_direct_wide_room(const direct_t* k) {
   const int64_t one = DIRECT_ROWS * taps_at_once(k, k->taps) * k->units;
-  const int64_t most = k->chunk < k->panels ? FAR_FLOATS : NEAR_FLOATS;
-  return (size_t)(one > most ? one : most);
+  // More where weights come again for each piece.
+  const int64_t most = cpu_second_cache() / (k->chunk < k->panels ? 20 : 64);
+  return (size_t)((one > most ? one : most) + LINE - 1) / LINE * LINE;
 }
 
 static int64_t places_of(const direct_t* k, int64_t block) {

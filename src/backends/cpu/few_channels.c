@@ -32,8 +32,8 @@ enum {
 typedef struct few {
   assay_kernel_t base;
   int input;
-  assay_type_t type;  // of the input
-  bool pairs;         // units are two channels in bf16; else one in float32
+  assay_type_t type;                  // of the input
+  bool pairs;                         // units are two channels in bf16; else one in float32
   assay_window_axis_t across, along;  // the axis across rows, and along a row
   int64_t samples, channels, made;    // channels of the input and of the output
   int64_t units;                      // of one place of a row
@@ -249,8 +249,8 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
   assay_str_t key = {0};
   assay_str_printf(&key, "%s as %s in panels of %d%s, few channels, %lld by %lld by %lld",
                    weights->value->name, assay_type_name(weights->type), CPU_PANEL,
-                   k->pairs ? " pairs" : "",
-                   (long long)k->channels, (long long)k->across.kernel, (long long)k->along.kernel);
+                   k->pairs ? " pairs" : "", (long long)k->channels, (long long)k->across.kernel,
+                   (long long)k->along.kernel);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key),
@@ -262,7 +262,6 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
 }
 
 // ---- which layers ------------------------------------------------------------------------------
-
 
 // Takes over what the convolution is; false: it is none for this tactic.
 static bool use_conv(few_t* k, const assay_conv_t* s) {
