@@ -20,6 +20,7 @@ typedef uint32_t ints_t __attribute__((vector_size(64), aligned(4), may_alias));
 #define LOOK_UP(x, t) ((floats_t)_mm512_permutexvar_ps((__m512i)(x), (__m512)(t)))
 #define FILL(x, m, b) \
   _mm512_ternarylogic_epi32((__m512i)(x), _mm512_set1_epi32(m), _mm512_set1_epi32(b), 0xea)
+#define MADD(x, y, z) ((floats_t)_mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z)))
 #define HAS_TABLE true
 
 enum { VECTORS = 4, MOST = CPU_CODED_ROWS };

@@ -66,7 +66,11 @@ void cpu_coded_rows(const cpu_coded_rows_t* r);
 void cpu_coded_widen(const cpu_coded_t* w, const uint8_t* panel, int64_t from, int64_t end,
                      float* to);
 
-// The versions for AVX-512, and whether the CPU has it (coded_avx512.c).
+// The two versions of them: for any CPU, whose products are rounded where it has no multiply-adds,
+// and for AVX-512, and whether the CPU has that (coded_avx512.c).
+void cpu_coded_rows_plain(const cpu_coded_rows_t* r);
+void cpu_coded_widen_plain(const cpu_coded_t* w, const uint8_t* panel, int64_t from, int64_t end,
+                           float* to);
 bool cpu_coded_has_avx512(void);
 void cpu_coded_rows_avx512(const cpu_coded_rows_t* r);
 void cpu_coded_widen_avx512(const cpu_coded_t* w, const uint8_t* panel, int64_t from, int64_t end,

@@ -8,10 +8,8 @@
 //   HAS_TABLE         whether a lookup makes floats of codes, less a zero that is the same for all:
 //   TABLE(zero)       what it looks up
 //   LOOK_UP(x, t)     by the words' low 4 bits
+//   MADD(x, y, z)     x * y + z: rounded once where the CPU can
 //   VECTORS, MOST     columns (in vectors) and rows whose sums fit in registers
-// Both are compiled with contraction of products and sums (CMakeLists.txt): a chain of
-// multiply-adds is what is promised. In what makes a weight, a product of a difference, nothing can
-// be contracted.
 #ifndef ASSAY_BACKENDS_CPU_CODED_LANES_H_
 #define ASSAY_BACKENDS_CPU_CODED_LANES_H_
 
@@ -104,7 +102,7 @@ INLINE void read_scaling(coding_t coding, const cpu_coded_t* w, const uint8_t* h
 INLINE void add_row(int rows, const floats_t* w, const float* a, int64_t a_step,
                     floats_t sum[MOST][VECTORS]) {
   UNROLL for (int j = 0; j < VECTORS; j++) UNROLL for (int i = 0; i < rows; i++) sum[i][j] =
-      ALL(a[i * a_step]) * w[j] + sum[i][j];
+      MADD(ALL(a[i * a_step]), w[j], sum[i][j]);
 }
 
 // Constants in all that follows: rows, coding.
@@ -119,22 +117,22 @@ INLINE void add_bytes(int rows, coding_t coding, const uint8_t* at, int64_t n, c
   }
 }
 
-// A group of 8 rows of weights, or, of the last one, some.
-INLINE void add_group(int rows, coding_t coding, const uint8_t* at, const scaling_t* s,
-                      const float* a, int64_t a_step, floats_t sum[MOST][VECTORS]) {
-  const int places = coding == LOOKED_UP ? 1 : PLACES;
+// A whole group of OFFSET: each word is moved twice.
+INLINE void add_group(int rows, const uint8_t* at, const scaling_t* s, const float* a,
+                      int64_t a_step, floats_t sum[MOST][VECTORS]) {
   floats_t w[VECTORS];
   ints_t words[VECTORS];
   UNROLL for (int j = 0; j < VECTORS; j++) words[j] = READ_WORDS(at + j * LANES * WORD);
   UNROLL for (int q = 0; q < CPU_CODED_GROUP; q++) {
     UNROLL for (int j = 0; j < VECTORS; j++) {
-      if (q && q % places == 0) words[j] >>= 4 * places;
-      WEIGH(coding, s, j, words[j], at, q % places, w[j]);
+      if (q && q % PLACES == 0) words[j] >>= 4 * PLACES;
+      WEIGH(OFFSET, s, j, words[j], at, q % PLACES, w[j]);
     }
     add_row(rows, w, a + q, a_step, sum);
   }
 }
 
+// n rows of weights of one group.
 INLINE void add_some(int rows, coding_t coding, const uint8_t* at, int64_t n, const scaling_t* s,
                      const float* a, int64_t a_step, floats_t sum[MOST][VECTORS]) {
   floats_t w[VECTORS];
@@ -171,10 +169,13 @@ INLINE void add_rows(int rows, coding_t coding, const cpu_coded_rows_t* r, int64
       continue;
     }
     codes += column * WORD;
-    int64_t l = 0;
-    for (; l + CPU_CODED_GROUP <= n; l += CPU_CODED_GROUP, codes += CPU_CODED_PANEL * WORD)
-      add_group(rows, coding, codes, &s, a + l, step, sum);
-    if (l < n) add_some(rows, coding, codes, n - l, &s, a + l, step, sum);
+    for (int64_t l = 0; l < n; l += CPU_CODED_GROUP, codes += CPU_CODED_PANEL * WORD) {
+      const int64_t left = n - l < CPU_CODED_GROUP ? n - l : CPU_CODED_GROUP;
+      if (coding == OFFSET && left == CPU_CODED_GROUP)
+        add_group(rows, codes, &s, a + l, step, sum);
+      else
+        add_some(rows, coding, codes, left, &s, a + l, step, sum);
+    }
   }
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < VECTORS; j++)
       WRITE_FLOATS(r->c + (row + i) * r->c_step + column + j * LANES, sum[i][j]);
