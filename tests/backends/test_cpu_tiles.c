@@ -148,7 +148,7 @@ static const tactic_case_t products[] = {
       {"w float[512,655]", "b float[655]"},
       {"MatMul n x w -> h", "Add a h b -> s", "Gelu g s -> y"},
       "y"},
-     "products|onednn_matmul",
+     "products|onednn_matmul|packed_products",
      1e-5,
      false},
     {{"sums in parts",
