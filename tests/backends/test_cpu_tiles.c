@@ -157,7 +157,7 @@ static const tactic_case_t products[] = {
       {"w float[260,1201]"},
       {"Gemm n x w -> y | transB=1"},
       "y"},
-     "products|onednn_matmul",
+     "products|onednn_matmul|packed_products",
      2e-5,
      false},
 };
