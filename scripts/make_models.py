@@ -18,6 +18,10 @@ unknown       operators that nobody knows
     OUT/fp32/NAME.onnx, OUT/fp32/NAME.npz
 
 filters       convolutions of many channels, as a setting of fp32 lets Winograd's filtering serve them
+
+    OUT/int8/NAME.onnx, OUT/int8/NAME.npz
+
+blocks        a quantized network of layers of every kind, wide enough for kernels' tiles to end in the middle
 """
 import os
 import sys
@@ -158,6 +162,52 @@ def quantized():
     return model, {"x": b.rng.standard_normal((1, 2, 6, 6)).astype(np.float32)}
 
 
+def blocks():
+    """Quantizers around each node: convolutions of few and many channels, grouped and dilated, residual sums, gates,
+    parameters by channel, functions by table, products with constants and of two tensors."""
+    b = Builder(11)
+
+    def through(x, scale, zero=128, kind=np.uint8, **attributes):
+        parameters = b.const(np.asarray(scale, np.float32)), b.const(np.asarray(zero, kind))
+        return b.op("DequantizeLinear", b.op("QuantizeLinear", x, *parameters), *parameters, **attributes)
+
+    def constant(values, axis):
+        others = tuple(i for i in range(values.ndim) if i != axis)
+        scale = (np.abs(values).max(others) / 127).astype(np.float32)
+        along = [-1 if i == axis else 1 for i in range(values.ndim)]
+        q = np.rint(values / scale.reshape(along)).astype(np.int8)
+        return b.op("DequantizeLinear", b.const(q), b.const(scale), b.const(np.zeros(scale.size, np.int8)), axis=axis)
+
+    def conv(x, out, of, kernel, **attributes):
+        w = b.rng.standard_normal((out, of, kernel, kernel)) * (of * kernel * kernel) ** -0.5
+        return b.op("Conv", x, constant(w, 0), b.const(b.rng.standard_normal(out).astype(np.float32) * 0.2), **attributes)
+
+    def by_channel(n):
+        return through(b.const(b.rng.uniform(0.5, 1.5, (1, n, 1, 1)).astype(np.float32)), 0.012, 0)
+
+    x = through(conv(through("x", 0.03), 64, 3, 7, strides=[2, 2], pads=[3, 3, 3, 3]), 0.025)
+    x = through(b.op("HardSwish", x), 0.016, 30)
+    y = through(b.op("Relu", conv(x, 70, 64, 3, pads=[1, 1, 1, 1])), 0.014, 0)
+    y = through(conv(y, 64, 70, 1), 0.02)
+    x = through(b.op("Add", x, y), 0.03)
+    y = through(b.op("Mul", x, by_channel(64)), 0.03)
+    y = through(b.op("Add", y, by_channel(64)), 0.035, 100)
+    y = through(conv(y, 256, 64, 1), 0.03, -3, np.int8)
+    y = through(conv(y, 256, 1, 3, group=256, pads=[1, 1, 1, 1]), 0.02)
+    first, second = b.op("Split", y, axis=1, n_out=2)
+    y = through(b.op("Mul", through(first, 0.02), through(second, 0.02)), 0.012)
+    y = through(conv(y, 64, 128, 3, dilations=[3, 3], pads=[3, 3, 3, 3], strides=[2, 2]), 0.02)
+    rows = b.op("Reshape", y, b.const(np.array([1, 64, 49])))
+    columns = b.op("Transpose", rows, perm=[0, 2, 1])
+    scores = through(b.op("MatMul", through(rows, 0.02), through(columns, 0.02)), 0.3)
+    y = b.op("Flatten", through(b.op("GlobalAveragePool", y), 0.005))
+    y = through(b.op("Gemm", y, constant(b.rng.standard_normal((130, 64)), 0), transB=1), 0.05)
+    b.op("Identity", y, out="y")
+    b.op("Identity", scores, out="scores")
+    model = b.model([("x", FLOAT, [1, 3, 28, 28])], [("y", FLOAT, [1, 130]), ("scores", FLOAT, [1, 64, 64])])
+    return model, {"x": b.rng.standard_normal((1, 3, 28, 28)).astype(np.float32)}
+
+
 def detector():
     b = Builder(6)
     x = b.op("Resize", "image", "", b.const(np.array([1, 1, 2, 2], np.float32)), mode="linear")
@@ -239,7 +289,7 @@ def main(out):
             onnx.save(model, path)
         np.savez(os.path.join(folder, "inputs.npz"), **inputs)
     # Not among the models that every test goes over.
-    for make, kind in ((custom, "operators"), (unknown, "operators"), (filters, "fp32")):
+    for make, kind in ((custom, "operators"), (unknown, "operators"), (filters, "fp32"), (blocks, "int8")):
         model, inputs = make()
         folder = os.path.join(out, kind)
         os.makedirs(folder, exist_ok=True)

@@ -217,9 +217,7 @@ assay_status_t assay_samples_cut_batch(const assay_samples_t* batch, assay_value
 
 // ---- generating ---------------------------------------------------------------------------------
 
-// The number of rows that an integer input picks from, as far as Gathers that read it directly
-// tell.
-static int64_t index_range(const assay_model_t* m, const assay_value_t* v) {
+int64_t assay_samples_index_range(const assay_model_t* m, const assay_value_t* v) {
   int64_t range = 0;
   for (size_t i = 0; i < m->graph->n_nodes; i++) {
     const assay_node_t* n = m->graph->nodes[i];
@@ -254,7 +252,7 @@ static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* 
   assay_status_t st = assay_tensor_create(t->elem, t->rank, dims, out);
   if (st) return assay_status_note(st, "input '%s'", v->name);
   assay_random_t r = assay_random_make(seed, v->name, 0);
-  int64_t range = index_range(m, v);
+  int64_t range = assay_samples_index_range(m, v);
   for (int64_t i = 0; i < (*out)->size; i++) {
     if (assay_type_is_float(t->elem))
       assay_f64(*out)[i] =

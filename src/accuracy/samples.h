@@ -44,4 +44,8 @@ assay_status_t assay_samples_generate_shaped(const assay_model_t* model, size_t 
                                              const assay_input_shape_t* shapes, uint64_t seed,
                                              assay_samples_t* out) ASSAY_MUST_USE;
 
+// The number of rows that an integer input picks from, as far as Gathers that read it directly
+// tell; 2 where they do not.
+int64_t assay_samples_index_range(const assay_model_t* model, const assay_value_t* input);
+
 #endif  // ASSAY_ACCURACY_SAMPLES_H_

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "base/str.h"
 
 typedef struct entry {
@@ -64,6 +65,7 @@ static assay_status_t make(assay_weights_t* s, const char* key, size_t bytes,
   if (!owned) return assay_status_no_memory();
   void* data = (void*)(((uintptr_t)owned + ASSAY_WEIGHTS_ALIGNMENT - 1) / ASSAY_WEIGHTS_ALIGNMENT *
                        ASSAY_WEIGHTS_ALIGNMENT);
+  assay_memory_use_large_pages(data, bytes);
   assay_status_t st = fill(user, data);
   if (!st) st = add(s, key, data, owned, bytes);
   if (st) return assay_free(owned), st;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 // Nothing here allocates: it is asked from within the allocator, and when memory is short.
@@ -125,6 +126,16 @@ uint64_t assay_memory_available(void) {
     room.available = kb * 1024;
   take_all_groups(&room);
   return room.available;
+}
+
+void assay_memory_use_large_pages(void* memory, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  const uintptr_t page = 2 << 20, from = ((uintptr_t)memory + page - 1) / page * page;
+  const uintptr_t to = ((uintptr_t)memory + bytes) / page * page;
+  if (from < to) (void)madvise((void*)from, to - from, MADV_HUGEPAGE);
+#else
+  (void)memory, (void)bytes;
+#endif
 }
 
 // ---- text -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// How much memory there is: the machine's, and what a control group leaves of it.
+// How much memory there is: the machine's, and what a control group leaves of it; how it is had.
 #ifndef ASSAY_BASE_MEMORY_H_
 #define ASSAY_BASE_MEMORY_H_
 
@@ -15,6 +15,10 @@ uint64_t assay_memory_available(void);
 // large blocks over and over, which the kernel would clear each time. Process-wide; where the
 // system's allocator knows no such thing, nothing.
 void assay_memory_keep(bool on);
+
+// Asks for large pages for the whole ones among these bytes, which are the caller's and about to be
+// written: kernels read many places of a block at once. Where the system has none, nothing.
+void assay_memory_use_large_pages(void* memory, size_t bytes);
 
 // "17.2 GB" (powers of 1000); returns buffer.
 const char* assay_bytes_text(uint64_t bytes, char* buffer, size_t n);

@@ -134,6 +134,7 @@ typedef struct assay_int8_tile {
   const float *factor, *shift;                 // likewise
   const uint8_t* operand[ASSAY_INT8_SOURCES];  // by source: of OPERANDs
   const float* channel[ASSAY_INT8_SOURCES];    // by source: of CHANNELs
+  const struct int8_quick* quick;              // a shorter way from `integers`; NULL: none
 } assay_int8_tile_t;
 
 // out: int8_t, uint8_t or float elements.

@@ -5,6 +5,7 @@
 #include "base/target.h"
 #include "ops/int8.h"
 #include "ops/int8_functions.h"
+#include "ops/int8_quick.h"
 #include "ops/int8_wide.h"
 
 enum { TILE = ASSAY_INT8_TILE, SOME = 256 };  // SOME: of float64 registers
@@ -380,6 +381,21 @@ static void run_wide(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t 
   int8_wide_run(&w, n, out);
 }
 
+// By the shorter way, and by the definition what is not sure.
+static void run_quick(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, uint8_t* out) {
+  enum { PIECE = 64 };
+  for (int64_t i = 0; i < n; i += PIECE) {
+    int8_quick_t at = *t->quick;
+    at.factor += i;
+    at.shift += i;
+    i += int8_quick_run(&at, t->integers + i, n - i, out + i);
+    if (i >= n) break;
+    const assay_int8_tile_t rest = {
+        .integers = t->integers + i, .factor = t->factor + i, .shift = t->shift + i};
+    run_wide(q, &rest, n - i < PIECE ? n - i : PIECE, out + i);
+  }
+}
+
 static void run_simple(const assay_int8_t* q, const assay_int8_tile_t* t, int64_t n, void* out) {
   float y[TILE];
   run_operation(q, t, n, y);
@@ -396,7 +412,9 @@ void assay_int8_epilogue(const assay_int8_t* q, const assay_int8_tile_t* t, int6
   // Sums that are floats already are read by the plain code.
   const bool wide = q->sources[0].kind != ASSAY_INT8_RESULT || t->integers;
   float y[TILE];
-  if (q->simple && wide && int8_has_wide()) {
+  if (t->quick) {
+    run_quick(q, t, n, out);
+  } else if (q->simple && wide && int8_has_wide()) {
     run_wide(q, t, n, out);
   } else if (q->simple) {
     run_simple(q, t, n, out);

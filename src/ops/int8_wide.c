@@ -1,5 +1,7 @@
 #include "ops/int8_wide.h"
 
+#include "ops/int8_quick.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <math.h>
@@ -122,22 +124,15 @@ INLINE __m512i guessed(__m512 x, const output_t* o, __mmask16* unsure) {
   return _mm512_add_epi32(k, o->zero);
 }
 
-// Of four vectors, 64 bytes in order; both steps limit.
-INLINE __m512i packed(const __m512i k[4]) {
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512i low = _mm512_packs_epi32(k[0], k[1]), high = _mm512_packs_epi32(k[2], k[3]);
-  return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high));
-}
-
 // Limits before and after are the same: neither step changes the order of two numbers.
 INLINE __m512i quantized(const __m512 y[4], const output_t* o, bool is_signed) {
   __m512i k[4];
   __mmask16 unsure[4];
   UNROLL for (int j = 0; j < 4; j++) k[j] = guessed(y[j], o, &unsure[j]);
-  __m512i q = _mm512_min_epu8(_mm512_max_epu8(packed(k), o->least), o->most);
+  __m512i q = _mm512_min_epu8(_mm512_max_epu8(int8_packed(k), o->least), o->most);
   if (!o->quick || (unsure[0] | unsure[1] | unsure[2] | unsure[3])) {
     UNROLL for (int j = 0; j < 4; j++) k[j] = exactly(y[j], o, is_signed);
-    q = packed(k);
+    q = int8_packed(k);
   }
   return _mm512_xor_si512(q, o->turn);
 }
@@ -145,8 +140,74 @@ INLINE __m512i quantized(const __m512 y[4], const output_t* o, bool is_signed) {
 INLINE __m512i byte_of(float limit, const output_t* o) {
   const __m512i x = exactly(_mm512_set1_ps(limit), o, false);
   const __m512i k[4] = {x, x, x, x};
-  return packed(k);
+  return int8_packed(k);
 }
+
+// ---- the shorter way of two quantized operands (int8_quick.h) -----------------------------------
+
+// Sums and differences are a * of_a + b * of_b + shift, of the bytes themselves; products of what
+// they are above their zero points, which are exact, times of_a.
+typedef struct short_way {
+  bool is_there;
+  __m512 of_a, of_b, shift, sure;
+} short_way_t;
+
+// In half units of the last place, for operands of at most p and r steps of the output and results
+// of at most 512: the definition rounds p, r and, twice, the result; here both factors, what b and
+// the shift are together, and twice the result, zero points taken in, are rounded. Products: the
+// definition rounds four times, the factor and the result are here.
+INLINE short_way_t short_way_of(const int8_wide_t* w, int turn) {
+  const double scale = (double)w->scale, zero = (double)w->zero + turn;
+  const bool usual = w->scale > 0x1p-100F && w->scale < 0x1p100F;
+  float sure = 0;
+  double a = (double)w->a.scale / scale, b = (double)w->b.scale / scale, shift = zero;
+  short_way_t s = {.is_there = false};
+  if (w->operation == ASSAY_INT8_MUL) {
+    a *= (double)w->b.scale;
+    b = 0;
+    s.is_there = usual && int8_quick_slack(4000, a * 0x1p16 + 512, &sure);
+  } else {
+    const double both = 255 * (a + b);
+    if (w->operation == ASSAY_INT8_SUB) b = -b;
+    if (w->operation == ASSAY_INT8_SUB_FROM) a = -a;
+    shift -= a * (double)w->a.zero + b * (double)w->b.zero;
+    s.is_there = usual && int8_quick_slack(5 * both + 2500, both + fabs(shift), &sure);
+  }
+  s.of_a = _mm512_set1_ps((float)a);
+  s.of_b = _mm512_set1_ps((float)b);
+  s.shift = _mm512_set1_ps((float)shift);
+  s.sure = _mm512_set1_ps(sure);
+  return s;
+}
+
+INLINE __m512i byte_lanes(const source_t* s, int64_t i) {
+  const __m128i x = _mm_loadu_si128((const __m128i*)(const void*)(s->o->bytes + i));
+  return s->o->is_signed ? _mm512_cvtepi8_epi32(x) : _mm512_cvtepu8_epi32(x);
+}
+
+// Elements [i, i + 64). False: not all are sure.
+INLINE bool short_piece(const short_way_t* s, const int8_wide_t* w, const source_t* a,
+                        const source_t* b, const output_t* o, int64_t i, void* out) {
+  __m512 v[4];
+  __m512i q;
+  for (int j = 0; j < 4; j++) {
+    const __m512i x = byte_lanes(a, i + j * LANES), y = byte_lanes(b, i + j * LANES);
+    if (w->operation == ASSAY_INT8_MUL) {
+      const __m512 c = _mm512_cvtepi32_ps(_mm512_sub_epi32(x, a->zero));
+      const __m512 d = _mm512_cvtepi32_ps(_mm512_sub_epi32(y, b->zero));
+      v[j] = _mm512_fmadd_ps(_mm512_mul_ps(c, d), s->of_a, s->shift);
+    } else {
+      v[j] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(x), s->of_a,
+                             _mm512_fmadd_ps(_mm512_cvtepi32_ps(y), s->of_b, s->shift));
+    }
+  }
+  if (!int8_quick_bytes(v, s->sure, &q)) return false;
+  q = _mm512_min_epu8(_mm512_max_epu8(q, o->least), o->most);
+  _mm512_storeu_si512((uint8_t*)out + i, _mm512_xor_si512(q, o->turn));
+  return true;
+}
+
+// ---- all ---------------------------------------------------------------------------------------
 
 // Elements [i, i + 64), or, where they are not whole, the first n of them.
 INLINE void piece(form_t a_form, form_t b_form, bool whole, const int8_wide_t* w, const source_t* a,
@@ -187,9 +248,13 @@ INLINE void run(form_t a_form, form_t b_form, const int8_wide_t* w, int64_t n, v
                           w->high<INFINITY, .quick = w->scale> 0x1p-100F && w->scale < 0x1p100F};
   o.least = byte_of(w->low, &o);
   o.most = byte_of(w->high, &o);
+  const bool shorter = a_form == BYTES && b_form == BYTES && w->type != ASSAY_TYPE_FLOAT;
+  const short_way_t way =
+      shorter ? short_way_of(w, is_signed ? 128 : 0) : (short_way_t){.is_there = false};
   int64_t i = 0;
   for (; n - i >= 4 * LANES; i += 4 * LANES)
-    piece(a_form, b_form, true, w, &a, &b, &o, i, 4 * LANES, out);
+    if (!(shorter && way.is_there && short_piece(&way, w, &a, &b, &o, i, out)))
+      piece(a_form, b_form, true, w, &a, &b, &o, i, 4 * LANES, out);
   if (i < n) piece(a_form, b_form, false, w, &a, &b, &o, i, n - i, out);
 }
 

@@ -10,12 +10,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/coded_matrix.h"
 #include "passes/pass.h"
 
 enum { MAX_NODES = 16, MAX_OTHERS = 4 };
 
 typedef struct region {
   const assay_uses_t* uses;
+  const assay_node_t* anchor;  // the contraction
   assay_node_t* nodes[MAX_NODES];
   size_t n;
   const assay_value_t* others[MAX_OTHERS];  // values from elsewhere that its nodes read
@@ -30,10 +32,34 @@ static bool contains(const region_t* r, const assay_node_t* n) {
 
 static bool is_anchor(const assay_node_t* n) {
   static const char* const names[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
-  if (*n->domain || !n->op || n->n_outputs != 1 || !n->outputs[0]) return false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+  assay_coded_matrix_t coded;
+  if (!n->op || n->n_outputs != 1 || !n->outputs[0]) return false;
+  for (size_t i = 0; !*n->domain && i < sizeof names / sizeof *names; i++)
     if (strcmp(n->op_type, names[i]) == 0) return true;
-  return false;
+  return assay_coded_is_nbits(n, &coded);
+}
+
+// A node whose only output a region can have for itself, through which its second operand comes.
+static assay_node_t* maker(const assay_pass_context_t* c, const assay_uses_t* uses,
+                           const assay_node_t* of, const assay_value_t* v) {
+  assay_node_t* n = v ? v->producer : NULL;
+  const bool own = n && n->graph == of->graph && n->op && n->n_outputs == 1 &&
+                   uses->n_reads[v->id] == 1 && !v->is_output && !assay_pass_is_grouped(c, n);
+  return own ? n : NULL;
+}
+
+// Weights that a model stores in 4 or 8 bits stay codes: what dequantizes them is a part of the
+// product.
+static void take_weights(const assay_pass_context_t* c, assay_node_t* anchor, region_t* r) {
+  assay_coded_matrix_t coded;
+  assay_node_t* last = anchor->n_inputs < 2 ? NULL : maker(c, r->uses, anchor, anchor->inputs[1]);
+  assay_node_t* first = !last || !last->n_inputs ? NULL : maker(c, r->uses, last, last->inputs[0]);
+  if (last && assay_coded_is_dequantized(last, NULL, anchor, &coded)) {
+    r->nodes[r->n++] = last;
+  } else if (first && assay_coded_is_dequantized(first, last, anchor, &coded)) {
+    r->nodes[r->n++] = first;
+    r->nodes[r->n++] = last;
+  }
 }
 
 static size_t reads_inside(const region_t* r, const assay_value_t* v) {
@@ -60,9 +86,9 @@ static bool reads(const assay_node_t* n, const assay_value_t* v) {
 
 // A value from elsewhere: noted, if there is room for it.
 static bool take_other(region_t* r, const assay_value_t* v) {
-  const assay_valtype_t *t = v->type, *y = r->nodes[0]->outputs[0]->type;
+  const assay_valtype_t *t = v->type, *y = r->anchor->outputs[0]->type;
   if (!t || t->kind != ASSAY_KIND_TENSOR || !y || t->elem != y->elem || !t->has_shape ||
-      reads(r->nodes[0], v))
+      reads(r->anchor, v))
     return false;
   for (size_t i = 0; i < r->n_others; i++)
     if (r->others[i] == v) return true;
@@ -74,8 +100,8 @@ static bool take_other(region_t* r, const assay_value_t* v) {
 // Whether a node may be one of the region; then the other values that it reads are the region's.
 static bool join(const assay_pass_context_t* c, region_t* r, const assay_node_t* n) {
   const size_t others = r->n_others;
-  if (n->graph != r->nodes[0]->graph || assay_pass_is_grouped(c, n) || !assay_pass_is_fusible(n) ||
-      !assay_same_static_shape(n->outputs[0], r->nodes[0]->outputs[0]))
+  if (n->graph != r->anchor->graph || assay_pass_is_grouped(c, n) || !assay_pass_is_fusible(n) ||
+      !assay_same_static_shape(n->outputs[0], r->anchor->outputs[0]))
     return false;
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_value_t* v = n->inputs[i];
@@ -94,7 +120,7 @@ static assay_node_t* next_reader(const region_t* r) {
     int id = r->nodes[i]->outputs[0]->id;
     for (int k = r->uses->first[id]; k < r->uses->first[id + 1]; k++) {
       assay_node_t* n = r->uses->readers[k];
-      if (n->graph != r->nodes[0]->graph || contains(r, n)) continue;
+      if (n->graph != r->anchor->graph || contains(r, n)) continue;
       if (!next || r->uses->position[n->id] < r->uses->position[next->id]) next = n;
     }
   }
@@ -103,8 +129,10 @@ static assay_node_t* next_reader(const region_t* r) {
 
 static assay_status_t fuse(assay_pass_context_t* c, const assay_uses_t* uses,
                            assay_node_t* anchor) {
-  region_t r = {.uses = uses, .nodes = {anchor}, .n = 1};
-  size_t closed = 1;
+  region_t r = {.uses = uses, .anchor = anchor};
+  take_weights(c, anchor, &r);
+  r.nodes[r.n++] = anchor;
+  size_t closed = r.n;
   while (r.n < MAX_NODES) {
     assay_node_t* n = next_reader(&r);
     if (!n || !join(c, &r, n)) break;

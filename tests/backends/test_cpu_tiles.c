@@ -1,5 +1,5 @@
 // Convolutions that are cut into tiles and parts of their channels, with what comes behind them,
-// and resampling: against the emulated engine, with several numbers of threads.
+// products in tiles and resampling: against the emulated engine, with several numbers of threads.
 #include "backends/tactic_case.h"
 
 static const tactic_case_t convolutions[] = {
@@ -75,6 +75,33 @@ static const tactic_case_t convolutions[] = {
      NULL,
      1e-5,
      false},
+    {{"weights of one panel by taps, sums waiting",
+      17,
+      {"x float[2,744,7,5]", "z float[2,40,7,5]"},
+      {"w float[40,744,3,3]", "b float[40]"},
+      {"Conv n x w b -> h | pads=1,1,1,1", "Add a h z -> s", "Relu r s -> y"},
+      "y"},
+     "onednn_conv|direct_conv",
+     1e-5,
+     true},
+    {{"the same with a program behind the sums, taps far apart",
+      17,
+      {"x float[1,744,16,15]"},
+      {"w float[70,744,3,3]", "b float[70]"},
+      {"Conv n x w b -> h | dilations=6,6 pads=6,6,6,6", "HardSwish s h -> y"},
+      "y"},
+     "onednn_conv|direct_conv",
+     1e-5,
+     false},
+    {{"places apart, an odd number of channels, few made",
+      17,
+      {"x float[3,37,40,41]"},
+      {"w float[24,37,1,1]", "b float[24]"},
+      {"Conv n x w b -> h | strides=2,2", "HardSwish s h -> y"},
+      "y"},
+     "onednn_conv|direct_conv",
+     1e-5,
+     true},
     {{"few places, all but the inner ones beside the padding",
       17,
       {"x float[3,64,7,5]", "z float[3,40,7,5]"},
@@ -110,6 +137,28 @@ static const tactic_case_t convolutions[] = {
       "y"},
      NULL,
      1e-6,
+     false},
+};
+
+// Weights of more than a megabyte, which are fetched while others are multiplied.
+static const tactic_case_t products[] = {
+    {{"rows in chunks, and a short function behind",
+      20,
+      {"x float[805,512]"},
+      {"w float[512,655]", "b float[655]"},
+      {"MatMul n x w -> h", "Add a h b -> s", "Gelu g s -> y"},
+      "y"},
+     "products|onednn_matmul",
+     1e-5,
+     false},
+    {{"sums in parts",
+      17,
+      {"x float[611,1201]"},
+      {"w float[260,1201]"},
+      {"Gemm n x w -> y | transB=1"},
+      "y"},
+     "products|onednn_matmul",
+     2e-5,
      false},
 };
 
@@ -157,6 +206,10 @@ static void tiles_agree(void** state) {
   for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
     tactic_case_check_in(ASSAY_FP32_PLAIN, &convolutions[i], false);
 }
+static void products_agree(void** state) {
+  (void)state;
+  tactic_case_all(products, sizeof products / sizeof *products);
+}
 static void resampling_agrees(void** state) {
   (void)state;
   tactic_case_all(resampled, sizeof resampled / sizeof *resampled);
@@ -164,6 +217,7 @@ static void resampling_agrees(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_agree),
+                                     cmocka_unit_test(products_agree),
                                      cmocka_unit_test(resampling_agrees)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,15 @@ static const tactic_case_t layers[] = {
         {"Conv n x w b -> h | pads=1,1,1,1", "Add a h z -> s", "Relu r s -> y"}),
     ROW("few tiles and many channels", 17, {"x float[1,200,13,12]"}, {"w float[210,200,3,3]"},
         {"Conv n x w -> h | pads=1,1,1,1", "Sigmoid r h -> y"}),
+    ROW("dilations, a residual sum", 17, {"x float[2,32,23,26]", "z float[2,48,23,26]"},
+        {"w float[48,32,3,3]", "b float[48]"},
+        {"Conv n x w b -> h | pads=2,3,2,3 dilations=2,3", "Add a h z -> s", "Relu r s -> y"}),
+    ROW("a dilation of one axis", 17, {"x float[1,64,21,30]"}, {"w float[64,64,3,3]"},
+        {"Conv n x w -> h | pads=1,4,1,4 dilations=1,4", "Relu r h -> y"}),
+    ROW("as many tiles as places", 17, {"x float[1,64,40,9]"}, {"w float[64,64,3,3]"},
+        {"Conv n x w -> h | pads=3,1,3,1 dilations=3,1", "Sigmoid r h -> y"}),
+    ROW("rows that share sets of the cache", 17, {"x float[1,512,24,20]"}, {"w float[32,512,3,3]"},
+        {"Conv n x w -> y | pads=1,1,1,1"}),
     ROW("a row of places", 17, {"x float[1,32,3,200]"}, {"w float[64,32,3,3]"},
         {"Conv n x w -> y | pads=1,1,1,1"}),
 };
@@ -42,6 +51,7 @@ static void layers_agree(void** state) {
 
 typedef struct sizes {
   int64_t n, c, m, h, w, top, left, bottom, right;
+  int64_t dilation[2];  // less 1
 } sizes_t;
 
 typedef struct drawn {
@@ -54,8 +64,9 @@ static drawn_t make(const sizes_t* s) {
   snprintf(x, sizeof x, "x float[%d,%d,%d,%d]", (int)s->n, (int)s->c, (int)s->h, (int)s->w);
   snprintf(w, sizeof w, "w float[%d,%d,3,3]", (int)s->m, (int)s->c);
   snprintf(b, sizeof b, "b float[%d]", (int)s->m);
-  snprintf(node, sizeof node, "Conv n x w b -> y | pads=%d,%d,%d,%d", (int)s->top, (int)s->left,
-           (int)s->bottom, (int)s->right);
+  snprintf(node, sizeof node, "Conv n x w b -> y | pads=%d,%d,%d,%d dilations=%d,%d", (int)s->top,
+           (int)s->left, (int)s->bottom, (int)s->right, (int)s->dilation[0] + 1,
+           (int)s->dilation[1] + 1);
   const graph_case_t row = {"drawn", 17, {x}, {w, b}, {node}, "y"};
   drawn_t d = {0};
   d.model = graph_case_model(&row, d.in);
@@ -73,7 +84,7 @@ static void run_in(assay_fp32_t fp32, const drawn_t* d, tactic_run_t* r) {
 
 // Whether this CPU has kernels for it at all.
 static bool has_winograd(void) {
-  drawn_t d = make(&(sizes_t){1, 32, 32, 30, 30, 1, 1, 1, 1});
+  drawn_t d = make(&(sizes_t){1, 32, 32, 30, 30, 1, 1, 1, 1, {0}});
   tactic_run_t r;
   run_in(ASSAY_FP32_TIGHT, &d, &r);
   const bool has = strcmp(r.tactic, "winograd_2_3") == 0;
@@ -86,7 +97,7 @@ static void serves_by_setting(void** state) {
   (void)state;
   static const char* const names[] = {"winograd_2_3", "direct_conv", "winograd_4_3"};
   if (!has_winograd()) skip();
-  drawn_t d = make(&(sizes_t){1, 64, 64, 30, 30, 1, 1, 1, 1});
+  drawn_t d = make(&(sizes_t){1, 64, 64, 30, 30, 1, 1, 1, 1, {0}});
   for (int i = 0; i < 3; i++) {
     tactic_run_t r;
     run_in((assay_fp32_t)i, &d, &r);
@@ -124,7 +135,7 @@ static void specials_keep_their_class(void** state) {
   (void)state;
   static const double specials[] = {NAN,      INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, 0x1p127,
                                     0x1p-149, -1e-40,   0x1p-126,  1e-35,   1e25,     -0.0};
-  const sizes_t s = {1, 24, 32, 19, 22, 1, 0, 1, 2};
+  const sizes_t s = {1, 24, 32, 19, 22, 1, 0, 1, 2, {0}};
   for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
     for (int at = 0; at < 5; at++) {
       drawn_t d = make(&s);
@@ -147,7 +158,7 @@ static void whole_inputs_out_of_range(void** state) {
   (void)state;
   static const double factors[] = {0, 1e-40, 1e-33, 1e30, 0x1p126};
   for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
-    drawn_t d = make(&(sizes_t){1, 24, 32, 19, 22, 1, 1, 1, 1});
+    drawn_t d = make(&(sizes_t){1, 24, 32, 19, 22, 1, 1, 1, 1, {0}});
     double* b = assay_f64(d.model->graph->nodes[0]->inputs[2]->constant);
     for (int64_t k = 0; k < 32; k++) b[k] = 0;
     for (int64_t k = 0; k < d.in[0]->size; k++)
@@ -210,10 +221,11 @@ static void check_bits(const sizes_t* s, assay_fp32_t fp32) {
 
 static void bits_depend_on_nothing_else(void** state) {
   (void)state;
-  static const sizes_t sizes[] = {{5, 32, 48, 21, 20, 1, 1, 1, 1},
-                                  {3, 130, 100, 15, 13, 1, 0, 1, 0},
-                                  {2, 16, 16, 90, 70, 1, 1, 1, 1}};
-  for (int i = 0; i < 3; i++) {
+  static const sizes_t sizes[] = {{5, 32, 48, 21, 20, 1, 1, 1, 1, {0}},
+                                  {3, 130, 100, 15, 13, 1, 0, 1, 0, {0}},
+                                  {2, 16, 16, 90, 70, 1, 1, 1, 1, {0}},
+                                  {3, 64, 40, 33, 30, 4, 2, 4, 2, {3, 1}}};
+  for (int i = 0; i < 4; i++) {
     check_bits(&sizes[i], ASSAY_FP32_TIGHT);
     check_bits(&sizes[i], ASSAY_FP32_BOUND);
   }
@@ -284,7 +296,8 @@ static void errors_are_within_bounds(void** state) {
                        .top = draw(&seed, 0, 2),
                        .left = draw(&seed, 0, 2),
                        .bottom = draw(&seed, 0, 2),
-                       .right = draw(&seed, 0, 2)};
+                       .right = draw(&seed, 0, 2),
+                       .dilation = {i % 3 ? 0 : draw(&seed, 0, 2), i % 4 ? 0 : draw(&seed, 0, 2)}};
     check_account(&s, (content_t)(i % CONTENTS), i % 2 ? ASSAY_FP32_BOUND : ASSAY_FP32_TIGHT, seed);
   }
 }

@@ -49,6 +49,11 @@ INLINE void load(const cpu_chain_stream_t* s, int64_t row, int64_t column, int64
 
 INLINE void store(const __m512* x, assay_type_t type, int64_t at, int64_t left, void* out) {
   const bool whole = left >= BLOCK;
+  if (whole && type == ASSAY_TYPE_BFLOAT16) {
+    UNROLL for (int v = 0; v < VECTORS; v += 2)
+        _mm512_storeu_si512((uint16_t*)out + at + 16 * v, to_bf16_both(x[v], x[v + 1]));
+    return;
+  }
   UNROLL for (int v = 0; v < VECTORS; v++) {
     const __mmask16 mask = mask_of(left, v);
     if (type == ASSAY_TYPE_FLOAT) {

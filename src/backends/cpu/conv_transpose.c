@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/program.h"
@@ -398,12 +399,6 @@ typedef struct operands {
   const assay_operand_t *x, *w, *bias;
 } operands_t;
 
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
 static bool find_operands(const assay_sized_layer_t* l, operands_t* o) {
   const assay_node_t* n = l->layer->nodes[0];
   if (*n->domain || strcmp(n->op_type, "ConvTranspose") != 0 || !n->op || l->n_out != 1 ||
@@ -422,7 +417,7 @@ static assay_status_t read_node(const assay_sized_layer_t* l, const operands_t* 
                                 assay_conv_transpose_t* t, bool* out_fits) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* y = &l->out[0];
-  const assay_tensor_t x = head(o->x), w = head(o->w);
+  const assay_tensor_t x = cpu_operand_head(o->x), w = cpu_operand_head(o->w);
   ASSAY_TRY(assay_conv_transpose_read(n, &x, &w, NULL, n->op->since, t));
   // What does not fit together is for the emulated engine, which says so.
   *out_fits = y->rank == x.rank && y->dims[0] == t->n && y->dims[1] == t->m &&

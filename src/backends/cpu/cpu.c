@@ -3,13 +3,13 @@
 // run holds, and write what the caller gets, where it lies; all else lies in one arena, which
 // stretches of all sizes share, as they do one piece of scratch memory.
 #include <string.h>
-#include <sys/mman.h>
 
 #include "backends/cpu/move.h"
 #include "backends/cpu/shared.h"
 #include "backends/cpu/tactic.h"
 #include "backends/runner.h"
 #include "base/alloc.h"
+#include "base/memory.h"
 
 typedef struct cpu {
   assay_runner_t runner;
@@ -93,17 +93,6 @@ static const assay_target_t target = {.takes = takes,
 
 // ---- memory -------------------------------------------------------------------------------------
 
-// Large pages, where the system gives them: kernels read many places of a block at once.
-static void use_large_pages(char* memory, size_t bytes) {
-#ifdef MADV_HUGEPAGE
-  const uintptr_t page = 2 << 20, from = ((uintptr_t)memory + page - 1) / page * page;
-  const uintptr_t to = ((uintptr_t)memory + bytes) / page * page;
-  if (from < to) (void)madvise((void*)from, to - from, MADV_HUGEPAGE);
-#else
-  (void)memory, (void)bytes;
-#endif
-}
-
 static assay_status_t room(char** memory, size_t* have, size_t bytes) {
   if (bytes <= *have) return NULL;
   assay_free(*memory);
@@ -111,7 +100,7 @@ static assay_status_t room(char** memory, size_t* have, size_t bytes) {
   *memory = assay_malloc(bytes + ASSAY_BLOCK_ALIGNMENT);
   if (!*memory) return assay_status_no_memory();
   *have = bytes;
-  use_large_pages(*memory, bytes);
+  assay_memory_use_large_pages(*memory, bytes);
   return NULL;
 }
 

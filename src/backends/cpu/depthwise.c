@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/program.h"
 #include "backends/cpu/threads.h"
@@ -336,32 +337,6 @@ static assay_status_t add_bias(depthwise_t* k, const assay_operand_t* o) {
 
 // ---- which layers ------------------------------------------------------------------------------
 
-typedef struct operands {
-  const assay_operand_t *x, *weights, *bias;  // bias NULL: none
-} operands_t;
-
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
-static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
-  const assay_node_t* n = l->layer->nodes[0];
-  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
-    return false;
-  o->x = assay_sized_input(l, n->inputs[0]);
-  o->weights = assay_sized_input(l, n->inputs[1]);
-  if (n->n_inputs > 2 && n->inputs[2]) {
-    o->bias = assay_sized_input(l, n->inputs[2]);
-    if (!o->bias || !o->bias->constant || !assay_type_is_kernel_float(o->bias->type)) return false;
-  }
-  return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
-         (o->x->rank == 3 || o->x->rank == 4) && o->weights->rank == o->x->rank &&
-         o->x->type == o->weights->type && assay_type_is_kernel_float(o->x->type) &&
-         assay_type_is_kernel_float(l->out[0].type);
-}
-
 // Tiles are whole rows.
 static void cut_near(depthwise_t* k) {
   const int64_t height = k->across.out, elem = k->type == ASSAY_TYPE_FLOAT ? 4 : 2;
@@ -438,14 +413,13 @@ static bool others_are_faster(const depthwise_t* k) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  operands_t o = {0};
+  cpu_conv_operands_t o;
   assay_conv_t s;
-  if (!cpu_has_depthwise() || !read_operands(l, &o)) return NULL;
-  const assay_tensor_t x = head(o.x), w = head(o.weights);
-  ASSAY_TRY(assay_conv_read(l->layer->nodes[0], &x, &w, NULL, false, &s));
-  if (s.group != s.c || s.m != s.c || s.cg != 1 || (o.bias && o.bias->size != s.c)) return NULL;
+  bool ok;
+  if (!cpu_has_depthwise() || !cpu_conv_operands(l, &o) || o.x->rank > 4) return NULL;
+  ASSAY_TRY(cpu_conv_read(l, &o, &s, &ok));
+  if (!ok || s.group != s.c || s.m != s.c || s.cg != 1) return NULL;
   depthwise_t* k = NULL;
-  bool ok = true;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(o.x - l->in);

@@ -60,7 +60,7 @@ struct cpu_depthwise_near {
 
 // The place of channel c among `channels` of up to 32 that lie together.
 static inline int cpu_depthwise_order(assay_type_t type, int channels, int c) {
-  return type == ASSAY_TYPE_FLOAT || channels <= 16 ? c : c / 2 + c % 2 * 16;
+  return type != ASSAY_TYPE_BFLOAT16 || channels <= 16 ? c : c / 2 + c % 2 * 16;
 }
 // Whether there is a kernel of this kind; dilation along the row is 1.
 bool cpu_depthwise_is_near(assay_type_t type, int64_t kernel, int64_t stride, int64_t columns);

@@ -1,6 +1,7 @@
 #include <stddef.h>
 
 #include "backends/cpu/depthwise.h"
+#include "backends/kernel.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include "backends/cpu/chain_lanes.h"
@@ -16,12 +17,16 @@ enum { CHANNELS = CPU_DEPTHWISE_CHANNELS, COLUMNS = 7, MOST_KERNEL = 7, MOST_VEC
 
 // ---- sums --------------------------------------------------------------------------------------
 
-// Of 32 channels in 16 bits those in even places are one vector, those in odd places the other; in
-// float32, and where there are at most 16, they lie as they are.
+// Of 32 channels in bf16 those in even places are one vector, those in odd places the other; in
+// other types, and where there are at most 16, they lie as they are.
 INLINE void load(assay_type_t type, int vectors, __mmask32 mask, const char* from, __m512* x) {
   if (type == ASSAY_TYPE_FLOAT) {
     x[0] = _mm512_maskz_loadu_ps((__mmask16)mask, from);
     if (vectors > 1) x[1] = _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), from + 64);
+  } else if (type == ASSAY_TYPE_FLOAT16) {
+    x[0] = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16((__mmask16)mask, from));
+    if (vectors > 1)
+      x[1] = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16((__mmask16)(mask >> 16), from + 32));
   } else if (vectors > 1) {
     const __m512i y = _mm512_maskz_loadu_epi16(mask, from);
     x[0] = _mm512_castsi512_ps(_mm512_slli_epi32(y, 16));
@@ -102,6 +107,9 @@ typedef void row_t(const cpu_depthwise_near_t* d);
 KERNELS(float_3, ASSAY_TYPE_FLOAT, 3)
 KERNELS(float_5, ASSAY_TYPE_FLOAT, 5)
 KERNELS(float_7, ASSAY_TYPE_FLOAT, 7)
+KERNELS(fp16_3, ASSAY_TYPE_FLOAT16, 3)
+KERNELS(fp16_5, ASSAY_TYPE_FLOAT16, 5)
+KERNELS(fp16_7, ASSAY_TYPE_FLOAT16, 7)
 KERNELS(bf16_3, ASSAY_TYPE_BFLOAT16, 3)
 KERNELS(bf16_5, ASSAY_TYPE_BFLOAT16, 5)
 KERNELS(bf16_7, ASSAY_TYPE_BFLOAT16, 7)
@@ -110,20 +118,22 @@ KERNELS(bf16_7, ASSAY_TYPE_BFLOAT16, 7)
   {                                                                  \
     {name##_by_1_1, name##_by_1_2}, { name##_by_2_1, name##_by_2_2 } \
   }
-static row_t* const rows_float[3][2][2] = {STRIDES(float_3), STRIDES(float_5), STRIDES(float_7)};
-static row_t* const rows_bf16[3][2][2] = {STRIDES(bf16_3), STRIDES(bf16_5), STRIDES(bf16_7)};
+static row_t* const rows[3][3][2][2] = {{STRIDES(float_3), STRIDES(float_5), STRIDES(float_7)},
+                                        {STRIDES(fp16_3), STRIDES(fp16_5), STRIDES(fp16_7)},
+                                        {STRIDES(bf16_3), STRIDES(bf16_5), STRIDES(bf16_7)}};
+
+static int place_of(assay_type_t type) {
+  return type == ASSAY_TYPE_FLOAT ? 0 : type == ASSAY_TYPE_FLOAT16 ? 1 : 2;
+}
 
 bool cpu_depthwise_is_near(assay_type_t type, int64_t kernel, int64_t stride, int64_t columns) {
-  if (!cpu_has_depthwise() || columns < COLUMNS || (kernel != 3 && kernel != 5 && kernel != 7) ||
-      (stride != 1 && stride != 2))
-    return false;
-  return type == ASSAY_TYPE_FLOAT ||
-         (type == ASSAY_TYPE_BFLOAT16 && __builtin_cpu_supports("avx512bf16"));
+  return cpu_has_depthwise() && assay_type_is_kernel_float(type) && columns >= COLUMNS &&
+         (kernel == 3 || kernel == 5 || kernel == 7) && (stride == 1 || stride == 2);
 }
 
 void cpu_depthwise_near_run(assay_type_t type, const cpu_depthwise_near_t* d) {
   const int kernel = (int)(d->kernel - 3) / 2, wide = (d->mask >> LANES) != 0;
-  (type == ASSAY_TYPE_FLOAT ? rows_float : rows_bf16)[kernel][d->stride - 1][wide](d);
+  rows[place_of(type)][kernel][d->stride - 1][wide](d);
 }
 
 // ---- what comes behind -------------------------------------------------------------------------
@@ -159,6 +169,43 @@ INLINE void finish_float(cpu_link_kind_t kind, const float* sums, int vectors,
     UNROLL for (int v = 0; v < VECTORS; v++) if (v / vectors < n)
         _mm512_mask_storeu_ps(out + (c + v / vectors) * d->out_step + v % vectors * 64,
                               (__mmask16)(d->mask >> (v % vectors * LANES)), x[v]);
+  }
+}
+
+INLINE void finish_fp16(cpu_link_kind_t kind, const float* sums, int vectors,
+                        const cpu_depthwise_near_t* d, char* out) {
+  const int each = VECTORS / vectors;
+  for (int c = 0; c < COLUMNS; c += each) {
+    __m512 x[VECTORS];
+    const int n = take(sums, vectors, c, x);
+    apply(kind, CPU_V_FLOAT16, d->param, x);
+    UNROLL for (int v = 0; v < VECTORS; v++) if (v / vectors < n) _mm256_mask_storeu_epi16(
+        out + (c + v / vectors) * d->out_step + v % vectors * 32,
+        (__mmask16)(d->mask >> (v % vectors * LANES)),
+        _mm512_cvtps_ph(x[v], _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+}
+
+// For CPUs that do not round to bf16 themselves.
+INLINE void finish_soft(cpu_link_kind_t kind, const float* sums, int vectors,
+                        const cpu_depthwise_near_t* d, char* out) {
+  const int each = VECTORS / vectors;
+  for (int c = 0; c < COLUMNS; c += each) {
+    __m512 x[VECTORS];
+    const int n = take(sums, vectors, c, x);
+    apply(kind, CPU_V_BFLOAT16, d->param, x);
+    UNROLL for (int v = 0; v < VECTORS; v += vectors) {
+      if (v / vectors >= n) break;
+      char* to = out + (c + v / vectors) * d->out_step;
+      if (vectors == 1) {
+        _mm256_mask_storeu_epi16(to, (__mmask16)d->mask, to_bf16(x[v]));
+      } else {  // even and odd places' channels, one of each in four bytes
+        const __m512i even = _mm512_srli_epi32(rounded_to_bf16(x[v]), 16);
+        const __m512i odd =
+            _mm512_and_si512(rounded_to_bf16(x[v + 1]), _mm512_set1_epi32((int)0xffff0000u));
+        _mm512_mask_storeu_epi16(to, d->mask, _mm512_or_si512(even, odd));
+      }
+    }
   }
 }
 
@@ -200,31 +247,34 @@ static inline TARGET_BF16 __attribute__((always_inline)) void finish_bf16(
     else                                                                                 \
       finish(kind, sums, MOST_VECTORS, d, out);                                          \
   }
-#define BOTH(name, kind)                           \
+#define ALL(name, kind)                            \
   FINISH(float_##name, TARGET, finish_float, kind) \
+  FINISH(fp16_##name, TARGET, finish_fp16, kind)   \
+  FINISH(soft_##name, TARGET, finish_soft, kind)   \
   FINISH(bf16_##name, TARGET_BF16, finish_bf16, kind)
-BOTH(as_it_is, CPU_LINK_IDENTITY)
-BOTH(relu, CPU_LINK_RELU)
-BOTH(swish, CPU_LINK_SWISH)
-BOTH(hard_swish, CPU_LINK_HARD_SWISH)
-BOTH(clip, CPU_LINK_CLIP)
+ALL(as_it_is, CPU_LINK_IDENTITY)
+ALL(relu, CPU_LINK_RELU)
+ALL(swish, CPU_LINK_SWISH)
+ALL(hard_swish, CPU_LINK_HARD_SWISH)
+ALL(clip, CPU_LINK_CLIP)
 
+#define ROWS_OF(name) \
+  { float_##name, fp16_##name, soft_##name, bf16_##name }
 cpu_depthwise_finish_t* cpu_depthwise_finish(assay_type_t type, cpu_link_kind_t kind) {
-  const bool bf16 = type == ASSAY_TYPE_BFLOAT16;
-  switch (kind) {
-    case CPU_LINK_IDENTITY:
-      return bf16 ? bf16_as_it_is : float_as_it_is;
-    case CPU_LINK_RELU:
-      return bf16 ? bf16_relu : float_relu;
-    case CPU_LINK_SWISH:
-      return bf16 ? bf16_swish : float_swish;
-    case CPU_LINK_HARD_SWISH:
-      return bf16 ? bf16_hard_swish : float_hard_swish;
-    case CPU_LINK_CLIP:
-      return bf16 ? bf16_clip : float_clip;
-    default:
-      return NULL;
-  }
+  static const struct {
+    cpu_link_kind_t kind;
+    cpu_depthwise_finish_t* finish[4];
+  } table[] = {{CPU_LINK_IDENTITY, ROWS_OF(as_it_is)},
+               {CPU_LINK_RELU, ROWS_OF(relu)},
+               {CPU_LINK_SWISH, ROWS_OF(swish)},
+               {CPU_LINK_HARD_SWISH, ROWS_OF(hard_swish)},
+               {CPU_LINK_CLIP, ROWS_OF(clip)}};
+  const int place = place_of(type), soft = 2;
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (table[i].kind == kind)
+      return table[i]
+          .finish[place == soft && __builtin_cpu_supports("avx512bf16") ? soft + 1 : place];
+  return NULL;
 }
 
 #else

@@ -1,3 +1,4 @@
+// By products of pairs of bf16.
 #include "backends/cpu/direct_kernel.h"
 
 #include "backends/cpu/convert.h"
@@ -14,7 +15,8 @@
 INLINE void block(const int rows, const int vectors, direct_block_t* b) {
   __m512 sum[DIRECT_ROWS][2];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
-      b->start ? _mm512_loadu_ps(b->start + j * DIRECT_LANES) : _mm512_setzero_ps();
+      b->start ? _mm512_loadu_ps(b->start + i * b->start_step + j * DIRECT_LANES)
+               : _mm512_setzero_ps();
   const int64_t units = b->units;
   if (b->write_ahead)
     for (int i = 0; i < b->rows_ahead; i++)
@@ -71,7 +73,7 @@ BLOCK(12)
 BLOCK(13)
 BLOCK(14)
 
-void cpu_direct_block(direct_block_t* b) {
+static void run_block(direct_block_t* b) {
   static block_t* const blocks[2][DIRECT_ROWS] = {
       {one_1, one_2, one_3, one_4, one_5, one_6, one_7, one_8, one_9, one_10, one_11, one_12,
        one_13, one_14},
@@ -108,11 +110,10 @@ INLINE void finish(const direct_finish_t* f, const bool whole, const bool adds, 
   for (int64_t i = 0; i < f->rows; i++) {
     const float* sums = f->sums + i * DIRECT_PANEL;
     uint16_t* out = (uint16_t*)f->out + f->at[i];
-    const uint16_t* f_add = f->add;
     __m512i add = _mm512_setzero_si512();
     if (adds)
-      add = whole ? _mm512_loadu_si512(f_add + f->at[i])
-                  : _mm512_maskz_loadu_epi16(mask, f_add + f->at[i]);
+      add = whole ? _mm512_loadu_si512((const uint16_t*)f->add + f->at[i])
+                  : _mm512_maskz_loadu_epi16(mask, (const uint16_t*)f->add + f->at[i]);
     const __m512 low = finished(_mm512_loadu_ps(sums), adds, _mm512_castsi512_si256(add), relu);
     const __m512 high = finished(_mm512_loadu_ps(sums + DIRECT_LANES), adds,
                                  _mm512_extracti64x4_epi64(add, 1), relu);
@@ -127,7 +128,7 @@ INLINE void finish(const direct_finish_t* f, const bool whole, const bool adds, 
   }
 }
 
-TARGET void cpu_direct_finish(const direct_finish_t* f) {
+TARGET static void run_finish(const direct_finish_t* f) {
   const int kind = (f->columns == DIRECT_PANEL) * 4 + (f->add != NULL) * 2 + f->relu;
   switch (kind) {
     case 0:
@@ -156,7 +157,8 @@ TARGET void cpu_direct_finish(const direct_finish_t* f) {
       break;
   }
 }
+
+const direct_way_t cpu_direct_pairs = {.pairs = true, .block = run_block, .finish = run_finish};
 #else
-void cpu_direct_block(direct_block_t* b) { (void)b; }
-void cpu_direct_finish(const direct_finish_t* f) { (void)f; }
+const direct_way_t cpu_direct_pairs = {0};
 #endif

@@ -1,4 +1,4 @@
-// The inner part of direct convolutions (direct_conv.c): sums of some places of the output and some
+// The inner part of direct convolutions (direct_conv.h): sums of some places of the output and some
 // channels, and the commonest things that layers do to them.
 //
 // Every sum is one chain along the taps and, within a tap, the channels, whatever the number of
@@ -17,8 +17,8 @@ enum {
   DIRECT_LANES = 16,
 };
 
-// Elements are bf16, two channels in a unit of 4 bytes. Taps that meet the input at one place at
-// least, in order; of each, where the channels of each place begin.
+// Elements are units of 4 bytes: two channels in bf16, or one in float32. Taps that meet the input
+// at one place at least, in order; of each, where the channels of each place begin.
 typedef struct direct_block {
   int rows, vectors;  // vectors of DIRECT_LANES channels: 1 or 2
   int n_taps;
@@ -26,9 +26,13 @@ typedef struct direct_block {
   const uint32_t* const* at;  // [n_taps][DIRECT_ROWS]
   int64_t units;              // of a place
   const uint32_t* panel;      // [all taps][units][DIRECT_PANEL]
-  const float* start;         // [DIRECT_PANEL]; NULL: zeros
+  const float* start;         // rows of DIRECT_PANEL, so many floats apart; NULL: zeros
+  int64_t start_step;
   float* sums;
   int64_t step;
+  // What is done to the sums while they are in registers: they go nowhere else. NULL: nothing; ways
+  // that do not say `finishes` have to be given none.
+  const struct direct_finish* finish;
   // Brought near meanwhile. What is read and written next: elements of this size, so many places
   // on from these addresses (NULL: nothing).
   const char *read_ahead, *write_ahead;
@@ -38,21 +42,34 @@ typedef struct direct_block {
   // Weights: two lines after each so many units (NULL: none); moved on.
   const char* fetch;
   int64_t fetch_every;
-  // Float32 only: what is done to the sums while they are in registers; NULL: they go to `sums`.
-  const struct direct_finish* finish;
 } direct_block_t;
-void cpu_direct_block(direct_block_t* b);
-void cpu_direct_block_f32(direct_block_t* b);
 
 // out = sums, plus `add`, limited from below to 0, rounded.
 typedef struct direct_finish {
   int64_t rows, columns;  // up to DIRECT_PANEL
   const float* sums;      // rows lie DIRECT_PANEL apart
-  const void* add;    // bf16; NULL: nothing
+  assay_type_t type;      // of `add` and `out`
+  const void* add;        // NULL: nothing
   bool relu;              // NaN stays
-  void* out;          // bf16
-  const int64_t* at;      // [rows]: elements from `add` and `out` on
+  void* out;
+  const int64_t* at;  // [rows]: elements from `add` and `out` on
 } direct_finish_t;
-void cpu_direct_finish(const direct_finish_t* f);
+
+// How units are multiplied.
+typedef struct direct_way {
+  bool pairs;  // of bf16; else float32
+  void (*block)(direct_block_t* b);
+  void (*finish)(const direct_finish_t* f);  // NULL: that is left to programs
+  bool finishes;                             // `block` does it, too, where outputs are float32
+  // n elements of float16 or bfloat16, as float32. NULL with pairs.
+  void (*widen)(assay_type_t type, const uint16_t* from, int64_t n, float* to);
+} direct_way_t;
+extern const direct_way_t cpu_direct_pairs;          // AVX512_BF16; writes bf16
+extern const direct_way_t cpu_direct_floats;         // AVX-512; writes any float type
+extern const direct_way_t cpu_direct_floats_narrow;  // AVX2 and FMA
+
+// Those that convolutions of this type are fastest with on this CPU (machine.c); NULL: others are
+// faster.
+const direct_way_t* cpu_direct_way(assay_type_t type);
 
 #endif  // ASSAY_BACKENDS_CPU_DIRECT_KERNEL_H_

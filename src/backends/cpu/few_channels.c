@@ -2,11 +2,14 @@
 // products of our own (gemm.h) whose rows are places of the output, and of a row the pieces are
 // pieces of the rows of the input under the kernel, taken where they lie in a patch with padding.
 //
-// In bf16 two channels are a unit, of one place; in float32 each channel has rows of its own. How
-// the output is cut into tiles, which threads share, changes no sum.
+// Where the CPU multiplies pairs of bf16, two channels are a unit, of one place; otherwise each
+// channel has rows of its own, in float32, to which 16-bit inputs are widened as they come into the
+// patch. How the output is cut into tiles, which threads share, changes no sum.
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
+#include "backends/cpu/direct_kernel.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/program.h"
 #include "backends/cpu/threads.h"
@@ -29,7 +32,8 @@ enum {
 typedef struct few {
   assay_kernel_t base;
   int input;
-  bool bf16;
+  assay_type_t type;                  // of the input
+  bool pairs;                         // units are two channels in bf16; else one in float32
   assay_window_axis_t across, along;  // the axis across rows, and along a row
   int64_t samples, channels, made;    // channels of the input and of the output
   int64_t units;                      // of one place of a row
@@ -101,8 +105,8 @@ static void fill_row(const job_t* j, int64_t sample, int64_t row, int64_t column
     memset(to + (before + n) * k->units, 0,
            (size_t)((columns - before - n) * k->units) * sizeof *to);
     if (!n) continue;
-    if (!k->bf16) {
-      memcpy(to + before, (const float*)j->in[k->input] + at + p * size, (size_t)n * sizeof *to);
+    if (!k->pairs) {
+      cpu_widen(j->in[k->input], k->type, at + p * size, n, (float*)(void*)(to + before));
       continue;
     }
     const uint16_t* c[MOST_CHANNELS] = {NULL};
@@ -132,7 +136,7 @@ static void multiply(const few_t* k, const uint32_t* patch, const int64_t* piece
                                     .start = k->bias ? k->bias + c : NULL,
                                     .c = to + c,
                                     .c_step = k->made};
-    (k->bf16 ? cpu_gemm_block_bf16 : cpu_gemm_block)(&block);
+    (k->pairs ? cpu_gemm_block_bf16 : cpu_gemm_block)(&block);
   }
 }
 
@@ -230,9 +234,9 @@ static assay_status_t pack(void* user, void* to) {
     for (int64_t c = 0; c < k->channels; c++)
       for (int64_t i = 0; i < places; i++) {
         const float x = from[(m * k->channels + c) * places + i];
-        const int64_t row = k->bf16 ? i * k->units + c / 2 : c * places + i;
+        const int64_t row = k->pairs ? i * k->units + c / 2 : c * places + i;
         uint32_t* at = out + (m / CPU_PANEL * rows + row) * CPU_PANEL + m % CPU_PANEL;
-        *at |= k->bf16 ? (uint32_t)cpu_to_bf16(x) << (c % 2 ? 16 : 0) : cpu_bits(x);
+        *at |= k->pairs ? (uint32_t)cpu_to_bf16(x) << (c % 2 ? 16 : 0) : cpu_bits(x);
       }
   assay_free(from);
   return NULL;
@@ -243,9 +247,10 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
   const int64_t rows = k->across.kernel * k->along.kernel * k->planes * k->units;
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s in panels of %d, few channels, %lld by %lld by %lld",
+  assay_str_printf(&key, "%s as %s in panels of %d%s, few channels, %lld by %lld by %lld",
                    weights->value->name, assay_type_name(weights->type), CPU_PANEL,
-                   (long long)k->channels, (long long)k->across.kernel, (long long)k->along.kernel);
+                   k->pairs ? " pairs" : "", (long long)k->channels, (long long)k->across.kernel,
+                   (long long)k->along.kernel);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key),
@@ -258,32 +263,6 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
 
 // ---- which layers ------------------------------------------------------------------------------
 
-typedef struct operands {
-  const assay_operand_t *x, *weights, *bias;  // bias NULL: none
-} operands_t;
-
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
-static bool read_operands(const assay_sized_layer_t* l, operands_t* o) {
-  const assay_node_t* n = l->layer->nodes[0];
-  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->n_out != 1 || !l->out[0].value)
-    return false;
-  o->x = assay_sized_input(l, n->inputs[0]);
-  o->weights = assay_sized_input(l, n->inputs[1]);
-  if (n->n_inputs > 2 && n->inputs[2]) {
-    o->bias = assay_sized_input(l, n->inputs[2]);
-    if (!o->bias || !o->bias->constant || !assay_type_is_kernel_float(o->bias->type)) return false;
-  }
-  return o->x && o->weights && o->weights->constant && o->x->size && l->out[0].size &&
-         (o->x->rank == 3 || o->x->rank == 4) && o->weights->rank == o->x->rank &&
-         o->x->type == o->weights->type && assay_type_is_kernel_float(l->out[0].type) &&
-         (o->x->type == ASSAY_TYPE_FLOAT || o->x->type == ASSAY_TYPE_BFLOAT16);
-}
-
 // Takes over what the convolution is; false: it is none for this tactic.
 static bool use_conv(few_t* k, const assay_conv_t* s) {
   static const assay_window_axis_t one = {
@@ -293,8 +272,8 @@ static bool use_conv(few_t* k, const assay_conv_t* s) {
   k->made = s->m;
   k->across = s->w.rank > 1 ? s->w.axis[0] : one;
   k->along = s->w.axis[s->w.rank - 1];
-  k->units = k->bf16 ? (s->c + 1) / 2 : 1;
-  k->planes = k->bf16 ? 1 : s->c;
+  k->units = k->pairs ? (s->c + 1) / 2 : 1;
+  k->planes = k->pairs ? 1 : s->c;
   return s->group == 1 && s->c <= MOST_CHANNELS && k->along.dilation == 1 &&
          k->across.kernel <= PIECES / k->planes;
 }
@@ -321,20 +300,25 @@ static bool cut(few_t* k) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  operands_t o = {0};
+  cpu_conv_operands_t o;
   assay_conv_t s;
-  if (!read_operands(l, &o) || !cpu_gemm_suits(o.x->type == ASSAY_TYPE_BFLOAT16)) return NULL;
-  const assay_tensor_t x = head(o.x), w = head(o.weights);
-  ASSAY_TRY(assay_conv_read(l->layer->nodes[0], &x, &w, NULL, false, &s));
-  if (o.bias && o.bias->size != s.m) return NULL;
+  bool ok;
+  if (!cpu_conv_operands(l, &o) || o.x->rank > 4 || !assay_type_is_kernel_float(o.x->type) ||
+      !cpu_gemm_suits(false))
+    return NULL;
+  const direct_way_t* way = cpu_direct_way(o.x->type);
+  if (o.x->type != ASSAY_TYPE_FLOAT && !way) return NULL;
+  ASSAY_TRY(cpu_conv_read(l, &o, &s, &ok));
+  if (!ok) return NULL;
   few_t* k = NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(o.x - l->in);
-  k->bf16 = o.x->type == ASSAY_TYPE_BFLOAT16;
+  k->type = o.x->type;
+  k->pairs = way && way->pairs;
   k->base.in[k->input] = (assay_form_t){o.x->type, ASSAY_LAYOUT_PLAIN};
   k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
-  bool ok = use_conv(k, &s) && cut(k);
+  ok = use_conv(k, &s) && cut(k);
   assay_status_t st =
       ok ? cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, &ok) : NULL;
   if (!st && ok) st = assay_operand_padded_floats(o.bias, padded(k->made), &k->bias);

@@ -34,7 +34,7 @@ void int8_panels_pack(const int16_t* w, int64_t row_step, int64_t column_step, i
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-enum { MOST = 12, WIDE = 4, COLUMNS = 8 };
+enum { AHEAD = 6144, MOST = 12, WIDE = 4, COLUMNS = 8 };
 
 bool int8_has_vnni(void) {
   __builtin_cpu_init();
@@ -49,13 +49,22 @@ TARGET __attribute__((always_inline)) static inline __m512i unit(const uint8_t* 
   return _mm512_set1_epi32(x);
 }
 
+// Rows of sums, which are in the first cache still. (Finished in registers they would be a little
+// faster, but compilers spill them in the loop over units then.)
+static void finish(const int8_block_t* b, int64_t row, int rows, int64_t step,
+                   const int32_t* sums) {
+  uint8_t* to = b->out + row * b->out_step;
+  const uint32_t unsure = int8_quick_rows(b->quick, sums, step, rows, b->width, to, b->out_step);
+  for (int i = 0; unsure >> i; i++)
+    if (unsure >> i & 1) b->unsure(b->user, to + i * b->out_step, sums + i * step, b->width);
+}
+
 // `rows` and `vectors` are constants where this is inlined: its sums stay in registers.
 TARGET __attribute__((always_inline)) static inline void block(int rows, int vectors,
                                                                const int8_block_t* b, int64_t row) {
   const int64_t step = b->a_step, units = b->units;
   const uint8_t* a = b->a + row * step;
   const int8_t* panel = b->panel;
-  int32_t* c = b->c + row * b->c_step;
   __m512i sum[MOST][WIDE];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
       _mm512_loadu_si512(b->start + (row + i) * b->start_step + j * INT8_LANES);
@@ -66,6 +75,9 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
       const __m512i b1 = vectors > 1 ? _mm512_loadu_si512(panel + 64) : b0;
       const __m512i b2 = vectors > 2 ? _mm512_loadu_si512(panel + 128) : b0;
       const __m512i b3 = vectors > 3 ? _mm512_loadu_si512(panel + 192) : b0;
+      if (vectors == WIDE)
+        UNROLL for (int j = 0; j < WIDE; j++)
+            _mm_prefetch((const char*)panel + AHEAD + j * 64, _MM_HINT_T0);
       UNROLL for (int i = 0; i < rows; i++) {
         const __m512i x = unit(at + i * step);
         sum[i][0] = _mm512_dpbusd_epi32(sum[i][0], x, b0);
@@ -75,8 +87,15 @@ TARGET __attribute__((always_inline)) static inline void block(int rows, int vec
       }
     }
   }
+  if (!b->quick) {
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
+        _mm512_storeu_si512(b->c + (row + i) * b->c_step + j * INT8_LANES, sum[i][j]);
+    return;
+  }
+  int32_t sums[MOST * WIDE * INT8_LANES];
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
-      _mm512_storeu_si512(c + i * b->c_step + j * INT8_LANES, sum[i][j]);
+      _mm512_storeu_si512(sums + (i * vectors + j) * INT8_LANES, sum[i][j]);
+  finish(b, row, rows, vectors * INT8_LANES, sums);
 }
 
 #define ROWS(n, vectors) \

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ops/int8_quick.h"
+
 enum { INT8_LANES = 16, INT8_PANEL = 64 };  // columns of a vector, and of a panel
 
 bool int8_has_vnni(void);
@@ -26,6 +28,14 @@ typedef struct int8_block {
   int64_t start_step;
   int32_t* c;
   int64_t c_step;
+  // Bytes in place of sums: `width` of each row, by the shorter way of the epilogue from its first
+  // column on; row i begins at out + i * out_step. Rows that are not sure are handed over.
+  const int8_quick_t* quick;  // NULL: sums
+  int64_t width;
+  uint8_t* out;
+  int64_t out_step;
+  void (*unsure)(const void* user, uint8_t* row, const int32_t* sums, int64_t width);
+  const void* user;
 } int8_block_t;
 void int8_block_run(const int8_block_t* b);
 

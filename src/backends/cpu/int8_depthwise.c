@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/cpu/int8_block.h"
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/int8_taps.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -178,7 +179,8 @@ static assay_status_t pack(depthwise_t* k, const int8_job_t* j) {
   return st;
 }
 
-static assay_status_t build(depthwise_t* k, int8_job_t* j, bool* out_ok) {
+static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  depthwise_t* k = (depthwise_t*)base;
   assay_conv_t s;
   *out_ok = j->weights && j->fits_int8 && j->zero_input < 0 && int8_is_conv(j->anchor) &&
             (j->x->rank == 3 || j->x->rank == 4) && j->rank == j->x->rank;
@@ -217,21 +219,7 @@ static assay_status_t build(depthwise_t* k, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  int8_job_t j;
-  bool ok = false;
-  if (!int8_has_vnni()) return NULL;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
-  if (!ok) return NULL;
-  depthwise_t* k = NULL;
-  assay_status_t st = ASSAY_NEW(&k);
-  if (!st) {
-    k->base.close = close_depthwise;
-    st = build(k, &j, &ok);
-  }
-  int8_job_close(&j);
-  if (k && (st || !ok)) int8_kernel_destroy(&k->base.base);
-  if (!st && ok) *out = &k->base.base;
-  return st;
+  return int8_has_vnni() ? int8_make(l, sizeof(depthwise_t), build, close_depthwise, out) : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_depthwise = {
@@ -239,9 +227,5 @@ const assay_tactic_t cpu_tactic_int8_depthwise = {
     .source = "assay",
     .numerics = "integers",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .documented = true,
-                 .fma = true,
-                 .function_ulps = 1},
+    .rounding = INT8_ROUNDING,
 };

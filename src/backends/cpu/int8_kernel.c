@@ -236,8 +236,22 @@ static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_l
   return true;
 }
 
+static assay_status_t find_quick(int8_kernel_t* k) {
+  float *factor = NULL, *shift = NULL;
+  assay_status_t st = assay_new_array((size_t)k->m, sizeof *factor, &factor);
+  if (!st) st = assay_new_array((size_t)k->m, sizeof *shift, &shift);
+  if (!st && int8_quick_make(k->q, k->m, factor, shift, &k->quick)) {
+    st = repeated(factor, k->m, k->m, &k->quick_factor);
+    if (!st) st = repeated(shift, k->m, k->m, &k->quick_shift);
+  }
+  assay_free(factor);
+  assay_free(shift);
+  return st;
+}
+
 static assay_status_t repeat_channels(int8_kernel_t* k) {
   const assay_int8_t* q = k->q;
+  ASSAY_TRY(find_quick(k));
   if (q->anchor || q->scales_x) {
     ASSAY_TRY(repeated(q->factor, q->n_factor, k->m, &k->factor));
     ASSAY_TRY(repeated(q->shift, q->n_factor, k->m, &k->shift));
@@ -328,6 +342,8 @@ void int8_kernel_destroy(assay_kernel_t* base) {
   assay_free(k->bias);
   assay_free(k->factor);
   assay_free(k->shift);
+  assay_free(k->quick_factor);
+  assay_free(k->quick_shift);
   for (size_t i = 0; i < ASSAY_INT8_SOURCES; i++) assay_free(k->channel[i]);
   assay_free(k);
 }
@@ -370,6 +386,18 @@ static void exact_sums(const int8_kernel_t* k, const int32_t* raw, int32_t zero_
   }
 }
 
+// n bytes of a run x of `period`, over and over, from `first` on.
+static void repeat_bytes(const uint8_t* x, int64_t period, int64_t first, int64_t n, uint8_t* to) {
+  const int64_t head = period - first < n ? period - first : n;
+  const int64_t rest = n - head < first ? n - head : first;
+  memcpy(to, x + first, (size_t)head);
+  memcpy(to + head, x, (size_t)rest);
+  for (int64_t done = head + rest, some; done < n; done += some) {
+    some = done < n - done ? done : n - done;
+    memcpy(to + done, to, (size_t)some);
+  }
+}
+
 // The bytes of a stream that n elements from `at` on read; they lie in `room`, or where they are.
 static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int64_t at, int64_t n,
                                    uint8_t* room) {
@@ -377,10 +405,10 @@ static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int
   for (int64_t i = 0, run; i < n; i += run) {
     const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block * s->n;
     const int64_t element = in_block / s->inner % s->n;
-    const int64_t left = s->inner == 1 ? s->n - element : s->inner - in_block % s->inner;
+    const int64_t left = s->inner == 1 ? s->block - in_block : s->inner - in_block % s->inner;
     run = left < n - i ? left : n - i;
     if (s->inner == 1)
-      memcpy(room + i, x + first + element, (size_t)run);
+      repeat_bytes(x + first, s->n, element, run, room + i);
     else
       memset(room + i, x[first + element], (size_t)run);
   }
@@ -413,9 +441,15 @@ static void finish_tile(const int8_kernel_t* k, const void* const* in, assay_int
   const size_t elem = q->type == ASSAY_TYPE_FLOAT ? sizeof(float) : 1;
   const int64_t c = at % k->m;
   uint8_t bytes[ASSAY_INT8_SOURCES][TILE];
+  int8_quick_t quick = k->quick;
   if (k->factor) {
     t->factor = k->factor + c;
     t->shift = k->shift + c;
+  }
+  if (k->quick_shift && t->integers) {
+    quick.factor = k->quick_factor + c;
+    quick.shift = k->quick_shift + c;
+    t->quick = &quick;
   }
   for (size_t i = 0; i < q->n_sources; i++) {
     if (k->streams[i].input >= 0)

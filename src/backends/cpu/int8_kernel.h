@@ -4,6 +4,7 @@
 #define ASSAY_BACKENDS_CPU_INT8_KERNEL_H_
 
 #include "backends/cpu/tactic.h"
+#include "ops/int8_quick.h"
 
 // An operand of the pointwise part. Element i of the output reads element
 // i / block * n + i / inner % n of it.
@@ -30,6 +31,9 @@ struct int8_kernel {
   int32_t* bias;          // m; NULL: none
   float *factor, *shift;  // of m channels, repeated to at least a tile more
   float* channel[ASSAY_INT8_SOURCES];
+  // The shorter way of the epilogue, likewise repeated; NULL: none.
+  int8_quick_t quick;
+  float *quick_factor, *quick_shift;
   int8_stream_t streams[ASSAY_INT8_SOURCES];
   int x_input;  // where sums are x less its zero point; else not used
   assay_type_t x_type;

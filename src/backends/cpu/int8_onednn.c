@@ -4,6 +4,7 @@
 #ifdef ASSAY_ONEDNN
 #include <string.h>
 
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/int8_taps.h"
 #include "backends/cpu/onednn.h"
 #include "base/alloc.h"
@@ -277,7 +278,8 @@ static assay_status_t take_taps(onednn_t* k, int8_job_t* j, const problem_t* p, 
   return NULL;
 }
 
-static assay_status_t build(onednn_t* k, int8_job_t* j, bool* out_ok) {
+static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  onednn_t* k = (onednn_t*)base;
   problem_t p = {.is_conv = int8_is_conv(j->anchor)};
   dnnl_primitive_desc_t d = NULL;
   dnnl_memory_desc_t plain = NULL;
@@ -308,21 +310,7 @@ static assay_status_t build(onednn_t* k, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  int8_job_t j;
-  bool ok = false;
-  if (!has_vnni()) return NULL;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
-  if (!ok) return NULL;
-  onednn_t* k = NULL;
-  assay_status_t st = ASSAY_NEW(&k);
-  if (!st) {
-    k->base.close = close_onednn;
-    st = build(k, &j, &ok);
-  }
-  int8_job_close(&j);
-  if (k && (st || !ok)) int8_kernel_destroy(&k->base.base);
-  if (!st && ok) *out = &k->base.base;
-  return st;
+  return has_vnni() ? int8_make(l, sizeof(onednn_t), build, close_onednn, out) : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_onednn = {
@@ -330,10 +318,6 @@ const assay_tactic_t cpu_tactic_int8_onednn = {
     .source = "onednn",
     .numerics = "integers",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .documented = true,
-                 .fma = true,
-                 .function_ulps = 1},
+    .rounding = INT8_ROUNDING,
 };
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/cpu/int8_block.h"
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/int8_taps.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -173,7 +174,8 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 
 // ---- making ------------------------------------------------------------------------------------
 
-static assay_status_t build(pairs_t* k, int8_job_t* j, bool* out_ok) {
+static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  pairs_t* k = (pairs_t*)base;
   *out_ok = !j->weights && j->w && j->zero_input < 0 && int8_is_product(j->anchor) &&
             int8_product_read(j, &k->p) && k->p.k <= INT32_MAX / (4 * 255 * 255) && j->q;
   if (!*out_ok) return NULL;
@@ -207,18 +209,7 @@ static assay_status_t build(pairs_t* k, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  int8_job_t j;
-  bool ok = false;
-  if (!int8_has_vnni()) return NULL;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
-  if (!ok) return NULL;
-  pairs_t* k = NULL;
-  assay_status_t st = ASSAY_NEW(&k);
-  if (!st) st = build(k, &j, &ok);
-  int8_job_close(&j);
-  if (k && (st || !ok)) int8_kernel_destroy(&k->base.base);
-  if (!st && ok) *out = &k->base.base;
-  return st;
+  return int8_has_vnni() ? int8_make(l, sizeof(pairs_t), build, NULL, out) : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_pairs = {
@@ -226,9 +217,5 @@ const assay_tactic_t cpu_tactic_int8_pairs = {
     .source = "assay",
     .numerics = "integers",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .documented = true,
-                 .fma = true,
-                 .function_ulps = 1},
+    .rounding = INT8_ROUNDING,
 };

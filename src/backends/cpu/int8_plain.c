@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/int8_taps.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -135,7 +136,8 @@ static void order_product(const int8_product_t* p, const int16_t* from, int16_t*
             from[b * p->n * p->k + (p->swapped ? n * p->k + i : i * p->n + n)];
 }
 
-static assay_status_t fill(plain_t* k, int8_job_t* j, bool* out_ok) {
+static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  plain_t* k = (plain_t*)base;
   k->is_conv = int8_is_conv(j->anchor);
   *out_ok = k->is_conv || int8_is_product(j->anchor);
   // Differences are taken with a zero point that is known.
@@ -177,20 +179,7 @@ static assay_status_t fill(plain_t* k, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  int8_job_t j;
-  bool ok = false;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
-  if (!ok) return NULL;
-  plain_t* k = NULL;
-  assay_status_t st = ASSAY_NEW(&k);
-  if (!st) st = fill(k, &j, &ok);
-  int8_job_close(&j);
-  if (k && (st || !ok)) {
-    k->base.close = close_plain;
-    int8_kernel_destroy(&k->base.base);
-  }
-  if (!st && ok) *out = &k->base.base;
-  return st;
+  return int8_make(l, sizeof(plain_t), build, close_plain, out);
 }
 
 const assay_tactic_t cpu_tactic_int8_plain = {
@@ -198,9 +187,5 @@ const assay_tactic_t cpu_tactic_int8_plain = {
     .source = "assay",
     .numerics = "integers",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .documented = true,
-                 .fma = true,
-                 .function_ulps = 1},
+    .rounding = INT8_ROUNDING,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/cpu/int8_kernel.h"
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "base/target.h"
@@ -227,9 +228,5 @@ const assay_tactic_t cpu_tactic_int8_pointwise = {
     .numerics = "integers",
     .make = make,
     .layouts = ASSAY_LAYOUT_FOLLOWS,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .documented = true,
-                 .fma = true,
-                 .function_ulps = 1},
+    .rounding = INT8_ROUNDING,
 };

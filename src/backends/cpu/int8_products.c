@@ -7,8 +7,10 @@
 // each channel, with which sums begin. Sums are exact: neither tiles nor threads change a bit.
 #include <omp.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backends/cpu/int8_block.h"
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/int8_taps.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -23,9 +25,10 @@ enum {
   CACHED = 400000,      // bytes of weights that stay in the second cache
   LEAST_COLUMNS = 256,  // what follows the sums works on runs
   MOST_COLUMNS = 1024,
-  NEAR = 24 * 1024,  // bytes of a panel that stay in the first cache
-  SHORT = 6,         // so few rows pass over a panel once
-  MANY_ROWS = 96,    // for a thread to have rows of its own
+  NEAR = 24 * 1024,        // bytes of a panel that stay in the first cache
+  LARGE_SECOND = 1 << 21,  // second caches of so many bytes feed panels fast enough as they are
+  SHORT = 6,               // so few rows pass over a panel once
+  MANY_ROWS = 96,          // for a thread to have rows of its own
   ALIGNMENT = 64,
 };
 
@@ -43,10 +46,10 @@ typedef struct products {
   int64_t copied_columns;
   int64_t n, k, units, n_pieces;
   int64_t pieces[PIECES];
-  int64_t tile_lines, columns;
+  int64_t tile_lines, columns, near;  // near: bytes of a panel that are taken at once
   int most_parts;
   size_t copy_bytes, part_scratch;
-  int8_t* weights;
+  int8_t *weights, *weights_room;  // whole lines of the cache, in their room
   int32_t* start;
 } products_t;
 
@@ -119,20 +122,35 @@ static void copy_lines(const job_t* j, int64_t sample, int64_t line, int64_t lin
   }
 }
 
+// A row of a panel that the shorter way left.
+static void finish_row(const void* user, uint8_t* row, const int32_t* sums, int64_t width) {
+  const job_t* j = user;
+  const int8_part_t part = {
+      .sums = sums, .from = row - (const uint8_t*)j->out, .n = width, .runs = 1, .step = width};
+  int8_kernel_finish_part(&j->k->base, j->in, &part, j->out);
+}
+
 // Channels [c, c + n), at most a panel, of some lines, from `x` on. A long panel is taken in parts
 // that stay in the first cache while lines go by, and sums wait where they are made. Where that is
 // all of a row, and not whole vectors, a row would write over the next one's.
+//
+// Where the layer has the shorter way to its bytes, those of the first row go to `out`.
 static void run_panel(const job_t* j, const uint8_t* x, int64_t lines, int64_t c, int64_t n,
-                      int32_t* to, int64_t step) {
+                      int32_t* to, int64_t step, uint8_t* out) {
   const products_t* k = j->k;
   const int64_t rows = k->even ? lines * k->places : k->places, calls = k->even ? 1 : lines;
   const int64_t vectors = least((n + INT8_LANES - 1) / INT8_LANES, INT8_PANEL / INT8_LANES);
-  const int64_t unit = vectors * INT8_LANES * 4, near = NEAR / unit;
+  const int64_t unit = vectors * INT8_LANES * 4, near = k->near / unit;
   const bool parts = lines * k->places > SHORT && k->n_pieces * k->units > near + near / 2 &&
                      (step > INT8_PANEL || step % INT8_LANES == 0);
   const int64_t at_once = parts && k->units > near ? near : k->units;
   const int64_t pieces = !parts ? k->n_pieces : k->units < near ? near / k->units : 1;
   bool goes_on = false;
+  int8_quick_t quick = k->base.quick;
+  if (out) {
+    quick.factor = k->base.quick_factor + c;
+    quick.shift = k->base.quick_shift + c;
+  }
   for (int64_t p = 0; p < k->n_pieces; p += pieces)
     for (int64_t u = 0; u < k->units; u += at_once, goes_on = true) {
       int8_block_t b = {.rows = rows,
@@ -146,11 +164,18 @@ static void run_panel(const job_t* j, const uint8_t* x, int64_t lines, int64_t c
                         .start = goes_on ? to : k->start + c,
                         .start_step = goes_on ? step : 0,
                         .c = to,
-                        .c_step = step};
+                        .c_step = step,
+                        .width = least(n, INT8_PANEL),
+                        .out = out,
+                        .out_step = k->n,
+                        .unsure = finish_row,
+                        .user = j};
+      if (out && p + pieces >= k->n_pieces && u + at_once >= k->units) b.quick = &quick;
       for (int64_t l = 0; l < calls; l++) {
         int8_block_run(&b);
         b.a += k->line_step;
         b.c += rows * step;
+        if (out) b.out += rows * k->n;
         if (goes_on) b.start += rows * step;
       }
     }
@@ -167,13 +192,14 @@ static void run_tile(const job_t* j, int64_t sample, int64_t line, int64_t lines
     x += line * k->line_step;
   // From the last panel to the first, rows in order, so that what the last vector of a row writes
   // behind it is written over.
+  const int64_t from = (sample * k->lines + line) * k->places * k->n + c;
+  const bool quick = k->base.quick_shift != NULL;
   for (int64_t i = (n - 1) / INT8_PANEL * INT8_PANEL; i >= 0; i -= INT8_PANEL)
-    run_panel(j, k->copies ? j->copy : x, lines, c + i, n - i, j->sums + i, n);
-  const int8_part_t part = {.sums = j->sums,
-                            .from = (sample * k->lines + line) * k->places * k->n + c,
-                            .n = n,
-                            .runs = lines * k->places,
-                            .step = k->n};
+    run_panel(j, k->copies ? j->copy : x, lines, c + i, n - i, j->sums + i, n,
+              quick ? (uint8_t*)j->out + from + i : NULL);
+  if (quick) return;
+  const int8_part_t part = {
+      .sums = j->sums, .from = from, .n = n, .runs = lines * k->places, .step = k->n};
   int8_kernel_finish_part(&k->base, j->in, &part, j->out);
 }
 
@@ -219,7 +245,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 
 static void close_products(int8_kernel_t* base) {
   products_t* k = (products_t*)base;
-  assay_free(k->weights);
+  assay_free(k->weights_room);
   assay_free(k->start);
 }
 
@@ -320,8 +346,12 @@ static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_produc
         w[n * k->k + t * k->room + c] = x;
         sums[n] += x;
       }
-  if (!st) st = assay_new_array((size_t)int8_panels_bytes(k->k, k->n) + ALIGNMENT, 1, &k->weights);
-  if (!st) int8_panels_pack(w, 1, k->k, k->k, k->n, k->weights);
+  if (!st)
+    st = assay_new_array((size_t)int8_panels_bytes(k->k, k->n) + ALIGNMENT, 1, &k->weights_room);
+  if (!st) {
+    k->weights = k->weights_room + (ALIGNMENT - (uintptr_t)k->weights_room % ALIGNMENT) % ALIGNMENT;
+    int8_panels_pack(w, 1, k->k, k->k, k->n, k->weights);
+  }
   if (!st)
     st = int8_kernel_start(&k->base, j->zero_x + (k->flip ? 128 : 0), sums, k->n + INT8_PANEL,
                            &k->start);
@@ -330,7 +360,15 @@ static assay_status_t pack(products_t* k, const int8_job_t* j, const int8_produc
   return st;
 }
 
+static int64_t bytes_at_once(void) {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (sysconf(_SC_LEVEL2_CACHE_SIZE) >= LARGE_SECOND) return INT64_MAX;
+#endif
+  return NEAR;
+}
+
 static void find_tile(products_t* k) {
+  k->near = bytes_at_once();
   const int64_t fit = CACHED / k->k / INT8_PANEL * INT8_PANEL;
   k->columns = fit < LEAST_COLUMNS ? LEAST_COLUMNS : fit > MOST_COLUMNS ? MOST_COLUMNS : fit;
   if (k->columns > k->n) k->columns = k->n;
@@ -349,7 +387,8 @@ static void find_tile(products_t* k) {
   k->base.base.scratch = ALIGNMENT + (size_t)k->most_parts * k->part_scratch;
 }
 
-static assay_status_t build(products_t* k, int8_job_t* j, bool* out_ok) {
+static assay_status_t build(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  products_t* k = (products_t*)base;
   const bool conv = int8_is_conv(j->anchor);
   int8_product_t p = {0};
   *out_ok = j->weights && j->fits_int8 && j->zero_input < 0;
@@ -373,21 +412,7 @@ static assay_status_t build(products_t* k, int8_job_t* j, bool* out_ok) {
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  int8_job_t j;
-  bool ok = false;
-  if (!int8_has_vnni()) return NULL;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
-  if (!ok) return NULL;
-  products_t* k = NULL;
-  assay_status_t st = ASSAY_NEW(&k);
-  if (!st) {
-    k->base.close = close_products;
-    st = build(k, &j, &ok);
-  }
-  int8_job_close(&j);
-  if (k && (st || !ok)) int8_kernel_destroy(&k->base.base);
-  if (!st && ok) *out = &k->base.base;
-  return st;
+  return int8_has_vnni() ? int8_make(l, sizeof(products_t), build, close_products, out) : NULL;
 }
 
 const assay_tactic_t cpu_tactic_int8_products = {
@@ -395,9 +420,5 @@ const assay_tactic_t cpu_tactic_int8_products = {
     .source = "assay",
     .numerics = "integers",
     .make = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .documented = true,
-                 .fma = true,
-                 .function_ulps = 1},
+    .rounding = INT8_ROUNDING,
 };

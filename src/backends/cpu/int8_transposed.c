@@ -6,6 +6,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "backends/cpu/int8_make.h"
 #include "backends/cpu/int8_matrix.h"
 #include "backends/cpu/int8_taps.h"
 #include "backends/cpu/threads.h"
@@ -246,47 +247,32 @@ static assay_status_t build(up_t* k, int8_job_t* j, bool by_matrix, bool* out_ok
   return NULL;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, bool by_matrix, assay_kernel_t** out) {
-  int8_job_t j;
-  bool ok = false;
-  ASSAY_TRY(int8_job_open(l, &j, &ok));
-  if (!ok) return NULL;
-  up_t* k = NULL;
-  assay_status_t st = ASSAY_NEW(&k);
-  if (!st) {
-    k->base.close = close_up;
-    st = build(k, &j, by_matrix, &ok);
-  }
-  int8_job_close(&j);
-  if (k && (st || !ok)) int8_kernel_destroy(&k->base.base);
-  if (!st && ok) *out = &k->base.base;
-  return st;
+static assay_status_t build_up(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  return build((up_t*)base, j, false, out_ok);
 }
 
 static assay_status_t make_up(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return make(l, false, out);
+  return int8_make(l, sizeof(up_t), build_up, close_up, out);
 }
-
-#define ROUNDING                                                                        \
-  {                                                                                     \
-    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .documented = true, \
-    .fma = true, .function_ulps = 1                                                     \
-  }
 
 const assay_tactic_t cpu_tactic_int8_up = {.name = "int8_up",
                                            .source = "assay",
                                            .numerics = "integers",
                                            .make = make_up,
-                                           .rounding = ROUNDING};
+                                           .rounding = INT8_ROUNDING};
 
 #ifdef ASSAY_ONEDNN
+static assay_status_t build_up_onednn(int8_kernel_t* base, int8_job_t* j, bool* out_ok) {
+  return build((up_t*)base, j, true, out_ok);
+}
+
 static assay_status_t make_up_onednn(const assay_sized_layer_t* l, assay_kernel_t** out) {
-  return make(l, true, out);
+  return int8_make(l, sizeof(up_t), build_up_onednn, close_up, out);
 }
 
 const assay_tactic_t cpu_tactic_int8_up_onednn = {.name = "int8_up_onednn",
                                                   .source = "onednn",
                                                   .numerics = "integers",
                                                   .make = make_up_onednn,
-                                                  .rounding = ROUNDING};
+                                                  .rounding = INT8_ROUNDING};
 #endif

@@ -3,8 +3,10 @@
 #include <oneapi/dnnl/dnnl.h>
 #endif
 
+#include <string.h>
 #include <unistd.h>
 
+#include "backends/cpu/direct_kernel.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/split_kernel.h"
 #include "backends/cpu/tactic.h"
@@ -64,4 +66,29 @@ int64_t cpu_second_cache(void) {
   const int64_t bytes = 0;
 #endif
   return bytes <= 0 ? USUAL : bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
+}
+
+// Where the CPU has units for 16-bit numbers themselves, oneDNN uses them: for bf16 tiles (AMX),
+// for fp16 vectors. Without oneDNN all that the CPU has may be used. In float32 oneDNN is as fast
+// where vectors are of 8.
+const direct_way_t* cpu_direct_way(assay_type_t type) {
+#if defined(__x86_64__) && defined(__GNUC__)
+  const bool bf16 = type == ASSAY_TYPE_BFLOAT16;
+  __builtin_cpu_init();
+  bool wide = strcmp(own_level(), "v4") == 0, narrow = strcmp(own_level(), "v3") == 0 || wide;
+  if (type == ASSAY_TYPE_FLOAT) return wide && cpu_gemm_suits(false) ? &cpu_direct_floats : NULL;
+  if (!bf16 && type != ASSAY_TYPE_FLOAT16) return NULL;
+#ifdef ASSAY_ONEDNN
+  const int isa = (int)dnnl_get_effective_cpu_isa();
+  const int units = bf16 ? dnnl_cpu_isa_avx512_core_amx : dnnl_cpu_isa_avx512_core_fp16;
+  if ((isa & units) == units) return NULL;
+  wide &= (isa & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+  narrow &= (isa & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;
+#endif
+  if (wide) return bf16 && cpu_gemm_has_bf16() ? &cpu_direct_pairs : &cpu_direct_floats;
+  return narrow ? &cpu_direct_floats_narrow : NULL;
+#else
+  (void)type;
+  return NULL;
+#endif
 }

@@ -1,7 +1,10 @@
 // Means over all places of inputs whose channels lie last (GlobalAveragePool, ReduceMean), read in
 // their own type, where the CPU has AVX-512.
 //
-// Each mean is one chain of additions in float32 over the places in order, then a division.
+// Places are cut into stretches, as many as their number says. Each sum is one chain of additions
+// in float32 over a stretch's places in order, and then one over the stretches; then comes a
+// division. Threads share out the stretches, so that each reads what lies in its own cache, and
+// leaves it there, where layers that take places before and behind do so, too.
 #include <string.h>
 
 #include "backends/cpu/constants.h"
@@ -11,7 +14,13 @@
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 
-enum { LANES = 16, VECTORS = 4, BLOCK = VECTORS * LANES };
+enum {
+  LANES = 16,
+  VECTORS = 4,
+  BLOCK = VECTORS * LANES,
+  STRETCHES = 16,  // at most,
+  PLACES = 16      // of so many places at least
+};
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -75,32 +84,42 @@ typedef struct means {
   assay_kernel_t base;
   int input;
   assay_type_t type;
-  int64_t samples, places, channels, blocks;
+  int64_t samples, places, channels, stretches;
 } means_t;
 
-static void run_block(const means_t* k, const void* x, void* y, int64_t i) {
-  float sum[BLOCK];
-  const int64_t sample = i / k->blocks, c = i % k->blocks * BLOCK;
-  const int64_t n = k->channels - c < BLOCK ? k->channels - c : BLOCK;
+// Sums of a stretch; room for whole blocks is behind them.
+static void sum_stretch(const means_t* k, const char* x, int64_t i, float* to) {
+  const int64_t sample = i / k->stretches, s = i % k->stretches;
+  const int64_t first = k->places * s / k->stretches, end = k->places * (s + 1) / k->stretches;
   const int64_t elem = k->type == ASSAY_TYPE_FLOAT ? 4 : 2;
-  sum_block(k->type, (const char*)x + (sample * k->places * k->channels + c) * elem, k->places,
-            k->channels, n, sum);
-  for (int64_t v = 0; v < n; v++) sum[v] /= (float)k->places;
-  cpu_narrow(sum, n, k->base.out[0].type, sample * k->channels + c, y);
+  x += (sample * k->places + first) * k->channels * elem;
+  for (int64_t c = 0; c < k->channels; c += BLOCK)
+    sum_block(k->type, x + c * elem, end - first, k->channels,
+              k->channels - c < BLOCK ? k->channels - c : BLOCK, to + c);
+}
+
+static int64_t padded(int64_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
+
+static void add_up(const means_t* k, float* sums, int64_t sample, void* y) {
+  const int64_t step = padded(k->channels);
+  float* to = sums + sample * k->stretches * step;
+  for (int64_t s = 1; s < k->stretches; s++)
+    for (int64_t c = 0; c < k->channels; c++) to[c] += to[s * step + c];
+  for (int64_t c = 0; c < k->channels; c++) to[c] /= (float)k->places;
+  cpu_narrow(to, k->channels, k->base.out[0].type, sample * k->channels, y);
 }
 
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const means_t* k = (const means_t*)base;
-  const int64_t all = k->samples * k->blocks;
-  const int parts = cpu_threads(all * BLOCK * k->places);
-  (void)scratch;
-  if (parts == 1) {
-    for (int64_t i = 0; i < all; i++) run_block(k, in[k->input], out[0], i);
-    return NULL;
-  }
-#pragma omp parallel for schedule(static) num_threads(parts)
-  for (int64_t i = 0; i < all; i++) run_block(k, in[k->input], out[0], i);
+  const int64_t all = k->samples * k->stretches, step = padded(k->channels);
+  // As much work for each element as in the product with these means that often follows: layers
+  // that are run by as many threads find their elements near.
+  const int parts = cpu_threads(3 * k->samples * k->places * step);
+  float* sums = scratch;
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+  for (int64_t i = 0; i < all; i++) sum_stretch(k, in[k->input], i, sums + i * step);
+  for (int64_t i = 0; i < k->samples; i++) add_up(k, sums, i, out[0]);
   return NULL;
 }
 
@@ -141,7 +160,9 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->samples = x->dims[0];
   k->channels = x->dims[1];
   k->places = x->size / (k->samples * k->channels);
-  k->blocks = (k->channels + BLOCK - 1) / BLOCK;
+  k->stretches = k->places / PLACES < STRETCHES ? k->places / PLACES : STRETCHES;
+  if (k->stretches < 1) k->stretches = 1;
+  k->base.scratch = (size_t)(k->samples * k->stretches * padded(k->channels)) * sizeof(float);
   *out = &k->base;
   return NULL;
 }

@@ -6,9 +6,11 @@
 // threads are.
 #include <string.h>
 
+#include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/program.h"
+#include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
 #include "ops/conv.h"
@@ -27,7 +29,7 @@ enum {
   CACHED_BYTES = 400000,  // of weights
   FAR_BYTES = 1 << 20,    // weights that are no longer in the second cache as a layer begins
   DEPTH = 768,            // units of k that are multiplied at a time, where there are more
-  CHUNK = 288             // rows of a tile then
+  CHUNK = 288             // rows of a tile then, or of all tiles while the columns go by
 };
 
 typedef struct product {
@@ -36,6 +38,7 @@ typedef struct product {
   int input;
   int64_t m, k, n, units, rows, columns;  // units of a row of k; of a tile
   int64_t depth;                          // units that are multiplied at a time
+  int64_t chunk;                          // rows while all columns go by
   bool far;                               // weights come from memory
   int most_parts;
   const uint32_t* weights;  // in panels, in the store
@@ -53,6 +56,7 @@ typedef struct job {
   void* out;
   float* tile;
   int64_t row, last_row, column, last_column;  // its share
+  bool again;                                  // behind these rows the columns come again
 } job_t;
 
 // Rows and columns of a tile, and units of k.
@@ -77,10 +81,12 @@ static ahead_t ahead_of(const job_t* j, const piece_t* p) {
     return (ahead_t){k->weights + p->column * k->units + next * CPU_PANEL,
                      left < k->depth ? left : k->depth};
   }
-  if (p->column + p->n >= j->last_column) return (ahead_t){NULL, 0};
+  const bool last = p->column + p->n >= j->last_column;
+  if (last && !j->again) return (ahead_t){NULL, 0};
   const int64_t from = split ? 0 : k->units * (p->row - j->row) / all;
   const int64_t to = split ? k->depth : k->units * (p->row + p->rows - j->row) / all;
-  return (ahead_t){k->weights + (p->column + p->n) * k->units + from * CPU_PANEL, to - from};
+  const int64_t next = last ? j->column : p->column + p->n;
+  return (ahead_t){k->weights + next * k->units + from * CPU_PANEL, to - from};
 }
 
 // A piece into `to`, whose rows lie `step` apart: from the last columns to the first, rows in
@@ -149,7 +155,7 @@ static void run_tile(const job_t* j, piece_t* p) {
 }
 
 // Columns stay while rows go by: their weights are in the second cache.
-static void run_part(const job_t* j) {
+static void run_rows(const job_t* j) {
   const product_t* k = j->k;
   // Where weights come again for each tile, tiles are as high as each other.
   const int64_t all = j->last_row - j->row, tiles = (all + k->rows - 1) / k->rows;
@@ -162,6 +168,20 @@ static void run_part(const job_t* j) {
                    .n = j->last_column - c < k->columns ? j->last_column - c : k->columns};
       run_tile(j, &p);
     }
+}
+
+// Rows in chunks as high as each other, which stay in the second cache beside the weights of some
+// columns.
+static void run_part(const job_t* j) {
+  const int64_t all = j->last_row - j->row, chunks = (all + j->k->chunk - 1) / j->k->chunk;
+  const int64_t rows = chunks > 1 ? (all / chunks / 6 + 1) * 6 : all;
+  for (int64_t r = j->row; r < j->last_row; r += rows) {
+    job_t some = *j;
+    some.row = r;
+    some.again = j->last_row - r > rows;
+    some.last_row = some.again ? r + rows : j->last_row;
+    run_rows(&some);
+  }
 }
 
 // A tile, and a vector behind its last row.
@@ -275,12 +295,6 @@ static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, opera
          o->bias->size == l->out[0].dims[1] && o->bias->dims[o->bias->rank - 1] == o->bias->size;
 }
 
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
-
 // A convolution of one place of the kernel that goes over all places of the input: a row of its
 // product is a place.
 static assay_status_t read_conv(const assay_sized_layer_t* l, const assay_node_t* n, operands_t* o,
@@ -288,7 +302,7 @@ static assay_status_t read_conv(const assay_sized_layer_t* l, const assay_node_t
   assay_conv_t s;
   *ok = o->x->rank >= 3 && o->x->rank <= 5 && o->weights->rank == o->x->rank;
   if (!*ok) return NULL;
-  const assay_tensor_t x = head(o->x), w = head(o->weights);
+  const assay_tensor_t x = cpu_operand_head(o->x), w = cpu_operand_head(o->weights);
   ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &s));
   *ok = s.kernel_size == 1 && s.group == 1 && s.in_size == s.out_size;
   for (int i = 0; i < s.w.rank; i++)
@@ -346,12 +360,15 @@ static bool stays_near(const product_t* k, int64_t samples) {
   return k->units <= 2 * SHORT || k->m / samples * k->units * 4 <= CACHED_BYTES;
 }
 
-// One block of weights is in the second cache, and the next one comes in.
+// One block of weights is in the second cache, and the next one comes in. Rows of whole sums stay
+// there, too, where it has room for them: else they come again for each block.
 static void find_far_tile(product_t* k) {
-  const int64_t depths = (k->units + DEPTH - 1) / DEPTH;
+  const int64_t depths = (k->units + DEPTH - 1) / DEPTH, unit = sizeof *k->weights;
+  const int64_t blocks = 3 * WIDE * k->units * unit, cache = cpu_second_cache();
   k->columns = WIDE;
   k->depth = (k->units + depths - 1) / depths;
   k->rows = depths > 1 ? CHUNK : ROWS;
+  if (depths == 1 && blocks + CHUNK * k->units * unit <= cache - cache / 4) k->chunk = CHUNK;
 }
 
 static void find_tile(product_t* k) {
@@ -369,6 +386,7 @@ static void find_tile(product_t* k) {
     k->rows = rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
   }
   k->depth = k->units;
+  k->chunk = k->m;
   k->far = k->n * k->units * (int64_t)sizeof *k->weights > FAR_BYTES;
   if (k->far) find_far_tile(k);
   k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);

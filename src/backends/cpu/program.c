@@ -541,10 +541,10 @@ const cpu_link_t* cpu_program_only_link(const cpu_program_t* p) {
   return only ? &p->links[0] : NULL;
 }
 
-assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t layout,
-                                  assay_kernel_t* k, cpu_program_t** program, bool* ok) {
-  if (l->layer->n_nodes == 1) return NULL;
-  ASSAY_TRY(cpu_program_make(l, 1, l->layer->nodes[0]->outputs[0], layout, program));
+assay_status_t cpu_program_from(const assay_sized_layer_t* l, size_t first, assay_layout_t layout,
+                                assay_kernel_t* k, cpu_program_t** program, bool* ok) {
+  if (l->layer->n_nodes == first) return NULL;
+  ASSAY_TRY(cpu_program_make(l, first, l->layer->nodes[first - 1]->outputs[0], layout, program));
   *ok = *program;
   for (size_t i = 0; *program && i < cpu_program_n_streams(*program); i++) {
     const cpu_stream_t* s = cpu_program_stream(*program, i);
@@ -554,4 +554,9 @@ assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t l
     k->in[s->input] = (assay_form_t){s->type, s->layout};
   }
   return NULL;
+}
+
+assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t layout,
+                                  assay_kernel_t* k, cpu_program_t** program, bool* ok) {
+  return cpu_program_from(l, 1, layout, k, program, ok);
 }

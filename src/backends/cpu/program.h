@@ -51,6 +51,11 @@ assay_status_t cpu_program_behind(const assay_sized_layer_t* l, assay_layout_t l
                                   assay_kernel_t* k, cpu_program_t** program,
                                   bool* ok) ASSAY_MUST_USE;
 
+// The same behind its first `first` nodes, at least one.
+assay_status_t cpu_program_from(const assay_sized_layer_t* l, size_t first, assay_layout_t layout,
+                                assay_kernel_t* k, cpu_program_t** program,
+                                bool* ok) ASSAY_MUST_USE;
+
 // A part of the output: `runs` runs of n elements, the first at element `from`, each `step`
 // elements behind the one before.
 typedef struct cpu_program_part {

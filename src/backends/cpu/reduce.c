@@ -126,6 +126,47 @@ static float finished(kind_t kind, float x, float m, float count) {
   }
 }
 
+// ---- sums of short rows ---------------------------------------------------------------------
+//
+// Many rows that lie one behind the other, each of at most a piece: as plain_sum_along has them, in
+// registers.
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+static bool has_row_sums(void) {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+}
+
+__attribute__((target("avx512f,avx512dq"))) static void row_sums(const float* x, int64_t rows,
+                                                                 int64_t n, float* y) {
+  const int64_t left = n % LANES;
+  const __mmask16 low = left >= 16 ? 0xffff : (__mmask16)((1U << left) - 1);
+  const __mmask16 high = left >= 16 ? (__mmask16)((1U << (left - 16)) - 1) : 0;
+  for (int64_t r = 0; r < rows; r++, x += n) {
+    __m512 a = _mm512_setzero_ps(), b = a;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+      a = _mm512_add_ps(a, _mm512_loadu_ps(x + i));
+      b = _mm512_add_ps(b, _mm512_loadu_ps(x + i + 16));
+    }
+    a = _mm512_mask_add_ps(a, low, a, _mm512_maskz_loadu_ps(low, x + i));
+    b = _mm512_mask_add_ps(b, high, b, _mm512_maskz_loadu_ps(high, x + i + 16));
+    a = _mm512_add_ps(a, b);
+    const __m256 c = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    __m128 d = _mm_add_ps(_mm256_castps256_ps128(c), _mm256_extractf128_ps(c, 1));
+    d = _mm_add_ps(d, _mm_movehl_ps(d, d));
+    y[r] = 0 + _mm_cvtss_f32(_mm_add_ss(d, _mm_movehdup_ps(d)));
+  }
+}
+#else
+static bool has_row_sums(void) { return false; }
+static void row_sums(const float* x, int64_t rows, int64_t n, float* y) {
+  (void)x, (void)rows, (void)n, (void)y;
+}
+#endif
+
 // ---- kernels --------------------------------------------------------------------------------
 
 // The input's dimensions, those that are kept and those that are reduced, as they lie in memory and
@@ -134,7 +175,8 @@ typedef struct reduce {
   assay_kernel_t base;
   kind_t kind;
   int input;
-  bool along;  // the innermost dimension is reduced
+  bool along;       // the innermost dimension is reduced
+  bool short_rows;  // row_sums has the same bits
   int64_t columns, count;
   int n_kept, n_reduced;
   int64_t kept[ASSAY_KERNEL_RANK], kept_from[ASSAY_KERNEL_RANK], kept_to[ASSAY_KERNEL_RANK];
@@ -197,9 +239,32 @@ static void reduce_some(const reduce_t* k, const void* x, int64_t outer, int64_t
     cpu_narrow(so_far + i, 1, k->base.out[0].type, to + i * k->column_step, y);
 }
 
+// Whether results lie one behind the other, each from a row of its own that row_sums takes.
+static bool has_short_rows(const reduce_t* k) {
+  return (k->kind == MEAN || k->kind == SUM) && k->along && !k->n_reduced && k->n_kept == 1 &&
+         k->columns <= PIECE && k->kept_from[0] == k->columns && k->kept_to[0] == 1 &&
+         k->base.in[k->input].type == ASSAY_TYPE_FLOAT && k->base.out[0].type == ASSAY_TYPE_FLOAT &&
+         has_row_sums();
+}
+
+static void run_short_rows(const reduce_t* k, const float* x, float* y) {
+  const int64_t blocks = (k->outer + PIECE - 1) / PIECE;
+  const int parts = cpu_threads(k->outer * k->columns * 2);
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+  for (int64_t b = 0; b < blocks; b++) {
+    const int64_t at = b * PIECE, n = k->outer - at < PIECE ? k->outer - at : PIECE;
+    row_sums(x + at * k->columns, n, k->columns, y + at);
+    for (int64_t i = at; i < at + n; i++) y[i] = finished(k->kind, y[i], 0, (float)k->count);
+  }
+}
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const reduce_t* k = (const reduce_t*)base;
+  if (k->short_rows) {
+    run_short_rows(k, in[k->input], out[0]);
+    return NULL;
+  }
   // Fewer columns at a time where there is nothing else to share out.
   const int64_t width = k->along ? 1 : k->outer < 8 ? PIECE / 8 : PIECE;
   const int64_t blocks = k->along ? 1 : (k->columns + width - 1) / width;
@@ -254,6 +319,20 @@ static bool output_strides(const assay_operand_t* x, const assay_operand_t* y, c
   return at == y->rank;
 }
 
+// One more kept dimension, or more of the last one where it runs on.
+static void keep(reduce_t* k, int64_t size, int64_t from, int64_t to) {
+  const int last = k->n_kept - 1;
+  if (last < 0 || k->kept_from[last] != size * from || k->kept_to[last] != size * to) {
+    k->kept[k->n_kept] = size;
+    k->kept_from[k->n_kept] = from;
+    k->kept_to[k->n_kept++] = to;
+  } else {
+    k->kept[last] *= size;
+    k->kept_from[last] = from;
+    k->kept_to[last] = to;
+  }
+}
+
 // The dimensions from the outermost to the innermost in memory; neighbours of one kind that run on
 // become one.
 static void lay_out(reduce_t* k, const assay_operand_t* x, const bool* reduced,
@@ -290,9 +369,7 @@ static void lay_out(reduce_t* k, const assay_operand_t* x, const bool* reduced,
       k->reduced_from[k->n_reduced++] = from[d];
       k->inner *= x->dims[d];
     } else {
-      k->kept[k->n_kept] = x->dims[d];
-      k->kept_from[k->n_kept] = from[d];
-      k->kept_to[k->n_kept++] = to[d];
+      keep(k, x->dims[d], from[d], to[d]);
       k->outer *= x->dims[d];
     }
   }
@@ -324,6 +401,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base.in[k->input] = (assay_form_t){x->type, from};
   k->base.out[0] = (assay_form_t){l->out[0].type, made};
   lay_out(k, x, reduced, from, to);
+  k->short_rows = has_short_rows(k);
   *out = &k->base;
   return NULL;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/chain.h"
+#include "backends/cpu/conv_operands.h"
 #include "backends/licence.h"
 #include "base/alloc.h"
 #include "ops/conv_winograd.h"
@@ -155,35 +156,18 @@ static bool pays(const assay_winograd_t* f, const assay_conv_t* s) {
 
 typedef struct reading {
   assay_conv_t s;
-  const assay_operand_t *x, *w, *bias;  // bias NULL: none
+  cpu_conv_operands_t o;
 } reading_t;
-
-static assay_tensor_t head(const assay_operand_t* o) {
-  assay_tensor_t t = {.kind = ASSAY_KIND_TENSOR, .type = o->type, .rank = o->rank, .size = o->size};
-  if (o->rank) memcpy(t.dims, o->dims, (size_t)o->rank * sizeof *o->dims);
-  return t;
-}
 
 // Layers of fp32 that begin with a convolution of that kind.
 static assay_status_t read_layer(const assay_sized_layer_t* l, reading_t* r, bool* out_ok) {
-  const assay_node_t* n = l->layer->nodes[0];
-  const bool has_bias = n->n_inputs > BIAS && n->inputs[BIAS];
   *out_ok = false;
-  if (*n->domain || strcmp(n->op_type, "Conv") != 0 || l->layer->format != ASSAY_FORMAT_FP32 ||
-      l->n_out != 1 || !l->out[0].value || !l->out[0].size || l->out[0].type != ASSAY_TYPE_FLOAT)
+  if (l->layer->format != ASSAY_FORMAT_FP32 || !cpu_conv_operands(l, &r->o) || r->o.x->rank != 4 ||
+      r->o.x->type != ASSAY_TYPE_FLOAT || l->out[0].type != ASSAY_TYPE_FLOAT)
     return NULL;
-  r->x = assay_sized_input(l, n->inputs[X]);
-  r->w = assay_sized_input(l, n->inputs[W]);
-  if (has_bias) r->bias = assay_sized_input(l, n->inputs[BIAS]);
-  if (!r->x || !r->w || !r->w->constant || r->x->rank != 4 || !r->x->size ||
-      (has_bias && (!r->bias || !r->bias->constant)) || r->x->type != ASSAY_TYPE_FLOAT ||
-      r->w->type != ASSAY_TYPE_FLOAT)
-    return NULL;
-  const assay_tensor_t x = head(r->x), w = head(r->w);
-  ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &r->s));
+  ASSAY_TRY(cpu_conv_read(l, &r->o, &r->s, out_ok));
   const assay_rounding_t rounding = {.algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3};
-  *out_ok = r->s.group == 1 && assay_conv_winograd_fits(&rounding, &r->s) &&
-            (!r->bias || r->bias->size == r->s.m);
+  *out_ok = *out_ok && r->s.group == 1 && assay_conv_winograd_fits(&rounding, &r->s);
   return NULL;
 }
 
@@ -215,7 +199,7 @@ static void set_sizes(cpu_winograd_t* k, const reading_t* r) {
 static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, const reading_t* r,
                             const assay_winograd_t* f, const assay_winograd_account_t* account,
                             bool* out_ok) {
-  k->input = (int)(r->x - l->in);
+  k->input = (int)(r->o.x - l->in);
   k->out = f->out;
   k->in = f->in;
   k->points = f->in * f->in;
@@ -224,16 +208,16 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
   k->range = (cpu_winograd_range_t){bits_of(account->least), bits_of(account->most)};
   k->base.in[k->input] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
   k->base.out[0] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->model = r->w->constant;
+  k->model = r->o.weights->constant;
   k->narrow = cpu_winograd_level() == CPU_WINOGRAD_NARROW;
   set_sizes(k, r);
   ASSAY_TRY(cpu_program_behind(l, ASSAY_LAYOUT_CHANNELS_LAST, &k->base, &k->program, out_ok));
   if (!*out_ok) return NULL;
   const cpu_link_t* only = k->program ? cpu_program_only_link(k->program) : NULL;
   k->relu = only && only->kind == CPU_LINK_RELU;
-  ASSAY_TRY(assay_operand_padded_floats(r->bias, padded(k->outputs), &k->bias));
+  ASSAY_TRY(assay_operand_padded_floats(r->o.bias, padded(k->outputs), &k->bias));
   ASSAY_TRY(assay_new_array((size_t)k->channels, sizeof *k->zeros, &k->zeros));
-  ASSAY_TRY(pack_weights(k, f, r->w));
+  ASSAY_TRY(pack_weights(k, f, r->o.weights));
   cpu_winograd_plan(k);
   return NULL;
 }
@@ -247,7 +231,7 @@ static assay_status_t make(const assay_sized_layer_t* l, const char* name,
   if (!assay_licence_offers(l->layers->fp32, asks) || !cpu_winograd_level()) return NULL;
   ASSAY_TRY(read_layer(l, &r, &ok));
   if (!ok) return NULL;
-  ASSAY_TRY(account_of(f, &r.s, r.w, &account));
+  ASSAY_TRY(account_of(f, &r.s, r.o.weights, &account));
   const assay_licence_t licence = {.tactic = name,
                                    .asks = asks,
                                    .own = account.own,

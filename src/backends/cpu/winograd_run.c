@@ -9,7 +9,7 @@
 enum {
   KERNEL = 3,
   MOST_PLACES = 36,
-  LINE = 16,  // floats of a cache line
+  LINE = 16,         // floats of a cache line
   BLOCK = 224,       // tiles of a block at most,
   LEAST_BLOCK = 28,  // and at least, where there are so many
   NARROW_ROWS = 6,   // that products for vectors of 8 take at a time
@@ -189,7 +189,7 @@ static void multiply_wide(const cpu_winograd_t* k, const product_t* p) {
                         .step = p->step,
                         .fetch = fetch,
                         .fetch_every = parts};
-    cpu_direct_block_f32(&b);
+    cpu_direct_floats.block(&b);
     fetch = b.fetch;
   }
 }

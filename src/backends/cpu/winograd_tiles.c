@@ -119,8 +119,8 @@ INLINE void limit(lanes_t* x) {
   *x = (lanes_t)((bits_t)*x & ~below);
 }
 
-INLINE void transform_out(int m, const float* from, int64_t step, const float* bias,
-                          bool relu, float* const* to, int64_t c) {
+INLINE void transform_out(int m, const float* from, int64_t step, const float* bias, bool relu,
+                          float* const* to, int64_t c) {
   const int n = m + 2;
   lanes_t d[MOST * MOST], y[MOST * MOST];
   const lanes_t add = bias ? *(const lanes_t*)(const void*)(bias + c) : (lanes_t){0};
