@@ -21,8 +21,8 @@ assay_status_t assay_licensed_measure(assay_locals_t* locals, const assay_layer_
                                       assay_tensor_t* const* in, const assay_rounding_t* rounding,
                                       const assay_local_t* local, assay_tensor_t* const* engine,
                                       assay_licensed_t* out) ASSAY_MUST_USE;
-// Whether the condition that it asked for holds: own <= 2 plain, or 6 own <= bound, root mean
-// square.
+// Whether the condition that it asked for holds, root mean square: tight's, own <= 2 plain, or, for
+// bound, that or 6 own <= bound.
 bool assay_licensed_holds(const assay_licensed_t* l);
 
 #endif  // ASSAY_ACCURACY_LICENSED_H_

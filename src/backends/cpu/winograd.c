@@ -6,6 +6,7 @@
 
 #include "backends/cpu/chain.h"
 #include "backends/cpu/conv_operands.h"
+#include "backends/cpu/direct_kernel.h"
 #include "backends/licence.h"
 #include "base/alloc.h"
 #include "ops/conv_winograd.h"
@@ -70,8 +71,9 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
   const packing_t p = {k, f, w};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s for F(%d,3) in panels of %d, %lld by %lld", w->value->name, k->out,
-                   CPU_PANEL, (long long)k->channels, (long long)k->outputs);
+  assay_str_printf(&key, "%s as %s for F(%d,3) in panels of %d, %lld by %lld", w->value->name,
+                   assay_type_name(w->type), k->out, CPU_PANEL, (long long)k->channels,
+                   (long long)k->outputs);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(w->store, assay_str_get(&key),
@@ -106,7 +108,8 @@ static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* 
   const judging_t j = {f, s, w};
   const void* kept = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s judged for F(%d,3)", w->value->name, f->out);
+  assay_str_printf(&key, "%s as %s judged for F(%d,3)", w->value->name, assay_type_name(w->type),
+                   f->out);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,
@@ -159,12 +162,16 @@ typedef struct reading {
   cpu_conv_operands_t o;
 } reading_t;
 
-// Layers of fp32 that begin with a convolution of that kind.
+// Layers that begin with a convolution of that kind and have sums of float32: not where pairs of
+// bf16 are multiplied, twice as many at a time.
 static assay_status_t read_layer(const assay_sized_layer_t* l, reading_t* r, bool* out_ok) {
   *out_ok = false;
-  if (l->layer->format != ASSAY_FORMAT_FP32 || !cpu_conv_operands(l, &r->o) || r->o.x->rank != 4 ||
-      r->o.x->type != ASSAY_TYPE_FLOAT || l->out[0].type != ASSAY_TYPE_FLOAT)
+  if (!cpu_conv_operands(l, &r->o) || r->o.x->rank != 4 ||
+      !assay_type_is_kernel_float(r->o.x->type) || r->o.weights->type != r->o.x->type ||
+      !assay_type_is_kernel_float(l->out[0].type))
     return NULL;
+  const direct_way_t* way = cpu_direct_way(r->o.x->type);
+  if (way && way->pairs) return NULL;
   ASSAY_TRY(cpu_conv_read(l, &r->o, &r->s, out_ok));
   const assay_rounding_t rounding = {.algorithm = ASSAY_ALGORITHM_WINOGRAD_2_3};
   *out_ok = *out_ok && r->s.group == 1 && assay_conv_winograd_fits(&rounding, &r->s);
@@ -200,14 +207,15 @@ static assay_status_t build(cpu_winograd_t* k, const assay_sized_layer_t* l, con
                             const assay_winograd_t* f, const assay_winograd_account_t* account,
                             bool* out_ok) {
   k->input = (int)(r->o.x - l->in);
+  k->type = r->o.x->type;
   k->out = f->out;
   k->in = f->in;
   k->points = f->in * f->in;
   k->transform_in = f->out == 2 ? cpu_winograd_in_2 : cpu_winograd_in_4;
   k->transform_out = f->out == 2 ? cpu_winograd_out_2 : cpu_winograd_out_4;
   k->range = (cpu_winograd_range_t){bits_of(account->least), bits_of(account->most)};
-  k->base.in[k->input] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
-  k->base.out[0] = (assay_form_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
+  k->base.out[0] = (assay_form_t){l->out[0].type, ASSAY_LAYOUT_CHANNELS_LAST};
   k->model = r->o.weights->constant;
   k->narrow = cpu_winograd_level() == CPU_WINOGRAD_NARROW;
   set_sizes(k, r);

@@ -1,4 +1,5 @@
-// Convolutions by Winograd's minimal filtering, in float32: a kernel and what runs it.
+// Convolutions by Winograd's minimal filtering, in float32: a kernel and what runs it. 16-bit inputs
+// are widened as tiles read them, and results rounded once.
 //
 // Tiles of the output are numbered over all samples. Some tiles make a block: their inputs are
 // transformed, multiplied with the transformed weights product by product, and the sums are
@@ -16,6 +17,7 @@
 typedef struct cpu_winograd {
   assay_kernel_t base;
   int input;
+  assay_type_t type;    // of the input
   int out, in, points;  // of F(out, 3)
   cpu_winograd_in_t* transform_in;
   cpu_winograd_out_t* transform_out;

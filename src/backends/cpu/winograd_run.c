@@ -1,6 +1,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "backends/cpu/convert.h"
 #include "backends/cpu/direct_kernel.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/winograd.h"
@@ -20,13 +21,14 @@ enum {
 typedef struct job {
   const cpu_winograd_t* k;
   const void* const* in;
-  const float* x;
-  float* y;
+  void* out;
 } job_t;
 
-// Memory of one thread.
+// Memory of one thread. `widened`: the places that a tile reads, and `made`: what a block makes of
+// some channels, where these are not float32 in memory.
 typedef struct room {
-  float *sums, *patch, *panel, *direct;
+  float *sums, *patch, *panel, *direct, *widened, *made;
+  int64_t column;  // of the output's channels, with which `made` begins
 } room_t;
 
 // Tiles [first, first + n), whose transformed inputs lie at `inputs`, and whether each is in range.
@@ -35,6 +37,9 @@ typedef struct block {
   float* inputs;
   bool* plain;
 } block_t;
+
+static bool widens(const cpu_winograd_t* k) { return k->type != ASSAY_TYPE_FLOAT; }
+static bool narrows(const cpu_winograd_t* k) { return k->base.out[0].type != ASSAY_TYPE_FLOAT; }
 
 static int64_t padded(int64_t n) { return (n + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL; }
 
@@ -54,39 +59,45 @@ static place_t place_of(const cpu_winograd_t* k, int64_t tile) {
 }
 
 // Where the channels of the places lie that a tile reads.
-static void input_places(const job_t* j, int64_t tile, const float** from) {
+static void input_places(const job_t* j, int64_t tile, const room_t* r, const float** from) {
   const cpu_winograd_t* k = j->k;
+  const void* x = j->in[k->input];
   const place_t p = place_of(k, tile);
+  float* wide = r->widened;
   for (int i = 0; i < k->in; i++) {
     const int64_t y = p.row - k->top + i * k->apart[0];
-    for (int l = 0; l < k->in; l++) {
-      const int64_t x = p.column - k->left + l * k->apart[1];
-      const bool inside = y >= 0 && y < k->height && x >= 0 && x < k->width;
-      *from++ =
-          inside ? j->x + ((p.sample * k->height + y) * k->width + x) * k->channels : k->zeros;
+    for (int l = 0; l < k->in; l++, wide += k->channels) {
+      const int64_t z = p.column - k->left + l * k->apart[1];
+      const bool inside = y >= 0 && y < k->height && z >= 0 && z < k->width;
+      const int64_t at = ((p.sample * k->height + y) * k->width + z) * k->channels;
+      if (inside && widens(k)) cpu_widen(x, k->type, at, k->channels, wide);
+      *from++ = !inside ? k->zeros : widens(k) ? wide : (const float*)x + at;
     }
   }
 }
 
-// Where those lie that it makes, from channel `column` on; NULL: behind the output's end.
-static void output_places(const job_t* j, int64_t tile, int64_t column, float** to) {
+// Where tile t of a block puts what it makes, from channel `column` on: to the output, or, row of
+// places by row, to memory of the thread. NULL: behind the output's end.
+static void output_places(const job_t* j, const block_t* b, int64_t t, int64_t column,
+                          const room_t* r, float** to) {
   const cpu_winograd_t* k = j->k;
-  const place_t p = place_of(k, tile);
+  const place_t p = place_of(k, b->first + t);
   for (int i = 0; i < k->out; i++)
-    for (int l = 0; l < k->out; l++) {
+    for (int l = 0; l < k->out; l++, to++) {
       const int64_t y = p.row + i * k->apart[0], x = p.column + l * k->apart[1];
-      const bool inside = y < k->out_height && x < k->out_width;
-      *to++ = inside
-                  ? j->y + ((p.sample * k->out_height + y) * k->out_width + x) * k->outputs + column
-                  : NULL;
+      const int64_t at = ((p.sample * k->out_height + y) * k->out_width + x) * k->outputs + column;
+      *to = y >= k->out_height || x >= k->out_width ? NULL
+            : narrows(k) ? r->made + ((i * b->n + t) * k->out + l) * COLUMNS + column - r->column
+                         : (float*)j->out + at;
     }
 }
 
-static void transform_inputs(const job_t* j, const block_t* b, int64_t from, int64_t to) {
+static void transform_inputs(const job_t* j, const block_t* b, int64_t from, int64_t to,
+                             const room_t* r) {
   const cpu_winograd_t* k = j->k;
   const float* places[MOST_PLACES];
   for (int64_t t = from; t < to; t++) {
-    input_places(j, b->first + t, places);
+    input_places(j, b->first + t, r, places);
     b->plain[t] = !k->transform_in(k->channels, places, k->range, b->inputs + t * k->row_step,
                                    k->inputs_step);
   }
@@ -94,8 +105,18 @@ static void transform_inputs(const job_t* j, const block_t* b, int64_t from, int
 
 // ---- plain tiles --------------------------------------------------------------------------------
 
-static float weight_at(const assay_tensor_t* w, int64_t i) {
-  return w->store == ASSAY_STORE_PACKED ? ((const float*)w->data)[i] : (float)assay_f64(w)[i];
+// An element of the model's weights, rounded as the layer has them.
+static float weight_at(const cpu_winograd_t* k, int64_t i) {
+  const assay_tensor_t* w = k->model;
+  float x;
+  if (w->store == ASSAY_STORE_PACKED)
+    cpu_widen(w->data, w->type, i, 1, &x);
+  else
+    x = (float)assay_f64(w)[i];
+  uint32_t rounded;  // room for any type
+  cpu_narrow(&x, 1, k->type, 0, &rounded);
+  cpu_widen(&rounded, k->type, 0, 1, &x);
+  return x;
 }
 
 // A panel of the model's weights: a row for each place of the kernel and channel of the input.
@@ -107,18 +128,19 @@ static void pack_plain(const cpu_winograd_t* k, int64_t column, float* to) {
     for (int64_t c = 0; c < k->channels; c++)
       for (int64_t q = 0; q < size; q++)
         to[(q * k->channels + c) * CPU_PANEL + o] =
-            weight_at(k->model, ((column + o) * k->channels + c) * size + q);
+            weight_at(k, ((column + o) * k->channels + c) * size + q);
 }
 
-// The tile's places with a panel's columns.
-static void plain_tile(const job_t* j, int64_t tile, int64_t column, const room_t* r) {
+// The places of a block's tile with a panel's columns.
+static void plain_tile(const job_t* j, const block_t* b, int64_t t, int64_t column,
+                       const room_t* r) {
   const cpu_winograd_t* k = j->k;
   const int64_t terms = KERNEL * KERNEL * k->channels;
   const int64_t n = k->outputs - column < CPU_PANEL ? k->outputs - column : CPU_PANEL;
   const float* from[MOST_PLACES];
   float* to[MOST_PLACES];
-  input_places(j, tile, from);
-  output_places(j, tile, column, to);
+  input_places(j, b->first + t, r, from);
+  output_places(j, b, t, column, r, to);
   for (int i = 0; i < k->out * k->out; i++) {
     if (!to[i]) continue;
     for (int q = 0; q < KERNEL * KERNEL; q++)
@@ -136,7 +158,7 @@ static void plain_tiles(const job_t* j, const block_t* b, int64_t column, int64_
   for (int64_t c = column; c < end; c += CPU_PANEL) {
     pack_plain(j->k, c, r->panel);
     for (int64_t t = 0; t < b->n; t++)
-      if (b->plain[t]) plain_tile(j, b->first + t, c, r);
+      if (b->plain[t]) plain_tile(j, b, t, c, r);
   }
 }
 
@@ -214,20 +236,34 @@ static void multiply(const cpu_winograd_t* k, const block_t* b, int64_t column, 
 }
 
 static void transform_sums(const job_t* j, const block_t* b, int64_t column, int64_t n,
-                           const float* sums) {
+                           const room_t* r) {
   const cpu_winograd_t* k = j->k;
   float* places[MOST_PLACES];
   for (int64_t t = 0; t < b->n; t++) {
     if (b->plain[t]) continue;
-    output_places(j, b->first + t, column, places);
-    k->transform_out(n, sums + t * padded(n), k->sums_step, k->bias ? k->bias + column : NULL,
+    output_places(j, b, t, column, r, places);
+    k->transform_out(n, r->sums + t * padded(n), k->sums_step, k->bias ? k->bias + column : NULL,
                      k->relu, places);
   }
 }
 
-// What the layer does to each element, for channels [column, end) of a block: tiles that lie side
-// by side make runs of places.
-static void run_program(const job_t* j, const block_t* b, int64_t column, int64_t end) {
+// Places [from, ...) of the output, which lie there already, or at `made`: what the layer does to
+// each element, and rounding.
+static void finish(const job_t* j, const cpu_program_part_t* part) {
+  const cpu_winograd_t* k = j->k;
+  const assay_type_t type = k->base.out[0].type;
+  if (k->program) {
+    cpu_program_run_part(k->program, j->in, type, j->out, part);
+    return;
+  }
+  for (int64_t i = 0; i < part->runs; i++)
+    cpu_narrow(part->result + i * part->result_step, part->n, type, part->from + i * part->step,
+               j->out);
+}
+
+// The same for channels [column, end) of a block: tiles that lie side by side make runs of places.
+static void finish_block(const job_t* j, const block_t* b, int64_t column, int64_t end,
+                         const room_t* r) {
   const cpu_winograd_t* k = j->k;
   for (int64_t t = 0; t < b->n;) {
     const place_t p = place_of(k, b->first + t);
@@ -238,13 +274,17 @@ static void run_program(const job_t* j, const block_t* b, int64_t column, int64_
     for (int i = 0; i < k->out && p.row + i * k->apart[0] < k->out_height; i++) {
       const int64_t row = p.sample * k->out_height + p.row + i * k->apart[0];
       const int64_t from = (row * k->out_width + p.column) * k->outputs + column;
-      const cpu_program_part_t part = {.from = from,
-                                       .n = end - column,
-                                       .runs = n * k->out < left ? n * k->out : left,
-                                       .step = k->outputs * k->apart[1],
-                                       .result = j->y + from,
-                                       .result_step = k->outputs * k->apart[1]};
-      cpu_program_run_part(k->program, j->in, ASSAY_TYPE_FLOAT, j->y, &part);
+      cpu_program_part_t part = {.from = from,
+                                 .n = end - column,
+                                 .runs = n * k->out < left ? n * k->out : left,
+                                 .step = k->outputs * k->apart[1],
+                                 .result = (const float*)j->out + from,
+                                 .result_step = k->outputs * k->apart[1]};
+      if (narrows(k)) {
+        part.result = r->made + (i * b->n + t) * k->out * COLUMNS;
+        part.result_step = COLUMNS;
+      }
+      finish(j, &part);
     }
     t += n;
   }
@@ -256,21 +296,31 @@ static bool has_plain(const block_t* b) {
   return any;
 }
 
-static void make_columns(const job_t* j, const block_t* b, int64_t column, int64_t end,
-                         const room_t* r) {
+static void make_columns(const job_t* j, const block_t* b, int64_t column, int64_t end, room_t* r) {
   const cpu_winograd_t* k = j->k;
+  const bool plain = has_plain(b);
   for (int64_t c = column; c < end; c += k->columns) {
     const int64_t n = end - c < k->columns ? end - c : k->columns;
+    r->column = c;
     multiply(k, b, c, n, r->sums);
-    transform_sums(j, b, c, n, r->sums);
+    transform_sums(j, b, c, n, r);
+    if (plain) plain_tiles(j, b, c, c + n, r);
+    if (narrows(k)) finish_block(j, b, c, c + n, r);
   }
-  const bool plain = has_plain(b);
-  if (plain) plain_tiles(j, b, column, end, r);
   // To limit once more what the transform has limited changes nothing.
-  if (k->program && (plain || !k->relu)) run_program(j, b, column, end);
+  if (!narrows(k) && k->program && (plain || !k->relu)) finish_block(j, b, column, end, r);
 }
 
 // ---- threads ------------------------------------------------------------------------------------
+
+static int64_t whole_lines(int64_t n) { return (n + LINE - 1) / LINE * LINE; }
+
+static int64_t widened_size(const cpu_winograd_t* k) {
+  return widens(k) ? whole_lines(k->points * k->channels) + LINE : 0;
+}
+static int64_t made_size(const cpu_winograd_t* k) {
+  return narrows(k) ? k->block * k->out * k->out * COLUMNS : 0;
+}
 
 static room_t room_of(const cpu_winograd_t* k, float* memory) {
   const int64_t terms = KERNEL * KERNEL * k->channels;
@@ -278,6 +328,8 @@ static room_t room_of(const cpu_winograd_t* k, float* memory) {
   r.patch = r.sums + k->points * k->sums_step;
   r.panel = r.patch + (terms + LINE) / LINE * LINE;
   r.direct = r.panel + terms * CPU_PANEL;
+  r.widened = r.direct + CPU_PANEL;
+  r.made = r.widened + widened_size(k);
   return r;
 }
 
@@ -292,13 +344,13 @@ static void run_by_tiles(const job_t* j, float* memory, int threads) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     float* mine = memory + (size_t)omp_get_thread_num() * k->thread_scratch;
-    const room_t r = room_of(k, mine + k->inputs);
+    room_t r = room_of(k, mine + k->inputs);
 #pragma omp for schedule(dynamic, 1)
     for (int64_t i = 0; i < blocks; i++) {
       block_t b = {
           .first = i * k->block, .n = k->block, .inputs = mine, .plain = flags_of(k, mine)};
       if (b.n > k->tiles - b.first) b.n = k->tiles - b.first;
-      transform_inputs(j, &b, 0, b.n);
+      transform_inputs(j, &b, 0, b.n, &r);
       make_columns(j, &b, 0, k->outputs, &r);
     }
   }
@@ -310,13 +362,12 @@ static void run_by_columns(const job_t* j, float* memory, int threads) {
   const int64_t panels = (k->outputs + CPU_PANEL - 1) / CPU_PANEL;
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
-    const room_t r =
-        room_of(k, memory + k->inputs + (size_t)omp_get_thread_num() * k->thread_scratch);
+    room_t r = room_of(k, memory + k->inputs + (size_t)omp_get_thread_num() * k->thread_scratch);
     for (int64_t first = 0; first < k->tiles; first += k->block) {
       block_t b = {.first = first, .n = k->block, .inputs = memory, .plain = flags_of(k, memory)};
       if (b.n > k->tiles - b.first) b.n = k->tiles - b.first;
 #pragma omp for schedule(static)
-      for (int64_t t = 0; t < b.n; t++) transform_inputs(j, &b, t, t + 1);
+      for (int64_t t = 0; t < b.n; t++) transform_inputs(j, &b, t, t + 1, &r);
 #pragma omp for schedule(static, 1)
       for (int i = 0; i < threads; i++) {
         const int64_t end = panels * (i + 1) / threads * CPU_PANEL;
@@ -330,7 +381,7 @@ static void run_by_columns(const job_t* j, float* memory, int threads) {
 assay_status_t cpu_winograd_run(assay_kernel_t* base, const void* const* in, void* const* out,
                                 void* scratch) {
   const cpu_winograd_t* k = (const cpu_winograd_t*)base;
-  const job_t j = {k, in, in[k->input], out[0]};
+  const job_t j = {k, in, out[0]};
   float* memory = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
   int threads = cpu_threads(k->tiles * k->points * k->channels / 16 * k->outputs);
   if (threads > k->n_threads) threads = k->n_threads;
@@ -350,8 +401,6 @@ cpu_winograd_level_t cpu_winograd_level(void) {
 }
 
 // ---- sizes --------------------------------------------------------------------------------------
-
-static int64_t whole_lines(int64_t n) { return (n + LINE - 1) / LINE * LINE; }
 
 // Whether threads share out the channels rather than the tiles: where that reads less. Blocks of
 // tiles read all weights for each, and of those that do not stay near most comes from far.
@@ -385,8 +434,8 @@ void cpu_winograd_plan(cpu_winograd_t* k) {
   k->inputs_step = whole_lines(k->block * k->row_step) / LINE / 2 * 2 * LINE + 3 * LINE;
   k->sums_step = k->block * k->columns / LINE / 2 * 2 * LINE + 3 * LINE;
   const int64_t terms = KERNEL * KERNEL * k->channels;
-  const int64_t own =
-      k->points * k->sums_step + whole_lines(terms + LINE) + (terms + 1) * CPU_PANEL + LINE;
+  const int64_t own = k->points * k->sums_step + whole_lines(terms + LINE) +
+                      (terms + 1) * CPU_PANEL + LINE + widened_size(k) + made_size(k);
   k->inputs = (size_t)(k->points * k->inputs_step + whole_lines(k->block));
   k->thread_scratch = (size_t)own + (k->by_columns ? 0 : k->inputs);
   k->base.scratch = sizeof(float) * ((k->by_columns ? k->inputs : 0) + LINE +
