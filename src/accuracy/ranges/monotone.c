@@ -236,6 +236,20 @@ static bool is_mean(const assay_range_node_t* c) {
   return strstr(c->node->op_type, "Mean") || strstr(c->node->op_type, "Average");
 }
 
+// A sum of numbers of one sign has that sign, however it is rounded.
+static assay_status_t keep_sign(assay_range_node_t* c) {
+  double least = 0, most = 0;
+  for (size_t i = 0; i < c->n_in; i++) {
+    double lo, hi;
+    if (!assay_range_has(c, i) || !assay_range_is_float(&c->in[i])) continue;
+    assay_range_ends(&c->in[i], &lo, &hi);
+    least = fmin(least, lo);
+    most = fmax(most, hi);
+  }
+  if (least >= 0 || c->row->signs[0] == '|') return assay_range_limit(c, 0, 0, INF);
+  return most <= 0 ? assay_range_limit(c, 0, -INF, 0) : NULL;
+}
+
 static assay_status_t widen_sums(ends_t* e) {
   assay_range_node_t* c = e->c;
   assay_tensor_t* magnitude = NULL;
@@ -243,6 +257,7 @@ static assay_status_t widen_sums(ends_t* e) {
   ASSAY_TRY(magnitude_of(e, &magnitude));
   const double terms = terms_of(c);
   assay_status_t st = assay_range_widen(c, 0, c->row->ops, terms, magnitude);
+  if (!st) st = keep_sign(c);
   double most = 0;
   for (int64_t i = 0; i < magnitude->size; i++)
     if (assay_elem(magnitude, i) < INF) most = fmax(most, assay_elem(magnitude, i));

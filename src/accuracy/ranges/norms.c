@@ -308,6 +308,19 @@ assay_status_t assay_range_recurrent(assay_range_node_t* c) {
   return NULL;
 }
 
+// Whether each row along the last dimension has an element that a mask surely leaves.
+static bool leaves_something(const assay_range_t* mask) {
+  const assay_tensor_t* t = mask->lo;
+  if (t->kind != ASSAY_KIND_TENSOR || !t->rank || (t->store != ASSAY_STORE_F64 && t->store != ASSAY_STORE_I64)) return false;
+  const int64_t n = t->dims[t->rank - 1];
+  for (int64_t i = 0; n && i < t->size; i += n) {
+    bool any = false;
+    for (int64_t k = i; k < i + n && !any; k++) any = t->store == ASSAY_STORE_F64 ? assay_f64(t)[k] > -INF : assay_i64(t)[k] != 0;
+    if (!any) return false;
+  }
+  return n > 0;
+}
+
 // Attention's outputs are means of values.
 assay_status_t assay_range_attention(assay_range_node_t* c) {
   double lo = 0, hi = 0;
@@ -316,6 +329,8 @@ assay_status_t assay_range_attention(assay_range_node_t* c) {
   if (c->n_in < 3 || !assay_range_is_float(&c->in[0]) || !assay_range_is_float(&c->in[1]) ||
       !assay_range_is_float(&c->in[2]))
     return NULL;
+  // A row that a mask leaves nothing of is NaN: masks that are not known to leave something are not for here.
+  if (assay_range_has(c, 3) && !leaves_something(&c->in[3])) return NULL;
   const double q = assay_range_magnitude(&c->in[0]), k = assay_range_magnitude(&c->in[1]);
   const double n = (double)c->in[0].lo->dims[c->in[0].lo->rank - 1];
   const double scale = fmax(1, assay_attr_f64(c->node, "scale", 1));
@@ -332,9 +347,9 @@ assay_status_t assay_range_attention(assay_range_node_t* c) {
   ASSAY_TRY(assay_range_widen(c, 0, 64 + n, 0, NULL));
   for (size_t i = 1; i < c->n_out; i++) {
     if (!c->node->outputs[i]) continue;
-    const double most = i == 3 ? q * k * n * scale : fmax(fmax(fabs(lo), hi), k);
-    double past = assay_range_has(c, 4) ? assay_range_magnitude(&c->in[4]) : 0;
-    ASSAY_TRY(assay_range_fill_output(c, i, -fmax(most, past), fmax(most, past)));
+    const double past = assay_range_has(c, 4) ? assay_range_magnitude(&c->in[4]) : 0;
+    const double most = fmax(fmax(fmax(fabs(lo), hi), k), past);
+    if (i < 3) ASSAY_TRY(assay_range_fill_output(c, i, -most, most));
   }
   return NULL;
 }
