@@ -157,7 +157,13 @@ def run(assay, path, precision, inputs, extra=()):
 def breaks(assay, path, precision, witness, m):
     """Whether the witness breaks the model: floats by running it, sums of integers by adding them up here."""
     if precision != "int8":
-        outs = run(assay, path, precision, witness)
+        # All inner values as outputs: an infinity need not reach the end.
+        opened = onnx.shape_inference.infer_shapes(m)
+        have = {o.name for o in opened.graph.output}
+        opened.graph.output.extend(v for v in opened.graph.value_info if v.name not in have)
+        inner = path.with_suffix(".inner.onnx")
+        onnx.save(opened, inner)
+        outs = run(assay, inner, precision, witness)
         return any(not np.isfinite(v).all() for v in outs.values() if v.dtype.kind == "f")
     weights = nh.to_array(m.graph.initializer[0]).astype(np.int64)
     x = next(iter(witness.values()))
@@ -189,7 +195,7 @@ def planted(assay, folder):
         ok = where in names and confirmed
         good += ok
         first = told["hazards"][0]["text"] if told["hazards"] else "-"
-        safe = found["safe"]
+        safe = found["safe"] or {"radius": None, "scale": float("nan")}
         rows.append(f"| {name} | {precision} | {where} | {names[0] if names else '-'}: {first} | {ahead:.2f} | "
                     f"{found['witness']['node'] if found['witness'] else '-'} | {'yes' if confirmed else 'NO'} | "
                     f"{safe['radius'] if safe['radius'] is not None else safe['scale']:.4g} |")

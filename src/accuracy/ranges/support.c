@@ -226,6 +226,9 @@ static assay_status_t ask_cpu(const assay_layers_t* layers, size_t i, assay_weig
 
 // What follows from sizes or constants alone is computed once.
 static bool is_known(const assay_node_t* n) {
+  bool constants = n->n_inputs > 0;
+  for (size_t i = 0; i < n->n_inputs; i++) constants &= !n->inputs[i] || n->inputs[i]->constant;
+  if (constants) return true;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v) continue;

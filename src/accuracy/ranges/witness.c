@@ -325,6 +325,12 @@ static assay_status_t try_between(hunt_t* h, const place_t* a, const place_t* b,
 
 enum { MOST_MOVES = 24, MOST_CUTS = 7 };
 
+// Integers wrap in truth, too: how good a place is cannot be seen there.
+static bool is_of_integers(const target_t* t) {
+  const assay_valtype_t* type = t->hazard->value->type;
+  return type && assay_type_is_integer(type->elem);
+}
+
 // One move: the whole corner, or, where that does not help, ever fewer of its strongest elements.
 static assay_status_t improve(hunt_t* h, place_t* p, target_t* t, bool* out_better) {
   assay_pull_t pull = {0};
@@ -339,6 +345,8 @@ static assay_status_t improve(hunt_t* h, place_t* p, target_t* t, bool* out_bett
   assay_status_t st = place_copy(h, p, &next);
   for (int cut = 0; !st && cut < MOST_CUTS && !*out_better && !over(h); cut++) {
     move(h, p, &pull, sign, cut ? most * ldexp(1, cut - MOST_CUTS) : 0, &next);
+    if (!cut && is_of_integers(t)) st = try_place(h, &next);
+    if (st || h->found.found) break;
     st = run_truth(h, &next, t);
     if (!st && division && t->value * was_value < 0) st = try_between(h, p, &next, t);
     *out_better = !st && goodness(t) > was;
