@@ -167,10 +167,14 @@ static assay_status_t evaluate_reals(assay_confirm_t* c, const assay_node_t* nod
                                      assay_tensor_t* const* in, assay_tensor_t** out) {
   enum { MOST = 16 };
   assay_tensor_t *wide[MOST] = {NULL}, *real[MOST] = {NULL}, *y[MOST] = {NULL};
+  // An output without a type is of that of the inputs.
+  assay_value_t untyped[MOST] = {{0}}, *outputs[MOST];
   assay_node_t as = *node;
   assay_status_t st = NULL;
   bool known = true;
   if (n_in > MOST || node->n_outputs > MOST) return NULL;
+  for (size_t i = 0; i < MOST; i++) outputs[i] = &untyped[i];
+  as.outputs = outputs;
   // The engine holds integers in as few bytes as their type has.
   for (size_t i = 0; !st && i < n_in; i++)
     if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR) st = assay_tensor_widen(in[i], &wide[i]);
