@@ -30,7 +30,7 @@ def inputs_of(folder, m):
         t = onnx.TensorProto()
         t.ParseFromString(f.read_bytes())
         a = numpy_helper.to_array(t)
-        if a.dtype.kind not in "fiub" or a.dtype == object:
+        if a.dtype.kind not in "fiub" or a.dtype == object or (a.dtype.kind == "f" and not np.isfinite(a).all()):
             return None
         out[name] = a
     return out

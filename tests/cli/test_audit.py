@@ -165,6 +165,20 @@ def check_others(assay):
     assert only(told["operators"], node="a", emu="yes", tensorrt="yes")
     assert only(told["hazards"], node="u", kind="not known") and code == 1
 
+    # Restrictions of TensorRT's list: which of these nodes are past one.
+    r = build("p1: AveragePool x -> a kernel_shape=[2,2]\np2: AveragePool x -> b kernel_shape=[2,2] dilations=[2,2]\n"
+              "p3: MaxPool x -> c,i kernel_shape=[2,2]\nr1: Resize x,~,s -> d mode=\"linear\"\nr2: Resize x,~,s -> e mode=\"cubic\"\n"
+              "r3: Resize x,~,s -> f coordinate_transformation_mode=\"half_pixel_symmetric\"\nt1: TopK x,k -> g,h\n"
+              "t2: TopK x,k -> j,l sorted=0\nq1: QuantizeLinear x,one,z -> m\nq2: QuantizeLinear x,one,z0 -> n\n"
+              "u1: ReduceSum x,ax -> o\nu2: ReduceSum x,open -> q\ns1: ScatterND x,at,up -> t reduction=\"add\"\n"
+              "s2: ScatterND x,at,up -> u", {"x": [1, 1, 4, 4], "open": (T.INT64, [1]), "up": [1, 1, 4, 4]},
+              {"s": f([1, 1, 2, 2]), "k": np.int64([2]), "one": f(1), "z": np.uint8(3), "z0": np.int8(0), "ax": np.int64([1]),
+               "at": np.int64([[0]])}, outputs=tuple("abcdefgjmnoqtu"), opset=19)
+    onnx.save(r, "r.onnx")
+    told, _ = audit(assay, "r.onnx", "--no-radius", "--no-witness")
+    past = {x["node"] for x in told["operators"] if x["tensorrt"] == "restricted"}
+    assert past == {"p2", "p3", "r2", "r3", "t2", "q1", "u2", "s1"}, past
+
 
 def check_usage(assay):
     for args, code, says in [(["audit"], 2, "MODEL is missing"), (["audit", "c.onnx", "--box", "z=1:2"], 2, "no such input"),
