@@ -484,6 +484,8 @@ static assay_status_t audit_constants(assay_check_t* c) {
       if (past && !c->constants_out_of_range++) c->first_constant_out_of_range = v->name;
     }
   }
+  ASSAY_TRY(assay_odd_constants_find(c->plan, &c->odd_constants));
+  ASSAY_TRY(assay_broadcasts_find(c->model, &c->broadcasts));
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
   for (size_t i = 0; r && i < r->n_made; i++) {
     ASSAY_TRY(passes_range(r->made[i].value, max, &past));
@@ -623,6 +625,8 @@ void assay_check_destroy(assay_check_t* c) {
   assay_export_deinit(&c->export);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);
+  assay_odd_constants_deinit(&c->odd_constants);
+  assay_broadcasts_deinit(&c->broadcasts);
   assay_account_destroy(c->account);
   assay_plan_destroy(c->plan);
   assay_precision_deinit(&c->options.precision);

@@ -4,6 +4,8 @@
 
 #include "accuracy/account.h"
 #include "accuracy/export.h"
+#include "accuracy/ranges/broadcasts.h"
+#include "accuracy/ranges/constants.h"
 #include "accuracy/require.h"
 #include "accuracy/samples.h"
 #include "accuracy/shares.h"
@@ -94,6 +96,8 @@ typedef struct assay_check {
   assay_fix_t fix;
   size_t constants_out_of_range;    // initializers with finite elements past the format's range
   const char* first_constant_out_of_range;
+  assay_odd_constants_t odd_constants;  // all that the formats cannot hold, with what it means
+  assay_broadcasts_t broadcasts;        // operands that are stretched, batch sizes that are written into the model
   size_t folded_out_of_range;       // the same of constants that passes computed
   const assay_made_constant_t* first_folded_out_of_range;
   // Fused: truth of the rewritten model against truth of the model as it was given, on the first sample.

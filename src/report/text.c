@@ -315,6 +315,29 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
         i + 1 == n->n_files ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
 }
 
+// What the audits (`assay audit`) found that may show at other inputs or another batch.
+static void audit_lines(const assay_check_t* c, assay_str_t* out) {
+  size_t n = 0;
+  const assay_odd_constant_t* first = NULL;
+  for (size_t i = 0; i < c->odd_constants.n; i++) {
+    const assay_odd_constant_t* x = &c->odd_constants.at[i];
+    if (!x->matters || !x->flushed) continue;
+    if (!n++) first = x;
+  }
+  if (first)
+    assay_str_printf(out, "  note    %zu %s to 0 in %s, such as %.3g of '%s': %s\n", n,
+                     n == 1 ? "constant is rounded" : "constants are rounded", assay_format_name(first->format),
+                     first->example, first->node->label, first->why);
+  n = 0;
+  for (size_t i = c->broadcasts.n_baked; i-- > 0;) n += c->broadcasts.baked[i].silent;
+  for (size_t i = 0; n && i < c->broadcasts.n_baked; i++) {
+    const assay_baked_t* b = &c->broadcasts.baked[i];
+    if (!b->silent) continue;
+    assay_str_printf(out, "  note    '%s' (%s) %s\n", b->node->label, b->node->op_type, b->why);
+    break;
+  }
+}
+
 assay_status_t assay_report_text(const assay_check_t* c, const assay_report_names_t* n,
                                  assay_str_t* out) {
   headline(c, n, out);
@@ -335,6 +358,7 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
         out, "  note    %zu %s past the range of %s, such as '%s'\n", c->constants_out_of_range,
         c->constants_out_of_range == 1 ? "constant" : "constants",
         assay_format_name(c->options.precision.format), c->first_constant_out_of_range);
+  audit_lines(c, out);
   amplified_lines(c, out);
   risk_lines(c, n, out);
   licence_lines(c, out);

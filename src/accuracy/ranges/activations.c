@@ -15,12 +15,27 @@ static assay_status_t run_as(assay_range_node_t* c, const char* signs, bool turn
   return st;
 }
 
-// With the usual sign of alpha they grow; else they turn at 0 (ThresholdedRelu jumps: not known).
+// x above alpha, which is negative, and 0 elsewhere.
+static assay_status_t thresholded(assay_range_node_t* c, double alpha) {
+  if (!assay_range_is_float(&c->in[0])) return NULL;
+  c->out[0] = assay_range_retain(&c->in[0]);
+  ASSAY_TRY(assay_range_own(c, 0));
+  for (int64_t i = 0; i < c->out[0].lo->size; i++) {
+    double *lo = &assay_f64(c->out[0].lo)[i], *hi = &assay_f64(c->out[0].hi)[i];
+    if (*lo > alpha) continue;
+    *lo = *hi > alpha ? alpha : 0;
+    *hi = fmax(*hi, 0);
+  }
+  return NULL;
+}
+
+// With the usual sign of alpha they grow; else they turn at 0, or jump.
 assay_status_t assay_range_piecewise(assay_range_node_t* c) {
   const bool jumps = !strcmp(c->node->op_type, "ThresholdedRelu");
   const double alpha = assay_attr_f64(c->node, "alpha", 1), gamma = assay_attr_f64(c->node, "gamma", 1);
   if (alpha >= 0 && gamma >= 0) return run_as(c, "+", false, 0);
-  return jumps || gamma < 0 ? NULL : run_as(c, "+", true, 0);
+  if (jumps) return thresholded(c, alpha);
+  return gamma < 0 ? NULL : run_as(c, "+", true, 0);
 }
 
 // x sigmoid(alpha x) turns at -1.278464543 / alpha.

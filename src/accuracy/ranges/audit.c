@@ -23,11 +23,17 @@ static void show(void* user, double fraction) {
   if (s->options->progress) s->options->progress(s->options->user, s->what, fraction);
 }
 
+static bool has_floats(const assay_box_t* b) {
+  bool any = false;
+  for (size_t i = 0; i < b->n; i++) any |= b->inputs[i].value && b->inputs[i].is_float;
+  return any;
+}
+
 static assay_status_t audit_ranges(const assay_audit_options_t* o, assay_audit_t* a) {
   stage_t stage = {o, "finding ranges"};
   assay_ranges_options_t how = {.progress = show, .user = &stage};
   ASSAY_TRY(assay_ranges_find(a->plan, &a->box, &how, &a->ranges));
-  if (!o->no_radius) {
+  if (!o->no_radius && has_floats(&a->box)) {
     stage.what = "finding the largest safe box";
     ASSAY_TRY(assay_ranges_radius(a->plan, &a->box, a->ranges.n_hazards == 0, &how, &a->radius));
     a->has_radius = true;

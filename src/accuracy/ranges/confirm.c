@@ -137,48 +137,72 @@ static const struct product {
                 {"QLinearMatMul", "MatMul", 0, 3, 2, 5},
                 {"QLinearConv", "Conv", 0, 3, 2, 5}};
 
-// The node with its integers taken as real numbers: what it would give if nothing wrapped.
+// The inputs of the product as reals, less their zero points.
+static assay_status_t product_inputs(const struct product* p, size_t n_in, assay_tensor_t* const* in,
+                                     assay_tensor_t** real, bool* out_known) {
+  *out_known = p->a < n_in && p->b < n_in && is_numbers(in[p->a]) && is_numbers(in[p->b]);
+  if (!*out_known) return NULL;
+  ASSAY_TRY(as_reals(in[p->a], p->zero_a < n_in ? in[p->zero_a] : NULL, &real[0]));
+  return as_reals(in[p->b], p->zero_b < n_in ? in[p->zero_b] : NULL, &real[1]);
+}
+
+// Data as reals; axes and the like as they are.
+static assay_status_t plain_inputs(const assay_node_t* node, size_t n_in, assay_tensor_t* const* in,
+                                   assay_tensor_t** real) {
+  const assay_valtype_t* t = node->outputs[0] ? node->outputs[0]->type : NULL;
+  const bool has_axes = strstr(node->op_type, "Reduce") || strstr(node->op_type, "Cum");
+  for (size_t i = 0; i < n_in; i++) {
+    if (!in[i]) continue;
+    if (is_numbers(in[i]) && t && in[i]->type == t->elem && !(i == 1 && has_axes))
+      ASSAY_TRY(as_reals(in[i], NULL, &real[i]));
+    else
+      real[i] = assay_tensor_retain(in[i]);
+  }
+  return NULL;
+}
+
+// The node with its integers taken as real numbers: what it would give if nothing wrapped. *out stays NULL where that
+// is not known.
 static assay_status_t evaluate_reals(assay_confirm_t* c, const assay_node_t* node, size_t n_in,
                                      assay_tensor_t* const* in, assay_tensor_t** out) {
-  enum { MOST = 8 };
-  assay_tensor_t *real[MOST] = {NULL}, *y[MOST] = {NULL};
+  enum { MOST = 16 };
+  assay_tensor_t *wide[MOST] = {NULL}, *real[MOST] = {NULL}, *y[MOST] = {NULL};
+  // An output without a type is of that of the inputs.
+  assay_value_t untyped[MOST] = {{0}}, *outputs[MOST];
   assay_node_t as = *node;
   assay_status_t st = NULL;
-  size_t n = n_in;
+  bool known = true;
   if (n_in > MOST || node->n_outputs > MOST) return NULL;
+  for (size_t i = 0; i < MOST; i++) outputs[i] = &untyped[i];
+  as.outputs = outputs;
+  // The engine holds integers in as few bytes as their type has.
+  for (size_t i = 0; !st && i < n_in; i++)
+    if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR) st = assay_tensor_widen(in[i], &wide[i]);
   const struct product* p = NULL;
   for (size_t i = 0; i < sizeof products / sizeof *products; i++)
     if (!strcmp(products[i].op, node->op_type)) p = &products[i];
-  if (p) {
+  if (!st && p) {
     const int64_t version = assay_model_opset(node->graph->model, "");
     as.domain = "";
     as.op_type = p->as;
     as.op = assay_op_find("", p->as, version);
     as.schema = assay_schema_find("", p->as, version, NULL);
-    as.n_inputs = n = 2;
-    if (!is_numbers(in[p->a]) || !is_numbers(in[p->b])) return NULL;
-    st = as_reals(in[p->a], p->zero_a < n_in ? in[p->zero_a] : NULL, &real[0]);
-    if (!st) st = as_reals(in[p->b], p->zero_b < n_in ? in[p->zero_b] : NULL, &real[1]);
-  } else {
-    const assay_valtype_t* t = node->outputs[0]->type;
-    for (size_t i = 0; !st && i < n_in; i++) {
-      if (!in[i]) continue;
-      const bool data = is_numbers(in[i]) && t && in[i]->type == t->elem &&
-                        !(i == 1 && (strstr(node->op_type, "Reduce") || strstr(node->op_type, "Cum")));
-      if (data)
-        st = as_reals(in[i], NULL, &real[i]);
-      else
-        real[i] = assay_tensor_retain(in[i]);
-    }
+    as.n_inputs = 2;
+    as.n_outputs = 1;
+    st = product_inputs(p, n_in, wide, real, &known);
+  } else if (!st) {
+    st = plain_inputs(node, n_in, wide, real);
   }
-  if (!st) st = assay_machine_node(c->exact, &as, n, real, p ? 1 : node->n_outputs, y);
+  if (!st && known) st = assay_machine_node(c->exact, &as, p ? 2 : n_in, real, as.n_outputs, y);
   if (!st && is_float(y[0])) *out = assay_tensor_retain(y[0]);
   for (size_t i = 0; i < MOST; i++) {
+    assay_tensor_release(wide[i]);
     assay_tensor_release(real[i]);
     assay_tensor_release(y[i]);
   }
-  if (st) assay_status_free(st);
-  return NULL;
+  const bool unable = st && assay_status_code(st) != ASSAY_NO_MEMORY;
+  if (unable) assay_status_free(st);
+  return unable ? NULL : st;
 }
 
 static assay_status_t look_at_integers(assay_confirm_t* c, const assay_hazard_t* h, size_t n_in,

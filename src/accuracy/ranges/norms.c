@@ -94,7 +94,8 @@ static assay_status_t run_norm(assay_range_node_t* c, const norm_t* p, const ass
 static assay_status_t statistics(assay_range_node_t* c, const norm_t* p, size_t mean, size_t inverse) {
   double lo, hi;
   assay_range_ends(&c->in[0], &lo, &hi);
-  if (mean < c->n_out && c->node->outputs[mean]) ASSAY_TRY(assay_range_fill_output(c, mean, lo, hi));
+  const double e = ((double)p->n + 4) * c->u * fmax(fabs(lo), fabs(hi)) + (double)p->n * c->tiny;
+  if (mean < c->n_out && c->node->outputs[mean]) ASSAY_TRY(assay_range_fill_output(c, mean, lo - e, hi + e));
   if (inverse < c->n_out && c->node->outputs[inverse])
     ASSAY_TRY(assay_range_fill_output(c, inverse, 0, p->epsilon > 0 ? 1.001 / sqrt(p->epsilon) : INF));
   return NULL;

@@ -49,7 +49,11 @@ assay_status_t assay_range_mod(assay_range_node_t* c) {
   double lo, hi, dl, dh;
   assay_range_ends(&c->in[0], &lo, &hi);
   assay_range_ends(&c->in[1], &dl, &dh);
-  if (dl <= 0 && dh >= 0) return divides(c, 1, "**");
+  const int64_t zero = find_zero(&c->in[1]);
+  if (zero >= 0) {
+    assay_range_hazard(c, ASSAY_HAZARD_DIVISION, 1, zero, assay_elem(c->in[1].lo, zero), assay_elem(c->in[1].hi, zero), 0);
+    return assay_range_whole(c, 0);
+  }
   const double most = fmax(fabs(dl), fabs(dh)), whole = c->in[0].lo->store == ASSAY_STORE_I64 ? 1 : 0;
   if (assay_attr_i64(c->node, "fmod", 0))
     return assay_range_fill_output(c, 0, lo < 0 ? fmax(lo, -most) : 0, hi > 0 ? fmin(hi, most) : 0);

@@ -151,8 +151,16 @@ assay_status_t assay_range_product(assay_range_node_t* c, const assay_range_prod
     } else if (p->in[i].lo && !assay_range_exact(&p->in[i])) {
       return NULL;
     }
-  product_t q = {.c = c, .p = p, .plain = p->node, .magnitude = &magnitudes};
+  assay_node_t plain = *p->node;
+  product_t q = {.c = c, .p = p, .plain = &plain, .magnitude = &magnitudes};
   if (!with_magnitudes(p->node, &magnitudes, attrs)) return NULL;
+  // Of integers the sums are real numbers: an output without a type is of that of the inputs.
+  assay_value_t untyped = {0}, *outputs[1] = {&untyped};
+  const assay_valtype_t* t = p->node->outputs[0] ? p->node->outputs[0]->type : NULL;
+  if (t && assay_type_is_integer(t->elem)) {
+    plain.outputs = magnitudes.outputs = outputs;
+    plain.n_outputs = magnitudes.n_outputs = 1;
+  }
   assay_status_t st = assay_new_array(p->n_in, sizeof *q.in, &q.in);
   if (!st) st = assay_new_array(1, sizeof *q.out, &q.out);
   if (!st) st = make(&q, out, out_magnitude);

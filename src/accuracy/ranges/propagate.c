@@ -1,7 +1,7 @@
 // From the inputs' box through the graph, node by node.
 #include <string.h>
 
-#include "accuracy/ranges/range.h"
+#include "accuracy/ranges/affine.h"
 #include "base/alloc.h"
 
 static const double INF = (double)INFINITY;
@@ -12,6 +12,8 @@ struct assay_ranger {
   assay_machine_t* truth;   // asked what operators make of ends
   assay_machine_t* engine;  // runs what is known exactly, as the emulated engine does
   assay_range_t* ranges;    // by value id
+  assay_affine_t* forms;    // by value id
+  int64_t n_sources;
   int* last;                // by value id: position of the last node of the top graph that reads it
   assay_ranges_t* out;
   bool stop;
@@ -304,6 +306,8 @@ static assay_status_t note_hazard(assay_ranger_t* r, const assay_hazard_t* h) {
   return NULL;
 }
 
+static assay_status_t settle_form(assay_ranger_t* r, const assay_value_t* v, assay_format_t format);
+
 static assay_status_t leave(assay_range_node_t* c) {
   assay_ranger_t* r = c->ranger;
   int allowed = 0;
@@ -319,6 +323,9 @@ static assay_status_t leave(assay_range_node_t* c) {
     *slot = c->out[i];
     c->out[i] = (assay_range_t){0};
     if (slot->lo) note_value(r, c->node->outputs[i], slot);
+    if (i > 0) assay_affine_deinit(&r->forms[c->node->outputs[i]->id]);
+    ASSAY_TRY(settle_form(r, c->node->outputs[i],
+                          assay_range_is_float(slot) ? assay_ranger_storage(c, slot->lo->type) : ASSAY_FORMAT_NONE));
   }
   if (!c->has_hazard) return NULL;
   if (c->hazard.format == ASSAY_FORMAT_NONE) c->hazard.format = assay_ranger_storage(c, ASSAY_TYPE_FLOAT);
@@ -397,6 +404,48 @@ static void set_rounding(assay_range_node_t* c) {
   c->inner_max = fmin(f->max, a->max);
 }
 
+// Whether a value is rounded further as it enters a layer than it was as it was stored.
+static bool is_coarser(assay_format_t f, assay_format_t stored) {
+  if (f == ASSAY_FORMAT_NONE || stored == ASSAY_FORMAT_NONE || !assay_format_info(f)->is_float) return false;
+  const assay_format_info_t *a = assay_format_info(f), *b = assay_format_info(stored);
+  return a->unit_roundoff > b->unit_roundoff || a->min_subnormal > b->min_subnormal;
+}
+
+// The affine form of what the node makes, if its inputs have some.
+static assay_status_t carry_form(assay_range_node_t* c) {
+  assay_ranger_t* r = c->ranger;
+  const assay_affine_t** in = NULL;
+  assay_affine_t* rounded = NULL;
+  const assay_value_t* v = c->n_out ? c->node->outputs[0] : NULL;
+  assay_affine_t made = {0};
+  if (!v) return NULL;
+  assay_status_t st = assay_new_array(c->n_in, sizeof *in, &in);
+  if (!st) st = assay_new_array(c->n_in, sizeof *rounded, &rounded);
+  for (size_t i = 0; !st && i < c->n_in; i++) {
+    const assay_value_t* x = c->node->inputs[i];
+    in[i] = x && r->forms[x->id].source ? &r->forms[x->id] : NULL;
+    if (!in[i] || !c->in[i].lo) continue;
+    const assay_format_t f = assay_layer_operand(r->layers, layer_of(r, c->node), c->node, i, c->in[i].lo);
+    if (!is_coarser(f, in[i]->format)) continue;
+    st = assay_affine_enter(in[i], f, &rounded[i]);
+    in[i] = &rounded[i];
+  }
+  if (!st && c->out[0].lo) st = assay_affine_run(c, in, &made);
+  for (size_t i = 0; rounded && i < c->n_in; i++) assay_affine_deinit(&rounded[i]);
+  assay_free(rounded);
+  assay_free(in);
+  assay_affine_deinit(&r->forms[v->id]);
+  r->forms[v->id] = made;
+  return st;
+}
+
+// What has none begins one, once its range is as it is stored.
+static assay_status_t settle_form(assay_ranger_t* r, const assay_value_t* v, assay_format_t format) {
+  assay_affine_t* form = &r->forms[v->id];
+  if (form->source) return assay_affine_store(form, format), NULL;
+  return assay_affine_begin(&r->ranges[v->id], ++r->n_sources, format, form);
+}
+
 static assay_status_t run_node(assay_ranger_t* r, const assay_node_t* node) {
   assay_range_node_t c = {.ranger = r, .node = node, .row = assay_range_find(node), .n_in = node->n_inputs,
                           .n_out = node->n_outputs};
@@ -406,11 +455,13 @@ static assay_status_t run_node(assay_ranger_t* r, const assay_node_t* node) {
   if (!st) set_rounding(&c);
   if (!st) st = run_ways(&c);
   if (!st) st = assay_range_by_facts(&c);
+  if (!st) st = carry_form(&c);
   if (!st) st = leave(&c);
   for (size_t i = 0; c.in && i < c.n_in; i++) assay_range_release(&c.in[i]);
   for (size_t i = 0; c.out && i < c.n_out; i++) assay_range_release(&c.out[i]);
   assay_free(c.in);
   assay_free(c.out);
+  assay_free(c.slack);
   return st;
 }
 
@@ -436,7 +487,10 @@ assay_status_t assay_ranger_graph(assay_ranger_t* r, const assay_graph_t* g, siz
   for (size_t i = 0; i < g->n_inputs; i++) assay_range_release(&r->ranges[g->inputs[i]->id]);
   for (size_t i = 0; i < g->n_nodes; i++)
     for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
-      if (g->nodes[i]->outputs[k]) assay_range_release(&r->ranges[g->nodes[i]->outputs[k]->id]);
+      if (g->nodes[i]->outputs[k]) {
+        assay_range_release(&r->ranges[g->nodes[i]->outputs[k]->id]);
+        assay_affine_deinit(&r->forms[g->nodes[i]->outputs[k]->id]);
+      }
   return st;
 }
 
@@ -455,10 +509,12 @@ static void note_reads(assay_ranger_t* r, const assay_node_t* node, int at) {
 // What nobody reads any more. Facts look two nodes back at most for numbers, which are constants.
 static void release_behind(assay_ranger_t* r, const assay_graph_t* g, size_t at) {
   const assay_node_t* node = g->nodes[at];
-  for (size_t i = 0; i < node->n_inputs; i++)
-    if (node->inputs[i] && r->last[node->inputs[i]->id] == (int)at && node->inputs[i]->type &&
-        r->ranges[node->inputs[i]->id].lo && r->ranges[node->inputs[i]->id].lo->size > 16)
-      assay_range_release(&r->ranges[node->inputs[i]->id]);
+  for (size_t i = 0; i < node->n_inputs; i++) {
+    const assay_value_t* v = node->inputs[i];
+    if (!v || r->last[v->id] != (int)at || !v->type || !r->ranges[v->id].lo || r->ranges[v->id].lo->size <= 16) continue;
+    assay_range_release(&r->ranges[v->id]);
+    assay_affine_deinit(&r->forms[v->id]);
+  }
 }
 
 static assay_status_t set_input(assay_ranger_t* r, const assay_box_input_t* in) {
@@ -474,9 +530,10 @@ static assay_status_t set_input(assay_ranger_t* r, const assay_box_input_t* in) 
   if (!x.lo) return NULL;
   assay_range_t* slot = &r->ranges[in->value->id];
   if (assay_range_is_float(&x)) {
-    assay_status_t st = round_both(&x, assay_type_format(t->elem), slot);
+    const assay_format_t f = assay_type_format(t->elem);
+    assay_status_t st = round_both(&x, f, slot);
     assay_range_release(&x);
-    return st;
+    return st ? st : assay_affine_begin(slot, ++r->n_sources, f, &r->forms[in->value->id]);
   }
   *slot = x;
   return NULL;
@@ -499,6 +556,7 @@ static assay_status_t ranger_init(assay_ranger_t* r) {
   ASSAY_TRY(assay_machine_create(m, &truth, &r->truth));
   ASSAY_TRY(assay_machine_create(m, &engine, &r->engine));
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *r->ranges, &r->ranges));
+  ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *r->forms, &r->forms));
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *r->last, &r->last));
   for (int i = 0; i < m->n_values; i++) r->last[i] = -1;
   for (size_t i = 0; i < m->graph->n_nodes; i++) note_reads(r, m->graph->nodes[i], (int)i);
@@ -509,7 +567,9 @@ static assay_status_t ranger_init(assay_ranger_t* r) {
 
 static void ranger_deinit(assay_ranger_t* r) {
   for (int i = 0; r->ranges && i < r->layers->model->n_values; i++) assay_range_release(&r->ranges[i]);
+  for (int i = 0; r->forms && i < r->layers->model->n_values; i++) assay_affine_deinit(&r->forms[i]);
   assay_free(r->ranges);
+  assay_free(r->forms);
   assay_free(r->last);
   assay_machine_destroy(r->truth);
   assay_machine_destroy(r->engine);

@@ -120,7 +120,7 @@ assay_status_t assay_range_saturates(assay_range_node_t* c) {
   return NULL;
 }
 
-// y is any of its type; the scale (max(x, 0) - min(x, 0)) / 255.
+// y is any of its type; the scale (max(x, 0) - min(x, 0)) / 255, or 1 where all are 0.
 assay_status_t assay_range_dynamic_quantize(assay_range_node_t* c) {
   double lo, hi;
   if (!assay_range_is_float(&c->in[0])) return NULL;
@@ -128,7 +128,10 @@ assay_status_t assay_range_dynamic_quantize(assay_range_node_t* c) {
   if (!(lo > -INF && hi < INF)) return NULL;
   ASSAY_TRY(assay_range_whole(c, 0));
   if (c->n_out > 1 && c->node->outputs[1]) {
-    ASSAY_TRY(assay_range_fill_output(c, 1, 0, (fmax(hi, 0) - fmin(lo, 0)) / 255));
+    bool zeros = true;
+    for (int64_t i = 0; i < c->in[0].lo->size; i++)
+      zeros &= assay_elem(c->in[0].lo, i) <= 0 && assay_elem(c->in[0].hi, i) >= 0;
+    ASSAY_TRY(assay_range_fill_output(c, 1, 0, fmax((fmax(hi, 0) - fmin(lo, 0)) / 255, zeros ? 1 : 0)));
     ASSAY_TRY(assay_range_widen(c, 1, 8, 0, NULL));
   }
   return c->n_out > 2 && c->node->outputs[2] ? assay_range_whole(c, 2) : NULL;

@@ -255,9 +255,18 @@ assay_status_t assay_range_widen(assay_range_node_t* c, size_t i, double ops, do
   double *lo = assay_f64(r->lo), *hi = assay_f64(r->hi);
   // n u without denominator holds for sums (bound.h); u of float64 for the sums that made these ends.
   const double by = terms * (c->u * (1 + terms * c->u) + 0x1p-52), tiny = terms * c->tiny;
+  if (i == 0 && c->n_slack != r->lo->size) {
+    assay_free(c->slack);
+    c->slack = NULL;
+    c->n_slack = 0;
+    ASSAY_TRY(assay_new_array((size_t)r->lo->size, sizeof *c->slack, &c->slack));
+    c->n_slack = r->lo->size;
+  }
+  double* slack = i == 0 ? c->slack : NULL;
 #pragma omp parallel for schedule(static) if (r->lo->size > 100000)
   for (int64_t k = 0; k < r->lo->size; k++) {
     const double e = magnitude ? assay_elem(magnitude, k) * by + tiny : 0;
+    if (slack) slack[k] += e + ops * c->u * (fmax(fabs(lo[k]), fabs(hi[k])) + e) + c->tiny;
     lo[k] = assay_down(c, lo[k] - (e < INF ? e : 0), ops);
     hi[k] = assay_up(c, hi[k] + (e < INF ? e : 0), ops);
   }

@@ -26,6 +26,8 @@ typedef struct assay_range_node {
   size_t n_in, n_out;
   assay_range_t* in;   // rounded as they enter the layer
   assay_range_t* out;  // to be made; before they are rounded to where they are stored. What stays NULL may hold anything
+  double* slack;          // by element of output 0: what its ends were widened by for rounding; NULL: nothing
+  int64_t n_slack;
   assay_hazard_t hazard;  // the node's; set by assay_range_hazard
   bool has_hazard;
 } assay_range_node_t;

@@ -33,14 +33,19 @@ typedef enum limit {
   NONE = 0,
   POOL,
   POOL_INDICES,
+  DILATIONS,
   CONSTANT_1,
+  CONSTANT_3,
+  CONSTANT_KIND,
   ZERO_2,
-  EINSUM,
   RANK_4,
   ONE_OUTPUT,
   RESIZE,
-  AXES_1,
   REDUCTION,
+  DEFORM,
+  RECURRENT,
+  BRANCHES,
+  TOP_K,
 } limit_t;
 
 typedef struct trt_operator {
@@ -105,11 +110,18 @@ static bool is_its_own(const assay_node_t* n) {
 
 static int rank_of(const assay_value_t* v) { return v && v->type && v->type->has_shape ? v->type->rank : -1; }
 
-static bool is_zero(const assay_value_t* v) {
+// A constant's elements, to be released; NULL: there are none.
+static assay_tensor_t* elements_of(const assay_value_t* v) {
   assay_tensor_t *t = assay_value_constant(v), *wide = NULL;
-  bool zero = t != NULL;
-  if (!t || assay_tensor_widen(t, &wide)) return false;
-  for (int64_t i = 0; i < wide->size; i++)
+  assay_status_t st = t && t->kind == ASSAY_KIND_TENSOR ? assay_tensor_widen(t, &wide) : NULL;
+  if (st) assay_status_free(st);
+  return wide;
+}
+
+static bool is_zero(const assay_value_t* v) {
+  assay_tensor_t* wide = elements_of(v);
+  bool zero = wide != NULL;
+  for (int64_t i = 0; wide && i < wide->size; i++)
     zero &= wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[i] == 0
                                            : wide->store == ASSAY_STORE_I64 && assay_i64(wide)[i] == 0;
   assay_tensor_release(wide);
@@ -119,6 +131,60 @@ static bool is_zero(const assay_value_t* v) {
 static bool wants(const assay_node_t* n, size_t i) { return i < n->n_outputs && n->outputs[i]; }
 static bool has(const assay_node_t* n, size_t i) { return i < n->n_inputs && n->inputs[i]; }
 
+static bool is_open(const assay_node_t* n, size_t i) { return has(n, i) && !assay_value_constant(n->inputs[i]); }
+
+static bool is_dilated(const assay_node_t* n) {
+  size_t count = 0;
+  const int64_t* at = assay_attr_ints(n, "dilations", &count);
+  for (size_t i = 0; i < count; i++)
+    if (at[i] != 1) return true;
+  return false;
+}
+
+static bool has_other_pads_behind(const assay_node_t* n) {
+  size_t count = 0;
+  const int64_t* at = assay_attr_ints(n, "pads", &count);
+  for (size_t i = 0; i < count / 2; i++)
+    if (at[i] != at[i + count / 2]) return true;
+  return false;
+}
+
+static bool is_resized_otherwise(const assay_node_t* n) {
+  size_t count = 0;
+  const int64_t* axes = assay_attr_ints(n, "axes", &count);
+  bool in_order = !axes || (int)count == rank_of(n->inputs[0]);
+  for (size_t i = 0; in_order && i < count; i++) in_order = axes[i] == (int64_t)i;
+  return !in_order || strstr(assay_attr_str(n, "mode", "nearest"), "cubic") || assay_attr_i64(n, "antialias", 0) ||
+         strcmp(assay_attr_str(n, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0 ||
+         assay_attr_is(n, "coordinate_transformation_mode", "tf_crop_and_resize") ||
+         assay_attr_is(n, "coordinate_transformation_mode", "half_pixel_symmetric");
+}
+
+static bool is_other_recurrent(const assay_node_t* n) {
+  size_t count = 0;
+  const assay_string_t* names = assay_attr_strings(n, "activations", &count);
+  for (size_t i = 0; i < count / 2 && assay_attr_is(n, "direction", "bidirectional"); i++)
+    if (names[i].len != names[i + count / 2].len || memcmp(names[i].text, names[i + count / 2].text, names[i].len) != 0)
+      return true;
+  return !strcmp(n->op_type, "LSTM") && (assay_attr_i64(n, "input_forget", 0) || assay_attr_i64(n, "layout", 0));
+}
+
+static bool has_other_ranks(const assay_node_t* n) {
+  const assay_graph_t *a = assay_attr_graph(n, "then_branch"), *b = assay_attr_graph(n, "else_branch");
+  for (size_t i = 0; a && b && i < a->n_outputs && i < b->n_outputs; i++)
+    if (rank_of(a->outputs[i]) != rank_of(b->outputs[i])) return true;
+  return false;
+}
+
+static bool picks_many(const assay_node_t* n) {
+  enum { MOST = 3840 };
+  if (!assay_attr_i64(n, "sorted", 1)) return true;
+  assay_tensor_t* wide = has(n, 1) ? elements_of(n->inputs[1]) : NULL;
+  const bool many = wide && wide->store == ASSAY_STORE_I64 && wide->size == 1 && assay_i64(wide)[0] >= MOST;
+  assay_tensor_release(wide);
+  return many;
+}
+
 // Whether a restriction of the list is about this node.
 static bool is_restricted(const assay_node_t* n, limit_t limit) {
   const int rank = n->n_inputs ? rank_of(n->inputs[0]) : -1;
@@ -126,26 +192,35 @@ static bool is_restricted(const assay_node_t* n, limit_t limit) {
     case NONE:
       return false;
     case POOL:
-      return rank > 0 && rank != 4 && rank != 5;
+      return (rank > 0 && rank != 4 && rank != 5) || is_dilated(n);
     case POOL_INDICES:
-      return (rank > 0 && rank != 4 && rank != 5) || wants(n, 1);
+      return (rank > 0 && rank != 4 && rank != 5) || is_dilated(n) || wants(n, 1);
+    case DILATIONS:
+      return is_dilated(n);
     case CONSTANT_1:
-      return has(n, 1) && !assay_value_constant(n->inputs[1]);
+      return is_open(n, 1);
+    case CONSTANT_3:
+      return is_open(n, 3);
+    case CONSTANT_KIND:
+      return assay_attr_has(n, "sparse_value") || assay_attr_has(n, "value_string") || assay_attr_has(n, "value_strings");
     case ZERO_2:
       return has(n, 2) && !is_zero(n->inputs[2]);
-    case EINSUM:
-      return strstr(assay_attr_str(n, "equation", ""), "...") != NULL;
     case RANK_4:
       return rank > 0 && rank != 4;
     case ONE_OUTPUT:
       return wants(n, 1) || wants(n, 2);
     case RESIZE:
-      return strstr(assay_attr_str(n, "mode", "nearest"), "cubic") || assay_attr_i64(n, "antialias", 0) ||
-             assay_attr_is(n, "coordinate_transformation_mode", "tf_crop_and_resize");
-    case AXES_1:
-      return has(n, 1) && !assay_value_constant(n->inputs[1]) && !n->inputs[1]->content;
+      return is_resized_otherwise(n);
     case REDUCTION:
       return strcmp(assay_attr_str(n, "reduction", "none"), "none") != 0;
+    case DEFORM:
+      return (rank > 0 && rank != 3 && rank != 4) || has_other_pads_behind(n);
+    case RECURRENT:
+      return is_other_recurrent(n);
+    case BRANCHES:
+      return has_other_ranks(n);
+    case TOP_K:
+      return picks_many(n);
   }
   return false;
 }
@@ -226,6 +301,9 @@ static assay_status_t ask_cpu(const assay_layers_t* layers, size_t i, assay_weig
 
 // What follows from sizes or constants alone is computed once.
 static bool is_known(const assay_node_t* n) {
+  bool constants = n->n_inputs > 0;
+  for (size_t i = 0; i < n->n_inputs; i++) constants &= !n->inputs[i] || n->inputs[i]->constant;
+  if (constants) return true;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_value_t* v = n->outputs[i];
     if (!v) continue;

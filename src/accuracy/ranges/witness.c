@@ -24,7 +24,8 @@ typedef struct hunt {
   double start;            // seconds
   uint64_t drawn;
   assay_random_t random;
-  assay_witness_t found;
+  const assay_node_t* aimed;  // of the first hazard that is one
+  assay_witness_t found;      // there, or, until then, anywhere
   int runs;
 } hunt_t;
 
@@ -148,19 +149,23 @@ static void make_start(hunt_t* h, start_t kind, place_t* p) {
 
 // ---- confirming ---------------------------------------------------------------------------------------------------
 
+// A witness of the first hazard is what is looked for; one of another is second best.
+static bool settled(const hunt_t* h) { return h->found.found && h->found.node == h->aimed; }
+
 static assay_status_t try_place(hunt_t* h, const place_t* p) {
   bool broken = false;
   assay_witness_t w = {0};
-  if (h->found.found) return NULL;
+  if (settled(h)) return NULL;
   h->runs++;
   ASSAY_TRY(assay_confirm_run(h->confirm, p->at, &broken, &w));
-  if (!broken) return NULL;
+  if (!broken || (h->found.found && w.node != h->aimed)) return NULL;
   place_t kept = {0};
   assay_status_t st = place_copy(h, p, &kept);
   if (st) return place_deinit(h, &kept), st;
   w.found = true;
   w.inputs = kept.at;
   w.n = h->box->n;
+  assay_witness_deinit(&h->found);
   h->found = w;
   return NULL;
 }
@@ -175,7 +180,7 @@ static bool in_box(const hunt_t* h, const assay_tensor_t* t, size_t i) {
 
 static assay_status_t try_samples(hunt_t* h, place_t* p) {
   const assay_samples_t* s = h->options->samples;
-  for (size_t k = 0; s && k < s->n && !h->found.found && !over(h); k++) {
+  for (size_t k = 0; s && k < s->n && !settled(h) && !over(h); k++) {
     bool fits = true;
     for (size_t i = 0; i < h->box->n; i++) {
       assay_tensor_t *t = assay_samples_get(s, k)[i], *wide = NULL;
@@ -303,7 +308,7 @@ static assay_status_t try_between(hunt_t* h, const place_t* a, const place_t* b,
   assay_status_t st = place_copy(h, a, &p);
   if (!st) st = run_truth(h, a, t);
   const double sign = t->value > 0 ? 1 : -1;
-  for (int k = 0; !st && k < STEPS && !h->found.found; k++) {
+  for (int k = 0; !st && k < STEPS && !settled(h); k++) {
     const double w = from / 2 + to / 2;
     for (size_t i = 0; i < h->box->n; i++) {
       double lo, hi;
@@ -325,6 +330,12 @@ static assay_status_t try_between(hunt_t* h, const place_t* a, const place_t* b,
 
 enum { MOST_MOVES = 24, MOST_CUTS = 7 };
 
+// Integers wrap in truth, too: how good a place is cannot be seen there.
+static bool is_of_integers(const target_t* t) {
+  const assay_valtype_t* type = t->hazard->value->type;
+  return type && assay_type_is_integer(type->elem);
+}
+
 // One move: the whole corner, or, where that does not help, ever fewer of its strongest elements.
 static assay_status_t improve(hunt_t* h, place_t* p, target_t* t, bool* out_better) {
   assay_pull_t pull = {0};
@@ -339,6 +350,8 @@ static assay_status_t improve(hunt_t* h, place_t* p, target_t* t, bool* out_bett
   assay_status_t st = place_copy(h, p, &next);
   for (int cut = 0; !st && cut < MOST_CUTS && !*out_better && !over(h); cut++) {
     move(h, p, &pull, sign, cut ? most * ldexp(1, cut - MOST_CUTS) : 0, &next);
+    if (!cut && is_of_integers(t)) st = try_place(h, &next);
+    if (st || settled(h)) break;
     st = run_truth(h, &next, t);
     if (!st && division && t->value * was_value < 0) st = try_between(h, p, &next, t);
     *out_better = !st && goodness(t) > was;
@@ -357,7 +370,7 @@ static assay_status_t improve(hunt_t* h, place_t* p, target_t* t, bool* out_bett
 
 static assay_status_t push(hunt_t* h, place_t* p, target_t* t) {
   bool better = true;
-  for (int k = 0; k < MOST_MOVES && better && !h->found.found && !over(h); k++) {
+  for (int k = 0; k < MOST_MOVES && better && !settled(h) && !over(h); k++) {
     ASSAY_TRY(improve(h, p, t, &better));
     if (better && is_there(t)) ASSAY_TRY(try_place(h, p));
   }
@@ -380,24 +393,35 @@ static const start_t firsts[] = {START_UPPER,  START_LOWER,   START_CORNER,     
 static const start_t starts[] = {START_CORNER, START_UNIFORM, START_UPPER,   START_SMALL,
                                  START_LOWER,  START_CORNER,  START_UNIFORM, START_CHANNELS};
 
+// Each hazard from one start; once there is a witness, only the first. *out_tried: how many could be pushed.
+static assay_status_t push_hazards(hunt_t* h, place_t* p, int round, int* out_tried) {
+  enum { MOST_HAZARDS = 12 };
+  *out_tried = 0;
+  for (size_t i = 0; i < h->ranges->n_hazards && *out_tried < MOST_HAZARDS && !settled(h) && !over(h); i++) {
+    const assay_hazard_t* z = &h->ranges->hazards[i];
+    target_t t;
+    if ((h->found.found && z->node != h->aimed) || !make_target(h, z, round, &t)) continue;
+    ++*out_tried;
+    make_start(h, starts[(size_t)round % (sizeof starts / sizeof *starts)], p);
+    ASSAY_TRY(push(h, p, &t));
+    if (h->options->progress)
+      h->options->progress(h->options->user, fmin(0.99, (now() - h->start) / h->options->seconds));
+  }
+  return NULL;
+}
+
 static assay_status_t search(hunt_t* h, place_t* p) {
-  enum { MOST_HAZARDS = 12, MOST_ROUNDS = 64 };
+  enum { MOST_ROUNDS = 64, ROUNDS_FOR_FIRST = 8 };
+  for (size_t i = 0; i < h->ranges->n_hazards && !h->aimed; i++)
+    if (h->ranges->hazards[i].kind != ASSAY_HAZARD_UNKNOWN) h->aimed = h->ranges->hazards[i].node;
   ASSAY_TRY(try_samples(h, p));
-  for (size_t i = 0; i < sizeof firsts / sizeof *firsts && !h->found.found && !over(h); i++) {
+  for (size_t i = 0; i < sizeof firsts / sizeof *firsts && !settled(h) && !over(h); i++) {
     make_start(h, firsts[i], p);
     ASSAY_TRY(try_place(h, p));
   }
-  for (int round = 0; round < MOST_ROUNDS && !h->found.found && !over(h); round++) {
-    int tried = 0;
-    for (size_t i = 0; i < h->ranges->n_hazards && tried < MOST_HAZARDS && !h->found.found && !over(h); i++) {
-      target_t t;
-      if (!make_target(h, &h->ranges->hazards[i], round, &t)) continue;
-      tried++;
-      make_start(h, starts[(size_t)round % (sizeof starts / sizeof *starts)], p);
-      ASSAY_TRY(push(h, p, &t));
-      if (h->options->progress)
-        h->options->progress(h->options->user, fmin(0.99, (now() - h->start) / h->options->seconds));
-    }
+  for (int round = 0; round < (h->found.found ? ROUNDS_FOR_FIRST : MOST_ROUNDS) && !settled(h) && !over(h); round++) {
+    int tried;
+    ASSAY_TRY(push_hazards(h, p, round, &tried));
     if (!tried) break;
   }
   return NULL;

@@ -2,7 +2,8 @@
 //
 // For each hazard, the value that may pass its range is pushed there from several starts: backwards through the graph
 // goes the gradient (accuracy/vjp.h; straight through quantizers and roundings), and the inputs go to the corner of the box
-// that it points to, or a part of the way. Corners, constant inputs and samples are tried, too.
+// that it points to, or a part of the way. Corners, constant inputs and samples are tried, too. A witness of the first hazard is
+// preferred to one of those behind it.
 #ifndef ASSAY_ACCURACY_RANGES_WITNESS_H_
 #define ASSAY_ACCURACY_RANGES_WITNESS_H_
 
