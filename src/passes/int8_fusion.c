@@ -31,9 +31,10 @@ static bool is_dequantizer(const assay_node_t* n) {
          n->n_outputs == 1 && n->outputs[0] && n->graph == n->graph->model->graph;
 }
 
-static bool wants_own(const assay_node_t* reader) {
-  return assay_int8_is_norm(reader) || assay_int8_is_anchor(reader) || assay_int8_knows(reader) ||
-         assay_int8_is_quantizer(reader);
+static bool wants_own(const job_t* j, const assay_node_t* reader) {
+  return !assay_pass_is_grouped(j->c, reader) &&
+         (assay_int8_is_norm(reader) || assay_int8_is_anchor(reader) || assay_int8_knows(reader) ||
+          assay_int8_is_quantizer(reader));
 }
 
 // A node that does the same for one reader alone; the reader is changed.
@@ -63,12 +64,12 @@ static assay_status_t repeat_node(job_t* j, assay_node_t* n, size_t at) {
   const int id = n->outputs[0]->id, first = u->first[id], end = u->first[id + 1];
   bool keeps = n->outputs[0]->is_output;  // somebody else reads the original
   for (int i = first; i < end; i++)
-    keeps |= u->readers[i]->graph != n->graph || !wants_own(u->readers[i]);
+    keeps |= u->readers[i]->graph != n->graph || !wants_own(j, u->readers[i]);
   for (int i = first; i < end; i++) {
     assay_node_t* reader = u->readers[i];
     bool again = false;
     for (int k = first; k < i; k++) again |= u->readers[k] == reader;
-    if (again || reader->graph != n->graph || !wants_own(reader)) continue;
+    if (again || reader->graph != n->graph || !wants_own(j, reader)) continue;
     if (keeps) ASSAY_TRY(repeat_for(j, n, reader, at + 1));
     keeps = true;
   }
@@ -80,7 +81,8 @@ static assay_status_t repeat_all(job_t* j) {
   ASSAY_TRY(assay_uses_create(j->c->model, &j->uses));
   assay_status_t st = NULL;
   for (size_t i = g->n_nodes; !st && i-- > 0;)
-    if (is_dequantizer(g->nodes[i]) && j->uses.n_reads[g->nodes[i]->outputs[0]->id] > 1)
+    if (is_dequantizer(g->nodes[i]) && !assay_pass_is_grouped(j->c, g->nodes[i]) &&
+        j->uses.n_reads[g->nodes[i]->outputs[0]->id] > 1)
       st = repeat_node(j, g->nodes[i], i);
   assay_uses_deinit(&j->uses);
   return st;
