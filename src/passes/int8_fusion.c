@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "passes/pass.h"
+#include "passes/quantizers.h"
 
 enum { MAX_NODES = 24 };
 
@@ -39,21 +39,12 @@ static bool wants_own(const job_t* j, const assay_node_t* reader) {
 
 // A node that does the same for one reader alone; the reader is changed.
 static assay_status_t repeat_for(job_t* j, assay_node_t* n, assay_node_t* reader, size_t at) {
-  assay_model_t* m = j->c->model;
   const assay_value_t* from = n->outputs[0];
   assay_node_t* copy = NULL;
-  assay_value_t* v = NULL;
   ASSAY_TRY(assay_grow(&j->repeats, &j->cap_repeats, j->n_repeats + 1, sizeof *j->repeats));
-  ASSAY_TRY(assay_node_create(m->graph, n->domain, n->op_type, n->name, n->n_inputs, 1, 0, &copy));
-  ASSAY_TRY(assay_graph_new_value(m->graph, from->name, &v));
-  v->type = from->type;
-  for (size_t i = 0; i < n->n_inputs; i++) copy->inputs[i] = n->inputs[i];
-  copy->attrs = n->attrs;
-  copy->n_attrs = n->n_attrs;
-  assay_node_set_output(copy, 0, v);
-  ASSAY_TRY(assay_pass_insert(j->c, copy, n, at));
+  ASSAY_TRY(assay_node_repeat(j->c, n, at, &copy));
   for (size_t i = 0; i < reader->n_inputs; i++)
-    if (reader->inputs[i] == from) reader->inputs[i] = v;
+    if (reader->inputs[i] == from) reader->inputs[i] = copy->outputs[0];
   j->repeats[j->n_repeats++] = (repeat_t){copy, n, reader};
   return NULL;
 }

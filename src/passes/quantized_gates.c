@@ -1,6 +1,7 @@
 // Halves of a quantized tensor that are multiplied become one layer (quantized_gate.h).
 #include "passes/edit.h"
 #include "passes/quantized_gate.h"
+#include "passes/quantizers.h"
 
 enum { N_NODES = ASSAY_QUANTIZED_GATE_NODES };
 
@@ -8,16 +9,6 @@ typedef struct gate {
   const assay_node_t *split, *dequantizers[2], *product, *last;
   assay_quantized_gate_t read;
 } gate_t;
-
-static bool read_numbers(const assay_node_t* n, float* scale, float* zero) {
-  double s = 0, z = 0;
-  if (!assay_pass_number(n->inputs[1], &s) ||
-      (n->n_inputs > 2 && n->inputs[2] && !assay_pass_number(n->inputs[2], &z)))
-    return false;
-  *scale = (float)s;
-  *zero = (float)z;
-  return true;
-}
 
 // One half, which the Split makes as its output number i.
 static bool read_half(gate_t* g, const assay_value_t* v, int i) {
@@ -30,7 +21,7 @@ static bool read_half(gate_t* g, const assay_value_t* v, int i) {
   const int half = part == split->outputs[1];
   g->split = split;
   g->dequantizers[half] = n;
-  return read_numbers(n, &g->read.scale[half], &g->read.zero[half]);
+  return assay_quantizer_numbers(n, &g->read.scale[half], &g->read.zero[half]);
 }
 
 static bool read_split(gate_t* g) {
@@ -50,7 +41,8 @@ static bool read_split(gate_t* g) {
 static bool read_back(gate_t* g, const assay_node_t* last) {
   assay_quantized_gate_t* r = &g->read;
   *g = (gate_t){.last = last};
-  if (!assay_int8_is_quantizer(last) || !read_numbers(last, &r->y_scale, &r->y_zero)) return false;
+  if (!assay_int8_is_quantizer(last) || !assay_quantizer_numbers(last, &r->y_scale, &r->y_zero))
+    return false;
   const assay_node_t* product = last->inputs[0]->producer;
   if (!product || !assay_is(product, "Mul") || product->n_inputs != 2) return false;
   g->product = product;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "passes/edit.h"
 #include "passes/quantized_norm.h"
+#include "passes/quantizers.h"
 
 enum { MAX_NODES = ASSAY_QUANTIZED_NORM_NODES, MAX_STAGES = ASSAY_QUANTIZED_NORM_STAGES };
 
@@ -48,20 +49,10 @@ static bool is_known(const assay_value_t* v) {
   return true;
 }
 
-// Scale and zero point of a quantizing node: one number each.
-static bool read_numbers(const assay_node_t* n, float* scale, float* zero) {
-  double s = 0, z = 0;
-  if (!assay_pass_number(n->inputs[1], &s) ||
-      (n->n_inputs > 2 && n->inputs[2] && !assay_pass_number(n->inputs[2], &z)))
-    return false;
-  *scale = (float)s;
-  *zero = (float)z;
-  return s > 0 && (double)(float)s == s;
-}
-
 static bool read_quantizer(const assay_node_t* n, assay_step_t* out) {
   *out = (assay_step_t){.is_there = true};
-  if (!assay_int8_is_quantizer(n) || !read_numbers(n, &out->scale, &out->zero)) return false;
+  if (!assay_int8_is_quantizer(n) || !assay_quantizer_numbers(n, &out->scale, &out->zero))
+    return false;
   out->type = assay_elem_of(n->outputs[0]);
   return true;
 }
@@ -73,7 +64,7 @@ static const assay_value_t* before_step(walk_t* w, const assay_value_t* v, assay
   *out = (assay_step_t){.is_there = false};
   if (!n || !assay_int8_is_dequantizer(n)) return v;
   float scale, zero;
-  if (!take(w, v) || !read_numbers(n, &scale, &zero)) return NULL;
+  if (!take(w, v) || !assay_quantizer_numbers(n, &scale, &zero)) return NULL;
   const assay_node_t* q = take(w, n->inputs[0]);
   if (!q || !read_quantizer(q, out)) return NULL;
   out->back_scale = scale;
@@ -122,27 +113,9 @@ static const assay_node_t* read_stages(walk_t* w, const assay_node_t* last) {
   return v->producer;
 }
 
-// A ReduceMean that keeps its dimensions, over axes that are known.
-static bool read_axes(const assay_node_t* n, int rank, bool* axes, int* out_n) {
-  int64_t given[ASSAY_MAX_RANK];
-  size_t count = 0;
-  const int64_t* a = assay_attr_ints(n, "axes", &count);
-  if (!assay_attr_i64(n, "keepdims", 1)) return false;
-  if (n->n_inputs > 1 && n->inputs[1]) {
-    const int k = assay_ints_of(n->inputs[1], ASSAY_MAX_RANK, given);
-    if (k < 0) return false;
-    a = given;
-    count = (size_t)k;
-  }
-  *out_n = 0;
-  for (int i = 0; i < rank; i++) axes[i] = false;
-  for (size_t i = 0; i < count; i++) {
-    const int64_t at = a[i] < 0 ? a[i] + rank : a[i];
-    if (at < 0 || at >= rank || axes[at]) return false;
-    axes[at] = true;
-    ++*out_n;
-  }
-  return count > 0;
+// The axes of a ReduceMean that keeps its dimensions.
+static bool read_axes(const assay_node_t* n, int rank, bool* axes) {
+  return assay_attr_i64(n, "keepdims", 1) && assay_reduced_axes(n, rank, axes);
 }
 
 // d * d or d ^ 2: d.
@@ -171,7 +144,6 @@ static const assay_node_t* read_root(walk_t* w, const assay_value_t* v) {
 static bool read_difference(walk_t* w, const assay_value_t* d, const assay_node_t* variance) {
   assay_quantized_norm_t* norm = &w->norm;
   bool other[ASSAY_MAX_RANK];
-  int n_other;
   const assay_node_t* square = take(w, variance->inputs[0]);
   if (!square || squared(square) != d) return false;
   const assay_node_t* n = take_op(w, d, "Sub");
@@ -181,17 +153,18 @@ static bool read_difference(walk_t* w, const assay_value_t* d, const assay_node_
   if (!mean || mean->inputs[0] != x || !x || !x->producer) return false;
   norm->rank = assay_rank_of(x);
   w->dequantizer = x->producer;
-  return norm->rank >= 1 && norm->rank <= (int)(sizeof norm->axes / sizeof *norm->axes) &&
-         read_axes(mean, norm->rank, norm->axes, &norm->n_axes) &&
-         read_axes(variance, norm->rank, other, &n_other) && n_other == norm->n_axes &&
-         memcmp(other, norm->axes, (size_t)norm->rank * sizeof *other) == 0;
+  if (norm->rank < 1 || norm->rank > (int)(sizeof norm->axes / sizeof *norm->axes) ||
+      !read_axes(mean, norm->rank, norm->axes) || !read_axes(variance, norm->rank, other))
+    return false;
+  for (int i = 0; i < norm->rank; i++) norm->n_axes += norm->axes[i];
+  return memcmp(other, norm->axes, (size_t)norm->rank * sizeof *other) == 0;
 }
 
 static bool read_input(walk_t* w) {
   assay_quantized_norm_t* norm = &w->norm;
   const assay_node_t* n = w->dequantizer;
   if (!assay_int8_is_dequantizer(n) || assay_pass_constant(n->inputs[0]) ||
-      !read_numbers(n, &norm->x_scale, &norm->x_zero))
+      !assay_quantizer_numbers(n, &norm->x_scale, &norm->x_zero))
     return false;
   norm->x = n->inputs[0];
   norm->x_type = assay_elem_of(norm->x);
@@ -310,33 +283,6 @@ static bool is_norm(const job_t* j, walk_t* w, const assay_node_t* last) {
 
 // ---- what is made -------------------------------------------------------------------------------
 
-// A dequantizer for this layer alone.
-static assay_status_t repeat(job_t* j, const walk_t* w, const assay_node_t** out) {
-  assay_graph_t* g = j->c->model->graph;
-  const assay_node_t* n = w->dequantizer;
-  const assay_value_t* from = n->outputs[0];
-  assay_node_t* copy = NULL;
-  assay_value_t* v = NULL;
-  size_t at = 0;
-  ASSAY_TRY(assay_node_create(g, n->domain, n->op_type, n->name, n->n_inputs, 1, 0, &copy));
-  ASSAY_TRY(assay_graph_new_value(g, from->name, &v));
-  v->type = from->type;
-  for (size_t i = 0; i < n->n_inputs; i++) copy->inputs[i] = n->inputs[i];
-  copy->attrs = n->attrs;
-  copy->n_attrs = n->n_attrs;
-  assay_node_set_output(copy, 0, v);
-  while (g->nodes[at] != n) at++;
-  ASSAY_TRY(assay_pass_insert(j->c, copy, n, at + 1));
-  for (size_t i = 0; i < w->n; i++)
-    for (size_t k = 0; k < w->nodes[i]->n_inputs; k++)
-      if (w->nodes[i]->inputs[k] == from) {
-        w->nodes[i]->inputs[k] = v;
-        j->uses.n_reads[from->id]--;
-      }
-  *out = copy;
-  return NULL;
-}
-
 static int place(const job_t* j, const assay_node_t* n) {
   return n->id < j->uses.n_nodes ? j->uses.position[n->id] : -1;
 }
@@ -355,11 +301,12 @@ static assay_status_t group(job_t* j, const walk_t* w) {
   assay_node_t* all[MAX_NODES + 1];
   assay_quantized_norm_t read;
   const assay_value_t* x = w->dequantizer->outputs[0];
-  const assay_node_t* first = w->dequantizer;
+  assay_node_t* first = (assay_node_t*)(uintptr_t)w->dequantizer;
   if (w->n == MAX_NODES) return NULL;
   // It is read twice by the layer.
-  if (x->is_output || assay_uses_of(&j->uses, x) != 2) ASSAY_TRY(repeat(j, w, &first));
-  all[0] = (assay_node_t*)(uintptr_t)first;
+  if (x->is_output || assay_uses_of(&j->uses, x) != 2)
+    ASSAY_TRY(assay_node_repeat_for(j->c, &j->uses, first, w->nodes, w->n, &first));
+  all[0] = first;
   for (size_t i = 0; i < w->n; i++) all[i + 1] = (assay_node_t*)(uintptr_t)w->nodes[i];
   sort(j, all, w->n + 1);
   if (!assay_quantized_norm_read((const assay_node_t* const*)all, w->n + 1, &read)) return NULL;
