@@ -3,16 +3,19 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "passes/edit.h"
 #include "passes/fold.h"
 #include "passes/pass.h"
 
-// Matrices, of weights, stay a quarter as large as they would be.
-enum { MOST_RANK = 1 };
-
+// Matrices, of weights, stay a quarter as large as they would be. A number a channel may have
+// dimensions of 1 around it.
 static bool is_small(const assay_value_t* v) {
   const assay_valtype_t* t = v->type;
-  return t && t->kind == ASSAY_KIND_TENSOR && t->has_shape && t->elem == ASSAY_TYPE_FLOAT &&
-         t->rank <= MOST_RANK;
+  int wide = 0;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->elem != ASSAY_TYPE_FLOAT)
+    return false;
+  for (int i = 0; i < t->rank; i++) wide += assay_dim_of(v, i) != 1;
+  return wide <= 1;
 }
 
 static bool can_fold(const assay_pass_context_t* c, const assay_node_t* n) {

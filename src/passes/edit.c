@@ -383,6 +383,26 @@ int assay_ints_of(const assay_value_t* v, int max, int64_t* out) {
   return (int)t->size;
 }
 
+bool assay_reduced_axes(const assay_node_t* n, int rank, bool* out) {
+  int64_t given[ASSAY_MAX_RANK];
+  size_t count = 0;
+  const int64_t* a = assay_attr_ints(n, "axes", &count);
+  if (n->n_inputs > 1 && n->inputs[1]) {
+    const int k = assay_ints_of(n->inputs[1], ASSAY_MAX_RANK, given);
+    if (k < 0) return false;
+    a = given;
+    count = (size_t)k;
+  }
+  if (!count && assay_attr_i64(n, "noop_with_empty_axes", 0)) return false;
+  for (int i = 0; i < rank; i++) out[i] = !count;
+  for (size_t i = 0; i < count; i++) {
+    const int64_t at = a[i] < 0 ? a[i] + rank : a[i];
+    if (at < 0 || at >= rank) return false;
+    out[at] = true;
+  }
+  return true;
+}
+
 bool assay_reshape_target(const assay_value_t* v, int64_t* out) {
   const int rank = assay_rank_of(v);
   int open = 0;

@@ -93,6 +93,9 @@ assay_type_t assay_elem_of(const assay_value_t* v);  // UNDEFINED: not known, or
 int64_t assay_dim_of(const assay_value_t* v, int i);
 // The integers of a constant, up to `max`; -1: none, or more.
 int assay_ints_of(const assay_value_t* v, int max, int64_t* out);
+// The axes of a Reduce operator, an attribute or in later versions an input, by dimension. False:
+// they are not known.
+bool assay_reduced_axes(const assay_node_t* n, int rank, bool* out);
 // The shape of a value as a Reshape's target: numbers of at least 1, and at most one -1.
 bool assay_reshape_target(const assay_value_t* v, int64_t* out);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "passes/pass.h"
+#include "passes/quantizers.h"
 
 enum { MAX_NODES = 24 };
 
@@ -31,28 +31,20 @@ static bool is_dequantizer(const assay_node_t* n) {
          n->n_outputs == 1 && n->outputs[0] && n->graph == n->graph->model->graph;
 }
 
-static bool wants_own(const assay_node_t* reader) {
-  return assay_int8_is_norm(reader) || assay_int8_is_anchor(reader) || assay_int8_knows(reader) ||
-         assay_int8_is_quantizer(reader);
+static bool wants_own(const job_t* j, const assay_node_t* reader) {
+  return !assay_pass_is_grouped(j->c, reader) &&
+         (assay_int8_is_norm(reader) || assay_int8_is_anchor(reader) || assay_int8_knows(reader) ||
+          assay_int8_is_quantizer(reader));
 }
 
 // A node that does the same for one reader alone; the reader is changed.
 static assay_status_t repeat_for(job_t* j, assay_node_t* n, assay_node_t* reader, size_t at) {
-  assay_model_t* m = j->c->model;
   const assay_value_t* from = n->outputs[0];
   assay_node_t* copy = NULL;
-  assay_value_t* v = NULL;
   ASSAY_TRY(assay_grow(&j->repeats, &j->cap_repeats, j->n_repeats + 1, sizeof *j->repeats));
-  ASSAY_TRY(assay_node_create(m->graph, n->domain, n->op_type, n->name, n->n_inputs, 1, 0, &copy));
-  ASSAY_TRY(assay_graph_new_value(m->graph, from->name, &v));
-  v->type = from->type;
-  for (size_t i = 0; i < n->n_inputs; i++) copy->inputs[i] = n->inputs[i];
-  copy->attrs = n->attrs;
-  copy->n_attrs = n->n_attrs;
-  assay_node_set_output(copy, 0, v);
-  ASSAY_TRY(assay_pass_insert(j->c, copy, n, at));
+  ASSAY_TRY(assay_node_repeat(j->c, n, at, &copy));
   for (size_t i = 0; i < reader->n_inputs; i++)
-    if (reader->inputs[i] == from) reader->inputs[i] = v;
+    if (reader->inputs[i] == from) reader->inputs[i] = copy->outputs[0];
   j->repeats[j->n_repeats++] = (repeat_t){copy, n, reader};
   return NULL;
 }
@@ -63,12 +55,12 @@ static assay_status_t repeat_node(job_t* j, assay_node_t* n, size_t at) {
   const int id = n->outputs[0]->id, first = u->first[id], end = u->first[id + 1];
   bool keeps = n->outputs[0]->is_output;  // somebody else reads the original
   for (int i = first; i < end; i++)
-    keeps |= u->readers[i]->graph != n->graph || !wants_own(u->readers[i]);
+    keeps |= u->readers[i]->graph != n->graph || !wants_own(j, u->readers[i]);
   for (int i = first; i < end; i++) {
     assay_node_t* reader = u->readers[i];
     bool again = false;
     for (int k = first; k < i; k++) again |= u->readers[k] == reader;
-    if (again || reader->graph != n->graph || !wants_own(reader)) continue;
+    if (again || reader->graph != n->graph || !wants_own(j, reader)) continue;
     if (keeps) ASSAY_TRY(repeat_for(j, n, reader, at + 1));
     keeps = true;
   }
@@ -80,7 +72,8 @@ static assay_status_t repeat_all(job_t* j) {
   ASSAY_TRY(assay_uses_create(j->c->model, &j->uses));
   assay_status_t st = NULL;
   for (size_t i = g->n_nodes; !st && i-- > 0;)
-    if (is_dequantizer(g->nodes[i]) && j->uses.n_reads[g->nodes[i]->outputs[0]->id] > 1)
+    if (is_dequantizer(g->nodes[i]) && !assay_pass_is_grouped(j->c, g->nodes[i]) &&
+        j->uses.n_reads[g->nodes[i]->outputs[0]->id] > 1)
       st = repeat_node(j, g->nodes[i], i);
   assay_uses_deinit(&j->uses);
   return st;

@@ -44,24 +44,7 @@ typedef struct site {
 
 // The axes of a ReduceMean that keeps its dimensions.
 static bool read_axes(const assay_node_t* n, int rank, bool* axes) {
-  int64_t given[ASSAY_MAX_RANK];
-  size_t count = 0;
-  const int64_t* a = assay_attr_ints(n, "axes", &count);
-  if (!assay_attr_i64(n, "keepdims", 1)) return false;
-  if (n->n_inputs > 1 && n->inputs[1]) {
-    const int k = assay_ints_of(n->inputs[1], ASSAY_MAX_RANK, given);
-    if (k < 0) return false;
-    a = given;
-    count = (size_t)k;
-  }
-  if (!count && assay_attr_i64(n, "noop_with_empty_axes", 0)) return false;
-  for (int i = 0; i < rank; i++) axes[i] = !count;
-  for (size_t i = 0; i < count; i++) {
-    const int64_t at = a[i] < 0 ? a[i] + rank : a[i];
-    if (at < 0 || at >= rank) return false;
-    axes[at] = true;
-  }
-  return true;
+  return assay_attr_i64(n, "keepdims", 1) && assay_reduced_axes(n, rank, axes);
 }
 
 static bool read_sizes(site_t* s, const assay_value_t* x) {

@@ -10,7 +10,7 @@
 
 #define GRAPH_CASE_MS "com.microsoft"
 
-enum { GRAPH_CASE_ROWS = 20 };
+enum { GRAPH_CASE_ROWS = 28 };
 
 typedef struct graph_case {
   const char* name;
