@@ -9,9 +9,20 @@
 // As the engine would, up to so much of the largest finite element.
 static const double ALIKE = 1e-4;
 
-static double clipped(assay_format_t format, double x) {
-  const bool past = fabs(x) > assay_format_info(format)->max;
-  return past ? assay_format_round(format, x, ASSAY_OVERFLOW_IEEE) : x;
+typedef struct range {
+  assay_format_t format;
+  double max, past;  // the largest number; what numbers twice as large become
+} range_t;
+
+static range_t range_of(assay_format_t format) {
+  const double max = assay_format_info(format)->max;
+  return (range_t){format, max, assay_format_round(format, 2 * max, ASSAY_OVERFLOW_IEEE)};
+}
+
+static double clipped(const range_t* r, double x) {
+  if (fabs(x) <= r->max || x != x) return x;
+  if (fabs(x) >= 2 * r->max) return copysign(r->past, x);
+  return assay_format_round(r->format, x, ASSAY_OVERFLOW_IEEE);
 }
 
 // An input as a layer in the format would read it; itself where it is within the range.
@@ -24,11 +35,14 @@ static assay_status_t clip(assay_tensor_t* t, assay_format_t format, bool* any,
   assay_tensor_t *wide = NULL, *copy = NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
   const double largest = assay_extremes(ASSAY_TYPE_DOUBLE, wide->data, wide->size).largest;
-  if (largest <= assay_format_info(format)->max) return *out = wide, NULL;
+  const range_t range = range_of(format);
+  if (largest <= range.max) return *out = wide, NULL;
   assay_status_t st = assay_tensor_copy(wide, &copy);
   assay_tensor_release(wide);
   if (st) return st;
-  for (int64_t i = 0; i < copy->size; i++) assay_f64(copy)[i] = clipped(format, assay_f64(copy)[i]);
+  double* x = assay_f64(copy);
+  for (int64_t i = 0; i < copy->size; i++)
+    if (fabs(x[i]) > range.max) x[i] = clipped(&range, x[i]);
   *any = true;
   *out = copy;
   return NULL;
@@ -45,10 +59,12 @@ static bool alike(const assay_tensor_t* a, const assay_tensor_t* b, assay_format
     return true;
   }
   if (a->store != ASSAY_STORE_F64) return false;
-  const double most = fmin(assay_extremes(ASSAY_TYPE_DOUBLE, b->data, b->size).largest,
-                           assay_format_info(format)->max);
+  const range_t range = range_of(format);
+  const double most = fmin(assay_extremes(ASSAY_TYPE_DOUBLE, b->data, b->size).largest, range.max);
   for (int64_t i = 0; i < a->size; i++) {
-    const double x = clipped(format, assay_f64(a)[i]), y = clipped(format, assay_f64(b)[i]);
+    if (assay_f64(a)[i] == assay_f64(b)[i]) continue;
+    const double x = clipped(&range, assay_f64(a)[i]);
+    const double y = clipped(&range, assay_f64(b)[i]);
     if (x != y && !(x != x && y != y) && !(fabs(x - y) <= ALIKE * most)) return false;
   }
   return true;

@@ -504,15 +504,15 @@ static bool all_entered(const record_t* r, size_t n, assay_tensor_t* const* trut
 }
 
 // Whether the layer minds true inputs past its format's range. `out` is truth of it.
-static assay_status_t note_range(assay_account_t* a, assay_layer_account_t* acc, const record_t* r,
-                                 size_t n_in, assay_tensor_t* const* in, size_t n_out,
-                                 assay_tensor_t* const* out) {
-  if (!acc->layer || acc->layer->format == ASSAY_FORMAT_FP32 || !r->n_in || r->n_in != n_in)
-    return NULL;
+static assay_status_t note_range(assay_account_t* a, assay_layer_account_t* acc,
+                                 uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                                 size_t n_out, assay_tensor_t* const* out) {
+  if (!acc->layer || acc->layer->format == ASSAY_FORMAT_FP32) return NULL;
   const double range = assay_format_info(acc->layer->format)->max;
   bool absorbs = false;
-  if (!(acc->truth_max_in > range) || !all_entered(r, n_in, in)) return NULL;
-  assay_locals_set_iteration(a->locals, r->iteration);
+  if (!(acc->truth_max_in > range)) return NULL;
+  if (acc->absorbed < acc->past_range) return acc->past_range++, NULL;
+  assay_locals_set_iteration(a->locals, iteration);
   ASSAY_TRY(assay_absorbs(a->locals, acc->layer, acc->node, n_in, in, n_out, out, &absorbs));
   acc->past_range++;
   acc->absorbed += absorbs;
@@ -583,6 +583,50 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
   return NULL;
 }
 
+// ---- what truth tells by itself -----------------------------------------------------------------
+
+static void foresee_output(assay_account_t* a, assay_layer_account_t* acc, const assay_value_t* v,
+                           const assay_tensor_t* t) {
+  if (!v || !holds_floats(t)) return;
+  acc->stores_float |= t->type == ASSAY_TYPE_FLOAT;
+  acc->truth_max = fmax(acc->truth_max, a->value_max[v->id]);
+  const assay_format_t stored = assay_layer_storage(acc->layer, t->type);
+  if (!acc->storage || assay_format_info(stored)->max < assay_format_info(acc->storage)->max)
+    acc->storage = stored;
+}
+
+static assay_status_t foresee(void* user, const assay_node_t* node, size_t n_in,
+                              assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
+  assay_account_t* a = user;
+  const int l = a->layers->layer_of_node[node->id];
+  const assay_layer_t* layer = l < 0 ? NULL : &a->layers->layers[l];
+  const assay_node_t* last = layer ? layer->nodes[layer->n_nodes - 1] : node;
+  assay_layer_account_t* acc = &a->accounts[last->id];
+  // What a node makes is looked at as it is made, the rest as it is read.
+  for (size_t i = 0; i < n_in; i++)
+    if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR && node->inputs[i] && !node->inputs[i]->producer)
+      a->value_max[node->inputs[i]->id] = largest(in[i]);
+  for (size_t i = 0; i < n_out; i++)
+    if (node->outputs[i] && !a->layers->hidden_value[node->outputs[i]->id])
+      a->value_max[node->outputs[i]->id] = largest(out[i]);
+  if (layer && layer->n_nodes > 1) ASSAY_TRY(keep_entering(a, layer, node, n_in, in));
+  if (node != last) return NULL;
+  ASSAY_TRY(note_first(a, acc, layer, node));
+  if (!acc->runs++) ASSAY_TRY(note_cost(layer, node, n_in, in, n_out, out, &acc->cost));
+  for (size_t k = 0; layer && k < layer->n_nodes; k++) note_inputs(a, acc, layer->nodes[k]);
+  if (!layer) note_inputs(a, acc, node);
+  for (size_t i = 0; i < n_out; i++) foresee_output(a, acc, node->outputs[i], out[i]);
+  entering_t* e = &a->entering[last->id];
+  assay_status_t st = NULL;
+  if (!is_control(node))
+    st = note_range(a, acc, assay_machine_iteration(a->truth), e->n ? e->n : n_in, e->n ? e->in : in,
+                    n_out, out);
+  entering_deinit(e);
+  return st;
+}
+
+// ---- behind the engine --------------------------------------------------------------------------
+
 static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   assay_account_t* a = user;
@@ -614,7 +658,8 @@ static assay_status_t after_truth(void* user, const assay_node_t* node, size_t n
   assay_tensor_t* const* entered = e->n ? e->in : in;
   const size_t n_entered = e->n ? e->n : n_in;
   if (!st) st = perturb(a, acc, r, n_entered, entered);
-  if (!st) st = note_range(a, acc, r, n_entered, entered, n_out, out);
+  if (!st && r->n_in && r->n_in == n_entered && all_entered(r, n_entered, entered))
+    st = note_range(a, acc, r->iteration, n_entered, entered, n_out, out);
   entering_deinit(e);
   record_free(r);
   return st;
@@ -634,7 +679,8 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   assay_machine_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = options->unquantized, .seed = a->layers->seed};
   if (!options->outputs_only)
-    truth.hooks = (assay_machine_hooks_t){.after = after_truth, .user = a};
+    truth.hooks = (assay_machine_hooks_t){.after = options->foresee ? foresee : after_truth,
+                                          .user = a};
   assay_status_t st = assay_machine_create(m, &truth, &a->truth);
   if (!st) st = assay_locals_create(a->layers, options->unquantized, &a->locals);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
@@ -644,8 +690,9 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_max, &a->value_max);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
-  if (!st) st = backend->open(a->layers, NULL, options->outputs_only ? NULL : &a->tap, &a->engine);
-  if (!st && backend->foreign) {
+  if (!st && !options->foresee)
+    st = backend->open(a->layers, NULL, options->outputs_only ? NULL : &a->tap, &a->engine);
+  if (!st && backend->foreign && a->engine) {
     const assay_outer_t outer = {.get = backend->get, .user = a->engine};
     assay_locals_set_outer(a->locals, &outer);
   }
@@ -665,7 +712,7 @@ static void empty_queues(assay_account_t* a) {
 void assay_account_destroy(assay_account_t* a) {
   if (!a) return;
   empty_queues(a);
-  a->backend->close(a->engine);
+  if (a->engine) a->backend->close(a->engine);
   assay_machine_destroy(a->truth);
   assay_locals_destroy(a->locals);
   assay_machine_destroy(a->plain);
@@ -682,14 +729,14 @@ void assay_account_destroy(assay_account_t* a) {
 static assay_status_t set_inputs(assay_account_t* a, assay_tensor_t* const* inputs) {
   const assay_graph_t* g = a->layers->model->graph;
   assay_machine_reset(a->truth);
-  a->backend->reset(a->engine);
+  if (a->engine) a->backend->reset(a->engine);
   empty_queues(a);
   for (size_t i = 0; i < g->n_inputs; i++) {
     if (!inputs[i]) continue;
     assay_tensor_t* wide = NULL;
     ASSAY_TRY(assay_tensor_widen(inputs[i], &wide));
     assay_machine_set(a->truth, g->inputs[i], wide);
-    assay_status_t st = a->backend->set(a->engine, g->inputs[i], wide);
+    assay_status_t st = a->engine ? a->backend->set(a->engine, g->inputs[i], wide) : NULL;
     assay_tensor_release(wide);
     if (st) return st;
   }
@@ -743,7 +790,7 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
   a->has_plain = false;
   bool drawn = false;
   for (size_t i = 0, next = 0; i < l->n_layers; i++) {
-    ASSAY_TRY(a->backend->step(a->engine, i));
+    if (a->engine) ASSAY_TRY(a->backend->step(a->engine, i));
     ASSAY_TRY(catch_up(a, &l->layers[i], &next));
     drawn |= l->layers[i].drawn;
     if (a->options.progress)
@@ -751,18 +798,18 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
   }
   // Outputs are judged by truth itself, not by truth that went on with the engine's choices.
   if (a->flipped && !drawn) ASSAY_TRY(run_plain(a, inputs));
-  for (size_t i = 0; i < g->n_outputs; i++) {
+  for (size_t i = 0; a->engine && i < g->n_outputs; i++) {
     const assay_tensor_t* e = assay_account_engine_output(a, i);
     const assay_tensor_t* t = assay_account_truth_output(a, i);
     if (holds_floats(e) && holds_floats(t) && same_shape(e, t))
       assay_error_sum_add(&a->outputs[i], assay_f64(e), assay_f64(t), (size_t)e->size);
   }
-  for (size_t i = 0; i < a->n_order; i++) judge(&a->accounts[a->order[i]->id]);
+  for (size_t i = 0; a->engine && i < a->n_order; i++) judge(&a->accounts[a->order[i]->id]);
   return NULL;
 }
 
 assay_tensor_t* assay_account_engine_output(const assay_account_t* a, size_t i) {
-  return a->backend->get(a->engine, a->layers->model->graph->outputs[i]);
+  return a->engine ? a->backend->get(a->engine, a->layers->model->graph->outputs[i]) : NULL;
 }
 
 assay_tensor_t* assay_account_truth_output(const assay_account_t* a, size_t i) {

@@ -66,7 +66,8 @@ typedef struct assay_layer_account {
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
   int64_t past_range;  // runs in which true inputs pass the format's range; of them:
-  int64_t absorbed;    // where infinities in their place change nothing (absorb.h)
+  int64_t absorbed;    // where infinities in their place change nothing (absorb.h); none is looked at
+                       // behind one that does not absorb them
   assay_licensed_t licensed;           // the tactic that ran it, where it needed a licence
   assay_planted_t planted;             // of a fault that was planted here
 } assay_layer_account_t;
@@ -86,6 +87,9 @@ typedef struct assay_account_options {
   bool unquantized;
   assay_account_watch_t watch;  // value NULL: nobody
   bool outputs_only;  // no own and inherited errors: for verifying a fix
+  // No engine: what truth by itself tells of the layers, before any has run in its format. Nothing is
+  // judged; truth_max, truth_max_in, past_range, absorbed, stores_float, storage and cost are set.
+  bool foresee;
   void (*progress)(void* user, double fraction);
   void* user;
 } assay_account_options_t;
@@ -98,8 +102,8 @@ void assay_account_destroy(assay_account_t* a);  // NULL is allowed
 
 // Runs one sample: inputs in the order of the graph's inputs, NULL for those with an initializer.
 assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inputs) ASSAY_MUST_USE;
-// Of the last sample: graph output i of the engine and of truth, canonical; borrowed until the next
-// run.
+// Of the last sample: graph output i of the engine (NULL: there is none) and of truth, canonical;
+// borrowed until the next run.
 assay_tensor_t* assay_account_engine_output(const assay_account_t* a, size_t i);
 assay_tensor_t* assay_account_truth_output(const assay_account_t* a, size_t i);
 

@@ -4,6 +4,7 @@
 
 #include "accuracy/account.h"
 #include "accuracy/export.h"
+#include "accuracy/outputs.h"
 #include "accuracy/ranges/broadcasts.h"
 #include "accuracy/ranges/constants.h"
 #include "accuracy/require.h"
@@ -28,26 +29,6 @@ typedef struct assay_culprit {
   double share;    // of an output's error; 0: not known
   char why[256];   // "overflow: 5.98e+05, fp16 ends at 65504"
 } assay_culprit_t;
-
-// How quantized integers differ from truth's, in steps; sums are of float64.
-typedef struct assay_step_sum {
-  int64_t n, largest;               // elements; the largest difference
-  double difference2, sum, sum2;    // sums: of squared differences, of truth, of its squares
-} assay_step_sum_t;
-
-// One graph output over all samples.
-typedef struct assay_output_check {
-  const assay_value_t* value;
-  assay_error_sum_t error;        // engine against truth
-  assay_error_sum_t golden;       // truth against golden, if has_golden
-  assay_error_sum_t engine_golden; // engine against golden
-  bool has_golden, is_float, faithful;
-  bool quantized;                   // integers that stand for numbers: made by quantizing
-  int64_t differing;                // elements, where not float
-  assay_step_sum_t steps;           // of differing, where quantized
-  int64_t rows, top1, top5;         // along the last dimension: how many; with the same largest
-                                    // element, the same five largest in any order
-} assay_output_check_t;
 
 typedef struct assay_fix {
   const assay_node_t** nodes;       // to be kept in `format`
@@ -104,6 +85,10 @@ typedef struct assay_check {
   double rewriting;                 // largest difference of an output, as a part of its largest magnitude
   int64_t rewriting_mismatched;     // elements that are finite in one of them only, or integers that differ
 } assay_check_t;
+
+// Appends to the culprits: layers that failed, or whose truth passes the range, most to blame first;
+// where there are none, those with the largest shares of the outputs' error.
+assay_status_t assay_check_blame_layers(assay_check_t* c) ASSAY_MUST_USE;
 
 // Runs all samples; golden may be NULL. The options' precision moves into the result. Unfaithful is no error.
 assay_status_t assay_check_run(assay_model_t* model, assay_check_options_t* options,

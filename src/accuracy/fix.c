@@ -1,355 +1,21 @@
 #include "accuracy/fix.h"
 
-#include <math.h>
-#include <string.h>
-
+#include "accuracy/keep.h"
 #include "base/alloc.h"
-#include "formats/format.h"
 
 enum { MAX_RUNS = 2 };
 
-// Nodes are those of the model as it was given: plans cut it into layers each in its own way.
-typedef struct search {
-  assay_check_t* check;
-  bool* chosen;  // by node id: in fp32
-  size_t n_chosen;
-  double* time;  // by node id: how much longer it takes in fp32
-} search_t;
-
-static void choose(search_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
-  for (size_t k = 0; layer && k < layer->n_nodes; k++) {
-    assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
-    for (size_t i = 0; i < o.n; i++) {
-      s->n_chosen += !s->chosen[o.nodes[i]->id];
-      s->chosen[o.nodes[i]->id] = true;
-    }
-  }
-}
-
-static bool is_chosen(const search_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
-  bool all = true;
-  for (size_t k = 0; k < layer->n_nodes; k++) {
-    assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
-    for (size_t i = 0; i < o.n; i++) all &= s->chosen[o.nodes[i]->id];
-  }
-  return all;
-}
-
-// How much longer a layer takes in fp32 than in 16 bits, in bytes moved: memory at half the speed, and products at a
-// small part of it (tensor cores do some 100 operations a byte).
-static double extra_time(const assay_layer_account_t* a) {
-  return a->cost.bytes / 2 + a->cost.flops / 100 + 1;
-}
-
-static assay_status_t note_times(search_t* s) {
-  const assay_check_t* c = s->check;
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *s->time, &s->time));
-  for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
-    const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    const size_t n = a->layer ? a->layer->n_nodes : 0;
-    for (size_t k = 0; k < n; k++) {
-      assay_origins_t o = assay_plan_origins(c->plan, &a->layer->nodes[k]);
-      for (size_t m = 0; m < o.n; m++)
-        s->time[o.nodes[m]->id] += extra_time(a) / (double)(n * o.n);
-    }
-  }
-  return NULL;
-}
-
-static double time_of(const search_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
-  double time = 0;
-  for (size_t k = 0; k < layer->n_nodes; k++) {
-    assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
-    for (size_t i = 0; i < o.n; i++) time += s->time[o.nodes[i]->id];
-  }
-  return time;
-}
-
-// ---- by range -------------------------------------------------------------------------------------------------
-
-static bool is_low(const assay_layer_account_t* a) {
-  return a->layer && a->layer->format != ASSAY_FORMAT_FP32 && a->stores_float;
-}
-
-static bool passes(const assay_layer_account_t* a, double x) {
-  return x > assay_format_info(a->layer->format)->max;
-}
-
-static bool is_graph_output(const assay_graph_t* g, const assay_value_t* v) {
-  for (size_t i = 0; i < g->n_outputs; i++)
-    if (g->outputs[i] == v) return true;
-  return false;
-}
-
-static bool absorbs(const assay_layer_account_t* a) {
-  return a && a->past_range && a->absorbed == a->past_range;
-}
-
-// Whether somebody minds that the layer's outputs are infinities: a graph output, or a reader that
-// does not absorb them, or that is to give what they should be.
-static bool is_minded(const search_t* s, const assay_layer_t* layer) {
-  const assay_check_t* c = s->check;
-  const assay_layers_t* all = assay_plan_layers(c->plan);
-  const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
-  for (size_t o = 0; o < last->n_outputs; o++) {
-    const assay_value_t* v = last->outputs[o];
-    if (!v) continue;
-    if (is_graph_output(all->model->graph, v)) return true;
-    for (size_t l = 0; l < all->n_all_layers; l++) {
-      const assay_layer_t* reader = &all->layers[l];
-      bool reads = false;
-      for (size_t k = 0; k < reader->n_nodes; k++)
-        for (size_t i = 0; i < reader->nodes[k]->n_inputs; i++)
-          reads |= reader->nodes[k]->inputs[i] == v;
-      if (!reads) continue;
-      const assay_layer_account_t* a =
-          assay_account_of_node(c->account, reader->nodes[reader->n_nodes - 1]);
-      if (!absorbs(a) || is_chosen(s, c->plan, reader)) return true;
-    }
-  }
-  return false;
-}
-
-// Whether a layer has to be kept: its true values leave the range, or those that it reads do, which
-// it would round to infinity on their way in. Where that does no harm it may stay; `all` takes these too,
-// and what the engine was seen to fail in.
-static bool has_to_be_kept(const search_t* s, const assay_layer_account_t* a, bool all) {
-  const bool out = passes(a, a->truth_max), in = passes(a, a->truth_max_in);
-  const bool failed =
-      a->verdict == ASSAY_VERDICT_INVALID || a->verdict == ASSAY_VERDICT_OVERFLOW;
-  if (all) return out || in || failed;
-  if (in && !absorbs(a)) return true;
-  return out ? is_minded(s, a->layer) : failed && !in;
-}
-
-// From the last layer on, so that readers are known.
-static void choose_by_range(search_t* s, bool all) {
-  const assay_check_t* c = s->check;
-  for (size_t i = assay_account_layer_count(c->account); i-- > 0;) {
-    const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (is_low(a) && has_to_be_kept(s, a, all)) choose(s, c->plan, a->layer);
-  }
-}
-
-// Energy of a layer's own error, against what it holds.
-static double ratio_of(const assay_layer_account_t* a) {
-  return is_low(a) && a->own.sum_ref2 > 0 ? a->own.sum_err2 / a->own.sum_ref2 : 0;
-}
-
-// Layers whose choices flipped, which read what they choose by in the low format, and those with the largest of these
-// ratios, until so little of their sum is left. For outputs that are no floats, and whose error has no shares.
-static void choose_by_error(search_t* s, double rest) {
-  const assay_check_t* c = s->check;
-  const size_t n = assay_account_layer_count(c->account);
-  double whole = 0;
-  for (size_t i = 0; i < n; i++) {
-    const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    whole += ratio_of(a);
-    if (a->flipped) choose(s, c->plan, a->layer);
-  }
-  for (double left = whole; left > rest * whole;) {
-    const assay_layer_account_t* worst = NULL;
-    for (size_t i = 0; i < n; i++) {
-      const assay_layer_account_t* a = assay_account_layer(c->account, i);
-      if (ratio_of(a) <= (worst ? ratio_of(worst) : 0) || is_chosen(s, c->plan, a->layer)) continue;
-      worst = a;
-    }
-    if (!worst) return;
-    choose(s, c->plan, worst->layer);
-    left -= ratio_of(worst);
-  }
-}
-
-// ---- by shares ----------------------------------------------------------------------------------------------
-
-typedef struct list {
-  size_t* at;
-  size_t n, capacity;
-} list_t;
-
-// The plan while layers are chosen by shares. What a layer loses in storing is lost again where a
-// reader in the low format takes it in: its share goes only with all who read it. Of readers that
-// only hand elements on, those behind them count, too.
-typedef struct field {
-  const assay_plan_t* plan;
-  const assay_layers_t* layers;
-  double* share;    // by layer of the top graph
-  list_t* readers;  // the same
-} field_t;
-
-// Where the user's command says no, and no output is at fault by itself, all count.
-static bool counts(const assay_output_check_t* outputs, size_t n, size_t i) {
-  bool any = false;
-  for (size_t k = 0; k < n; k++) any |= !outputs[k].faithful;
-  return !any || !outputs[i].faithful;
-}
-
-static bool reads(const assay_layer_t* reader, const assay_node_t* maker) {
-  for (size_t k = 0; k < reader->n_nodes; k++)
-    for (size_t i = 0; i < reader->nodes[k]->n_inputs; i++)
-      if (reader->nodes[k]->inputs[i] && reader->nodes[k]->inputs[i]->producer == maker) return true;
-  return false;
-}
-
-// Whether the layer stores floats that it reads, without a rounding of its own: then none has been
-// seen there that an output in fp32 would bring to its readers.
-static bool hands_on(const assay_layer_t* l) {
-  for (size_t k = 0; k < l->n_nodes; k++) {
-    const assay_op_t* op = l->nodes[k]->op;
-    const assay_value_t* v = l->nodes[k]->n_outputs ? l->nodes[k]->outputs[0] : NULL;
-    if (v && v->type && v->type->elem == ASSAY_TYPE_BOOL) return false;
-    if (!op || !(op->flags & ASSAY_OP_MOVES || op->bound == assay_bound_exact)) return false;
-  }
-  return true;
-}
-
-static assay_status_t add_reader(list_t* to, size_t reader) {
-  for (size_t i = 0; i < to->n; i++)
-    if (to->at[i] == reader) return NULL;
-  ASSAY_TRY(assay_grow(&to->at, &to->capacity, to->n + 1, sizeof *to->at));
-  to->at[to->n++] = reader;
-  return NULL;
-}
-
-// Readers lie behind the layer; those in bodies behind all of the top graph.
-static assay_status_t note_readers(field_t* f) {
-  const assay_layers_t* l = f->layers;
-  ASSAY_TRY(assay_new_array(l->n_layers, sizeof *f->readers, &f->readers));
-  for (size_t i = l->n_layers; i-- > 0;) {
-    const assay_node_t* last = l->layers[i].nodes[l->layers[i].n_nodes - 1];
-    for (size_t r = i + 1; r < l->n_all_layers; r++) {
-      if (!reads(&l->layers[r], last)) continue;
-      ASSAY_TRY(add_reader(&f->readers[i], r));
-      if (r >= l->n_layers || !hands_on(&l->layers[r])) continue;
-      for (size_t k = 0; k < f->readers[r].n; k++)
-        ASSAY_TRY(add_reader(&f->readers[i], f->readers[r].at[k]));
-    }
-  }
-  return NULL;
-}
-
-// Of a stretch no layer is known to have more of its share than another.
-static assay_status_t note_shares(field_t* f, const assay_shares_t* shares,
-                                  const assay_output_check_t* outputs) {
-  ASSAY_TRY(assay_new_array(f->layers->n_layers, sizeof *f->share, &f->share));
-  for (size_t i = 0; i < shares->n; i++) {
-    double share = 0;
-    for (size_t o = 0; o < shares->n_outputs; o++)
-      if (counts(outputs, shares->n_outputs, o)) share = fmax(share, fabs(shares->at[i].share[o]));
-    for (size_t l = shares->at[i].first; l < shares->at[i].end; l++)
-      f->share[l] = share / (double)(shares->at[i].end - shares->at[i].first);
-  }
-  return NULL;
-}
-
-static bool is_wide(const search_t* s, const field_t* f, size_t layer) {
-  const assay_layer_t* l = &f->layers->layers[layer];
-  return l->format == ASSAY_FORMAT_FP32 || is_chosen(s, f->plan, l);
-}
-
-// What it takes for a layer's share to go, in time; 0: it is gone.
-static double price(const search_t* s, const field_t* f, size_t layer) {
-  double time = is_wide(s, f, layer) ? 0 : time_of(s, f->plan, &f->layers->layers[layer]);
-  const list_t* r = &f->readers[layer];
-  for (size_t i = 0; i < r->n; i++)
-    if (!is_wide(s, f, r->at[i])) time += time_of(s, f->plan, &f->layers->layers[r->at[i]]);
-  return time;
-}
-
-static void buy(search_t* s, const field_t* f, size_t layer) {
-  choose(s, f->plan, &f->layers->layers[layer]);
-  const list_t* r = &f->readers[layer];
-  for (size_t i = 0; i < r->n; i++) choose(s, f->plan, &f->layers->layers[r->at[i]]);
-}
-
-// Takes the layers with most share for their time, until so little of all is left.
-static void buy_shares(search_t* s, const field_t* f, double rest) {
-  double whole = 0, left = 0;
-  for (size_t l = 0; l < f->layers->n_layers; l++) whole += f->share[l];
-  for (;;) {
-    size_t best = SIZE_MAX;
-    double most = 0;
-    left = 0;
-    for (size_t l = 0; l < f->layers->n_layers; l++) {
-      if (f->share[l] <= 0) continue;
-      const double time = price(s, f, l);
-      if (time <= 0) continue;
-      left += f->share[l];
-      if (f->share[l] / time <= most) continue;
-      best = l;
-      most = f->share[l] / time;
-    }
-    if (best == SIZE_MAX || left <= rest * whole) return;
-    buy(s, f, best);
-  }
-}
-
-// The part of the error's energy that may stay.
-static double may_stay(const assay_check_t* c, const assay_output_check_t* outputs) {
-  double part = 1;
-  for (size_t i = 0; i < c->n_outputs; i++) {
-    const assay_output_check_t* o = &outputs[i];
-    if (o->faithful || !o->is_float) continue;
-    const double now = 1 - assay_error_sum_cosine(&o->error);
-    const bool asked = c->options.require && assay_require_has_statistics(c->options.require);
-    part = fmin(part, asked         ? assay_require_room(c->options.require, o)
-                      : now > 0.001 ? 0.001 / now
-                                    : 0.25);
-  }
-  return part < 1 ? part : 0.25;
-}
-
-// Chooses layers by their shares of the error, until so little should be left.
-static assay_status_t choose_by_share(search_t* s, const assay_plan_t* plan,
-                                      const assay_shares_t* shares,
-                                      const assay_output_check_t* outputs, double rest) {
-  field_t f = {.plan = plan, .layers = assay_plan_layers(plan)};
-  if (!shares->n) return NULL;
-  assay_status_t st = note_readers(&f);
-  if (!st) st = note_shares(&f, shares, outputs);
-  if (!st) buy_shares(s, &f, rest);
-  for (size_t l = 0; f.readers && l < f.layers->n_layers; l++) assay_free(f.readers[l].at);
-  assay_free(f.readers);
-  assay_free(f.share);
-  return st;
-}
-
 // ---- verifying --------------------------------------------------------------------------------------------------
 
-// The precision of the check with the chosen layers in fp32.
-static assay_status_t precision_of(const search_t* s, assay_precision_t* out) {
-  const assay_precision_t* asked = &s->check->options.precision;
-  const assay_model_t* m = s->check->model;
-  assay_str_t text = {0};
-  for (size_t r = 0; r < asked->n_rules; r++)
-    assay_str_printf(&text, "%s%s:%s", text.len ? "," : "", asked->rules[r].pattern,
-                     assay_format_name(asked->rules[r].format));
-  for (size_t g = 0; g < m->n_graphs; g++) {
-    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
-      const assay_node_t* n = m->graphs[g]->nodes[i];
-      if (!s->chosen[n->id]) continue;
-      if (text.len) assay_str_append(&text, ",");
-      assay_precision_print(&n, 1, ASSAY_FORMAT_FP32, &text);
-    }
-  }
-  *out = (assay_precision_t){.format = asked->format, .accumulator = asked->accumulator};
-  assay_status_t st = assay_str_status(&text);
-  if (!st) st = assay_precision_parse(out, assay_str_get(&text));
-  assay_str_deinit(&text);
-  return st;
-}
-
 // Runs with the layers chosen so far; *out_plan is the plan of that.
-static assay_status_t verify(search_t* s, const assay_samples_t* inputs,
+static assay_status_t verify(assay_keep_t* s, assay_check_t* c, const assay_samples_t* inputs,
                              const assay_samples_t* golden, assay_plan_t** out_plan) {
-  assay_check_t* c = s->check;
-  assay_precision_t precision = {0};
+  const assay_precision_t precision = assay_keep_precision(s);
   assay_account_t* account = NULL;
   const assay_account_options_t options = {.unquantized = c->options.unquantized,
                                            .outputs_only = true};
-  assay_status_t st = precision_of(s, &precision);
-  if (!st) st = assay_plan_create(c->model, &precision, &c->options.plan, c->options.seed, out_plan);
-  assay_precision_deinit(&precision);
+  assay_status_t st =
+      assay_plan_create(c->model, &precision, &c->options.plan, c->options.seed, out_plan);
   if (!st) st = assay_account_create(*out_plan, c->options.backend, &options, &account);
   assay_free(c->fix.outputs);
   c->fix.outputs = NULL;
@@ -362,55 +28,39 @@ static assay_status_t verify(search_t* s, const assay_samples_t* inputs,
   return st;
 }
 
-static assay_status_t record(search_t* s) {
-  assay_check_t* c = s->check;
-  assay_free(c->fix.nodes);
-  c->fix.nodes = NULL;
-  c->fix.n_nodes = 0;
-  ASSAY_TRY(assay_new_array(s->n_chosen, sizeof *c->fix.nodes, &c->fix.nodes));
-  for (size_t g = 0; g < c->model->n_graphs; g++)
-    for (size_t i = 0; i < c->model->graphs[g]->n_nodes; i++)
-      if (s->chosen[c->model->graphs[g]->nodes[i]->id])
-        c->fix.nodes[c->fix.n_nodes++] = c->model->graphs[g]->nodes[i];
-  c->fix.format = ASSAY_FORMAT_FP32;
-  c->has_fix = true;
-  return NULL;
-}
-
 // Where nothing passes a range: by shares, as many as the demands ask for, and some to spare.
-static assay_status_t choose_first(search_t* s) {
+static assay_status_t choose_first(assay_keep_t* s) {
   const assay_check_t* c = s->check;
-  choose_by_range(s, false);
+  assay_keep_by_range(s, false);
   if (s->n_chosen) return NULL;
-  choose_by_range(s, true);
+  assay_keep_by_range(s, true);
   if (s->n_chosen) return NULL;
-  ASSAY_TRY(choose_by_share(s, c->plan, &c->shares, c->outputs, may_stay(c, c->outputs) / 1.5));
-  if (!s->n_chosen) choose_by_error(s, 0.1);
+  ASSAY_TRY(assay_keep_by_share(s, c->plan, &c->shares, c->outputs, assay_keep_room(c, c->outputs) / 1.5, false));
+  if (!s->n_chosen) assay_keep_by_error(s, 0.1);
   return NULL;
 }
 
 // What did not do shows how much error is left, and where it comes from.
-static assay_status_t choose_more(search_t* s, const assay_plan_t* plan,
+static assay_status_t choose_more(assay_keep_t* s, const assay_plan_t* plan,
                                   const assay_samples_t* inputs) {
   const assay_check_t* c = s->check;
   const size_t before = s->n_chosen;
   const assay_shares_options_t options = {.unquantized = c->options.unquantized};
   assay_shares_t shares = {0};
-  choose_by_range(s, true);
+  assay_keep_by_range(s, true);
   ASSAY_TRY(assay_shares_run(plan, c->options.backend, assay_samples_get(inputs, 0), &options,
                              &shares));
   assay_status_t st =
-      choose_by_share(s, plan, &shares, c->fix.outputs, may_stay(c, c->fix.outputs) / 4);
+      assay_keep_by_share(s, plan, &shares, c->fix.outputs, assay_keep_room(c, c->fix.outputs) / 4, false);
   assay_shares_deinit(&shares);
-  if (!st && s->n_chosen == before) choose_by_error(s, 0.001);
+  if (!st && s->n_chosen == before) assay_keep_by_error(s, 0.001);
   return st;
 }
 
-static assay_status_t search(search_t* s, const assay_samples_t* inputs,
+static assay_status_t search(assay_keep_t* s, assay_check_t* c, const assay_samples_t* inputs,
                              const assay_samples_t* golden) {
-  assay_check_t* c = s->check;
   assay_plan_t* plan = NULL;
-  assay_status_t st = note_times(s);
+  assay_status_t st = NULL;
   for (int run = 0; !st && run < MAX_RUNS && !c->fix.verified; run++) {
     const size_t before = s->n_chosen;
     st = run ? choose_more(s, plan, inputs) : choose_first(s);
@@ -418,18 +68,19 @@ static assay_status_t search(search_t* s, const assay_samples_t* inputs,
     assay_plan_destroy(plan);
     plan = NULL;
     if (c->options.progress) c->options.progress(c->options.user, "verifying a fix", 0);
-    st = verify(s, inputs, golden, &plan);
+    st = verify(s, c, inputs, golden, &plan);
   }
   assay_plan_destroy(plan);
-  return st ? st : record(s);
+  if (!st) st = assay_keep_record(s, &c->fix);
+  c->has_fix = !st;
+  return st;
 }
 
 assay_status_t assay_fix_search(assay_check_t* check, const assay_samples_t* inputs,
                                 const assay_samples_t* golden) {
-  search_t s = {.check = check};
-  ASSAY_TRY(assay_new_array((size_t)check->model->n_node_ids, sizeof *s.chosen, &s.chosen));
-  assay_status_t st = search(&s, inputs, golden);
-  assay_free(s.chosen);
-  assay_free(s.time);
+  assay_keep_t s = {0};
+  ASSAY_TRY(assay_keep_create(check, &s));
+  assay_status_t st = search(&s, check, inputs, golden);
+  assay_keep_deinit(&s);
   return st;
 }

@@ -11,10 +11,8 @@
 assay_status_t assay_fix_search(assay_check_t* check, const assay_samples_t* inputs,
                                 const assay_samples_t* golden) ASSAY_MUST_USE;
 
-// Shared with check.c: statistics for each graph output, and runs of all samples that fill them. What a
+// Shared with check.c: runs of all samples that fill the statistics of outputs. What a
 // command of the user's has against the outputs is appended to *unmet (may be NULL).
-assay_status_t assay_outputs_create(const assay_graph_t* g,
-                                    assay_output_check_t** out) ASSAY_MUST_USE;
 assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
                                  const assay_requirements_t* require,

@@ -12,11 +12,19 @@ typedef struct hybrid {
   assay_tensor_t** outputs;
 } hybrid_t;
 
+struct assay_taken {
+  const assay_layers_t* layers;
+  const assay_graph_t* graph;
+  assay_tensor_t** at;  // by value id: what the engine made in the top graph
+  assay_tap_t tap;
+  bool done;
+};
+
 typedef struct job {
   const assay_layers_t* layers;
   const assay_graph_t* graph;
   assay_tensor_t* const* inputs;
-  assay_tensor_t** engine;    // by value id: what the engine made in the top graph
+  assay_tensor_t* const* engine;  // by value id: what was taken
   size_t* last_reader;        // by value id: the last layer that reads it
   assay_machine_t* machine;
   hybrid_t* at;               // in the order of their cuts
@@ -29,25 +37,47 @@ typedef struct job {
 static assay_status_t keep(void* user, const assay_layer_t* layer, const assay_node_t* node,
                            uint64_t iteration, size_t n_in, assay_tensor_t* const* in, size_t n_out,
                            assay_tensor_t* const* out) {
-  job_t* j = user;
+  assay_taken_t* t = user;
   (void)iteration;
   (void)n_in;
   (void)in;
-  const size_t at = layer ? (size_t)(layer - j->layers->layers) : SIZE_MAX;
-  if (node->graph != j->graph || at >= j->layers->n_layers) return NULL;
+  const size_t at = layer ? (size_t)(layer - t->layers->layers) : SIZE_MAX;
+  if (t->done || node->graph != t->graph || at >= t->layers->n_layers) return NULL;
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = node->outputs[i];
     if (!v || !out[i]) continue;
-    assay_tensor_release(j->engine[v->id]);
-    j->engine[v->id] = NULL;
+    assay_tensor_release(t->at[v->id]);
+    t->at[v->id] = NULL;
     // float32 values take 4 bytes packed, and lose nothing: they are stored in fp32 or less.
     if (out[i]->kind == ASSAY_KIND_TENSOR && out[i]->type == ASSAY_TYPE_FLOAT)
-      ASSAY_TRY(assay_tensor_pack(out[i], &j->engine[v->id]));
+      ASSAY_TRY(assay_tensor_pack(out[i], &t->at[v->id]));
     else
-      j->engine[v->id] = assay_tensor_retain(out[i]);
+      t->at[v->id] = assay_tensor_retain(out[i]);
   }
   return NULL;
 }
+
+assay_status_t assay_taken_create(const assay_plan_t* plan, assay_taken_t** out) {
+  assay_taken_t* t = NULL;
+  ASSAY_TRY(ASSAY_NEW(&t));
+  t->layers = assay_plan_layers(plan);
+  t->graph = t->layers->model->graph;
+  t->tap = (assay_tap_t){.layer = keep, .user = t};
+  assay_status_t st = assay_new_array((size_t)t->layers->model->n_values, sizeof *t->at, &t->at);
+  if (st) return assay_taken_destroy(t), st;
+  *out = t;
+  return NULL;
+}
+
+void assay_taken_destroy(assay_taken_t* t) {
+  if (!t) return;
+  for (int v = 0; t->at && v < t->layers->model->n_values; v++) assay_tensor_release(t->at[v]);
+  assay_free(t->at);
+  assay_free(t);
+}
+
+const assay_tap_t* assay_taken_tap(const assay_taken_t* t) { return &t->tap; }
+void assay_taken_end(assay_taken_t* t) { t->done = true; }
 
 // Nodes with bodies may read anything around them.
 static void note_readers(job_t* j) {
@@ -65,19 +95,19 @@ static void note_readers(job_t* j) {
     j->last_reader[j->graph->outputs[i]->id] = j->layers->n_layers;
 }
 
-static assay_status_t run_engine(job_t* j, const assay_backend_t* backend) {
-  const assay_tap_t tap = {.layer = keep, .user = j};
+static assay_status_t run_engine(assay_taken_t* t, const assay_backend_t* backend,
+                                 assay_tensor_t* const* inputs) {
   void* state = NULL;
-  ASSAY_TRY(backend->open(j->layers, NULL, &tap, &state));
+  ASSAY_TRY(backend->open(t->layers, NULL, &t->tap, &state));
   assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < j->graph->n_inputs; i++) {
+  for (size_t i = 0; !st && i < t->graph->n_inputs; i++) {
     assay_tensor_t* wide = NULL;
-    if (!j->inputs[i]) continue;
-    st = assay_tensor_widen(j->inputs[i], &wide);
-    if (!st) st = backend->set(state, j->graph->inputs[i], wide);
+    if (!inputs[i]) continue;
+    st = assay_tensor_widen(inputs[i], &wide);
+    if (!st) st = backend->set(state, t->graph->inputs[i], wide);
     assay_tensor_release(wide);
   }
-  for (size_t l = 0; !st && l < j->layers->n_layers; l++) st = backend->step(state, l);
+  for (size_t l = 0; !st && l < t->layers->n_layers; l++) st = backend->step(state, l);
   backend->close(state);
   return st;
 }
@@ -245,41 +275,43 @@ static assay_status_t tell(const job_t* j, assay_shares_t* out) {
   return NULL;
 }
 
-static assay_status_t run(job_t* j, const assay_backend_t* backend,
-                          const assay_shares_options_t* options, assay_shares_t* out) {
+static assay_status_t run(job_t* j, const assay_shares_options_t* options, assay_shares_t* out) {
   const assay_model_t* m = j->layers->model;
-  const size_t values = (size_t)m->n_values;
   const assay_machine_config_t config = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = options->unquantized, .seed = j->layers->seed};
-  ASSAY_TRY(assay_new_array(values, sizeof *j->engine, &j->engine));
-  ASSAY_TRY(assay_new_array(values, sizeof *j->last_reader, &j->last_reader));
+  ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *j->last_reader, &j->last_reader));
   ASSAY_TRY(assay_machine_create(m, &config, &j->machine));
   note_readers(j);
-  ASSAY_TRY(run_engine(j, backend));
   ASSAY_TRY(add_hybrid(j, 0));
   ASSAY_TRY(add_hybrid(j, j->layers->n_layers));
   ASSAY_TRY(refine(j, options->smallest > 0 ? options->smallest : 0.02));
   return tell(j, out);
 }
 
-assay_status_t assay_shares_run(const assay_plan_t* plan, const assay_backend_t* backend,
-                                assay_tensor_t* const* inputs,
-                                const assay_shares_options_t* options, assay_shares_t* out) {
-  job_t j = {.layers = assay_plan_layers(plan), .inputs = inputs};
-  j.graph = j.layers->model->graph;
+assay_status_t assay_shares_of(const assay_taken_t* taken, assay_tensor_t* const* inputs,
+                               const assay_shares_options_t* options, assay_shares_t* out) {
+  job_t j = {.layers = taken->layers, .graph = taken->graph, .inputs = inputs, .engine = taken->at};
   j.most_runs = options->runs > 0 ? options->runs : 32;
-  assay_status_t st = run(&j, backend, options, out);
+  assay_status_t st = run(&j, options, out);
   for (size_t i = 0; i < j.n; i++) {
     for (size_t o = 0; o < j.graph->n_outputs; o++) assay_tensor_release(j.at[i].outputs[o]);
     assay_free(j.at[i].outputs);
   }
-  for (int v = 0; j.engine && v < j.layers->model->n_values; v++)
-    assay_tensor_release(j.engine[v]);
   assay_free(j.at);
-  assay_free(j.engine);
   assay_free(j.last_reader);
   assay_machine_destroy(j.machine);
   if (st) assay_shares_deinit(out);
+  return st;
+}
+
+assay_status_t assay_shares_run(const assay_plan_t* plan, const assay_backend_t* backend,
+                                assay_tensor_t* const* inputs,
+                                const assay_shares_options_t* options, assay_shares_t* out) {
+  assay_taken_t* taken = NULL;
+  ASSAY_TRY(assay_taken_create(plan, &taken));
+  assay_status_t st = run_engine(taken, backend, inputs);
+  if (!st) st = assay_shares_of(taken, inputs, options, out);
+  assay_taken_destroy(taken);
   return st;
 }
 

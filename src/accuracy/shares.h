@@ -34,6 +34,16 @@ typedef struct assay_shares_options {
 assay_status_t assay_shares_run(const assay_plan_t* plan, const assay_backend_t* backend,
                                 assay_tensor_t* const* inputs, const assay_shares_options_t* options,
                                 assay_shares_t* out) ASSAY_MUST_USE;
+// The same in two steps, for a run of the caller's: what the engine makes while the tap is given to it,
+// until the end, which the shares are then of.
+typedef struct assay_taken assay_taken_t;
+assay_status_t assay_taken_create(const assay_plan_t* plan, assay_taken_t** out) ASSAY_MUST_USE;
+void assay_taken_destroy(assay_taken_t* t);  // NULL is allowed
+const assay_tap_t* assay_taken_tap(const assay_taken_t* t);
+void assay_taken_end(assay_taken_t* t);
+assay_status_t assay_shares_of(const assay_taken_t* taken, assay_tensor_t* const* inputs,
+                               const assay_shares_options_t* options,
+                               assay_shares_t* out) ASSAY_MUST_USE;
 void assay_shares_deinit(assay_shares_t* s);
 // The largest |share| of the stretch's layers in an output, if the stretch is a single layer; else 0.
 double assay_shares_of_layer(const assay_shares_t* s, size_t layer);

@@ -5,10 +5,13 @@
 #include "backends/device.h"
 #include "backends/dump.h"
 #include "backends/licence.h"
+#include "backends/tactic_runs.h"
 #include "base/str.h"
 #include "ops/bound.h"
 #include "ops/int8.h"
 #include "ops/op.h"
+
+struct assay_sizes;  // backends/sizes.h
 
 // One step of a plan. A layer computes one or more nodes; values that pass between its own nodes
 // only are hidden: they are not stored in the layer's format, and no tap sees them. Only its last
@@ -55,7 +58,7 @@ typedef struct assay_tap {
 } assay_tap_t;
 
 typedef struct assay_backend_options {
-  const char* tactic_sources;  // names with ',' between; NULL: all
+  const char* tactic_sources;  // names with ',' between; '-NAME': not this tactic; NULL: all
   const char* timings;         // a timing cache's text; of another machine: not read. NULL: none
   size_t timings_bytes;
   bool measure;  // time the tactics that compete for a layer, where the cache does not know them
@@ -142,6 +145,12 @@ typedef struct assay_backend {
   // Bytes that a run takes beside inputs, outputs and what is shared, as planned for the last run.
   // NULL: not known.
   size_t (*planned)(void* state);
+  // Runs layer i of the top graph by each tactic that takes it, whatever would be chosen, on inputs as
+  // a tap sees them; sizes: of what the run holds. timed: with how long each took. No state is needed.
+  // NULL: there is only one way.
+  assay_status_t (*each_tactic)(const assay_layers_t* layers, size_t i,
+                                const struct assay_sizes* sizes, assay_tensor_t* const* in,
+                                bool timed, assay_tactic_runs_t* out);
   // How it rounds inside a node of a layer that is given these inputs.
   void (*rounding)(void* state, const assay_layer_t* layer, size_t n_in, assay_tensor_t* const* in,
                    assay_rounding_t* out);

@@ -29,15 +29,25 @@ static void list_sources(const assay_choice_setting_t* s, assay_str_t* out) {
   }
 }
 
+// One entry of the list: a source, or '-' and a tactic's name, which is to be left out.
+static bool is_known(const assay_choice_setting_t* s, const char* entry, size_t n) {
+  for (size_t t = 0; t < s->n_tactics; t++) {
+    const char* name = *entry == '-' ? s->tactics[t]->name : s->tactics[t]->source;
+    const char* given = *entry == '-' ? entry + 1 : entry;
+    const size_t left = n - (size_t)(given - entry);
+    if (strlen(name) == left && strncmp(name, given, left) == 0) return true;
+  }
+  return false;
+}
+
 static assay_status_t check_sources(const assay_choice_setting_t* setting, const char* sources) {
   for (const char* s = sources; s; s = strchr(s, ',')) {
     if (*s == ',') s++;
-    bool known = false;
     const size_t n = strcspn(s, ",");
-    for (size_t t = 0; t < setting->n_tactics; t++)
-      known |= strlen(setting->tactics[t]->source) == n &&
-               strncmp(setting->tactics[t]->source, s, n) == 0;
-    if (known) continue;
+    if (is_known(setting, s, n)) continue;
+    if (*s == '-')
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "there is no tactic '%.*s' to leave out",
+                         (int)n - 1, s + 1);
     assay_str_t all = {0};
     list_sources(setting, &all);
     assay_status_t st =
@@ -108,14 +118,21 @@ assay_status_t assay_choice_restore(assay_choice_t* c, const char* key, const vo
 
 // ---- choosing -----------------------------------------------------------------------------------
 
-// Whether a source is in the list of those that are allowed.
-static bool is_allowed(const char* sources, const char* source) {
-  const size_t n = strlen(source);
+static bool is_entry(const char* entry, const char* name) {
+  const size_t n = strlen(name);
+  return strncmp(entry, name, n) == 0 && (entry[n] == ',' || !entry[n]);
+}
+
+// Whether the list has the tactic's source, or no sources at all, and does not leave it out.
+static bool is_allowed(const char* sources, const assay_tactic_t* tactic) {
+  bool any = false, here = false;
   for (const char* s = sources; s; s = strchr(s, ',')) {
     if (*s == ',') s++;
-    if (strncmp(s, source, n) == 0 && (s[n] == ',' || !s[n])) return true;
+    if (*s == '-' && is_entry(s + 1, tactic->name)) return false;
+    any |= *s != '-';
+    here |= *s != '-' && is_entry(s, tactic->source);
   }
-  return !sources;
+  return here || !any;
 }
 
 static assay_status_t make_with(const assay_tactic_t* tactic, const assay_sized_layer_t* l,
@@ -138,7 +155,7 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
   int best = -1;
   for (size_t t = 0; t < choice->setting.n_tactics && *n < ASSAY_MAX_CANDIDATES; t++) {
     double us;
-    if (!is_allowed(choice->sources, choice->setting.tactics[t]->source) ||
+    if (!is_allowed(choice->sources, choice->setting.tactics[t]) ||
         !assay_timings_find(choice->timings, choice->setting.tactics[t]->name, signature, &us) ||
         (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
       continue;
@@ -155,7 +172,7 @@ static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_l
                                int* n) {
   const int most = first_only ? 1 : ASSAY_MAX_CANDIDATES;
   for (size_t t = 0; t < choice->setting.n_tactics && *n < most; t++) {
-    if (!is_allowed(choice->sources, choice->setting.tactics[t]->source) ||
+    if (!is_allowed(choice->sources, choice->setting.tactics[t]) ||
         (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
       continue;
     ASSAY_TRY(make_with(choice->setting.tactics[t], l, &kernels[*n]));

@@ -47,7 +47,7 @@ typedef struct cli_engine_args {
        OPT_STRING,                                                                                   \
        offsetof(args_t, engine.tactic_sources),                                                      \
        "NAMES",                                                                                      \
-       "kernels of these sources only: assay, onednn (with ',' between)",                            \
+       "kernels of these sources only: assay, onednn (with ',' between);\n-TACTIC: without this one",                            \
        false},                                                                                       \
       {"--no-batch-invariant",                                                                       \
        0,                                                                                            \

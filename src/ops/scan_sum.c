@@ -29,6 +29,12 @@ static scan_t scan_of(const assay_node_t* node, const assay_tensor_t* x, int axi
                   .inner = assay_dims_product(x->dims, axis + 1, x->rank)};
 }
 
+// Truth's sums, with nothing between the additions.
+static void add_rows(int64_t n, const double* restrict before, const double* restrict x,
+                     double* restrict y) {
+  for (int64_t j = 0; j < n; j++) y[j] = before[j] + x[j];
+}
+
 // The block [n, inner] from element `at` on. Each element is the one before it (along the axis, in
 // the direction of the walk) and one term more, rounded once.
 static void scan_floats(const assay_eval_t* c, const scan_t* s, int64_t at, const double* x,
@@ -38,6 +44,10 @@ static void scan_floats(const assay_eval_t* c, const scan_t* s, int64_t at, cons
     const int64_t to = at + (s->reverse ? s->n - 1 - i : i) * s->inner;
     const int64_t before = to + (s->reverse ? s->inner : -s->inner);
     const int64_t from = s->exclusive ? before : to;
+    if (i > 0 && !s->product && c->arith == ASSAY_ARITH_F64) {
+      add_rows(s->inner, y + before, x + from, y + to);
+      continue;
+    }
     for (int64_t j = 0; j < s->inner; j++) {
       const double sum = i == 0 ? start : y[before + j];
       const double term = s->exclusive && i == 0 ? start : x[from + j];

@@ -44,7 +44,8 @@ static assay_format_t default_accumulator(assay_format_t format) {
   return format == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
 }
 
-// The last rule that matches one of the nodes that a node stands for; -1: none.
+// The last rule that matches one of the nodes that a node stands for; -1: none; behind the last rule:
+// one of them is kept.
 static int rule_of(const assay_plan_t* plan, const rules_t* rules, const assay_node_t* const* node) {
   int found = -1;
   assay_origins_t o = assay_plan_origins(plan, node);
@@ -55,10 +56,13 @@ static int rule_of(const assay_plan_t* plan, const rules_t* rules, const assay_n
       found = (int)r;
     }
   }
+  for (size_t i = 0; rules->precision->kept && i < o.n; i++)
+    if (rules->precision->kept[o.nodes[i]->id]) found = (int)rules->precision->n_rules;
   return found;
 }
 
 static assay_format_t format_of(const assay_precision_t* p, int rule) {
+  if (rule == (int)p->n_rules) return p->kept_in;
   return rule < 0 ? p->format : p->rules[rule].format;
 }
 
@@ -83,7 +87,9 @@ static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision
   ASSAY_TRY(assay_plan_name_layer(plan, layer));
   layer->format = format_of(p, rule);
   layer->reason = p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";
-  if (rule >= 0)  // rules may go before the plan does
+  if (rule == (int)p->n_rules)
+    layer->reason = "kept";
+  else if (rule >= 0)  // rules may go before the plan does
     ASSAY_TRY(assay_arena_strdup(plan->arena, p->rules[rule].pattern, &layer->reason));
   if (n == 1 && follows_from_sizes(plan, nodes[0])) {
     layer->format = ASSAY_FORMAT_FP32;

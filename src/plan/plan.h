@@ -18,12 +18,18 @@ typedef struct assay_precision {
   assay_precision_rule_t* rules;
   size_t n_rules, cap_rules;
   char* text;                  // what the rules' patterns point into
+  // By node id of the model as it was given: these are in `kept_in`, whatever the rules say. Borrowed;
+  // NULL: none.
+  const bool* kept;
+  assay_format_t kept_in;
 } assay_precision_t;
 
 // Parses "PATTERN:FORMAT,PATTERN:FORMAT": FORMAT follows the last ':', `\` escapes , : * ? [ and \.
 // Appends to the rules. Errors: INVALID_ARGUMENT with the entry.
 assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) ASSAY_MUST_USE;
 void assay_precision_deinit(assay_precision_t* p);
+// With text of its own; what is kept stays borrowed.
+assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_t* out) ASSAY_MUST_USE;
 // Writes rules that give exactly these nodes a format, as such a text: labels with wildcards escaped.
 void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_format_t format,
                            assay_str_t* out);

@@ -60,6 +60,21 @@ assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) {
   return NULL;
 }
 
+assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_t* out) {
+  assay_precision_t copy = {
+      .format = p->format, .accumulator = p->accumulator, .kept = p->kept, .kept_in = p->kept_in};
+  assay_str_t text = {0};
+  for (size_t i = 0; i < p->n_rules; i++)
+    assay_str_printf(&text, "%s%s:%s", i ? "," : "", p->rules[i].pattern,
+                     assay_format_name(p->rules[i].format));
+  assay_status_t st = assay_str_status(&text);
+  if (!st && text.len) st = assay_precision_parse(&copy, assay_str_get(&text));
+  assay_str_deinit(&text);
+  if (st) return assay_precision_deinit(&copy), st;
+  *out = copy;
+  return NULL;
+}
+
 void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_format_t format,
                            assay_str_t* out) {
   for (size_t i = 0; i < n; i++) {

@@ -30,12 +30,25 @@ assay_status_t assay_plan_set_recipe(assay_plan_t* plan, const assay_plan_recipe
   return NULL;
 }
 
+// Rules for the nodes that are kept, behind the others.
+static void print_kept(const assay_model_t* m, const assay_precision_t* p, assay_str_t* out) {
+  for (size_t g = 0; p->kept && g < m->n_graphs; g++) {
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      if (!p->kept[n->id]) continue;
+      if (out->len) assay_str_append(out, ",");
+      assay_precision_print(&n, 1, p->kept_in, out);
+    }
+  }
+}
+
 assay_status_t plan_keep_recipe(assay_plan_t* plan, const assay_precision_t* precision,
                                 const assay_plan_options_t* options, uint64_t seed) {
   assay_str_t rules = {0};
   for (size_t i = 0; i < precision->n_rules; i++)
     assay_str_printf(&rules, "%s%s:%s", i ? "," : "", precision->rules[i].pattern,
                      assay_format_name(precision->rules[i].format));
+  print_kept(plan->model, precision, &rules);
   const assay_plan_recipe_t r = {.fused = options && options->fused,
                                  .format = precision->format,
                                  .accumulator = precision->accumulator,

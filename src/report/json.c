@@ -43,13 +43,13 @@ static json_t* output(const assay_output_check_t* o) {
   return j;
 }
 
-static json_t* outputs(const assay_output_check_t* o, size_t n) {
+json_t* assay_report_outputs_json(const assay_output_check_t* o, size_t n) {
   json_t* list = json_array();
   for (size_t i = 0; o && i < n; i++) list = assay_json_push(list, output(&o[i]));
   return list;
 }
 
-static json_t* labels(const assay_node_t* const* nodes, size_t n) {
+json_t* assay_report_labels_json(const assay_node_t* const* nodes, size_t n) {
   json_t* list = json_array();
   for (size_t i = 0; i < n; i++) list = assay_json_push(list, assay_json_text(nodes[i]->label));
   return list;
@@ -140,9 +140,9 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
     files = assay_json_push(files, assay_json_text(n->files[i]));
   json_t* j =
       json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
-                labels(f->nodes, f->n_nodes), "layer_precision", text(&precision), "trtexec",
+                assay_report_labels_json(f->nodes, f->n_nodes), "layer_precision", text(&precision), "trtexec",
                 text(&trtexec), "verified", "verdict", f->verified ? "faithful" : "unfaithful",
-                "outputs", outputs(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
+                "outputs", assay_report_outputs_json(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
   return j;
@@ -261,7 +261,7 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
                         "assay.check/1", "model", assay_json_text(n->model), "precision",
                         assay_json_text(n->precision), "target", assay_json_text(n->target),
                         "verdict", c->faithful ? "faithful" : "unfaithful", "blame",
-                        assay_blame_name(c->blame), "outputs", outputs(c->outputs, c->n_outputs),
+                        assay_blame_name(c->blame), "outputs", assay_report_outputs_json(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);

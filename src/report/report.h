@@ -5,6 +5,9 @@
 #include <jansson.h>
 
 #include "accuracy/check.h"
+#include "accuracy/pass_debug.h"
+#include "accuracy/precision.h"
+#include "accuracy/tactic_debug.h"
 #include "base/str.h"
 
 typedef struct assay_report_names {
@@ -28,5 +31,48 @@ assay_status_t assay_report_json(const assay_check_t* check, const assay_report_
 // The fix as options: Assay's "PATTERN:FORMAT,..." and trtexec's "--layerPrecisions=...".
 void assay_report_layer_precision(const assay_fix_t* fix, assay_str_t* out);
 void assay_report_trtexec(const assay_fix_t* fix, assay_str_t* out);
+
+// What `debug precision` found: at most 15 lines, and "assay.debug.precision/1".
+typedef struct assay_report_precision {
+  const char *model, *target, *precision;
+  const char* mode;     // "account", "bisect", "linear"
+  const char* save;     // the mixed-precision model; NULL: not written
+  const char* options;  // the file with the options; NULL: not written
+  double seconds;
+} assay_report_precision_t;
+assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
+                                           const assay_report_precision_t* names,
+                                           assay_str_t* out) ASSAY_MUST_USE;
+assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
+                                           const assay_report_precision_t* names,
+                                           json_t** out) ASSAY_MUST_USE;
+
+// What `debug passes` found: at most 15 lines, and "assay.debug.passes/1".
+typedef struct assay_report_debug {
+  const char *model, *target, *precision;
+  const char* layer;  // the pattern that layers were asked for by; NULL: all
+  bool all;           // the whole table
+  double seconds;
+} assay_report_debug_t;
+assay_status_t assay_report_passes_text(const assay_pass_blame_t* b,
+                                        const assay_report_debug_t* names,
+                                        assay_str_t* out) ASSAY_MUST_USE;
+assay_status_t assay_report_passes_json(const assay_pass_blame_t* b,
+                                        const assay_report_debug_t* names,
+                                        json_t** out) ASSAY_MUST_USE;
+// What `debug tactics` found, and "assay.debug.tactics/1".
+assay_status_t assay_report_tactics_text(const assay_tactic_blame_t* b,
+                                         const assay_report_debug_t* names,
+                                         assay_str_t* out) ASSAY_MUST_USE;
+assay_status_t assay_report_tactics_json(const assay_tactic_blame_t* b,
+                                         const assay_report_debug_t* names,
+                                         json_t** out) ASSAY_MUST_USE;
+
+// ---- parts of reports ---------------------------------------------------------------------------
+
+// "'denoised' is NaN in 196,608 of 196,608 places", "'logits': SNR 70.3 dB, max abs 0.00096".
+void assay_report_output(const assay_output_check_t* o, assay_str_t* out);
+json_t* assay_report_outputs_json(const assay_output_check_t* o, size_t n);
+json_t* assay_report_labels_json(const assay_node_t* const* nodes, size_t n);
 
 #endif  // ASSAY_REPORT_REPORT_H_

@@ -29,7 +29,7 @@ static void decibels(assay_str_t* out, const char* what, double db) {
 }
 
 // "'denoised' is NaN in 196,608 of 196,608 places", "'logits': SNR 70.3 dB, max abs 0.00096".
-static void output_line(const assay_output_check_t* o, assay_str_t* out) {
+void assay_report_output(const assay_output_check_t* o, assay_str_t* out) {
   const assay_error_sum_t* e = &o->error;
   assay_str_printf(out, "'%s'", o->value->name);
   if (!o->is_float) {
@@ -69,7 +69,7 @@ static void headline(const assay_check_t* c, const assay_report_names_t* n, assa
   for (size_t i = 0; i < c->n_outputs && i < 4; i++) {
     if (any && c->blame != ASSAY_BLAME_EXPORT && c->outputs[i].faithful) continue;
     assay_str_append(out, separator);
-    output_line(&c->outputs[i], out);
+    assay_report_output(&c->outputs[i], out);
     separator = "; ";
   }
   if (c->n_samples > 1) assay_str_printf(out, "  (%zu samples)", c->n_samples);
@@ -306,7 +306,7 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
                    f->verified ? "verified" : "NOT verified");
   for (size_t i = 0; f->outputs && i < c->n_outputs && i < 2; i++) {
     assay_str_append(out, i ? "; " : ": ");
-    output_line(&f->outputs[i], out);
+    assay_report_output(&f->outputs[i], out);
   }
   assay_str_append(out, "\n");
   for (size_t i = n->repairs ? 1 : 0; i < n->n_files; i++)

@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "build", "refit", "inspect", "conformance", "bench")
+VERBS = ("check", "run", "build", "refit", "inspect", "conformance", "bench", "debug precision", "debug passes", "debug tactics")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")
@@ -35,6 +35,46 @@ ROWS = [
     ("debug", USAGE, "", "'debug' needs a verb; 'assay debug -h' lists them"),
     ("debug -h", 0, "Usage: assay debug VERB", ""),
     ("debug frobnicate", USAGE, "", "unknown verb 'debug frobnicate'; 'assay debug -h' lists them"),
+    # debug precision
+    ("debug precision {m}/cnn.onnx", USAGE, "", "say which precision is asked for: --precision fp16; see 'assay debug precision -h'"),
+    ("debug precision", USAGE, "", "MODEL is missing"),
+    ("debug precision {m}/cnn.onnx --precision fp16", 0,
+     r"(?s)^FIXED  .*cnn.onnx in fp16 on emu: \d of \d+ layers in fp32 do\n  after   'scores'.*cause   norm/square .*overflow.*"
+     r"rules   --layer-precision '.*norm/square:fp32.*trtexec --precisionConstraints=prefer --layerPrecisions=.*"
+     r"took    1 run, nothing built anew", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --as-asked", 0, r"(?s)^FIXED .*\n  before  'scores'.*\n  after   'scores'.*took    2 runs", ""),
+    ("debug precision {m}/cnn.onnx --precision bf16", 0, r"^FAITHFUL  .*as it is", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --target cpu --unfused --json -", 0, '"verdict": "fixed"', ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --mode bisect", 0, r"^FIXED  .*: \d+ of \d+ layers in fp32 do", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --mode linear --direction reverse", 0, r"^FIXED ", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --mode bisect --rebuild --target cpu --unfused", 0, r"(?s)^FIXED .*\d builds", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --save mixed.onnx --save-options mixed.txt", 0, r"(?s)^FIXED .*model   mixed.onnx", ""),
+    ("check mixed.onnx", FAITHFUL, "^FAITHFUL", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --require snr_db>=300", UNFAITHFUL, "^NOT FIXED", ""),
+    # Nothing is NaN, and this judge has nothing against the rest.
+    ("debug precision {m}/cnn.onnx --precision fp16 --as-asked --check test${{IFS}}-s${{IFS}}{{outputs}}", 0, "^FAITHFUL", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --check test${{IFS}}-s${{IFS}}{{outputs}}", 0, "^FIXED", ""),
+    ("debug precision {m}/cnn.onnx --precision fp16 --as-asked --mode bisect", USAGE, "", "--as-asked is for --mode account"),
+    ("debug precision {m}/cnn.onnx --precision fp16 --check true", USAGE, "", "the command is given what to judge as {outputs}"),
+    ("debug precision {m}/cnn.onnx --precision fp16 --mode guess", USAGE, "", "--mode is account, bisect or linear"),
+    ("debug precision {m}/cnn.onnx --precision fp16 --rebuild", USAGE, "", "--rebuild and --direction are for --mode bisect"),
+    ("debug precision {m}/cnn.onnx --precision fp16 --mode bisect --direction up", USAGE, "", "forward or reverse"),
+    ("debug precision {m}/cnn.onnx --precision fp16 --target abacus", USAGE, "", "unknown target 'abacus'"),
+    ("debug precision {m}/cnn.onnx --precision fp16 --fused --unfused", USAGE, "", "do not go together"),
+    ("debug precision {m}/nothing.onnx --precision fp16", INPUT, "", "nothing.onnx': No such file"),
+    ("debug precision {m}/cnn.onnx --precision fp16 -i small.npz", INPUT, "", "the model wants"),
+    # debug passes
+    ("debug passes {m}/cnn.onnx", 0, r"(?s)^SOUND  .*cnn.onnx in .* on cpu: \d+ passes did something.*\(no pass\)", ""),
+    ("debug passes {m}/cnn.onnx --target emu --precision bf16 --all --json -", 0, '"verdict": "sound"', ""),
+    ("debug passes {m}/cnn.onnx --no-pass everything", USAGE, "", "there is no pass 'everything'"),
+    # debug tactics
+    ("debug tactics {m}/cnn.onnx", 0, r"(?s)^SOUND  .*cnn.onnx in .* on cpu: no tactic.*tried   \d+ layers", ""),
+    ("debug tactics {m}/cnn.onnx --layer conv --untimed", 0, r"(?s)^SOUND .*conv.*\* \w+ +\w+ +own error", ""),
+    ("debug tactics {m}/cnn.onnx --precision bf16 --json -", 0, '"verdict": "sound"', ""),
+    ("debug tactics {m}/cnn.onnx --layer nothing", USAGE, "", "'nothing' matches no layer"),
+    ("debug tactics {m}/cnn.onnx --target emu", USAGE, "", "has one way to run a layer"),
+    ("build {m}/cnn.onnx -o kept.plan --tactic-sources=-pool", 0, "^built", ""),
+    ("build {m}/cnn.onnx -o kept.plan --tactic-sources=-nothing", USAGE, "", "there is no tactic 'nothing' to leave out"),
     # check
     ("check", USAGE, "", "MODEL is missing; see 'assay check -h'"),
     ("check {m}/external.onnx", FAITHFUL, "^FAITHFUL  .*external.onnx as declared on emu: 'y': SNR ", ""),

@@ -3,10 +3,16 @@
 #define ASSAY_BACKENDS_CPU_TACTIC_H_
 
 #include "backends/kernel.h"
+#include "backends/sizes.h"
 
 // All tactics; of those that fit a layer the first one runs it.
 extern const assay_tactic_t* const cpu_tactics[];
 extern const size_t cpu_n_tactics;
+
+// As assay_backend_t.each_tactic.
+assay_status_t cpu_each_tactic(const assay_layers_t* layers, size_t i, const assay_sizes_t* sizes,
+                               assay_tensor_t* const* in, bool timed,
+                               assay_tactic_runs_t* out) ASSAY_MUST_USE;
 
 // Bytes of a core's second cache, or what most have where that is not known.
 int64_t cpu_second_cache(void);

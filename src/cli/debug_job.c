@@ -1,0 +1,132 @@
+#include "cli/debug_job.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "accuracy/script.h"
+#include "base/memory.h"
+#include "formats/format.h"
+#include "io/saved.h"
+
+double cli_debug_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int cli_debug_fail(assay_status_t status) {
+  const assay_code_t c = assay_status_code(status);
+  const bool input = c == ASSAY_INVALID_ARGUMENT || c == ASSAY_CORRUPT;
+  return assay_cli_fail(status, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
+}
+
+static void show_progress(void* user, const char* what, double fraction) {
+  (void)user;
+  assay_cli_progress(what, fraction);
+}
+
+static assay_status_t parse_precision(const cli_debug_args_t* a, cli_debug_job_t* j) {
+  assay_check_options_t* o = &j->options;
+  o->precision.format = ASSAY_FORMAT_FP32;
+  o->precision_name = a->precision ? a->precision : "fp32, as declared";
+  if (a->precision && strcmp(a->precision, "int8") == 0) {
+    ASSAY_TRY(cli_want_quantizers(j->model));
+  } else if (a->precision) {
+    o->precision.format = assay_format_parse(a->precision);
+    if (!assay_format_info(o->precision.format)->is_float)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "unknown precision '%s'; use fp32, tf32, bf16, fp16, fp8e4m3, fp64 ...",
+                         a->precision);
+  }
+  return a->layer_precision ? assay_precision_parse(&o->precision, a->layer_precision) : NULL;
+}
+
+static assay_status_t parse_demands(const cli_debug_args_t* a, cli_debug_job_t* j) {
+  for (size_t i = 0; i < a->require.n; i++)
+    ASSAY_TRY(assay_require_parse(&j->require, a->require.items[i]));
+  if (a->check && !assay_script_is_command(a->check))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--check '%s': the command is given what to judge as {outputs}", a->check);
+  if (a->check) ASSAY_TRY(assay_require_parse(&j->require, a->check));
+  ASSAY_TRY(assay_require_resolve(&j->require, j->model->graph));
+  if (!a->golden && assay_require_needs_golden(&j->require))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
+  return NULL;
+}
+
+static assay_status_t parse(const cli_debug_args_t* a, cli_debug_job_t* j) {
+  assay_plan_t* plan = NULL;
+  if (a->fused && a->unfused)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--fused and --unfused do not go together");
+  if (a->truth && strcmp(a->truth, "unquantized") != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--truth is unquantized, not '%s'", a->truth);
+  if (!j->options.backend)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "unknown target '%s'; this build has emu and cpu",
+                       a->target);
+  ASSAY_TRY(cli_parse_fp32(a->fp32, &j->options.plan.fp32));
+  ASSAY_TRY(parse_precision(a, j));
+  ASSAY_TRY(parse_demands(a, j));
+  // Finds what is wrong with rules and passes before anything is read or run.
+  ASSAY_TRY(
+      assay_plan_create(j->model, &j->options.precision, &j->options.plan, j->options.seed, &plan));
+  assay_plan_destroy(plan);
+  return NULL;
+}
+
+static assay_status_t read_golden(const cli_debug_args_t* a, cli_debug_job_t* j) {
+  const assay_graph_t* g = j->model->graph;
+  assay_set_t set = {0};
+  bool any = false;
+  if (!a->golden) return NULL;
+  ASSAY_TRY(assay_saved_read_joined(a->golden, &set));
+  assay_status_t st = assay_samples_from_set(&set, g->outputs, g->n_outputs, false, &j->golden);
+  assay_set_deinit(&set);
+  if (st) return st;
+  for (size_t i = 0; i < g->n_outputs; i++)
+    any |= j->golden.n && assay_samples_get(&j->golden, 0)[i] != NULL;
+  if (!any)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "'%s' has no array with the name of an output (such as '%s')", a->golden,
+                       g->n_outputs ? g->outputs[0]->name : "");
+  if (j->golden.n != j->inputs.n && j->golden.n != 1)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", a->golden,
+                       j->golden.n, j->inputs.n);
+  return NULL;
+}
+
+static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, int* out_exit) {
+  *out_exit = ASSAY_EXIT_USAGE;
+  ASSAY_TRY(cli_shapes_parse(&a->shapes, &j->shapes));
+  *out_exit = ASSAY_EXIT_INPUT;
+  ASSAY_TRY(assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model));
+  *out_exit = ASSAY_EXIT_USAGE;
+  const char* target = a->target ? a->target : "emu";
+  const bool fused = a->fused || (!a->unfused && strcmp(target, "emu") != 0);
+  j->options = (assay_check_options_t){.backend = assay_backend_find(target),
+                                       .unquantized = a->truth != NULL,
+                                       .require = &j->require,
+                                       .seed = (uint64_t)a->seed,
+                                       .plan = cli_plan_options(fused, &a->no_pass),
+                                       .progress = show_progress};
+  ASSAY_TRY(parse(a, j));
+  *out_exit = ASSAY_EXIT_INPUT;
+  ASSAY_TRY(cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs));
+  return read_golden(a, j);
+}
+
+bool cli_debug_open(const cli_debug_args_t* a, cli_debug_job_t* j, int* out_exit) {
+  if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
+  assay_status_t st = open_all(a, j, out_exit);
+  if (!st) return true;
+  *out_exit = assay_cli_fail(st, *out_exit);
+  return false;
+}
+
+void cli_debug_close(cli_debug_job_t* j) {
+  assay_precision_deinit(&j->options.precision);
+  assay_samples_deinit(&j->inputs);
+  assay_samples_deinit(&j->golden);
+  assay_requirements_deinit(&j->require);
+  cli_shapes_free(&j->shapes);
+  assay_model_release(j->model);
+}

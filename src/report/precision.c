@@ -1,0 +1,169 @@
+// What `debug precision` found, told.
+#include <string.h>
+
+#include "formats/format.h"
+#include "io/json.h"
+#include "report/report.h"
+
+enum { SHORT = 400 };  // characters of options that are shown; longer ones stand in files and JSON
+
+static const char* plural(size_t n) { return n == 1 ? "" : "s"; }
+
+static void headline(const assay_precision_found_t* f, const assay_report_precision_t* n,
+                     assay_str_t* out) {
+  const assay_check_t* c = f->check;
+  const bool found = c->has_fix && c->fix.verified;
+  assay_str_printf(out, "%s  %s in %s on %s: ",
+                   c->faithful ? "FAITHFUL"
+                   : found     ? "FIXED"
+                               : "NOT FIXED",
+                   n->model, n->precision, n->target);
+  if (c->faithful)
+    assay_str_append(out, "it does as it is, no layer needs more");
+  else if (found && f->n_prefix)
+    assay_str_printf(out, "%zu of %zu layers in %s do (%zu that make floats)", f->n_prefix,
+                     f->n_layers, assay_format_name(c->fix.format), c->fix.n_nodes);
+  else if (found)
+    assay_str_printf(out, "%zu of %zu layers in %s do", c->fix.n_nodes, f->n_layers,
+                     assay_format_name(c->fix.format));
+  else if (c->has_fix)
+    assay_str_printf(out, "%zu layers in %s are not enough", c->fix.n_nodes,
+                     assay_format_name(c->fix.format));
+  else
+    assay_str_append(out, "no set of layers in fp32 was found that does");
+  assay_str_append(out, "\n");
+}
+
+static void output_lines(const char* word, const assay_output_check_t* o, size_t n,
+                         assay_str_t* out) {
+  for (size_t i = 0; o && i < n && i < 2; i++) {
+    assay_str_printf(out, "  %-7s ", word);
+    assay_report_output(&o[i], out);
+    assay_str_append(out, "\n");
+  }
+}
+
+static void cause_lines(const assay_check_t* c, assay_str_t* out) {
+  enum { SHOWN = 3 };
+  for (size_t i = 0; i < c->n_culprits && i < SHOWN; i++) {
+    const assay_culprit_t* u = &c->culprits[i];
+    assay_str_printf(out, "  %-7s %s   ", i ? "also" : "cause",
+                     u->account->layer ? u->account->layer->name : u->account->node->label);
+    if (u->share > 0)
+      assay_str_printf(out, "%.0f %% of the output's error\n", 100 * u->share);
+    else
+      assay_str_printf(out, "%s\n", u->why);
+  }
+  if (c->n_culprits > SHOWN || c->n_behind)
+    assay_str_printf(out, "  also    %zu more, and %zu layers behind them\n",
+                     c->n_culprits > SHOWN ? c->n_culprits - SHOWN : 0, c->n_behind);
+}
+
+// Where a list is too long for a terminal, its beginning.
+static void option_line(const char* word, const char* before, const assay_str_t* text,
+                        const char* after, const assay_report_precision_t* n, assay_str_t* out) {
+  const char* s = assay_str_get(text);
+  if (strlen(s) <= SHORT) {
+    assay_str_printf(out, "  %-7s %s%s%s\n", word, before, s, after);
+    return;
+  }
+  assay_str_printf(out, "  %-7s %s%.60s...   (%s)\n", word, before, s,
+                   n->options ? n->options : "all of it: --save-options FILE, --json -");
+}
+
+static void fix_lines(const assay_precision_found_t* f, const assay_report_precision_t* n,
+                      assay_str_t* out) {
+  const assay_fix_t* fix = &f->check->fix;
+  assay_str_t rules = {0}, trtexec = {0};
+  if (!fix->n_nodes) return;
+  assay_report_layer_precision(fix, &rules);
+  assay_report_trtexec(fix, &trtexec);
+  option_line("rules", "--layer-precision '", &rules, "'", n, out);
+  option_line("trtexec", "", &trtexec, "", n, out);
+  if (n->save) assay_str_printf(out, "  model   %s\n", n->save);
+  assay_str_deinit(&rules);
+  assay_str_deinit(&trtexec);
+}
+
+assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
+                                           const assay_report_precision_t* n, assay_str_t* out) {
+  const assay_check_t* c = f->check;
+  headline(f, n, out);
+  if (f->ran_as_asked) output_lines(c->faithful ? "outputs" : "before", c->outputs, c->n_outputs, out);
+  if (c->has_fix)
+    output_lines(c->fix.verified ? "after" : "still", c->fix.outputs, c->n_outputs, out);
+  cause_lines(c, out);
+  if (f->unmet.len && !c->faithful && !(c->has_fix && c->fix.verified))
+    assay_str_printf(out, "  unmet   %s\n", assay_str_get(&f->unmet));
+  if (c->has_fix) fix_lines(f, n, out);
+  assay_str_printf(out, "  took    %zu run%s, ", f->runs, plural(f->runs));
+  if (f->builds)
+    assay_str_printf(out, "%zu build%s, ", f->builds, plural(f->builds));
+  else
+    assay_str_append(out, "nothing built anew, ");
+  assay_str_printf(out, "%.1f s\n", n->seconds);
+  return assay_str_status(out);
+}
+
+static json_t* text_of(const assay_str_t* s) {
+  return s->failed ? NULL : assay_json_text(assay_str_get(s));
+}
+
+static json_t* fix_json(const assay_precision_found_t* f, const assay_report_precision_t* n) {
+  const assay_check_t* c = f->check;
+  const assay_fix_t* fix = &c->fix;
+  assay_str_t rules = {0}, trtexec = {0};
+  if (!c->has_fix) return json_null();
+  assay_report_layer_precision(fix, &rules);
+  assay_report_trtexec(fix, &trtexec);
+  json_t* j = json_pack("{s:o, s:s, s:b, s:o, s:o, s:o}", "nodes",
+                        assay_report_labels_json(fix->nodes, fix->n_nodes), "format",
+                        assay_format_name(fix->format), "verified", (int)fix->verified, "outputs",
+                        assay_report_outputs_json(fix->outputs, c->n_outputs), "layer_precision",
+                        text_of(&rules), "trtexec", text_of(&trtexec));
+  j = assay_json_put(j, "prefix",
+                     f->n_prefix ? json_integer((json_int_t)f->n_prefix) : json_null());
+  j = assay_json_put(j, "model", n->save ? assay_json_text(n->save) : json_null());
+  assay_str_deinit(&rules);
+  assay_str_deinit(&trtexec);
+  return j;
+}
+
+static json_t* causes(const assay_check_t* c) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < c->n_culprits; i++) {
+    const assay_culprit_t* u = &c->culprits[i];
+    list = assay_json_push(
+        list, json_pack("{s:o, s:o, s:o}", "layer",
+                        assay_json_text(u->account->layer ? u->account->layer->name
+                                                          : u->account->node->label),
+                        "why", u->share > 0 ? json_null() : assay_json_text(u->why), "share",
+                        u->share > 0 ? assay_json_number(u->share) : json_null()));
+  }
+  return list;
+}
+
+assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
+                                           const assay_report_precision_t* n, json_t** out) {
+  const assay_check_t* c = f->check;
+  json_t* trials = json_array();
+  for (size_t i = 0; i < f->n_trials; i++)
+    trials =
+        assay_json_push(trials, json_pack("{s:I, s:b}", "layers", (json_int_t)f->trials[i].n_layers,
+                                          "faithful", (int)f->trials[i].faithful));
+  json_t* j =
+      json_pack("{s:s, s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "schema",
+                "assay.debug.precision/1", "model", assay_json_text(n->model), "precision",
+                assay_json_text(n->precision), "target", assay_json_text(n->target), "mode",
+                n->mode, "verdict",
+                c->faithful                     ? "faithful"
+                : c->has_fix && c->fix.verified ? "fixed"
+                                                : "not fixed",
+                "layers", (json_int_t)f->n_layers, "runs", (json_int_t)f->runs, "builds",
+                (json_int_t)f->builds, "seconds", assay_json_number(n->seconds), "before",
+                f->ran_as_asked ? assay_report_outputs_json(c->outputs, c->n_outputs) : json_null(),
+                "fix", fix_json(f, n), "causes", causes(c), "trials", trials);
+  if (!j) return assay_status_no_memory();
+  *out = j;
+  return NULL;
+}
