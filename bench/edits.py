@@ -97,8 +97,12 @@ def beside(original, path, name, must_agree):
             return "loads"
         values = feeds(session(original))
         was, now = run_file(original, values), run_file(path, values)
-        worst = max((float(np.max(np.abs(a - b)) / max(np.max(np.abs(a)), 1e-30)) if a.size else 0.0
-                     for a, b in zip(was, now)), default=0.0)
+        if any(not np.array_equal(np.isfinite(a), np.isfinite(b)) for a, b in zip(was, now)):
+            return "DIFFERS in what is finite"
+        if not any(np.isfinite(a).any() for a in was):
+            return "nothing but NaN, as the original"
+        worst = max((float(np.nanmax(np.abs(np.where(np.isfinite(a), a - b, 0))) / max(np.max(np.abs(a[np.isfinite(a)]), initial=0), 1e-30))
+                     if a.size else 0.0 for a, b in zip(was, now)), default=0.0)
         return f"{'ok' if worst <= AGREE else 'DIFFERS'} {worst:.1e}"
     except Exception as e:  # noqa: BLE001
         try:
