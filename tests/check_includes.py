@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-ORDER = ("base formats tensor io ir ops onnx truth passes backends plan runtime quantize accuracy report api "
+ORDER = ("base formats tensor io ir ops onnx truth passes backends plan runtime quantize accuracy edit report api "
          "cli").split()
 # Headers of other libraries, and the folders that may include them.
 LIBRARIES = {

@@ -20,6 +20,7 @@ typedef struct family {
 } family_t;
 static const family_t families[] = {
     {"debug", "find what is to blame for a result, and what mends it"},
+    {"edit", "change a model, and prove what truth makes of that"},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 

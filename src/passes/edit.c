@@ -123,34 +123,46 @@ assay_status_t assay_edit_join(assay_edit_t* e, const assay_match_t* m, const ch
   return NULL;
 }
 
-// The operator as of the model's opset, or of the first later one that has it.
-static void find_op(const assay_model_t* m, const char* op_type, const assay_op_t** op,
+// The operator as of the model's opset, or of the first later one that has it, where later ones may
+// be had.
+static void find_op(const assay_pass_context_t* c, const char* op_type, const assay_op_t** op,
                     const assay_schema_t** schema) {
-  int64_t version = assay_model_opset(m, "");
-  const int newest = assay_schema_newest("");
+  int64_t version = assay_model_opset(c->model, "");
+  int64_t newest = assay_schema_newest("");
   *op = NULL;
   *schema = NULL;
   if (version < 1) version = newest;
+  if (c->rewrite->within_opset) newest = version;
   for (; version <= newest && (!*op || !*schema); version++) {
     *op = assay_op_find("", op_type, version);
     *schema = assay_schema_find("", op_type, version, NULL);
   }
 }
 
+static bool is_wanted(const assay_rewrite_t* r, const char* op_type) {
+  for (size_t i = 0; i < r->n_made_ops; i++)
+    if (strcmp(r->made_ops[i], op_type) == 0) return true;
+  return !r->n_made_ops;
+}
+
 bool assay_edit_allows(const assay_edit_t* e, const char* op_type, const assay_value_t* v) {
   const assay_op_t* op;
   const assay_schema_t* schema;
-  find_op(e->c->model, op_type, &op, &schema);
+  if (!is_wanted(e->c->rewrite, op_type)) return false;
+  find_op(e->c, op_type, &op, &schema);
   const assay_param_t* x = op && schema ? assay_schema_input(schema, 0) : NULL;
   return x && v->type && assay_typeset_has(&x->types, v->type);
 }
 
-static assay_status_t resolve(const assay_model_t* m, assay_node_t* node) {
+static assay_status_t resolve(const assay_pass_context_t* c, assay_node_t* node) {
   const assay_op_t* op;
   const assay_schema_t* schema;
-  find_op(m, node->op_type, &op, &schema);
+  find_op(c, node->op_type, &op, &schema);
   if (!op || !schema)
-    return ASSAY_ERROR(ASSAY_INTERNAL, "no version of ai.onnx has %s", node->op_type);
+    return c->rewrite->within_opset
+               ? ASSAY_ERROR(ASSAY_UNSUPPORTED, "operator set %lld of ai.onnx has no %s",
+                             (long long)assay_model_opset(c->model, ""), node->op_type)
+               : ASSAY_ERROR(ASSAY_INTERNAL, "no version of ai.onnx has %s", node->op_type);
   node->op = op;
   node->schema = schema;
   return NULL;
@@ -163,7 +175,7 @@ static assay_status_t set_up(assay_edit_t* e, assay_node_t* node, size_t n,
   assay_attr_t* attrs = NULL;
   ASSAY_TRY(assay_arena_new(a, n, sizeof *copy, &copy));
   ASSAY_TRY(assay_arena_new(a, MAX_ATTRS, sizeof *attrs, &attrs));
-  ASSAY_TRY(resolve(e->c->model, node));
+  ASSAY_TRY(resolve(e->c, node));
   memcpy(copy, inputs, n * sizeof *copy);
   node->inputs = copy;
   node->n_inputs = n;
@@ -177,6 +189,7 @@ assay_status_t assay_edit_become(assay_edit_t* e, assay_node_t* node, const char
                                  size_t n_inputs, assay_value_t* const* inputs) {
   assay_uses_forget(&e->uses, node);
   ASSAY_TRY(assay_arena_strdup(e->c->model->arena, op_type, &node->op_type));
+  node->domain = "";
   ASSAY_TRY(set_up(e, node, n_inputs, inputs));
   assay_uses_add(&e->uses, node);
   return NULL;

@@ -152,6 +152,10 @@ static assay_type_t node_type(const mixer_t* x, const assay_node_t* n) {
       return ASSAY_TYPE_FLOAT;
     any |= input_follows(x, n, i, type);
   }
+  // What is put into a sequence stays, as what takes it out does.
+  for (size_t i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i] && n->outputs[i]->type && n->outputs[i]->type->kind != ASSAY_KIND_TENSOR)
+      return ASSAY_TYPE_FLOAT;
   return any ? type : ASSAY_TYPE_FLOAT;
 }
 

@@ -59,6 +59,11 @@ typedef struct assay_rewrite {
   // constants alone. They are in no group, and are computed in the types that they declare.
   bool* of_sizes;
   size_t n_of_sizes;
+  // For a model that is written again: nodes that are made are of the operator sets that it
+  // imports, and, where there is a list, of these operators only.
+  bool within_opset;
+  const char* const* made_ops;
+  size_t n_made_ops;
 } assay_rewrite_t;
 
 typedef struct assay_pass_options {
@@ -68,6 +73,9 @@ typedef struct assay_pass_options {
   const char* const* also;  // names of passes to be run that run only when asked for
   size_t n_also;
   bool verify;             // check the model's invariants after every pass (tests, debug builds)
+  bool within_opset;       // make only nodes of the operator sets that the model imports
+  const char* const* made_ops;  // make only nodes of these operators; none: of any
+  size_t n_made_ops;
 } assay_pass_options_t;
 
 typedef struct assay_pass_context {
@@ -77,6 +85,7 @@ typedef struct assay_pass_context {
   // The sizes that were given are known now: only nodes that follow from sizes may be computed.
   bool closed;
   bool changed;  // set by what follows: types are inferred again
+  void* user;    // of assay_passes_run_own
 } assay_pass_context_t;
 
 typedef struct assay_pass {
@@ -106,6 +115,12 @@ bool assay_pass_is_wanted(const assay_pass_options_t* o, const assay_pass_t* p);
 assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t* options,
                                 assay_rewrite_t** out) ASSAY_MUST_USE;
 void assay_rewrite_destroy(assay_rewrite_t* r);  // NULL is allowed
+// Runs a pass of the caller's own, which need not be in the table, on a copy of a prepared model:
+// again and again until it changes nothing, where it is marked so. Of the options those about nodes
+// that are made count.
+assay_status_t assay_passes_run_own(assay_model_t* model, const assay_pass_t* pass, void* user,
+                                    const assay_pass_options_t* options,
+                                    assay_rewrite_t** out) ASSAY_MUST_USE;
 // A model that passes made, for sizes that are known now: a copy with these sizes of its inputs, and
 // without the nodes that they make known, as it would be had they been given when it was built. No
 // float changes. Nodes and values that stayed keep their ids. *out NULL: some size is not known.

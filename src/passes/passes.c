@@ -88,14 +88,47 @@ static assay_status_t gather_groups(assay_rewrite_t* r) {
   return NULL;
 }
 
-static assay_status_t run_pass(assay_rewrite_t* r, const assay_pass_t* p, bool closed, bool verify,
-                               bool* changed) {
-  assay_pass_context_t c = {.name = p->name, .model = r->model, .rewrite = r, .closed = closed};
+static assay_status_t run_one(assay_rewrite_t* r, const assay_pass_t* p, void* user, bool closed,
+                              bool verify, bool* changed) {
+  assay_pass_context_t c = {
+      .name = p->name, .model = r->model, .rewrite = r, .closed = closed, .user = user};
   assay_status_t st = p->run(&c);
   *changed |= c.changed;
   if (!st && c.changed) st = assay_infer_model(r->model);
   if (!st && verify) st = assay_model_verify(r->model);
   return assay_status_note(st, "pass %s", p->name);
+}
+
+static assay_status_t run_pass(assay_rewrite_t* r, const assay_pass_t* p, bool closed, bool verify,
+                               bool* changed) {
+  return run_one(r, p, NULL, closed, verify, changed);
+}
+
+static void take_limits(assay_rewrite_t* r, const assay_pass_options_t* options) {
+  if (!options) return;
+  r->within_opset = options->within_opset;
+  r->made_ops = options->made_ops;
+  r->n_made_ops = options->n_made_ops;
+}
+
+assay_status_t assay_passes_run_own(assay_model_t* model, const assay_pass_t* pass, void* user,
+                                    const assay_pass_options_t* options, assay_rewrite_t** out) {
+  enum { MAX_ROUNDS = 100 };
+  assay_rewrite_t* r = NULL;
+  bool changed = true;
+  ASSAY_TRY(ASSAY_NEW(&r));
+  r->original = assay_model_retain(model);
+  take_limits(r, options);
+  assay_status_t st = assay_arena_create(&r->arena);
+  if (!st) st = assay_model_clone(model, &r->model);
+  if (!st) st = start(r);
+  for (int round = 0; !st && changed && round < (pass->again ? MAX_ROUNDS : 1); round++) {
+    changed = false;
+    st = run_one(r, pass, user, false, options && options->verify, &changed);
+  }
+  if (st) return assay_rewrite_destroy(r), st;
+  *out = r;
+  return NULL;
 }
 
 // Runs the passes [first, end), which are marked `again`, until none of them changes anything: a
@@ -185,6 +218,7 @@ assay_status_t assay_passes_run(assay_model_t* model, const assay_pass_options_t
 #endif
   ASSAY_TRY(ASSAY_NEW(&r));
   r->original = assay_model_retain(model);
+  take_limits(r, options);
   assay_status_t st = assay_arena_create(&r->arena);
   bool open = false;
   if (!st) st = assay_model_clone(model, &r->model);

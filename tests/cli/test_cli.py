@@ -32,6 +32,7 @@ ROWS = [
     ("--version", 0, r"^assay \d+\.\d+\.\d+\nlibraries +OpenBLAS [\d.]+(?s:.*)\ntarget +cpu: ", ""),
     ("frobnicate", USAGE, "", "unknown verb 'frobnicate'; 'assay -h' lists them"),
     ("-h", 0, r"\n  debug +find what is to blame .*; 'assay debug -h' lists them\n", ""),
+    ("-h", 0, r"\n  edit +change a model, .*; 'assay edit -h' lists them\n", ""),
     ("debug", USAGE, "", "'debug' needs a verb; 'assay debug -h' lists them"),
     ("debug -h", 0, "Usage: assay debug VERB", ""),
     ("debug frobnicate", USAGE, "", "unknown verb 'debug frobnicate'; 'assay debug -h' lists them"),
