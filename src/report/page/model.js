@@ -1,0 +1,117 @@
+// ---- the data, in the form in which the parts use it ----
+
+const data = JSON.parse(byId("data").textContent);
+
+// Verdicts from harmless to worst, and how each is shown.
+const VERDICTS = ["exact", "rounding", "truth uncertain", "unclassified", "amplified", "flipped", "underflow", "overflow",
+  "invalid", "defect"];
+const rankOf = (verdict) => VERDICTS.indexOf(verdict);
+const MEANING = {
+  exact: "truth rounded once to the storage format",
+  rounding: "what rounding in the layer's formats explains",
+  "truth uncertain": "truth's own rounding leaves it open",
+  unclassified: "an operator without a bound",
+  amplified: "ill-conditioned: a small error that came in left as a large one",
+  flipped: "a discrete choice that differs because of what came in",
+  underflow: "nonzero values became zero",
+  overflow: "values past the format's range",
+  invalid: "NaN was born here",
+  defect: "more error than rounding can do",
+};
+
+// An error relative to what it is an error of; null: no floats; NaN: not finite.
+function relative(sums) {
+  if (!sums) return null;
+  if (sums.mismatched) return NaN;
+  const db = number(sums.snr_db);
+  return db === Infinity ? 0 : Math.pow(10, -db / 20);
+}
+
+// Of large errors the one that sorts last: NaN, then infinity.
+const weight = (x) => (x === null ? -1 : Number.isNaN(x) ? Infinity : x);
+
+function lastOf(name) {
+  const parts = name.split("/").filter(Boolean);
+  return parts.length ? parts[parts.length - 1] : name;
+}
+
+function makeLayer(raw, index) {
+  const values = raw.values || [];
+  return {
+    index, raw, values,
+    name: raw.name, op: raw.op, verdict: raw.verdict, format: raw.storage || "",
+    own: relative(raw.own), inherited: relative(raw.inherited), total: relative(raw.total),
+    ownMax: raw.own ? number(raw.own.max_abs) : null,
+    largest: raw.total ? number(raw.truth_max) : null,
+    ofBound: raw.own && raw.judged.elements ? number(raw.judged.error_over_probable_rms) : null,
+    from: raw.from || [],  // layers, and inputs as -1 - k
+    to: [],
+    outputs: [],           // of the graph
+    share: null,
+    bad: rankOf(raw.verdict) >= rankOf("amplified"),
+    // What the graph leaves out at first.
+    minor: !raw.own && rankOf(raw.verdict) < rankOf("flipped") && !values.length,
+    text: `${raw.name} ${raw.op} ${raw.nodes.join(" ")}`.toLowerCase(),
+  };
+}
+
+const layers = data.layers.map(makeLayer);
+for (const layer of layers)
+  for (const from of layer.from) if (from >= 0) layers[from].to.push(layer.index);
+for (const output of data.outputs)
+  if (Number.isInteger(output.layer) && output.layer >= 0) layers[output.layer].outputs.push(output.name);
+for (const stretch of data.shares || []) {
+  if (stretch.layers.length !== 1) continue;
+  const layer = layers.find((l) => l.name === stretch.layers[0]);
+  if (layer) layer.share = Math.max(...Object.values(stretch.share).map((x) => Math.abs(number(x))));
+}
+const byName = new Map(layers.map((l) => [l.name, l]));
+const byNode = new Map(layers.flatMap((l) => l.raw.nodes.map((n) => [n, l])));
+const fixed = new Set(data.fix ? data.fix.nodes : []);
+for (const layer of layers) layer.fixed = layer.raw.nodes.some((n) => fixed.has(n));
+
+// The state of a layer's outputs in the engine where truth is finite.
+function stateOf(layer) {
+  const sums = layer.raw.total;
+  if (!sums || !sums.mismatched) return "";
+  return sums.nan ? "NaN" : "Inf";
+}
+
+// Decades over which errors are coloured and drawn.
+function decades() {
+  const all = layers.flatMap((l) => [l.own, l.total]).filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10);
+  if (!all.length) return {low: -8, high: 0};
+  const low = Math.max(-12, Math.floor(all.reduce((a, b) => Math.min(a, b))));
+  const high = Math.ceil(all.reduce((a, b) => Math.max(a, b)));
+  return {low: Math.min(low, high - 2), high};
+}
+const DECADES = decades();
+// The place of an error between them, [0, 1].
+const placeOf = (error) => (Math.log10(error) - DECADES.low) / (DECADES.high - DECADES.low);
+
+// The colour of a layer: by own error, but for verdicts that speak for themselves.
+function colourOf(layer) {
+  if (rankOf(layer.verdict) >= rankOf("overflow") || Number.isNaN(layer.own)) return colours.bad;
+  if (layer.bad) return colours.warn;
+  if (!layer.own) return colours.exact;
+  return css(ramp(placeOf(layer.own)));
+}
+function verdictClass(verdict) {
+  const rank = rankOf(verdict);
+  if (rank >= rankOf("overflow")) return "bad";
+  if (rank >= rankOf("amplified")) return "warn";
+  return rank === 0 ? "exact" : "fine";
+}
+
+// Where the error is born: the first culprit, else the layer that errs most of itself.
+function birth() {
+  for (const culprit of data.culprits || []) {
+    const layer = culprit.nodes.map((n) => byNode.get(n) || byName.get(n)).find(Boolean);
+    if (layer) return layer;
+  }
+  let worst = null;
+  for (const layer of layers)
+    if (layer.own !== null && (!worst || (layer.share ?? -1) > (worst.share ?? -1) ||
+        (layer.share === worst.share && weight(layer.own) > weight(worst.own)))) worst = layer;
+  return worst || layers[0];
+}
