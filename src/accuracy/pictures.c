@@ -65,8 +65,8 @@ typedef struct counts {
 static void count(counts_t* c, const double* e, const double* l, const double* t, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     const double x = e[i];
-    c->engine_nan += isnan(x);
-    c->engine_inf += isinf(x);
+    c->engine_nan += isnan(x) != 0;
+    c->engine_inf += isinf(x) != 0;
     if (isfinite(t[i]))
       count_value(&c->truth, t[i]);
     else

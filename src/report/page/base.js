@@ -19,7 +19,7 @@ function fill(e, attributes, children) {
     if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
     else e.setAttribute(name, value === true ? "" : value);
   }
-  e.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== ""));
+  e.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== ""));
 }
 
 // JSON's numbers: those that JSON does not have are text.

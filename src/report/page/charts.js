@@ -18,12 +18,12 @@ function histogram(series, marks, notes, label) {
   const zero = twoWays ? (top + height - bottom) / 2 : height - bottom, room = zero - top;
   const x = (e) => left + (e - low) / (high - low) * (width - left - right);
   const tall = (n) => (n ? Math.max(1.5, room * Math.log1p(n) / Math.log1p(most)) : 0);
-  const parts = [];
+  const parts = [], words = [];
   for (const m of marks) {
     if (m.at < low || m.at > high) continue;
     if (m.past) parts.push(svg("rect", {class: "past", x: m.past > 0 ? x(m.at) : left, y: top, width: m.past > 0 ? width - right - x(m.at) : x(m.at) - left, height: height - bottom - top}));
-    parts.push(svg("line", {class: "mark", x1: x(m.at), x2: x(m.at), y1: top, y2: height - bottom}),
-      svg("text", {class: "mark", x: x(m.at) + (m.past > 0 ? -3 : 3), y: top + 9, "text-anchor": m.past > 0 ? "end" : "start"}, m.text));
+    parts.push(svg("line", {class: "mark", x1: x(m.at), x2: x(m.at), y1: top, y2: height - bottom}));
+    words.push(svg("text", {class: "mark", x: x(m.at) + (m.past > 0 ? -3 : 3), y: top + 9, "text-anchor": m.past > 0 ? "end" : "start"}, m.text));
   }
   for (const s of series)
     for (const [e, n] of s.bars) {
@@ -36,6 +36,7 @@ function histogram(series, marks, notes, label) {
   const span = power(high) - power(low), every = [1, 2, 3, 4, 5, 10, 20, 50].find((k) => span / k <= 8) || 100;
   for (let d = Math.ceil(power(low) / every) * every; d <= power(high); d += every)
     parts.push(svg("text", {x: clamp(x(d / LOG2), 14, width - 14), y: height - 5, "text-anchor": "middle"}, d === 0 ? "1" : `1e${d}`.replace("-", "−")));
+  parts.push(...words);  // over the bars
   const chart = svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label}, parts);
   return el("div", {class: "histogram"}, chart, notes.length ? el("p", {class: "notes"}, notes.join(", ")) : null);
 }

@@ -86,5 +86,6 @@ function drawLabel(c, node, left, y, colour) {
   c.textAlign = "left";
   c.fillText(cut(node.title, NODE.width - 18 - error.length * wide, wide), left + 7, y + NODE.height / 2 + 0.5);
   c.textAlign = "right";
+  if (node.layer && stateOf(node.layer) && colour !== colours.bad && !node.layer.own) c.fillStyle = colours.bad;
   c.fillText(error, left + NODE.width - 7, y + NODE.height / 2 + 0.5);
 }

@@ -72,7 +72,7 @@ const graph = (() => {
   }
   function paintMarked(c) {
     const ids = marked.map((l) => nodes.byLayer.get(l)).filter(Boolean).map((n) => n.id);
-    strokePairs(c, ids.slice(1).map((v, i) => [ids[i], v]), colours.bad, 3);
+    strokePairs(c, ids.slice(1).map((v, i) => [ids[i], v]), way.colour(), 3);
   }
   function paintChosen(c) {
     if (!view.chosen) return;
@@ -254,7 +254,7 @@ const graph = (() => {
   };
   // Along the edges, or to the neighbour in the row.
   function step(key) {
-    if (!view.chosen) return view.chosen || select(birth(), "keys");
+    if (!view.chosen) return view.chosen || select(culprit || layers[0], "keys");
     const v = view.chosen.id, near = (list) => list.reduce((best, u) => (best === null || Math.abs(layout.x[u] - layout.x[v]) < Math.abs(layout.x[best] - layout.x[v]) ? u : best), null);
     const row = layout.rows[layout.rank[v]].filter((u) => nodes[u].layer), at = row.indexOf(v);
     const next = key === "ArrowUp" ? near(layout.from[v].filter((u) => nodes[u].layer))
@@ -303,9 +303,9 @@ const graph = (() => {
   function legend() {
     const stops = colours.ramp.map(css).join(",");
     byId("graph-legend").replaceChildren(
-      el("span", {}, "own error, relative"),
+      el("span", {title: "RMS of own error over RMS of the values"}, "own error"),
       el("span", {class: "key"}, el("i", {style: `background:${colours.exact}`}), "0"),
-      el("span", {class: "key"}, `1e${DECADES.low}`.replace("-", "−"), el("i", {class: "wide", style: `background:linear-gradient(90deg,${stops})`}), `1e${DECADES.high}`.replace("-", "−")),
+      el("span", {class: "key"}, `1e${SHADES.low}`.replace("-", "−"), el("i", {class: "wide", style: `background:linear-gradient(90deg,${stops})`}), `1e${SHADES.high}`.replace("-", "−")),
       el("span", {class: "key"}, el("i", {style: `background:${colours.warn}`}), "warning"),
       el("span", {class: "key"}, el("i", {style: `background:${colours.bad}`}), "broken"));
   }

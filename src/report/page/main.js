@@ -51,8 +51,8 @@ graph.legend();
 repaints.push(graph.legend);
 table.start();
 if (layers.length) {
-  const start = birth();
-  way.set(start);
+  const start = culprit || byOwnError[0] || layers[0];
+  way.set(culprit);
   select(start, "start");
   graph.centreOn(start);
 }

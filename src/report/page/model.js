@@ -30,10 +30,8 @@ function relative(sums) {
 // Of large errors the one that sorts last: NaN, then infinity.
 const weight = (x) => (x === null ? -1 : Number.isNaN(x) ? Infinity : x);
 
-function lastOf(name) {
-  const parts = name.split("/").filter(Boolean);
-  return parts.length ? parts[parts.length - 1] : name;
-}
+// The end of a name: "sca.0/CumSum_1".
+const lastOf = (name) => name.split("/").filter(Boolean).slice(-2).join("/") || name;
 
 function makeLayer(raw, index) {
   const values = raw.values || [];
@@ -49,8 +47,8 @@ function makeLayer(raw, index) {
     outputs: [],           // of the graph
     share: null,
     bad: rankOf(raw.verdict) >= rankOf("amplified"),
-    // What the graph leaves out at first.
-    minor: !raw.own && rankOf(raw.verdict) < rankOf("flipped") && !values.length,
+    // What the graph leaves out at first: what reads nothing, and what has no floats.
+    minor: rankOf(raw.verdict) < rankOf("amplified") && (!(raw.from || []).length || (!raw.own && !values.length)),
     text: `${raw.name} ${raw.op} ${raw.nodes.join(" ")}`.toLowerCase(),
   };
 }
@@ -77,24 +75,24 @@ function stateOf(layer) {
   return sums.nan ? "NaN" : "Inf";
 }
 
-// Decades over which errors are coloured and drawn.
-function decades() {
-  const all = layers.flatMap((l) => [l.own, l.total]).filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10);
+// Whole decades that hold these errors, but for so large a part of the smallest ones; at most so many.
+function decadesOf(errors, leftOut, most) {
+  const all = errors.filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10).sort((a, b) => a - b);
   if (!all.length) return {low: -8, high: 0};
-  const low = Math.max(-12, Math.floor(all.reduce((a, b) => Math.min(a, b))));
-  const high = Math.ceil(all.reduce((a, b) => Math.max(a, b)));
-  return {low: Math.min(low, high - 2), high};
+  const high = Math.ceil(all[all.length - 1]), low = Math.floor(all[Math.floor(all.length * leftOut)]);
+  return {low: clamp(low, high - most, high - 1), high};
 }
-const DECADES = decades();
-// The place of an error between them, [0, 1].
-const placeOf = (error) => (Math.log10(error) - DECADES.low) / (DECADES.high - DECADES.low);
+// The place of an error among decades, [0, 1] for those within.
+const placeIn = (decades, error) => (Math.log10(error) - decades.low) / (decades.high - decades.low);
+const DECADES = decadesOf(layers.flatMap((l) => [l.own, l.total]), 0, 9);                    // of charts
+const SHADES = decadesOf(layers.filter((l) => !l.minor).map((l) => l.own), 0.25, 4);         // of colours
 
 // The colour of a layer: by own error, but for verdicts that speak for themselves.
 function colourOf(layer) {
   if (rankOf(layer.verdict) >= rankOf("overflow") || Number.isNaN(layer.own)) return colours.bad;
   if (layer.bad) return colours.warn;
   if (!layer.own) return colours.exact;
-  return css(ramp(placeOf(layer.own)));
+  return css(ramp(placeIn(SHADES, layer.own)));
 }
 function verdictClass(verdict) {
   const rank = rankOf(verdict);
@@ -103,15 +101,8 @@ function verdictClass(verdict) {
   return rank === 0 ? "exact" : "fine";
 }
 
-// Where the error is born: the first culprit, else the layer that errs most of itself.
-function birth() {
-  for (const culprit of data.culprits || []) {
-    const layer = culprit.nodes.map((n) => byNode.get(n) || byName.get(n)).find(Boolean);
-    if (layer) return layer;
-  }
-  let worst = null;
-  for (const layer of layers)
-    if (layer.own !== null && (!worst || (layer.share ?? -1) > (worst.share ?? -1) ||
-        (layer.share === worst.share && weight(layer.own) > weight(worst.own)))) worst = layer;
-  return worst || layers[0];
-}
+const layerOf = (culprit) => culprit.nodes.map((n) => byNode.get(n) || byName.get(n)).find(Boolean);
+// Layers that read something, those that err most first.
+const byOwnError = layers.filter((l) => l.own > 0 && l.from.length).sort((a, b) => (b.share ?? -1) - (a.share ?? -1) || b.own - a.own);
+// The first culprit, if there is one.
+const culprit = (data.culprits || []).map(layerOf).find(Boolean) || null;

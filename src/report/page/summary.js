@@ -6,7 +6,8 @@ const summary = (() => {
   function bar() {
     byId("verdict").textContent = good ? "faithful" : "unfaithful";
     byId("verdict").classList.add(good ? "good" : "bad");
-    byId("model").textContent = data.model.split("/").pop();
+    const parts = data.model.split("/"), file = parts.pop(), folder = parts.pop();
+    byId("model").replaceChildren(folder && folder !== "." ? el("small", {}, `${folder}/`) : "", file);
     byId("model").title = data.model;
     const how = data.precision === "as declared" ? "as declared" : `in ${data.precision}`;
     byId("facts").textContent = `${how} on ${data.target}${data.fused ? ", fused" : ""} · ${many(data.samples, "sample")} · ${many(layers.length, "layer")}`;
@@ -42,7 +43,7 @@ const summary = (() => {
     model: "the model is to blame: it is ill-conditioned or leaves its own range", input: "the inputs are to blame",
   };
   function culpritLine(c, i) {
-    const layer = c.nodes.map((n) => byNode.get(n) || byName.get(n)).find(Boolean);
+    const layer = layerOf(c);
     const word = i === 0 ? (c.verdict === "export" ? "export" : "born") : c.born ? "also" : "next";
     const title = c.nodes[0] || "";
     return el("li", {}, el("em", {}, word), el("div", {},
@@ -51,7 +52,7 @@ const summary = (() => {
   }
   function cause() {
     const list = data.culprits || [], most = 3;
-    const worst = layers.filter((l) => l.own > 0).sort((a, b) => b.own - a.own).slice(0, most);
+    const worst = byOwnError.slice(0, most);
     const flagged = layers.filter((l) => l.bad);
     byId("cause").replaceChildren(
       el("h2", {}, good ? "What erred most" : "Cause"),
@@ -61,7 +62,7 @@ const summary = (() => {
       !list.length && worst.length ? el("ol", {class: "culprits"}, worst.map((l) => el("li", {}, el("em", {}, short(l.own, 2)), el("div", {},
         el("button", {type: "button", class: "link", title: l.name, onclick: () => { select(l, "cause"); way.set(l); }}, el("bdi", {}, l.name)), el("span", {}, `${l.op}: ${l.verdict}, ${short(l.ofBound, 2)} of the probable bound`))))) : "",
       !list.length && !worst.length ? el("p", {class: "notes"}, "every layer is exact") : "",
-      good && flagged.length ? el("p", {class: "notes"}, `${many(flagged.length, "layer")} with ${[...new Set(flagged.map((l) => l.verdict))].join(", ")} that no output shows: `, flagged.slice(0, 3).map((l) => chip(l))) : "");
+      good && flagged.length ? el("p", {class: "notes"}, `${many(flagged.length, "layer")} with ${[...new Set(flagged.map((l) => l.verdict))].join(", ")} that no output shows: `, flagged.slice(0, 3).flatMap((l) => [chip(l), " "])) : "");
   }
 
   // ---- fix ----

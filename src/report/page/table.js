@@ -17,7 +17,7 @@ if (layers.some((l) => l.share !== null))
 
 const table = (() => {
   const ROW = 24, body = byId("tbody"), space = byId("tspace"), search = byId("search");
-  let rows = layers, sort = {column: COLUMNS[0], down: false}, shown = null, chosen = null, verdicts = new Set();
+  let rows = layers, sort = {column: COLUMNS.find((c) => c.key === "own"), down: true}, shown = null, chosen = null, verdicts = new Set();
   const drawn = new Map();  // row -> element
 
   // ---- which rows ----

@@ -1,21 +1,30 @@
 // ---- the error's way: from where it is born to an output ----
 
+// Whether an error can only be its own, such as a constant's.
+const isConstant = (l) => !l.from.length;
+
 const way = (() => {
   const canvas = byId("way-chart"), tip = byId("way-tip");
   // Layers that have errors, in the order in which they run; their places are the chart's columns.
-  const columns = layers.filter((l) => l.total !== null);
+  const columns = layers.filter((l) => l.total !== null && !(l.minor || isConstant(l)));
   const columnOf = new Map(columns.map((l, i) => [l, i]));
   const edge = {left: 52, right: 12, top: 20, bottom: 20};
-  let path = [], chosen = null;
+  let path = [], chosen = null;  // the way's layers; the one that is shown everywhere
 
-  // Of all ways from a layer to an output the one along the largest errors, found backwards.
+  // By error, then by verdict, then the later one.
+  function worse(a, b) {
+    if (!b || weight(a.total) !== weight(b.total)) return !b || weight(a.total) > weight(b.total);
+    return rankOf(a.verdict) !== rankOf(b.verdict) ? rankOf(a.verdict) > rankOf(b.verdict) : a.index > b.index;
+  }
+  // Of all ways from a layer to an output the one along the largest errors, found backwards. Without a layer to start
+  // from: from wherever they came.
   function from(start) {
-    const reached = new Uint8Array(layers.length);
-    reached[start.index] = 1;
+    const reached = new Uint8Array(layers.length).fill(start ? 0 : 1);
+    if (start) reached[start.index] = 1;
     for (const layer of layers) if (reached[layer.index]) for (const to of layer.to) reached[to] = 1;
     let at = null;
     for (const layer of layers)
-      if (reached[layer.index] && layer.outputs.length && (!at || weight(layer.total) >= weight(at.total))) at = layer;
+      if (reached[layer.index] && layer.outputs.length && worse(layer, at)) at = layer;
     const list = [];
     const seen = new Set();
     while (at && !seen.has(at)) {
@@ -24,27 +33,29 @@ const way = (() => {
       if (at === start) break;
       let next = null;
       for (const k of at.from)
-        if (k >= 0 && reached[k] && (!next || weight(layers[k].total) >= weight(next.total))) next = layers[k];
-      at = next;
+        if (k >= 0 && reached[k] && worse(layers[k], next)) next = layers[k];
+      at = start || (next && next.from.length && next.total) ? next : null;
     }
     return list;
   }
 
   function set(start) {
     path = from(start);
+    if (!path.length && start) path = [start];
     graph.mark(path);
-    title(start);
+    title();
     steps();
     draw();
   }
-  function title(start) {
-    const end = path.length ? path[path.length - 1] : start;
+  const colour = () => (data.verdict === "faithful" ? colours.own : colours.bad);
+  function title() {
+    const start = path[0], end = path[path.length - 1];
     byId("way-title").textContent = "The error’s way";
     byId("way-legend").replaceChildren(
-      el("span", {}, path.length > 1 ? `${lastOf(start.name)} → ${end.outputs[0] || lastOf(end.name)}, ${many(path.length, "layer")}` : ""),
+      el("span", {}, path.length > 1 ? `${lastOf(start.name)} → ${end.outputs[0] || lastOf(end.name)}, ${many(path.length, "layer")}` : "no output depends on this layer"),
       el("span", {class: "key"}, el("i", {class: "dot", style: `background:${colours.own}`}), "own"),
       el("span", {class: "key"}, el("i", {class: "line", style: `background:${colours.total}`}), "total error"),
-      el("span", {class: "key"}, el("i", {class: "line", style: `background:${colours.bad}`}), "its way"));
+      el("span", {class: "key"}, el("i", {class: "line", style: `background:${colour()}`}), "its way"));
   }
 
   // The places where something happens: the birth, other states, errors that grow, the end.
@@ -65,7 +76,7 @@ const way = (() => {
     const most = 9;
     let list = events();
     if (list.length > most) {
-      const strong = (e) => (e.i === 0 || e.i === path.length - 1 ? 1e9 : rankOf(e.layer.verdict) * 10 + (e.layer.total > 0 ? placeOf(e.layer.total) : 5));
+      const strong = (e) => (e.i === 0 || e.i === path.length - 1 ? 1e9 : rankOf(e.layer.verdict) * 10 + (e.layer.total > 0 ? placeIn(DECADES, e.layer.total) : 5));
       const kept = new Set([...list].sort((a, b) => strong(b) - strong(a)).slice(0, most));
       list = list.filter((e) => kept.has(e));
     }
@@ -73,7 +84,7 @@ const way = (() => {
     list.forEach((e, k) => {
       const between = k ? e.i - list[k - 1].i - 1 : 0;
       if (between > 0) items.push(el("li", {class: "gap"}, `${grouped(between)} more`));
-      items.push(el("li", {}, chip(e.layer, `${e.why ? `${e.why} ` : ""}`, stateOf(e.layer) || short(e.layer.total, 2))));
+      items.push(el("li", {}, chip(e.layer, `${e.why ? `${e.why} ` : ""}`, e.why === stateOf(e.layer) ? "" : stateOf(e.layer) || short(e.layer.total, 2))));
     });
     const end = path[path.length - 1];
     if (end && end.outputs.length) items.push(el("li", {class: "end"}, end.outputs.join(", ")));
@@ -87,14 +98,15 @@ const way = (() => {
     const low = h - edge.bottom, high = edge.top + 14;
     if (Number.isNaN(error)) return edge.top - 4;  // a line of its own above the scale
     if (!error) return low;
-    return low - clamp(placeOf(error), 0, 1) * (low - high);
+    return low - clamp(placeIn(DECADES, error), 0, 1) * (low - high);
   }
   function draw() {
     const s = sharpen(canvas);
     if (!s || !columns.length) return;
     const c = s.context, {width: w, height: h} = s;
     scale(c, w, h);
-    line(c, columns.map((l, i) => [xOf(i, w), yOf(l.total, h)]), colours.total, 1.2, 0.75);
+    const erring = columns.map((l, i) => [l, i]).filter(([l]) => l.total !== 0);
+    line(c, erring.map(([l, i]) => [xOf(i, w), yOf(l.total, h)]), colours.total, 1.2, 0.75);
     c.globalAlpha = 0.8;
     columns.forEach((l, i) => {
       if (!l.own && !Number.isNaN(l.own)) return;
@@ -106,9 +118,9 @@ const way = (() => {
     });
     c.globalAlpha = 1;
     const points = path.filter((l) => columnOf.has(l)).map((l) => [xOf(columnOf.get(l), w), yOf(l.total, h)]);
-    line(c, points, colours.bad, 2, 1);
+    line(c, points, colour(), 2, 1);
     if (points.length) {
-      c.fillStyle = colours.bad;
+      c.fillStyle = colour();
       c.beginPath();
       c.arc(...points[0], 4.5, 0, 7);
       c.fill();
@@ -169,8 +181,8 @@ const way = (() => {
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
   canvas.addEventListener("click", (e) => columns.length && select(columns[columnAt(e)], "way"));
   new ResizeObserver(draw).observe(canvas);
-  repaints.push(() => { if (path.length) title(path[0]); draw(); });
-  return {set, draw, show: (layer) => { chosen = layer; draw(); }};
+  repaints.push(() => { if (path.length) title(); draw(); });
+  return {set, draw, colour, show: (layer) => { chosen = layer; draw(); }};
 })();
 
 // A button that leads to a layer.
