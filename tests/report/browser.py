@@ -140,7 +140,7 @@ class Page:
                  "ArrowRight": 39, "PageDown": 34, "PageUp": 33, "Home": 36, "End": 35}
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         # Keys that are no characters are told by their number.
-        number = codes.get(key, ord(key.upper()) if key.isalnum() else 0)
+        number = codes.get(key) or (ord(key.upper()) if len(key) == 1 and key.isalnum() else 0)
         down = {"type": "keyDown" if text else "rawKeyDown", "key": key, "windowsVirtualKeyCode": number, "modifiers": modifiers}
         if text:
             down["text"] = text

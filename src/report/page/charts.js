@@ -10,7 +10,7 @@ const bins = (list) => list.slice(1).map((n, i) => [list[0] + i, n]);
 function histogram(series, marks, notes, label) {
   const width = 440, height = 132, left = 8, right = 8, bottom = 18, top = 6;
   const all = series.flatMap((s) => s.bars).filter((b) => b[1]);
-  if (!all.length) return el("p", {class: "empty"}, notes.length ? notes.join(", ") : "nothing but zeros");
+  if (!all.length) return el("p", {class: "empty"}, notes.length ? notes.join(", ") : "nothing that is finite");
   let low = Math.min(...all.map((b) => b[0])) - 1, high = Math.max(...all.map((b) => b[0])) + 2;
   for (const m of marks) if (m.at > low - 8 && m.at < high + 8) { low = Math.min(low, m.at - 1); high = Math.max(high, m.at + 1); }
   if (high - low < 10) { const more = (10 - (high - low)) / 2; low -= more; high += more; }

@@ -84,8 +84,13 @@ function drawLabel(c, node, left, y, colour) {
   c.textBaseline = "middle";
   c.fillStyle = node.layer ? inkOn(colour) : colours.text;
   c.textAlign = "left";
-  c.fillText(cut(node.title, NODE.width - 18 - error.length * wide, wide), left + 7, y + NODE.height / 2 + 0.5);
+  const room = NODE.width - 18 - error.length * wide, title = cut(node.title, room, wide), middle = y + NODE.height / 2 + 0.5;
+  c.fillText(title, left + 7, middle);
+  const alpha = c.globalAlpha, part = node.part ? cut(node.part, room - (title.length + 1) * wide, wide) : "";
+  c.globalAlpha *= 0.62;
+  if (part.length > 2) c.fillText(part, left + 7 + (title.length + 1) * wide, middle);
+  c.globalAlpha = alpha;
   c.textAlign = "right";
   if (node.layer && stateOf(node.layer) && colour !== colours.bad && !node.layer.own) c.fillStyle = colours.bad;
-  c.fillText(error, left + NODE.width - 7, y + NODE.height / 2 + 0.5);
+  c.fillText(error, left + NODE.width - 7, middle);
 }

@@ -21,7 +21,7 @@ const graph = (() => {
       const used = layers.some((l) => l.from.includes(-1 - k) && (all || !l.minor));
       if (used) add(-1 - k, {title: input.name, input}, []);
     });
-    for (const layer of layers) if (all || !layer.minor || layer.outputs.length) add(layer.index, {title: layer.op, layer}, layer.from);
+    for (const layer of layers) if (all || !layer.minor || layer.outputs.length) add(layer.index, {title: layer.op, part: partOf(layer.name, layer.op), layer}, layer.from);
     data.outputs.forEach((output, k) => {
       if (Number.isInteger(output.layer)) add(`out${k}`, {title: output.name, output}, [output.layer]);
     });

@@ -1,6 +1,6 @@
 // ---- a layered layout: ranks by longest path, few crossings, straight long edges ----
 
-const NODE = {width: 148, height: 26, gapX: 18, gapY: 24, lane: 10};
+const NODE = {width: 164, height: 26, gapX: 18, gapY: 24, lane: 10};
 const MOST_LANES = 40000;  // places that long edges pass; beyond, the longest go straight across
 
 // nodes: ids from 0 on, each behind those it reads. from[v]: whom v reads. Returns x, y of each, and paths of edges.

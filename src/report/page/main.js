@@ -30,10 +30,10 @@ document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || byId("help").open) return;
   if (e.key === "Escape") {
     if (table.filtered()) table.clear();
-    else if (document.activeElement === byId("search")) table.focus();
+    if (document.activeElement === byId("search")) table.focus();
     return;
   }
-  if (e.target.matches("input, textarea, select")) return;
+  if (e.target.matches("input[type=search]")) return;
   const key = KEYS.find(([k]) => k === e.key);
   if (!key) return;
   e.preventDefault();

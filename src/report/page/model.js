@@ -33,6 +33,14 @@ const weight = (x) => (x === null ? -1 : Number.isNaN(x) ? Infinity : x);
 // The end of a name: "sca.0/CumSum_1".
 const lastOf = (name) => name.split("/").filter(Boolean).slice(-2).join("/") || name;
 
+// What a name adds to the operator: "dense" of "/layer.7/dense/MatMul".
+function partOf(name, op) {
+  const parts = name.split("/").filter(Boolean);
+  while (parts.length > 1 && parts[parts.length - 1].replace(/_\d+$/, "") === op) parts.pop();
+  const part = parts.pop() || "";
+  return part.replace(/_\d+$/, "") === op ? "" : part;
+}
+
 function makeLayer(raw, index) {
   const values = raw.values || [];
   return {

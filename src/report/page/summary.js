@@ -57,7 +57,7 @@ const summary = (() => {
     byId("cause").replaceChildren(
       el("h2", {}, good ? "What erred most" : "Cause"),
       list.length || !good ? el("p", {class: "blame"}, BLAME[data.blame] || data.blame) : "",
-      list.length ? el("ol", {class: "culprits"}, list.slice(0, most).map(culpritLine)) : "",
+      list.length ? el("ol", {class: "culprits bad"}, list.slice(0, most).map(culpritLine)) : "",
       list.length > most ? el("p", {class: "notes"}, `and ${many(list.length - most, "more layer")}, shown in the table`) : "",
       !list.length && worst.length ? el("ol", {class: "culprits"}, worst.map((l) => el("li", {}, el("em", {}, short(l.own, 2)), el("div", {},
         el("button", {type: "button", class: "link", title: l.name, onclick: () => { select(l, "cause"); way.set(l); }}, el("bdi", {}, l.name)), el("span", {}, `${l.op}: ${l.verdict}, ${short(l.ofBound, 2)} of the probable bound`))))) : "",
