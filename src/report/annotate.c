@@ -88,7 +88,7 @@ static assay_status_t find(index_t* x, const assay_node_t* node, const assay_lay
 
 // ---- what is said -------------------------------------------------------------------------------
 
-enum { MOST_PROPS = 10 };
+enum { MOST_PROPS = 8 };
 
 // Properties in the making; text lives in the model's arena.
 typedef struct props {
@@ -120,10 +120,10 @@ static assay_status_t say_bound(props_t* p, const assay_layer_account_t* a) {
   char text[160];
   if (!j->elements || !a->bounded) return NULL;
   if (j->beyond)
-    snprintf(text, sizeof text, "%lld of %lld elements are beyond it, by up to %.3g times", (long long)j->beyond,
+    snprintf(text, sizeof text, "%lld of %lld elements beyond it, up to %.3g times", (long long)j->beyond,
              (long long)j->elements, j->worst);
   else
-    snprintf(text, sizeof text, "%.4g %% exact, %.4g %% within the probable bound; error is %.2g of it",
+    snprintf(text, sizeof text, "%.3g %% exact, %.3g %% within; error %.2g of it",
              100.0 * (double)j->exact / (double)j->elements, 100.0 * (double)j->explained / (double)j->elements,
              assay_judgement_ratio(j));
   return say(p, "assay.bound", text);
@@ -133,12 +133,12 @@ static assay_status_t say_layer(props_t* p, const assay_layer_account_t* a, bool
   char text[48];
   ASSAY_TRY(say(p, "assay.verdict", assay_verdict_name(a->verdict)));
   if (a->storage) ASSAY_TRY(say(p, "assay.precision", assay_format_name(a->storage)));
-  ASSAY_TRY(say_error(p, "assay.own_error", &a->own));
-  ASSAY_TRY(say_error(p, "assay.inherited_error", &a->inherited));
+  ASSAY_TRY(say_error(p, "assay.own", &a->own));
+  ASSAY_TRY(say_error(p, "assay.inherited", &a->inherited));
   ASSAY_TRY(say_bound(p, a));
   if (a->truth_max > 0) {
     snprintf(text, sizeof text, "%.4g", a->truth_max);
-    ASSAY_TRY(say(p, "assay.largest_value", text));
+    ASSAY_TRY(say(p, "assay.largest", text));
   }
   return fixed ? say(p, "assay.fix", assay_format_name(fix->format)) : NULL;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The report's page in headless Chromium: test_page.py ASSAY MODELS.
+"""The report's page in headless Chromium: test_page.py ASSAY FOLDER...
 
-MODELS is tests/models. Exits with 77 (skipped) where Chromium is not installed; scripts/setup full installs it.
+FOLDERs hold models, by themselves or in folders of their own. Exits with 77 (skipped) where Chromium is not installed; scripts/setup full installs it.
 """
 import json
 import pathlib
@@ -270,7 +270,7 @@ def check_small(assay, b, folder, model, *options):
     check_alone(page, path.as_uri())
 
 
-def main(assay, models):
+def main(assay, *folders):
     program = browser.find()
     if not program:
         print("skipped: chromium is not installed (scripts/setup full installs it)")
@@ -278,9 +278,9 @@ def main(assay, models):
     with tempfile.TemporaryDirectory() as temporary, browser.Browser(program) as b:
         folder = pathlib.Path(temporary)
         check_deep(assay, b, folder)
-        small = sorted(pathlib.Path(models, "small").glob("*.onnx"))
-        assert small, models
-        for model in small:
+        models = [m for f in folders for pattern in ("*.onnx", "*/model.onnx") for m in sorted(pathlib.Path(f).glob(pattern))]
+        assert len(models) > 5, folders
+        for model in models:
             for options in (["--precision", "fp16"], ["--precision", "bf16", "--fused", "--shares"]):
                 try:
                     check_small(assay, b, folder, model, *options)
