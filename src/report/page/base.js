@@ -39,6 +39,7 @@ function short(x, digits = 3) {
   const text = m >= 1e-3 && m < 1e6 ? String(Number(x.toPrecision(digits))) : x.toExponential(digits - 1);
   return text.replace("e+", "e").replace("-", "−").replace("e-", "e−");
 }
+const decade = (d) => (d === 0 ? "1" : `1e${d}`.replace("-", "−"));
 const decibels = (db) => (db === Infinity ? "exact" : `${db.toFixed(1)} dB`);
 const many = (n, one, more) => `${grouped(n)} ${n === 1 ? one : more || one + "s"}`;
 const clamp = (x, low, high) => Math.min(high, Math.max(low, x));

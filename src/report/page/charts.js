@@ -35,7 +35,7 @@ function histogram(series, marks, notes, label) {
   parts.push(svg("line", {class: "axis", x1: left, x2: width - right, y1: zero, y2: zero}));
   const span = power(high) - power(low), every = [1, 2, 3, 4, 5, 10, 20, 50].find((k) => span / k <= 8) || 100;
   for (let d = Math.ceil(power(low) / every) * every; d <= power(high); d += every)
-    parts.push(svg("text", {x: clamp(x(d / LOG2), 14, width - 14), y: height - 5, "text-anchor": "middle"}, d === 0 ? "1" : `1e${d}`.replace("-", "−")));
+    parts.push(svg("text", {x: clamp(x(d / LOG2), 14, width - 14), y: height - 5, "text-anchor": "middle"}, decade(d)));
   parts.push(...words);  // over the bars
   const chart = svg("svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label}, parts);
   return el("div", {class: "histogram"}, chart, notes.length ? el("p", {class: "notes"}, notes.join(", ")) : null);

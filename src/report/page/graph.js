@@ -83,7 +83,8 @@ const graph = (() => {
   // The whole, at the side: rows and columns have scales of their own, so that tall graphs can be seen.
   function overviewScale() {
     const box = layout.box;
-    return {x: (overview.clientWidth - 8) / Math.max(1, box.right - box.left), y: (overview.clientHeight - 4) / Math.max(1, box.bottom - box.top)};
+    const most = 0.2;
+    return {x: Math.min(most, (overview.clientWidth - 8) / (box.right - box.left)), y: Math.min(most, (overview.clientHeight - 4) / (box.bottom - box.top))};
   }
   function paintOverview(s) {
     const o = sharpen(overview);
@@ -117,12 +118,12 @@ const graph = (() => {
 
   // ---- moving ----
 
-  // Some of the graph stays in sight; one that is narrower than the canvas is centred.
+  // Some of the graph stays in sight; one that fits is centred, and begins at the top.
   function keepInside(s) {
     const box = layout.box, w = s.width / view.scale, h = s.height / view.scale, margin = 60;
-    const fit = (at, size, low, high) => (high - low + 2 * margin < size ? (low + high - size) / 2 : clamp(at, low - margin, high + margin - size));
-    view.x = fit(view.x, w, box.left, box.right);
-    view.y = fit(view.y, h, box.top, box.bottom);
+    const keep = (at, size, low, high, fits) => (high - low + 2 * margin < size ? fits : clamp(at, low - margin, high + margin - size));
+    view.x = keep(view.x, w, box.left, box.right, (box.left + box.right - w) / 2);
+    view.y = keep(view.y, h, box.top, box.bottom, box.top - margin / 2);
   }
   function pan(dx, dy) {
     const before = view.y;
@@ -305,7 +306,7 @@ const graph = (() => {
     byId("graph-legend").replaceChildren(
       el("span", {title: "RMS of own error over RMS of the values"}, "own error"),
       el("span", {class: "key"}, el("i", {style: `background:${colours.exact}`}), "0"),
-      el("span", {class: "key"}, `1e${SHADES.low}`.replace("-", "−"), el("i", {class: "wide", style: `background:linear-gradient(90deg,${stops})`}), `1e${SHADES.high}`.replace("-", "−")),
+      el("span", {class: "key"}, decade(SHADES.low), el("i", {class: "wide", style: `background:linear-gradient(90deg,${stops})`}), decade(SHADES.high)),
       el("span", {class: "key"}, el("i", {style: `background:${colours.warn}`}), "warning"),
       el("span", {class: "key"}, el("i", {style: `background:${colours.bad}`}), "broken"));
   }

@@ -97,7 +97,7 @@ const SHADES = decadesOf(layers.filter((l) => !l.minor).map((l) => l.own), 0.25,
 
 // The colour of a layer: by own error, but for verdicts that speak for themselves.
 function colourOf(layer) {
-  if (rankOf(layer.verdict) >= rankOf("overflow") || Number.isNaN(layer.own)) return colours.bad;
+  if (layer.exported || rankOf(layer.verdict) >= rankOf("overflow") || Number.isNaN(layer.own)) return colours.bad;
   if (layer.bad) return colours.warn;
   if (!layer.own) return colours.exact;
   return css(ramp(placeIn(SHADES, layer.own)));
@@ -113,4 +113,8 @@ const layerOf = (culprit) => culprit.nodes.map((n) => byNode.get(n) || byName.ge
 // Layers that read something, those that err most first.
 const byOwnError = layers.filter((l) => l.own > 0 && l.from.length).sort((a, b) => (b.share ?? -1) - (a.share ?? -1) || b.own - a.own);
 // The first culprit, if there is one.
+for (const c of data.culprits || []) {
+  const layer = layerOf(c);
+  if (layer && c.verdict === "export") layer.exported = layer.bad = true;  // differs from golden by itself
+}
 const culprit = (data.culprits || []).map(layerOf).find(Boolean) || null;

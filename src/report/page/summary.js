@@ -100,7 +100,7 @@ const summary = (() => {
     if (good) return [
       el("p", {}, "Nothing to fix: every output holds what was asked."),
       command("build a plan", `assay build ${quoted(data.model)} -o model.plan${data.precision === "as declared" ? "" : ` --precision ${data.precision}`}`),
-      command("split the error over the layers", `${checkWords().join(" ")} --shares`)];
+      data.shares ? null : command("split the error over the layers", `${checkWords().join(" ")} --shares`)];
     const advice = {
       precision: "No fix was found. Try bf16, or fp32.", engine: "More error than rounding can do: this is for the engine's makers. Passes can be switched off one by one with --fused --no-pass.",
       model: "The model leaves its own format or amplifies its inputs: see the layers above.", export: "The export differs from golden; no repair was found. --search-time gives the search longer.",

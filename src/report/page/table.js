@@ -4,7 +4,7 @@ const COLUMNS = [
   {key: "index", title: "#", hint: "in the order in which they run", get: (l) => l.index, show: (l) => String(l.index), numeric: true},
   {key: "name", title: "layer", get: (l) => l.name, show: (l) => l.name, wide: true},
   {key: "op", title: "op", get: (l) => l.op, show: (l) => l.op},
-  {key: "verdict", title: "verdict", get: (l) => rankOf(l.verdict), show: (l) => l.verdict, first: "down"},
+  {key: "verdict", title: "verdict", get: (l) => (l.exported ? VERDICTS.length : rankOf(l.verdict)), show: (l) => l.verdict, first: "down"},
   {key: "format", title: "format", hint: "that its outputs are stored in", get: (l) => l.format, show: (l) => l.format},
   {key: "own", title: "own", hint: "RMS own error over RMS of the values: what the layer did", get: (l) => weight(l.own), show: (l) => (l.own === null ? "" : l.raw.own.nan ? "NaN" : Number.isNaN(l.own) ? "∞" : short(l.own)), numeric: true, first: "down"},
   {key: "inherited", title: "inherited", hint: "what came in, amplified", get: (l) => weight(l.inherited), show: (l) => (l.inherited === null ? "" : short(l.inherited)), numeric: true, first: "down"},
@@ -17,7 +17,7 @@ if (layers.some((l) => l.share !== null))
 
 const table = (() => {
   const ROW = 24, body = byId("tbody"), space = byId("tspace"), search = byId("search");
-  let rows = layers, sort = {column: COLUMNS.find((c) => c.key === "own"), down: true}, shown = null, chosen = null, verdicts = new Set();
+  let rows = layers, sort = {column: COLUMNS.find((c) => c.key === (data.blame === "export" ? "verdict" : "own")), down: true}, shown = null, chosen = null, verdicts = new Set();
   const drawn = new Map();  // row -> element
 
   // ---- which rows ----
@@ -77,7 +77,7 @@ const table = (() => {
       COLUMNS.map((column) => {
         const text = column.show(layer), broken = text === "NaN" || text === "∞" || text === "Inf";
         return el("span", {role: "gridcell", class: `c-${column.key}${column.numeric ? " num" : ""}${broken ? " bad" : ""}`, title: column.wide ? text : null},
-          column.key === "verdict" ? el("b", {class: `tag ${verdictClass(layer.verdict)}`}, text)
+          column.key === "verdict" ? el("b", {class: `tag ${layer.exported ? "bad" : verdictClass(layer.verdict)}`}, layer.exported ? "export" : text)
             : column.key === "name" ? [el("i", {class: "swatch", style: `background:${colourOf(layer)}`}), el("bdi", {}, text)] : text);
       }));
   }

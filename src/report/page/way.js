@@ -51,11 +51,12 @@ const way = (() => {
   function title() {
     const start = path[0], end = path[path.length - 1];
     byId("way-title").textContent = "The error’s way";
-    byId("way-legend").replaceChildren(
+    byId("way-legend").replaceChildren(...[
       el("span", {}, path.length > 1 ? `${lastOf(start.name)} → ${end.outputs[0] || lastOf(end.name)}, ${many(path.length, "layer")}` : "no output depends on this layer"),
       el("span", {class: "key"}, el("i", {class: "dot", style: `background:${colours.own}`}), "own"),
       el("span", {class: "key"}, el("i", {class: "line", style: `background:${colours.total}`}), "total error"),
-      el("span", {class: "key"}, el("i", {class: "line", style: `background:${colour()}`}), "its way"));
+      el("span", {class: "key"}, el("i", {class: "line", style: `background:${colour()}`}), "its way"),
+      data.blame === "export" ? el("span", {class: "warn"}, "of the engine against truth of the model as it was exported, not against golden") : null].filter(Boolean));
   }
 
   // The places where something happens: the birth, other states, errors that grow, the end.
@@ -147,7 +148,7 @@ const way = (() => {
       c.fillText(text, edge.left - 6, y);
     };
     const every = Math.max(1, Math.ceil((DECADES.high - DECADES.low) / 5));
-    for (let d = DECADES.low + every; d <= DECADES.high; d += every) rule(yOf(Math.pow(10, d), h), `1e${d}`.replace("-", "−"));
+    for (let d = DECADES.low + every; d <= DECADES.high; d += every) rule(yOf(Math.pow(10, d), h), decade(d));
     rule(yOf(0, h), "exact");
     if (columns.some((l) => Number.isNaN(l.total) || Number.isNaN(l.own))) rule(yOf(NaN, h), "NaN, ∞");
     c.textAlign = "left";
