@@ -76,10 +76,11 @@ typedef enum assay_format {
 
 // What may serve layers of fp32 besides plain chains of fused multiply-adds, where it is faster.
 typedef enum assay_fp32 {
-  ASSAY_FP32_TIGHT = 0,  // what errs at most twice as much, root mean square: Winograd F(2,3)
+  // What errs at most twice as much, root mean square: Winograd F(2,3), six products of bf16 parts
+  ASSAY_FP32_TIGHT = 0,
   ASSAY_FP32_PLAIN,      // nothing
   // Also what stays, with six standard deviations, within the guaranteed bound of sums of fp32 in
-  // any order: Winograd F(4,3)
+  // any order: Winograd F(4,3), three products of bf16 parts
   ASSAY_FP32_BOUND,
 } assay_fp32_t;
 

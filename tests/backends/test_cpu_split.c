@@ -117,8 +117,16 @@ static operands_t draw_operands(int parts, int64_t rows, int64_t units, int64_t 
 
 static void multiply(const operands_t* o, bool imitated) {
   cpu_split_state_t s;
-  const cpu_split_block_t b = {o->parts, o->rows,  o->a,     o->step, o->pieces,
-                               o->at,    o->units, o->panel, o->c,    COLUMNS};
+  const cpu_split_block_t b = {.parts = o->parts,
+                               .rows = o->rows,
+                               .a = o->a,
+                               .step = o->step,
+                               .n_pieces = o->pieces,
+                               .pieces = o->at,
+                               .units = o->units,
+                               .panel = o->panel,
+                               .c = o->c,
+                               .c_step = COLUMNS};
   cpu_split_set_mode(imitated ? CPU_SPLIT_IMITATED : 0);
   cpu_split_begin(&s);
   cpu_split_multiply(&b);
@@ -292,49 +300,57 @@ static void serves_by_setting(void** state) {
   check_name(&d, ASSAY_FP32_TIGHT, "split_6", true);
   check_name(&d, ASSAY_FP32_PLAIN, "split_", false);
   check_name(&d, ASSAY_FP32_BOUND, "split_3", true);
-  cpu_split_set_mode(0);
+  cpu_split_set_mode(CPU_SPLIT_ALWAYS);
   check_name(&d, ASSAY_FP32_BOUND, "split_", cpu_split_has_tiles());
   cpu_split_set_mode(ALWAYS);
   release(&d);
 }
 
-// What a licence is refused for: short sums; weights that no parts hold, or that are so large or
-// small that inputs have no range left; few rows; and a matrix whose rows may be samples.
+static void check_refused(const char* what, const sizes_t* s, double weight, double scale,
+                          assay_fp32_t fp32, const char* name, bool refused) {
+  drawn_t d = make(s);
+  assay_tensor_t* w = constant(&d, false);
+  tactic_run_t r;
+  for (int64_t k = 0; k < w->size; k++) assay_f64(w)[k] = (double)(float)(assay_f64(w)[k] * scale);
+  if (weight != 0) assay_f64(w)[w->size / 3] = (double)(float)weight;
+  run_in(fp32, &d, &r);
+  if (tactic_case_is_by(r.tactic, name) == refused) fail_msg("%s: by %s", what, r.tactic);
+  tactic_case_release(&r);
+  release(&d);
+}
+
+// Short sums; weights that no parts hold, or that are so large or small that inputs have no range
+// left. The first rows are what the others are beside.
 static void licences_are_refused(void** state) {
   (void)state;
-  static const struct {
-    const char* name;
-    sizes_t s;
-    double weight, scale;  // weight 0: none
-    assay_fp32_t fp32;
-    const char* not_by;
-  } rows[] = {
-      {"short sums", {1, 64, 64, 12, 12, 0, 1, 0}, 0, 1, ASSAY_FP32_BOUND, "split_3"},
-      {"few channels", {1, 12, 64, 12, 12, 0, 1, 0}, 0, 1, ASSAY_FP32_BOUND, "split_"},
-      {"an infinity", {1, 512, 64, 12, 12, 0, 1, 0}, INFINITY, 1, ASSAY_FP32_TIGHT, "split_"},
-      {"NaN", {1, 512, 64, 12, 12, 0, 1, 0}, NAN, 1, ASSAY_FP32_TIGHT, "split_"},
-      {"a subnormal", {1, 512, 64, 12, 12, 0, 1, 0}, 1e-40, 1, ASSAY_FP32_TIGHT, "split_"},
-      {"huge weights", {1, 512, 64, 12, 12, 0, 1, 0}, 0, 0x1p70, ASSAY_FP32_TIGHT, "split_"},
-      {"tiny weights", {1, 512, 64, 12, 12, 0, 1, 0}, 0, 0x1p-70, ASSAY_FP32_TIGHT, "split_"},
-      {"few rows", {4, 512, 64, 3, 2, 0, 1, 0}, 0, 1, ASSAY_FP32_TIGHT, "split_"},
-  };
-  cpu_split_set_mode(CPU_SPLIT_IMITATED);
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    drawn_t d = make(&rows[i].s);
-    assay_tensor_t* w = constant(&d, false);
-    for (int64_t k = 0; k < w->size; k++)
-      assay_f64(w)[k] = (double)(float)(assay_f64(w)[k] * rows[i].scale);
-    if (rows[i].weight != 0) assay_f64(w)[w->size / 3] = (double)(float)rows[i].weight;
-    tactic_run_t r;
-    run_in(rows[i].fp32, &d, &r);
-    if (tactic_case_is_by(r.tactic, rows[i].not_by)) fail_msg("%s: by %s", rows[i].name, r.tactic);
-    tactic_case_release(&r);
-    release(&d);
-  }
+  static const sizes_t s = {1, 512, 64, 6, 6, 0, 1, 0}, few = {1, 12, 64, 6, 6, 0, 1, 0},
+                       some = {1, 64, 64, 6, 6, 0, 1, 0};
+  check_refused("long sums", &s, 0, 1, ASSAY_FP32_BOUND, "split_3", false);
+  check_refused("short sums", &some, 0, 1, ASSAY_FP32_BOUND, "split_6", false);
+  check_refused("short sums", &some, 0, 1, ASSAY_FP32_BOUND, "split_3", true);
+  check_refused("few channels", &few, 0, 1, ASSAY_FP32_TIGHT, "split_", true);
+  check_refused("a large weight", &s, 0x1p40, 1, ASSAY_FP32_TIGHT, "split_6", false);
+  check_refused("an infinity", &s, INFINITY, 1, ASSAY_FP32_TIGHT, "split_", true);
+  check_refused("NaN", &s, NAN, 1, ASSAY_FP32_TIGHT, "split_", true);
+  check_refused("a subnormal", &s, 1e-40, 1, ASSAY_FP32_TIGHT, "split_", true);
+  check_refused("huge weights", &s, 0, 0x1p70, ASSAY_FP32_TIGHT, "split_", true);
+  check_refused("tiny weights", &s, 0, 0x1p-70, ASSAY_FP32_TIGHT, "split_", true);
+}
+
+// By the model of work: few rows, few columns, and a matrix each of whose rows may be a sample.
+static void serves_where_it_pays(void** state) {
+  (void)state;
+  static const sizes_t rows = {1, 384, 768, 8, 16, 0, 1, 0},
+                       few_rows = {4, 384, 768, 2, 4, 0, 1, 0},
+                       few_columns = {1, 384, 32, 8, 16, 0, 1, 0};
   const graph_case_t matrix = {
-      "a matrix", 17, {"x float[300,512]"}, {"w float[512,64]"}, {"MatMul n x w -> y"}, "y"};
+      "a matrix", 17, {"x float[128,384]"}, {"w float[384,768]"}, {"MatMul n x w -> y"}, "y"};
   drawn_t d = {0};
   d.model = graph_case_model(&matrix, d.in);
+  cpu_split_set_mode(CPU_SPLIT_IMITATED);
+  check_refused("many rows", &rows, 0, 1, ASSAY_FP32_TIGHT, "split_6", false);
+  check_refused("few rows", &few_rows, 0, 1, ASSAY_FP32_TIGHT, "split_", true);
+  check_refused("few columns", &few_columns, 0, 1, ASSAY_FP32_TIGHT, "split_", true);
   check_name(&d, ASSAY_FP32_TIGHT, "split_", false);
   cpu_split_set_mode(ALWAYS);
   release(&d);
@@ -555,6 +571,7 @@ int main(void) {
                                      cmocka_unit_test(layers_are_the_same_with_tiles),
                                      cmocka_unit_test(serves_by_setting),
                                      cmocka_unit_test(licences_are_refused),
+                                     cmocka_unit_test(serves_where_it_pays),
                                      cmocka_unit_test(specials_keep_their_class),
                                      cmocka_unit_test(whole_inputs_out_of_range),
                                      cmocka_unit_test(bits_depend_on_nothing_else),

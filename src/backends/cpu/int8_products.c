@@ -228,11 +228,15 @@ static void run_share(const products_t* k, const void* const* in, void* out, cha
              least(panels * (p + 1) / parts * INT8_PANEL, k->n));
 }
 
+// Weights that multiply few rows take longer to come, four bytes at a time, than to be multiplied.
+static int64_t far_weights(const products_t* k) { return k->n * k->k / 4; }
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const products_t* k = (const products_t*)base;
   char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-  int parts = cpu_threads(k->samples * k->lines * k->places * k->n * (k->k / 64 + 2));
+  const int64_t work = k->samples * k->lines * k->places * k->n * (k->k / 64 + 2);
+  int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
   if (parts > k->most_parts) parts = k->most_parts;
   if (parts == 1) {
     run_share(k, in, out[0], room, 0, 1);
@@ -382,7 +386,8 @@ static void find_tile(products_t* k) {
   k->part_scratch =
       k->copy_bytes +
       aligned((size_t)(k->tile_lines * k->places * k->columns + INT8_LANES) * sizeof(int32_t));
-  const int64_t parts = k->samples * k->lines * k->places * k->n / 16 * k->k / 100000 + 1;
+  const int64_t sums = k->samples * k->lines * k->places * k->n;
+  const int64_t parts = (sums / 16 * k->k + far_weights(k)) / 100000 + 1;
   k->most_parts = parts < PARTS ? (int)parts : PARTS;
   k->base.base.scratch = ALIGNMENT + (size_t)k->most_parts * k->part_scratch;
 }

@@ -211,10 +211,14 @@ static void run_share(const product_t* k, const void* const* in, void* out, floa
   run_part(&j);
 }
 
+// Weights that multiply few rows take longer to come from memory than to be multiplied.
+static int64_t far_weights(const product_t* k) { return k->far ? k->n * k->units : 0; }
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const product_t* k = (const product_t*)base;
-  int parts = cpu_threads(k->m * k->n * (k->k / 16 + 4));
+  const int64_t work = k->m * k->n * (k->k / 16 + 4);
+  int parts = cpu_threads(work > far_weights(k) ? work : far_weights(k));
   if (parts > k->most_parts) parts = k->most_parts;
   float* tiles = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
   if (parts == 1) {
@@ -376,9 +380,6 @@ static void find_tile(product_t* k) {
   const int64_t most = k->units <= SHORT ? SHORT_COLUMNS : MOST_COLUMNS;
   k->columns = fit < WIDE ? WIDE : fit > most ? most : fit;
   if (k->columns > padded(k->n)) k->columns = padded(k->n);
-  // Scratch memory for no more parts than there is work for.
-  const int64_t parts = k->m * k->n / ROWS * k->k / 30000 + 1;
-  k->most_parts = parts < PARTS ? (int)parts : PARTS;
   // Tiles of whole rows are one piece for what comes behind them: the higher, the better.
   k->rows = ROWS;
   if (k->units <= SHORT && k->columns >= k->n) {
@@ -389,6 +390,9 @@ static void find_tile(product_t* k) {
   k->chunk = k->m;
   k->far = k->n * k->units * (int64_t)sizeof *k->weights > FAR_BYTES;
   if (k->far) find_far_tile(k);
+  // Scratch memory for no more parts than there is work for.
+  const int64_t parts = (k->m * k->n / ROWS * k->k + far_weights(k)) / 30000 + 1;
+  k->most_parts = parts < PARTS ? (int)parts : PARTS;
   k->base.scratch = (size_t)(k->most_parts * tile_floats(k) + LANES) * sizeof(float);
 }
 

@@ -97,6 +97,7 @@ typedef struct reading {
   const assay_operand_t *x, *w, *bias;  // bias NULL: none
   assay_layout_t layout;
   int64_t rows;   // of the output for one sample
+  int64_t taps;   // of these with places of the kernel: plain sums have no others
   bool filtered;  // Winograd's filtering takes it, too
 } reading_t;
 
@@ -126,13 +127,23 @@ static bool read_product(const assay_sized_layer_t* l, cpu_split_t* k, reading_t
   r->w = p.weights;
   r->bias = p.bias;
   r->layout = ASSAY_LAYOUT_PLAIN;
-  r->rows = r->x->rank > 2 ? p.x[0] / r->x->dims[0] : 1;
+  r->rows = r->taps = r->x->rank > 2 ? p.x[0] / r->x->dims[0] : 1;
   k->channels = p.x[1];
   k->outputs = p.w[1];
   k->column_step = p.w_swapped ? k->channels : 1;
   k->channel_step = p.w_swapped ? 1 : k->outputs;
   set_rows(k, p.x[0]);
   return true;
+}
+
+// Pairs of a place of the output and of the kernel that meet the input.
+static int64_t taps_of(const assay_window_axis_t* a) {
+  int64_t taps = 0, first, end;
+  for (int64_t k = 0; k < a->kernel; k++) {
+    assay_window_range(a, k, &first, &end);
+    if (end > first) taps += end - first;
+  }
+  return taps;
 }
 
 static cpu_split_axis_t axis_of(const assay_window_axis_t* a) {
@@ -184,10 +195,12 @@ static assay_status_t read_conv(const assay_sized_layer_t* l, cpu_split_t* k, re
   ASSAY_TRY(assay_conv_read(n, &x, &w, NULL, false, &s));
   *ok = s.group == 1 && (!has_bias || r->bias->size == s.m);
   r->filtered = s.kernel_size == 9;
+  r->taps = 1;
   for (int i = 0; *ok && i < s.w.rank; i++) {
     const assay_window_axis_t* a = &s.w.axis[i];
     *ok = a->pads[0] >= 0 && a->pads[1] >= 0;
-    r->filtered &= a->kernel == 3 && a->stride == 1 && a->dilation == 1;
+    r->filtered &= a->kernel == 3 && a->stride == 1;
+    r->taps *= taps_of(a);
   }
   r->layout = ASSAY_LAYOUT_CHANNELS_LAST;
   r->rows = s.out_size;
@@ -258,37 +271,37 @@ static assay_status_t account_of(assay_algorithm_t algorithm, const cpu_split_t*
 
 // The work of one sample in nanoseconds of one core, so that neither the batch nor the day decides;
 // measured on a CPU of this kind: products of tiles' rows, columns and units as they are filled up;
-// splitting; weights, which come from memory; and putting sums to their places.
+// splitting; weights, which come from afar for each block; and putting sums to their places.
 static double split_work(const cpu_split_t* k, const reading_t* r) {
-  const double macs = k->parts == 2 ? 0.0046 : 0.0074, splitting = 0.35, byte = 0.1, put = 0.4;
+  const double macs = k->parts == 2 ? 0.0046 : 0.0074, splitting = 0.35, byte = 0.03, put = 0.4;
   const double columns = (double)(panels(k) * CPU_SPLIT_COLUMNS);
   const double terms = (double)(k->n_pieces * k->units * CPU_SPLIT_UNIT);
-  const double lines = (double)k->y.out, width = (double)(k->x.in + k->x.before);
   double rows = (double)r->rows, places = rows;
-  if (k->y.kernel > 1 || k->x.kernel > 1 || k->y.stride > 1 || k->x.stride > 1) {
+  if (k->n_pieces > 1 || k->y.stride > 1 || k->x.stride > 1) {
+    const bool flat = k->y.stride == 1 && k->x.stride == 1;
+    const int64_t run = (k->x.out + CPU_SPLIT_TILE - 1) / CPU_SPLIT_TILE * CPU_SPLIT_TILE;
     places = (double)(k->y.in * k->x.in);
-    rows =
-        k->y.stride == 1 && k->x.stride == 1
-            ? lines * width
-            : lines * (double)((k->x.out + CPU_SPLIT_TILE - 1) / CPU_SPLIT_TILE * CPU_SPLIT_TILE);
+    rows = (double)(k->y.out * (flat ? k->x.in + k->x.before : run));
   }
   rows = ceil(rows / CPU_SPLIT_TILE) * CPU_SPLIT_TILE;
-  return rows * columns * terms * macs + places * (double)(k->units * CPU_SPLIT_UNIT) * splitting +
-         columns * terms * 2 * k->parts * byte + (double)(r->rows * k->outputs) * put;
+  const double numbers = places * (double)(k->units * CPU_SPLIT_UNIT);
+  const double blocks = fmax(1, numbers * 2 * k->parts / CPU_SPLIT_BLOCK_BYTES);
+  return rows * columns * terms * macs + numbers * splitting +
+         blocks * columns * terms * 2 * k->parts * byte + (double)(r->rows * k->outputs) * put;
 }
 
 static double plain_work(const cpu_split_t* k, const reading_t* r) {
-  const double macs = 0.016, byte = 0.1;
+  const double macs = 0.0135, byte = 0.03;
   const double columns = (double)((k->outputs + 15) / 16 * 16);
-  const double terms = (double)(k->n_pieces * k->channels);
-  return ((double)r->rows * macs + 4 * byte) * columns * terms;
+  return ((double)r->taps * macs + (double)k->n_pieces * 4 * byte) * columns * (double)k->channels;
 }
 
-// Faster than plain sums, and than Winograd's filtering in the same setting by what that makes of
-// them.
+// Faster than plain sums by so much that it stays so where other threads want the same memory, and
+// faster than what Winograd's filtering makes of them in the same setting.
 static bool pays(const cpu_split_t* k, const reading_t* r) {
-  const double most = r->filtered ? 0.6 : 0.8;
-  return cpu_split_mode() & CPU_SPLIT_ALWAYS || split_work(k, r) < most * plain_work(k, r);
+  static const double most[2][2] = {{0.8, 0.65}, {0.72, 0.45}};  // by three or six, and filtered
+  return cpu_split_mode() & CPU_SPLIT_ALWAYS ||
+         split_work(k, r) < most[k->parts == 3][r->filtered] * plain_work(k, r);
 }
 
 // ---- building -----------------------------------------------------------------------------------

@@ -15,7 +15,10 @@
 #include "backends/cpu/program.h"
 #include "backends/cpu/split_kernel.h"
 
-enum { CPU_SPLIT_LEAST_CHANNELS = 16 };  // ASSAY_SPLIT_LEAST_TERMS
+enum {
+  CPU_SPLIT_LEAST_CHANNELS = 16,  // ASSAY_SPLIT_LEAST_TERMS
+  CPU_SPLIT_BLOCK_BYTES = 640000  // of a block's split input: a part of the second cache
+};
 
 // One axis of the places of an image.
 typedef struct cpu_split_axis {

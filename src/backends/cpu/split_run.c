@@ -10,9 +10,9 @@ enum {
   LINE = 64,  // bytes
   ROWS = CPU_SPLIT_ROWS,
   COLUMNS = CPU_SPLIT_COLUMNS,
-  CHUNK = 256,             // terms of a plain sum at a time
-  GROUP = 64,              // places with plain sums at a time
-  BLOCK_BYTES = 640000,    // of a block's split input, and
+  CHUNK = 256,  // terms of a plain sum at a time
+  GROUP = 64,   // places with plain sums at a time
+  BLOCK_BYTES = CPU_SPLIT_BLOCK_BYTES,
   WEIGHTS_BYTES = 400000,  // of weights that are multiplied with it: parts of the second cache
   MOST_PLACES = 768,       // of a block
   MOST_PANELS = 4,         // that are multiplied before what the layer does to them
@@ -366,7 +366,9 @@ static void share_out(cpu_split_t* k) {
   const int64_t panels = padded(k->outputs) / COLUMNS;
   double best = -1;
   for (int64_t n = least; n <= k->y.out && n <= least + 4 * k->n_threads; n++) {
-    const int64_t lines = (k->y.out + n - 1) / n;
+    int64_t lines = (k->y.out + n - 1) / n;
+    if (k->width == 1 && (lines + ROWS - 1) / ROWS * ROWS <= most)  // no tiles are half full
+      lines = (lines + ROWS - 1) / ROWS * ROWS;
     for (int64_t parts = 1; parts <= panels && parts <= 4 * k->n_threads; parts++) {
       const int64_t columns = (panels + parts - 1) / parts * COLUMNS;
       const double time = time_of(k, lines, columns);
