@@ -123,7 +123,7 @@ static assay_status_t say_bound(props_t* p, const assay_layer_account_t* a) {
     snprintf(text, sizeof text, "%lld of %lld elements beyond it, up to %.3g times", (long long)j->beyond,
              (long long)j->elements, j->worst);
   else
-    snprintf(text, sizeof text, "%.3g %% exact, %.3g %% within; error %.2g of it",
+    snprintf(text, sizeof text, "%.5g %% exact, %.3g %% within; error %.2g of it",
              100.0 * (double)j->exact / (double)j->elements, 100.0 * (double)j->explained / (double)j->elements,
              assay_judgement_ratio(j));
   return say(p, "assay.bound", text);

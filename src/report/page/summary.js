@@ -67,24 +67,29 @@ const summary = (() => {
 
   // ---- fix ----
 
+  const PLANS = ["as declared", "fp32", "bf16", "fp16"];  // that assay build makes
+
+  const inPrecision = data.precision === "as declared" ? "" : ` --precision ${data.precision}`;
+
   // A command with a button that copies it.
   function command(what, text) {
     const button = el("button", {type: "button", class: "copy", onclick: () => copy(text, button)}, "copy");
     return el("div", {class: "command"}, el("span", {}, what), el("pre", {tabindex: "0"}, text), button);
   }
-  const checkWords = () => ["assay", "check", quoted(data.model), ...(data.precision === "as declared" ? [] : ["--precision", data.precision]),
+  const checkWords = () => ["assay", "check", quoted(data.model), ...inPrecision.split(" ").filter(Boolean),
     ...(data.target === "cpu" ? ["--target", "cpu"] : []), ...data.input_files.flatMap((f) => ["--inputs", quoted(f)])];
   function precisionFix(f) {
     const model = f.files.find((x) => x.endsWith(".onnx"));
     const result = f.verified.outputs && f.verified.outputs[0];
     const ok = f.verified.verdict === "faithful";
+    const [constraints, rules] = f.trtexec.split(" --layerPrecisions=");
     return [
       el("p", {class: ok ? "good" : "warn"}, `Keep ${many(f.nodes.length, "node")} in higher precision. `,
         el("b", {}, ok ? `Verified by running${result ? `: ${outputLine(result)}` : ""}` : "Not verified: outputs are still unfaithful")),
       model ? command("run the fixed model", `assay run ${quoted(model)}${data.input_files.map((x) => ` --inputs ${quoted(x)}`).join("")}`) : null,
-      command("build a plan with it", `assay build ${quoted(data.model)} -o model.plan --precision ${data.precision} --layer-precision ${quoted(f.layer_precision)}`),
+      PLANS.includes(data.precision) ? command("build a plan with it", `assay build ${quoted(data.model)} -o model.plan${inPrecision} --layer-precision ${quoted(f.layer_precision)}`) : null,
       command("see it verified", `${checkWords().join(" ")} --layer-precision ${quoted(f.layer_precision)}`),
-      command("TensorRT", `trtexec --onnx=${quoted(data.model)} ${data.precision === "bf16" ? "--bf16" : "--fp16"} ${f.trtexec.split(" ").map(quoted).join(" ")}`),
+      ["fp16", "bf16"].includes(data.precision) ? command("TensorRT", `trtexec --onnx=${quoted(data.model)} --${data.precision} ${constraints} ${quoted(`--layerPrecisions=${rules}`)}`) : null,
       el("details", {}, el("summary", {}, `the ${many(f.nodes.length, "node")}`), el("p", {class: "names"}, f.nodes.join(", "))),
     ];
   }
@@ -99,7 +104,7 @@ const summary = (() => {
   function noFix() {
     if (good) return [
       el("p", {}, "Nothing to fix: every output holds what was asked."),
-      command("build a plan", `assay build ${quoted(data.model)} -o model.plan${data.precision === "as declared" ? "" : ` --precision ${data.precision}`}`),
+      !PLANS.includes(data.precision) ? null : command("build a plan", `assay build ${quoted(data.model)} -o model.plan${inPrecision}`),
       data.shares ? null : command("split the error over the layers", `${checkWords().join(" ")} --shares`)];
     const advice = {
       precision: "No fix was found. Try bf16, or fp32.", engine: "More error than rounding can do: this is for the engine's makers. Passes can be switched off one by one with --fused --no-pass.",

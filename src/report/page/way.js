@@ -52,7 +52,7 @@ const way = (() => {
     const start = path[0], end = path[path.length - 1];
     byId("way-title").textContent = "The error’s way";
     byId("way-legend").replaceChildren(...[
-      el("span", {}, path.length > 1 ? `${lastOf(start.name)} → ${end.outputs[0] || lastOf(end.name)}, ${many(path.length, "layer")}` : "no output depends on this layer"),
+      el("span", {}, !path.length ? "" : end.outputs.length ? `${lastOf(start.name)} → ${end.outputs[0]}, ${many(path.length, "layer")}` : "no output depends on this layer"),
       el("span", {class: "key"}, el("i", {class: "dot", style: `background:${colours.own}`}), "own"),
       el("span", {class: "key"}, el("i", {class: "line", style: `background:${colours.total}`}), "total error"),
       el("span", {class: "key"}, el("i", {class: "line", style: `background:${colour()}`}), "its way"),
