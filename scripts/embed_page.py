@@ -21,9 +21,8 @@ def main(folder, out):
             rows.append(f"    {{NULL, 0, '{SLOTS[piece]}'}},")
             continue
         data = piece.encode()
-        lines.append(f"static const char page_{i}[] = {{")
-        lines += ["    " + ", ".join(str(b if b < 128 else b - 256) for b in data[k:k + 32]) + ","
-                  for k in range(0, len(data), 32)]
+        lines.append(f"static const unsigned char page_{i}[] = {{")
+        lines += ["    " + ", ".join(map(str, data[k:k + 32])) + "," for k in range(0, len(data), 32)]
         lines.append("};")
         rows.append(f"    {{page_{i}, sizeof page_{i}, 0}},")
     lines += ["static const page_piece_t page_pieces[] = {", *rows, "};"]

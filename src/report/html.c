@@ -5,9 +5,9 @@
 #include "report/page_data.h"
 
 typedef struct page_piece {
-  const char* text;  // NULL: a slot, to be filled
+  const unsigned char* text;  // NULL: a slot, to be filled
   size_t len;
-  char slot;         // 't' the title, 'p' the terminal's lines, 'd' the data
+  char slot;                  // 't' the title, 'p' the terminal's lines, 'd' the data
 } page_piece_t;
 #include "report/page.inc"
 
@@ -77,7 +77,7 @@ assay_status_t assay_report_html(const assay_check_t* c, const assay_report_name
                                  const assay_pictures_t* pictures, assay_str_t* out) {
   for (size_t i = 0; i < sizeof page_pieces / sizeof *page_pieces; i++) {
     if (page_pieces[i].text)
-      assay_str_append_n(out, page_pieces[i].text, page_pieces[i].len);
+      assay_str_append_n(out, (const char*)page_pieces[i].text, page_pieces[i].len);
     else
       ASSAY_TRY(append_slot(page_pieces[i].slot, c, names, pictures, out));
   }
