@@ -86,6 +86,13 @@ def check_sorting(page, data):
         assert page.evaluate(CELLS.format(column))[0] != first
     page.click("#thead .c-index")
     assert page.evaluate(CELLS.format("index"))[:3] == ["0", "1", "2"]
+    # NaN that came in is no error of the layer's own.
+    page.key("l")
+    page.key("End")
+    page.settle()
+    last = data["layers"][-1]
+    cells = {kind: page.evaluate(CELLS.format(kind))[-1] for kind in ("index", "own", "total")}
+    assert last["total"]["nan"] and cells == {"index": str(len(data["layers"]) - 1), "own": "0", "total": "NaN"}, cells
 
 
 def check_filters(page, data):

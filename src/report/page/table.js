@@ -6,7 +6,7 @@ const COLUMNS = [
   {key: "op", title: "op", get: (l) => l.op, show: (l) => l.op},
   {key: "verdict", title: "verdict", get: (l) => (l.exported ? VERDICTS.length : rankOf(l.verdict)), show: (l) => l.verdict, first: "down"},
   {key: "format", title: "format", hint: "that its outputs are stored in", get: (l) => l.format, show: (l) => l.format},
-  {key: "own", title: "own", hint: "RMS own error over RMS of the values: what the layer did", get: (l) => weight(l.own), show: (l) => (l.own === null ? "" : l.raw.own.nan ? "NaN" : Number.isNaN(l.own) ? "∞" : short(l.own)), numeric: true, first: "down"},
+  {key: "own", title: "own", hint: "RMS own error over RMS of the values: what the layer did", get: (l) => weight(l.own), show: (l) => (l.own === null ? "" : Number.isNaN(l.own) ? (l.raw.own.nan ? "NaN" : "∞") : short(l.own)), numeric: true, first: "down"},
   {key: "inherited", title: "inherited", hint: "what came in, amplified", get: (l) => weight(l.inherited), show: (l) => (l.inherited === null ? "" : short(l.inherited)), numeric: true, first: "down"},
   {key: "total", title: "total", hint: "engine against truth", get: (l) => weight(l.total), show: (l) => (l.total === null ? "" : stateOf(l) || short(l.total)), numeric: true, first: "down"},
   {key: "bound", title: "of bound", hint: "own error, storing aside, over the probable rounding bound (RMS)", get: (l) => l.ofBound ?? -1, show: (l) => (l.ofBound ? short(l.ofBound, 2) : ""), numeric: true, first: "down"},
