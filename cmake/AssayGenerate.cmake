@@ -1,5 +1,5 @@
-# Code made at build time from the pinned onnx package of PyPI: the protobuf messages and the table
-# of operator schemas. scripts/setup makes the Python environment below build/.
+# Code made at build time: from the pinned onnx package of PyPI the protobuf messages and the table of operator
+# schemas; from src/report/page the report's page. scripts/setup makes the Python environment below build/.
 
 set(ASSAY_PYTHON "${PROJECT_SOURCE_DIR}/build/venv/bin/python" CACHE FILEPATH
     "Python with the pinned onnx package (scripts/setup makes it)")
@@ -11,7 +11,7 @@ execute_process(COMMAND "${ASSAY_PYTHON}" -c "import onnx, os; print(os.path.dir
                 OUTPUT_VARIABLE ASSAY_ONNX_DIR OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
 set(ASSAY_GENERATED "${PROJECT_BINARY_DIR}/generated")
-file(MAKE_DIRECTORY "${ASSAY_GENERATED}/ops" "${ASSAY_GENERATED}/onnx")
+file(MAKE_DIRECTORY "${ASSAY_GENERATED}/ops" "${ASSAY_GENERATED}/onnx" "${ASSAY_GENERATED}/report")
 
 function(assay_generate_ops target)
   add_custom_command(
@@ -45,4 +45,15 @@ function(assay_generate_onnx target)
     set_source_files_properties("${ASSAY_GENERATED}/onnx/${name}.pb-c.c" PROPERTIES
                                 COMPILE_OPTIONS "-w")
   endforeach()
+endfunction()
+
+function(assay_generate_report target)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/report/page/*")
+  add_custom_command(
+    OUTPUT "${ASSAY_GENERATED}/report/page.inc"
+    COMMAND "${ASSAY_PYTHON}" "${PROJECT_SOURCE_DIR}/scripts/embed_page.py" "${PROJECT_SOURCE_DIR}/src/report/page"
+            "${ASSAY_GENERATED}/report/page.inc"
+    DEPENDS "${PROJECT_SOURCE_DIR}/scripts/embed_page.py" ${sources} COMMENT "The report's page" VERBATIM)
+  target_sources(${target} PRIVATE "${ASSAY_GENERATED}/report/page.inc")
+  target_include_directories(${target} PRIVATE "${ASSAY_GENERATED}")
 endfunction()

@@ -399,6 +399,10 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
                           const assay_samples_t* golden) {
   assay_account_options_t account = {
       .unquantized = c->options.unquantized, .progress = report_progress, .user = &c->options};
+  if (c->options.pictures) {
+    assay_pictures_deinit(c->options.pictures);
+    account.watch = assay_pictures_watch(c->options.pictures);
+  }
   if (c->options.require) ASSAY_TRY(assay_require_resolve(c->options.require, c->model->graph));
   ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
                               &c->plan));
@@ -408,6 +412,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   c->n_samples = inputs->n;
   ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.require, c->outputs,
                               &c->faithful, &c->unmet));
+  if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
   ASSAY_TRY(check_export(c, inputs));

@@ -5,6 +5,7 @@
 #include "accuracy/account.h"
 #include "accuracy/export.h"
 #include "accuracy/outputs.h"
+#include "accuracy/pictures.h"
 #include "accuracy/ranges/broadcasts.h"
 #include "accuracy/ranges/constants.h"
 #include "accuracy/require.h"
@@ -50,6 +51,7 @@ typedef struct assay_check_options {
   double search_seconds;            // for repairs of the export; 0: as assay_export_options_t
   const assay_requirements_t* require;  // none: cosine at least 0.999, the same NaN and infinities
   bool shares;                      // of the error by layers, also where the model is faithful
+  assay_pictures_t* pictures;       // filled by the run; NULL: none are wanted
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
   void* user;

@@ -19,6 +19,7 @@
 typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant, *fp32;
+  const char *report, *annotate;
   opt_list_t inputs, shapes, no_pass, require, ops;
   double search_seconds, exec_timeout;
   bool shares;
@@ -37,6 +38,7 @@ typedef struct job {
   assay_export_t repaired;         // golden against the repaired model
   size_t n_repairs;
   cli_shapes_t shapes;
+  assay_pictures_t pictures;       // for the page
   assay_check_options_t options;
   assay_engine_t* engine;          // not ours; NULL: a backend
   assay_name_map_t engine_names;
@@ -57,6 +59,7 @@ static void job_deinit(job_t* j) {
   assay_golden_deinit(&j->golden_values);
   assay_export_deinit(&j->repaired);
   assay_set_deinit(&j->golden_set);
+  assay_pictures_deinit(&j->pictures);
   cli_shapes_free(&j->shapes);
   assay_model_release(j->model);
   for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
@@ -296,6 +299,25 @@ static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
 
 // ---- the whole ------------------------------------------------------------------------------------
 
+static assay_status_t write_page(const args_t* a, const job_t* j, const assay_report_names_t* names) {
+  assay_str_t page = {0};
+  if (!a->report) return NULL;
+  assay_status_t st = assay_report_html(j->check, names, &j->pictures, &page);
+  if (!st) st = assay_file_write(a->report, assay_str_get(&page), page.len);
+  assay_str_deinit(&page);
+  return st;
+}
+
+static assay_status_t write_annotated(const args_t* a, const job_t* j, const assay_report_names_t* names) {
+  assay_model_t* raw = NULL;
+  if (!a->annotate) return NULL;
+  ASSAY_TRY(assay_onnx_read(a->model, &raw));
+  assay_status_t st = assay_report_annotate(j->check, names, raw);
+  if (!st) st = assay_onnx_write(raw, a->annotate, NULL);
+  assay_model_release(raw);
+  return st;
+}
+
 static assay_status_t tell(const args_t* a, const job_t* j) {
   assay_report_names_t names = {.model = a->model,
                                 .target = target_name(a, j),
@@ -303,6 +325,8 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
                                 .files = (const char* const*)j->files,
                                 .n_files = j->n_files,
                                 .golden = a->golden,
+                                .inputs = a->inputs.items,
+                                .n_inputs = a->inputs.n,
                                 .repairs = j->n_repairs,
                                 .repairs_hold = j->n_repairs && !j->repaired.n};
   assay_str_t text = {0};
@@ -313,6 +337,8 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
     fputs(assay_str_get(&text), stdout);
     assay_str_deinit(&text);
   }
+  if (!st) st = write_page(a, j, &names);
+  if (!st) st = write_annotated(a, j, &names);
   if (st || !a->json) return st;
   json_t* json = NULL;
   ASSAY_TRY(assay_report_json(j->check, &names, &json));
@@ -371,6 +397,7 @@ static int run_job(args_t* a, job_t* j) {
       .no_fix = a->no_fix,
       .require = &j->require,
       .shares = a->shares,
+      .pictures = a->report ? &j->pictures : NULL,
       .seed = (uint64_t)a->seed,
       .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
@@ -465,6 +492,10 @@ static const opt_t options[] = {
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "where the fix's files go (default: here)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+    {"--report", 0, OPT_STRING, offsetof(args_t, report), "FILE",
+     "one HTML page to look at: graph, layers, histograms, maps of\nerrors, the fix; needs no network", false},
+    {"--annotate", 0, OPT_STRING, offsetof(args_t, annotate), "FILE",
+     "the model again, with what was found in metadata_props of its\nnodes ('assay.*'), for viewers such as Netron", false},
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
      "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
@@ -478,7 +509,8 @@ const verb_t assay_verb_check = {
     .usage = "MODEL [options]",
     .examples =
         "  assay check model.onnx --precision fp16 --inputs inputs.npz --golden golden.npz\n"
-        "  assay check model.onnx --precision fp16 --layer-precision '/head/*:fp32' --json out.json\n",
+        "  assay check model.onnx --precision fp16 --layer-precision '/head/*:fp32' --json out.json\n"
+        "  assay check model.onnx --precision fp16 --inputs inputs.npz --report out.html\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

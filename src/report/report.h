@@ -1,4 +1,4 @@
-// What a check found, told: the terminal's lines, and JSON with everything.
+// What a check found, told: the terminal's lines, JSON with everything, a page, notes in the model itself.
 #ifndef ASSAY_REPORT_REPORT_H_
 #define ASSAY_REPORT_REPORT_H_
 
@@ -17,6 +17,8 @@ typedef struct assay_report_names {
   const char* const* files;      // files that the fix was written to
   size_t n_files;
   const char* golden;            // NULL: none given
+  const char* const* inputs;     // as the user gave them
+  size_t n_inputs;
   size_t repairs;                // of the export, made in the first file
   bool repairs_hold;             // the repaired model's truth agrees with golden
 } assay_report_names_t;
@@ -27,6 +29,14 @@ assay_status_t assay_report_text(const assay_check_t* check, const assay_report_
 // The form "assay.check/1". The caller owns the result.
 assay_status_t assay_report_json(const assay_check_t* check, const assay_report_names_t* names,
                                  json_t** out) ASSAY_MUST_USE;
+
+// One HTML page that holds all it needs: everything of the JSON, the graph, and pictures (NULL: none).
+assay_status_t assay_report_html(const assay_check_t* check, const assay_report_names_t* names,
+                                 const assay_pictures_t* pictures, assay_str_t* out) ASSAY_MUST_USE;
+// Adds what was found to metadata_props of the model as it is in its file, and of its nodes: keys "assay.*". Those of an
+// earlier check are replaced.
+assay_status_t assay_report_annotate(const assay_check_t* check, const assay_report_names_t* names,
+                                     assay_model_t* model) ASSAY_MUST_USE;
 
 // The fix as options: Assay's "PATTERN:FORMAT,..." and trtexec's "--layerPrecisions=...".
 void assay_report_layer_precision(const assay_fix_t* fix, assay_str_t* out);

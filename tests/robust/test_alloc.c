@@ -57,7 +57,25 @@ static assay_status_t run_machine(const assay_model_t* m, assay_mode_t mode,
   return st;
 }
 
-static assay_status_t report(const assay_check_t* check) {
+// The page, and the findings written into a copy of the model.
+static assay_status_t show(const assay_check_t* check, const assay_model_t* m, const assay_report_names_t* names) {
+  assay_str_t page = {0};
+  assay_model_t* noted = NULL;
+  uint8_t* bytes = NULL;
+  size_t size = 0;
+  assay_status_t st = assay_report_html(check, names, check->options.pictures, &page);
+  if (!st) st = assay_model_clone(m, &noted);
+  if (!st) st = assay_report_annotate(check, names, noted);
+  if (!st) st = assay_onnx_write_bytes(noted, &bytes, &size);
+  if (!st) digest_add(assay_str_get(&page), page.len);
+  if (!st) digest_add(bytes, size);
+  assay_free(bytes);
+  assay_model_release(noted);
+  assay_str_deinit(&page);
+  return st;
+}
+
+static assay_status_t report(const assay_check_t* check, const assay_model_t* m) {
   static const char* const files[] = {"model.fixed.onnx", "model.fix.txt"};
   assay_report_names_t names = {
       .model = "model.onnx", .target = "emu", .precision = "fp16", .files = files, .n_files = 2};
@@ -72,19 +90,22 @@ static assay_status_t report(const assay_check_t* check) {
   }
   json_decref(json);
   assay_str_deinit(&text);
-  return st;
+  return st ? st : show(check, m, &names);
 }
 
 static assay_status_t run_check(assay_model_t* m, const assay_samples_t* samples) {
+  assay_pictures_t pictures = {0};
   assay_check_options_t options = {.precision.format = ASSAY_FORMAT_FP16,
                                    .precision_name = "fp16",
+                                   .pictures = &pictures,
                                    .backend = assay_backend_find("emu")};
   assay_check_t* check = NULL;
   assay_status_t st = assay_precision_parse(&options.precision, "*:fp16");
   if (!st) st = assay_check_run(m, &options, samples, NULL, &check);
-  if (!st) st = report(check);
+  if (!st) st = report(check, m);
   assay_check_destroy(check);
   assay_precision_deinit(&options.precision);
+  assay_pictures_deinit(&pictures);
   return st;
 }
 

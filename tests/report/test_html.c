@@ -1,0 +1,318 @@
+// The page's data, the page, and the findings in a model: what they say is held against the check and against direct counts.
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka needs these before it
+#include <cmocka.h>
+
+#include "accuracy/pictures.h"
+#include "base/alloc.h"
+#include "base/random.h"
+#include "io/json.h"
+#include "onnx/load.h"
+#include "onnx/onnx.h"
+#include "passes/graph_case.h"
+#include "report/page_data.h"
+
+static void fine(assay_status_t st) {
+  if (st) fail_msg("%s", assay_status_message(st));
+}
+
+// ---- pictures -----------------------------------------------------------------------------------
+
+typedef struct shape {
+  int rank;
+  int64_t dims[4];
+  int rows, columns;  // of the maps; 0: none
+} shape_t;
+
+static const shape_t shapes[] = {
+    {4, {1, 1, 150, 90}, 64, 64}, {4, {2, 3, 20, 9}, 20, 9}, {2, {7, 200}, 7, 64}, {3, {5, 4, 4}, 4, 4}, {2, {3, 200}, 0, 0},
+    {1, {1000}, 0, 0},            {0, {0}, 0, 0},       {4, {0, 3, 8, 8}, 0, 0},
+};
+
+static assay_tensor_t* make(const shape_t* s) {
+  assay_tensor_t* t = NULL;
+  fine(assay_tensor_create_zero(ASSAY_TYPE_FLOAT, s->rank, s->dims, &t));
+  return t;
+}
+
+// Values of all magnitudes, some zero, some not finite.
+static double value_of(const assay_random_t* r, uint64_t i) {
+  const double u = assay_random_uniform(r, 3 * i);
+  if (u < 0.1) return 0;
+  if (u < 0.105) return (double)INFINITY;
+  if (u < 0.11) return (double)NAN;
+  return ldexp(assay_random_uniform(r, 3 * i + 1) - 0.5, (int)(400 * assay_random_uniform(r, 3 * i + 2)) - 200);
+}
+
+// The bin of a magnitude, by frexp.
+static int bin(double x) {
+  int exponent;
+  frexp(x, &exponent);
+  const int k = exponent - 1 - ASSAY_PICTURE_LOW;
+  return k < 0 ? 0 : k >= ASSAY_PICTURE_BINS ? ASSAY_PICTURE_BINS - 1 : k;
+}
+
+static int64_t off(const assay_magnitudes_t* m, const double* e, const double* l, int64_t n, int runs) {
+  assay_magnitudes_t want = {0};
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!isfinite(e[i])) continue;
+    const double d = e[i] - l[i];
+    if (d == 0)
+      want.zero += runs;
+    else if (isfinite(d))
+      want.at[bin(fabs(d))] += runs;
+  }
+  wrong += want.zero != m->zero;
+  for (int k = 0; k < ASSAY_PICTURE_BINS; k++) wrong += want.at[k] != m->at[k];
+  return wrong;
+}
+
+// The code of a cell of own errors, directly.
+static int own_code(const assay_picture_t* p, const double* e, const double* l, int row, int column) {
+  const int64_t h = p->dims[p->rank - 2], w = p->dims[p->rank - 1], planes = assay_dims_product(p->dims, 0, p->rank - 2);
+  double sum = 0;
+  int64_t n = 0;
+  for (int64_t k = 0; k < planes; k++)
+    for (int64_t y = 0; y < h; y++)
+      for (int64_t x = 0; x < w; x++) {
+        bool inside = y >= row * h / p->rows && y < (row + 1) * h / p->rows && x >= column * w / p->columns &&
+                      x < (column + 1) * w / p->columns;
+        if (!inside) continue;
+        const double a = e[(k * h + y) * w + x], b = l[(k * h + y) * w + x];
+        n++;
+        if (isfinite(a) && isfinite(b))
+          sum += (a - b) * (a - b);
+        else if (!(isnan(a) && isnan(b)) && a != b)
+          return ASSAY_MAP_UNFINITE;
+      }
+  const double rms = sqrt(sum / (double)n);
+  return rms > 0 ? (int)fmax(1, ASSAY_MAP_TOP + round(ASSAY_MAP_STEPS * log2(rms / p->own_map.top))) : 0;
+}
+
+static void pictures_count(void** state) {
+  (void)state;
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    const assay_random_t random = assay_random_make(5, "pictures", s);
+    assay_pictures_t pictures = {0};
+    const assay_account_watch_t watch = assay_pictures_watch(&pictures);
+    assay_tensor_t *e = make(&shapes[s]), *l = make(&shapes[s]), *t = make(&shapes[s]);
+    for (int64_t i = 0; i < e->size; i++) {
+      assay_f64(t)[i] = value_of(&random, (uint64_t)i);
+      assay_f64(l)[i] = i % 3 ? assay_f64(t)[i] : assay_f64(t)[i] * (1 + ldexp(1, -(int)(i % 40)));
+      assay_f64(e)[i] = i % 5 ? assay_f64(l)[i] : i % 4000 ? assay_f64(l)[i] * (1 - 0x1p-11) : (double)NAN;
+    }
+    const assay_value_t value = {.name = "v", .id = 17};
+    for (int run = 0; run < 2; run++) watch.value(watch.user, NULL, &value, e, l, t);
+    fine(assay_pictures_take_status(&pictures));
+    const assay_picture_t* p = assay_pictures_get(&pictures, &value);
+    assert_non_null(p);
+    assert_null(assay_pictures_get(&pictures, &(assay_value_t){.id = 3}));
+    assert_null(assay_pictures_get(&pictures, &(assay_value_t){.id = 1000}));
+    assert_int_equal(p->runs, 2);
+    assert_int_equal(off(&p->own, assay_f64(e), assay_f64(l), e->size, 2), 0);
+    assert_int_equal(off(&p->total, assay_f64(e), assay_f64(t), e->size, 2), 0);
+    int64_t seen = p->truth.zero + p->truth_unfinite, nan = 0, inf = 0;
+    for (int k = 0; k < ASSAY_PICTURE_BINS; k++) seen += p->truth.positive[k] + p->truth.negative[k];
+    for (int64_t i = 0; i < e->size; i++) {
+      nan += isnan(assay_f64(e)[i]) != 0;
+      inf += isinf(assay_f64(e)[i]) != 0;
+    }
+    assert_int_equal(seen, 2 * e->size);
+    assert_int_equal(p->engine_nan, 2 * nan);
+    assert_int_equal(p->engine_inf, 2 * inf);
+    assert_int_equal(p->rows, shapes[s].rows);
+    assert_int_equal(p->columns, shapes[s].columns);
+    for (int k = 0; k < p->rows * p->columns; k++) {
+      const int want = own_code(p, assay_f64(e), assay_f64(l), k / p->columns, k % p->columns);
+      if (abs(p->own_map.code[k] - want) > (want != ASSAY_MAP_UNFINITE && want > 0))
+        fail_msg("shape %zu, cell %d: %d, %d expected", s, k, p->own_map.code[k], want);
+    }
+    assay_tensor_release(e);
+    assay_tensor_release(l);
+    assay_tensor_release(t);
+    assay_pictures_deinit(&pictures);
+  }
+}
+
+// ---- a check and its page -----------------------------------------------------------------------
+
+typedef struct held {
+  assay_model_t* model;
+  assay_samples_t samples;
+  assay_pictures_t pictures;
+  assay_check_t* check;
+} held_t;
+
+// Passes fp16's range, and has names that mean something in HTML.
+static const graph_case_t awkward = {
+    "awkward",
+    0,
+    {"x float[1,2,8,8]"},
+    {"k float[] 4e4", "l float[] 1e-5"},
+    {"Mul </script><b>&amp;\"' x k -> p", "Mul down p l -> r", "Relu <!-- r -> y", "Tanh side x -> </title>"},
+    "y </title>"};
+
+static void hold(held_t* h, assay_model_t* take_model) {
+  h->model = take_model;
+  fine(assay_samples_generate(h->model, 1, &h->samples));
+  assay_check_options_t options = {.precision.format = ASSAY_FORMAT_FP16,
+                                   .precision_name = "fp16",
+                                   .backend = assay_backend_find("emu"),
+                                   .pictures = &h->pictures};
+  fine(assay_check_run(h->model, &options, &h->samples, NULL, &h->check));
+}
+static void let_go(held_t* h) {
+  assay_check_destroy(h->check);
+  assay_pictures_deinit(&h->pictures);
+  assay_samples_deinit(&h->samples);
+  assay_model_release(h->model);
+}
+
+static const assay_report_names_t names = {
+    .model = "folder/</script>&.onnx", .target = "emu", .precision = "fp16", .files = (const char* const[]){"a.onnx"}, .n_files = 1};
+
+static size_t count(const char* text, const char* what) {
+  size_t n = 0;
+  for (const char* p = text; (p = strstr(p, what)); p++) n++;
+  return n;
+}
+
+// The page has one element of data, whole, and nothing that ends it.
+static void page_escapes(void** state) {
+  (void)state;
+  held_t h = {0};
+  assay_str_t page = {0};
+  json_t* data = NULL;
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {0};
+  hold(&h, graph_case_model(&awkward, in));
+  fine(assay_report_html(h.check, &names, &h.pictures, &page));
+  const char* text = assay_str_get(&page);
+  static const char begin[] = "<script type=\"application/json\" id=\"data\">";
+  assert_int_equal(count(text, "</script>"), 2);
+  assert_int_equal(count(text, "<b>&amp;"), 0);
+  assert_int_equal(count(text, "</title>"), 1);
+  assert_int_equal(count(text, "{{"), 0);
+  const char* from = strstr(text, begin);
+  assert_non_null(from);
+  from += strlen(begin);
+  fine(assay_json_parse(from, (size_t)(strstr(from, "</script>") - from), &data));
+  assert_string_equal(json_string_value(json_object_get(data, "model")), names.model);
+  json_t* first = json_array_get(json_object_get(data, "layers"), 0);
+  assert_string_equal(json_string_value(json_object_get(first, "name")), "</script><b>&amp;\"'");
+  json_decref(data);
+  assay_str_deinit(&page);
+  let_go(&h);
+  graph_case_release(in);
+}
+
+// Every layer reads what stands before it, and who gives an output is named.
+static void data_has_the_graph(void** state) {
+  (void)state;
+  static const char* const models[] = {"cnn", "loop", "if_sequence", "external"};
+  for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+    char path[64];
+    held_t h = {0};
+    json_t* data = NULL;
+    assay_model_t* model = NULL;
+    snprintf(path, sizeof path, "models/small/%s.onnx", models[k]);
+    fine(assay_onnx_load(path, 0, NULL, &model));
+    hold(&h, model);
+    fine(assay_page_data(h.check, &names, &h.pictures, &data));
+    json_t *layers = json_object_get(data, "layers"), *outputs = json_object_get(data, "outputs"), *from, *output;
+    const json_int_t inputs = (json_int_t)json_array_size(json_object_get(data, "inputs"));
+    size_t i, j, edges = 0, pictures = 0;
+    json_t* layer;
+    json_array_foreach(layers, i, layer) {
+      pictures += json_array_size(json_object_get(layer, "values"));
+      json_array_foreach(json_object_get(layer, "from"), j, from) {
+        const json_int_t at = json_integer_value(from);
+        assert_true(at < (json_int_t)i && at >= -inputs);
+        edges++;
+      }
+    }
+    assert_true(edges + 1 >= json_array_size(layers) / 2);
+    assert_true(pictures > 0);
+    json_array_foreach(outputs, i, output) {
+      const json_int_t at = json_integer_value(json_object_get(output, "layer"));
+      const assay_layer_account_t* a = assay_account_layer(h.check->account, (size_t)at);
+      bool gives = false;
+      for (size_t o = 0; o < a->node->n_outputs; o++) gives |= a->node->outputs[o] == h.check->outputs[i].value;
+      assert_true(gives);
+    }
+    json_decref(data);
+    let_go(&h);
+  }
+}
+
+// ---- findings in the model ----------------------------------------------------------------------
+
+static const char* prop(const assay_prop_t* props, size_t n, const char* key) {
+  const char* found = NULL;
+  for (size_t i = 0; i < n; i++)
+    if (!strcmp(props[i].key, key)) {
+      assert_null(found);  // once only
+      found = props[i].value;
+    }
+  return found;
+}
+
+static void annotations(void** state) {
+  (void)state;
+  held_t h = {0};
+  assay_model_t *model = NULL, *raw = NULL, *again = NULL;
+  uint8_t* bytes = NULL;
+  size_t size = 0;
+  fine(assay_onnx_load("models/small/cnn.onnx", 0, NULL, &model));
+  hold(&h, model);
+  fine(assay_onnx_read("models/small/cnn.onnx", &raw));
+  raw->graph->nodes[0]->props = &(assay_prop_t){"mine", "stays"};
+  raw->graph->nodes[0]->n_props = 1;
+  for (int k = 0; k < 2; k++) fine(assay_report_annotate(h.check, &names, raw));
+  fine(assay_onnx_write_bytes(raw, &bytes, &size));
+  fine(assay_onnx_read_bytes(bytes, size, NULL, &again));
+  assert_string_equal(prop(again->props, again->n_props, "assay.verdict"), "unfaithful");
+  assert_string_equal(prop(again->props, again->n_props, "assay.blame"), "precision");
+  size_t overflowed = 0, fixed = 0;
+  for (size_t i = 0; i < again->graph->n_nodes; i++) {
+    const assay_node_t* n = again->graph->nodes[i];
+    const char* verdict = prop(n->props, n->n_props, "assay.verdict");
+    const assay_layer_account_t* a = NULL;
+    for (size_t k = 0; k < assay_account_layer_count(h.check->account); k++)
+      if (!strcmp(assay_account_layer(h.check->account, k)->node->label, n->label)) a = assay_account_layer(h.check->account, k);
+    if (!a) continue;
+    assert_string_equal(verdict, assay_verdict_name(a->verdict));
+    if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.own"));
+    if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.inherited"));
+    if (a->storage) assert_string_equal(prop(n->props, n->n_props, "assay.precision"), assay_format_name(a->storage));
+    overflowed += a->verdict == ASSAY_VERDICT_OVERFLOW;
+    fixed += prop(n->props, n->n_props, "assay.fix") != NULL;
+  }
+  assert_string_equal(prop(again->graph->nodes[0]->props, again->graph->nodes[0]->n_props, "mine"), "stays");
+  assert_true(overflowed > 0);
+  assert_int_equal(fixed, h.check->fix.n_nodes);
+  assay_free(bytes);
+  assay_model_release(again);
+  assay_model_release(raw);
+  let_go(&h);
+}
+
+int main(void) {
+  json_set_alloc_funcs(assay_malloc, assay_free);
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pictures_count),
+      cmocka_unit_test(page_escapes),
+      cmocka_unit_test(data_has_the_graph),
+      cmocka_unit_test(annotations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
