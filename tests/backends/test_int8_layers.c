@@ -16,8 +16,7 @@
 static uint64_t first_seed = 1;
 static uint64_t n_seeds = 60;
 
-// ---- making models
-// ---------------------------------------------------------------------------------
+// ---- making models ------------------------------------------------------------------------------
 
 typedef struct gen {
   assay_model_t* m;
@@ -288,11 +287,21 @@ static quantized_t lone_norm(gen_t* g, quantized_t x) {
   return quantize(g, s, &x);
 }
 
+// Codes that are broadcast along some of x's axes, as masks of windows are.
+static text_t broadcast(gen_t* g, const quantized_t* x) {
+  quantized_t q = *x;
+  for (int i = 0; i < x->rank; i++) q.dims[i] = coin(g) ? x->dims[i] : 1;
+  q.name = integers(g, ASSAY_TYPE_INT8, x->rank, q.dims, -128, 127, 4);
+  q.scale = number(g, uniform(g, 0.004, 0.06));
+  q.zero = zero_point(g, true);
+  return dequantize(g, &q);
+}
+
 static quantized_t pointwise(gen_t* g, quantized_t x) {
   const text_t a = dequantize(g, &x), b = dequantize(g, &x), s = name_of(g, "s");
   if (coin(g)) return quantize(g, activation(g, a), &x);
   static const char* const ops[] = {"Add", "Mul", "Sub", "Max"};
-  const text_t u = activation(g, b);
+  const text_t u = draw(g, 3) ? activation(g, b) : broadcast(g, &x);
   NODE(g, "%s %s %s %s -> %s", ops[draw(g, 4)], name_of(g, "P").s, a.s, u.s, s.s);
   return quantize(g, activation(g, s), &x);
 }
@@ -410,8 +419,7 @@ static assay_model_t* make_model(uint64_t seed, assay_tensor_t** in) {
   return g.m;
 }
 
-// ---- running them
-// --------------------------------------------------------------------------------
+// ---- running them -------------------------------------------------------------------------------
 
 typedef struct outcome {
   assay_tensor_t* out[2];

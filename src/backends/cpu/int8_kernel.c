@@ -21,8 +21,7 @@ bool int8_is_product(const assay_node_t* n) {
          int8_is(n, "QLinearMatMul");
 }
 
-// ---- reading a layer
-// -------------------------------------------------------------------------------
+// ---- reading a layer ----------------------------------------------------------------------------
 
 static bool is_8bit(assay_type_t t) { return t == ASSAY_TYPE_INT8 || t == ASSAY_TYPE_UINT8; }
 
@@ -180,8 +179,7 @@ assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool
   return NULL;
 }
 
-// ---- making a kernel
-// -----------------------------------------------------------------------------
+// ---- making a kernel ----------------------------------------------------------------------------
 
 // n numbers over and over, to n + TILE.
 static assay_status_t repeated(const float* x, int64_t n, int64_t m, float** out) {
@@ -198,7 +196,7 @@ static void memory_dims(const assay_operand_t* o, int rank, assay_layout_t layou
   dims[rank - 1] = channels;
 }
 
-// Broadcast as [outer, 1..., n, 1...] of the output's [outer, middle, n, inner].
+// Broadcast as [1..., outer, 1..., n, 1...] of the output's [repeats, outer, middle, n, inner].
 static bool find_stream(const assay_operand_t* o, const assay_operand_t* y, assay_layout_t layout,
                         int8_stream_t* s) {
   int64_t a[ASSAY_KERNEL_RANK] = {0}, b[ASSAY_KERNEL_RANK] = {0};
@@ -213,10 +211,10 @@ static bool find_stream(const assay_operand_t* o, const assay_operand_t* y, assa
   int64_t middle = 1;
   while (end > 0 && a[end - 1] == 1) middle *= b[--end];
   s->block = middle * s->n * s->inner;
-  int64_t outer = 1;
-  while (end > 0 && a[end - 1] == b[end - 1]) outer *= b[--end];
+  s->outer = 1;
+  while (end > 0 && a[end - 1] == b[end - 1]) s->outer *= b[--end];
   s->whole = o->size == y->size;
-  return end == 0 && outer * s->n == o->size;
+  return s->outer * s->n == o->size;
 }
 
 static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
@@ -348,8 +346,7 @@ void int8_kernel_destroy(assay_kernel_t* base) {
   assay_free(k);
 }
 
-// ---- running
-// ---------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 // int32 arithmetic modulo 2^32: raw sums may pass the range, what comes out does not.
 static inline int32_t corrected(int32_t sum, int32_t due, int32_t bias) {
@@ -403,7 +400,7 @@ static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int
                                    uint8_t* room) {
   if (s->whole) return x + at;
   for (int64_t i = 0, run; i < n; i += run) {
-    const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block * s->n;
+    const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block % s->outer * s->n;
     const int64_t element = in_block / s->inner % s->n;
     const int64_t left = s->inner == 1 ? s->block - in_block : s->inner - in_block % s->inner;
     run = left < n - i ? left : n - i;

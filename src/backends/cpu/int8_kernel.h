@@ -7,10 +7,10 @@
 #include "ops/int8_quick.h"
 
 // An operand of the pointwise part. Element i of the output reads element
-// i / block * n + i / inner % n of it.
+// i / block % outer * n + i / inner % n of it.
 typedef struct int8_stream {
   int input;  // of the layer; -1: none
-  int64_t block, inner, n;
+  int64_t block, inner, n, outer;
   bool whole;  // element i reads element i
 } int8_stream_t;
 

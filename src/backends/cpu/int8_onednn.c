@@ -37,8 +37,7 @@ static void close_onednn(int8_kernel_t* base) {
   assay_free(k->packed);
 }
 
-// ---- running
-// ---------------------------------------------------------------------------------------
+// ---- running ------------------------------------------------------------------------------------
 
 static assay_status_t execute(const onednn_t* k, const void* x, const void* w, void* scratch,
                               int32_t* out) {
@@ -110,8 +109,7 @@ static assay_status_t sum_read(int8_kernel_t* base, const void* const* in, void*
   return NULL;
 }
 
-// ---- making
-// ----------------------------------------------------------------------------------------
+// ---- making -------------------------------------------------------------------------------------
 
 static dnnl_data_type_t type_of(assay_type_t t) { return t == ASSAY_TYPE_INT8 ? dnnl_s8 : dnnl_u8; }
 

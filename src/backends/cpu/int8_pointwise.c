@@ -10,8 +10,7 @@
 #include "base/target.h"
 #include "ops/int8_wide.h"
 
-// ---- tables
-// ----------------------------------------------------------------------------------------
+// ---- tables -------------------------------------------------------------------------------------
 
 enum { CHUNK = 16384 };
 
@@ -96,8 +95,7 @@ static assay_status_t make_table(const assay_sized_layer_t* l, assay_kernel_t** 
   return NULL;
 }
 
-// ---- several operands
-// ------------------------------------------------------------------------------
+// ---- several operands ---------------------------------------------------------------------------
 
 static assay_status_t make_several(const assay_sized_layer_t* l, assay_kernel_t** out) {
   int8_kernel_t* k = NULL;
@@ -116,8 +114,7 @@ static assay_status_t make_several(const assay_sized_layer_t* l, assay_kernel_t*
   return NULL;
 }
 
-// ---- QuantizeLinear and DequantizeLinear
-// -------------------------------------------------------------
+// ---- QuantizeLinear and DequantizeLinear --------------------------------------------------------
 
 typedef struct quantize {
   assay_kernel_t base;

@@ -4,8 +4,7 @@
 
 #include "base/alloc.h"
 
-// ---- convolutions
-// ----------------------------------------------------------------------------------
+// ---- convolutions -------------------------------------------------------------------------------
 
 assay_status_t int8_conv_read(const int8_job_t* j, assay_conv_t* out, bool* out_fits) {
   assay_tensor_t x = {.kind = ASSAY_KIND_TENSOR, .rank = j->x->rank, .size = j->x->size};
@@ -114,8 +113,7 @@ assay_status_t int8_conv_taps(int8_kernel_t* k, const int8_job_t* j, const assay
   return st;
 }
 
-// ---- products
-// ----------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 
 // Dimensions in front of the last two that are alike, or 1 in all of the weights.
 bool int8_product_read(const int8_job_t* j, int8_product_t* out) {
