@@ -445,7 +445,11 @@ static void run_model(uint64_t seed, assay_model_t* m, const char* backend, assa
     const bool emu = strcmp(assay_executor_tactic(e, i), "emu") == 0;
     r->int8_layers += layers->layers[i].int8 != NULL;
     r->by_emu += layers->layers[i].int8 && emu;
-    if (layers->layers[i].int8 && emu && strcmp(backend, "cpu") == 0)
+    const bool fell_back = layers->layers[i].int8 && emu && strcmp(backend, "cpu") == 0;
+    if (fell_back && !layers->layers[i].int8->anchor)  // any CPU has kernels for these
+      fail_msg("seed %llu: pointwise layer '%s' by emu", (unsigned long long)seed,
+               layers->layers[i].name);
+    if (fell_back)
       print_message("seed %llu: layer '%s' by emu\n", (unsigned long long)seed,
                     layers->layers[i].name);
   }
