@@ -111,6 +111,9 @@ static assay_status_t relate_all(assay_batch_job_t* j) {
   ASSAY_TRY(relate(j, "again", j->ref_n, 0, 0, false));
   if (j->closed) return j->ref_n > 1 ? relate_places(j, j->ref_n, false) : NULL;
   ASSAY_TRY(relate_sizes(j));
+  // Kernels end differently where the rows are no multiple of what they take at once.
+  for (int n = 2; n < ASSAY_BATCH_MOST; n++)
+    ASSAY_TRY(relate(j, "position", n, n - 1, 0, false));
   ASSAY_TRY(relate_places(j, ASSAY_BATCH_MOST, false));
   if (own) ASSAY_TRY(relate(j, "static", (int)given, 0, 0, true));
   if (own) ASSAY_TRY(relate_places(j, (int)given, true));
