@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "accuracy/batch_debug.h"
 #include "accuracy/check.h"
 #include "accuracy/pass_debug.h"
 #include "accuracy/precision.h"
@@ -77,6 +78,14 @@ assay_status_t assay_report_tactics_text(const assay_tactic_blame_t* b,
 assay_status_t assay_report_tactics_json(const assay_tactic_blame_t* b,
                                          const assay_report_debug_t* names,
                                          json_t** out) ASSAY_MUST_USE;
+
+// What `debug batch` found, and "assay.debug.batch/1".
+assay_status_t assay_report_batch_text(const assay_batch_blame_t* b,
+                                       const assay_report_debug_t* names,
+                                       assay_str_t* out) ASSAY_MUST_USE;
+assay_status_t assay_report_batch_json(const assay_batch_blame_t* b,
+                                       const assay_report_debug_t* names,
+                                       json_t** out) ASSAY_MUST_USE;
 
 // ---- parts of reports ---------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "build", "refit", "inspect", "conformance", "bench", "debug precision", "debug passes", "debug tactics")
+VERBS = ("check", "run", "build", "refit", "inspect", "conformance", "bench", "debug precision", "debug passes", "debug tactics", "debug batch", "debug environment")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")
@@ -74,6 +74,16 @@ ROWS = [
     ("debug tactics {m}/cnn.onnx --precision bf16 --json -", 0, '"verdict": "sound"', ""),
     ("debug tactics {m}/cnn.onnx --layer nothing", USAGE, "", "'nothing' matches no layer"),
     ("debug tactics {m}/cnn.onnx --target emu", USAGE, "", "has one way to run a layer"),
+    # debug batch
+    ("debug batch {m}/external.onnx", 0, r"(?s)^SOUND  .*external.onnx in .* on emu: .*size +holds +3 runs.*samples 1 given", ""),
+    ("debug batch {m}/external.onnx --target cpu --json -", 0, '"verdict": "sound"', ""),
+    ("debug batch {m}/external.onnx --target abacus", USAGE, "", "unknown target 'abacus'"),
+    # debug environment
+    ("debug environment", 0, r"(?s)^assay .*libraries .*rounding mode +to nearest\nflush to zero +off", ""),
+    ("debug environment --json here.json", 0, "^assay ", ""),
+    ("debug environment --compare here.json here.json", 0, "^EQUAL  0 entries differ", ""),
+    ("debug environment --compare here.json", USAGE, "", "--compare and two files go together"),
+    ("debug environment --compare here.json nothing.json", INPUT, "", "nothing.json"),
     ("build {m}/cnn.onnx -o kept.plan --tactic-sources=-pool", 0, "^built", ""),
     ("build {m}/cnn.onnx -o kept.plan --tactic-sources=-nothing", USAGE, "", "there is no tactic 'nothing' to leave out"),
     # check

@@ -1,0 +1,79 @@
+// assay debug batch: whether a sample's result depends on the batch it is in.
+#include <string.h>
+
+#include "accuracy/batch_debug.h"
+#include "cli/debug_job.h"
+#include "report/report.h"
+
+#define VERB "debug batch"
+#define CLI_DEBUG_TARGET_HELP "emu (default) or cpu"
+
+typedef struct args {
+  cli_debug_args_t debug;
+  const char *json, *plant;
+} args_t;
+
+static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_batch_blame_t* b,
+                           double seconds) {
+  const assay_report_debug_t names = {.model = a->debug.model,
+                                      .target = j->options.backend->name,
+                                      .precision = j->options.precision_name,
+                                      .seconds = seconds};
+  assay_str_t text = {0};
+  json_t* json = NULL;
+  assay_status_t st = NULL;
+  if (!(a->json && strcmp(a->json, "-") == 0)) {
+    st = assay_report_batch_text(b, &names, &text);
+    if (!st) fputs(assay_str_get(&text), stdout);
+    assay_str_deinit(&text);
+  }
+  if (st || !a->json) return st;
+  ASSAY_TRY(assay_report_batch_json(b, &names, &json));
+  st = assay_cli_write_json(a->json, json);
+  json_decref(json);
+  return st;
+}
+
+static int find(const args_t* a, cli_debug_job_t* j) {
+  const double start = cli_debug_now();
+  assay_batch_blame_t b = {0};
+  j->options.plan.plant = a->plant;
+  assay_status_t st = assay_batch_debug(j->model, &j->options, &j->inputs, &b);
+  assay_cli_progress("", 1);
+  if (st && assay_status_code(st) == ASSAY_UNSUPPORTED) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  if (!st) st = tell(a, j, &b, cli_debug_now() - start);
+  const bool sound = b.verdict == ASSAY_BATCH_SOUND;
+  assay_batch_blame_deinit(&b);
+  if (st) return cli_debug_fail(st);
+  return sound ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
+}
+
+static int run(void* p) {
+  args_t* a = p;
+  cli_debug_job_t j = {0};
+  int code;
+  if (cli_debug_open(&a->debug, &j, &code)) code = find(a, &j);
+  cli_debug_close(&j);
+  return code;
+}
+
+static const opt_t options[] = {
+    CLI_DEBUG_OPTIONS,
+    CLI_DEBUG_FUSED,
+    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "FAULT",
+     "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false},
+    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+     false},
+    {0}};
+
+const verb_t assay_verb_debug_batch = {
+    .name = VERB,
+    .summary = "find the node that makes a sample's result depend on its batch",
+    .usage = "MODEL [options]",
+    .examples =
+        "  assay debug batch model.onnx --inputs inputs.npz\n"
+        "  assay debug batch model.onnx --target cpu --precision bf16\n",
+    .options = options,
+    .args_bytes = sizeof(args_t),
+    .run = run,
+};
