@@ -176,6 +176,15 @@ static const struct {
       {"Squeeze q x two -> s", "Neg a s -> y"}, "y"},
      ASSAY_BATCH_SOUND,
      NULL},
+    // A shape that fits its own batch only.
+    {{"written batch", 0, {"x float[2,6]"}, {"to int64[3] 2 6 1"},
+      {"Reshape r x to -> a", "Neg n a -> y"}, "y"},
+     ASSAY_BATCH_SOUND,
+     NULL},
+    {{"written batch that mixes", 0, {"x float[2,6]"}, {"to int64[3] 2 6 1"},
+      {"Reshape r x to -> a", "Softmax s a -> y | axis=0"}, "y"},
+     ASSAY_BATCH_MODEL,
+     "s"},
 };
 
 static void the_mixing_node_is_named(void** state) {
