@@ -240,6 +240,16 @@ static const graph_case_t rows[] = {
      "y"},
 };
 
+// The same bits; but which of two NaN a sum goes on with is the compiler's choice.
+static bool same(const assay_tensor_t* a, const assay_tensor_t* b) {
+  bool all = tactic_case_same_shape(a, b);
+  for (int64_t i = 0; all && i < a->size; i++) {
+    const double *x = assay_f64(a) + i, *y = assay_f64(b) + i;
+    all = memcmp(x, y, sizeof *x) == 0 || (isnan(*x) && isnan(*y));
+  }
+  return all;
+}
+
 // Some rows of many, with sizes known or open.
 static void rows_and_sizes_do_not_matter(void** state) {
   (void)state;
@@ -260,7 +270,7 @@ static void rows_and_sizes_do_not_matter(void** state) {
         part[0] = first_rows(in[0], some[k]);
         tactic_case_run(of_any, "cpu", formats[f], part, &open);
         assay_tensor_t* want = first_rows(known.out[0], some[k]);
-        if (!tactic_case_identical(want, open.out[0]))
+        if (!same(want, open.out[0]))
           fail_msg("%s: %lld rows have other bits among many", rows[i / 2].name,
                    (long long)some[k]);
         assay_tensor_release(want);
