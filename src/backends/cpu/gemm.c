@@ -84,8 +84,10 @@ static inline bool has_many_registers(void) {
 #endif
 }
 
-// Rows to take of m that are left: few make few sums, which wait for each other.
+// Rows to take of m that are left: few make few sums, which wait for each other. All 8 at once:
+// each weight is read once only.
 static inline int64_t rows_of(int64_t m, int vectors) {
+  if (m == 8 && vectors <= 2 && has_many_registers()) return 8;
   if (m >= 12 && (vectors == 1 || (vectors == 2 && has_many_registers()))) return 12;
   return m >= 6 && m != 8 ? 6 : m >= 4 ? 4 : m >= 2 ? 2 : 1;
 }
@@ -95,6 +97,8 @@ static inline int64_t rows_of(int64_t m, int vectors) {
     rows = rows_of(b->m - row, vectors);                 \
     if (rows == 12)                                      \
       block((vectors) <= 2 ? 12 : 1, vectors, b, row);   \
+    else if (rows == 8)                                  \
+      block((vectors) <= 2 ? 8 : 1, vectors, b, row);    \
     else if (rows == 6)                                  \
       block(6, vectors, b, row);                         \
     else if (rows == 4)                                  \
@@ -105,7 +109,26 @@ static inline int64_t rows_of(int64_t m, int vectors) {
       block(1, vectors, b, row);                         \
   }
 
+// 8 rows by one panel after the other, the second one first: what the last vector of a row writes
+// behind it is written over.
+__attribute__((always_inline)) static inline void block_of_eight(const cpu_gemm_block_t* b) {
+  const int64_t rows = b->panel_rows ? b->panel_rows : b->k * (b->pieces ? b->n_pieces : 1);
+  cpu_gemm_block_t second = *b;
+  second.panels = (const float*)b->panels + rows * CPU_PANEL;
+  second.start = b->start ? b->start + CPU_PANEL : NULL;
+  second.c = b->c + CPU_PANEL;
+  if (b->vectors == 3)
+    block(8, 1, &second, 0);
+  else
+    block(8, 2, &second, 0);
+  block(8, 2, b, 0);
+}
+
 CLONES void cpu_gemm_block(const cpu_gemm_block_t* b) {
+  if (b->m == 8 && b->vectors > 2 && !b->ahead && has_many_registers()) {
+    block_of_eight(b);
+    return;
+  }
   switch (b->vectors) {
     case 1:
       ROWS(1)
