@@ -135,7 +135,11 @@ class Page:
         self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
 
     def key(self, key, modifiers=0):
-        """A key as a person presses it. modifiers: 2 Ctrl, 8 Shift."""
+        """A key as a person presses it, who sees what it does. modifiers: 2 Ctrl, 8 Shift."""
+        self.press(key, modifiers)
+        self.settle()
+
+    def press(self, key, modifiers=0):
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37,
                  "ArrowRight": 39, "PageDown": 34, "PageUp": 33, "Home": 36, "End": 35}
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
@@ -149,7 +153,8 @@ class Page:
 
     def type(self, text):
         for c in text:
-            self.key(c)
+            self.press(c)
+        self.settle()
 
     def place(self, selector):
         """The middle of an element, brought into sight."""
@@ -163,6 +168,7 @@ class Page:
         x, y = self.place(selector)
         self.mouse("mousePressed", x, y, button="left", buttons=1, clickCount=1)
         self.mouse("mouseReleased", x, y, button="left", clickCount=1)
+        self.settle()
 
     def screenshot(self, path, whole=False):
         self.settle()
