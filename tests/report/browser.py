@@ -131,8 +131,9 @@ class Page:
             time.sleep(0.03)
 
     def settle(self):
-        """Waits until what was asked for is drawn."""
-        self.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(1))))")
+        """Waits until what was asked for is drawn; not for ever, as a page behind another one is not drawn."""
+        self.evaluate("new Promise(r => { requestAnimationFrame(() => requestAnimationFrame(() => r(1)));"
+                      "setTimeout(() => r(0), 500); })")
 
     def key(self, key, modifiers=0):
         """A key as a person presses it, who sees what it does. modifiers: 2 Ctrl, 8 Shift."""
