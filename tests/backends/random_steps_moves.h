@@ -154,8 +154,14 @@ static bool step_gather(random_graph_t* g) {
   const int ids = one_in(g, 2) ? pick(g, is_ids) : -1;
   if (ids >= 0) {
     const int64_t dims[2] = {7, draw(g, 1, 16)};
-    emit(g, g->values[ids].rows, 1, "Gather %s %s | axis=0",
-         constant(g, g->type, 2, dims, "normal 1"), g->values[ids].name);
+    // Inputs are below 7; TopK's places may be anything.
+    const int i = ids < g->n_inputs
+                      ? ids
+                      : emit(g, g->values[ids].rows, 1, "Mod %s %s", g->values[ids].name,
+                             constant(g, ASSAY_TYPE_INT64, 0, NULL, "= 7"));
+    if (i >= 0)
+      emit(g, g->values[i].rows, 1, "Gather %s %s | axis=0",
+           constant(g, g->type, 2, dims, "normal 1"), g->values[i].name);
     return true;
   }
   PICK(x, is_full);
