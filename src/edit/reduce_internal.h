@@ -19,9 +19,6 @@ typedef struct assay_reduce_values {
   assay_tensor_t** kept[ASSAY_REDUCE_SOURCES];  // [sample * values + value id]; NULL: not kept
   bool* ran[ASSAY_REDUCE_SOURCES];              // [sample]: run to the end, and nothing let go
   size_t bytes;
-  // Of our engine, made at the first run.
-  assay_plan_t* plan;
-  void* state;
 } assay_reduce_values_t;
 
 assay_status_t assay_reduce_values_init(assay_reduce_values_t* v, assay_model_t* model,
@@ -57,13 +54,19 @@ assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t
 // One sample, or `n` from `first` on, of several: borrowed.
 assay_samples_t assay_reduce_view(const assay_samples_t* s, size_t first, size_t n);
 
-// Runs a model on samples and judges it. written: what the files are made of where a command reads
-// them. check_out (may be NULL): the check, for who wants to know more; NULL with a judge that was
-// not told anything by one.
+// Who wants to know more of a check than whether it fails.
+typedef struct assay_reduce_look {
+  assay_status_t (*see)(void* user, const assay_check_t* check);
+  void* user;
+} assay_reduce_look_t;
+
+// Runs a model on samples and judges it: by a check, or by the user's command; with `look` (may be
+// NULL) there is a check in any case. written, path: the same model for files, and where it is one
+// already; NULL: nowhere.
 assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t* prepared,
                                   assay_model_t* written, const char* path,
-                                  const assay_samples_t* samples, assay_reduce_failure_t* out,
-                                  assay_check_t** check_out) ASSAY_MUST_USE;
+                                  const assay_samples_t* samples, const assay_reduce_look_t* look,
+                                  assay_reduce_failure_t* out) ASSAY_MUST_USE;
 // Whether a failure of a part is that of the whole.
 bool assay_reduce_is_same(const assay_reduce_options_t* o, const assay_reduce_failure_t* whole,
                           const assay_reduce_failure_t* part);

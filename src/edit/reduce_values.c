@@ -33,8 +33,6 @@ static void let_go(assay_reduce_values_t* v) {
 
 void assay_reduce_values_deinit(assay_reduce_values_t* v) {
   if (v->samples) let_go(v);
-  if (v->state) v->o->check->backend->close(v->state);
-  assay_plan_destroy(v->plan);
   for (int s = 0; s < ASSAY_REDUCE_SOURCES; s++) {
     assay_free(v->kept[s]);
     assay_free(v->ran[s]);
@@ -89,32 +87,34 @@ static assay_status_t on_node(void* user, const assay_node_t* node, size_t n_in,
   return on_layer(user, NULL, node, 0, n_in, in, n_out, out);
 }
 
-static assay_status_t open_engine(assay_reduce_values_t* v, const assay_tap_t* tap) {
-  const assay_check_options_t* c = v->o->check;
-  ASSAY_TRY(assay_plan_create(v->model, &c->precision, &c->plan, c->seed, &v->plan));
-  return c->backend->open(assay_plan_layers(v->plan), NULL, tap, &v->state);
+static assay_status_t set_inputs(const assay_backend_t* b, void* state, const assay_graph_t* g,
+                                 assay_tensor_t* const* in) {
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    assay_tensor_t* wide = NULL;
+    if (!in[i]) continue;
+    ASSAY_TRY(assay_tensor_widen(in[i], &wide));
+    assay_status_t st = b->set(state, g->inputs[i], wide);
+    assay_tensor_release(wide);
+    if (st) return st;
+  }
+  return NULL;
 }
 
-// The tap is borrowed by the state, so both live for this run only.
+// Up to the layer that shows what is wanted.
 static assay_status_t run_ours(run_t* r, assay_tensor_t* const* in) {
-  assay_reduce_values_t* v = r->v;
-  const assay_backend_t* b = v->o->check->backend;
+  const assay_check_options_t* c = r->v->o->check;
   const assay_tap_t tap = {.layer = on_layer, .user = r};
-  assay_status_t st = open_engine(v, &tap);
-  const assay_layers_t* layers = v->plan ? assay_plan_layers(v->plan) : NULL;
-  for (size_t i = 0; !st && i < layers->model->graph->n_inputs; i++) {
-    assay_tensor_t* wide = NULL;
-    if (in[i]) st = assay_tensor_widen(in[i], &wide);
-    if (!st && wide) st = b->set(v->state, layers->model->graph->inputs[i], wide);
-    assay_tensor_release(wide);
-  }
+  assay_plan_t* plan = NULL;
+  void* state = NULL;
   size_t l = 0;
-  for (; !st && l < layers->n_layers && !r->found; l++) st = b->step(v->state, l);
-  if (!st && l == layers->n_layers) v->ran[r->source][r->sample] = !r->full;
-  if (v->state) b->close(v->state);
-  v->state = NULL;
-  assay_plan_destroy(v->plan);
-  v->plan = NULL;
+  ASSAY_TRY(assay_plan_create(r->v->model, &c->precision, &c->plan, c->seed, &plan));
+  const assay_layers_t* layers = assay_plan_layers(plan);
+  assay_status_t st = c->backend->open(layers, NULL, &tap, &state);
+  if (!st) st = set_inputs(c->backend, state, layers->model->graph, in);
+  for (; !st && l < layers->n_layers && !r->found; l++) st = c->backend->step(state, l);
+  if (!st && l == layers->n_layers) r->v->ran[r->source][r->sample] = !r->full;
+  if (state) c->backend->close(state);
+  assay_plan_destroy(plan);
   return st;
 }
 
