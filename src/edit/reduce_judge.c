@@ -258,7 +258,7 @@ static assay_status_t ask(job_t* j, assay_reduce_failure_t* out) {
     st = assay_process_ask(assay_str_get(&line), j->o->judge_seconds > 0 ? j->o->judge_seconds : 600,
                            255, &code, &said);
   if (!st && (code == 126 || code == 127))
-    st = ASSAY_ERROR(ASSAY_INTERNAL, "--check '%s' cannot be run: %s", j->o->judge,
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--check '%s' cannot be run: %s", j->o->judge,
                      assay_str_get(&said));
   out->fails = code != 0;
   if (code) snprintf(out->why, sizeof out->why, "exit code %d: %.200s", code, assay_str_get(&said));
