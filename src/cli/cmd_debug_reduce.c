@@ -33,10 +33,34 @@ static void add_option(assay_str_t* out, const char* name, const char* value) {
   assay_shell_quote(out, value);
 }
 
+// The user's command with the part's files put in; that which reads the engine's outputs is given as
+// it is.
+static assay_status_t say_judge(const args_t* a, const char* folder, assay_str_t* out) {
+  static const char* const files[][2] = {
+      {"{model}", "model.onnx"}, {"{inputs}", "inputs.npz"}, {"{golden}", "golden.npz"}};
+  enum { N_FILES = sizeof files / sizeof *files };
+  if (strstr(a->judge, "{outputs}")) return assay_str_append(out, a->judge), assay_str_status(out);
+  for (const char* c = a->judge; *c;) {
+    assay_str_t path = {0};
+    int k = 0;
+    while (k < N_FILES && strncmp(c, files[k][0], strlen(files[k][0])) != 0) k++;
+    if (k == N_FILES) {
+      assay_str_append_n(out, c++, 1);
+      continue;
+    }
+    assay_str_printf(&path, "%s/%s", folder, files[k][1]);
+    assay_shell_quote(out, assay_str_get(&path));
+    assay_str_deinit(&path);
+    c += strlen(files[k][0]);
+  }
+  return assay_str_status(out);
+}
+
 // The command that shows the failure again, of the part.
 static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, const char* folder,
                                   assay_str_t* out) {
   assay_str_t path = {0};
+  if (a->judge) return say_judge(a, folder, out);
   assay_str_append(out, "assay check ");
   assay_str_printf(&path, "%s/model.onnx", folder);
   assay_shell_quote(out, assay_str_get(&path));
@@ -93,7 +117,7 @@ static assay_status_t hand_over(const args_t* a, const cli_debug_job_t* j,
   if (!st && r->verdict == ASSAY_REDUCE_REDUCED)
     st = assay_reduced_write(r, assay_str_get(&folder), &written);
   if (!st)
-    st = tell(a, j, r, assay_str_get(&folder), a->judge ? NULL : assay_str_get(&command), written);
+    st = tell(a, j, r, assay_str_get(&folder), assay_str_get(&command), written);
   assay_str_deinit(&folder);
   assay_str_deinit(&command);
   return st;

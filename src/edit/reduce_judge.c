@@ -261,7 +261,9 @@ static assay_status_t ask(job_t* j, assay_reduce_failure_t* out) {
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--check '%s' cannot be run: %s", j->o->judge,
                      assay_str_get(&said));
   out->fails = code != 0;
-  if (code) snprintf(out->why, sizeof out->why, "exit code %d: %.200s", code, assay_str_get(&said));
+  if (code)
+    snprintf(out->why, sizeof out->why, "exit code %d%s%.200s", code, said.len ? ": " : "",
+             assay_str_get(&said));
   out->why[strcspn(out->why, "\n")] = 0;
   assay_str_deinit(&line);
   assay_str_deinit(&said);
