@@ -4,6 +4,7 @@
 #include "base/process.h"
 #include "cli/debug_job.h"
 #include "edit/reduce.h"
+#include "io/saved.h"
 #include "report/reduce.h"
 
 #define VERB "debug reduce"
@@ -11,7 +12,7 @@
 
 typedef struct args {
   cli_debug_args_t debug;
-  const char *json, *plant, *judge, *exec, *output;
+  const char *json, *plant, *judge, *exec, *output, *golden, *intermediates;
   double seconds, judge_seconds, exec_seconds;
 } args_t;
 
@@ -33,8 +34,8 @@ static void add_option(assay_str_t* out, const char* name, const char* value) {
   assay_shell_quote(out, value);
 }
 
-// The user's command with the part's files put in; that which reads the engine's outputs is given as
-// it is.
+// The user's command with the part's files put in; that which reads the engine's outputs is given
+// as it is.
 static assay_status_t say_judge(const args_t* a, const char* folder, assay_str_t* out) {
   static const char* const files[][2] = {
       {"{model}", "model.onnx"}, {"{inputs}", "inputs.npz"}, {"{golden}", "golden.npz"}};
@@ -67,6 +68,9 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   path.len = 0;
   assay_str_printf(&path, "%s/inputs.npz", folder);
   add_option(out, "--inputs", assay_str_get(&path));
+  path.len = 0;
+  assay_str_printf(&path, "%s/golden.npz", folder);
+  if (a->golden || a->intermediates) add_option(out, "--golden", assay_str_get(&path));
   add_option(out, "--precision", a->debug.precision);
   add_option(out, "--layer-precision", a->debug.layer_precision);
   add_option(out, "--target", a->debug.target);
@@ -116,20 +120,33 @@ static assay_status_t hand_over(const args_t* a, const cli_debug_job_t* j,
   if (!st) st = say_command(a, j, assay_str_get(&folder), &command);
   if (!st && r->verdict == ASSAY_REDUCE_REDUCED)
     st = assay_reduced_write(r, assay_str_get(&folder), &written);
-  if (!st)
-    st = tell(a, j, r, assay_str_get(&folder), assay_str_get(&command), written);
+  if (!st) st = tell(a, j, r, assay_str_get(&folder), assay_str_get(&command), written);
   assay_str_deinit(&folder);
   assay_str_deinit(&command);
   return st;
 }
 
-static int reduce(const args_t* a, cli_debug_job_t* j) {
-  const assay_engine_command_t exec = {.command = a->exec,
-                                       .model = a->debug.model,
-                                       .precision = a->debug.precision ? a->debug.precision : "fp32",
-                                       .seconds = a->exec_seconds > 0 ? a->exec_seconds : 600};
+static assay_status_t add_golden(const char* path, assay_set_t* out) {
+  assay_set_t set = {0};
+  if (!path) return NULL;
+  ASSAY_TRY(assay_saved_read_joined(path, &set));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < set.n; i++)
+    if (!assay_set_find(out, set.names[i]))
+      st = assay_set_add(out, set.names[i], assay_tensor_retain(set.tensors[i]));
+  assay_set_deinit(&set);
+  return st;
+}
+
+static int reduce(const args_t* a, cli_debug_job_t* j, const assay_set_t* golden) {
+  const assay_engine_command_t exec = {
+      .command = a->exec,
+      .model = a->debug.model,
+      .precision = a->debug.precision ? a->debug.precision : "fp32",
+      .seconds = a->exec_seconds > 0 ? a->exec_seconds : 600};
   const assay_reduce_options_t options = {.check = &j->options,
                                           .exec = a->exec ? &exec : NULL,
+                                          .golden = golden->n ? golden : NULL,
                                           .judge = a->judge,
                                           .judge_seconds = a->judge_seconds,
                                           .seconds = a->seconds};
@@ -156,17 +173,28 @@ static int run(void* p) {
   args_t* a = p;
   cli_debug_job_t j = {0};
   int code;
+  assay_set_t golden = {0};
   if (conflict(a)) return assay_cli_usage(VERB, "%s", conflict(a));
-  if (cli_debug_open(&a->debug, &j, &code)) code = reduce(a, &j);
+  assay_status_t st = add_golden(a->golden, &golden);
+  if (!st) st = add_golden(a->intermediates, &golden);
+  if (st) return assay_set_deinit(&golden), assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  if (cli_debug_open(&a->debug, &j, &code)) code = reduce(a, &j, &golden);
   cli_debug_close(&j);
+  assay_set_deinit(&golden);
   return code;
 }
 
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
+    {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
+     "the original framework's outputs, of one sample: a fault of the\nexport's is reduced, too",
+     false},
+    {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, intermediates), "FILE",
+     "its inner tensors, by ONNX name: where parts can be cut", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, debug.require), "DEMAND",
-     "'STATISTIC OP VALUE', such as 'cosine >= 0.9999', of the outputs\nof the model and of every part "
+     "'STATISTIC OP VALUE', such as 'cosine >= 0.9999', of the outputs\nof the model and of every "
+     "part "
      "(default: 'cosine >= 0.999')",
      false},
     {"--check", 0, OPT_STRING, offsetof(args_t, judge), "COMMAND",

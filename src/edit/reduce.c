@@ -94,6 +94,34 @@ static assay_status_t add_seed(reducing_t* r, const assay_check_t* c,
   return NULL;
 }
 
+// The nodes between a value that misses golden and the golden values before it, which stand before
+// it in the graph's order.
+static void add_cone(const reducing_t* r, const assay_golden_t* golden, const assay_value_t* v,
+                     bool* nodes) {
+  size_t at = v->producer ? place_of(r, v->producer) : SIZE_MAX;
+  if (at == SIZE_MAX) return;
+  nodes[at] = true;
+  for (at++; at-- > 0;) {
+    const assay_node_t* n = r->g->nodes[at];
+    for (size_t i = 0; nodes[at] && i < n->n_inputs; i++) {
+      const assay_value_t* in = n->inputs[i];
+      if (!in || in->constant || !in->producer || assay_golden_of(golden, in)) continue;
+      const size_t before = place_of(r, in->producer);
+      if (before < at) nodes[before] = true;
+    }
+  }
+}
+
+static assay_status_t add_fault(reducing_t* r, const assay_check_t* c, const assay_fault_t* f) {
+  bool* nodes = NULL;
+  if (r->n_seeds == MOST_SEEDS) return NULL;
+  ASSAY_TRY(assay_new_array(r->g->n_nodes, sizeof *nodes, &nodes));
+  add_cone(r, c->options.golden, f->value, nodes);
+  if (!assay_set_count(r->g, nodes)) return assay_free(nodes), NULL;
+  r->seeds[r->n_seeds++] = nodes;
+  return NULL;
+}
+
 static void forget_seeds(reducing_t* r) {
   while (r->n_seeds) assay_free(r->seeds[--r->n_seeds]);
 }
@@ -102,7 +130,9 @@ static void forget_seeds(reducing_t* r) {
 static assay_status_t see(void* user, const assay_check_t* c) {
   reducing_t* r = user;
   forget_seeds(r);
-  for (size_t i = 0; i < c->n_culprits; i++) ASSAY_TRY(add_seed(r, c, c->culprits[i].account));
+  for (size_t i = 0; i < c->export.n; i++) ASSAY_TRY(add_fault(r, c, &c->export.faults[i]));
+  for (size_t i = 0; !c->export.n && i < c->n_culprits; i++)
+    ASSAY_TRY(add_seed(r, c, c->culprits[i].account));
   return NULL;
 }
 
@@ -115,10 +145,9 @@ static assay_status_t judge_whole(reducing_t* r, size_t first, size_t n,
   memcpy(kept, r->seeds, sizeof kept);
   r->n_seeds = 0;
   const char* path = r->o->exec ? r->o->exec->model : NULL;
-  assay_status_t st =
-      assay_reduce_judge(r->o, r->model, r->model, path, &view, &look, out);
-  const bool worse = !st && out->fails &&
-                     (!r->out->n_failing || out->badness > r->out->before.badness);
+  assay_status_t st = assay_reduce_judge(r->o, r->model, r->model, path, &view, &look, out);
+  const bool worse =
+      !st && out->fails && (!r->out->n_failing || out->badness > r->out->before.badness);
   if (worse) {
     for (size_t i = 0; i < n_kept; i++) assay_free(kept[i]);
     return NULL;
@@ -257,8 +286,7 @@ static assay_status_t cover(reducing_t* r) {
 
 static assay_status_t try_seeds(reducing_t* r) {
   bool fails = false;
-  for (size_t i = 0; i < r->n_seeds && !fails; i++)
-    ASSAY_TRY(try_nodes(r, r->seeds[i], &fails));
+  for (size_t i = 0; i < r->n_seeds && !fails; i++) ASSAY_TRY(try_nodes(r, r->seeds[i], &fails));
   return NULL;
 }
 
@@ -311,6 +339,8 @@ static assay_status_t hand_over(reducing_t* r) {
   if (!a->nodes) return out->verdict = ASSAY_REDUCE_WHOLE, NULL;
   ASSAY_TRY(cover(r));
   ASSAY_TRY(assay_reduce_golden(a->piece.prepared, &a->inputs, r->o->check, &out->golden));
+  if (r->values.golden)
+    ASSAY_TRY(assay_reduce_take_golden(a->piece.prepared, r->o->golden, &out->golden));
   out->verdict = ASSAY_REDUCE_REDUCED;
   out->after = a->failure;
   out->model = assay_model_retain(a->piece.model);
@@ -331,6 +361,7 @@ static assay_status_t run(reducing_t* r) {
   ASSAY_TRY(judge_samples(r));
   out->verdict = ASSAY_REDUCE_SOUND;
   if (!out->n_failing) return NULL;
+  r->values.golden = out->before.blame == ASSAY_BLAME_EXPORT;
   ASSAY_TRY(search(r));
   return hand_over(r);
 }
@@ -348,6 +379,10 @@ assay_status_t assay_reduce_run(assay_model_t* model, const assay_samples_t* sam
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--check '%s': the command is given what to judge as {model} or {outputs}",
                        options->judge);
+  if (options->golden && samples->n > 1)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "golden values are taken of one sample, and the inputs hold %zu; give one",
+                       samples->n);
   assay_status_t st = run(&r);
   made.seconds = now() - r.start;
   attempt_deinit(&r.best);

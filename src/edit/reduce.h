@@ -3,8 +3,9 @@
 //
 // It starts from what a check blames: that layer by itself, given the values that the engine had at
 // its inputs. Where that does not fail, its neighbours are added, ring by ring, and what is not
-// needed is taken away again (ddmin; A. Zeller, R. Hildebrandt, 2002). Where that does not help, the
-// whole graph is cut from both ends, by bisection, before. Whatever is handed out was run, and failed.
+// needed is taken away again (ddmin; A. Zeller, R. Hildebrandt, 2002). Where that does not help,
+// the whole graph is cut from both ends, by bisection, before. Whatever is handed out was run, and
+// failed.
 //
 // It lies here and not in accuracy/, since it cuts models with the edits.
 #ifndef ASSAY_EDIT_REDUCE_H_
@@ -20,6 +21,10 @@ typedef struct assay_reduce_options {
   // An engine that is not ours, which runs every part; its model is the path of the whole file.
   // NULL: check's backend.
   const assay_engine_command_t* exec;
+  // Golden values of the network that the model was exported from, by the model's names: outputs,
+  // and inner ones to cut at. Of one sample. NULL: none. Where truth misses them, the export is
+  // what is reduced: parts are given golden's values, and have to give golden's.
+  const assay_set_t* golden;
   // The user's own judge in place of check's verdict: a command with {model} {inputs} {golden}
   // {outputs} put in (files); exit code 0: does not fail. NULL: none.
   const char* judge;
@@ -45,29 +50,30 @@ const char* assay_reduce_way_name(assay_reduce_way_t w);
 typedef struct assay_reduce_failure {
   bool fails;
   assay_blame_t blame;
-  assay_verdict_t verdict;      // of the layer to blame; EXACT: none is
-  char node[128], op[64];       // that layer; ""
-  char why[256];                // it, or what the user's command printed last
-  double badness;               // the largest relative error of an output; larger where it is not finite
+  assay_verdict_t verdict;  // of the layer to blame; EXACT: none is
+  char node[128], op[64];   // that layer; ""
+  char why[256];            // it, or what the user's command printed last
+  double badness;  // the largest relative error of an output; larger where it is not finite
 } assay_reduce_failure_t;
 
 typedef struct assay_reduced {
   assay_reduce_verdict_t verdict;
   assay_reduce_way_t way;
   assay_reduce_failure_t before, after;  // on the worst sample
-  assay_model_t* model;     // the part, as it is to be written: its nodes have names
-  assay_samples_t inputs;   // of its inputs, for each sample that it fails on
-  assay_samples_t golden;   // truth's outputs of it, in declared types
-  size_t* sample_of;        // the samples that these are, of those given; the worst one first
-  size_t n_samples;         // given
-  size_t n_failing;         // of them: the whole model fails by itself
-  bool joint;               // it fails on all together only: they count as one
+  assay_model_t* model;                  // the part, as it is to be written: its nodes have names
+  assay_samples_t inputs;                // of its inputs, for each sample that it fails on
+  assay_samples_t golden;  // truth's outputs of it, in declared types; the reference's, as far as
+                           // it has them, where the export is to blame
+  size_t* sample_of;  // the samples that these are, of those given; the worst one first
+  size_t n_samples;   // given
+  size_t n_failing;   // of them: the whole model fails by itself
+  bool joint;         // it fails on all together only: they count as one
   size_t n_nodes, n_nodes_before;  // of the top graph, but for Constants
-  size_t tries;             // parts that were run
-  bool minimal;             // no node can be taken away so that it still fails
-  bool cut_short;           // the time was over
-  bool from_truth;          // some of its inputs are truth's values: the engine's were not to be had, or
-                            // not finite
+  size_t tries;                    // parts that were run
+  bool minimal;                    // no node can be taken away so that it still fails
+  bool cut_short;                  // the time was over
+  bool from_truth;  // some of its inputs are truth's values: the engine's were not to be had, or
+                    // not finite
   double seconds;
 } assay_reduced_t;
 

@@ -19,6 +19,7 @@ typedef struct assay_reduce_values {
   assay_tensor_t** kept[ASSAY_REDUCE_SOURCES];  // [sample * values + value id]; NULL: not kept
   bool* ran[ASSAY_REDUCE_SOURCES];              // [sample]: run to the end, and nothing let go
   size_t bytes;
+  bool golden;  // values inside are golden's, or not to be had
 } assay_reduce_values_t;
 
 assay_status_t assay_reduce_values_init(assay_reduce_values_t* v, assay_model_t* model,
@@ -44,12 +45,16 @@ void assay_piece_deinit(assay_piece_t* p);
 // The inputs of a piece for one sample, added to *out behind those that it has. Of the engine, or,
 // where that has none or (finite) holds NaN or infinities that truth does not, of truth.
 assay_status_t assay_piece_feed(const assay_piece_t* p, assay_reduce_values_t* values,
-                                size_t sample, bool finite, assay_samples_t* out,
-                                bool* out_can, bool* io_from_truth) ASSAY_MUST_USE;
+                                size_t sample, bool finite, assay_samples_t* out, bool* out_can,
+                                bool* io_from_truth) ASSAY_MUST_USE;
 // Truth's outputs of a prepared model for each sample, in declared types.
 assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t* samples,
                                    const assay_check_options_t* o,
                                    assay_samples_t* out) ASSAY_MUST_USE;
+
+// Puts golden's outputs into the place of the first sample's, where it has them.
+assay_status_t assay_reduce_take_golden(const assay_model_t* m, const assay_set_t* golden,
+                                        assay_samples_t* io) ASSAY_MUST_USE;
 
 // One sample, or `n` from `first` on, of several: borrowed.
 assay_samples_t assay_reduce_view(const assay_samples_t* s, size_t first, size_t n);

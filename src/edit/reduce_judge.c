@@ -24,10 +24,12 @@ typedef struct job {
   assay_model_t *prepared, *written;
   const char* path;  // of the model as a file; NULL: not yet one
   const assay_samples_t* samples;
+  assay_golden_t golden;
   assay_str_t folder, paths[FILES];
 } job_t;
 
 static void job_deinit(job_t* j) {
+  assay_golden_deinit(&j->golden);
   for (int k = 0; k < FILES; k++) {
     if (j->paths[k].len) unlink(assay_str_get(&j->paths[k]));
     assay_str_deinit(&j->paths[k]);
@@ -87,6 +89,16 @@ static assay_status_t rules_for(const assay_precision_t* p, const assay_model_t*
   return NULL;
 }
 
+// Golden's values that the model has, too.
+static assay_status_t match_golden(job_t* j, const assay_golden_t** out) {
+  *out = NULL;
+  if (!j->o->golden) return NULL;
+  ASSAY_TRY(assay_golden_match(j->o->golden, j->prepared, NULL, &j->golden));
+  for (size_t i = 0; i < j->golden.n; i++)
+    if (j->golden.at[i].value) *out = &j->golden;
+  return NULL;
+}
+
 static assay_status_t options_for(const job_t* j, assay_engine_t* engine,
                                   assay_check_options_t* out) {
   *out = *j->o->check;
@@ -120,10 +132,24 @@ static double badness_of(const assay_check_t* c) {
   return worst;
 }
 
+static void describe_fault(const assay_fault_t* f, assay_reduce_failure_t* out) {
+  const assay_node_t* n = f->node ? f->node : f->value->producer;
+  snprintf(out->node, sizeof out->node, "%s", n ? n->label : f->value->name);
+  snprintf(out->op, sizeof out->op, "%s", n ? n->op_type : "");
+  if (f->shape)
+    snprintf(out->why, sizeof out->why, "export: the shape of '%.100s' is not golden's",
+             f->value->name);
+  else
+    snprintf(out->why, sizeof out->why,
+             "export: truth of '%.100s' misses golden by RMS %.3g, of which rounding explains %.3g",
+             f->value->name, f->difference.rms, f->explained);
+}
+
 static void describe(const assay_check_t* c, assay_reduce_failure_t* out) {
-  *out = (assay_reduce_failure_t){
-      .fails = !c->faithful, .blame = c->blame, .badness = badness_of(c)};
-  if (!c->n_culprits) return;
+  *out =
+      (assay_reduce_failure_t){.fails = !c->faithful, .blame = c->blame, .badness = badness_of(c)};
+  if (c->export.n) describe_fault(&c->export.faults[0], out);
+  if (c->export.n || !c->n_culprits) return;
   const assay_culprit_t* u = &c->culprits[0];
   out->verdict = u->verdict;
   snprintf(out->node, sizeof out->node, "%s", u->account->node->label);
@@ -138,6 +164,7 @@ static assay_status_t check(job_t* j, const assay_reduce_look_t* look,
   assay_check_t* c = NULL;
   assay_status_t st = start_engine(j, &engine);
   if (!st) st = options_for(j, engine, &options);
+  if (!st) st = match_golden(j, &options.golden);
   if (!st) st = assay_check_run(j->prepared, &options, j->samples, NULL, &c);
   if (!st) describe(c, out);
   if (!st && look) st = look->see(look->user, c);
@@ -149,8 +176,8 @@ static assay_status_t check(job_t* j, const assay_reduce_look_t* look,
 
 // ---- by the user's command ----------------------------------------------------------------------
 
-static assay_status_t run_ours(const job_t* j, const assay_plan_t* plan,
-                               assay_tensor_t* const* in, assay_tensor_t** out) {
+static assay_status_t run_ours(const job_t* j, const assay_plan_t* plan, assay_tensor_t* const* in,
+                               assay_tensor_t** out) {
   const assay_backend_t* b = j->o->check->backend;
   const assay_layers_t* layers = assay_plan_layers(plan);
   const assay_graph_t* g = layers->model->graph;
@@ -255,8 +282,8 @@ static assay_status_t ask(job_t* j, assay_reduce_failure_t* out) {
   int code = 0;
   assay_status_t st = command_line(j, &line);
   if (!st)
-    st = assay_process_ask(assay_str_get(&line), j->o->judge_seconds > 0 ? j->o->judge_seconds : 600,
-                           255, &code, &said);
+    st = assay_process_ask(assay_str_get(&line),
+                           j->o->judge_seconds > 0 ? j->o->judge_seconds : 600, 255, &code, &said);
   if (!st && (code == 126 || code == 127))
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--check '%s' cannot be run: %s", j->o->judge,
                      assay_str_get(&said));
@@ -287,5 +314,6 @@ bool assay_reduce_is_same(const assay_reduce_options_t* o, const assay_reduce_fa
                           const assay_reduce_failure_t* part) {
   const bool certain = whole->verdict >= ASSAY_VERDICT_OVERFLOW;
   if (!part->fails || o->judge) return part->fails;
+  if ((whole->blame == ASSAY_BLAME_EXPORT) != (part->blame == ASSAY_BLAME_EXPORT)) return false;
   return !certain || part->verdict == whole->verdict;
 }

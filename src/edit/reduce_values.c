@@ -59,7 +59,8 @@ static assay_status_t keep(run_t* r, const char* name, assay_tensor_t* t) {
   assay_reduce_values_t* v = r->v;
   const assay_value_t* value = assay_graph_find(v->model->graph, name);
   if (!value || !t) return NULL;
-  assay_tensor_t** slot = &v->kept[r->source][r->sample * (size_t)v->model->n_values + (size_t)value->id];
+  assay_tensor_t** slot =
+      &v->kept[r->source][r->sample * (size_t)v->model->n_values + (size_t)value->id];
   if (*slot) return r->found |= value == r->wanted, NULL;
   const size_t bytes = is_numbers(t) ? (size_t)t->size * 8 : 64;
   if (value != r->wanted && v->bytes + bytes > ROOM) return r->full = true, NULL;

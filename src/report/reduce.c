@@ -46,10 +46,9 @@ static void failure_line(const char* label, const assay_reduce_failure_t* f, ass
 }
 
 static void way_line(const assay_reduced_t* r, assay_str_t* out) {
-  static const char* const says[] = {
-      "the layer to blame fails by itself",
-      "the layer to blame fails with nodes around it only",
-      "what was left of the graph, cut from both ends"};
+  static const char* const says[] = {"the layer to blame fails by itself",
+                                     "the layer to blame fails with nodes around it only",
+                                     "what was left of the graph, cut from both ends"};
   assay_str_printf(out, "  how      %s; %zu part%s run, %.1f s", says[r->way], r->tries,
                    plural(r->tries), r->seconds);
   if (r->minimal && r->n_nodes > 1) assay_str_append(out, "; no node of it can go");
@@ -92,12 +91,17 @@ assay_status_t assay_report_reduce_text(const assay_reduced_t* r, const assay_re
   way_line(r, out);
   samples_line(r, n, out);
   if (r->from_truth)
+    assay_str_append(
+        out,
+        "  note     some inputs are truth's values: the engine's were not to be had, or "
+        "not finite\n");
+  if (r->before.blame == ASSAY_BLAME_EXPORT && r->n_nodes > 3)
     assay_str_append(out,
-                     "  note     some inputs are truth's values: the engine's were not to be had, or "
-                     "not finite\n");
+                     "  note     parts are cut where golden has values: --golden-intermediates gives "
+                     "more of them\n");
   if (n->folder)
-    assay_str_printf(out, "  wrote    %s: model.onnx, inputs.npz, golden.npz (truth's outputs)\n",
-                     n->folder);
+    assay_str_printf(out, "  wrote    %s: model.onnx, inputs.npz, golden.npz (%s outputs)\n",
+                     n->folder, r->before.blame == ASSAY_BLAME_EXPORT ? "golden's" : "truth's");
   if (n->command) assay_str_printf(out, "  show it  %s\n", n->command);
   return assay_str_status(out);
 }
@@ -140,10 +144,9 @@ assay_status_t assay_report_reduce_json(const assay_reduced_t* r, const assay_re
       "before", failure_json(&r->before), "after", failure_json(&r->after), "minimal",
       (int)r->minimal, "cut_short", (int)r->cut_short, "inputs_of_truth", (int)r->from_truth,
       "tries", (json_int_t)r->tries, "seconds", assay_json_number(r->seconds));
-  json_t* samples =
-      json_pack("{s:I, s:I, s:b, s:o, s:I}", "given", (json_int_t)r->n_samples, "failing",
-                (json_int_t)r->n_failing, "together", (int)r->joint, "of", covered, "written",
-                (json_int_t)n->written);
+  json_t* samples = json_pack("{s:I, s:I, s:b, s:o, s:I}", "given", (json_int_t)r->n_samples,
+                              "failing", (json_int_t)r->n_failing, "together", (int)r->joint, "of",
+                              covered, "written", (json_int_t)n->written);
   j = assay_json_put(j, "samples", samples);
   j = assay_json_put(j, "folder", text_or_null(reduced ? n->folder : NULL));
   j = assay_json_put(j, "command", text_or_null(reduced ? n->command : NULL));
