@@ -4,7 +4,7 @@
     reduce.py ASSAY MODELS... [--seed S] [--count N] [--work DIR] [--results FILE]
 
 Mutants are those of mode E: one node of the engine computes something else (--plant). Taken are those that `assay check`
-finds. Of each, `debug reduce` writes a part; the command that it prints is run on the files: it must fail, and
+finds unfaithful and blames the right node for. Of each, `debug reduce` writes a part; the command that it prints is run on the files: it must fail, and
 must not without the fault.
 
 Exit code 1 if a part has more than three nodes, does not fail, fails without the fault, or takes more than 30 s.
@@ -86,9 +86,15 @@ def try_mutant(subject, fault, precision, fused):
 class Reductions(mutants.Bench):
     """Mutants as the bench makes them, each followed by its reduction."""
 
+    @staticmethod
+    def is_faithful(subject):
+        """By the report that the check of the mutant has left: no output shows the fault."""
+        with open(f"{subject.folder}/report.json") as f:
+            return json.load(f)["verdict"] == "faithful"
+
     def try_engine(self, subject, name, fault, precision, fused):
         found = super().try_engine(subject, name, fault, precision, fused)
-        if not found or found["verdict"] != "right":
+        if not found or found["verdict"] != "right" or self.is_faithful(subject):
             return None
         row = try_mutant(subject, f"{name}:{fault}", precision, fused)
         return {"model": found["model"], "what": found["what"], **row}

@@ -5,6 +5,7 @@
 #include "edit/reduce_sets.h"
 #include "io/npz.h"
 #include "passes/graph_case.h"
+#include "truth/machine.h"
 
 #define CHAIN                                                                                \
   {                                                                                          \
@@ -318,6 +319,64 @@ static void samples_are_honoured(void** state) {
   close_case(&c);
 }
 
+// ---- faults of the export -----------------------------------------------------------------------
+
+// Truth of the values that are named, by a model of other constants: what golden is.
+static void add_golden(const assay_model_t* m, assay_tensor_t* const* in, const char* names,
+                       assay_set_t* out) {
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  assay_machine_t* truth = NULL;
+  char name[64];
+  int used;
+  op_case_ok(assay_machine_create(m, &config, &truth));
+  for (size_t i = 0; i < m->graph->n_inputs; i++)
+    assay_machine_set(truth, m->graph->inputs[i], in[i]);
+  op_case_ok(assay_machine_run(truth));
+  for (; sscanf(names, " %63s%n", name, &used) == 1; names += used) {
+    assay_tensor_t* t = NULL;
+    op_case_ok(assay_tensor_pack(assay_machine_get(truth, assay_graph_find(m->graph, name)), &t));
+    op_case_ok(assay_set_add(out, name, t));
+  }
+  assay_machine_destroy(truth);
+}
+
+static void exports_are_cut_at_golden(void** state) {
+  (void)state;
+  static const struct {
+    const char *golden, *wrong, *nodes;  // values that golden has; the node that was exported wrong
+  } cases[] = {
+      {"a b c d e y", "Mul square b b -> c", ""},
+      {"a b c d e y", "Mul square b a -> c", "square"},
+      {"a d y", "Mul square b a -> c", "left square bias"},
+      {"b e y", "Add bias c u -> d", "square bias right"},
+      {"y", "Tanh last a -> y", "first last"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct row right = {.graph = {"exported", 0, {"x float[4,4] positive"}, CONSTANTS, CHAIN, "y"},
+                        .format = ASSAY_FORMAT_FP32};
+    struct row wrong = right;
+    char label[64], names[256];
+    assert_int_equal(sscanf(cases[i].wrong, "%*s %63s", label), 1);
+    for (size_t k = 0; wrong.graph.nodes[k]; k++)
+      if (strstr(wrong.graph.nodes[k], label)) wrong.graph.nodes[k] = cases[i].wrong;
+    reduced_case_t c, g;
+    assay_set_t golden = {0};
+    open_case(&g, &right);
+    open_case(&c, &wrong);
+    add_golden(g.model, g.in, cases[i].golden, &golden);
+    const assay_samples_t samples = {.n = 1, .n_values = c.model->graph->n_inputs, .at = c.in};
+    const assay_reduce_options_t options = {.check = &c.check, .golden = &golden};
+    op_case_ok(assay_reduce_run(c.model, &samples, &options, &c.r));
+    node_names(c.r.model, names);
+    if (strcmp(names, cases[i].nodes) != 0)
+      fail_msg("'%s' with golden %s: '%s' is left", cases[i].wrong, cases[i].golden, names);
+    if (*names) assert_int_equal(c.r.before.blame, ASSAY_BLAME_EXPORT);
+    assay_set_deinit(&golden);
+    close_case(&c);
+    close_case(&g);
+  }
+}
+
 static void a_judge_is_given_something(void** state) {
   (void)state;
   reduced_case_t c;
@@ -386,6 +445,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_fault_is_what_is_left),
       cmocka_unit_test(samples_are_honoured),
+      cmocka_unit_test(exports_are_cut_at_golden),
       cmocka_unit_test(a_judge_is_given_something),
       cmocka_unit_test(sets_shrink),
   };
