@@ -115,6 +115,7 @@ static assay_status_t options_for(const job_t* j, assay_engine_t* engine,
   }
   // Outputs of a part have other names.
   assay_status_t st = out->require ? assay_require_resolve(out->require, j->prepared->graph) : NULL;
+  if (st && assay_status_code(st) != ASSAY_NOT_FOUND) return st;
   if (st) out->require = NULL;
   assay_status_free(st);
   return rules_for(&j->o->check->precision, j->prepared, &out->precision);
@@ -310,9 +311,10 @@ assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t
   return st;
 }
 
+// Of another engine whole stretches are blamed, of which not much can be told.
 bool assay_reduce_is_same(const assay_reduce_options_t* o, const assay_reduce_failure_t* whole,
                           const assay_reduce_failure_t* part) {
-  const bool certain = whole->verdict >= ASSAY_VERDICT_OVERFLOW;
+  const bool certain = !o->exec && whole->verdict >= ASSAY_VERDICT_OVERFLOW;
   if (!part->fails || o->judge) return part->fails;
   if ((whole->blame == ASSAY_BLAME_EXPORT) != (part->blame == ASSAY_BLAME_EXPORT)) return false;
   return !certain || part->verdict == whole->verdict;

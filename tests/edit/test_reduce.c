@@ -1,6 +1,7 @@
 // Parts that still fail: planted faults and overflows come down to the nodes that make them.
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "edit/reduce.h"
 #include "edit/reduce_sets.h"
 #include "io/npz.h"
@@ -377,6 +378,45 @@ static void exports_are_cut_at_golden(void** state) {
   }
 }
 
+// ---- memory -------------------------------------------------------------------------------------
+
+static void memory_may_run_out(void** state) {
+  (void)state;
+  static const int tried[] = {1, 5, 6, 11};  // alone, with neighbours, fused, whole
+  for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+    const struct row* row = &rows[tried[i]];
+    reduced_case_t c;
+    open_case(&c, row);
+    const assay_samples_t samples = {.n = 1, .n_values = c.model->graph->n_inputs, .at = c.in};
+    const assay_reduce_options_t options = {.check = &c.check, .judge = row->judge};
+    op_case_ok(assay_reduce_run(c.model, &samples, &options, &c.r));  // what is made once is there
+    assay_reduced_deinit(&c.r);
+    assay_alloc_fail_after(0, false);
+    op_case_ok(assay_reduce_run(c.model, &samples, &options, &c.r));
+    assay_reduced_deinit(&c.r);
+    const uint64_t total = assay_alloc_fail_after(0, false);
+    for (uint64_t n = 1; n <= total; n += 1 + total / 150) {
+      const int64_t live = assay_alloc_live();
+      assay_alloc_fail_after(n, false);
+      assay_status_t st = assay_reduce_run(c.model, &samples, &options, &c.r);
+      assay_alloc_fail_after(0, false);
+      // A few are asked for where there is a way without.
+      const bool clean =
+          st ? assay_status_code(st) == ASSAY_NO_MEMORY : c.r.verdict == row->verdict;
+      if (!clean)
+        fail_msg("'%s': allocation %llu of %llu fails: %s", row->graph.name, (unsigned long long)n,
+                 (unsigned long long)total, st ? assay_status_message(st) : "another verdict");
+      assay_status_free(st);
+      assay_reduced_deinit(&c.r);
+      if (assay_alloc_live() != live)
+        fail_msg("'%s': allocation %llu of %llu fails: %lld are not freed", row->graph.name,
+                 (unsigned long long)n, (unsigned long long)total,
+                 (long long)(assay_alloc_live() - live));
+    }
+    close_case(&c);
+  }
+}
+
 static void a_judge_is_given_something(void** state) {
   (void)state;
   reduced_case_t c;
@@ -443,11 +483,9 @@ static void sets_shrink(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(the_fault_is_what_is_left),
-      cmocka_unit_test(samples_are_honoured),
-      cmocka_unit_test(exports_are_cut_at_golden),
-      cmocka_unit_test(a_judge_is_given_something),
-      cmocka_unit_test(sets_shrink),
+      cmocka_unit_test(the_fault_is_what_is_left),  cmocka_unit_test(samples_are_honoured),
+      cmocka_unit_test(exports_are_cut_at_golden),  cmocka_unit_test(memory_may_run_out),
+      cmocka_unit_test(a_judge_is_given_something), cmocka_unit_test(sets_shrink),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
