@@ -1,4 +1,5 @@
 // Parts of a model: cut out, fed, written.
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "base/file.h"
 #include "edit/editor.h"
 #include "edit/reduce_internal.h"
+#include "formats/format.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
 #include "truth/machine.h"
@@ -91,13 +93,14 @@ assay_status_t assay_piece_cut(assay_model_t* model, const bool* nodes, assay_pi
 
 // ---- feeding ------------------------------------------------------------------------------------
 
-static assay_status_t is_finite(assay_tensor_t* t, bool* out) {
+// Whether all elements of floats lie within +-most.
+static assay_status_t is_within(assay_tensor_t* t, double most, bool* out) {
   assay_tensor_t* wide = NULL;
   *out = true;
   if (t->kind != ASSAY_KIND_TENSOR) return NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
   for (int64_t i = 0; wide->store == ASSAY_STORE_F64 && i < wide->size; i++)
-    *out &= isfinite(assay_f64(wide)[i]) != 0;
+    *out &= fabs(assay_f64(wide)[i]) <= most;
   assay_tensor_release(wide);
   return NULL;
 }
@@ -122,11 +125,16 @@ static assay_status_t feed(assay_reduce_values_t* values, size_t sample, const a
   // Truth's may have the fault already, and a part behind it would seem to fail.
   if (values->golden && !v->is_input) return from_golden(values->o->golden, v, out);
   ASSAY_TRY(assay_reduce_value(values, ASSAY_REDUCE_ENGINE, sample, v, &t));
-  if (t) ASSAY_TRY(is_finite(t, &fine));
+  if (t) ASSAY_TRY(is_within(t, DBL_MAX, &fine));
   if (t && (fine || !finite)) return *out = assay_tensor_retain(t), NULL;
   ASSAY_TRY(assay_reduce_value(values, ASSAY_REDUCE_TRUTH, sample, v, &t));
-  if (t) *io_from_truth = true;
-  if (t) *out = assay_tensor_retain(t);
+  // What the precision cannot hold enters no layer: a part behind it would seem to fail.
+  if (t && t->type == ASSAY_TYPE_FLOAT)
+    ASSAY_TRY(is_within(t, assay_format_info(values->o->check->precision.format)->max, &fine));
+  else
+    fine = t != NULL;
+  if (fine) *io_from_truth = true;
+  if (fine) *out = assay_tensor_retain(t);
   return NULL;
 }
 
