@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "build", "refit", "inspect", "conformance", "bench", "debug precision", "debug passes", "debug tactics", "debug batch", "debug environment")
+VERBS = ("check", "run", "build", "refit", "inspect", "conformance", "bench", "debug precision", "debug passes", "debug tactics", "debug batch", "debug reduce", "debug environment")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")
@@ -78,6 +78,27 @@ ROWS = [
     ("debug batch {m}/external.onnx", 0, r"(?s)^SOUND  .*external.onnx in .* on emu: .*size +holds +3 runs.*samples 1 given", ""),
     ("debug batch {m}/external.onnx --target cpu --json -", 0, '"verdict": "sound"', ""),
     ("debug batch {m}/external.onnx --target abacus", USAGE, "", "unknown target 'abacus'"),
+    # debug reduce
+    ("debug reduce {m}/cnn.onnx --precision fp16 -o part", UNFAITHFUL,
+     r"^REDUCED  .*cnn.onnx in fp16 on emu: 1 of 13 nodes still fails\n  nodes    norm/square \(Mul\)\n"
+     r"  fails    norm/square \(Mul\): overflow: .*, fp16 ends at 65504\n  how      the layer to blame fails by itself; 1 part run, .* s\n"
+     r"  wrote    part: model.onnx, inputs.npz, golden.npz \(truth's outputs\)\n"
+     r"  show it  assay check 'part/model.onnx' --inputs 'part/inputs.npz' --precision 'fp16' --no-fix\n$", ""),
+    ("check part/model.onnx --inputs part/inputs.npz --precision fp16 --no-fix", UNFAITHFUL, "(?s)^UNFAITHFUL .*overflow", ""),
+    ("check part/model.onnx --inputs part/inputs.npz --golden part/golden.npz", FAITHFUL, "^FAITHFUL", ""),
+    ("debug reduce {m}/cnn.onnx --plant norm/mean:terms=2", UNFAITHFUL,
+     r"(?s)^REDUCED .*nodes    norm/mean \(ReduceMean\)\n.*defect.*wrote    cnn.reduced: .*--plant 'norm/mean:terms=2' --no-fix", ""),
+    ("debug reduce {m}/cnn.onnx --precision fp16 --unfused --target cpu -o part --json -", UNFAITHFUL, '"verdict": "reduced"', ""),
+    ("debug reduce {m}/cnn.onnx -o part --check grep${{IFS}}-q${{IFS}}norm/root${{IFS}}{{model}}&&exit${{IFS}}1;true", UNFAITHFUL,
+     r"(?s)^REDUCED .*: 1 of 13 .*norm/root \(Sqrt\)\n  fails    exit code 1\n.*cut from both ends.*  show it  .*'part/model.onnx'&&exit.*\n$", ""),
+    ("debug reduce {m}/cnn.onnx --precision bf16 -o part --json -", 0, r'(?s)"verdict": "sound".*"command": null', ""),
+    ("debug reduce {m}/cnn.onnx --precision bf16", 0, "^SOUND  .*: nothing fails, of 1 sample\n$", ""),
+    ("debug reduce {m}/cnn.onnx --check true", INPUT, "", "the command is given what to judge as {model} or {outputs}"),
+    ("debug reduce {m}/cnn.onnx --check /no/such/program{{model}}", INPUT, "", "cannot be run"),
+    ("debug reduce {m}/cnn.onnx --exec true --target cpu", USAGE, "", "--exec is an engine of its own"),
+    ("debug reduce {m}/cnn.onnx --precision fp16 --target abacus", USAGE, "", "unknown target 'abacus'"),
+    ("debug reduce {m}/cnn.onnx --plant nothing:terms=2", FAILED, "", "no node 'nothing' to plant"),
+    ("debug reduce {m}/nothing.onnx", INPUT, "", "nothing.onnx': No such file"),
     # debug environment
     ("debug environment", 0, r"(?s)^assay .*libraries .*rounding mode +to nearest\nflush to zero +off", ""),
     ("debug environment --json here.json", 0, "^assay ", ""),
