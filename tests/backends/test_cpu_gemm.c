@@ -81,7 +81,7 @@ static void check(const sizes_t* s, int64_t m, int vectors, int64_t width) {
                               .panels = panels,
                               .vectors = vectors,
                               .start = s->start ? start : NULL,
-                              .start_step = (s->start - 1) * WIDTH,
+                              .start_step = s->start > 1 ? WIDTH : 0,
                               .c = c,
                               .c_step = width};
   memset(c, 0xff, sizeof c);
