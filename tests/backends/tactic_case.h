@@ -190,4 +190,38 @@ static inline void tactic_case_all(const tactic_case_t* cases, size_t n) {
   for (size_t i = 0; i < n; i++) tactic_case_check(&cases[i]);
 }
 
+// A layer that makes bytes: of the emulated engine's, `tolerance` is the share that may be one step
+// off (what adds floats in another order). In fp32 only; judged by its bounds, too.
+static inline void tactic_case_check_bytes(const tactic_case_t* c) {
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&c->graph, in);
+  tactic_run_t want, got, again;
+  if (c->specials) tactic_case_specials(in[0]);
+  tactic_case_run(m, "emu", ASSAY_FORMAT_FP32, in, &want);
+  tactic_case_run(m, "cpu", ASSAY_FORMAT_FP32, in, &got);
+  if (!tactic_case_is_by(got.tactic, c->tactic))
+    fail_msg("%s: by %s, not by %s", c->graph.name, got.tactic, c->tactic);
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(threads == 1 ? 3 : 1);
+  tactic_case_run(m, "cpu", ASSAY_FORMAT_FP32, in, &again);
+  omp_set_num_threads(threads);
+  assert_true(tactic_case_same_shape(want.out[0], got.out[0]));
+  assert_true(tactic_case_identical(got.out[0], again.out[0]));
+  int64_t n = 0;
+  for (int64_t i = 0; i < got.out[0]->size; i++) {
+    const int64_t d = assay_i64(want.out[0])[i] - assay_i64(got.out[0])[i];
+    if (d < -1 || d > 1) fail_msg("%s: element %lld", c->graph.name, (long long)i);
+    n += d != 0;
+  }
+  if ((double)n > c->tolerance * (double)got.out[0]->size)
+    fail_msg("%s: %lld of %lld elements differ", c->graph.name, (long long)n,
+             (long long)got.out[0]->size);
+  tactic_case_judge(c, m, ASSAY_FORMAT_FP32, in);
+  tactic_case_release(&want);
+  tactic_case_release(&got);
+  tactic_case_release(&again);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
 #endif  // ASSAY_TESTS_BACKENDS_TACTIC_CASE_H_

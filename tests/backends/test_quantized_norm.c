@@ -292,46 +292,9 @@ static const tactic_case_t layers[] = {
      false},
 };
 
-static int64_t differing(const assay_tensor_t* a, const assay_tensor_t* b) {
-  int64_t n = 0;
-  for (int64_t i = 0; i < a->size; i++) {
-    const int64_t d = assay_i64(a)[i] - assay_i64(b)[i];
-    assert_true(d >= -1 && d <= 1);
-    n += d != 0;
-  }
-  return n;
-}
-
-static void check_layer(const tactic_case_t* c) {
-  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-  assay_model_t* m = graph_case_model(&c->graph, in);
-  tactic_run_t want, got, again;
-  if (c->specials) tactic_case_specials(in[0]);
-  tactic_case_run(m, "emu", ASSAY_FORMAT_FP32, in, &want);
-  tactic_case_run(m, "cpu", ASSAY_FORMAT_FP32, in, &got);
-  if (!tactic_case_is_by(got.tactic, c->tactic))
-    fail_msg("%s: by %s, not by %s", c->graph.name, got.tactic, c->tactic);
-  const int threads = omp_get_max_threads();
-  omp_set_num_threads(threads == 1 ? 3 : 1);
-  tactic_case_run(m, "cpu", ASSAY_FORMAT_FP32, in, &again);
-  omp_set_num_threads(threads);
-  assert_true(tactic_case_same_shape(want.out[0], got.out[0]));
-  assert_true(tactic_case_identical(got.out[0], again.out[0]));
-  const int64_t n = differing(want.out[0], got.out[0]);
-  if ((double)n > c->tolerance * (double)got.out[0]->size)
-    fail_msg("%s: %lld of %lld elements differ", c->graph.name, (long long)n,
-             (long long)got.out[0]->size);
-  tactic_case_judge(c, m, ASSAY_FORMAT_FP32, in);
-  tactic_case_release(&want);
-  tactic_case_release(&got);
-  tactic_case_release(&again);
-  graph_case_release(in);
-  assay_model_release(m);
-}
-
 static void layers_agree(void** state) {
   (void)state;
-  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) check_layer(&layers[i]);
+  for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) tactic_case_check_bytes(&layers[i]);
 }
 
 int main(void) {
