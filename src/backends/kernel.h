@@ -52,6 +52,27 @@ typedef struct assay_sized_layer {
 } assay_sized_layer_t;
 
 typedef struct assay_kernel assay_kernel_t;
+
+// How a kernel makes rows of its output, which lie along the first spatial axis, out of rows of one
+// of its inputs. Both lie channels last, so that a row is one piece of memory. What it makes of a
+// row depends on neither the rows it is asked for at once nor where they lie.
+typedef struct assay_by_rows {
+  int input;                   // the operand that it reads by rows
+  int64_t samples, rows;       // of the output
+  int64_t in_rows;             // of the input; 0: that is read as a whole, in any form
+  size_t row_bytes, in_bytes;  // of a row
+  size_t weights;              // bytes that each call reads besides
+  double work;                 // multiply-adds in a row of the output, or as much of other work
+  size_t scratch;              // bytes that a call needs
+  // The rows of the input, [*first, *last), under rows [row, end) of the output. NULL: the same.
+  void (*reads)(const assay_kernel_t* k, int64_t row, int64_t end, int64_t* first, int64_t* last);
+  // Makes rows [row, end) of a sample on the caller's thread. Operands are as in a run; but of the
+  // rows of the input, and of the output, only those meant here need to be there.
+  // NULL: it does not work by rows.
+  void (*run)(const assay_kernel_t* k, const void* const* in, void* const* out, void* scratch,
+              int64_t sample, int64_t row, int64_t end);
+} assay_by_rows_t;
+
 struct assay_kernel {
   const struct assay_tactic* tactic;
   assay_form_t in[ASSAY_KERNEL_OPERANDS];  // UNDEFINED: this input is not read in a run
@@ -62,6 +83,7 @@ struct assay_kernel {
   size_t scratch;  // bytes that a run needs besides
   // On the host. NULL: a kernel of a device.
   assay_status_t (*run)(assay_kernel_t* k, const void* const* in, void* const* out, void* scratch);
+  assay_by_rows_t by_rows;
   // Puts it into a queue of the device that it was made for; 0 for operands that are left out. What
   // it notes may be captured: addresses stay as they are, and it is given others in another call.
   assay_status_t (*enqueue)(assay_kernel_t* k, assay_queue_t* q, const assay_device_ptr_t* in,
@@ -115,7 +137,10 @@ assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, f
 assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out);
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);
 bool assay_operand_is_channels_last(const assay_operand_t* o);
-// float32, float16, bfloat16: what kernels compute with.
+// float32, float16, bfloat16: what kernels compute with; and the bytes of an element of these.
 bool assay_type_is_kernel_float(assay_type_t type);
+static inline size_t assay_kernel_float_bytes(assay_type_t type) {
+  return type == ASSAY_TYPE_FLOAT ? 4 : 2;
+}
 
 #endif  // ASSAY_BACKENDS_KERNEL_H_

@@ -65,7 +65,7 @@ assay_status_t assay_runner_set(void* state, const assay_value_t* v, assay_tenso
 static bool is_made_here(const assay_runner_t* r, const assay_place_t* p) {
   if (!p->n_forms || r->lifetimes.last[p->value->id] < (int)r->layer) return false;
   const assay_slot_t* slot = &r->now->slots[p->forms[0].slot];
-  return slot->kind != ASSAY_SLOT_HELD || slot->value != p->value;
+  return !slot->passes && (slot->kind != ASSAY_SLOT_HELD || slot->value != p->value);
 }
 
 // Sees to it that the run holds a value as a tensor, where it has been made at all.
@@ -302,6 +302,12 @@ static assay_status_t put_defaults(assay_runner_t* r) {
   return NULL;
 }
 
+// What nobody reads behind layer i.
+static void let_go(assay_runner_t* r, size_t i) {
+  const assay_value_list_t* ends = &r->lifetimes.ends[i];
+  for (size_t k = 0; k < ends->n; k++) assay_held_clear(&r->values[ends->at[k]->id]);
+}
+
 assay_status_t assay_runner_step(void* state, size_t i) {
   assay_runner_t* r = state;
   r->layer = i;
@@ -313,14 +319,17 @@ assay_status_t assay_runner_step(void* state, size_t i) {
   // A tap asks how the layer that it sees rounds.
   r->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
   if (prepared) ASSAY_TRY(r->tap ? run_tapped(r, i, &prepared) : run_prepared(r, i, &prepared));
-  if (!prepared) {
-    r->ran[i] = NULL;
+  const assay_train_t* train = s ? assay_stretch_train(r->now, (int)i) : NULL;
+  const size_t first = train ? (size_t)train->first : i;
+  for (size_t k = first; !prepared && k <= i; k++) {
+    r->ran[k] = NULL;
     // From here on nothing that was foreseen may be trusted.
     if (s && s->kernel) r->emulate = true;
-    ASSAY_TRY(run_emulated(r, i));
+    ASSAY_TRY(run_emulated(r, k));
   }
-  const assay_value_list_t* ends = &r->lifetimes.ends[i];
-  for (size_t k = 0; k < ends->n; k++) assay_held_clear(&r->values[ends->at[k]->id]);
+  // What a train reads, the run holds until it has run.
+  if (!train || r->emulate || (int)i == assay_train_last(train))
+    for (size_t k = first; k <= i; k++) let_go(r, k);
   if (!r->emulate && (int)i + 1 == r->now->end) ASSAY_TRY(end(r));
   return NULL;
 }
@@ -424,6 +433,7 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
     }
     explain_layouts(s, out);
     explain_forms(s, out);
+    if (s->train) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
     for (int t = 0; t < s->licences.n; t++) {
       const assay_licence_t* licence = &s->licences.at[t];
       const bool taken = licence == licence_of(s, s->kernel->tactic);

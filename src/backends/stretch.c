@@ -19,6 +19,7 @@ void assay_stretch_destroy(assay_stretch_t* s) {
   assay_free(s->slots);
   assay_free(s->moves);
   assay_free(s->steps);
+  assay_free(s->trains);
   assay_free(s);
 }
 
@@ -37,7 +38,9 @@ static bool is_of_shape(const assay_tensor_t* t, int rank, const int64_t* dims) 
 }
 
 bool assay_stretch_fits(const assay_stretch_t* s, int first, const assay_setting_t* setting) {
-  if (s->first != first || !assay_sizes_same(&s->sizes, setting->sizes)) return false;
+  if (s->first != first || s->apart != setting->apart ||
+      !assay_sizes_same(&s->sizes, setting->sizes))
+    return false;
   for (size_t i = 0; i < s->n_key; i++) {
     const assay_place_t* p = &s->places[s->key[i]];
     if (!is_of_shape(assay_held_any(&setting->values[p->value->id]), p->rank, p->dims))
@@ -252,6 +255,33 @@ assay_status_t stretch_check_inputs(builder_t* b, const assay_sized_layer_t* d,
   return NULL;
 }
 
+// What the kernels of a train read stays, untouched, until the last one has run.
+static void keep_for_train(builder_t* b, int i, int slot) {
+  const assay_train_t* t = assay_stretch_train(b->s, i);
+  if (t && i < assay_train_last(t)) lengthen(&b->s->slots[slot], assay_train_last(t) + 1);
+}
+
+// Whether what a layer makes is handed on within a train.
+static bool is_handed_on(const builder_t* b, int i) {
+  const assay_train_t* t = assay_stretch_train(b->s, i);
+  return t && i < assay_train_last(t);
+}
+
+// A kernel of a train cannot be had after all: those before it run by themselves, too.
+static void dissolve(builder_t* b, int i) {
+  const assay_train_t* t = assay_stretch_train(b->s, i);
+  if (!t) return;
+  for (int k = t->first; k <= assay_train_last(t); k++) {
+    assay_step_t* step = &b->s->steps[k - b->s->first];
+    step->train = 0;
+    if (k >= i) continue;
+    assay_slot_t* slot = &b->s->slots[step->out[0]];
+    const assay_place_t* p = assay_stretch_place(b->s, slot->value);
+    slot->block = (assay_block_t){bytes_of(p, step->kernel->out[0].type), k, k + 1, 0};
+    slot->passes = false;
+  }
+}
+
 static assay_status_t place_inputs(builder_t* b, const assay_sized_layer_t* d, int i,
                                    assay_step_t* step) {
   step->n_in = (int)d->n_in;
@@ -261,6 +291,7 @@ static assay_status_t place_inputs(builder_t* b, const assay_sized_layer_t* d, i
     if (!step->kernel->in[k].type) continue;
     ASSAY_TRY(stretch_place_of(b, d->in[k].value, &p));
     ASSAY_TRY(need(b, p, d->in[k].type, step->kernel->in[k], i, &step->in[k]));
+    keep_for_train(b, i, step->in[k]);
   }
   return NULL;
 }
@@ -306,6 +337,12 @@ static assay_status_t output_slot(builder_t* b, const assay_step_t* step, int i,
   const assay_kernel_t* kernel = step->kernel;
   const assay_value_t* v = p->value;
   const bool over = k == 0 && kernel->in_place >= 0;
+  if (is_handed_on(b, i)) {
+    ASSAY_TRY(add_slot(b, ASSAY_SLOT_ARENA, v, out));
+    b->s->slots[*out].block = (assay_block_t){0, i, i, 0};
+    b->s->slots[*out].passes = true;
+    return NULL;
+  }
   if (over && !kernel->run && !kernel->enqueue)
     return view_slot(b, p, kernel->out[k], step->in[kernel->in_place], i, out);
   if (is_caller_form(v, p, kernel->out[k])) return add_output(b, p, i, out);
@@ -377,6 +414,7 @@ static assay_status_t lay_layer(builder_t* b, int i) {
     memcpy(step->candidates, x->options[x->chosen].candidates, sizeof step->candidates);
     ASSAY_TRY(stretch_check_inputs(b, &d, step->kernel, &ok));
   }
+  if (!ok) dissolve(b, i);
   if (!ok && step->kernel) {
     step->kernel->destroy(step->kernel);
     step->kernel = NULL;
@@ -413,6 +451,8 @@ static assay_status_t plan_memory(const builder_t* b) {
   return st;
 }
 
+static size_t most_bytes(const assay_train_t* t) { return (size_t)t->most_parts * t->thread_bytes; }
+
 static assay_status_t build(builder_t* b) {
   assay_stretch_t* s = b->s;
   const int n = (int)b->in->layers->n_layers, n_values = b->in->layers->model->n_values;
@@ -421,6 +461,9 @@ static assay_status_t build(builder_t* b) {
   for (int i = 0; i < n_values; i++) s->place_of[i] = -1;
   ASSAY_TRY(assay_sizes_copy(b->in->sizes, &s->sizes));
   ASSAY_TRY(stretch_survey(b));
+  ASSAY_TRY(stretch_find_trains(b));
+  for (size_t t = 0; t < s->n_trains; t++)
+    if (most_bytes(&s->trains[t]) > s->scratch_bytes) s->scratch_bytes = most_bytes(&s->trains[t]);
   for (int i = s->first; i < s->end; i++)
     ASSAY_TRY(assay_status_note(lay_layer(b, i), "layer '%s'", b->in->layers->layers[i].name));
   return plan_memory(b);
@@ -431,6 +474,7 @@ assay_status_t assay_stretch_create(const assay_setting_t* setting, int first,
   builder_t b = {.in = setting, .segment = first};
   ASSAY_TRY(ASSAY_NEW(&b.s));
   b.s->first = b.s->end = first;
+  b.s->apart = setting->apart;
   assay_status_t st = build(&b);
   stretch_survey_end(&b);
   if (st) return assay_stretch_destroy(b.s), st;

@@ -18,6 +18,7 @@
 #include "backends/lifetimes.h"
 #include "backends/memory_plan.h"
 #include "backends/move.h"
+#include "backends/train.h"
 
 typedef enum assay_slot_kind {
   ASSAY_SLOT_ARENA = 0,
@@ -33,6 +34,7 @@ typedef struct assay_slot {
   const assay_value_t* value;  // HELD, OUTPUT
   uint64_t constant;           // CONSTANT: its address, the host's or the device's; 0: not yet
   assay_tensor_t* held;        // CONSTANT: the elements it is made of; HELD: what is copied there
+  bool passes;                 // ARENA: handed on within a train; it is nowhere as a whole
 } assay_slot_t;
 
 typedef struct assay_stretch_move {
@@ -61,6 +63,7 @@ typedef struct assay_step {
   int n_layouts, layout;
   assay_licences_t licences;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) behind it
+  int train;                   // 1 + its number; 0: it runs by itself
 } assay_step_t;
 
 // Where a value lies as it was made.
@@ -81,6 +84,7 @@ typedef struct assay_place {
 typedef struct assay_stretch {
   int first, end;       // layers
   assay_sizes_t sizes;  // those it was prepared for, and
+  bool apart;           // as its setting was
   size_t* key;          // places of values that were held then, in these shapes
   size_t n_key, cap_key;
   assay_place_t* places;
@@ -91,6 +95,8 @@ typedef struct assay_stretch {
   assay_stretch_move_t* moves;
   size_t n_moves, cap_moves;
   assay_step_t* steps;  // [end - first]
+  assay_train_t* trains;
+  size_t n_trains, cap_trains;
   size_t arena_bytes, scratch_bytes;
   uint64_t used;
   // What whoever runs it keeps with it; dropped with the stretch. NULL: nothing.
@@ -113,6 +119,9 @@ typedef struct assay_target {
                          double* out_microseconds);
   assay_status_t (*move_cost)(void* user, const assay_move_t* m, double* out_microseconds);
   size_t (*move_scratch)(void* user, const assay_move_t* m);  // bytes that the move needs besides
+  // Settles how a train of kernels will run; *out false: they run one by one, which is faster.
+  // NULL: they always do.
+  bool (*couple)(void* user, assay_kernel_t* const* kernels, assay_train_t* train);
   // The address of a constant of the model, moved so, for all stretches; from: where it lies on the
   // host.
   assay_status_t (*constant)(void* user, const assay_value_t* v, const assay_move_t* m,
@@ -130,6 +139,7 @@ typedef struct assay_setting {
   void* own;
   const assay_target_t* target;
   bool any_bits;     // layouts may change them
+  bool apart;        // each layer runs by itself: there are no trains
   size_t alignment;  // of what lies in the arena
   void* user;
 } assay_setting_t;
@@ -139,6 +149,11 @@ void assay_stretch_destroy(assay_stretch_t* s);  // NULL is allowed
 // Behind the last layer of the segment that layer i is in: the stretch's end, or a layer that is
 // emulated.
 int assay_stretch_segment_end(const assay_stretch_t* s, int i);
+// The train that layer i is in; NULL: none.
+static inline const assay_train_t* assay_stretch_train(const assay_stretch_t* s, int i) {
+  const int train = s->steps[i - s->first].train;
+  return train ? &s->trains[train - 1] : NULL;
+}
 // Whether it starts at this layer and is for what the run holds now.
 bool assay_stretch_fits(const assay_stretch_t* s, int first, const assay_setting_t* setting);
 // The place of a value; NULL: not in this stretch.

@@ -390,7 +390,8 @@ static assay_status_t ask_sizes(const builder_t* b, const assay_layer_t* l) {
   int64_t dims[ASSAY_KERNEL_RANK];
   bool all = true;
   for (size_t i = 0; i < n->n_outputs; i++)
-    all &= !n->outputs[i] || (n->outputs[i]->type && n->outputs[i]->type->kind != ASSAY_KIND_TENSOR) ||
+    all &= !n->outputs[i] ||
+           (n->outputs[i]->type && n->outputs[i]->type->kind != ASSAY_KIND_TENSOR) ||
            assay_sizes_of(b->in->sizes, n->outputs[i], ASSAY_KERNEL_RANK, &rank, dims);
   return all ? NULL : assay_sizes_ask(b->in->sizes, b->in->layers->model);
 }

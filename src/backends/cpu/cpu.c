@@ -7,6 +7,7 @@
 #include "backends/cpu/move.h"
 #include "backends/cpu/shared.h"
 #include "backends/cpu/tactic.h"
+#include "backends/cpu/train.h"
 #include "backends/runner.h"
 #include "base/alloc.h"
 #include "base/memory.h"
@@ -83,12 +84,18 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
   return st;
 }
 
+static bool couple(void* user, assay_kernel_t* const* kernels, assay_train_t* train) {
+  (void)user;
+  return cpu_train_couple(kernels, train);
+}
+
 static const assay_target_t target = {.takes = takes,
                                       .choose = choose,
                                       .cost = cost,
                                       .move_cost = move_cost,
                                       .can_move = can_move,
                                       .move_scratch = move_scratch,
+                                      .couple = couple,
                                       .constant = constant};
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -161,22 +168,41 @@ static assay_status_t run_moves(cpu_t* c, size_t from, size_t to, bool* ok) {
   return NULL;
 }
 
-static assay_status_t run_kernel(cpu_t* c, const assay_step_t* s, bool* ok) {
-  const void* in[ASSAY_KERNEL_OPERANDS];
-  void* out[ASSAY_KERNEL_OPERANDS];
-  assay_kernel_t* k = s->kernel;
+static void find_operands(const cpu_t* c, const assay_step_t* s, cpu_operands_t* o) {
+  for (int i = 0; i < s->n_in; i++) o->in[i] = s->in[i] < 0 ? NULL : c->at[s->in[i]];
+  for (int i = 0; i < s->n_out; i++) o->out[i] = s->out[i] < 0 ? NULL : c->at[s->out[i]];
+}
+
+// All kernels of a train.
+static void run_train(const cpu_t* c, const assay_train_t* t) {
+  assay_kernel_t* kernels[ASSAY_TRAIN_KERNELS];
+  cpu_operands_t operands[ASSAY_TRAIN_KERNELS];
+  for (int i = 0; i < t->n; i++) {
+    const assay_step_t* s = assay_runner_step_of(&c->runner, (size_t)(t->first + i));
+    kernels[i] = s->kernel;
+    find_operands(c, s, &operands[i]);
+  }
+  cpu_train_run(t, kernels, operands, aligned(c->scratch));
+}
+
+static assay_status_t run_kernel(cpu_t* c, size_t i, bool* ok) {
+  const assay_step_t* s = assay_runner_step_of(&c->runner, i);
+  const assay_train_t* t = assay_stretch_train(c->runner.now, (int)i);
   ASSAY_TRY(run_moves(c, s->moves, s->outputs, ok));
   if (!*ok) return NULL;
-  for (int i = 0; i < s->n_in; i++) in[i] = s->in[i] < 0 ? NULL : c->at[s->in[i]];
-  for (int i = 0; i < s->n_out; i++) out[i] = s->out[i] < 0 ? NULL : c->at[s->out[i]];
-  if (k->run) ASSAY_TRY(k->run(k, in, out, aligned(c->scratch)));
+  if (t && (int)i == assay_train_last(t)) run_train(c, t);
+  if (!t && s->kernel->run) {
+    cpu_operands_t o;
+    find_operands(c, s, &o);
+    ASSAY_TRY(s->kernel->run(s->kernel, o.in, o.out, aligned(c->scratch)));
+  }
   return run_moves(c, s->outputs, s->end, ok);
 }
 
 static assay_status_t run_layer(assay_runner_t* r, size_t i, bool* ok) {
   const assay_layer_t* l = &r->layers->layers[i];
   const assay_node_t* last = l->nodes[l->n_nodes - 1];
-  ASSAY_TRY(run_kernel((cpu_t*)r, assay_runner_step_of(r, i), ok));
+  ASSAY_TRY(run_kernel((cpu_t*)r, i, ok));
   for (size_t k = 0; *ok && k < last->n_outputs; k++) {
     const assay_value_t* v = last->outputs[k];
     if (v && v->is_output)
@@ -211,6 +237,7 @@ static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const
     const assay_setting_t setting = {.store = c->shared->store,
                                      .target = &target,
                                      .any_bits = c->shared->any_bits,
+                                     .apart = tap != NULL,
                                      .alignment = ASSAY_BLOCK_ALIGNMENT,
                                      .user = c};
     st = assay_runner_init(&c->runner, layers, tap, &memory, &setting);
@@ -218,6 +245,11 @@ static assay_status_t cpu_open(const assay_layers_t* layers, void* shared, const
   if (st) return cpu_close(c), st;
   *out_state = c;
   return NULL;
+}
+
+static void cpu_stepwise(void* state, bool on) {
+  cpu_t* c = state;
+  c->runner.setting.apart = on || c->runner.tap;
 }
 
 static size_t cpu_planned(void* state) {
@@ -271,6 +303,7 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .bind = assay_runner_bind,
                                            .packed = assay_runner_packed,
                                            .step = assay_runner_step,
+                                           .stepwise = cpu_stepwise,
                                            .reset = assay_runner_reset,
                                            .tactic = assay_runner_tactic,
                                            .planned = cpu_planned,

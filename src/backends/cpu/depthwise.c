@@ -55,6 +55,7 @@ typedef struct job {
 
 typedef struct tile {
   int64_t sample, row, rows, column, columns;
+  bool alone;  // of rows around it nothing is known
 } tile_t;
 
 // Places of the input that n windows from `first` on cover: from *at on, which may lie in the
@@ -191,7 +192,7 @@ static void run_near(const job_t* j, const tile_t* t) {
       d.bias = k->bias + c;
       for (int64_t i = r; i < r + rows_at_once; i++) {
         find_rows(k, in + c * elem, i, rows);
-        if (long_rows) find_next(k, in, out, i, c, &d);
+        if (long_rows && !t->alone) find_next(k, in, out, i, c, &d);
         d.out = out + i * k->along.out * step + c * elem;
         cpu_depthwise_near_run(k->type, &d);
       }
@@ -270,6 +271,55 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   return NULL;
 }
 
+static int64_t padded(int64_t channels) { return (channels + CHANNELS - 1) / CHANNELS * CHANNELS; }
+
+// ---- by rows ------------------------------------------------------------------------------------
+
+static void reads(const assay_kernel_t* base, int64_t row, int64_t end, int64_t* first,
+                  int64_t* last) {
+  const depthwise_t* k = (const depthwise_t*)base;
+  int64_t at;
+  const int64_t n = cover(&k->across, row, end - row, &at);
+  *first = limited(at, 0, k->across.in);
+  *last = limited(at + n, *first, k->across.in);
+}
+
+static void run_rows(const assay_kernel_t* base, const void* const* in, void* const* out,
+                     void* scratch, int64_t sample, int64_t row, int64_t end) {
+  const depthwise_t* k = (const depthwise_t*)base;
+  const job_t j = {
+      .k = k, .in = in, .out = out[0], .rows = scratch, .sums = (float*)scratch + k->rows};
+  const int64_t most = k->near ? end - row : (k->across.out + k->row_tiles - 1) / k->row_tiles;
+  for (; row < end; row += most)
+    for (int64_t c = 0; c < k->column_tiles; c++) {
+      tile_t t = {.sample = sample,
+                  .row = row,
+                  .rows = end - row < most ? end - row : most,
+                  .column = k->along.out * c / k->column_tiles,
+                  .alone = true};
+      t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
+      (k->near ? run_near : run_tile)(&j, &t);
+    }
+}
+
+static void describe_rows(depthwise_t* k) {
+  const size_t elem = assay_kernel_float_bytes(k->type);
+  const size_t made = assay_kernel_float_bytes(k->base.out[0].type);
+  if (k->program && cpu_program_reads(k->program, k->input)) return;
+  k->base.by_rows = (assay_by_rows_t){
+      .input = k->input,
+      .samples = k->samples,
+      .rows = k->across.out,
+      .in_rows = k->across.in,
+      .row_bytes = (size_t)(k->along.out * k->channels) * made,
+      .in_bytes = (size_t)(k->along.in * k->channels) * elem,
+      .weights = (size_t)(padded(k->channels) * k->across.kernel * k->along.kernel) * sizeof(float),
+      .work = (double)(k->along.out * k->channels) * (double)(k->across.kernel * k->along.kernel),
+      .scratch = k->thread_scratch * sizeof(float),
+      .reads = reads,
+      .run = run_rows};
+}
+
 static void destroy(assay_kernel_t* base) {
   depthwise_t* k = (depthwise_t*)base;
   cpu_program_destroy(k->program);
@@ -284,8 +334,6 @@ typedef struct packing {
   int64_t channels, places;
   const depthwise_t* k;
 } packing_t;
-
-static int64_t padded(int64_t channels) { return (channels + CHANNELS - 1) / CHANNELS * CHANNELS; }
 
 // Of a channel among those that lie together.
 static int place_of(const depthwise_t* k, int64_t channel) {
@@ -434,6 +482,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   if (!st && ok) st = add_bias(k, o.bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;
+  describe_rows(k);
   *out = &k->base;
   return NULL;
 }

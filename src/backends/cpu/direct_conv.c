@@ -215,6 +215,23 @@ static assay_status_t add_program(direct_t* k, const assay_sized_layer_t* l, boo
   return NULL;
 }
 
+// Rows of an image, under one tap.
+static void describe_rows(direct_t* k, const assay_conv_t* s) {
+  const size_t elem = assay_kernel_float_bytes(k->base.out[0].type);
+  if (!k->joined || k->wide || s->w.rank != 2 || cpu_program_reads(k->program, k->input)) return;
+  k->row = s->w.axis[1].out;
+  k->base.by_rows = (assay_by_rows_t){.input = k->input,
+                                      .samples = s->n,
+                                      .rows = s->w.axis[0].out,
+                                      .in_rows = s->w.axis[0].in,
+                                      .row_bytes = (size_t)(k->row * k->made) * elem,
+                                      .in_bytes = (size_t)(k->row * k->units) * 4,
+                                      .weights = packed_units(k) * sizeof *k->weights,
+                                      .work = (double)(k->row * k->made) * (double)k->units,
+                                      .scratch = (k->thread_scratch + ALIGNMENT) * sizeof(float),
+                                      .run = cpu_direct_run_rows};
+}
+
 static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const cpu_conv_operands_t* o,
                             const assay_conv_t* s, bool* out_ok) {
   k->base.in[k->input] = (assay_form_t){k->type, ASSAY_LAYOUT_CHANNELS_LAST};
@@ -229,6 +246,7 @@ static assay_status_t build(direct_t* k, const assay_sized_layer_t* l, const cpu
   if (k->skips) ASSAY_TRY(cpu_direct_order(k));
   if (k->widens) ASSAY_TRY(cpu_direct_find_reach(k));
   cut(k);
+  describe_rows(k, s);
   return NULL;
 }
 

@@ -49,6 +49,7 @@ typedef struct direct {
   direct_reach_t* reach;            // [blocks]; NULL: nothing is widened, or all samples are one
   int64_t* done;                    // [blocks + 1]: what there was to do before
   int64_t in_sample, units, taps, made;
+  int64_t row;  // places of one, where it works by rows
   // Panels of channels of the output; how many stay in the cache, while so many blocks go by.
   int64_t panels, chunk, batch;
   int64_t cached;  // bytes of weights that stay
@@ -108,5 +109,9 @@ size_t cpu_direct_wide_room(const direct_t* k);
 
 assay_status_t cpu_direct_run(assay_kernel_t* base, const void* const* in, void* const* out,
                               void* scratch);
+
+// By rows (assay_by_rows_t), where a place of the output reads no other one of the input.
+void cpu_direct_run_rows(const assay_kernel_t* base, const void* const* in, void* const* out,
+                         void* scratch, int64_t sample, int64_t row, int64_t end);
 
 #endif  // ASSAY_BACKENDS_CPU_DIRECT_CONV_H_

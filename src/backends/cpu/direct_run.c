@@ -25,7 +25,25 @@ typedef struct share {
   int64_t tap, last_tap;
   const char *next, *next_end;
   bool cold;  // nothing has been brought near
+  // Places of the output that are cut into the piece's blocks as they come; 0: as the kernel says.
+  int64_t place, places;
 } share_t;
+
+// The places of a block.
+static void find_rows(const direct_t* k, const share_t* s, int64_t block, direct_rows_t* r) {
+  if (!s->places) {
+    cpu_direct_rows(k, block, r);
+    return;
+  }
+  const int64_t blocks = s->piece.last;
+  const int64_t first = s->place + s->places * block / blocks;
+  r->from = 0;
+  r->n = (int)(s->place + s->places * (block + 1) / blocks - first);
+  for (int n = 0; n < r->n; n++) {
+    r->place[n] = first + n;
+    r->at[n] = r->place[n] * k->made;
+  }
+}
 
 // Where the channels of a block's places lie under each tap; *gathered goes on.
 static void find_taps(const job_t* j, const share_t* s, const direct_rows_t* rows, int32_t* taps,
@@ -148,14 +166,14 @@ static void run_chunk(const job_t* j, const share_t* s) {
   const uint32_t* at[DIRECT_TAPS * DIRECT_ROWS];
   int64_t gathered = 0;
   direct_rows_t two[2];
-  cpu_direct_rows(k, piece->first, &two[0]);
+  find_rows(k, s, piece->first, &two[0]);
   for (int64_t i = piece->first; i < piece->last; i++) {
     const direct_rows_t* rows = &two[(i - piece->first) % 2];
     direct_rows_t* next = &two[(i - piece->first + 1) % 2];
     direct_block_t b = {.rows = rows->n, .taps = taps, .at = at, .units = k->units};
     find_taps(j, s, rows, taps, at, &gathered, &b);
     if (i + 1 < piece->last) {
-      cpu_direct_rows(k, i + 1, next);
+      find_rows(k, s, i + 1, next);
       b.ahead = next->at;
       b.rows_ahead = next->n;
     }
@@ -233,6 +251,18 @@ static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel
       s.piece = (direct_piece_t){.first = s.piece.last, .last = block + all * i / batches};
     (k->some_taps ? run_taps : run_panels)(j, &s, panel, end, s.piece.last == last);
   }
+}
+
+void cpu_direct_run_rows(const assay_kernel_t* base, const void* const* in, void* const* out,
+                         void* scratch, int64_t sample, int64_t row, int64_t end) {
+  const direct_t* k = (const direct_t*)base;
+  float* sums = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  const job_t j = {.k = k, .in = in, .out = out[0], .sums = sums};
+  const int64_t places = (end - row) * k->row;
+  share_t s = {.piece = {.last = (places + DIRECT_ROWS - 1) / DIRECT_ROWS},
+               .place = (sample * k->base.by_rows.rows + row) * k->row,
+               .places = places};
+  run_panels(&j, &s, 0, k->panels, true);
 }
 
 // Into how many parts panels are cut, the rest by places: so that threads together read least.

@@ -205,6 +205,36 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   return NULL;
 }
 
+// Rows of a sample (assay_by_rows_t); the input is read as a whole.
+static void run_rows(const assay_kernel_t* base, const void* const* in, void* const* out,
+                     void* scratch, int64_t sample, int64_t row, int64_t end) {
+  const few_t* k = (const few_t*)base;
+  const job_t j = {k, in, out[0], scratch, (float*)scratch + k->patch};
+  const int64_t most = (k->across.out + k->row_tiles - 1) / k->row_tiles;
+  for (; row < end; row += most)
+    for (int64_t c = 0; c < k->column_tiles; c++) {
+      tile_t t = {.sample = sample,
+                  .row = row,
+                  .rows = end - row < most ? end - row : most,
+                  .column = k->along.out * c / k->column_tiles};
+      t.columns = k->along.out * (c + 1) / k->column_tiles - t.column;
+      run_tile(&j, &t);
+    }
+}
+
+static void describe_rows(few_t* k) {
+  const size_t elem = assay_kernel_float_bytes(k->base.out[0].type);
+  k->base.by_rows = (assay_by_rows_t){.input = k->input,
+                                      .samples = k->samples,
+                                      .rows = k->across.out,
+                                      .row_bytes = (size_t)(k->along.out * k->made) * elem,
+                                      .work = (double)(k->along.out * k->made) *
+                                              (double)(k->across.kernel * k->along.kernel) *
+                                              (double)(k->planes * k->units),
+                                      .scratch = k->thread_scratch * sizeof(float),
+                                      .run = run_rows};
+}
+
 static void destroy(assay_kernel_t* base) {
   few_t* k = (few_t*)base;
   cpu_program_destroy(k->program);
@@ -324,6 +354,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   if (!st && ok) st = assay_operand_padded_floats(o.bias, padded(k->made), &k->bias);
   if (!st && ok) st = pack_weights(k, o.weights);
   if (st || !ok) return destroy(&k->base), st;
+  describe_rows(k);
   *out = &k->base;
   return NULL;
 }

@@ -5,6 +5,7 @@
 typedef struct pointwise {
   assay_kernel_t base;
   cpu_program_t* program;
+  int64_t row;  // elements of a row, where it works by rows
 } pointwise_t;
 
 static assay_status_t run(assay_kernel_t* k, const void* const* in, void* const* out,
@@ -29,6 +30,37 @@ static assay_layout_t layout_of(const assay_sized_layer_t* l) {
   return ASSAY_LAYOUT_PLAIN;
 }
 
+// Rows [row, end) of a sample (assay_by_rows_t): all streams but whole ones are read as a whole.
+static void run_rows(const assay_kernel_t* k, const void* const* in, void* const* out,
+                     void* scratch, int64_t sample, int64_t row, int64_t end) {
+  (void)scratch;
+  const pointwise_t* p = (const pointwise_t*)k;
+  const cpu_program_part_t part = {.from = (sample * k->by_rows.rows + row) * p->row,
+                                   .n = (end - row) * p->row,
+                                   .runs = 1,
+                                   .step = (end - row) * p->row};
+  cpu_program_run_part(p->program, in, k->out[0].type, out[0], &part);
+}
+
+static void describe_rows(pointwise_t* p, const assay_sized_layer_t* l) {
+  const assay_operand_t* o = &l->out[0];
+  const int input = cpu_program_first_whole(p->program);
+  if (p->base.out[0].layout != ASSAY_LAYOUT_CHANNELS_LAST || o->rank != 4 || input < 0 ||
+      !o->size || !assay_type_is_kernel_float(o->type) ||
+      !assay_type_is_kernel_float(p->base.in[input].type))
+    return;
+  p->row = o->dims[1] * o->dims[3];
+  p->base.by_rows = (assay_by_rows_t){
+      .input = input,
+      .samples = o->dims[0],
+      .rows = o->dims[2],
+      .in_rows = o->dims[2],
+      .row_bytes = assay_kernel_float_bytes(p->base.out[0].type) * (size_t)p->row,
+      .in_bytes = assay_kernel_float_bytes(p->base.in[input].type) * (size_t)p->row,
+      .work = (double)p->row,
+      .run = run_rows};
+}
+
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   if (l->n_out < 1 || !l->out[0].value) return NULL;
   const assay_type_t type = l->out[0].type;
@@ -49,6 +81,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
     if (!s->constant && s->input >= 0) p->base.in[s->input] = (assay_form_t){s->type, s->layout};
   }
   p->base.in_place = cpu_program_in_place(program, type);
+  describe_rows(p, l);
   *out = &p->base;
   return NULL;
 }

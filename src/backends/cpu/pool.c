@@ -102,6 +102,15 @@ static void run_channels(const pool_t* k, const void* x, int64_t sample, int64_t
   cpu_narrow(y, n, k->base.out[0].type, (sample * k->out_places + at) * k->channels + c, out);
 }
 
+// All channels of places [first, end), of all samples'.
+static void run_places(const pool_t* k, const void* const* in, void* out, int64_t first,
+                       int64_t end) {
+  for (int64_t i = first; i < end; i++)
+    for (int64_t c = 0; c < k->channels; c += CHANNELS)
+      run_channels(k, in[k->input], i / k->out_places, i % k->out_places, c,
+                   k->channels - c < CHANNELS ? k->channels - c : CHANNELS, out);
+}
+
 static assay_status_t run(assay_kernel_t* base, const void* const* in, void* const* out,
                           void* scratch) {
   const pool_t* k = (const pool_t*)base;
@@ -109,12 +118,42 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
   const int parts = cpu_threads(all * k->taps * (k->channels / 16 + 8));
   (void)scratch;
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
-  for (int p = 0; p < parts; p++)
-    for (int64_t i = all * p / parts; i < all * (p + 1) / parts; i++)
-      for (int64_t c = 0; c < k->channels; c += CHANNELS)
-        run_channels(k, in[k->input], i / k->out_places, i % k->out_places, c,
-                     k->channels - c < CHANNELS ? k->channels - c : CHANNELS, out[0]);
+  for (int p = 0; p < parts; p++) run_places(k, in, out[0], all * p / parts, all * (p + 1) / parts);
   return NULL;
+}
+
+// ---- by rows ------------------------------------------------------------------------------------
+
+static void reads(const assay_kernel_t* base, int64_t row, int64_t end, int64_t* first,
+                  int64_t* last) {
+  const assay_window_axis_t* a = &((const pool_t*)base)->window.axis[0];
+  const int64_t from = row * a->stride - a->pads[0];
+  const int64_t to = (end - 1) * a->stride - a->pads[0] + (a->kernel - 1) * a->dilation + 1;
+  *first = from < 0 ? 0 : from < a->in ? from : a->in;
+  *last = to < *first ? *first : to < a->in ? to : a->in;
+}
+
+static void run_rows(const assay_kernel_t* base, const void* const* in, void* const* out,
+                     void* scratch, int64_t sample, int64_t row, int64_t end) {
+  const pool_t* k = (const pool_t*)base;
+  const int64_t of_row = k->window.axis[1].out, before = sample * k->out_places;
+  (void)scratch;
+  run_places(k, in, out[0], before + row * of_row, before + end * of_row);
+}
+
+static void describe_rows(pool_t* k) {
+  const assay_window_axis_t* a = k->window.axis;
+  const size_t place = (size_t)k->channels * assay_kernel_float_bytes(k->base.out[0].type);
+  if (k->window.rank != 2) return;
+  k->base.by_rows = (assay_by_rows_t){.input = k->input,
+                                      .samples = k->samples,
+                                      .rows = a[0].out,
+                                      .in_rows = a[0].in,
+                                      .row_bytes = (size_t)a[1].out * place,
+                                      .in_bytes = (size_t)a[1].in * place,
+                                      .work = (double)(a[1].out * k->channels) * (double)k->taps,
+                                      .reads = reads,
+                                      .run = run_rows};
 }
 
 static void destroy(assay_kernel_t* base) { assay_free(base); }
@@ -184,6 +223,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base.in[k->input] = k->base.out[0] = (assay_form_t){x->type, ASSAY_LAYOUT_CHANNELS_LAST};
   assay_status_t st = read_window(k, n, x, l->out[0].size, &ok);
   if (st || !ok) return destroy(&k->base), st;
+  describe_rows(k);
   *out = &k->base;
   return NULL;
 }

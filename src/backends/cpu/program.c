@@ -525,6 +525,19 @@ void cpu_program_destroy(cpu_program_t* p) {
   assay_free(p);
 }
 
+bool cpu_program_reads(const cpu_program_t* p, int input) {
+  for (size_t i = 0; i < p->n_streams; i++)
+    if (!p->streams[i].constant && p->streams[i].input == input) return true;
+  return false;
+}
+
+int cpu_program_first_whole(const cpu_program_t* p) {
+  for (size_t i = 0; i < p->n_streams; i++)
+    if (!p->streams[i].constant && p->streams[i].input >= 0 && p->walks[i].access == PROGRAM_WHOLE)
+      return p->streams[i].input;
+  return -1;
+}
+
 size_t cpu_program_n_streams(const cpu_program_t* p) { return p->n_streams; }
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i) { return &p->streams[i]; }
 

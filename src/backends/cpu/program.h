@@ -28,6 +28,10 @@ assay_status_t cpu_program_make(const assay_sized_layer_t* l, size_t first,
                                 const assay_value_t* result, assay_layout_t layout,
                                 cpu_program_t** out);
 void cpu_program_destroy(cpu_program_t* p);  // NULL is allowed
+// Whether it reads this input of the layer.
+bool cpu_program_reads(const cpu_program_t* p, int input);
+// The first input of the layer that is read element by element, as the output; -1: none.
+int cpu_program_first_whole(const cpu_program_t* p);
 size_t cpu_program_n_streams(const cpu_program_t* p);
 const cpu_stream_t* cpu_program_stream(const cpu_program_t* p, size_t i);
 

@@ -361,7 +361,7 @@ void cpu_program_run_part(const cpu_program_t* p, const void* const* in, assay_t
   if (run_at_once(&r, &q) || run_at_once(&r, part)) return;
   if (!p->n_links) make_periodic(&r);
   for (int64_t i = 0; i < q.runs; i++) {
-    r.result = q.result + i * q.result_step;
+    r.result = q.result ? q.result + i * q.result_step : NULL;
     r.result_from = q.from + i * q.step;
     run_range(&r, r.result_from, r.result_from + q.n);
   }
