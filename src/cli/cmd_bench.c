@@ -130,10 +130,11 @@ static assay_status_t run_timed(lane_t* l) {
   return NULL;
 }
 
+// Where layers are timed, they run one by one from the first run on: what is prepared differs.
 static assay_status_t run_once(lane_t* l, bool timed) {
   const assay_graph_t* g = assay_executor_graph(l->executor);
   const job_t* j = l->job;
-  assay_executor_stepwise(l->executor, timed);
+  assay_executor_stepwise(l->executor, j->args->layers || j->args->trace);
   assay_executor_reset(l->executor);
   for (size_t i = 0; i < j->n_inputs; i++)
     if (j->inputs[i]) ASSAY_TRY(assay_executor_set(l->executor, g->inputs[i], j->inputs[i]));
