@@ -258,7 +258,9 @@ assay_status_t stretch_check_inputs(builder_t* b, const assay_sized_layer_t* d,
 // What the kernels of a train read stays, untouched, until the last one has run.
 static void keep_for_train(builder_t* b, int i, int slot) {
   const assay_train_t* t = assay_stretch_train(b->s, i);
-  if (t && i < assay_train_last(t)) lengthen(&b->s->slots[slot], assay_train_last(t) + 1);
+  if (!t || i == assay_train_last(t)) return;
+  lengthen(&b->s->slots[slot], assay_train_last(t));
+  b->s->slots[slot].stays = assay_train_last(t) + 1;
 }
 
 // Whether what a layer makes is handed on within a train.
@@ -304,7 +306,7 @@ static bool is_caller_form(const assay_value_t* v, const assay_place_t* p, assay
 // Whether a kernel may write over an input: memory of the arena that nobody needs behind it.
 static bool may_take(const builder_t* b, int slot, int i) {
   return slot >= 0 && b->s->slots[slot].kind == ASSAY_SLOT_ARENA &&
-         b->s->slots[slot].block.last <= i;
+         b->s->slots[slot].block.last <= i && b->s->slots[slot].stays <= i;
 }
 
 // A kernel writes over what is in a slot: it is no form of any value any more.

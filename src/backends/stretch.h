@@ -35,6 +35,7 @@ typedef struct assay_slot {
   uint64_t constant;           // CONSTANT: its address, the host's or the device's; 0: not yet
   assay_tensor_t* held;        // CONSTANT: the elements it is made of; HELD: what is copied there
   bool passes;                 // ARENA: handed on within a train; it is nowhere as a whole
+  int stays;                   // no layer before this one may write over it
 } assay_slot_t;
 
 typedef struct assay_stretch_move {
