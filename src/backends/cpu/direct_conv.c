@@ -217,15 +217,16 @@ static assay_status_t add_program(direct_t* k, const assay_sized_layer_t* l, boo
 
 // Rows of an image, under one tap.
 static void describe_rows(direct_t* k, const assay_conv_t* s) {
+  const size_t read = assay_kernel_float_bytes(k->type);
   const size_t elem = assay_kernel_float_bytes(k->base.out[0].type);
-  if (!k->joined || k->wide || s->w.rank != 2 || cpu_program_reads(k->program, k->input)) return;
+  if (!k->joined || s->w.rank != 2 || cpu_program_reads(k->program, k->input)) return;
   k->row = s->w.axis[1].out;
   k->base.by_rows = (assay_by_rows_t){.input = k->input,
                                       .samples = s->n,
                                       .rows = s->w.axis[0].out,
                                       .in_rows = s->w.axis[0].in,
                                       .row_bytes = (size_t)(k->row * k->made) * elem,
-                                      .in_bytes = (size_t)(k->row * k->units) * 4,
+                                      .in_bytes = (size_t)(k->row * s->c) * read,
                                       .weights = packed_units(k) * sizeof *k->weights,
                                       .work = (double)(k->row * k->made) * (double)k->units,
                                       .scratch = (k->thread_scratch + ALIGNMENT) * sizeof(float),

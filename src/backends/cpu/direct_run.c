@@ -256,13 +256,21 @@ static void run_share(const job_t* j, int64_t block, int64_t last, int64_t panel
 void cpu_direct_run_rows(const assay_kernel_t* base, const void* const* in, void* const* out,
                          void* scratch, int64_t sample, int64_t row, int64_t end) {
   const direct_t* k = (const direct_t*)base;
-  float* sums = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
-  const job_t j = {.k = k, .in = in, .out = out[0], .sums = sums};
+  float* mine = (float*)(((uintptr_t)scratch + 63) / 64 * 64);
+  const job_t j = {.k = k, .in = in, .out = out[0], .wide = mine, .sums = mine + k->wide};
+  const int64_t first = (sample * k->base.by_rows.rows + row) * k->row;
   const int64_t places = (end - row) * k->row;
-  share_t s = {.piece = {.last = (places + DIRECT_ROWS - 1) / DIRECT_ROWS},
-               .place = (sample * k->base.by_rows.rows + row) * k->row,
-               .places = places};
-  run_panels(&j, &s, 0, k->panels, true);
+  // As many places as can be widened at once.
+  const int64_t fit = k->wide ? (int64_t)k->wide / k->units / DIRECT_ROWS * DIRECT_ROWS : places;
+  for (int64_t i = 0, n; i < places; i += n) {
+    n = places - i < fit ? places - i : fit;
+    share_t s = {.piece = {.last = (n + DIRECT_ROWS - 1) / DIRECT_ROWS,
+                           .from = k->wide ? (first + i) * k->units : 0,
+                           .units = n * k->units},
+                 .place = first + i,
+                 .places = n};
+    run_panels(&j, &s, 0, k->panels, i + n == places);
+  }
 }
 
 // Into how many parts panels are cut, the rest by places: so that threads together read least.
