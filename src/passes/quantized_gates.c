@@ -1,5 +1,6 @@
 // Halves of a quantized tensor that are multiplied become one layer (quantized_gate.h).
 #include "passes/edit.h"
+#include "passes/gate.h"
 #include "passes/quantized_gate.h"
 #include "passes/quantizers.h"
 
@@ -26,15 +27,9 @@ static bool read_half(gate_t* g, const assay_value_t* v, int i) {
 
 static bool read_split(gate_t* g) {
   assay_quantized_gate_t* r = &g->read;
-  const assay_value_t *a = g->split->outputs[0], *b = g->split->outputs[1];
   r->x = g->split->inputs[0];
-  r->rank = assay_rank_of(r->x);
   r->x_type = assay_elem_of(r->x);
-  int64_t axis = assay_attr_i64(g->split, "axis", 0);
-  if (axis < 0) axis += r->rank;
-  if (!a || !b || axis < 0 || axis >= r->rank || !assay_same_static_shape(a, b)) return false;
-  r->axis = (int)axis;
-  return g->split->n_inputs < 2 || !g->split->inputs[1] || assay_pass_constant(g->split->inputs[1]);
+  return assay_split_is_halves(g->split, &r->rank, &r->axis);
 }
 
 // From the last quantizer back.

@@ -84,6 +84,14 @@ static void add_gate(drawn_t* d) {
   d->last++;
 }
 
+static void add_halves(drawn_t* d) {
+  if (d->c % 2) return;
+  NODE("Split h%d v%d -> a%d b%d | axis=1", d->last, d->last, d->last, d->last);
+  NODE("Mul m%d a%d b%d -> v%d", d->last, d->last, d->last, d->last + 1);
+  d->last++;
+  d->c /= 2;
+}
+
 // Behind the last layer: an input of its shape, or, where that is of this shape, the first value.
 static void add_residual(drawn_t* d, int c, int h, int w) {
   const bool first = d->c == c && d->h == h && d->w == w;
@@ -111,9 +119,9 @@ static void draw_model(uint64_t seed, drawn_t* d) {
   d->last = 1;
   const int c = d->c, h = d->h, w = d->w;
   for (int i = draw(d, 1, STEPS); i > 0; i--) {
-    static void (*const add[])(drawn_t*) = {add_conv,      add_depthwise, add_conv,
-                                            add_depthwise, add_gate,      add_pool};
-    add[draw(d, 0, 5)](d);
+    static void (*const add[])(drawn_t*) = {add_conv, add_depthwise, add_conv,  add_depthwise,
+                                            add_gate, add_pool,      add_halves};
+    add[draw(d, 0, 6)](d);
   }
   if (draw(d, 0, 1)) add_residual(d, c, h, w);
   d->graph.outputs = text(d, "v%d", d->last);

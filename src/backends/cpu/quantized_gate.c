@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backends/cpu/halves.h"
 #include "backends/cpu/int8_make.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
@@ -91,13 +92,6 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 
 static void destroy(assay_kernel_t* k) { assay_free(k); }
 
-// How many elements of a half lie together: those of the axis and of what is inside it.
-static int64_t run_of(const assay_operand_t* y, int axis, assay_layout_t layout) {
-  const int64_t inside = assay_dims_product(y->dims, axis, y->rank);
-  if (layout == ASSAY_LAYOUT_PLAIN || axis == 0) return inside;
-  return axis == 1 ? y->dims[1] : inside * y->dims[1];
-}
-
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   assay_quantized_gate_t q;
   if (l->n_out != 1 || !l->out[0].value || l->layer->format != ASSAY_FORMAT_FP32 ||
@@ -114,7 +108,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->base = (assay_kernel_t){.in_place = -1, .run = run, .destroy = destroy};
   k->input = (int)(x - l->in);
   k->size = y->size;
-  k->run = run_of(y, q.axis, layout);
+  k->run = cpu_half_run(y, q.axis, layout);
   k->of = q;
   k->base.in[k->input] = (assay_form_t){x->type, layout};
   k->base.out[0] = (assay_form_t){y->type, layout};
