@@ -52,10 +52,9 @@ static int64_t count_beyond(const assay_tensor_t* got, const assay_tensor_t* ref
   for (int64_t o = 0; o < d->outer; o++) {
     for (int64_t i = 0; i < d->inner; i++) {
       const int64_t at = o * d->stride + d->offset + i;
-      const double x = assay_f64(got)[at], y = assay_f64(ref)[o * d->inner + i];
+      const double x = assay_f64(got)[at], y = assay_f64(ref)[o * d->ref_stride + i];
       if (x == y || (isnan(x) && isnan(y))) continue;
-      const double room =
-          limit && limit->size == got->size ? 2 * assay_f64(limit)[at] : 0;
+      const double room = limit && limit->size == got->size ? 2 * assay_f64(limit)[at] : 0;
       n += !(fabs(x - y) <= room + assay_format_ulp(storage, y));
     }
   }
@@ -65,7 +64,8 @@ static int64_t count_beyond(const assay_tensor_t* got, const assay_tensor_t* ref
 static assay_status_t run_local(run_t* r, const seen_t* s, assay_rounding_t* rounding,
                                 assay_local_t* out) {
   r->job->options->backend->rounding(r->engine->state, s->layer, s->n_in, s->in, rounding);
-  return assay_locals_run(r->engine->locals, s->layer, s->node, s->n_in, s->in, rounding, NULL, out);
+  return assay_locals_run(r->engine->locals, s->layer, s->node, s->n_in, s->in, rounding, NULL,
+                          out);
 }
 
 static bool is_judged(const seen_t* s) {
@@ -131,7 +131,8 @@ static assay_status_t compare(run_t* r, const seen_t* s, size_t i, const assay_v
   const assay_tensor_t* ref = j->ref[v->id];
   bool beyond = false;
   if (!ref || j->spoiled[r->relation][v->id]) return NULL;
-  const assay_row_difference_t d = assay_row_compare(s->out[i], rel->n, rel->place, ref, j->ref_n);
+  const assay_row_difference_t d =
+      assay_row_compare(s->out[i], rel->n, rel->place, ref, j->ref_n, j->axis.place);
   if (d.fit == ASSAY_ROW_UNSIZED || (d.fit == ASSAY_ROW_FITS && !d.differing)) return NULL;
   if (r->differs) {
     ASSAY_TRY(does_more(r, s, &beyond));

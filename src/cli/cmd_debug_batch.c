@@ -10,7 +10,7 @@
 
 typedef struct args {
   cli_debug_args_t debug;
-  const char *json, *plant;
+  const char *json, *plant, *axis;
 } args_t;
 
 static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_batch_blame_t* b,
@@ -37,8 +37,9 @@ static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assa
 static int find(const args_t* a, cli_debug_job_t* j) {
   const double start = cli_debug_now();
   assay_batch_blame_t b = {0};
+  const assay_batch_options_t how = {.axis = a->axis};
   j->options.plan.plant = a->plant;
-  assay_status_t st = assay_batch_debug(j->model, &j->options, &j->inputs, &b);
+  assay_status_t st = assay_batch_debug(j->model, &j->options, &how, &j->inputs, &b);
   assay_cli_progress("", 1);
   if (st && assay_status_code(st) == ASSAY_UNSUPPORTED) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (!st) st = tell(a, j, &b, cli_debug_now() - start);
@@ -60,6 +61,10 @@ static int run(void* p) {
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
+    {"--axis", 0, OPT_STRING, offsetof(args_t, axis), "AXIS",
+     "the batch: a number (0 is the first axis), or the name of an open\nsize (default: one named "
+     "after a batch, the first axis, or an\nopen one)",
+     false},
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "FAULT",
      "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
