@@ -10,6 +10,7 @@
 
 #include "accuracy/batch_rows.h"
 #include "accuracy/check.h"
+#include "accuracy/engine.h"
 
 typedef enum assay_batch_verdict {
   ASSAY_BATCH_SOUND = 0,
@@ -61,7 +62,8 @@ typedef struct assay_batch_blame {
 void assay_batch_blame_deinit(assay_batch_blame_t* b);
 
 typedef struct assay_batch_options {
-  const char* axis;  // as assay_batch_axis_find is asked; NULL: it finds one
+  const assay_engine_command_t* exec;  // another engine, run for each batch; NULL: ours
+  const char* axis;                    // as assay_batch_axis_find is asked; NULL: it finds one
 } assay_batch_options_t;
 
 // options: its precision and requirements are not used up. Errors: UNSUPPORTED the model has no

@@ -17,6 +17,7 @@ typedef enum spoil {
   PLACE,        // a row's number is added
   ONLY_ALONE,   // another result for a batch of 1
   ONE_ELEMENT,  // the first element of the second row
+  LAST_BITS,    // in batches the next number
 } spoil_t;
 
 static spoil_t spoiling;
@@ -59,6 +60,9 @@ static void spoil(double* y, int64_t n, int64_t row) {
           break;
         case ONE_ELEMENT:
           if (k == 1 && i == 0) *e += 1;
+          break;
+        case LAST_BITS:
+          if (n > 1) *e = (double)nextafterf((float)*e, INFINITY);
           break;
         case SWAPPED:
           if (k == 0 && n > 1) {
@@ -127,6 +131,8 @@ static const row_t rows[] = {
     {{"by place", 0, CHAIN}, PLACE, "bias"},
     {{"only alone", 0, CHAIN}, ONLY_ALONE, "two"},
     {{"one element", 0, CHAIN}, ONE_ELEMENT, "last"},
+    {{"last bits", 0, NET}, LAST_BITS, "conv"},
+    {{"last bits", 0, CHAIN}, LAST_BITS, "two"},
 };
 
 static void run(const graph_case_t* g, const assay_backend_t* backend, const char* axis,
@@ -151,7 +157,10 @@ static void the_spoiled_layer_is_named(void** state) {
     spoiling = r->spoil;
     spoiled_layer = r->layer;
     run(&r->graph, &backend, NULL, &b);
-    if (b.verdict != (r->spoil ? ASSAY_BATCH_ENGINE : ASSAY_BATCH_SOUND))
+    const assay_batch_verdict_t expected = r->spoil == LAST_BITS ? ASSAY_BATCH_BITS
+                                           : r->spoil            ? ASSAY_BATCH_ENGINE
+                                                                 : ASSAY_BATCH_SOUND;
+    if (b.verdict != expected)
       fail_msg("'%s': the verdict is %s, %s", r->graph.name, assay_batch_verdict_name(b.verdict),
                b.guilty ? b.guilty->why : "");
     if (r->spoil && strcmp(b.guilty->node, r->layer) != 0)
