@@ -182,7 +182,7 @@ static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
-     "the original framework's outputs, of one sample: a fault of the\nexport's is reduced, too",
+     "the original framework's outputs: a fault of the export's is\nreduced, too",
      false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, intermediates), "FILE",
      "its inner tensors, by ONNX name: where parts can be cut", false},

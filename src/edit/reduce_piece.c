@@ -123,7 +123,7 @@ static assay_status_t feed(assay_reduce_values_t* values, size_t sample, const a
   assay_tensor_t* t = NULL;
   bool fine = false;
   // Truth's may have the fault already, and a part behind it would seem to fail.
-  if (values->golden && !v->is_input) return from_golden(values->o->golden, v, out);
+  if (values->golden && !v->is_input) return from_golden(&values->golden[sample], v, out);
   ASSAY_TRY(assay_reduce_value(values, ASSAY_REDUCE_ENGINE, sample, v, &t));
   if (t) ASSAY_TRY(is_within(t, DBL_MAX, &fine));
   if (t && (fine || !finite)) return *out = assay_tensor_retain(t), NULL;
@@ -190,13 +190,13 @@ assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t
 }
 
 assay_status_t assay_reduce_take_golden(const assay_model_t* m, const assay_set_t* golden,
-                                        assay_samples_t* io) {
-  for (size_t i = 0; i < m->graph->n_outputs && io->n; i++) {
+                                        assay_tensor_t** io) {
+  for (size_t i = 0; i < m->graph->n_outputs; i++) {
     assay_tensor_t* t = NULL;
     ASSAY_TRY(from_golden(golden, m->graph->outputs[i], &t));
     if (!t) continue;
-    assay_tensor_release(io->at[i]);
-    io->at[i] = t;
+    assay_tensor_release(io[i]);
+    io[i] = t;
   }
   return NULL;
 }
