@@ -1,9 +1,6 @@
 // assay debug batch: whether a sample's result depends on the batch it is in.
-#include <string.h>
-
 #include "accuracy/batch_debug.h"
 #include "cli/debug_job.h"
-#include "report/report.h"
 
 #define VERB "debug batch"
 #define CLI_DEBUG_TARGET_HELP "emu (default) or cpu"
@@ -13,6 +10,14 @@ typedef struct args {
   const char *json, *axis;
 } args_t;
 
+static assay_status_t text(const void* found, const assay_report_debug_t* names, assay_str_t* out) {
+  return assay_report_batch_text(found, names, out);
+}
+static assay_status_t json(const void* found, const assay_report_debug_t* names, json_t** out) {
+  return assay_report_batch_json(found, names, out);
+}
+static const cli_debug_report_t report = {text, json};
+
 static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_batch_blame_t* b,
                            double seconds) {
   const assay_report_debug_t names = {
@@ -20,19 +25,7 @@ static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assa
       .target = a->debug.exec ? a->debug.exec : j->options.backend->name,
       .precision = j->options.precision_name,
       .seconds = seconds};
-  assay_str_t text = {0};
-  json_t* json = NULL;
-  assay_status_t st = NULL;
-  if (!(a->json && strcmp(a->json, "-") == 0)) {
-    st = assay_report_batch_text(b, &names, &text);
-    if (!st) fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-  }
-  if (st || !a->json) return st;
-  ASSAY_TRY(assay_report_batch_json(b, &names, &json));
-  st = assay_cli_write_json(a->json, json);
-  json_decref(json);
-  return st;
+  return cli_debug_tell(&report, b, &names, a->json);
 }
 
 static int find(const args_t* a, cli_debug_job_t* j) {

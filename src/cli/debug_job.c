@@ -115,6 +115,23 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
   return read_golden(a, j);
 }
 
+assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
+                              const assay_report_debug_t* names, const char* path) {
+  assay_str_t text = {0};
+  json_t* json = NULL;
+  assay_status_t st = NULL;
+  if (!(path && strcmp(path, "-") == 0)) {
+    st = r->text(found, names, &text);
+    if (!st) fputs(assay_str_get(&text), stdout);
+    assay_str_deinit(&text);
+  }
+  if (st || !path) return st;
+  ASSAY_TRY(r->json(found, names, &json));
+  st = assay_cli_write_json(path, json);
+  json_decref(json);
+  return st;
+}
+
 const char* cli_debug_exec_conflict(const cli_debug_args_t* a) {
   if (a->exec && (a->target || a->fused || a->unfused || a->plant))
     return "--exec is an engine of its own: --target, --fused and --plant do not go with it";

@@ -7,6 +7,7 @@
 #include "accuracy/engine.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
+#include "report/report.h"
 
 typedef struct cli_debug_args {
   const char *model, *precision, *layer_precision, *target, *golden, *fp32, *truth, *check;
@@ -137,6 +138,14 @@ bool cli_debug_open(const cli_debug_args_t* a, cli_debug_job_t* out, int* out_ex
 void cli_debug_close(cli_debug_job_t* j);
 // Tells why it could not be carried out; the exit code says whether the input is to blame.
 int cli_debug_fail(assay_status_t status);
+// How a verb's finding is told.
+typedef struct cli_debug_report {
+  assay_status_t (*text)(const void* found, const assay_report_debug_t* names, assay_str_t* out);
+  assay_status_t (*json)(const void* found, const assay_report_debug_t* names, json_t** out);
+} cli_debug_report_t;
+// As text on stdout, and as JSON in a file; "-": on stdout in its place. path NULL: no JSON.
+assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
+                              const assay_report_debug_t* names, const char* path) ASSAY_MUST_USE;
 // Monotonic, in seconds.
 double cli_debug_now(void);
 
