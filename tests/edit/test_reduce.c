@@ -349,6 +349,8 @@ static void exports_are_cut_at_golden(void** state) {
       {"a b c d e y", "Mul square b b -> c", ""},
       {"a b c d e y", "Mul square b a -> c", "square"},
       {"a d y", "Mul square b a -> c", "left square bias"},
+      // Another shape than golden's, which no part behind it can be given.
+      {"a b c d e y", "ReduceMean square b -> c | axes=1 keepdims=1", "square"},
       {"b e y", "Add bias c u -> d", "square bias right"},
       {"y", "Tanh last a -> y", "first last"},
   };
