@@ -53,6 +53,7 @@ struct assay_account {
   assay_error_sum_t* outputs;  // by graph output
   double* value_error;         // by value id: RMS of engine's minus truth's over RMS of truth's
   double* value_max;           // by value id: largest magnitude when truth last read it
+  assay_stored_t* stored;      // by value id, where foreseen
 };
 
 // A layer is ill-conditioned where an error leaves so many times larger, relative to the values,
@@ -504,9 +505,9 @@ static bool all_entered(const record_t* r, size_t n, assay_tensor_t* const* trut
 }
 
 // Whether the layer minds true inputs past its format's range. `out` is truth of it.
-static assay_status_t note_range(assay_account_t* a, assay_layer_account_t* acc,
-                                 uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
-                                 size_t n_out, assay_tensor_t* const* out) {
+static assay_status_t note_range(assay_account_t* a, assay_layer_account_t* acc, uint64_t iteration,
+                                 size_t n_in, assay_tensor_t* const* in, size_t n_out,
+                                 assay_tensor_t* const* out) {
   if (!acc->layer || acc->layer->format == ASSAY_FORMAT_FP32) return NULL;
   const double range = assay_format_info(acc->layer->format)->max;
   bool absorbs = false;
@@ -585,6 +586,12 @@ static assay_status_t follow(assay_account_t* a, assay_layer_account_t* acc,
 
 // ---- what truth tells by itself -----------------------------------------------------------------
 
+static assay_status_t foresee_value(assay_account_t* a, const assay_layer_t* layer,
+                                    const assay_value_t* v, assay_tensor_t* t) {
+  if (!a->layers->hidden_value[v->id]) a->value_max[v->id] = largest(t);
+  return layer ? assay_stored_of(t, layer->format, &a->stored[v->id]) : NULL;
+}
+
 static void foresee_output(assay_account_t* a, assay_layer_account_t* acc, const assay_value_t* v,
                            const assay_tensor_t* t) {
   if (!v || !holds_floats(t)) return;
@@ -605,10 +612,9 @@ static assay_status_t foresee(void* user, const assay_node_t* node, size_t n_in,
   // What a node makes is looked at as it is made, the rest as it is read.
   for (size_t i = 0; i < n_in; i++)
     if (in[i] && in[i]->kind == ASSAY_KIND_TENSOR && node->inputs[i] && !node->inputs[i]->producer)
-      a->value_max[node->inputs[i]->id] = largest(in[i]);
+      ASSAY_TRY(foresee_value(a, layer, node->inputs[i], in[i]));
   for (size_t i = 0; i < n_out; i++)
-    if (node->outputs[i] && !a->layers->hidden_value[node->outputs[i]->id])
-      a->value_max[node->outputs[i]->id] = largest(out[i]);
+    if (node->outputs[i]) ASSAY_TRY(foresee_value(a, layer, node->outputs[i], out[i]));
   if (layer && layer->n_nodes > 1) ASSAY_TRY(keep_entering(a, layer, node, n_in, in));
   if (node != last) return NULL;
   ASSAY_TRY(note_first(a, acc, layer, node));
@@ -619,8 +625,8 @@ static assay_status_t foresee(void* user, const assay_node_t* node, size_t n_in,
   entering_t* e = &a->entering[last->id];
   assay_status_t st = NULL;
   if (!is_control(node))
-    st = note_range(a, acc, assay_machine_iteration(a->truth), e->n ? e->n : n_in, e->n ? e->in : in,
-                    n_out, out);
+    st = note_range(a, acc, assay_machine_iteration(a->truth), e->n ? e->n : n_in,
+                    e->n ? e->in : in, n_out, out);
   entering_deinit(e);
   return st;
 }
@@ -679,8 +685,8 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   assay_machine_config_t truth = {
       .mode = ASSAY_MODE_TRUTH, .unquantized = options->unquantized, .seed = a->layers->seed};
   if (!options->outputs_only)
-    truth.hooks = (assay_machine_hooks_t){.after = options->foresee ? foresee : after_truth,
-                                          .user = a};
+    truth.hooks =
+        (assay_machine_hooks_t){.after = options->foresee ? foresee : after_truth, .user = a};
   assay_status_t st = assay_machine_create(m, &truth, &a->truth);
   if (!st) st = assay_locals_create(a->layers, options->unquantized, &a->locals);
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->queues, &a->queues);
@@ -688,6 +694,7 @@ assay_status_t assay_account_create(const assay_plan_t* plan, const assay_backen
   if (!st) st = assay_new_array((size_t)m->n_node_ids, sizeof *a->accounts, &a->accounts);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_error, &a->value_error);
   if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->value_max, &a->value_max);
+  if (!st) st = assay_new_array((size_t)m->n_values, sizeof *a->stored, &a->stored);
   if (!st) st = assay_new_array(m->graph->n_outputs, sizeof *a->outputs, &a->outputs);
   for (size_t i = 0; !st && i < m->graph->n_outputs; i++) a->outputs[i] = ASSAY_ERROR_SUM_INIT;
   if (!st && !options->foresee)
@@ -723,6 +730,7 @@ void assay_account_destroy(assay_account_t* a) {
   assay_free(a->outputs);
   assay_free(a->value_error);
   assay_free(a->value_max);
+  assay_free(a->stored);
   assay_free(a);
 }
 
@@ -824,6 +832,9 @@ const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
                                                    const assay_node_t* node) {
   const assay_layer_account_t* acc = &a->accounts[node->id];
   return acc->node ? acc : NULL;
+}
+assay_stored_t assay_account_stored(const assay_account_t* a, const assay_value_t* value) {
+  return a->stored[value->id];
 }
 const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i) {
   return &a->outputs[i];

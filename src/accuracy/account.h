@@ -16,6 +16,7 @@
 #include "accuracy/licensed.h"
 #include "accuracy/perturb.h"
 #include "accuracy/planted.h"
+#include "accuracy/stored.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
 
@@ -37,45 +38,45 @@ typedef struct assay_layer_account {
   const assay_layer_t* layer;
   const assay_node_t* node;  // of a layer of several: the last
   assay_verdict_t verdict;
-  int64_t runs;  // 1 a sample; more inside loops
+  int64_t runs;                             // 1 a sample; more inside loops
   assay_error_sum_t own, inherited, total;  // total = own + inherited, element by element
-  assay_judgement_t judged;  // own error element by element, against the bounds
-  bool bounded;              // every operator of the layer has a bound
-  int64_t suspected;         // runs whose error was held against reruns of the emulated layer
-  int64_t outlying;          // of them: those whose error lies outside what the reruns show
-  int64_t misshapen;         // elements of outputs of another shape than truth on the same inputs
-  double outlying_by;        // the largest ratio of an error's RMS to that of the reruns
-  int64_t flipped;           // discrete elements
-  double truth_max;          // largest |output| in truth
-  double truth_max_in;       // largest |float input| in truth, constants included
-  double local_max;          // largest finite |output| of the layer's truth on the engine's inputs
-  double own_worst_rms;      // largest RMS of a single run, for loops
+  assay_judgement_t judged;                 // own error element by element, against the bounds
+  bool bounded;                             // every operator of the layer has a bound
+  int64_t suspected;     // runs whose error was held against reruns of the emulated layer
+  int64_t outlying;      // of them: those whose error lies outside what the reruns show
+  int64_t misshapen;     // elements of outputs of another shape than truth on the same inputs
+  double outlying_by;    // the largest ratio of an error's RMS to that of the reruns
+  int64_t flipped;       // discrete elements
+  double truth_max;      // largest |output| in truth
+  double truth_max_in;   // largest |float input| in truth, constants included
+  double local_max;      // largest finite |output| of the layer's truth on the engine's inputs
+  double own_worst_rms;  // largest RMS of a single run, for loops
   // How much larger, relative to the values, an error left than it came in; 0 where none came in.
   double condition;
   double perturbation;  // the largest relative RMS error of an input
   // Where the condition is past what is harmless: each input's error by itself, of the run with
   // the largest condition.
   assay_perturbations_t perturbations;
-  double perturbed_at;  // that condition; 0: none
-  assay_cost_t cost;           // of one run
-  bool stores_float;               // has an output that --precision changes
-  assay_format_t storage;          // of its float outputs: the layer's, or a declared one; NONE
+  double perturbed_at;     // that condition; 0: none
+  assay_cost_t cost;       // of one run
+  bool stores_float;       // has an output that --precision changes
+  assay_format_t storage;  // of its float outputs: the layer's, or a declared one; NONE
   // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its
   // format's range. This engine keeps them wider; another one may not.
   int64_t at_risk;
   double at_risk_max;
   const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
   int64_t past_range;  // runs in which true inputs pass the format's range; of them:
-  int64_t absorbed;    // where infinities in their place change nothing (absorb.h); none is looked at
-                       // behind one that does not absorb them
-  assay_licensed_t licensed;           // the tactic that ran it, where it needed a licence
-  assay_planted_t planted;             // of a fault that was planted here
+  int64_t absorbed;  // where infinities in their place change nothing (absorb.h); none is looked at
+                     // behind one that does not absorb them
+  assay_licensed_t licensed;  // the tactic that ran it, where it needed a licence
+  assay_planted_t planted;    // of a fault that was planted here
 } assay_layer_account_t;
 
 typedef struct assay_account assay_account_t;
 
-// Sees every float output of every layer that the engine and truth give the same shape, as its error
-// is split: own = engine - local, inherited = local - truth. Tensors are borrowed.
+// Sees every float output of every layer that the engine and truth give the same shape, as its
+// error is split: own = engine - local, inherited = local - truth. Tensors are borrowed.
 typedef struct assay_account_watch {
   void (*value)(void* user, const assay_layer_account_t* layer, const assay_value_t* value,
                 const assay_tensor_t* engine, const assay_tensor_t* local,
@@ -86,9 +87,10 @@ typedef struct assay_account_watch {
 typedef struct assay_account_options {
   bool unquantized;
   assay_account_watch_t watch;  // value NULL: nobody
-  bool outputs_only;  // no own and inherited errors: for verifying a fix
-  // No engine: what truth by itself tells of the layers, before any has run in its format. Nothing is
-  // judged; truth_max, truth_max_in, past_range, absorbed, stores_float, storage and cost are set.
+  bool outputs_only;            // no own and inherited errors: for verifying a fix
+  // No engine: what truth by itself tells of the layers, before any has run in its format. Nothing
+  // is judged; truth_max, truth_max_in, past_range, absorbed, stores_float, storage and cost are
+  // set.
   bool foresee;
   void (*progress)(void* user, double fraction);
   void* user;
@@ -112,6 +114,9 @@ size_t assay_account_layer_count(const assay_account_t* a);
 const assay_layer_account_t* assay_account_layer(const assay_account_t* a, size_t i);
 const assay_layer_account_t* assay_account_of_node(const assay_account_t* a,
                                                    const assay_node_t* node);
+// Foreseen: what a value of the top graph loses in its layer's format, in the last sample; of one
+// that no node makes, in that of its last reader.
+assay_stored_t assay_account_stored(const assay_account_t* a, const assay_value_t* value);
 // Statistics of graph output i over all samples: engine against truth.
 const assay_error_sum_t* assay_account_output(const assay_account_t* a, size_t i);
 

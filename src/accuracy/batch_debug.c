@@ -93,9 +93,10 @@ static assay_status_t relate_single(assay_batch_job_t* j) {
   bool any = false;
   for (size_t i = 0; i < g->n_inputs; i++) {
     const assay_valtype_t* t = g->inputs[i]->type ? g->inputs[i]->type : g->inputs[i]->declared;
-    if (!j->rows.batched[i]) continue;
-    if (!first) first = t->dims[0];
-    j->single[i] = first && t->dims[0] && !assay_dim_same(first, t->dims[0]);
+    if (j->rows.axis[i] < 0) continue;
+    const assay_dim_t* own = t->dims[j->rows.axis[i]];
+    if (!first) first = own;
+    j->single[i] = first && own && !assay_dim_same(first, own);
     any |= j->single[i];
   }
   if (!any) return NULL;
@@ -112,8 +113,7 @@ static assay_status_t relate_all(assay_batch_job_t* j) {
   if (j->closed) return j->ref_n > 1 ? relate_places(j, j->ref_n, false) : NULL;
   ASSAY_TRY(relate_sizes(j));
   // Kernels end differently where the rows are no multiple of what they take at once.
-  for (int n = 2; n < ASSAY_BATCH_MOST; n++)
-    ASSAY_TRY(relate(j, "position", n, n - 1, 0, false));
+  for (int n = 2; n < ASSAY_BATCH_MOST; n++) ASSAY_TRY(relate(j, "position", n, n - 1, 0, false));
   ASSAY_TRY(relate_places(j, ASSAY_BATCH_MOST, false));
   if (own) ASSAY_TRY(relate(j, "static", (int)given, 0, 0, true));
   if (own) ASSAY_TRY(relate_places(j, (int)given, true));
@@ -125,7 +125,7 @@ static assay_status_t relate_all(assay_batch_job_t* j) {
 // Values that are made of samples: not of their sizes, nor of constants.
 static void mark_data(const assay_batch_job_t* j) {
   const assay_graph_t* g = j->open->graph;
-  for (size_t i = 0; i < g->n_inputs; i++) j->data[g->inputs[i]->id] = j->rows.batched[i];
+  for (size_t i = 0; i < g->n_inputs; i++) j->data[g->inputs[i]->id] = j->rows.axis[i] >= 0;
   for (size_t i = 0; i < g->n_nodes; i++) {
     const assay_node_t* n = g->nodes[i];
     bool data = n->op && n->op->flags & ASSAY_OP_CONTROL;
@@ -152,7 +152,7 @@ static void clear(assay_batch_job_t* j) {
 }
 
 static assay_status_t start(assay_batch_job_t* j, const assay_samples_t* inputs) {
-  ASSAY_TRY(assay_rows_make(j->open, inputs, j->closed ? j->out->batch : 0,
+  ASSAY_TRY(assay_rows_make(j->open, inputs, &j->axis, j->closed ? j->out->batch : 0,
                             j->options->seed, &j->rows));
   j->out->given = j->rows.given;
   const size_t n = (size_t)j->open->n_values;
@@ -192,14 +192,21 @@ static assay_status_t run_closed(assay_batch_job_t* j, const assay_samples_t* in
   j->ref_n = (int)j->out->batch;
   j->open = assay_model_retain(j->given);
   if (j->out->batch <= ASSAY_BATCH_ROWS) return run(j, inputs, out_runs);
-  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                     "the model is made for a batch of %lld, and no other runs: at most %d can be tried",
-                     (long long)j->out->batch, ASSAY_BATCH_ROWS);
+  return ASSAY_ERROR(
+      ASSAY_UNSUPPORTED,
+      "the model is made for a batch of %lld, and no other runs: at most %d can be tried",
+      (long long)j->out->batch, ASSAY_BATCH_ROWS);
 }
 
 static assay_status_t run_open(assay_batch_job_t* j, const assay_samples_t* inputs,
                                bool* out_runs) {
-  assay_status_t st = assay_onnx_open_batch(j->given, &j->out->batch, &j->open);
+  assay_status_t st = assay_batch_axis_find(j->given, j->how->axis, &j->axis);
+  if (st) return st;
+  j->out->axis = j->axis.place;
+  if (j->axis.open)
+    j->open = assay_model_retain(j->given);
+  else
+    st = assay_onnx_open_batch(j->given, j->axis.place, &j->out->batch, &j->open);
   const assay_code_t code = assay_status_code(st);
   if (!st) return run(j, inputs, out_runs);
   if (!j->out->batch || code == ASSAY_NO_MEMORY || code == ASSAY_INTERNAL) return st;
@@ -210,9 +217,10 @@ static assay_status_t run_open(assay_batch_job_t* j, const assay_samples_t* inpu
 }
 
 assay_status_t assay_batch_debug(assay_model_t* model, const assay_check_options_t* options,
-                                 const assay_samples_t* inputs, assay_batch_blame_t* out) {
+                                 const assay_batch_options_t* how, const assay_samples_t* inputs,
+                                 assay_batch_blame_t* out) {
   assay_batch_blame_t b = {0};
-  assay_batch_job_t j = {.options = options, .given = model, .ref_n = 1, .out = &b};
+  assay_batch_job_t j = {.options = options, .how = how, .given = model, .ref_n = 1, .out = &b};
   bool runs = false;
   assay_status_t st = run_open(&j, inputs, &runs);
   if (!st && !runs && b.batch) st = run_closed(&j, inputs, &runs);

@@ -1,13 +1,21 @@
 // The engine's runs of one sample in several batches: the first layer whose result for it changes.
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "accuracy/batch_debug.h"
-#include "accuracy/local.h"
+#include "accuracy/foreign.h"
 #include "base/alloc.h"
+#include "base/process.h"
+#include "onnx/onnx.h"
 
-// A plan and a state that runs it.
+#define OPEN_FILE "open.onnx"
+#define FIXED_FILE "fixed.onnx"
+
+// A plan and a state that runs it; of another engine, of what its command gave for these inputs.
 typedef struct engine {
+  const assay_backend_t* backend;
+  assay_engine_t* command;
   assay_model_t* model;
   assay_plan_t* plan;
   const assay_layers_t* layers;
@@ -17,6 +25,7 @@ typedef struct engine {
 
 typedef struct run {
   assay_batch_job_t* job;
+  assay_str_t folder;  // with the models that commands are given
   engine_t* engine;
   size_t relation;  // SIZE_MAX: the reference
   bool differs;     // some layer's bits did: what comes behind is judged by its own inputs
@@ -52,10 +61,9 @@ static int64_t count_beyond(const assay_tensor_t* got, const assay_tensor_t* ref
   for (int64_t o = 0; o < d->outer; o++) {
     for (int64_t i = 0; i < d->inner; i++) {
       const int64_t at = o * d->stride + d->offset + i;
-      const double x = assay_f64(got)[at], y = assay_f64(ref)[o * d->inner + i];
+      const double x = assay_f64(got)[at], y = assay_f64(ref)[o * d->ref_stride + i];
       if (x == y || (isnan(x) && isnan(y))) continue;
-      const double room =
-          limit && limit->size == got->size ? 2 * assay_f64(limit)[at] : 0;
+      const double room = limit && limit->size == got->size ? 2 * assay_f64(limit)[at] : 0;
       n += !(fabs(x - y) <= room + assay_format_ulp(storage, y));
     }
   }
@@ -64,8 +72,9 @@ static int64_t count_beyond(const assay_tensor_t* got, const assay_tensor_t* ref
 
 static assay_status_t run_local(run_t* r, const seen_t* s, assay_rounding_t* rounding,
                                 assay_local_t* out) {
-  r->job->options->backend->rounding(r->engine->state, s->layer, s->n_in, s->in, rounding);
-  return assay_locals_run(r->engine->locals, s->layer, s->node, s->n_in, s->in, rounding, NULL, out);
+  r->engine->backend->rounding(r->engine->state, s->layer, s->n_in, s->in, rounding);
+  return assay_locals_run(r->engine->locals, s->layer, s->node, s->n_in, s->in, rounding, NULL,
+                          out);
 }
 
 static bool is_judged(const seen_t* s) {
@@ -95,8 +104,14 @@ static assay_status_t does_more(run_t* r, const seen_t* s, bool* out) {
   *out = false;
   if (!is_judged(s)) return NULL;
   ASSAY_TRY(run_local(r, s, &rounding, &local));
-  assay_status_t st = assay_local_judge(&local, local.converted, s->out, s->layer, &rounding,
-                                        has_unfinite(s), &one);
+  const bool unfinite = has_unfinite(s);
+  assay_status_t st =
+      assay_local_judge(&local, local.converted, s->out, s->layer, &rounding, unfinite, &one);
+  const assay_foreign_run_t foreign = {s->layer, s->node, s->n_in,   s->in,
+                                       s->out,   &local,  &rounding, unfinite};
+  bool final;
+  if (!st && r->engine->backend->foreign)
+    st = assay_foreign_judge(r->engine->locals, &foreign, &one, &final);
   *out = one.beyond > 0;
   assay_local_deinit(&local);
   return st;
@@ -131,7 +146,8 @@ static assay_status_t compare(run_t* r, const seen_t* s, size_t i, const assay_v
   const assay_tensor_t* ref = j->ref[v->id];
   bool beyond = false;
   if (!ref || j->spoiled[r->relation][v->id]) return NULL;
-  const assay_row_difference_t d = assay_row_compare(s->out[i], rel->n, rel->place, ref, j->ref_n);
+  const assay_row_difference_t d =
+      assay_row_compare(s->out[i], rel->n, rel->place, ref, j->ref_n, j->axis.place);
   if (d.fit == ASSAY_ROW_UNSIZED || (d.fit == ASSAY_ROW_FITS && !d.differing)) return NULL;
   if (r->differs) {
     ASSAY_TRY(does_more(r, s, &beyond));
@@ -166,26 +182,79 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
 
 // ---- runs ---------------------------------------------------------------------------------------
 
-static void engine_close(const assay_batch_job_t* j, engine_t* e) {
-  if (e->state) j->options->backend->close(e->state);
+// What the models are to commands: files, of which one is the user's own.
+static assay_status_t file_of(run_t* r, assay_model_t* model, assay_str_t* path) {
+  const assay_batch_job_t* j = r->job;
+  const bool open = model == j->open;
+  if (model == j->given) return assay_str_append(path, j->how->exec->model), assay_str_status(path);
+  if (!r->folder.len) ASSAY_TRY(assay_folder_make_temporary(&r->folder));
+  assay_str_printf(path, "%s/%s", assay_str_get(&r->folder), open ? OPEN_FILE : FIXED_FILE);
+  ASSAY_TRY(assay_str_status(path));
+  if (open && access(assay_str_get(path), F_OK) == 0) return NULL;
+  return assay_onnx_write(model, assay_str_get(path), NULL);
+}
+
+static assay_status_t run_command(run_t* r, assay_model_t* model, assay_tensor_t* const* in,
+                                  assay_engine_t** out) {
+  static const assay_name_map_t no_names = {0};
+  const size_t n = model->graph->n_inputs;
+  assay_samples_t sample = {.n = 1, .n_values = n};
+  assay_str_t path = {0};
+  ASSAY_TRY(assay_new_array(n, sizeof *sample.at, &sample.at));
+  for (size_t i = 0; i < n; i++) sample.at[i] = assay_tensor_retain(in[i]);
+  assay_status_t st = file_of(r, model, &path);
+  assay_engine_command_t how = *r->job->how->exec;
+  how.model = assay_str_get(&path);
+  if (!st) st = assay_engine_run(model, &how, &sample, &no_names, out);
+  assay_str_deinit(&path);
+  assay_samples_deinit(&sample);
+  return st;
+}
+
+static void drop_files(run_t* r) {
+  static const char* const files[] = {OPEN_FILE, FIXED_FILE};
+  for (size_t k = 0; r->folder.len && k < sizeof files / sizeof *files; k++) {
+    assay_str_t path = {0};
+    assay_str_printf(&path, "%s/%s", assay_str_get(&r->folder), files[k]);
+    unlink(assay_str_get(&path));
+    assay_str_deinit(&path);
+  }
+  if (r->folder.len) rmdir(assay_str_get(&r->folder));
+  assay_str_deinit(&r->folder);
+}
+
+static void engine_close(engine_t* e) {
+  if (e->state) e->backend->close(e->state);
   assay_locals_destroy(e->locals);
   assay_plan_destroy(e->plan);
+  assay_engine_destroy(e->command);
   assay_model_release(e->model);
   *e = (engine_t){0};
 }
 
-static assay_status_t engine_open(const assay_batch_job_t* j, assay_model_t* model,
+// in: for commands, which run at once.
+static assay_status_t engine_open(run_t* r, assay_model_t* model, assay_tensor_t* const* in,
                                   const assay_tap_t* tap, engine_t* e) {
-  const assay_check_options_t* o = j->options;
+  const assay_check_options_t* o = r->job->options;
+  assay_plan_options_t plan = o->plan;
+  e->backend = o->backend;
   e->model = assay_model_retain(model);
-  ASSAY_TRY(assay_plan_create(model, &o->precision, &o->plan, o->seed, &e->plan));
+  if (r->job->how->exec) {
+    ASSAY_TRY(run_command(r, model, in, &e->command));
+    e->backend = &assay_backend_dump;
+    plan = (assay_plan_options_t){.dump = assay_engine_dump(e->command)};
+  }
+  ASSAY_TRY(assay_plan_create(model, &o->precision, &plan, o->seed, &e->plan));
   e->layers = assay_plan_layers(e->plan);
   ASSAY_TRY(assay_locals_create(e->layers, o->unquantized, &e->locals));
-  return o->backend->open(e->layers, NULL, tap, &e->state);
+  ASSAY_TRY(e->backend->open(e->layers, NULL, tap, &e->state));
+  const assay_outer_t outer = {.get = e->backend->get, .user = e->state};
+  if (e->backend->foreign) assay_locals_set_outer(e->locals, &outer);
+  return NULL;
 }
 
 static assay_status_t run_engine(run_t* r, assay_tensor_t* const* in) {
-  const assay_backend_t* b = r->job->options->backend;
+  const assay_backend_t* b = r->engine->backend;
   const assay_graph_t* g = r->engine->layers->model->graph;
   b->reset(r->engine->state);
   for (size_t i = 0; i < g->n_inputs; i++)
@@ -211,14 +280,16 @@ static assay_status_t fix_sizes(const assay_batch_job_t* j, int n, assay_tensor_
   return st;
 }
 
-static assay_status_t run_fixed(run_t* r, const assay_tap_t* tap, assay_tensor_t* const* in) {
+// By a plan of its own: of a fixed batch (NULL: of the open one).
+static assay_status_t run_alone(run_t* r, const assay_batch_relation_t* fixed,
+                                const assay_tap_t* tap, assay_tensor_t* const* in) {
   engine_t e = {0};
-  assay_model_t* m = NULL;
-  ASSAY_TRY(fix_sizes(r->job, r->job->out->relations[r->relation].n, in, &m));
+  assay_model_t* m = fixed ? NULL : assay_model_retain(r->job->open);
+  if (fixed) ASSAY_TRY(fix_sizes(r->job, fixed->n, in, &m));
   r->engine = &e;
-  assay_status_t st = engine_open(r->job, m, tap, &e);
+  assay_status_t st = engine_open(r, m, in, tap, &e);
   if (!st) st = run_engine(r, in);
-  engine_close(r->job, &e);
+  engine_close(&e);
   assay_model_release(m);
   return st;
 }
@@ -230,7 +301,9 @@ static assay_status_t run_relation(run_t* r, engine_t* open, const assay_tap_t* 
   r->differs = r->done = false;
   r->engine = open;
   ASSAY_TRY(assay_batch_inputs(r->job, rel, &in));
-  assay_status_t st = rel && rel->fixed ? run_fixed(r, tap, in) : run_engine(r, in);
+  const bool fixed = rel && rel->fixed;
+  assay_status_t st =
+      fixed || r->job->how->exec ? run_alone(r, fixed ? rel : NULL, tap, in) : run_engine(r, in);
   assay_rows_release_batch(in, r->job->rows.n_inputs);
   if (rel) rel->engine_ran = !st;
   return st;
@@ -255,7 +328,7 @@ assay_status_t assay_batch_engine(assay_batch_job_t* j) {
   const assay_tap_t tap = {.layer = on_layer, .user = &r};
   engine_t open = {0};
   assay_batch_forget(j);
-  assay_status_t st = engine_open(j, j->open, &tap, &open);
+  assay_status_t st = j->how->exec ? NULL : engine_open(&r, j->open, NULL, &tap, &open);
   if (!st) st = run_relation(&r, &open, &tap);
   for (size_t i = 0; !st && i < j->out->n_relations; i++) {
     if (j->options->progress)
@@ -265,6 +338,7 @@ assay_status_t assay_batch_engine(assay_batch_job_t* j) {
     st = run_relation(&r, &open, &tap);
     if (st) st = take_failure(&r, st);
   }
-  engine_close(j, &open);
+  engine_close(&open);
+  drop_files(&r);
   return st;
 }

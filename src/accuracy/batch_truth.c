@@ -21,12 +21,13 @@ static bool has_axes(const assay_node_t* n) {
   return (n->n_inputs > 1 && n->inputs[1]) || assay_node_attr(n, "axes");
 }
 
-static bool along_batch(const assay_node_t* n) {
+static bool along_batch(const assay_node_t* n, int batch) {
   const assay_attr_t* axis = assay_node_attr(n, "axis");
-  return !axis || axis->u.i == 0;
+  return !axis || axis->u.i == batch;
 }
 
-static bool takes_statistics(const assay_node_t* n) {
+static bool takes_statistics(const assay_node_t* n, int batch) {
+  (void)batch;
   const assay_attr_t* a = assay_node_attr(n, "training_mode");
   return a && a->u.i;
 }
@@ -35,19 +36,21 @@ static bool fixed_shape(const assay_node_t* n) {
   return n->n_inputs > 1 && assay_value_constant(n->inputs[1]);
 }
 
-static bool any(const assay_node_t* n) { return n != NULL; }
-static bool no_axes(const assay_node_t* n) { return !has_axes(n); }
+static bool any(const assay_node_t* n, int batch) { return (void)n, (void)batch, true; }
+static bool no_axes(const assay_node_t* n, int batch) { return (void)batch, !has_axes(n); }
+static bool reshapes(const assay_node_t* n, int batch) { return (void)batch, fixed_shape(n); }
 
 // What is known of operators; the first row that fits. op NULL: any.
 static const struct {
   const char* op;
-  bool (*when)(const assay_node_t* n);
+  bool (*when)(const assay_node_t* n, int batch);
   const char* why;
 } reasons[] = {
     {"Squeeze", no_axes, "drops every size that is 1: at batch 1 the batch goes, too"},
-    {"Reshape", fixed_shape, "reshapes to a shape that is written into the model"},
-    {"Expand", fixed_shape, "expands to a shape that is written into the model"},
-    {"BatchNormalization", takes_statistics, "training_mode: its mean and variance are the batch's"},
+    {"Reshape", reshapes, "reshapes to a shape that is written into the model"},
+    {"Expand", reshapes, "expands to a shape that is written into the model"},
+    {"BatchNormalization", takes_statistics,
+     "training_mode: its mean and variance are the batch's"},
     {"Softmax", along_batch, "normalizes along the batch axis"},
     {"LogSoftmax", along_batch, "normalizes along the batch axis"},
     {"LayerNormalization", along_batch, "normalizes along the batch axis, too"},
@@ -62,10 +65,11 @@ static const struct {
     {NULL, any, "what enters it stays the same for a sample, what leaves it does not"},
 };
 
-static void explain(const assay_node_t* n, const assay_tensor_t* got, const assay_tensor_t* alone,
-                    assay_batch_found_t* f) {
+static void explain(const assay_node_t* n, int batch, const assay_tensor_t* got,
+                    const assay_tensor_t* alone, assay_batch_found_t* f) {
   size_t i = 0;
-  while (reasons[i].op && !(strcmp(reasons[i].op, n->op_type) == 0 && reasons[i].when(n))) i++;
+  while (reasons[i].op && !(strcmp(reasons[i].op, n->op_type) == 0 && reasons[i].when(n, batch)))
+    i++;
   const char* why = reasons[i].why;
   if (strncmp(n->op_type, "Reduce", 6) == 0) why = "reduces over the batch axis";
   if (got && alone && got->kind == ASSAY_KIND_TENSOR && alone->kind == ASSAY_KIND_TENSOR)
@@ -96,8 +100,9 @@ static void find_reader(const assay_batch_job_t* j, const assay_value_t* v,
         other = j->ref[n->inputs[k]->id];
     }
     if (!reads || !other || other->rank <= own->rank) continue;
-    snprintf(f->reader, sizeof f->reader, "%.120s (%.40s): %.60s beside %.60s, which lines up on the right", n->label, n->op_type,
-             ASSAY_DIMS_TEXT(other), ASSAY_DIMS_TEXT(own));
+    snprintf(f->reader, sizeof f->reader,
+             "%.120s (%.40s): %.60s beside %.60s, which lines up on the right", n->label,
+             n->op_type, ASSAY_DIMS_TEXT(other), ASSAY_DIMS_TEXT(own));
     return;
   }
 }
@@ -126,7 +131,7 @@ static assay_status_t blame(run_t* r, const assay_node_t* n, const assay_value_t
                                         : INFINITY,
                            .relation = r->relation};
   name(n, v, &f);
-  explain(n, got, alone, &f);
+  explain(n, j->axis.place, got, alone, &f);
   find_reader(j, v, &f);
   return assay_batch_add(j, &f);
 }
@@ -145,7 +150,7 @@ static assay_status_t compare(run_t* r, const assay_node_t* n, size_t n_out, ass
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i] || !j->data[v->id] || !j->ref[v->id]) continue;
     const assay_row_difference_t d =
-        assay_row_compare(out[i], rel->n, rel->place, j->ref[v->id], j->ref_n);
+        assay_row_compare(out[i], rel->n, rel->place, j->ref[v->id], j->ref_n, j->axis.place);
     if (!spoils(&d)) continue;
     spoiled[v->id] = true;
     if (d.fit == ASSAY_ROW_UNSIZED || before || blamed) continue;
@@ -215,8 +220,10 @@ static assay_status_t take_failure(run_t* r, assay_status_t why) {
   for (size_t i = 0; i < j->out->n_found; i++)
     if (j->out->found[i].relation == r->relation) known = true;
   if (known || rel->at != SIZE_MAX) return assay_status_free(why), NULL;
-  assay_batch_found_t f = {
-      .model = true, .note = rel->single || j->out->batch, .moved = INFINITY, .relation = r->relation};
+  assay_batch_found_t f = {.model = true,
+                           .note = rel->single || j->out->batch,
+                           .moved = INFINITY,
+                           .relation = r->relation};
   name(n, n->n_outputs ? n->outputs[0] : NULL, &f);
   if (n == r->last)
     snprintf(f.why, sizeof f.why, "a batch of %d does not run: %.240s", rel->n,

@@ -166,6 +166,15 @@ static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t*
   return NULL;
 }
 
+assay_status_t assay_check_add_culprit(assay_check_t* c, const assay_layer_account_t* layer,
+                                       assay_verdict_t verdict, const char* why) {
+  ASSAY_TRY(assay_grow(&c->culprits, &c->cap_culprits, c->n_culprits + 1, sizeof *c->culprits));
+  assay_culprit_t* u = &c->culprits[c->n_culprits++];
+  *u = (assay_culprit_t){.account = layer, .verdict = verdict};
+  snprintf(u->why, sizeof u->why, "%s", why);
+  return NULL;
+}
+
 // Layers that the engine was seen to fail in, then those whose truth passes the range while what
 // they read is within it; what lies behind them is counted.
 static assay_status_t find_culprits(assay_check_t* c) {

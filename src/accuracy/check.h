@@ -22,13 +22,15 @@ typedef enum assay_blame {
 } assay_blame_t;
 const char* assay_blame_name(assay_blame_t b);
 
+enum { ASSAY_CULPRIT_WHY = 256 };
+
 // Why a layer is to blame.
 typedef struct assay_culprit {
   const assay_layer_account_t* account;
   assay_verdict_t verdict;
   bool born;       // the engine was seen to fail here; false: it would, once those before are mended
   double share;    // of an output's error; 0: not known
-  char why[256];   // "overflow: 5.98e+05, fp16 ends at 65504"
+  char why[ASSAY_CULPRIT_WHY];   // "overflow: 5.98e+05, fp16 ends at 65504"
 } assay_culprit_t;
 
 typedef struct assay_fix {
@@ -89,6 +91,9 @@ typedef struct assay_check {
 } assay_check_t;
 
 // Appends to the culprits: layers that failed, or whose truth passes the range, most to blame first;
+// Appends one, for a reason of the caller's.
+assay_status_t assay_check_add_culprit(assay_check_t* c, const assay_layer_account_t* layer,
+                                       assay_verdict_t verdict, const char* why) ASSAY_MUST_USE;
 // where there are none, those with the largest shares of the outputs' error.
 assay_status_t assay_check_blame_layers(assay_check_t* c) ASSAY_MUST_USE;
 

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "formats/format.h"
 
-static void choose(assay_keep_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
+void assay_keep_layer(assay_keep_t* s, const assay_plan_t* plan, const assay_layer_t* layer) {
   for (size_t k = 0; layer && k < layer->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &layer->nodes[k]);
     for (size_t i = 0; i < o.n; i++) {
@@ -115,7 +115,7 @@ void assay_keep_by_range(assay_keep_t* s, bool all) {
   const assay_check_t* c = s->check;
   for (size_t i = assay_account_layer_count(c->account); i-- > 0;) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (is_low(a) && has_to_be_kept(s, a, all)) choose(s, c->plan, a->layer);
+    if (is_low(a) && has_to_be_kept(s, a, all)) assay_keep_layer(s, c->plan, a->layer);
   }
 }
 
@@ -134,7 +134,7 @@ void assay_keep_by_error(assay_keep_t* s, double rest) {
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
     whole += ratio_of(a);
-    if (a->flipped) choose(s, c->plan, a->layer);
+    if (a->flipped) assay_keep_layer(s, c->plan, a->layer);
   }
   for (double left = whole; left > rest * whole;) {
     const assay_layer_account_t* worst = NULL;
@@ -144,7 +144,7 @@ void assay_keep_by_error(assay_keep_t* s, double rest) {
       worst = a;
     }
     if (!worst) return;
-    choose(s, c->plan, worst->layer);
+    assay_keep_layer(s, c->plan, worst->layer);
     left -= ratio_of(worst);
   }
 }
@@ -258,9 +258,9 @@ static double price(const assay_keep_t* s, const field_t* f, size_t layer) {
 }
 
 static void buy(assay_keep_t* s, const field_t* f, size_t layer) {
-  choose(s, f->plan, &f->layers->layers[layer]);
+  assay_keep_layer(s, f->plan, &f->layers->layers[layer]);
   const list_t* r = &f->readers[layer];
-  for (size_t i = 0; i < r->n; i++) choose(s, f->plan, &f->layers->layers[r->at[i]]);
+  for (size_t i = 0; i < r->n; i++) assay_keep_layer(s, f->plan, &f->layers->layers[r->at[i]]);
 }
 
 // Takes the layers with most share for their time, until so little of all is left.

@@ -11,6 +11,9 @@ typedef struct assay_keep {
   bool* chosen;                // by node id: in fp32
   size_t n_chosen;
   double* time;  // by node id: how much longer it takes in fp32
+  // The sum in which values lose most by cancelling, of the plan's nodes; NULL: none does.
+  const assay_node_t* cancels;
+  double cancels_from, cancels_to;  // RMS of what it adds, of the sum
 } assay_keep_t;
 
 // Empty. Borrows the check.
@@ -18,9 +21,15 @@ assay_status_t assay_keep_create(const assay_check_t* check, assay_keep_t* out) 
 void assay_keep_deinit(assay_keep_t* k);
 void assay_keep_empty(assay_keep_t* k);
 
+// Adds one layer of a plan of the model.
+void assay_keep_layer(assay_keep_t* k, const assay_plan_t* plan, const assay_layer_t* layer);
 // Adds layers that make or read values past the format's range and that values need which are
 // within it. all: also those where that does no harm, and what the engine was seen to fail in.
 void assay_keep_by_range(assay_keep_t* k, bool all);
+// Adds layers that store or read large values which cancel behind them so far that rounding these
+// by itself makes a larger relative RMS error in an output than is tolerated. From what truth
+// foresees.
+assay_status_t assay_keep_by_loss(assay_keep_t* k, double tolerated) ASSAY_MUST_USE;
 // Adds layers whose choices flipped, and those with most error of their own, until so little of the
 // sum is left. For outputs that are no floats, whose error has no shares.
 void assay_keep_by_error(assay_keep_t* k, double rest);

@@ -1,8 +1,12 @@
 #include "accuracy/precision.h"
 
+#include <math.h>
+#include <stdio.h>
+
 #include "accuracy/keep.h"
 #include "accuracy/runs.h"
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "formats/format.h"
 
 enum { MAX_RUNS = 3 };
@@ -101,12 +105,38 @@ static assay_status_t account_for_run(job_t* j) {
   return NULL;
 }
 
+// The relative RMS error at which cosines are the default's 0.999.
+static const double TOLERATED = 0.0447;
+
+// Before anything ran, what loses so much that no output could be right; a demand of the user's may
+// be for less.
+static assay_status_t choose_before(job_t* j) {
+  static const double SURELY = 10;
+  const assay_requirements_t* r = j->check->options.require;
+  assay_keep_by_range(&j->keep, false);
+  return r && r->n ? NULL : assay_keep_by_loss(&j->keep, SURELY * TOLERATED);
+}
+
+// The relative RMS error that the run's output with the least room can bear.
+static double tolerated(const job_t* j, const assay_output_check_t* outputs) {
+  const double room = assay_keep_room(j->check, outputs);
+  double least = INFINITY;
+  for (size_t i = 0; i < j->check->n_outputs; i++) {
+    const assay_error_sum_t* e = &outputs[i].error;
+    if (outputs[i].faithful || !outputs[i].is_float || !(e->sum_ref2 > 0)) continue;
+    least = fmin(least, sqrt(room * e->sum_err2 / e->sum_ref2));
+  }
+  return least < (double)INFINITY ? least : TOLERATED;
+}
+
 // Behind a run that did not do: more layers.
 static assay_status_t choose_more(job_t* j) {
   const size_t before = j->keep.n_chosen;
   const bool first = !before;
+  const assay_output_check_t* outputs = first ? j->check->outputs : j->check->fix.outputs;
   if (before) assay_keep_by_range(&j->keep, true);
-  if (j->taken) ASSAY_TRY(choose_by_run(j, first));
+  ASSAY_TRY(assay_keep_by_loss(&j->keep, tolerated(j, outputs)));
+  if (j->taken && j->keep.n_chosen == before) ASSAY_TRY(choose_by_run(j, first));
   return j->keep.n_chosen == before && first ? account_for_run(j) : NULL;
 }
 
@@ -130,7 +160,7 @@ static assay_status_t confirm_need(job_t* j) {
 
 static assay_status_t by_account(job_t* j) {
   assay_check_t* c = j->check;
-  assay_keep_by_range(&j->keep, false);
+  ASSAY_TRY(choose_before(j));
   // Whether nothing foretold is enough, a run shows; what it makes is needed if it does not do.
   bool take = !j->keep.n_chosen;
   while (assay_runs_count(j->runs) + j->found->runs < MAX_RUNS) {
@@ -246,6 +276,25 @@ static assay_status_t by_prefix(job_t* j) {
   return NULL;
 }
 
+// Layers that pass a range, or have the error's shares; the sum that takes from what is kept.
+static assay_status_t blame(const job_t* j) {
+  const assay_keep_t* k = &j->keep;
+  assay_check_t* c = j->check;
+  char why[ASSAY_CULPRIT_WHY];
+  ASSAY_TRY(assay_check_blame_layers(c));
+  if (!k->cancels || c->n_culprits) return NULL;
+  const int l = assay_plan_layers(c->plan)->layer_of_node[k->cancels->id];
+  const assay_layer_t* layer = l < 0 ? NULL : &assay_plan_layers(c->plan)->layers[l];
+  const assay_layer_account_t* a =
+      assay_account_of_node(c->account, layer ? layer->nodes[layer->n_nodes - 1] : k->cancels);
+  if (!a || !layer) return NULL;
+  snprintf(
+      why, sizeof why, "cancellation: values of %.3g leave %.3g, %s has steps of %.2g there",
+      k->cancels_from, k->cancels_to, assay_format_name(layer->format),
+      2 * assay_format_info(layer->format)->unit_roundoff * exp2(floor(log2(k->cancels_from))));
+  return assay_check_add_culprit(c, a, ASSAY_VERDICT_AMPLIFIED, why);
+}
+
 // ---- the whole ----------------------------------------------------------------------------------
 
 static assay_status_t find(job_t* j, const assay_samples_t* golden) {
@@ -269,7 +318,7 @@ static assay_status_t find(job_t* j, const assay_samples_t* golden) {
   if (!st) st = j->options->mode == ASSAY_PRECISION_ACCOUNT ? by_account(j) : by_prefix(j);
   if (!st && j->options->mode == ASSAY_PRECISION_ACCOUNT && c->has_fix)
     st = assay_keep_record(&j->keep, &c->fix);
-  if (!st && c->account && c->has_fix) st = assay_check_blame_layers(c);
+  if (!st && c->account && c->has_fix) st = blame(j);
   if (j->runs) {
     j->found->runs += assay_runs_count(j->runs);
     j->found->builds = assay_runs_builds(j->runs);
@@ -295,7 +344,10 @@ assay_status_t assay_precision_find(assay_model_t* model, assay_check_options_t*
   f.n_layers = model->graph->n_nodes;
   check->precision = (assay_precision_t){0};
   job_t j = {.options = options, .found = &f, .check = f.check, .inputs = inputs};
+  // Truth and runs make the same tensors over and over.
+  assay_memory_keep(true);
   assay_status_t st = find(&j, golden);
+  assay_memory_keep(false);
   if (st) return assay_precision_found_deinit(&f), st;
   *out = f;
   return NULL;

@@ -1,10 +1,11 @@
 // Which layers need more precision than was asked for, so that the outputs do: what `debug
 // precision` finds.
 //
-// From the account: truth alone foresees what passes a format's range; where nothing does, one run
-// shows the shares of the error. The set is verified by running it: at most three runs in all,
-// whatever the number of layers, and nothing is built anew. By prefixes, as other tools do: the
-// first (or last) layers in higher precision, as few as pass, each number tried by a run.
+// From the account: truth alone foresees what passes a format's range, and where large values
+// cancel; where nothing does, one run shows the shares of the error. The set is verified by running
+// it: at most three runs in all, whatever the number of layers, and nothing is built anew. By
+// prefixes, as other tools do: the first (or last) layers in higher precision, as few as pass, each
+// number tried by a run.
 #ifndef ASSAY_ACCURACY_PRECISION_H_
 #define ASSAY_ACCURACY_PRECISION_H_
 
@@ -27,8 +28,8 @@ typedef struct assay_precision_options {
   bool from_end;  // prefixes: the last layers
   // The file, to build everything anew for each run; NULL: as little as can be.
   const char* rebuild;
-  // From the account: where ranges told what to keep, run the model as it was asked for, too. It may
-  // do as it is, since what passes a range need not show in the outputs.
+  // From the account: where ranges told what to keep, run the model as it was asked for, too. It
+  // may do as it is, since what passes a range need not show in the outputs.
   bool as_asked;
   const assay_input_shape_t* shapes;  // of its inputs
   size_t n_shapes;

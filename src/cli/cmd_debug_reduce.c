@@ -12,8 +12,8 @@
 
 typedef struct args {
   cli_debug_args_t debug;
-  const char *json, *plant, *judge, *exec, *output, *golden, *intermediates;
-  double seconds, judge_seconds, exec_seconds;
+  const char *json, *judge, *output, *golden, *intermediates;
+  double seconds, judge_seconds;
 } args_t;
 
 static assay_status_t say_folder(const args_t* a, assay_str_t* out) {
@@ -74,10 +74,10 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   add_option(out, "--precision", a->debug.precision);
   add_option(out, "--layer-precision", a->debug.layer_precision);
   add_option(out, "--target", a->debug.target);
-  add_option(out, "--exec", a->exec);
+  add_option(out, "--exec", a->debug.exec);
   add_option(out, "--fp32", a->debug.fp32);
   add_option(out, "--truth", a->debug.truth);
-  add_option(out, "--plant", a->plant);
+  add_option(out, "--plant", a->debug.plant);
   for (size_t i = 0; i < a->debug.ops.n; i++) add_option(out, "--ops", a->debug.ops.items[i]);
   for (size_t i = 0; i < a->debug.no_pass.n; i++)
     add_option(out, "--no-pass", a->debug.no_pass.items[i]);
@@ -91,12 +91,13 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
 
 static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_reduced_t* r,
                            const char* folder, const char* command, size_t written) {
-  const assay_reduce_names_t names = {.model = a->debug.model,
-                                      .target = a->exec ? a->exec : j->options.backend->name,
-                                      .precision = j->options.precision_name,
-                                      .folder = folder,
-                                      .written = written,
-                                      .command = command};
+  const assay_reduce_names_t names = {
+      .model = a->debug.model,
+      .target = a->debug.exec ? a->debug.exec : j->options.backend->name,
+      .precision = j->options.precision_name,
+      .folder = folder,
+      .written = written,
+      .command = command};
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = NULL;
@@ -139,19 +140,14 @@ static assay_status_t add_golden(const char* path, assay_set_t* out) {
 }
 
 static int reduce(const args_t* a, cli_debug_job_t* j, const assay_set_t* golden) {
-  const assay_engine_command_t exec = {
-      .command = a->exec,
-      .model = a->debug.model,
-      .precision = a->debug.precision ? a->debug.precision : "fp32",
-      .seconds = a->exec_seconds > 0 ? a->exec_seconds : 600};
+  const assay_engine_command_t exec = cli_debug_exec(&a->debug);
   const assay_reduce_options_t options = {.check = &j->options,
-                                          .exec = a->exec ? &exec : NULL,
+                                          .exec = exec.command ? &exec : NULL,
                                           .golden = golden->n ? golden : NULL,
                                           .judge = a->judge,
                                           .judge_seconds = a->judge_seconds,
                                           .seconds = a->seconds};
   assay_reduced_t r = {0};
-  j->options.plan.plant = a->plant;
   assay_status_t st = assay_reduce_run(j->model, &j->inputs, &options, &r);
   assay_cli_progress("", 1);
   if (st) return cli_debug_fail(st);
@@ -163,10 +159,8 @@ static int reduce(const args_t* a, cli_debug_job_t* j, const assay_set_t* golden
 }
 
 static const char* conflict(const args_t* a) {
-  if (a->exec && (a->debug.target || a->debug.fused || a->plant))
-    return "--exec is an engine of its own: --target, --fused and --plant do not go with it";
   if (a->judge && a->debug.require.n) return "--check and --require do not go together";
-  return NULL;
+  return cli_debug_exec_conflict(&a->debug);
 }
 
 static int run(void* p) {
@@ -188,7 +182,7 @@ static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
-     "the original framework's outputs, of one sample: a fault of the\nexport's is reduced, too",
+     "the original framework's outputs: a fault of the export's is\nreduced, too",
      false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, intermediates), "FILE",
      "its inner tensors, by ONNX name: where parts can be cut", false},
@@ -203,18 +197,11 @@ static const opt_t options[] = {
      false},
     {"--check-timeout", 0, OPT_FLOAT, offsetof(args_t, judge_seconds), "SECONDS",
      "how long one run of it may take (default: 600)", false},
-    {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
-     "another engine: runs COMMAND for each part, with {model} {inputs}\n{outputs} {precision} put "
-     "in; npz in, npz out",
-     false},
-    {"--exec-timeout", 0, OPT_FLOAT, offsetof(args_t, exec_seconds), "SECONDS",
-     "how long one run of it may take (default: 600)", false},
     {"--time", 0, OPT_FLOAT, offsetof(args_t, seconds), "SECONDS",
      "begin no new part behind them (default: 60)", false},
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output), "FOLDER",
      "where model.onnx, inputs.npz and golden.npz go\n(default: MODEL.reduced, here)", false},
-    {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "FAULT",
-     "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false},
+    CLI_DEBUG_EXEC("part"),
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     {0}};

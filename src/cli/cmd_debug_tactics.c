@@ -1,9 +1,6 @@
 // assay debug tactics: each layer by all tactics that can run it.
-#include <string.h>
-
 #include "accuracy/tactic_debug.h"
 #include "cli/debug_job.h"
-#include "report/report.h"
 
 #define VERB "debug tactics"
 #define CLI_DEBUG_TARGET_HELP "cpu (default)"
@@ -14,6 +11,14 @@ typedef struct args {
   bool all, untimed;
 } args_t;
 
+static assay_status_t text(const void* found, const assay_report_debug_t* names, assay_str_t* out) {
+  return assay_report_tactics_text(found, names, out);
+}
+static assay_status_t json(const void* found, const assay_report_debug_t* names, json_t** out) {
+  return assay_report_tactics_json(found, names, out);
+}
+static const cli_debug_report_t report = {text, json};
+
 static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assay_tactic_blame_t* b,
                            double seconds) {
   const assay_report_debug_t names = {.model = a->debug.model,
@@ -22,19 +27,7 @@ static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assa
                                       .layer = a->layer,
                                       .all = a->all || a->layer,
                                       .seconds = seconds};
-  assay_str_t text = {0};
-  json_t* json = NULL;
-  assay_status_t st = NULL;
-  if (!(a->json && strcmp(a->json, "-") == 0)) {
-    st = assay_report_tactics_text(b, &names, &text);
-    if (!st) fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-  }
-  if (st || !a->json) return st;
-  ASSAY_TRY(assay_report_tactics_json(b, &names, &json));
-  st = assay_cli_write_json(a->json, json);
-  json_decref(json);
-  return st;
+  return cli_debug_tell(&report, b, &names, a->json);
 }
 
 static int find(const args_t* a, cli_debug_job_t* j) {

@@ -108,10 +108,46 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
                                        .seed = (uint64_t)a->seed,
                                        .plan = cli_plan_options(fused, &a->no_pass),
                                        .progress = show_progress};
+  j->options.plan.plant = a->plant;
   ASSAY_TRY(parse(a, j));
   *out_exit = ASSAY_EXIT_INPUT;
   ASSAY_TRY(cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs));
   return read_golden(a, j);
+}
+
+assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
+                              const assay_report_debug_t* names, const char* path) {
+  assay_str_t text = {0};
+  json_t* json = NULL;
+  assay_status_t st = NULL;
+  if (!(path && strcmp(path, "-") == 0)) {
+    st = r->text(found, names, &text);
+    if (!st) fputs(assay_str_get(&text), stdout);
+    assay_str_deinit(&text);
+  }
+  if (st || !path) return st;
+  ASSAY_TRY(r->json(found, names, &json));
+  st = assay_cli_write_json(path, json);
+  json_decref(json);
+  return st;
+}
+
+const char* cli_debug_exec_conflict(const cli_debug_args_t* a) {
+  if (a->exec && (a->target || a->fused || a->unfused || a->plant))
+    return "--exec is an engine of its own: --target, --fused and --plant do not go with it";
+  if (!a->exec && a->exec_seconds != 0) return "--exec-timeout is for --exec";
+  if (!(a->exec_seconds >= 0)) return "--exec-timeout is a number of seconds";
+  if (a->exec && !(strstr(a->exec, "{inputs}") && strstr(a->exec, "{outputs}")))
+    return "--exec needs {inputs} and {outputs}: the files that the command is to read and to "
+           "write";
+  return NULL;
+}
+
+assay_engine_command_t cli_debug_exec(const cli_debug_args_t* a) {
+  return (assay_engine_command_t){.command = a->exec,
+                                  .model = a->model,
+                                  .precision = a->precision ? a->precision : "fp32",
+                                  .seconds = a->exec_seconds > 0 ? a->exec_seconds : 600};
 }
 
 bool cli_debug_open(const cli_debug_args_t* a, cli_debug_job_t* j, int* out_exit) {

@@ -4,35 +4,61 @@
 #define ASSAY_CLI_DEBUG_JOB_H_
 
 #include "accuracy/check.h"
+#include "accuracy/engine.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
+#include "report/report.h"
 
 typedef struct cli_debug_args {
   const char *model, *precision, *layer_precision, *target, *golden, *fp32, *truth, *check;
   opt_list_t inputs, shapes, no_pass, require, ops;
   int64_t seed, memory_limit;
   bool fused, unfused;
+  const char *exec, *plant;
+  double exec_seconds;
 } cli_debug_args_t;
 
 // Rows for a verb whose args_t has `cli_debug_args_t debug`.
 #define CLI_DEBUG_OPTIONS                                                                          \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, debug.model), NULL, "the ONNX file", true},            \
-      {"--precision", 0, OPT_STRING, offsetof(args_t, debug.precision), "FORMAT",                  \
-       "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)", false},  \
-      {"--layer-precision", 0, OPT_STRING, offsetof(args_t, debug.layer_precision), "RULES",       \
-       "'PATTERN:FORMAT,...' on names of nodes and outputs", false},                               \
-      {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE",                          \
-       "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},                             \
-      {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET",                        \
-       CLI_DEBUG_TARGET_HELP, false},                                                              \
-      {"--shape", 0, OPT_LIST, offsetof(args_t, debug.shapes), "NAME=DIMS",                        \
-       "shape of an input, such as image=1x3x224x224", false},                                     \
+      {"--precision",                                                                              \
+       0,                                                                                          \
+       OPT_STRING,                                                                                 \
+       offsetof(args_t, debug.precision),                                                          \
+       "FORMAT",                                                                                   \
+       "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)",          \
+       false},                                                                                     \
+      {"--layer-precision",                                                                        \
+       0,                                                                                          \
+       OPT_STRING,                                                                                 \
+       offsetof(args_t, debug.layer_precision),                                                    \
+       "RULES",                                                                                    \
+       "'PATTERN:FORMAT,...' on names of nodes and outputs",                                       \
+       false},                                                                                     \
+      {"--inputs", 'i',                                                                            \
+       OPT_LIST,   offsetof(args_t, debug.inputs),                                                 \
+       "FILE",     "arrays for the inputs: .npz, or NAME=FILE.npy or .pb",                         \
+       false},                                                                                     \
+      {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET", CLI_DEBUG_TARGET_HELP, \
+       false},                                                                                     \
+      {"--shape",   0,                                                                             \
+       OPT_LIST,    offsetof(args_t, debug.shapes),                                                \
+       "NAME=DIMS", "shape of an input, such as image=1x3x224x224",                                \
+       false},                                                                                     \
       {"--fp32", 0, OPT_STRING, offsetof(args_t, debug.fp32), "SETTING", CLI_FP32_HELP, false},    \
-      {"--truth", 0, OPT_STRING, offsetof(args_t, debug.truth), "MODE",                            \
-       "unquantized: quantizers are the identity in truth (default: as\nwritten)", false},         \
-      {"--seed", 0, OPT_INT, offsetof(args_t, debug.seed), "N",                                    \
-       "seed of random inputs and operators", false},                                              \
-      {"--ops", 0, OPT_LIST, offsetof(args_t, debug.ops), "LIB.so",                                \
+      {"--truth",  0,                                                                              \
+       OPT_STRING, offsetof(args_t, debug.truth),                                                  \
+       "MODE",     "unquantized: quantizers are the identity in truth (default: as\nwritten)",     \
+       false},                                                                                     \
+      {"--seed", 0,                                                                                \
+       OPT_INT,  offsetof(args_t, debug.seed),                                                     \
+       "N",      "seed of random inputs and operators",                                            \
+       false},                                                                                     \
+      {"--ops",                                                                                    \
+       0,                                                                                          \
+       OPT_LIST,                                                                                   \
+       offsetof(args_t, debug.ops),                                                                \
+       "LIB.so",                                                                                   \
        "a library of operators of your own\n(docs/custom-operators.md); may be given again",       \
        false},                                                                                     \
   {                                                                                                \
@@ -41,28 +67,56 @@ typedef struct cli_debug_args {
   }
 
 // Rows for what the outputs have to keep.
-#define CLI_DEBUG_DEMANDS                                                                          \
-  {"--golden", 'g', OPT_STRING, offsetof(args_t, debug.golden), "FILE",                            \
-   "the original framework's outputs, for demands on golden", false},                              \
-      {"--require", 0, OPT_LIST, offsetof(args_t, debug.require), "DEMAND",                        \
-       "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "     \
-       "0.999')",                                                                                  \
-       false},                                                                                     \
-  {                                                                                                \
-    "--check", 0, OPT_STRING, offsetof(args_t, debug.check), "COMMAND",                            \
-        "your own judge: run with {outputs}, {truth}, {golden}, {inputs}\nput in (npz files); "    \
-        "exit code 0 if the outputs will do, 1 if not",                                            \
-        false                                                                                      \
+#define CLI_DEBUG_DEMANDS                                                                       \
+  {"--golden", 'g',                                                                             \
+   OPT_STRING, offsetof(args_t, debug.golden),                                                  \
+   "FILE",     "the original framework's outputs, for demands on golden",                       \
+   false},                                                                                      \
+      {"--require",                                                                             \
+       0,                                                                                       \
+       OPT_LIST,                                                                                \
+       offsetof(args_t, debug.require),                                                         \
+       "DEMAND",                                                                                \
+       "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "  \
+       "0.999')",                                                                               \
+       false},                                                                                  \
+  {                                                                                             \
+    "--check", 0, OPT_STRING, offsetof(args_t, debug.check), "COMMAND",                         \
+        "your own judge: run with {outputs}, {truth}, {golden}, {inputs}\nput in (npz files); " \
+        "exit code 0 if the outputs will do, 1 if not",                                         \
+        false                                                                                   \
+  }
+
+// Rows for verbs that take another engine, too, and faults of ours.
+#define CLI_DEBUG_EXEC(what)                                                      \
+  {"--exec",                                                                      \
+   0,                                                                             \
+   OPT_STRING,                                                                    \
+   offsetof(args_t, debug.exec),                                                  \
+   "COMMAND",                                                                     \
+   "another engine: runs COMMAND for each " what                                  \
+   ", with {model}\n{inputs} {outputs} {precision} "                              \
+   "put in; npz in, npz out",                                                     \
+   false},                                                                        \
+      {"--exec-timeout",                                                          \
+       0,                                                                         \
+       OPT_FLOAT,                                                                 \
+       offsetof(args_t, debug.exec_seconds),                                      \
+       "SECONDS",                                                                 \
+       "how long one run of it may take (default: 600)",                          \
+       false},                                                                    \
+  {                                                                               \
+    "--plant", 0, OPT_STRING, offsetof(args_t, debug.plant), "FAULT",             \
+        "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false \
   }
 
 // Rows for the plan: --fused is what `cpu` has by default.
-#define CLI_DEBUG_FUSED                                                                            \
-  CLI_DEBUG_FUSED_ROW("--fused", debug.fused,                                                      \
-                      "the fused plan: run the graph passes (default for cpu)"),                   \
-      CLI_DEBUG_FUSED_ROW("--unfused", debug.unfused, "one layer a node (default for emu)"),       \
-  {                                                                                                \
-    "--no-pass", 0, OPT_LIST, offsetof(args_t, debug.no_pass), "NAME",                             \
-        "the fused plan without this pass", false                                                  \
+#define CLI_DEBUG_FUSED                                                                        \
+  CLI_DEBUG_FUSED_ROW("--fused", debug.fused,                                                  \
+                      "the fused plan: run the graph passes (default for cpu)"),               \
+      CLI_DEBUG_FUSED_ROW("--unfused", debug.unfused, "one layer a node (default for emu)"), { \
+    "--no-pass", 0, OPT_LIST, offsetof(args_t, debug.no_pass), "NAME",                         \
+        "the fused plan without this pass", false                                              \
   }
 #define CLI_DEBUG_FUSED_ROW(name, field, text) \
   { name, 0, OPT_FLAG, offsetof(args_t, field), NULL, text, false }
@@ -75,11 +129,23 @@ typedef struct cli_debug_job {
   assay_check_options_t options;  // with the precision, until a run takes it over
 } cli_debug_job_t;
 
+// What does not go together in the rows of CLI_DEBUG_EXEC; NULL: nothing.
+const char* cli_debug_exec_conflict(const cli_debug_args_t* a);
+// The engine that is asked for; command NULL: ours.
+assay_engine_command_t cli_debug_exec(const cli_debug_args_t* a);
 // Reads and checks everything. False: it has been told what is wrong, *out_exit is the exit code.
 bool cli_debug_open(const cli_debug_args_t* a, cli_debug_job_t* out, int* out_exit);
 void cli_debug_close(cli_debug_job_t* j);
 // Tells why it could not be carried out; the exit code says whether the input is to blame.
 int cli_debug_fail(assay_status_t status);
+// How a verb's finding is told.
+typedef struct cli_debug_report {
+  assay_status_t (*text)(const void* found, const assay_report_debug_t* names, assay_str_t* out);
+  assay_status_t (*json)(const void* found, const assay_report_debug_t* names, json_t** out);
+} cli_debug_report_t;
+// As text on stdout, and as JSON in a file; "-": on stdout in its place. path NULL: no JSON.
+assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
+                              const assay_report_debug_t* names, const char* path) ASSAY_MUST_USE;
 // Monotonic, in seconds.
 double cli_debug_now(void);
 

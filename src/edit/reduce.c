@@ -36,6 +36,7 @@ typedef struct reducing {
   assay_model_t* model;
   const assay_graph_t* g;
   const assay_samples_t* samples;
+  assay_set_t* golden;  // by sample; NULL: none
   assay_reduce_values_t values;
   assay_reduced_t* out;
   double start;
@@ -136,6 +137,11 @@ static assay_status_t see(void* user, const assay_check_t* c) {
   return NULL;
 }
 
+// Of samples that fail together only there is none.
+static const assay_set_t* golden_of(const reducing_t* r, size_t sample) {
+  return r->golden && !r->out->joint ? &r->golden[sample] : NULL;
+}
+
 static assay_status_t judge_whole(reducing_t* r, size_t first, size_t n,
                                   assay_reduce_failure_t* out) {
   const assay_samples_t view = assay_reduce_view(r->samples, first, n);
@@ -145,7 +151,8 @@ static assay_status_t judge_whole(reducing_t* r, size_t first, size_t n,
   memcpy(kept, r->seeds, sizeof kept);
   r->n_seeds = 0;
   const char* path = r->o->exec ? r->o->exec->model : NULL;
-  assay_status_t st = assay_reduce_judge(r->o, r->model, r->model, path, &view, &look, out);
+  assay_status_t st = assay_reduce_judge(r->o, r->model, r->model, path, &view,
+                                         n == 1 ? golden_of(r, first) : NULL, &look, out);
   const bool worse =
       !st && out->fails && (!r->out->n_failing || out->badness > r->out->before.badness);
   if (worse) {
@@ -197,11 +204,11 @@ static assay_status_t feed(reducing_t* r, attempt_t* a, size_t sample, assay_sam
   return NULL;
 }
 
-static assay_status_t fails_on(reducing_t* r, attempt_t* a, const assay_samples_t* inputs,
-                               bool* out) {
+static assay_status_t fails_on(reducing_t* r, attempt_t* a, size_t sample,
+                               const assay_samples_t* inputs, bool* out) {
   assay_reduce_failure_t f = {0};
-  assay_status_t st =
-      assay_reduce_judge(r->o, a->piece.prepared, a->piece.model, NULL, inputs, NULL, &f);
+  assay_status_t st = assay_reduce_judge(r->o, a->piece.prepared, a->piece.model, NULL, inputs,
+                                         golden_of(r, sample), NULL, &f);
   *out = !st && assay_reduce_is_same(r->o, &r->out->before, &f);
   if (*out) a->failure = f;
   return assay_reduce_forgive(st);
@@ -218,7 +225,7 @@ static assay_status_t try_piece(reducing_t* r, attempt_t* a, bool* out_fails) {
     ASSAY_TRY(feed(r, a, r->failing[0], &a->inputs, &can));
     if (!can || (round && was == a->from_truth)) return NULL;
     r->out->tries++;
-    ASSAY_TRY(fails_on(r, a, &a->inputs, out_fails));
+    ASSAY_TRY(fails_on(r, a, r->failing[0], &a->inputs, out_fails));
   }
   return NULL;
 }
@@ -266,7 +273,7 @@ static assay_status_t cover(reducing_t* r) {
     const assay_reduce_failure_t worst = a->failure;
     bool can = false, fails = false;
     assay_status_t st = feed(r, a, r->failing[k], &one, &can);
-    if (!st && can) st = fails_on(r, a, &one, &fails);
+    if (!st && can) st = fails_on(r, a, r->failing[k], &one, &fails);
     a->failure = worst;
     if (!st && fails) {
       size_t capacity = a->inputs.n * a->inputs.n_values;
@@ -339,8 +346,9 @@ static assay_status_t hand_over(reducing_t* r) {
   if (!a->nodes) return out->verdict = ASSAY_REDUCE_WHOLE, NULL;
   ASSAY_TRY(cover(r));
   ASSAY_TRY(assay_reduce_golden(a->piece.prepared, &a->inputs, r->o->check, &out->golden));
-  if (r->values.golden)
-    ASSAY_TRY(assay_reduce_take_golden(a->piece.prepared, r->o->golden, &out->golden));
+  for (size_t k = 0; r->values.golden && k < out->golden.n; k++)
+    ASSAY_TRY(assay_reduce_take_golden(a->piece.prepared, &r->golden[out->sample_of[k]],
+                                       out->golden.at + k * out->golden.n_values));
   out->verdict = ASSAY_REDUCE_REDUCED;
   out->after = a->failure;
   out->model = assay_model_retain(a->piece.model);
@@ -358,10 +366,12 @@ static assay_status_t run(reducing_t* r) {
   ASSAY_TRY(assay_new_array(r->samples->n, sizeof *r->failing, &r->failing));
   ASSAY_TRY(assay_new_array(r->samples->n, sizeof *out->sample_of, &out->sample_of));
   ASSAY_TRY(assay_reduce_values_init(&r->values, r->model, r->samples, r->o));
+  if (r->o->golden)
+    ASSAY_TRY(assay_reduce_split_golden(r->model, r->o->golden, r->samples->n, &r->golden));
   ASSAY_TRY(judge_samples(r));
   out->verdict = ASSAY_REDUCE_SOUND;
   if (!out->n_failing) return NULL;
-  r->values.golden = out->before.blame == ASSAY_BLAME_EXPORT;
+  if (out->before.blame == ASSAY_BLAME_EXPORT) r->values.golden = r->golden;
   ASSAY_TRY(search(r));
   return hand_over(r);
 }
@@ -379,15 +389,12 @@ assay_status_t assay_reduce_run(assay_model_t* model, const assay_samples_t* sam
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--check '%s': the command is given what to judge as {model} or {outputs}",
                        options->judge);
-  if (options->golden && samples->n > 1)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "golden values are taken of one sample, and the inputs hold %zu; give one",
-                       samples->n);
   assay_status_t st = run(&r);
   made.seconds = now() - r.start;
   attempt_deinit(&r.best);
   forget_seeds(&r);
   assay_reduce_values_deinit(&r.values);
+  assay_reduce_free_golden(r.golden, samples->n);
   assay_free(r.failing);
   if (st) return assay_reduced_deinit(&made), st;
   *out = made;

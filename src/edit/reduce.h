@@ -22,8 +22,9 @@ typedef struct assay_reduce_options {
   // NULL: check's backend.
   const assay_engine_command_t* exec;
   // Golden values of the network that the model was exported from, by the model's names: outputs,
-  // and inner ones to cut at. Of one sample. NULL: none. Where truth misses them, the export is
-  // what is reduced: parts are given golden's values, and have to give golden's.
+  // and inner ones to cut at. Of all samples, behind each other along the first axis. NULL: none.
+  // Where truth misses them, the export is what is reduced: parts are given golden's values, and
+  // have to give golden's.
   const assay_set_t* golden;
   // The user's own judge in place of check's verdict: a command with {model} {inputs} {golden}
   // {outputs} put in (files); exit code 0: does not fail. NULL: none.
@@ -64,10 +65,10 @@ typedef struct assay_reduced {
   assay_samples_t inputs;                // of its inputs, for each sample that it fails on
   assay_samples_t golden;  // truth's outputs of it, in declared types; the reference's, as far as
                            // it has them, where the export is to blame
-  size_t* sample_of;  // the samples that these are, of those given; the worst one first
-  size_t n_samples;   // given
-  size_t n_failing;   // of them: the whole model fails by itself
-  bool joint;         // it fails on all together only: they count as one
+  size_t* sample_of;       // the samples that these are, of those given; the worst one first
+  size_t n_samples;        // given
+  size_t n_failing;        // of them: the whole model fails by itself
+  bool joint;              // it fails on all together only: they count as one
   size_t n_nodes, n_nodes_before;  // of the top graph, but for Constants
   size_t tries;                    // parts that were run
   bool minimal;                    // no node can be taken away so that it still fails

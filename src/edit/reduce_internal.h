@@ -19,7 +19,8 @@ typedef struct assay_reduce_values {
   assay_tensor_t** kept[ASSAY_REDUCE_SOURCES];  // [sample * values + value id]; NULL: not kept
   bool* ran[ASSAY_REDUCE_SOURCES];              // [sample]: run to the end, and nothing let go
   size_t bytes;
-  bool golden;  // values inside are golden's, or not to be had
+  const assay_set_t* golden;  // by sample: values inside are these, or not to be had; NULL: engine
+                              // and truth
 } assay_reduce_values_t;
 
 assay_status_t assay_reduce_values_init(assay_reduce_values_t* v, assay_model_t* model,
@@ -52,9 +53,13 @@ assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t
                                    const assay_check_options_t* o,
                                    assay_samples_t* out) ASSAY_MUST_USE;
 
-// Puts golden's outputs into the place of the first sample's, where it has them.
+// Golden of each sample by itself, n sets. Errors: INVALID_ARGUMENT arrays that do not hold n.
+assay_status_t assay_reduce_split_golden(const assay_model_t* m, const assay_set_t* all, size_t n,
+                                         assay_set_t** out) ASSAY_MUST_USE;
+void assay_reduce_free_golden(assay_set_t* sets, size_t n);
+// Puts golden's outputs into the place of one sample's, where it has them.
 assay_status_t assay_reduce_take_golden(const assay_model_t* m, const assay_set_t* golden,
-                                        assay_samples_t* io) ASSAY_MUST_USE;
+                                        assay_tensor_t** io) ASSAY_MUST_USE;
 
 // One sample, or `n` from `first` on, of several: borrowed.
 assay_samples_t assay_reduce_view(const assay_samples_t* s, size_t first, size_t n);
@@ -67,10 +72,11 @@ typedef struct assay_reduce_look {
 
 // Runs a model on samples and judges it: by a check, or by the user's command; with `look` (may be
 // NULL) there is a check in any case. written, path: the same model for files, and where it is one
-// already; NULL: nowhere.
+// already; NULL: nowhere. golden: of the sample; NULL: none.
 assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t* prepared,
                                   assay_model_t* written, const char* path,
-                                  const assay_samples_t* samples, const assay_reduce_look_t* look,
+                                  const assay_samples_t* samples, const assay_set_t* golden,
+                                  const assay_reduce_look_t* look,
                                   assay_reduce_failure_t* out) ASSAY_MUST_USE;
 // Whether a failure of a part is that of the whole.
 bool assay_reduce_is_same(const assay_reduce_options_t* o, const assay_reduce_failure_t* whole,

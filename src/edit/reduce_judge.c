@@ -24,6 +24,7 @@ typedef struct job {
   assay_model_t *prepared, *written;
   const char* path;  // of the model as a file; NULL: not yet one
   const assay_samples_t* samples;
+  const assay_set_t* known;  // golden
   assay_golden_t golden;
   assay_str_t folder, paths[FILES];
 } job_t;
@@ -92,8 +93,8 @@ static assay_status_t rules_for(const assay_precision_t* p, const assay_model_t*
 // Golden's values that the model has, too.
 static assay_status_t match_golden(job_t* j, const assay_golden_t** out) {
   *out = NULL;
-  if (!j->o->golden) return NULL;
-  ASSAY_TRY(assay_golden_match(j->o->golden, j->prepared, NULL, &j->golden));
+  if (!j->known) return NULL;
+  ASSAY_TRY(assay_golden_match(j->known, j->prepared, NULL, &j->golden));
   for (size_t i = 0; i < j->golden.n; i++)
     if (j->golden.at[i].value) *out = &j->golden;
   return NULL;
@@ -300,9 +301,14 @@ static assay_status_t ask(job_t* j, assay_reduce_failure_t* out) {
 
 assay_status_t assay_reduce_judge(const assay_reduce_options_t* o, assay_model_t* prepared,
                                   assay_model_t* written, const char* path,
-                                  const assay_samples_t* samples, const assay_reduce_look_t* look,
-                                  assay_reduce_failure_t* out) {
-  job_t j = {.o = o, .prepared = prepared, .written = written, .path = path, .samples = samples};
+                                  const assay_samples_t* samples, const assay_set_t* golden,
+                                  const assay_reduce_look_t* look, assay_reduce_failure_t* out) {
+  job_t j = {.o = o,
+             .prepared = prepared,
+             .written = written,
+             .path = path,
+             .samples = samples,
+             .known = golden};
   assay_reduce_failure_t f = {0};
   assay_status_t st = !o->judge || look ? check(&j, look, &f) : NULL;
   if (!st && o->judge) st = ask(&j, &f);

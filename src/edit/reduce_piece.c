@@ -105,13 +105,21 @@ static assay_status_t is_within(assay_tensor_t* t, double most, bool* out) {
   return NULL;
 }
 
-// Golden's value, in the declared type; NULL: it has none.
-static assay_status_t from_golden(const assay_set_t* golden, const assay_value_t* v,
+// Golden's value, in the declared type; NULL: it has none. In another shape than the model's (which
+// is then what was exported wrong) as it is, or (fits) none.
+static assay_status_t from_golden(const assay_set_t* golden, const assay_value_t* v, bool fits,
                                   assay_tensor_t** out) {
   assay_value_t* const list[1] = {(assay_value_t*)(uintptr_t)v};
   assay_samples_t s = {0};
-  if (!assay_set_find(golden, v->name)) return NULL;
-  ASSAY_TRY(assay_samples_from_set(golden, list, 1, false, &s));
+  assay_tensor_t* t = assay_set_find(golden, v->name);
+  if (!t) return NULL;
+  assay_status_t st = assay_samples_from_set(golden, list, 1, false, &s);
+  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
+    assay_status_free(st);
+    *out = fits ? NULL : assay_tensor_retain(t);
+    return NULL;
+  }
+  if (st) return st;
   if (s.n == 1 && s.at[0]) *out = assay_tensor_retain(s.at[0]);
   assay_samples_deinit(&s);
   return NULL;
@@ -123,7 +131,7 @@ static assay_status_t feed(assay_reduce_values_t* values, size_t sample, const a
   assay_tensor_t* t = NULL;
   bool fine = false;
   // Truth's may have the fault already, and a part behind it would seem to fail.
-  if (values->golden && !v->is_input) return from_golden(values->o->golden, v, out);
+  if (values->golden && !v->is_input) return from_golden(&values->golden[sample], v, true, out);
   ASSAY_TRY(assay_reduce_value(values, ASSAY_REDUCE_ENGINE, sample, v, &t));
   if (t) ASSAY_TRY(is_within(t, DBL_MAX, &fine));
   if (t && (fine || !finite)) return *out = assay_tensor_retain(t), NULL;
@@ -190,13 +198,13 @@ assay_status_t assay_reduce_golden(const assay_model_t* m, const assay_samples_t
 }
 
 assay_status_t assay_reduce_take_golden(const assay_model_t* m, const assay_set_t* golden,
-                                        assay_samples_t* io) {
-  for (size_t i = 0; i < m->graph->n_outputs && io->n; i++) {
+                                        assay_tensor_t** io) {
+  for (size_t i = 0; i < m->graph->n_outputs; i++) {
     assay_tensor_t* t = NULL;
-    ASSAY_TRY(from_golden(golden, m->graph->outputs[i], &t));
+    ASSAY_TRY(from_golden(golden, m->graph->outputs[i], false, &t));
     if (!t) continue;
-    assay_tensor_release(io->at[i]);
-    io->at[i] = t;
+    assay_tensor_release(io[i]);
+    io[i] = t;
   }
   return NULL;
 }

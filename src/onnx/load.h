@@ -35,10 +35,10 @@ assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,
 assay_status_t assay_onnx_close_sizes(assay_model_t* model, int64_t batch, size_t n_settled,
                                       const assay_input_shape_t* settled,
                                       assay_model_t** out) ASSAY_MUST_USE;
-// The other way: a model that is ready, with its batch open: the first size of its first input, and
-// of all inputs that have the same. *out_batch is what it was; 0: it was open, *out is the model
+// The other way: a model that is ready, with its batch open: the size of its first input
+// along this axis, and of all inputs that have the same there. *out_batch is what it was; 0: it was open, *out is the model
 // itself. Errors: as of inference, where something in the graph fits that batch only.
-assay_status_t assay_onnx_open_batch(assay_model_t* model, int64_t* out_batch,
+assay_status_t assay_onnx_open_batch(assay_model_t* model, int axis, int64_t* out_batch,
                                      assay_model_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ONNX_LOAD_H_

@@ -29,30 +29,74 @@ static scan_t scan_of(const assay_node_t* node, const assay_tensor_t* x, int axi
                   .inner = assay_dims_product(x->dims, axis + 1, x->rank)};
 }
 
-// Truth's sums, with nothing between the additions.
-static void add_rows(int64_t n, const double* restrict before, const double* restrict x,
-                     double* restrict y) {
-  for (int64_t j = 0; j < n; j++) y[j] = before[j] + x[j];
+// One element: the one before it and one term more, rounded once. `plain` is known where this is
+// expanded: truth's and fp32's sums have no calls and no branches between the additions.
+typedef enum plain { PLAIN_F64, PLAIN_F32, NOT_PLAIN } plain_t;
+
+static inline double next(const assay_eval_t* c, bool product, plain_t plain, double before,
+                          double term) {
+  const double y = product ? before * term : before + term;
+  return plain == PLAIN_F64 ? y : plain == PLAIN_F32 ? (double)(float)y : assay_acc(c, y);
 }
 
-// The block [n, inner] from element `at` on. Each element is the one before it (along the axis, in
-// the direction of the walk) and one term more, rounded once.
-static void scan_floats(const assay_eval_t* c, const scan_t* s, int64_t at, const double* x,
-                        double* y) {
+// The block [n, inner] from element `at` on, row by row in the direction of the walk.
+static inline __attribute__((always_inline)) void scan_rows(const assay_eval_t* c, const scan_t* s,
+                                                            plain_t plain, int64_t at,
+                                                            const double* x, double* y) {
   const double start = s->product ? 1 : 0;
   for (int64_t i = 0; i < s->n; i++) {
     const int64_t to = at + (s->reverse ? s->n - 1 - i : i) * s->inner;
     const int64_t before = to + (s->reverse ? s->inner : -s->inner);
-    const int64_t from = s->exclusive ? before : to;
-    if (i > 0 && !s->product && c->arith == ASSAY_ARITH_F64) {
-      add_rows(s->inner, y + before, x + from, y + to);
+    double* restrict out = y + to;
+    if (i == 0) {
+      for (int64_t j = 0; j < s->inner; j++)
+        out[j] = next(c, s->product, plain, start, s->exclusive ? start : x[to + j]);
       continue;
     }
-    for (int64_t j = 0; j < s->inner; j++) {
-      const double sum = i == 0 ? start : y[before + j];
-      const double term = s->exclusive && i == 0 ? start : x[from + j];
-      y[to + j] = assay_acc(c, s->product ? sum * term : sum + term);
+    const double *sum = y + before, *term = x + (s->exclusive ? before : to);
+    for (int64_t j = 0; j < s->inner; j++) out[j] = next(c, s->product, plain, sum[j], term[j]);
+  }
+}
+
+enum { LINES = 8 };
+
+// Lines of neighbouring elements: so many at once, since each addition of one waits for the last.
+static inline __attribute__((always_inline)) void scan_lines(const assay_eval_t* c, const scan_t* s,
+                                                             plain_t plain, int64_t at,
+                                                             const double* x, double* y) {
+  const double start = s->product ? 1 : 0;
+  double sum[LINES];
+  for (int k = 0; k < LINES; k++) sum[k] = start;
+  for (int64_t i = 0; i < s->n; i++) {
+    const int64_t to = at + (s->reverse ? s->n - 1 - i : i);
+    const int64_t from = to + (!s->exclusive ? 0 : s->reverse ? 1 : -1);
+    for (int k = 0; k < LINES; k++) {
+      const double term = s->exclusive && i == 0 ? start : x[from + k * s->n];
+      sum[k] = next(c, s->product, plain, sum[k], term);
+      y[to + k * s->n] = sum[k];
     }
+  }
+}
+
+// Blocks [first, last).
+static void scan_floats(const assay_eval_t* c, const scan_t* s, int64_t first, int64_t last,
+                        const double* x, double* y) {
+  const bool f64 = c->arith == ASSAY_ARITH_F64 || c->arith == ASSAY_ARITH_TWICE;
+  const bool f32 = c->arith == ASSAY_ARITH_F32;
+  for (int64_t o = first; o < last;) {
+    const int64_t at = o * s->n * s->inner;
+    const bool lines = s->inner == 1 && last - o >= LINES;
+    if (lines && f64)
+      scan_lines(c, s, PLAIN_F64, at, x, y);
+    else if (lines && f32)
+      scan_lines(c, s, PLAIN_F32, at, x, y);
+    else if (f64)
+      scan_rows(c, s, PLAIN_F64, at, x, y);
+    else if (f32)
+      scan_rows(c, s, PLAIN_F32, at, x, y);
+    else
+      scan_rows(c, s, NOT_PLAIN, at, x, y);
+    o += lines && (f64 || f32) ? LINES : 1;
   }
 }
 
@@ -86,12 +130,15 @@ static assay_status_t scan_eval(assay_eval_t* c, bool product) {
   scan_t s = scan_of(c->node, x, axis);
   s.product = product;
   const int64_t outer = assay_dims_product(x->dims, 0, axis);
-#pragma omp parallel for schedule(static) if (outer > 1 && x->size > 100000)
-  for (int64_t o = 0; o < outer; o++) {
+  const int64_t share = s.inner == 1 ? LINES : 1;
+#pragma omp parallel for schedule(static) if (outer > share && x->size > 100000)
+  for (int64_t o = 0; o < outer; o += share) {
+    const int64_t end = outer - o < share ? outer : o + share;
     if (x->store == ASSAY_STORE_F64) {
-      scan_floats(c, &s, o * s.n * s.inner, assay_f64(x), assay_f64(y));
+      scan_floats(c, &s, o, end, assay_f64(x), assay_f64(y));
     } else {
-      scan_integers(&s, y->type, o * s.n * s.inner, assay_i64(x), assay_i64(y));
+      for (int64_t k = o; k < end; k++)
+        scan_integers(&s, y->type, k * s.n * s.inner, assay_i64(x), assay_i64(y));
     }
   }
   return NULL;

@@ -105,6 +105,7 @@ assay_status_t assay_report_batch_text(const assay_batch_blame_t* b, const assay
                      s.n, relations[i].says, *s.node ? "; " : "", s.node,
                      !s.truth || s.failed ? " (truth, too)" : "");
   }
+  if (b->axis) assay_str_printf(out, "  batch   axis %d of the inputs, from 0 on\n", b->axis);
   if (b->notes.len) assay_str_printf(out, "  note    %s", assay_str_get(&b->notes));
   if (b->given < ASSAY_BATCH_MOST)
     assay_str_printf(out, "  samples %zu given, the others drawn\n", b->given);
@@ -115,9 +116,9 @@ static json_t* found_json(const assay_batch_blame_t* b, const assay_batch_found_
   return json_pack("{s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:s, s:I}", "node",
                    assay_json_text(f->node), "op", assay_json_text(f->op), "value",
                    assay_json_text(f->value), "blame", f->model ? "model" : "engine", "fault",
-                   (int)!f->note, "rounding", json_boolean(f->bits), "why",
-                   assay_json_text(f->why), "moved", assay_json_number(f->moved), "relation",
-                   b->relations[f->relation].name, "runs", (json_int_t)f->n_broken);
+                   (int)!f->note, "rounding", json_boolean(f->bits), "why", assay_json_text(f->why),
+                   "moved", assay_json_number(f->moved), "relation", b->relations[f->relation].name,
+                   "runs", (json_int_t)f->n_broken);
 }
 
 static json_t* relation_json(const assay_batch_blame_t* b, const assay_batch_relation_t* r) {
@@ -136,13 +137,13 @@ assay_status_t assay_report_batch_json(const assay_batch_blame_t* b, const assay
   for (size_t i = 0; i < b->n_relations; i++)
     runs = assay_json_push(runs, relation_json(b, &b->relations[i]));
   json_t* j = json_pack(
-      "{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o}", "schema",
+      "{s:s, s:o, s:o, s:o, s:s, s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:o}", "schema",
       "assay.debug.batch/1", "model", assay_json_text(n->model), "precision",
       assay_json_text(n->precision), "target", assay_json_text(n->target), "verdict",
       assay_batch_verdict_name(b->verdict), "seconds", assay_json_number(n->seconds), "batch",
-      b->batch ? json_integer(b->batch) : json_null(), "samples_given", (json_int_t)b->given,
-      "guilty", b->guilty ? found_json(b, b->guilty) : json_null(), "nodes", found, "runs", runs,
-      "notes", assay_json_text(assay_str_get(&b->notes)));
+      b->batch ? json_integer(b->batch) : json_null(), "axis", b->axis, "samples_given",
+      (json_int_t)b->given, "guilty", b->guilty ? found_json(b, b->guilty) : json_null(), "nodes",
+      found, "runs", runs, "notes", assay_json_text(assay_str_get(&b->notes)));
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

@@ -17,6 +17,7 @@ typedef enum spoil {
   PLACE,        // a row's number is added
   ONLY_ALONE,   // another result for a batch of 1
   ONE_ELEMENT,  // the first element of the second row
+  LAST_BITS,    // in batches the next number
 } spoil_t;
 
 static spoil_t spoiling;
@@ -60,6 +61,9 @@ static void spoil(double* y, int64_t n, int64_t row) {
         case ONE_ELEMENT:
           if (k == 1 && i == 0) *e += 1;
           break;
+        case LAST_BITS:
+          if (n > 1) *e = (double)nextafterf((float)*e, INFINITY);
+          break;
         case SWAPPED:
           if (k == 0 && n > 1) {
             const double x = e[0];
@@ -92,17 +96,20 @@ static assay_status_t open_spoiled(const assay_layers_t* layers, void* shared,
 
 // ---- models -------------------------------------------------------------------------------------
 
-#define NET                                                                                   \
-  {"x float[1,3,6,6]"}, {"w float[4,3,3,3]", "s float[4] positive", "b float[4]", "m float[4]", \
-                         "v float[4] positive", "f float[4,5]"},                               \
-      {"Conv conv x w -> c | pads=1,1,1,1", "BatchNormalization norm c s b m v -> n",          \
-       "Relu cut n -> r", "GlobalAveragePool pool r -> p", "Flatten flat p -> l | axis=1",     \
-       "MatMul fc l f -> y"},                                                                  \
+#define NET                                                                          \
+  {"x float[1,3,6,6]"}, {"w float[4,3,3,3]", "s float[4] positive", "b float[4]",    \
+                         "m float[4]",       "v float[4] positive", "f float[4,5]"}, \
+      {"Conv conv x w -> c | pads=1,1,1,1",                                          \
+       "BatchNormalization norm c s b m v -> n",                                     \
+       "Relu cut n -> r",                                                            \
+       "GlobalAveragePool pool r -> p",                                              \
+       "Flatten flat p -> l | axis=1",                                               \
+       "MatMul fc l f -> y"},                                                        \
       "y"
-#define CHAIN                                                                                  \
-  {"x float[1,8]"}, {"w float[8,16]", "v float[16,4]", "k float[16]"},                         \
-      {"MatMul one x w -> a", "Add bias a k -> b", "Tanh bend b -> t", "MatMul two t v -> u",  \
-       "Softmax last u -> y | axis=1"},                                                        \
+#define CHAIN                                                                                 \
+  {"x float[1,8]"}, {"w float[8,16]", "v float[16,4]", "k float[16]"},                        \
+      {"MatMul one x w -> a", "Add bias a k -> b", "Tanh bend b -> t", "MatMul two t v -> u", \
+       "Softmax last u -> y | axis=1"},                                                       \
       "y"
 
 typedef struct row {
@@ -124,14 +131,18 @@ static const row_t rows[] = {
     {{"by place", 0, CHAIN}, PLACE, "bias"},
     {{"only alone", 0, CHAIN}, ONLY_ALONE, "two"},
     {{"one element", 0, CHAIN}, ONE_ELEMENT, "last"},
+    {{"last bits", 0, NET}, LAST_BITS, "conv"},
+    {{"last bits", 0, CHAIN}, LAST_BITS, "two"},
 };
 
-static void run(const graph_case_t* g, const assay_backend_t* backend, assay_batch_blame_t* out) {
+static void run(const graph_case_t* g, const assay_backend_t* backend, const char* axis,
+                assay_batch_blame_t* out) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
   assay_model_t* m = graph_case_model(g, in);
   const assay_samples_t inputs = {.n = 1, .n_values = m->graph->n_inputs, .at = in};
   const assay_check_options_t o = {.precision = {.format = ASSAY_FORMAT_FP32}, .backend = backend};
-  op_case_ok(assay_batch_debug(m, &o, &inputs, out));
+  const assay_batch_options_t how = {.axis = axis};
+  op_case_ok(assay_batch_debug(m, &o, &how, &inputs, out));
   assay_model_release(m);
   graph_case_release(in);
 }
@@ -145,8 +156,11 @@ static void the_spoiled_layer_is_named(void** state) {
     assay_batch_blame_t b = {0};
     spoiling = r->spoil;
     spoiled_layer = r->layer;
-    run(&r->graph, &backend, &b);
-    if (b.verdict != (r->spoil ? ASSAY_BATCH_ENGINE : ASSAY_BATCH_SOUND))
+    run(&r->graph, &backend, NULL, &b);
+    const assay_batch_verdict_t expected = r->spoil == LAST_BITS ? ASSAY_BATCH_BITS
+                                           : r->spoil            ? ASSAY_BATCH_ENGINE
+                                                                 : ASSAY_BATCH_SOUND;
+    if (b.verdict != expected)
       fail_msg("'%s': the verdict is %s, %s", r->graph.name, assay_batch_verdict_name(b.verdict),
                b.guilty ? b.guilty->why : "");
     if (r->spoil && strcmp(b.guilty->node, r->layer) != 0)
@@ -161,37 +175,88 @@ static const struct {
   graph_case_t graph;
   assay_batch_verdict_t verdict;
   const char* node;  // that is named; NULL: none
+  const char* axis;
 } models[] = {
     {{"softmax over samples", 0, {"x float[2,4]"}, {NULL}, {"Softmax s x -> y | axis=0"}, "y"},
      ASSAY_BATCH_MODEL,
-     "s"},
-    {{"mean over samples", 0, {"x float[2,4]"}, {NULL},
-      {"ReduceMean r x -> m | axes=0 keepdims=1", "Sub c x m -> y"}, "y"},
+     "s",
+     NULL},
+    {{"mean over samples",
+      0,
+      {"x float[2,4]"},
+      {NULL},
+      {"ReduceMean r x -> m | axes=0 keepdims=1", "Sub c x m -> y"},
+      "y"},
      ASSAY_BATCH_MODEL,
-     "r"},
+     "r",
+     NULL},
     {{"squeezed", 0, {"x float[1,4,1]"}, {NULL}, {"Squeeze q x -> s", "Add a x s -> y"}, "y"},
      ASSAY_BATCH_MODEL,
-     "q"},
-    {{"not squeezed", 0, {"x float[1,4,1]"}, {"two int64[1] 2"},
-      {"Squeeze q x two -> s", "Neg a s -> y"}, "y"},
+     "q",
+     NULL},
+    {{"not squeezed",
+      0,
+      {"x float[1,4,1]"},
+      {"two int64[1] 2"},
+      {"Squeeze q x two -> s", "Neg a s -> y"},
+      "y"},
      ASSAY_BATCH_SOUND,
+     NULL,
      NULL},
     // A shape that fits its own batch only.
-    {{"written batch", 0, {"x float[2,6]"}, {"to int64[3] 2 6 1"},
-      {"Reshape r x to -> a", "Neg n a -> y"}, "y"},
+    {{"written batch",
+      0,
+      {"x float[2,6]"},
+      {"to int64[3] 2 6 1"},
+      {"Reshape r x to -> a", "Neg n a -> y"},
+      "y"},
      ASSAY_BATCH_SOUND,
+     NULL,
      NULL},
-    {{"written batch that mixes", 0, {"x float[2,6]"}, {"to int64[3] 2 6 1"},
-      {"Reshape r x to -> a", "Softmax s a -> y | axis=0"}, "y"},
+    {{"written batch that mixes",
+      0,
+      {"x float[2,6]"},
+      {"to int64[3] 2 6 1"},
+      {"Reshape r x to -> a", "Softmax s a -> y | axis=0"},
+      "y"},
      ASSAY_BATCH_MODEL,
-     "s"},
+     "s",
+     NULL},
+    // Rows along another axis.
+    {{"second axis",
+      0,
+      {"x float[5,1,4]"},
+      {"w float[4,3]"},
+      {"MatMul m x w -> a", "Softmax s a -> y | axis=0"},
+      "y"},
+     ASSAY_BATCH_SOUND,
+     NULL,
+     "1"},
+    {{"mean along the second axis",
+      0,
+      {"x float[5,2,4]"},
+      {NULL},
+      {"Neg n x -> a", "ReduceMean r a -> m | axes=1 keepdims=1", "Sub c a m -> y"},
+      "y"},
+     ASSAY_BATCH_MODEL,
+     "r",
+     "1"},
+    {{"written batch on the second axis",
+      0,
+      {"x float[5,2,4]"},
+      {"to int64[4] 5 2 4 1"},
+      {"Reshape r x to -> a", "Softmax s a -> y | axis=1"},
+      "y"},
+     ASSAY_BATCH_MODEL,
+     "s",
+     "1"},
 };
 
 static void the_mixing_node_is_named(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
     assay_batch_blame_t b = {0};
-    run(&models[i].graph, &assay_backend_emu, &b);
+    run(&models[i].graph, &assay_backend_emu, models[i].axis, &b);
     if (b.verdict != models[i].verdict)
       fail_msg("'%s': the verdict is %s", models[i].graph.name,
                assay_batch_verdict_name(b.verdict));
@@ -206,7 +271,7 @@ static void the_cpu_is_sound(void** state) {
   (void)state;
   for (size_t i = 0; i < 2; i++) {
     assay_batch_blame_t b = {0};
-    run(&rows[i].graph, &assay_backend_cpu, &b);
+    run(&rows[i].graph, &assay_backend_cpu, NULL, &b);
     if (b.verdict)
       fail_msg("'%s': %s in '%s'", rows[i].graph.name, assay_batch_verdict_name(b.verdict),
                b.guilty->node);

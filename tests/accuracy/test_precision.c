@@ -57,6 +57,32 @@ static const row_t rows[] = {
     {{"does", 0, NOISY}, ASSAY_FORMAT_BF16, &assay_backend_emu, "snr_db >= 30", "", 1},
     {{"by shares", 0, NOISY}, ASSAY_FORMAT_BF16, &assay_backend_emu, "snr_db >= 52", NULL, 3},
     {{"by shares", 0, NOISY}, ASSAY_FORMAT_BF16, &assay_backend_cpu, "y: max_abs <= 1e-3", NULL, 3},
+    // Steps of 16 where the outputs are of some 3: what makes and what reads these numbers, and no
+    // more.
+    {{"by loss",
+      0,
+      {"x float[1,4] 1 2 3 -3"},
+      {"e float[4,4] 1 0.5 0 0 0 1 0.5 0 0 0 1 0.5 0.5 0 0 1", "far float[] 2e4"},
+      {"MatMul a x e -> u", "Add up u far -> p", "Neg turn p -> q", "Add down q far -> r",
+       "MatMul c r e -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     &assay_backend_emu,
+     NULL,
+     "up turn down",
+     2},
+    // The same beside something so much larger that it does not show.
+    {{"lost, but small",
+      0,
+      {"x float[4] 1 2 3 -3"},
+      {"far float[] 2e4", "k float[] 1e3"},
+      {"Add up x far -> p", "Sub down p far -> q", "Mul big x k -> b", "Add both b q -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     &assay_backend_emu,
+     NULL,
+     "",
+     1},
     {{"by flips",
       0,
       {"x float[1,3] 1 1.0001 0.5"},
@@ -130,6 +156,30 @@ static void the_account_finds_the_fewest(void** state) {
     if (r->nodes) check_nodes(r->graph.name, r->nodes, &c->fix);
     forget(&f);
   }
+}
+
+static const row_t* row_named(const char* name) {
+  const row_t* r = rows;
+  while (strcmp(r->graph.name, name) != 0) r++;
+  return r;
+}
+
+// Truth foresees it: the first run verifies, and the sum that loses is named.
+static void cancelling_is_foreseen(void** state) {
+  (void)state;
+  const row_t* r = row_named("by loss");
+  const assay_precision_options_t o = {0};
+  fixture_t f;
+  find(r, &o, &f);
+  const assay_check_t* c = f.found.check;
+  check_nodes(r->graph.name, r->nodes, &c->fix);
+  assert_int_equal(f.found.runs, 1);
+  assert_true(c->fix.verified);
+  assert_int_equal(c->n_culprits, 1);
+  assert_string_equal(c->culprits[0].account->node->label, "down");
+  assert_string_equal(c->culprits[0].why,
+                      "cancellation: values of 2e+04 leave 2.49, fp16 has steps of 16 there");
+  forget(&f);
 }
 
 // What nothing can meet is told, in no more runs.
@@ -259,6 +309,7 @@ static void commands_decide(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(the_account_finds_the_fewest),
+                                     cmocka_unit_test(cancelling_is_foreseen),
                                      cmocka_unit_test(nothing_is_found),
                                      cmocka_unit_test(prefixes_end_where_it_does),
                                      cmocka_unit_test(nothing_is_kept_of_healthy_models),

@@ -78,6 +78,21 @@ ROWS = [
     ("debug batch {m}/external.onnx", 0, r"(?s)^SOUND  .*external.onnx in .* on emu: .*size +holds +3 runs.*samples 1 given", ""),
     ("debug batch {m}/external.onnx --target cpu --json -", 0, '"verdict": "sound"', ""),
     ("debug batch {m}/external.onnx --target abacus", USAGE, "", "unknown target 'abacus'"),
+    ("debug batch {m}/cnn.onnx --plant head:stale=0,0", UNFAITHFUL,
+     r"^FAULT  .*cnn.onnx in fp32, as declared on emu: the engine makes samples depend on their batch, in layer head\n"
+     r"  node    head \(MatMul\)   first in 'size': at place 1 of 2, moved by [\d.]+ of its largest\n"
+     r"  why     what enters it stays the same, 5 of its 5 elements do not \([\d.]+ of [\d.]+\)\n"
+     r"  again       holds      1 runs  the same run once more\n"
+     r"  static      broken     \d runs  a plan of a fixed batch gives what the open one gives; head\n"
+     r"  size        broken     3 runs  alone, as in batches of 2, 3 and 4; head\n"
+     r"  position    holds      \d runs  the same at each place in the batch\n"
+     r"  neighbours  broken     2 runs  the same among other samples; head\n"
+     r"  padding     broken     2 runs  the same among rows of zeros; head\n"
+     r"  samples 1 given, the others drawn\n$", ""),
+    ("debug batch {m}/cnn.onnx --plant nothing:stale=0,0", USAGE, "", "'nothing'"),
+    ("debug batch {m}/external.onnx --axis n", 0, "^SOUND", ""),
+    ("debug batch {m}/external.onnx --axis 3", INPUT, "", "--axis 3: no input has so many axes"),
+    ("debug batch {m}/external.onnx --axis batch", INPUT, "", "--axis 'batch': no input has an open size of this name"),
     # debug reduce
     ("debug reduce {m}/cnn.onnx --precision fp16 -o part", UNFAITHFUL,
      r"^REDUCED  .*cnn.onnx in fp16 on emu: 1 of 13 nodes still fails\n  nodes    norm/square \(Mul\)\n"

@@ -29,6 +29,7 @@ FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 #   keep A B ...       outputs, and these values
 #   fault VALUE F      VALUE is F times as large as it should be, and what follows it reads that; all are written
 #   fault VALUE F A B  the same; outputs and these values are written
+#   batch VALUE F      VALUE is F times as large where the batch is larger than 1
 ENGINE = r'''
 import os, subprocess, sys, time
 import numpy as np, onnx, onnxruntime
@@ -37,20 +38,20 @@ mode, model, inputs, outputs, *words = sys.argv[1:]
 m = onnx.load(model)
 names = [o.name for o in m.graph.output]
 inner = [o for n in m.graph.node for o in n.output if o]
+x = np.load(inputs)
+large = max(len(x[k]) for k in x.files) > 1
 keep = words if mode == "keep" else words[2:] or inner if mode == "fault" else inner
-if mode == "fault":
+if mode == "fault" or mode == "batch" and large:
     value, factor = words[0], float(words[1])
-    at = next(i for i, n in enumerate(m.graph.node) if value in n.output)
-    node = m.graph.node[at]
-    node.output[list(node.output).index(value)] = value + "_right"
-    m.graph.initializer.append(numpy_helper.from_array(np.float32(factor), "planted"))
-    m.graph.node.insert(at + 1, helper.make_node("Mul", [value + "_right", "planted"], [value]))
+    for at, node in [(i, n) for i, n in enumerate(m.graph.node) if value in n.output]:  # parts may lack it
+        node.output[list(node.output).index(value)] = value + "_right"
+        m.graph.initializer.append(numpy_helper.from_array(np.float32(factor), "planted"))
+        m.graph.node.insert(at + 1, helper.make_node("Mul", [value + "_right", "planted"], [value]))
 m.graph.output.extend(onnx.ValueInfoProto(name=k) for k in keep if k not in names)
 options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
 options.log_severity_level = 3
 session = onnxruntime.InferenceSession(m.SerializeToString(), options, providers=["CPUExecutionProvider"])
-x = np.load(inputs)
 all_names = [o.name for o in session.get_outputs()]
 y = dict(zip(all_names, session.run(all_names, {i.name: x[i.name] for i in session.get_inputs()})))
 np.savez(outputs, **{k.replace("/", "|"): v for k, v in y.items() if not isinstance(v, list)})
@@ -279,6 +280,65 @@ def test_quoting(a, failures):
     failures.check(code == FAITHFUL, f"a path with a quote: exit code {code}, {err}")
 
 
+# ---- batches -------------------------------------------------------------------------------------
+
+BATCHES = (  # the engine's words, exit code, verdict, node, pattern of the text
+    ("all", FAITHFUL, "sound", None, r"^SOUND .* on .*: a sample's result does not depend on its batch"),
+    ("keep", FAITHFUL, "sound", None, "^SOUND "),
+    ("batch h 1.01", UNFAITHFUL, "engine", "head",
+     r"^FAULT .*: the engine makes samples depend on their batch, in layer head\n  node    head \(MatMul\)   first in 'size': at "
+     r"place 1 of 2, moved by 0\.01 of its largest\n  why     what enters it stays the same, 5 of its 5 elements do not"),
+    ("batch h 1.0000001", UNFAITHFUL, "bits", "head",
+     r"^UNEQUAL .*: a sample's bits depend on its batch, from layer head on, by rounding\n(?s:.*)rounding explains as much"),
+)
+
+
+def test_batch(a, failures):
+    """Another engine's results for a sample, in batches; cnn's batch is 1, and is opened."""
+    for words, expected, verdict, node, pattern in BATCHES:
+        how = ["debug", "batch", f"{a.models}/cnn.onnx", "--exec", engine(*words.split())]
+        code, out, err = a.run(*how)
+        failures.check(code == expected and re.search(pattern, out), f"debug batch, {words}: exit code {code}, {out}{err}")
+    code, out, err = a.run(*how, "--json", "-")
+    j = json.loads(out) if out.startswith("{") else None
+    failures.check(j and j["verdict"] == "bits" and j["guilty"]["node"] == "head", f"debug batch as JSON: {code}, {out}{err}")
+    # A model that is open is the user's file itself, but for plans of a fixed batch.
+    code, out, err = a.run("debug", "batch", f"{a.models}/external.onnx", "--exec", "echo {model} >> models; " + engine("all"))
+    with open("models") as f:
+        seen = set(f.read().split())
+    failures.check(code == FAITHFUL and f"{a.models}/external.onnx" in seen and len(seen) == 2, f"models given: {seen}, {out}{err}")
+    left = [n for n in seen if n != f"{a.models}/external.onnx" and os.path.exists(n)]
+    failures.check(not left, f"left behind: {left}")
+    code, _, err = a.run("debug", "batch", f"{a.models}/cnn.onnx", "--exec", "exit 3 {inputs} {outputs}")
+    failures.check(code == FAILED and "--exec, sample 0: " in err and "exit code 3" in err, f"an engine that fails: {code}, {err}")
+    for options, pattern in (("--exec x{inputs}{outputs} --target emu", "do not go with it"), ("--exec true", "needs {inputs} and {outputs}"),
+                             ("--exec-timeout 3", "--exec-timeout is for --exec")):
+        code, _, err = a.run("debug", "batch", f"{a.models}/cnn.onnx", *options.split())
+        failures.check(code == USAGE and pattern in err, f"debug batch {options}: exit code {code}, {err!r}")
+
+
+# ---- the smallest part that fails ----------------------------------------------------------------
+
+def test_reduce(a, failures):
+    """Each part is a model that the engine runs; what it says fails there, too."""
+    cnn = f"{a.models}/cnn.onnx"
+    for words, left in (("fault n 1.5", ["bn"]), ("fault h 1.5", ["head"])):
+        exec = engine(*words.split())
+        code, out, err = a.run("debug", "reduce", cnn, "--exec", exec, "-o", "part", "--json", "-")
+        j = json.loads(out) if out.startswith("{") else None
+        failures.check(code == UNFAITHFUL and j and j["verdict"] == "reduced", f"debug reduce, {words}: exit code {code}, {out}{err}")
+        nodes = [n.name for n in onnx.load("part/model.onnx").graph.node]
+        failures.check(nodes == left, f"debug reduce, {words}: {nodes} are left")
+        code, out, _ = a.run("check", "part/model.onnx", "--inputs", "part/inputs.npz", "--exec", exec, "--no-fix")
+        failures.check(code == UNFAITHFUL, f"the part of {words}: exit code {code}, {out}")
+    # Of an engine that shows no inner values.
+    code, out, err = a.run("debug", "reduce", cnn, "--exec", engine("fault", "d", "1.5", "scores"), "-o", "hidden")
+    nodes = [n.name for n in onnx.load("hidden/model.onnx").graph.node] if os.path.exists("hidden") else []
+    failures.check(code == UNFAITHFUL and "norm/div" in nodes and len(nodes) <= 3, f"debug reduce without inner values: {code}, {nodes}, {out}{err}")
+    code, out, err = a.run("debug", "reduce", cnn, "--exec", engine("all"), "-o", "nothing")
+    failures.check(code == FAITHFUL and not os.path.exists("nothing"), f"debug reduce of a faithful engine: {code}, {out}{err}")
+
+
 # ---- engines that fail ---------------------------------------------------------------------------
 
 def alive(pid):
@@ -462,7 +522,7 @@ def main(program, models, python):
         write("engine.py", ENGINE)
         write("fail.py", FAIL)
         for test in (test_faithful, test_recomputed, test_faults, test_precision, test_rules, test_control, test_captured,
-                     test_samples, test_quoting, test_shared, test_failures, test_interrupt, test_usage, test_files, test_random):
+                     test_samples, test_quoting, test_shared, test_batch, test_reduce, test_failures, test_interrupt, test_usage, test_files, test_random):
             test(a, failures)
         os.chdir("/")
     print(f"{len(failures)} failures")

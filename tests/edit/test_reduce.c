@@ -349,6 +349,8 @@ static void exports_are_cut_at_golden(void** state) {
       {"a b c d e y", "Mul square b b -> c", ""},
       {"a b c d e y", "Mul square b a -> c", "square"},
       {"a d y", "Mul square b a -> c", "left square bias"},
+      // Another shape than golden's, which no part behind it can be given.
+      {"a b c d e y", "ReduceMean square b -> c | axes=1 keepdims=1", "square"},
       {"b e y", "Add bias c u -> d", "square bias right"},
       {"y", "Tanh last a -> y", "first last"},
   };
@@ -376,6 +378,89 @@ static void exports_are_cut_at_golden(void** state) {
     close_case(&c);
     close_case(&g);
   }
+}
+
+// Golden of two samples, behind each other along the first axis or along one of their own.
+static void stack(const assay_set_t* first, const assay_set_t* second, bool own, assay_set_t* out) {
+  for (size_t i = 0; i < first->n; i++) {
+    const assay_tensor_t* parts[] = {first->tensors[i], second->tensors[i]};
+    assay_tensor_t *wide = NULL, *t = NULL;
+    const int64_t own_dims[] = {2, parts[0]->dims[0], parts[0]->dims[1]};
+    const int64_t dims[] = {2 * parts[0]->dims[0], parts[0]->dims[1]};
+    op_case_ok(assay_tensor_create(ASSAY_TYPE_FLOAT, own ? 3 : 2, own ? own_dims : dims, &t));
+    for (int k = 0; k < 2; k++) {
+      op_case_ok(assay_tensor_widen((assay_tensor_t*)parts[k], &wide));
+      memcpy(assay_f64(t) + k * wide->size, wide->data, (size_t)wide->size * sizeof(double));
+      assay_tensor_release(wide);
+    }
+    op_case_ok(assay_set_add(out, first->names[i], t));
+  }
+}
+
+static void golden_of_several_samples(void** state) {
+  (void)state;
+  for (int own = 0; own < 2; own++) {
+    struct row right = {.graph = {"exported", 0, {"x float[4,4] positive"}, CONSTANTS, CHAIN, "y"},
+                        .format = ASSAY_FORMAT_FP32};
+    struct row wrong = right;
+    for (size_t k = 0; wrong.graph.nodes[k]; k++)
+      if (strstr(wrong.graph.nodes[k], "square")) wrong.graph.nodes[k] = "Mul square b a -> c";
+    reduced_case_t c, g;
+    assay_set_t each[2] = {{0}, {0}}, golden = {0};
+    assay_tensor_t* at[2] = {NULL};
+    open_case(&g, &right);
+    open_case(&c, &wrong);
+    for (int k = 0; k < 2; k++) {
+      op_case_ok(assay_tensor_copy(c.in[0], &at[k]));
+      for (int64_t i = 0; i < at[k]->size; i++) assay_f64(at[k])[i] *= 1 + 0.25 * k;
+      add_golden(g.model, &at[k], "b c y", &each[k]);
+    }
+    stack(&each[0], &each[1], own, &golden);
+    const assay_samples_t samples = {.n = 2, .n_values = 1, .at = at};
+    const assay_reduce_options_t options = {.check = &c.check, .golden = &golden};
+    op_case_ok(assay_reduce_run(c.model, &samples, &options, &c.r));
+    assert_int_equal(c.r.verdict, ASSAY_REDUCE_REDUCED);
+    assert_int_equal(c.r.before.blame, ASSAY_BLAME_EXPORT);
+    assert_int_equal(c.r.n_failing, 2);
+    assert_int_equal(c.r.inputs.n, 2);
+    for (size_t k = 0; k < 2; k++) {
+      assay_tensor_t *want = NULL, *got = NULL;
+      size_t o = 0;
+      while (strcmp(c.r.model->graph->outputs[o]->name, "c") != 0) o++;
+      op_case_ok(assay_tensor_widen(assay_set_find(&each[c.r.sample_of[k]], "c"), &want));
+      op_case_ok(assay_tensor_widen(c.r.golden.at[k * c.r.golden.n_values + o], &got));
+      assert_int_equal(got->size, want->size);
+      assert_memory_equal(got->data, want->data, (size_t)got->size * sizeof(double));
+      assay_tensor_release(want);
+      assay_tensor_release(got);
+    }
+    for (int k = 0; k < 2; k++) {
+      assay_set_deinit(&each[k]);
+      assay_tensor_release(at[k]);
+    }
+    assay_set_deinit(&golden);
+    close_case(&c);
+    close_case(&g);
+  }
+}
+
+static void golden_of_other_samples(void** state) {
+  (void)state;
+  struct row row = {.graph = {"exported", 0, {"x float[4,4] positive"}, CONSTANTS, CHAIN, "y"},
+                    .format = ASSAY_FORMAT_FP32};
+  reduced_case_t c;
+  assay_set_t golden = {0};
+  open_case(&c, &row);
+  add_golden(c.model, c.in, "y", &golden);
+  assay_tensor_t* at[] = {c.in[0], c.in[0], c.in[0]};
+  const assay_samples_t samples = {.n = 3, .n_values = 1, .at = at};
+  const assay_reduce_options_t options = {.check = &c.check, .golden = &golden};
+  assay_status_t st = assay_reduce_run(c.model, &samples, &options, &c.r);
+  assert_non_null(st);
+  assert_non_null(strstr(assay_status_message(st), "it does not hold the 3 samples of the inputs"));
+  assay_status_free(st);
+  assay_set_deinit(&golden);
+  close_case(&c);
 }
 
 // ---- memory -------------------------------------------------------------------------------------
@@ -484,7 +569,8 @@ static void sets_shrink(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_fault_is_what_is_left),  cmocka_unit_test(samples_are_honoured),
-      cmocka_unit_test(exports_are_cut_at_golden),  cmocka_unit_test(memory_may_run_out),
+      cmocka_unit_test(exports_are_cut_at_golden),  cmocka_unit_test(golden_of_several_samples),
+      cmocka_unit_test(golden_of_other_samples),    cmocka_unit_test(memory_may_run_out),
       cmocka_unit_test(a_judge_is_given_something), cmocka_unit_test(sets_shrink),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
