@@ -34,6 +34,8 @@ static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
   c->arith = wide || acc == ASSAY_FORMAT_FP64 ? ASSAY_ARITH_F64
              : acc == ASSAY_FORMAT_FP32       ? ASSAY_ARITH_F32
                                               : ASSAY_ARITH_NARROW;
+  c->draws = ((const emu_t*)user)->layers->draws;
+  if (c->draws && c->arith == ASSAY_ARITH_F32) c->arith = ASSAY_ARITH_STOCHASTIC;
   assay_plant_evaluation(((const emu_t*)user)->plant, node, c);
 }
 
