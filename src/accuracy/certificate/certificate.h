@@ -29,7 +29,7 @@ enum {
 typedef struct assay_certified_value {
   uint16_t name;  // hash of its name
   uint8_t step;   // code of a size: what the sketches are multiples of. The engine's error was at
-                 // most ASSAY_CERTIFICATE_STEPS of it (Euclidean norm)
+                  // most ASSAY_CERTIFICATE_STEPS of it (Euclidean norm)
   uint8_t bound;  // code: RMS of its layer's own probable bound; 0: not known
   uint8_t odd;
   uint32_t bits;  // hash of the engine's value; 0: it has none
@@ -40,7 +40,7 @@ enum { ASSAY_CERTIFICATE_STEPS = 4 };
 // Whether a decision can flip.
 typedef enum assay_grade {
   ASSAY_GRADE_OPEN = 0,  // it may
-  ASSAY_GRADE_PROBABLE,  // its margin is many times the errors that runs with random rounding show
+  ASSAY_GRADE_PROBABLE,  // its margin is many times the errors that runs with other roundings show
   ASSAY_GRADE_PROVEN,    // no engine that computes the nodes in these formats can flip it
 } assay_grade_t;
 

@@ -257,7 +257,7 @@ void assay_outputs_release(size_t n, assay_tensor_t** t) {
 }
 
 // Engines whose errors are looked at: as certified; the emulated one with every node by itself, and
-// fused, whose errors of storing are others; both with stochastic rounding.
+// fused, whose errors of storing are others; both with what is stored rounded by chance.
 typedef struct variant {
   bool certified, fused;
   uint64_t draws;

@@ -4,7 +4,7 @@
 // A decision is proven if its margin in truth is larger than what the guaranteed bounds leave open,
 // carried through the whole network (reach.h). It is probable if the margin is at least
 // ASSAY_DECISION_SIGMAS times the error that runs of the network show: as certified, fused, and
-// with stochastic rounding. Everything else may flip.
+// with what is stored rounded by chance. Everything else may flip.
 #ifndef ASSAY_ACCURACY_CERTIFICATE_DECISIONS_H_
 #define ASSAY_ACCURACY_CERTIFICATE_DECISIONS_H_
 

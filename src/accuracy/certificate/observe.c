@@ -121,9 +121,9 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   return NULL;
 }
 
-// What rounding may make of a layer's own error, RMS: the probable limit, and half an ulp of storing.
-// Where weights are rounded on entering that shows in the error, and not in the limits: so no less
-// than twice what was measured.
+// What rounding may make of a layer's own error, RMS: the probable limit, and half an ulp of
+// storing. Where weights are rounded on entering that shows in the error, and not in the limits: so
+// no less than twice what was measured.
 static double bound_of(const assay_layer_account_t* acc) {
   const assay_judgement_t* j = &acc->judged;
   if (!acc->bounded || !acc->own.finite) return 0;

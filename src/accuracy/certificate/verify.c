@@ -36,6 +36,8 @@ typedef struct verification {
   assay_sources_t sources;
   size_t* certified;  // by number of a value here: its number in the certificate; SIZE_MAX: none
   assay_observed_t *truth, *engine;
+  assay_machine_t* machine;  // truth of the first sample
+  assay_account_t* account;  // the engine's run of it
   assay_verified_t* out;
 } verification_t;
 
@@ -181,7 +183,8 @@ static assay_status_t compare_truth(verification_t* w) {
 // ---- the engine ---------------------------------------------------------------------------------
 
 // Layers that are defects, where the certified engine was none.
-static assay_status_t compare_faults(verification_t* w, const assay_account_t* a) {
+static assay_status_t compare_faults(verification_t* w) {
+  const assay_account_t* a = w->account;
   assay_change_found_t f = {.what = ASSAY_CHANGE_FAULT};
   assay_change_found_t known = {.what = ASSAY_CHANGE_FAULT, .note = true};
   const assay_layer_account_t *first = NULL, *first_known = NULL;
@@ -322,28 +325,50 @@ static void hold_decisions(const verification_t* w, deciding_t* g, size_t k,
   g->next[k] += n;
 }
 
-static assay_status_t decide_sample(const verification_t* w, deciding_t* g,
-                                    assay_tensor_t* const* inputs) {
+// The outputs of the first sample, which has run.
+static assay_status_t first_outputs(const verification_t* w, assay_tensor_t** truth,
+                                    assay_tensor_t** engine) {
   const assay_graph_t* graph = w->job->model->graph;
+  for (size_t i = 0; i < graph->n_outputs; i++) {
+    assay_tensor_t* t = assay_machine_get(w->machine, graph->outputs[i]);
+    assay_tensor_t* e = assay_account_engine_output(w->account, i);
+    if (t) ASSAY_TRY(assay_tensor_widen(t, &truth[i]));
+    if (e) ASSAY_TRY(assay_tensor_widen(e, &engine[i]));
+  }
+  return NULL;
+}
+
+static assay_status_t run_sample(const verification_t* w, deciding_t* g,
+                                 assay_tensor_t* const* inputs, assay_tensor_t** truth,
+                                 assay_tensor_t** engine) {
+  const assay_model_t* m = w->job->model;
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                         .unquantized = w->job->check->unquantized,
+                                         .seed = w->job->check->seed};
+  if (!g->truth) ASSAY_TRY(assay_machine_create(m, &config, &g->truth));
+  ASSAY_TRY(assay_truth_outputs(g->truth, m->graph, inputs, truth));
+  return assay_outputs_of(w->plan, w->job->check->backend, &g->state, inputs, engine);
+}
+
+static assay_status_t decide_sample(const verification_t* w, deciding_t* g, size_t sample) {
+  const size_t n = w->job->model->graph->n_outputs;
   assay_tensor_t **truth = NULL, **engine = NULL;
-  assay_status_t st = assay_new_array(graph->n_outputs, sizeof *truth, &truth);
-  if (!st) st = assay_new_array(graph->n_outputs, sizeof *engine, &engine);
-  if (!st) st = assay_truth_outputs(g->truth, graph, inputs, truth);
-  if (!st) st = assay_outputs_of(w->plan, w->job->check->backend, &g->state, inputs, engine);
+  assay_status_t st = assay_new_array(n, sizeof *truth, &truth);
+  if (!st) st = assay_new_array(n, sizeof *engine, &engine);
+  if (!st)
+    st = sample ? run_sample(w, g, assay_samples_get(w->job->inputs, sample), truth, engine)
+                : first_outputs(w, truth, engine);
   for (size_t k = 0; !st && k < w->c->n_decisions; k++)
     if (w->out->decisions[k].output)
       hold_decisions(w, g, k, truth[w->c->decisions[k].output], engine[w->c->decisions[k].output]);
-  assay_outputs_release(graph->n_outputs, truth);
-  assay_outputs_release(graph->n_outputs, engine);
+  assay_outputs_release(n, truth);
+  assay_outputs_release(n, engine);
   return st;
 }
 
 static assay_status_t decide_all(verification_t* w, deciding_t* g) {
   const assay_graph_t* graph = w->job->model->graph;
   const size_t n = w->c->n_decisions;
-  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
-                                         .unquantized = w->job->check->unquantized,
-                                         .seed = w->job->check->seed};
   ASSAY_TRY(assay_new_array(n, sizeof *w->out->decisions, &w->out->decisions));
   w->out->n_decisions = n;
   ASSAY_TRY(assay_new_array(n, sizeof *g->next, &g->next));
@@ -356,9 +381,7 @@ static assay_status_t decide_all(verification_t* w, deciding_t* g) {
     memcpy(h->count, d->count, sizeof h->count);
     if (d->output < graph->n_outputs) h->output = graph->outputs[d->output]->name;
   }
-  ASSAY_TRY(assay_machine_create(w->job->model, &config, &g->truth));
-  for (size_t s = 0; s < w->job->inputs->n; s++)
-    ASSAY_TRY(decide_sample(w, g, assay_samples_get(w->job->inputs, s)));
+  for (size_t i = 0; i < w->job->inputs->n; i++) ASSAY_TRY(decide_sample(w, g, i));
   return NULL;
 }
 
@@ -419,36 +442,34 @@ static void blame(const verification_t* w) {
   }
 }
 
-static assay_status_t run_all(verification_t* w) {
+static assay_status_t run_both(verification_t* w) {
   const assay_check_options_t* o = w->job->check;
   assay_tensor_t* const* inputs = assay_samples_get(w->job->inputs, 0);
-  assay_machine_t* machine = NULL;
-  assay_account_t* account = NULL;
+  ASSAY_TRY(assay_observe_truth(w->job->model, &w->sources, inputs, o->unquantized, o->seed,
+                                &w->truth, &w->machine));
+  return assay_observe_engine(w->plan, o->backend, &w->sources, inputs, o->unquantized, &w->engine,
+                              &w->account);
+}
+
+static assay_status_t compare_all(verification_t* w) {
+  const assay_backend_t* backend = w->job->check->backend;
   bool same_model = false, same_inputs = false;
   ASSAY_TRY(compare_model(w, &same_model));
   ASSAY_TRY(compare_inputs(w, &same_inputs));
   ASSAY_TRY(match_values(w));
   const bool same = same_model && same_inputs;
-  const bool same_target = strcmp(w->c->target, o->backend->name) == 0;
-  assay_status_t st = assay_observe_truth(w->job->model, &w->sources, inputs, o->unquantized,
-                                          o->seed, &w->truth, &machine);
-  assay_machine_destroy(machine);
-  if (!st)
-    st = assay_observe_engine(w->plan, o->backend, &w->sources, inputs, o->unquantized, &w->engine,
-                              &account);
-  if (!st) st = compare_truth(w);
-  if (!st) st = compare_faults(w, account);
-  if (!st)
-    st = compare_odd(w, ASSAY_CHANGE_UNFINITE, ASSAY_ODD_ENGINE, false,
-                     "NaN or infinities where there were none");
-  if (!st)
-    st = compare_odd(w, ASSAY_CHANGE_UNDERFLOW, ASSAY_ODD_UNDERFLOW, !same_target || !same,
-                     "elements became 0 where none did");
-  if (!st && same) st = compare_own(w);
-  if (!st) st = compare_bits(w, same);
-  if (!st) st = compare_decisions(w, same);
-  assay_account_destroy(account);
-  return st;
+  // Other kernels may bring other small values below the range.
+  const bool apart = !same || strcmp(w->c->target, backend->name) != 0;
+  ASSAY_TRY(run_both(w));
+  ASSAY_TRY(compare_truth(w));
+  ASSAY_TRY(compare_faults(w));
+  ASSAY_TRY(compare_odd(w, ASSAY_CHANGE_UNFINITE, ASSAY_ODD_ENGINE, false,
+                        "NaN or infinities where there were none"));
+  ASSAY_TRY(compare_odd(w, ASSAY_CHANGE_UNDERFLOW, ASSAY_ODD_UNDERFLOW, apart,
+                        "elements became 0 where none did"));
+  if (same) ASSAY_TRY(compare_own(w));
+  ASSAY_TRY(compare_bits(w, same));
+  return compare_decisions(w, same);
 }
 
 assay_status_t assay_certificate_verify(const assay_certificate_t* c, const assay_verify_job_t* job,
@@ -462,8 +483,10 @@ assay_status_t assay_certificate_verify(const assay_certificate_t* c, const assa
   assay_status_t st = NULL;
   if (!job->plan) st = assay_plan_create(job->model, &o->precision, &o->plan, o->seed, &own);
   if (own) w.plan = own;
-  if (!st) st = run_all(&w);
+  if (!st) st = compare_all(&w);
   if (!st) blame(&w);
+  assay_account_destroy(w.account);
+  assay_machine_destroy(w.machine);
   assay_plan_destroy(own);
   assay_free(w.certified);
   assay_free(w.truth);
