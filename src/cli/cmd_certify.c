@@ -128,6 +128,7 @@ static assay_status_t take_over(work_t* w, args_t* a) {
   d->layer_precision = *c->rules ? c->rules : NULL;
   d->truth = c->unquantized ? "unquantized" : NULL;
   d->seed = (int64_t)c->seed;
+  d->drawn = true;
   if (!d->fp32 && *c->fp32) d->fp32 = c->fp32;
   if (!d->target && !a->plan) {
     d->target = c->target;

@@ -12,6 +12,7 @@ typedef struct cli_debug_args {
   opt_list_t inputs, shapes, no_pass, require, ops;
   int64_t seed, memory_limit;
   bool fused, unfused;
+  bool drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
 } cli_debug_args_t;
 
 // Rows for a verb whose args_t has `cli_debug_args_t debug`.
