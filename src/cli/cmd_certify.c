@@ -5,6 +5,7 @@
 #include "accuracy/certificate/verify.h"
 #include "base/file.h"
 #include "cli/debug_job.h"
+#include "formats/format.h"
 #include "report/certify.h"
 #include "runtime/engine.h"
 
@@ -196,6 +197,15 @@ static int hold(const args_t* a, work_t* w) {
   return holds ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
+// A plan keeps the precision that it was built in.
+static assay_status_t load_plan(const args_t* a, work_t* w) {
+  ASSAY_TRY(assay_engine_load(a->plan, &w->engine));
+  const assay_plan_recipe_t* r = assay_plan_recipe(assay_engine_plan(w->engine));
+  if (!r || r->format == w->job.options.precision.format) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' was built in %s, the certificate is of %s",
+                     a->plan, assay_format_info(r->format)->name, w->job.options.precision_name);
+}
+
 static int run_verify(args_t* a, work_t* w) {
   int code;
   assay_status_t st = assay_certificate_read(a->verify, &w->certificate);
@@ -209,7 +219,7 @@ static int run_verify(args_t* a, work_t* w) {
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   if (!cli_debug_open(&a->debug, &w->job, &code)) return code;
   w->job.options.plan.plant = a->plant;
-  if (a->plan) st = assay_engine_load(a->plan, &w->engine);
+  if (a->plan) st = load_plan(a, w);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = cut_rows(w);
   if (st) return cli_debug_fail(st);

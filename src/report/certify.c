@@ -129,6 +129,7 @@ static void verdict(const assay_certificate_t* c, const assay_verified_t* v,
       "NaN or infinities are born in ",
       "values underflow in ",
       "the engine errs more than certified in ",
+      "the engine computes something else than the model, from here on: ",
       "other bits from here on: ",
       "stable predictions flipped",
   };

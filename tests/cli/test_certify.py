@@ -45,6 +45,12 @@ ROWS = [
     ("certify --verify cnn.cert {m}/cnn.onnx --fused --bits", USAGE, "", "--bits: .* fused otherwise"),
     ("build {m}/cnn.onnx -o cnn.plan", 0, "^built", ""),
     ("certify --verify cnn.cert {m}/cnn.onnx --plan cnn.plan", 0, HOLDS.format("cnn.plan", 13), ""),
+    ("build {m}/cnn.onnx -o half.plan --precision bf16", 0, "^built", ""),
+    ("certify --verify cnn.cert {m}/cnn.onnx --plan half.plan", INPUT, "", "'half.plan' was built in bf16, the certificate is of fp32"),
+    # A plan of another model is sound layer by layer.
+    ("build other.onnx -o other.plan", 0, "^built", ""),
+    ("certify --verify cnn.cert {m}/cnn.onnx --plan other.plan", UNFAITHFUL,
+     r"^CHANGED  [^\n]*: the engine computes something else than the model, from here on: \w+ \(\w+\)[^\n]*\n  why       drift: off truth by ", ""),
     ("certify --verify cnn.cert {m}/cnn.onnx --plan cut.plan", INPUT, "", "cut.plan"),
     ("certify --verify cnn.cert {m}/cnn.onnx --plan cnn.plan --target cpu", USAGE, "", "nothing about building goes with it"),
     ("certify --verify cnn.cert {m}/cnn.onnx --precision fp16", USAGE, "", "are those of the certificate"),

@@ -15,10 +15,14 @@
 static const double STEPS_OFF = 1.5;
 // An engine's own error, RMS, over what it was certified with.
 static const double OWN_GROWTH = 4;
+// The whole error of a value over what it was certified with, and as a part of the value: past
+// both, what the engine computes is not this model.
+static const double DRIFT = 64, DRIFT_PART = 1.0 / 64;
 
 const char* assay_change_name(assay_change_t c) {
-  static const char* const names[ASSAY_CHANGE_COUNT] = {
-      "model", "inputs", "truth", "fault", "unfinite", "underflow", "error", "bits", "decision"};
+  static const char* const names[ASSAY_CHANGE_COUNT] = {"model",    "inputs",    "truth", "fault",
+                                                        "unfinite", "underflow", "error", "drift",
+                                                        "bits",     "decision"};
   return names[c];
 }
 
@@ -252,6 +256,33 @@ static assay_status_t compare_own(verification_t* w) {
   return add_layer(w, &f, first);
 }
 
+// Whole errors: what layers that are each judged by what they compute cannot tell, since a
+// rewritten model is what they are judged by.
+static assay_status_t compare_drift(verification_t* w) {
+  assay_change_found_t f = {.what = ASSAY_CHANGE_DRIFT};
+  const assay_layer_account_t* first = NULL;
+  for (size_t i = 0; i < w->sources.n; i++) {
+    const assay_certified_value_t* v = certified(w, i);
+    const assay_observed_t *t = &w->truth[i], *e = &w->engine[i];
+    if (!v || !is_kept(w, i) || !t->seen || !e->seen) continue;
+    const double size = sqrt(t->sketch.norm2);
+    const double off = assay_sketch_distance(&e->sketch, &t->sketch);
+    const double limit = DRIFT * ASSAY_CERTIFICATE_STEPS * assay_size_decode(v->step);
+    const bool reshaped = e->sketch.size != t->sketch.size;
+    if (!reshaped && !(off > limit && off > DRIFT_PART * size)) continue;
+    if (f.n++) continue;
+    f.node = w->sources.at[i]->producer;
+    first = e->account;
+    if (reshaped)
+      say(&f, "it has %lld elements, truth %lld", (long long)e->sketch.size,
+          (long long)t->sketch.size);
+    else
+      say(&f, "off truth by %.2g of its size; certified was less than %.2g", off / size,
+          limit / DRIFT / size);
+  }
+  return add_layer(w, &f, first);
+}
+
 // ---- bits ---------------------------------------------------------------------------------------
 
 // Why bits cannot be compared; NULL: they can.
@@ -468,6 +499,7 @@ static assay_status_t compare_all(verification_t* w) {
   ASSAY_TRY(compare_odd(w, ASSAY_CHANGE_UNDERFLOW, ASSAY_ODD_UNDERFLOW, apart,
                         "elements became 0 where none did"));
   if (same) ASSAY_TRY(compare_own(w));
+  if (same) ASSAY_TRY(compare_drift(w));
   ASSAY_TRY(compare_bits(w, same));
   return compare_decisions(w, same);
 }

@@ -19,8 +19,10 @@ typedef enum assay_change {
   ASSAY_CHANGE_UNFINITE,   // NaN or infinities where there were none
   ASSAY_CHANGE_UNDERFLOW,  // elements became 0 in a layer where none did
   ASSAY_CHANGE_ERROR,      // a layer's own error is larger than the certified bound
-  ASSAY_CHANGE_BITS,       // other bits than certified
-  ASSAY_CHANGE_DECISION,   // a prediction that was certified as stable flipped
+  ASSAY_CHANGE_DRIFT,  // a value is further from truth than rounding ever was: a pass or a plan of
+                       // another model, which layer by layer looks sound
+  ASSAY_CHANGE_BITS,   // other bits than certified
+  ASSAY_CHANGE_DECISION,  // a prediction that was certified as stable flipped
   ASSAY_CHANGE_COUNT,
 } assay_change_t;
 const char* assay_change_name(assay_change_t c);
