@@ -481,6 +481,8 @@ static void no_engine_passes_its_reach(void** state) {
     const assay_tensor_t* limits = assay_reach_output(reach, 0);
     assert_non_null(limits);
     for (int64_t i = 0; f == 0 && i < limits->size; i++) assert_true(assay_f64(limits)[i] < 1e-2);
+    double nearest[2] = {0};
+    int other = 0;
     for (uint64_t draws = 0; draws < 12; draws++) {
       const assay_plan_options_t o = {.fused = draws % 2, .draws = draws / 2};
       assay_plan_t* plan = NULL;
@@ -488,6 +490,11 @@ static void no_engine_passes_its_reach(void** state) {
       assay_tensor_t* out[1] = {NULL};
       op_case_ok(assay_plan_create(s.model, &p, &o, 0, &plan));
       op_case_ok(assay_outputs_of(plan, &assay_backend_emu, &run, s.in, out));
+      double error = 0;
+      for (int64_t i = 0; i < out[0]->size; i++)
+        error += fabs(assay_f64(out[0])[i] - assay_f64(truth[0])[i]);
+      if (draws < 2) nearest[draws] = error;
+      other += draws >= 2 && error > 0 && error != nearest[draws % 2];
       const double by = excess(out[0], truth[0], limits);
       if (by > 0)
         fail_msg("format %d, draws %d: an output passes its reach by %g", f, (int)draws, by);
@@ -495,6 +502,7 @@ static void no_engine_passes_its_reach(void** state) {
       assay_tensor_release(out[0]);
       assay_plan_destroy(plan);
     }
+    if (other < 8) fail_msg("format %d: only %d of 10 draws round otherwise", f, other);
     assay_tensor_release(truth[0]);
     assay_machine_destroy(machine);
     assay_reach_destroy(reach);
