@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|value|npz|json [CASES [MODELS]]
+    make_corpus.py FOLDER onnx|run|value|npz|json|certificate [CASES [MODELS]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
 initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
@@ -183,9 +183,25 @@ def texts():
     yield b'[1, -2, 3.25, "\\u00e9\\n", [[], {}]]'
 
 
+def certificates():
+    """As src/accuracy/certificate/certificate_file.c writes them; the target makes the checksum fit."""
+    text = lambda s: bytes([len(s)]) + s.encode()
+    for flags, sketches, bits, stride in ((0b11000, 4, 4, 1), (0b10100, 1, 2, 1), (0, 1, 1, 4)):
+        out = b"ASCT\x01" + bytes(8)
+        out += b"".join(map(text, ("0.1.0", "fp16", "*:fp32", "x=1x2;y=3", "tight", "cpu")))
+        out += bytes([flags, 7]) + (b"inputs##" if flags & 4 else b"") + b"model###" + b"\x90\x4e" + b"mach" + b"name"
+        out += bytes([9, sketches, bits, stride])
+        for i in range(8, -1, -stride):
+            out += (b"nm" if flags & 8 else b"") + bytes([120 + i]) + (b"b" if flags & 16 else b"")
+            out += b"\xff\x81\x03" * sketches + b"bits"[:bits]
+        out += b"\x02\x01\x02\x03\x04"
+        out += b"\x03" + b"\x00\x02\x05hash\x0d\x09" + b"\x00\x03" + bytes(8) + b"\x04hash\x12" + b"\x01\x00\x06hash\x01\x02\x03"
+        yield out
+
+
 def main(folder, name, cases_folder=None, models_folder=None):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
-             "npz": archives, "json": texts}[name]
+             "npz": archives, "json": texts, "certificate": certificates}[name]
     os.makedirs(folder, exist_ok=True)
     for i, data in enumerate(seeds()):
         with open(f"{folder}/seed{i}", "wb") as f:

@@ -365,8 +365,11 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   assay_layer_account_t* acc = &a->accounts[node->id];
   assay_rounding_t rounding = {0};
   assay_local_t local = {0};
+  const assay_tap_t* tap = &a->options.tap;
   record_t* r = NULL;
   ASSAY_TRY(note_first(a, acc, layer, node));
+  if (tap->layer)
+    ASSAY_TRY(tap->layer(tap->user, layer, node, iteration, n_in, in, n_out, out));
   assay_locals_set_iteration(a->locals, iteration);
   ASSAY_TRY(record_create(n_out, out, &r));
   a->backend->rounding(a->engine, layer, n_in, in, &rounding);
@@ -374,8 +377,8 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   // What a body does is judged node by node, run by run, where there are taps in it.
   const bool taken = layer && layer->drawn ? true : is_control(node) && !a->backend->foreign;
   if (!taken) {
-    const assay_hidden_tap_t tap = {.value = note_risk, .user = acc};
-    st = assay_locals_run(a->locals, layer, node, n_in, in, &rounding, &tap, &local);
+    const assay_hidden_tap_t hidden = {.value = note_risk, .user = acc};
+    st = assay_locals_run(a->locals, layer, node, n_in, in, &rounding, &hidden, &local);
     if (!st) st = record_inputs(r, iteration, n_in, in);
   }
   for (size_t i = 0; !st && i < n_out; i++)
@@ -387,7 +390,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
     st = assay_planted_measure(a->locals, layer, node, n_in, in, &local, rounding.compute, out,
                                &acc->planted);
   assay_local_deinit(&local);
-  if (st) return record_free(r), st;
+  if (st || a->options.own_only) return record_free(r), st;
   push(&a->queues[node->id], r);
   return NULL;
 }
@@ -799,7 +802,7 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
   bool drawn = false;
   for (size_t i = 0, next = 0; i < l->n_layers; i++) {
     if (a->engine) ASSAY_TRY(a->backend->step(a->engine, i));
-    ASSAY_TRY(catch_up(a, &l->layers[i], &next));
+    if (!a->options.own_only) ASSAY_TRY(catch_up(a, &l->layers[i], &next));
     drawn |= l->layers[i].drawn;
     if (a->options.progress)
       a->options.progress(a->options.user, (double)(i + 1) / (double)l->n_layers);

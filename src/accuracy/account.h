@@ -88,6 +88,10 @@ typedef struct assay_account_options {
   bool unquantized;
   assay_account_watch_t watch;  // value NULL: nobody
   bool outputs_only;            // no own and inherited errors: for verifying a fix
+  // Own errors alone: no truth beside the engine, so nothing inherited, no flips by what came in,
+  // and no truth of the outputs.
+  bool own_only;
+  assay_tap_t tap;  // sees what is judged, before it is; layer NULL: nobody. Not with outputs_only
   // No engine: what truth by itself tells of the layers, before any has run in its format. Nothing
   // is judged; truth_max, truth_max_in, past_range, absorbed, stores_float, storage and cost are
   // set.

@@ -41,6 +41,8 @@ typedef struct assay_layers {
   uint64_t seed;
   assay_fp32_t fp32;  // what may serve layers of fp32
   const char* plant;  // a fault that the backend makes on purpose (emu/plant.h); NULL: none
+  uint64_t draws;  // emu: computes in float64 and rounds what it stores up or down by chance, by these
+                   // draws; 0: it rounds as it says
   bool assign_layouts;  // over the graph as a whole (layouts.h), not layer by layer
 } assay_layers_t;
 

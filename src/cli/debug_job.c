@@ -111,7 +111,10 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
   j->options.plan.plant = a->plant;
   ASSAY_TRY(parse(a, j));
   *out_exit = ASSAY_EXIT_INPUT;
-  ASSAY_TRY(cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs));
+  if (a->drawn && !a->inputs.n)
+    ASSAY_TRY(assay_samples_generate(j->model, (uint64_t)a->seed, &j->inputs));
+  else
+    ASSAY_TRY(cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs));
   return read_golden(a, j);
 }
 

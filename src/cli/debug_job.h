@@ -16,6 +16,8 @@ typedef struct cli_debug_args {
   bool fused, unfused;
   const char *exec, *plant;
   double exec_seconds;
+  bool
+      drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
 } cli_debug_args_t;
 
 // Rows for a verb whose args_t has `cli_debug_args_t debug`.

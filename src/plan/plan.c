@@ -280,6 +280,7 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   plan->model = assay_model_retain(model);
   plan->layers.seed = seed;
   plan->layers.plant = options ? options->plant : NULL;
+  plan->layers.draws = options ? options->draws : 0;
   plan->layers.fp32 = options ? options->fp32 : ASSAY_FP32_TIGHT;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);

@@ -42,6 +42,7 @@ typedef struct assay_plan_options {
   const assay_dump_t* dump;    // the layers of an engine that is not ours (cone.h); not with fused
   assay_fp32_t fp32;           // what may serve layers of fp32
   const char* plant;           // for tests: a fault of the engine's, see backends/emu/plant.h; borrowed
+  uint64_t draws;              // emu rounds by chance (assay_layers_t); 0: as it says
 } assay_plan_options_t;
 
 // Cuts a prepared model into layers: one a node, or, fused, those that the passes make of it. The plan holds a

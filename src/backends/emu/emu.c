@@ -9,6 +9,8 @@
 #include "backends/emu/int8.h"
 #include "backends/emu/plant.h"
 #include "base/alloc.h"
+#include "base/random.h"
+#include "formats/format.h"
 #include "truth/machine.h"
 
 typedef struct emu {
@@ -34,6 +36,7 @@ static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
   c->arith = wide || acc == ASSAY_FORMAT_FP64 ? ASSAY_ARITH_F64
              : acc == ASSAY_FORMAT_FP32       ? ASSAY_ARITH_F32
                                               : ASSAY_ARITH_NARROW;
+  if (((const emu_t*)user)->layers->draws) c->arith = ASSAY_ARITH_F64;
   assay_plant_evaluation(((const emu_t*)user)->plant, node, c);
 }
 
@@ -68,17 +71,35 @@ static assay_status_t before(void* user, const assay_node_t* node, size_t n_in,
   return assay_plant_inputs(e->plant, node, n_in, in);
 }
 
+// Puts the tensor, rounded up or down by chance, in the place of *t.
+static assay_status_t round_by_chance(const emu_t* e, const assay_value_t* v, assay_format_t format,
+                                      assay_tensor_t** t) {
+  const assay_random_t draws =
+      assay_random_make(e->layers->draws, v->name, assay_machine_iteration(e->machine));
+  assay_tensor_t* rounded = NULL;
+  if ((*t)->store != ASSAY_STORE_F64) return assay_round_replace(t, format);
+  ASSAY_TRY(assay_tensor_copy(*t, &rounded));
+  double* x = assay_f64(rounded);
+#pragma omp parallel for schedule(static) if (rounded->size > 10000)
+  for (int64_t i = 0; i < rounded->size; i++)
+    x[i] = assay_format_round_stochastic(format, x[i], assay_random_uniform(&draws, (uint64_t)i));
+  assay_tensor_release(*t);
+  *t = rounded;
+  return NULL;
+}
+
 // Rounds to where a value is stored; containers item by item.
-static assay_status_t store(const emu_t* e, const assay_layer_t* layer, bool hidden,
+static assay_status_t store(const emu_t* e, const assay_layer_t* layer, const assay_value_t* v,
                             assay_tensor_t** t) {
   if ((*t)->kind != ASSAY_KIND_TENSOR) {
     ASSAY_TRY(assay_container_unshare(t));
-    for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(store(e, layer, hidden, &(*t)->items[i]));
+    for (int64_t i = 0; i < (*t)->n_items; i++) ASSAY_TRY(store(e, layer, v, &(*t)->items[i]));
     return NULL;
   }
   assay_format_t format = assay_layer_storage(layer, (*t)->type);
+  const bool hidden = e->layers->hidden_value[v->id];
   if (hidden && layer && (*t)->type == ASSAY_TYPE_FLOAT) format = layer->accumulator;
-  return assay_round_replace(t, format);
+  return e->layers->draws ? round_by_chance(e, v, format, t) : assay_round_replace(t, format);
 }
 
 static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
@@ -88,7 +109,7 @@ static assay_status_t after(void* user, const assay_node_t* node, size_t n_in,
   ASSAY_TRY(assay_plant_outputs(e->plant, node, layer, n_out, out));
   for (size_t i = 0; i < n_out; i++) {
     const assay_value_t* v = node->outputs[i];
-    if (v && out[i]) ASSAY_TRY(store(e, layer, e->layers->hidden_value[v->id], &out[i]));
+    if (v && out[i]) ASSAY_TRY(store(e, layer, v, &out[i]));
   }
   if (!e->tap || (layer && layer->nodes[layer->n_nodes - 1] != node)) return NULL;
   // A control node's body has overwritten `entering`: its own inputs are those that it holds.
