@@ -43,10 +43,10 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
   return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
-// Random signs that are the same in every run: of element i of target k, for probe p. Source:
+// Random signs that are the same in every run: of element i of a stream, for probe p. Source:
 // splitmix64 (S. Vigna).
-static double random_sign(size_t target, int64_t i, int probe) {
-  uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15U + (uint64_t)probe * 0xd1b54a32d192ed03U + target;
+static double random_sign(uint64_t stream, int64_t i, int probe) {
+  uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15U + (uint64_t)probe * 0xd1b54a32d192ed03U + stream;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
   x = (x ^ x >> 27) * 0x94d049bb133111ebU;
   return (x ^ x >> 31) & 1 ? 1 : -1;
@@ -72,7 +72,7 @@ static assay_status_t set_target(assay_predict_t* p, size_t k, double* overlaps)
     p->residual += r * r;
     to[i] = w * r;
     for (int q = 1; q < ASSAY_PROBES; q++) {
-      const double sign = random_sign(k, i, q);
+      const double sign = random_sign(k + p->s->draw * 0x2545f4914f6cdd1dU, i, q);
       to[q * n + i] = w * sign;
       overlaps[q - 1] += sign * r;
     }

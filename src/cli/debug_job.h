@@ -14,11 +14,13 @@ typedef struct cli_debug_args {
   bool fused, unfused;
 } cli_debug_args_t;
 
-// Rows for a verb whose args_t has `cli_debug_args_t debug`.
+// Rows for a verb whose args_t has `cli_debug_args_t debug`. A verb may have another help for formats.
+#define CLI_DEBUG_FORMAT_HELP \
+  "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)"
 #define CLI_DEBUG_OPTIONS                                                                          \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, debug.model), NULL, "the ONNX file", true},            \
       {"--precision", 0, OPT_STRING, offsetof(args_t, debug.precision), "FORMAT",                  \
-       "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)", false},  \
+       CLI_DEBUG_FORMAT_HELP, false},                                                              \
       {"--layer-precision", 0, OPT_STRING, offsetof(args_t, debug.layer_precision), "RULES",       \
        "'PATTERN:FORMAT,...' on names of nodes and outputs", false},                               \
       {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE",                          \
