@@ -6,10 +6,11 @@
 #include "accuracy/tune/model.h"
 #include "base/alloc.h"
 
-enum { MOST_RUNS = 8 };
+enum { MOST_RUNS = 8, LOOKS = 2 };
 // Forecasts are a little off: the first assignment is looked for within a part of the budget.
 static const double FIRST_PART = 0.9, LATER_PART = 0.97;
 static const double FASTER = 0.995;  // what is worth another run
+static const double LOOK_PART = 8;   // how far past the budgets a look goes
 static const double COMMAND_PART = 0.25;  // of an error that a command of the user's has refused
 
 typedef struct job {
@@ -23,6 +24,7 @@ typedef struct job {
   size_t reference;             // the trial that forecasts start from
   double *cap, *refused;        // by output: errors that commands of the user's leave, have refused
   size_t searched;              // runs of assignments that were searched for
+  size_t looks;                 // of them: past the budgets
   double part;                  // of the budgets, to look within
 } job_t;
 
@@ -254,22 +256,41 @@ static assay_status_t verify(job_t* j, bool* out_more) {
   return NULL;
 }
 
+static bool is_faster(job_t* j, const uint8_t* format) {
+  choose(j);
+  return !j->out->met ||
+         price_of(j, format) < FASTER * price_of(j, j->out->trials[j->out->chosen].format);
+}
+
+// Where the forecast leaves nothing to try, it may be too high: it was made from runs in one format.
+// A run somewhat past the budgets sets it right. False: there is nothing to look at, either.
+static assay_status_t look_past(job_t* j, bool* out_any) {
+  const double part = j->part;
+  bool found = false, is_new = false;
+  *out_any = false;
+  while (j->looks < LOOKS && !*out_any) {
+    j->looks++;
+    j->part *= LOOK_PART;
+    ASSAY_TRY(propose(j, &found, &is_new));
+    *out_any = found && is_new && is_faster(j, j->state.format);
+  }
+  j->part = part;
+  return NULL;
+}
+
 static assay_status_t search(job_t* j) {
   const size_t most = j->options->most_runs ? j->options->most_runs : MOST_RUNS;
   for (bool more = true; more && j->searched < most;) {
     bool found = false, is_new = false;
     ASSAY_TRY(propose(j, &found, &is_new));
-    if (!found) return NULL;
-    choose(j);
-    const bool faster = !j->out->met || price_of(j, j->state.format) <
-                                            FASTER * price_of(j, j->out->trials[j->out->chosen].format);
-    if (!is_new || !faster) {
+    const size_t same = found && !is_new ? find_trial(j, j->state.format) : SIZE_MAX;
+    if (same != SIZE_MAX && !j->out->trials[same].met && j->part > 0.1) {
       // What has been run and did not do comes up again: look further within.
-      const size_t same = is_new ? SIZE_MAX : find_trial(j, j->state.format);
-      if (same == SIZE_MAX || j->out->trials[same].met || j->part < 0.1) return NULL;
       j->part *= 0.7;
       continue;
     }
+    if (!found || !is_new || !is_faster(j, j->state.format)) ASSAY_TRY(look_past(j, &is_new));
+    if (!is_new) return NULL;
     assay_tune_state_sum(problem(j), &j->state);
     ASSAY_TRY(verify(j, &more));
   }
