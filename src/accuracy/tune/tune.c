@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "accuracy/tune/model.h"
+#include "accuracy/tune/near.h"
 #include "base/alloc.h"
 
-enum { MOST_RUNS = 8, LOOKS = 2 };
+enum { MOST_RUNS = 8, LOOKS = 2, NEAR = 24, NEAR_RUNS = 400, DEAD_ENDS = 6 };
+static const double NEAR_WORK = 1e9;  // operations that runs near the best may take
 // Forecasts are a little off: the first assignment is looked for within a part of the budget.
 static const double FIRST_PART = 0.9, LATER_PART = 0.97;
 static const double FASTER = 0.995;  // what is worth another run
@@ -297,6 +299,57 @@ static assay_status_t search(job_t* j) {
   return NULL;
 }
 
+// ---- near the best ------------------------------------------------------------------------------
+
+static bool has_run(void* user, const uint8_t* format) {
+  return find_trial(user, format) != SIZE_MAX;
+}
+
+static assay_status_t try_near(job_t* j, const assay_tune_near_t* near, size_t most, bool* out_any) {
+  const assay_tune_problem_t* p = problem(j);
+  *out_any = false;
+  for (size_t i = 0; i < near->n && j->searched < most && !*out_any; i++) {
+    memcpy(j->state.format, &near->formats[i * p->n_units], p->n_units);
+    assay_tune_state_sum(p, &j->state);
+    progress(j, "trying assignments nearby");
+    j->searched++;
+    ASSAY_TRY(try_state(j, &j->state, true));
+    *out_any = j->out->trials[j->out->n_trials - 1].met;
+  }
+  return NULL;
+}
+
+// Forecasts are off by some per cent, and errors cancel by chance: where runs cost little, cheaper
+// assignments near the best are tried, those with least error by the forecast first.
+static assay_status_t refine(job_t* j) {
+  const assay_tune_model_t* m = &j->model;
+  double work = 1;
+  for (size_t u = 0; u < m->layout.n_units; u++)
+    work += m->works.unit[u].products + m->works.unit[u].others + m->works.unit[u].floats;
+  const double affordable = fmin(NEAR_WORK / (work * (double)j->inputs->n), NEAR_RUNS);
+  const size_t most = j->options->most_runs ? j->options->most_runs : MOST_RUNS + (size_t)affordable;
+  bool any = j->out->met;
+  j->part = 1;
+  set_budgets(j);
+  for (size_t fruitless = 0; any && j->searched < most;) {
+    choose(j);
+    const uint8_t* best = j->out->trials[j->out->chosen].format;
+    const assay_tune_near_options_t o = {.below = FASTER * price_of(j, best),
+                                         .within = LOOK_PART,
+                                         .most = NEAR,
+                                         .seen = has_run,
+                                         .user = j};
+    assay_tune_near_t near = {0};
+    bool better = false;
+    ASSAY_TRY(assay_tune_near(problem(j), best, &o, &near));
+    assay_status_t st = try_near(j, &near, most, &better);
+    any = near.n > 0 && (better || ++fruitless < DEAD_ENDS);
+    assay_tune_near_deinit(&near);
+    if (st) return st;
+  }
+  return NULL;
+}
+
 // The fastest of all, whatever its errors: if it was run and does, nothing has to be searched for.
 static assay_status_t try_fastest(job_t* j) {
   assay_tune_problem_t* p = problem(j);
@@ -307,7 +360,9 @@ static assay_status_t try_fastest(job_t* j) {
   if (j->out->met &&
       price_of(j, j->out->trials[j->out->chosen].format) * FASTER <= price_of(j, j->state.format))
     return NULL;
-  return search(j);
+  ASSAY_TRY(search(j));
+  choose(j);
+  return refine(j);
 }
 
 // ---- the front ----------------------------------------------------------------------------------
