@@ -52,17 +52,18 @@ static double random_sign(uint64_t stream, int64_t i, int probe) {
   return (x ^ x >> 31) & 1 ? 1 : -1;
 }
 
-// Each element counts by one over the size of its target's golden.
-static double weight_of(const assay_tensor_t* golden) {
-  const assay_difference_t d = assay_difference(golden, golden);
-  return 1 / fmax(d.ref_rms * sqrt((double)golden->size + 1), 1e-300);
+// Each element counts by one over the size of its target's golden; of truth's where golden is all 0.
+static double weight_of(const assay_target_t* t) {
+  const double golden = assay_difference(t->golden, t->golden).ref_rms;
+  const double size = golden > 0 ? golden : assay_difference(t->truth, t->truth).ref_rms;
+  return 1 / fmax(size * sqrt((double)t->golden->size + 1), 1e-100);
 }
 
 // The targets' adjoints: the probes, in the targets' own units.
 static assay_status_t set_target(assay_predict_t* p, size_t k, double* overlaps) {
   const assay_target_t* t = &p->s->targets[k];
   const int64_t n = t->golden->size;
-  const double w = weight_of(t->golden);
+  const double w = weight_of(t);
   double* to = NULL;
   if (p->adjoints[t->value->id]) return NULL;  // the same value twice
   ASSAY_TRY(assay_new_array((size_t)n * ASSAY_PROBES, sizeof *to, &to));

@@ -127,18 +127,19 @@ static assay_status_t write_plan(const args_t* a, const assay_tuned_t* t) {
 }
 
 static assay_status_t write_options(const args_t* a, const assay_tuned_t* t) {
-  assay_str_t s = {0}, rules = {0};
+  assay_str_t s = {0}, rules = {0}, trtexec = {0};
   assay_report_tune_rules(t, a->debug.layer_precision, &rules);
+  assay_report_tune_trtexec(t, &trtexec);
   assay_str_printf(&s, "# assay and trtexec options of this assignment\n--precision %s",
                    assay_format_name(assay_report_tune_base(t)));
   if (rules.len) assay_str_printf(&s, " --layer-precision '%s'", assay_str_get(&rules));
-  assay_str_append(&s, "\n");
-  assay_report_tune_trtexec(t, &s);
-  assay_str_append(&s, "\n");
-  assay_status_t st = assay_str_status(&s);
+  assay_str_printf(&s, "\n%s\n", assay_str_get(&trtexec));
+  assay_status_t st = assay_str_status(&trtexec);
+  if (!st) st = assay_str_status(&s);
   if (!st) st = assay_file_write(a->save_options, assay_str_get(&s), s.len);
   assay_str_deinit(&s);
   assay_str_deinit(&rules);
+  assay_str_deinit(&trtexec);
   return st;
 }
 
@@ -235,11 +236,9 @@ const verb_t assay_verb_tune = {
     .usage = "MODEL [--precision FORMAT,...] [--require DEMAND] [options]",
     .examples =
         "  assay tune model.onnx --inputs inputs.npz --require 'cosine >= 0.9999' -o mixed.onnx\n"
-        "  assay tune model.onnx -i inputs.npz --precision fp16,bf16 --require 'top1 >= 0.99' "
-        "--device orin\n"
-        "  assay tune model.onnx -i inputs.npz --target cpu --precision bf16 --require 'psnr_db >= "
-        "50' --save-plan model.plan\n"
-        "  assay tune model.onnx -i inputs.npz --check './judge {outputs}' --pareto 10 --json -\n",
+        "  assay tune model.onnx -i in.npz --precision fp16,bf16 --require 'top1 >= 0.99' --device orin\n"
+        "  assay tune model.onnx -i in.npz --target cpu --precision bf16 --save-plan model.plan\n"
+        "  assay tune model.onnx -i in.npz --check './judge {outputs}' --pareto 10 --json -\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

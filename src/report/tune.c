@@ -39,13 +39,13 @@ void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_st
 void assay_report_tune_trtexec(const assay_tuned_t* t, assay_str_t* out) {
   bool any = false;
   for (size_t f = 0; t->fixes && f < highest(t); f++)
-    if (t->fixes[f].n_nodes) assay_str_printf(out, "--%s ", name_of(t, f));
+    if (t->fixes[f].n_nodes) assay_str_printf(out, "%s--%s", out->len ? " " : "", name_of(t, f));
   for (size_t f = 0; t->fixes && f < t->options.n_formats; f++) {
     const assay_fix_t* fix = &t->fixes[f];
     if (f == base_of(t)) continue;
     for (size_t i = 0; i < fix->n_nodes; i++, any = true)
       assay_str_printf(out, "%s%s:%s",
-                       any ? "," : "--precisionConstraints=prefer --layerPrecisions=",
+                       any ? "," : " --precisionConstraints=prefer --layerPrecisions=",
                        fix->nodes[i]->label, name_of(t, f));
   }
 }

@@ -9,6 +9,9 @@
 #include "base/alloc.h"
 #include "formats/format.h"
 
+// Of what rounding a unit's outputs does in truth, its own error has at least so much.
+static const double LEAST_STORED = 0.5;
+
 typedef struct job {
   const assay_tune_errors_setting_t* s;
   const assay_tune_problem_t* p;
@@ -19,6 +22,7 @@ typedef struct job {
   assay_tensor_t** engine;  // by output
   assay_machine_t* machine;
   assay_forecast_t *units, *links;  // of one pass
+  assay_forecast_t* stored;         // by unit: of rounding what it makes in truth
   bool* seen;                       // by unit: has an error of its own
 } job_t;
 
@@ -123,6 +127,33 @@ static assay_status_t rounded(const job_t* j, const assay_value_t* v, assay_tens
   return assay_round_tensor(*was, j->s->format, now);
 }
 
+// Whether a unit's outputs are among the numbers that it reads, or follow from them without rounding:
+// in the low format nothing is left to round.
+static bool hands_on(const job_t* j, size_t unit) {
+  const assay_layer_t* l = &j->layers->layers[unit];
+  for (size_t k = 0; k < l->n_nodes; k++) {
+    const assay_op_t* op = l->nodes[k]->op;
+    if (!op || !(op->flags & ASSAY_OP_MOVES || op->bound == assay_bound_exact)) return false;
+  }
+  return true;
+}
+
+// What rounding does to a unit's outputs in truth. Behind layers whose values vanish in the format
+// the engine has nothing left to round, and shows less.
+static assay_status_t ask_stored(job_t* j, const assay_predict_t* p, const assay_value_t* v,
+                                 size_t at) {
+  assay_tensor_t *was = NULL, *now = NULL;
+  const size_t unit = j->p->values[at].maker;
+  if (unit == ASSAY_TUNE_OUTSIDE || hands_on(j, unit) ||
+      j->layers->layers[unit].format != j->s->format)
+    return NULL;
+  assay_status_t st = rounded(j, v, &was, &now);
+  if (!st && now) assay_predict_add(p, v, now, was, &j->stored[unit]);
+  assay_tensor_release(now);
+  assay_tensor_release(was);
+  return st;
+}
+
 static assay_status_t ask_rounding(job_t* j, const assay_predict_t* p, const assay_value_t* v,
                                    size_t at) {
   assay_tensor_t *was = NULL, *now = NULL;
@@ -173,6 +204,7 @@ static assay_status_t ask_node(job_t* j, assay_predict_t* p, size_t position) {
     if (at < 0) continue;
     ASSAY_TRY(ask_own(j, p, n->outputs[i], (size_t)at));
     if (rounds_stored(j)) ASSAY_TRY(ask_rounding(j, p, n->outputs[i], (size_t)at));
+    if (rounds_stored(j)) ASSAY_TRY(ask_stored(j, p, n->outputs[i], (size_t)at));
   }
   for (size_t i = 0; rounds_stored(j) && i < n->n_inputs; i++)
     ASSAY_TRY(ask_input(j, p, position, i));
@@ -199,13 +231,17 @@ static double square_of(const assay_forecast_t* f) {
 static void gather(job_t* j, size_t output, double base) {
   const size_t n = j->p->n_outputs;
   for (size_t u = 0; u < j->p->n_units; u++) {
-    const assay_forecast_t* f = &j->units[u];
-    if (!j->seen[u]) continue;
+    const assay_forecast_t *f = &j->units[u], *stored = &j->stored[u];
+    const double least = stored->known && isfinite(square_of(stored)) ? square_of(stored) : 0;
+    if (!j->seen[u]) {
+      j->out->energy[u * n + output] += base * least;
+      continue;
+    }
     if (!f->known || !isfinite(square_of(f))) {
       j->out->unknown[u] = true;
       continue;
     }
-    j->out->energy[u * n + output] += base * square_of(f);
+    j->out->energy[u * n + output] += base * fmax(square_of(f), LEAST_STORED * least);
     j->out->share[u * n + output] -= base * f->along;
   }
   for (size_t l = 0; l < j->p->n_links; l++)
@@ -215,7 +251,7 @@ static void gather(job_t* j, size_t output, double base) {
 
 static void clear(job_t* j) {
   for (size_t u = 0; u < j->p->n_units; u++) {
-    j->units[u] = (assay_forecast_t){.known = true};
+    j->units[u] = j->stored[u] = (assay_forecast_t){.known = true};
     j->seen[u] = false;
   }
   for (size_t l = 0; l < j->p->n_links; l++) j->links[l] = (assay_forecast_t){.known = true};
@@ -326,6 +362,7 @@ static assay_status_t room(job_t* j) {
   ASSAY_TRY(assay_new_array(p->n_values, sizeof *j->own, &j->own));
   ASSAY_TRY(assay_new_array(n, sizeof *j->engine, &j->engine));
   ASSAY_TRY(assay_new_array(p->n_units, sizeof *j->units, &j->units));
+  ASSAY_TRY(assay_new_array(p->n_units, sizeof *j->stored, &j->stored));
   ASSAY_TRY(assay_new_array(p->n_links, sizeof *j->links, &j->links));
   return assay_new_array(p->n_units, sizeof *j->seen, &j->seen);
 }
@@ -363,6 +400,7 @@ assay_status_t assay_tune_errors_measure(const assay_tune_errors_setting_t* s,
   assay_free(j.own);
   assay_free(j.engine);
   assay_free(j.units);
+  assay_free(j.stored);
   assay_free(j.links);
   assay_free(j.seen);
   if (st) return assay_tune_errors_deinit(&e), st;

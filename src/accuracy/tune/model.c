@@ -214,6 +214,12 @@ static void fill_ratios(assay_tune_model_t* m, const assay_tune_errors_t* e, siz
     p->energy[(u * p->n_formats + f) * p->n_outputs + o] = e->ratio[u];
 }
 
+// An output of which little is left has no more error to show, however many layers would each lose it.
+bool assay_tune_is_lost(const assay_output_check_t* o) {
+  static const double LOST_DB = 6;
+  return o->is_float && assay_error_sum_snr_db(&o->error) < LOST_DB;
+}
+
 // Energies as they were found, then resized so that the run with all in the format has what it had.
 static assay_status_t fill_energies(assay_tune_model_t* m, const assay_tune_errors_t* e, size_t f,
                                     const assay_output_check_t* outputs) {
@@ -236,7 +242,8 @@ static assay_status_t fill_energies(assay_tune_model_t* m, const assay_tune_erro
   for (size_t o = 0; o < n; o++) {
     const double model = fmax(0, base.energy[o]) + base.common[o] * base.common[o];
     const double has = fmax(assay_tune_mean_square(&outputs[o]) - p->floor[o], 0);
-    const double by = model > 0 ? has / model : 0;
+    const double part = model > 0 ? has / model : 0;
+    const double by = assay_tune_is_lost(&outputs[o]) ? fmax(part, 1) : part;
     for (size_t u = 0; u < p->n_units; u++) {
       p->energy[(u * p->n_formats + f) * n + o] *= by;
       p->common[(u * p->n_formats + f) * n + o] *= sqrt(by);

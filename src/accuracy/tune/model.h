@@ -35,6 +35,8 @@ assay_status_t assay_tune_model_leave_range(assay_tune_model_t* m, size_t format
 // may be.
 assay_status_t assay_tune_model_errors(assay_tune_model_t* m, size_t format,
                                        const assay_output_check_t* outputs) ASSAY_MUST_USE;
+// Whether so little is left of an output that its error says nothing of its causes.
+bool assay_tune_is_lost(const assay_output_check_t* o);
 // Writes the format of each node (by id, zeroed) whose unit is free; those of bodies go with their unit.
 void assay_tune_model_given(const assay_tune_model_t* m, const uint8_t* format,
                             assay_format_t* given);

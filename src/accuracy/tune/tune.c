@@ -189,6 +189,7 @@ static void correct(job_t* j, const assay_tune_trial_t* t) {
   for (size_t o = 0; o < p->n_outputs; o++) {
     const double has = assay_tune_mean_square(&t->outputs[o]);
     const double said = assay_tune_error(p, &j->state, o);
+    if (said > has && assay_tune_is_lost(&t->outputs[o])) continue;
     if (said > p->floor[o] && has > p->floor[o])
       p->scale[o] *= (has - p->floor[o]) / (said - p->floor[o]);
   }
