@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`assay tune` on models, and beside all assignments of small networks; as Markdown.
 
-    bench/tune.py [--models MODEL...] [--small] [--exhaustive PROGRAM] [--targets emu,cpu] --out FILE
+    bench/tune.py [--models MODEL...] [--small] [--exhaustive PROGRAM] [--targets emu,cpu] [--demands N] --out FILE
 
 For each model, target and demand: whether the demand is met by what was handed over, how often the forecast of an assignment's
 error was within a factor 2 of what was measured (every assignment that was run after it was forecast counts, those
@@ -187,7 +187,7 @@ def factors(report):
     return rms, asked
 
 
-def demands(model, inputs, target):
+def demands(model, inputs, target, most):
     """Demands that all layers in the low format do not meet, from how large its error is there."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "check.json")
@@ -207,13 +207,13 @@ def demands(model, inputs, target):
     if e.get("cosine") is not None and e["cosine"] < 1 - 1e-12:
         rows.append(f"{name}: cosine >= {1 - (1 - e['cosine']) / 5:.12f}")
     rows.append("top1 >= 1")
-    return rows, ""
+    return rows[:most], ""
 
 
 MODEL_HEAD = "| model | target | demand | verdict | predicted/measured: RMS | of what was asked | fp32 of layers | ms, all fp32 | runs | s |"
 
 
-def model_rows(models, targets, words, done, write):
+def model_rows(models, targets, words, most, done, write):
     for model in models:
         path = pathlib.Path(model)
         name = path.parent.name if path.stem == "model" else path.stem
@@ -223,7 +223,7 @@ def model_rows(models, targets, words, done, write):
             head = f"| {name} | {target} | "
             if any(line.startswith(head) for line in done.splitlines()):
                 continue
-            rows, wrong = demands(model, inputs, target)
+            rows, wrong = demands(model, inputs, target, most)
             if rows is None:
                 write(f"{head}FAULT: {wrong} | | | | | | | |")
                 continue
@@ -277,6 +277,7 @@ def main():
     parser.add_argument("--models", nargs="*", default=[])
     parser.add_argument("--targets", default="emu,cpu")
     parser.add_argument("--device", help="whose roofline; default: h100 for emu, this CPU for cpu")
+    parser.add_argument("--demands", type=int, default=4, help="of SNR, largest error, cosine, top1: the first so many")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--exhaustive", default=str(ROOT / "build/release/bench/tune_exhaustive"))
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -304,7 +305,7 @@ def main():
 
     if a.small:
         small_rows(a.exhaustive, done, write)
-    model_rows(a.models, a.targets.split(","), ["--no-pareto"] + (["--device", a.device] if a.device else []), done, write)
+    model_rows(a.models, a.targets.split(","), ["--no-pareto"] + (["--device", a.device] if a.device else []), a.demands, done, write)
     save()
     _, faults = judge("\n".join(body))
     for fault in faults:

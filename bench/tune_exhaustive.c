@@ -1,10 +1,10 @@
 // `tune` beside all assignments: tune_exhaustive MODEL INPUTS.npz FORMAT DB.
 //
-// The demand is DB decibels above the SNR of all layers in FORMAT. `tune` is asked for the least time (of a
-// device without launch overhead, so that small layers differ; and with it), and for the fewest
-// layers in fp32; then assignments of the two formats to the layers are run on the emulated
-// engine, cheapest first by the same price, until one meets the demand. Prints, for each goal, what tune took
-// and what the optimum is, as a line of JSON. For models of at most 16 layers.
+// The demand is DB decibels above the SNR of all layers in FORMAT. `tune` is asked for the least
+// time (of a device without launch overhead, so that small layers differ; and with it), and for the
+// fewest layers in fp32; then assignments of the two formats to the layers are run on the emulated
+// engine, cheapest first by the same price, until one meets the demand. Prints, for each goal, what
+// tune took and what the optimum is, as a line of JSON. For models of at most 16 layers.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,10 +45,8 @@ static assay_tune_options_t tune_options(const bench_t* b, int goal) {
 }
 
 static assay_runs_setting_t runs_setting(bench_t* b, const assay_plan_options_t* plan) {
-  return (assay_runs_setting_t){.backend = &assay_backend_emu,
-                                .plan = plan,
-                                .require = &b->require,
-                                .inputs = &b->inputs};
+  return (assay_runs_setting_t){
+      .backend = &assay_backend_emu, .plan = plan, .require = &b->require, .inputs = &b->inputs};
 }
 
 // The demand: so much above all layers in the format.
@@ -183,10 +181,12 @@ static assay_status_t one_goal(bench_t* b, int goal) {
   assay_status_t st = optimum(b, goal, &units, &best);
   if (!st) {
     const assay_tune_trial_t* t = &tuned.trials[tuned.chosen];
-    printf("{\"goal\": \"%s\", \"met\": %s, \"tune\": %.9g, \"optimum\": %.9g, \"units\": %zu, "
-           "\"demand\": \"%s\", \"fp32\": %zu, \"trials\": %zu, \"runs\": %zu}\n",
-           goal_names[goal], tuned.met ? "true" : "false", goal == 2 ? (double)t->count[1] : t->seconds,
-           best, units, b->demand, t->count[1], tuned.n_trials, b->runs);
+    printf(
+        "{\"goal\": \"%s\", \"met\": %s, \"tune\": %.9g, \"optimum\": %.9g, \"units\": %zu, "
+        "\"demand\": \"%s\", \"fp32\": %zu, \"trials\": %zu, \"runs\": %zu}\n",
+        goal_names[goal], tuned.met ? "true" : "false",
+        goal == 2 ? (double)t->count[1] : t->seconds, best, units, b->demand, t->count[1],
+        tuned.n_trials, b->runs);
     fflush(stdout);
   }
   assay_tuned_deinit(&tuned);

@@ -206,7 +206,8 @@ static const opt_t options[] = {
     CLI_DEBUG_DEMANDS,
     CLI_DEBUG_FUSED,
     {"--device", 0, OPT_STRING, offsetof(args_t, device), "NAME",
-     "whose time is to be small: here (measured; default for cpu), or\nby its roofline h100 (default "
+     "whose time is to be small: here (measured; default for cpu), or\nby its roofline h100 "
+     "(default "
      "for emu), h200, a100, l4, l40s, t4,\nrtx4090, orin",
      false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,
@@ -236,7 +237,8 @@ const verb_t assay_verb_tune = {
     .usage = "MODEL [--precision FORMAT,...] [--require DEMAND] [options]",
     .examples =
         "  assay tune model.onnx --inputs inputs.npz --require 'cosine >= 0.9999' -o mixed.onnx\n"
-        "  assay tune model.onnx -i in.npz --precision fp16,bf16 --require 'top1 >= 0.99' --device orin\n"
+        "  assay tune model.onnx -i in.npz --precision fp16,bf16 --require 'top1 >= 0.99' --device "
+        "orin\n"
         "  assay tune model.onnx -i in.npz --target cpu --precision bf16 --save-plan model.plan\n"
         "  assay tune model.onnx -i in.npz --check './judge {outputs}' --pareto 10 --json -\n",
     .options = options,

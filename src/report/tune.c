@@ -58,7 +58,8 @@ static void counts(const assay_tuned_t* t, const assay_tune_trial_t* trial, assa
   bool any = false;
   for (size_t f = t->options.n_formats; f-- > 0;) {
     if (!trial->count[f]) continue;
-    if (!any) assay_str_printf(out, "%zu of %zu layers in %s", trial->count[f], t->n_floats, name_of(t, f));
+    if (!any)
+      assay_str_printf(out, "%zu of %zu layers in %s", trial->count[f], t->n_floats, name_of(t, f));
     if (any) assay_str_printf(out, ", %zu in %s", trial->count[f], name_of(t, f));
     any = true;
   }
@@ -72,7 +73,8 @@ static void headline(const assay_tuned_t* t, const assay_report_tune_t* n, assay
   assay_str_printf(out, "%s  %s on %s", t->met ? "TUNED" : "NOT POSSIBLE", n->model, n->target);
   if (t->options.device) assay_str_printf(out, ", for %s", t->options.device->what);
   if (!t->met) {
-    assay_str_printf(out, ": all layers in %s do not meet what is required\n", name_of(t, highest(t)));
+    assay_str_printf(out, ": all layers in %s do not meet what is required\n",
+                     name_of(t, highest(t)));
     return;
   }
   assay_str_append(out, ": ");
@@ -82,8 +84,8 @@ static void headline(const assay_tuned_t* t, const assay_report_tune_t* n, assay
 
 static void time_line(const assay_tuned_t* t, assay_str_t* out) {
   const assay_tune_trial_t *c = &t->trials[t->chosen], *high = &t->trials[0];
-  assay_str_printf(out, "  time    %.4g ms %s; all in %s: %.4g ms, %.2f times as much", 1e3 * c->seconds,
-                   by(t), name_of(t, highest(t)), 1e3 * high->seconds,
+  assay_str_printf(out, "  time    %.4g ms %s; all in %s: %.4g ms, %.2f times as much",
+                   1e3 * c->seconds, by(t), name_of(t, highest(t)), 1e3 * high->seconds,
                    high->seconds / fmax(c->seconds, 1e-300));
   if (t->n_trials > 1)
     assay_str_printf(out, "; in %s: %.4g ms", name_of(t, 0), 1e3 * t->trials[1].seconds);
@@ -119,9 +121,9 @@ static void front_lines(const assay_tuned_t* t, assay_str_t* out) {
   for (size_t i = 0; i < t->n_front; i += step) {
     const assay_tune_trial_t* p = &t->front[i];
     const assay_output_check_t* o = p->outputs ? &p->outputs[0] : &p->predicted[0];
-    assay_str_printf(out, "%s%9.4g ms  %4zu in %s  error %.2e %s\n", i ? "          " : "  front   ",
-                     1e3 * p->seconds, p->count[highest(t)], name_of(t, highest(t)), rms(o),
-                     p->outputs ? "measured" : "predicted");
+    assay_str_printf(out, "%s%9.4g ms  %4zu in %s  error %.2e %s\n",
+                     i ? "          " : "  front   ", 1e3 * p->seconds, p->count[highest(t)],
+                     name_of(t, highest(t)), rms(o), p->outputs ? "measured" : "predicted");
   }
 }
 
@@ -182,8 +184,9 @@ static json_t* counts_json(const assay_tuned_t* t, const assay_tune_trial_t* tri
 static json_t* errors_json(const assay_output_check_t* o, size_t n) {
   json_t* list = json_array();
   for (size_t i = 0; i < n; i++)
-    list = assay_json_push(list, json_pack("{s:o, s:o}", "output", assay_json_text(o[i].value->name),
-                                           "rms", assay_json_number(rms(&o[i]))));
+    list =
+        assay_json_push(list, json_pack("{s:o, s:o}", "output", assay_json_text(o[i].value->name),
+                                        "rms", assay_json_number(rms(&o[i]))));
   return list;
 }
 
@@ -197,14 +200,13 @@ static json_t* demands_json(const assay_tuned_t* t, const assay_tune_trial_t* tr
       double predicted = 0, measured = 0;
       if (!trial->outputs || !assay_require_value(&r->at[q], &trial->outputs[o], &name, &measured))
         continue;
-      const bool known = trial->predicted && assay_require_value(&r->at[q], &trial->predicted[o],
-                                                                 &name, &predicted);
+      const bool known = trial->predicted &&
+                         assay_require_value(&r->at[q], &trial->predicted[o], &name, &predicted);
       list = assay_json_push(
-          list,
-          json_pack("{s:o, s:o, s:s, s:o, s:o}", "demand", assay_json_text(r->at[q].text), "output",
-                    assay_json_text(trial->outputs[o].value->name), "statistic", name, "predicted",
-                    known ? assay_json_number(predicted) : json_null(), "measured",
-                    assay_json_number(measured)));
+          list, json_pack("{s:o, s:o, s:s, s:o, s:o}", "demand", assay_json_text(r->at[q].text),
+                          "output", assay_json_text(trial->outputs[o].value->name), "statistic",
+                          name, "predicted", known ? assay_json_number(predicted) : json_null(),
+                          "measured", assay_json_number(measured)));
     }
   return list;
 }
@@ -263,8 +265,8 @@ assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report
   json_t* j = json_pack(
       "{s:s, s:o, s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}",
       "schema", "assay.tune/1", "model", assay_json_text(n->model), "target", n->target, "device",
-      t->options.device ? assay_json_text(t->options.device->name) : json_null(), "formats", formats,
-      "verdict", t->met ? "met" : "not possible", "goal",
+      t->options.device ? assay_json_text(t->options.device->name) : json_null(), "formats",
+      formats, "verdict", t->met ? "met" : "not possible", "goal",
       t->options.goal == ASSAY_TUNE_LAYERS ? "layers" : "time", "layers", (json_int_t)t->n_floats,
       "pinned", (json_int_t)t->n_pinned, "out_of_range", (json_int_t)t->n_out_of_range, "unknown",
       (json_int_t)t->unknown, "runs", (json_int_t)t->n_trials, "seconds",

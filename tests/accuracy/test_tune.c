@@ -1,4 +1,5 @@
-// Assignments of formats: that demands are met, that forecasts are near what is measured, and what stands behind them.
+// Assignments of formats: that demands are met, that forecasts are near what is measured, and what
+// stands behind them.
 #include <math.h>
 #include <unistd.h>
 
@@ -18,15 +19,18 @@
       "y"
 #define NOISY                                                                                 \
   {"x float[8,64]"}, {"w float[64,64]", "v float[64,64]", "s float[] 0.2", "u float[64,8]"},  \
-      {"MatMul one x w -> a", "Mul m a s -> b", "Tanh t b -> c", "MatMul two c v -> d",       \
+      {"MatMul one x w -> a", "Mul m a s -> b", "Tanh t b -> c",    "MatMul two c v -> d",    \
        "Add r c d -> e",      "Mul n e s -> f", "Sigmoid g f -> h", "MatMul three h u -> y"}, \
       "y"
-#define IMAGES                                                                     \
+#define IMAGES                                                                      \
   {"x float[2,3,12,12]"}, {"w float[8,3,3,3]", "v float[8,8,3,3]", "u float[4,8]"}, \
-      {"Conv one x w -> a | pads=1,1,1,1", "Relu r a -> b",                         \
-       "Conv two b v -> c | pads=1,1,1,1", "Add add b c -> d",                      \
+      {"Conv one x w -> a | pads=1,1,1,1",                                          \
+       "Relu r a -> b",                                                             \
+       "Conv two b v -> c | pads=1,1,1,1",                                          \
+       "Add add b c -> d",                                                          \
        "MaxPool pool d -> e | kernel_shape=2,2 strides=2,2",                        \
-       "GlobalAveragePool mean e -> f", "Flatten flat f -> g",                      \
+       "GlobalAveragePool mean e -> f",                                             \
+       "Flatten flat f -> g",                                                       \
        "Gemm last g u -> y | transB=1"},                                            \
       "y"
 
@@ -49,17 +53,41 @@ static const row_t rows[] = {
     {{"by range", 0, CHAIN}, FP16, 2, &assay_backend_cpu, ASSAY_TUNE_LAYERS, NULL, "up down"},
     {{"wide enough", 0, CHAIN}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, NULL, ""},
     {{"either", 0, CHAIN}, BOTH, 3, &assay_backend_emu, ASSAY_TUNE_LAYERS, NULL, ""},
-    {{"cosine", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "cosine >= 0.999999", NULL},
+    {{"cosine", 0, NOISY},
+     BF16,
+     2,
+     &assay_backend_emu,
+     ASSAY_TUNE_LAYERS,
+     "cosine >= 0.999999",
+     NULL},
     {{"snr", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_TIME, "snr_db >= 54", NULL},
     {{"psnr", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "y: psnr_db >= 60", NULL},
-    {{"max_abs", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "y: max_abs <= 0.01", NULL},
+    {{"max_abs", 0, NOISY},
+     BF16,
+     2,
+     &assay_backend_emu,
+     ASSAY_TUNE_LAYERS,
+     "y: max_abs <= 0.01",
+     NULL},
     {{"rms", 0, NOISY}, FP16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "rms < 1e-3", NULL},
     {{"mean", 0, NOISY}, FP16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "mean < 1e-4", NULL},
     {{"top1", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "top1 >= 1", NULL},
-    {{"two demands", 0, NOISY}, BOTH, 3, &assay_backend_emu, ASSAY_TUNE_LAYERS, "snr_db >= 70", NULL},
+    {{"two demands", 0, NOISY},
+     BOTH,
+     3,
+     &assay_backend_emu,
+     ASSAY_TUNE_LAYERS,
+     "snr_db >= 70",
+     NULL},
     {{"fused", 0, IMAGES}, BF16, 2, &assay_backend_cpu, ASSAY_TUNE_LAYERS, "snr_db >= 55", NULL},
     {{"images", 0, IMAGES}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "snr_db >= 55", NULL},
-    {{"a judge that takes all", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "test -s {outputs}", ""},
+    {{"a judge that takes all", 0, NOISY},
+     BF16,
+     2,
+     &assay_backend_emu,
+     ASSAY_TUNE_LAYERS,
+     "test -s {outputs}",
+     ""},
     // Choices have no derivatives.
     {{"by flips",
       0,
@@ -90,8 +118,7 @@ static void prepare(const row_t* r, fixture_t* f) {
   *f = (fixture_t){0};
   f->model = graph_case_model(&r->graph, f->in);
   if (r->require) op_case_ok(assay_require_parse(&f->require, r->require));
-  f->inputs =
-      (assay_samples_t){.n = 1, .n_values = f->model->graph->n_inputs, .at = f->in};
+  f->inputs = (assay_samples_t){.n = 1, .n_values = f->model->graph->n_inputs, .at = f->in};
   f->check = (assay_check_options_t){.precision = {.format = r->formats[0]},
                                      .plan = {.fused = r->backend != &assay_backend_emu},
                                      .precision_name = "low",
@@ -153,9 +180,11 @@ static void demands_are_met(void** state) {
 // What fp32 does not do, nothing does: said after the runs in one format.
 static void what_cannot_be_met(void** state) {
   (void)state;
-  static const char* const demands[] = {"snr_db >= 250", "max_abs <= 0", "false {outputs}", "nan >= 1"};
+  static const char* const demands[] = {"snr_db >= 250", "max_abs <= 0", "false {outputs}",
+                                        "nan >= 1"};
   for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
-    const row_t r = {{demands[i], 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_TIME, demands[i], NULL};
+    const row_t r = {{demands[i], 0, NOISY}, BF16,       2,   &assay_backend_emu,
+                     ASSAY_TUNE_TIME,        demands[i], NULL};
     fixture_t f;
     tune(&r, &f);
     if (f.tuned.met || f.tuned.n_trials > 2)
@@ -167,7 +196,8 @@ static void what_cannot_be_met(void** state) {
 
 static void rules_of_the_user_stand(void** state) {
   (void)state;
-  static const row_t r = {{"pinned", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "snr_db >= 20", NULL};
+  static const row_t r = {{"pinned", 0, NOISY}, BF16,           2,   &assay_backend_emu,
+                          ASSAY_TUNE_LAYERS,    "snr_db >= 20", NULL};
   fixture_t f;
   prepare(&r, &f);
   op_case_ok(assay_precision_parse(&f.check.precision, "two:fp32"));
@@ -208,13 +238,15 @@ static void count_forecasts(const row_t* r, uint64_t seed, size_t* within, size_
     assay_run_result_t got = {0};
     for (size_t u = 0; u < m.layout.n_units; u++) {
       const uint8_t format = assay_random_uniform(&random, at++) < 0.5;
-      if (assay_tune_allowed(&m.layout.problem, u, format)) assay_tune_state_set(&m.layout.problem, &s, u, format);
+      if (assay_tune_allowed(&m.layout.problem, u, format))
+        assay_tune_state_set(&m.layout.problem, &s, u, format);
     }
     memset(given, 0, sizeof given);
     assay_tune_model_given(&m, s.format, given);
     p.given = given;
     op_case_ok(assay_runs_try(runs, &p, &got, NULL, NULL));
-    const double said = sqrt(assay_tune_error(&m.layout.problem, &s, 0)), has = rms(&got.outputs[0]);
+    const double said = sqrt(assay_tune_error(&m.layout.problem, &s, 0)),
+                 has = rms(&got.outputs[0]);
     *within += said <= 2 * has && has <= 2 * said;
     *of += 1;
     assay_run_result_deinit(&got);
@@ -238,7 +270,7 @@ static void forecasts_are_near(void** state) {
   for (size_t i = 0; i < sizeof some / sizeof *some; i++)
     count_forecasts(&some[i], 20 + i, &within, &of);
   print_message("seeds 20 to 23: %zu of %zu within a factor 2\n", within, of);
-  if (within < of * 9 / 10) fail_msg("%zu of %zu within a factor 2", within, of);
+  if (within < of * 19 / 20) fail_msg("%zu of %zu within a factor 2", within, of);
 }
 
 // Statistics at another size of the error are those of an error of that size.
@@ -266,9 +298,10 @@ static void statistics_are_resized(void** state) {
   b.golden = a.golden;
   assay_error_sum_add(&b.engine_golden, small, golden, N);
   const assay_output_check_t c = assay_tune_forecast(&a, NULL, root * root);
-  static const char* const demands[] = {"cosine >= 0", "snr_db >= 0", "psnr_db >= 0", "max_abs >= 0", "rms >= 0",
-                                        "mean >= 0",   "max_rel >= 0", "golden_psnr_db >= 0", "golden_snr_db >= 0",
-                                        "drop_psnr_db >= 0"};
+  static const char* const demands[] = {
+      "cosine >= 0",        "snr_db >= 0",      "psnr_db >= 0", "max_abs >= 0",
+      "rms >= 0",           "mean >= 0",        "max_rel >= 0", "golden_psnr_db >= 0",
+      "golden_snr_db >= 0", "drop_psnr_db >= 0"};
   for (size_t i = 0; i < sizeof demands / sizeof *demands; i++) {
     assay_requirements_t r = {0};
     const char* name = NULL;
@@ -277,7 +310,8 @@ static void statistics_are_resized(void** state) {
     assert_true(assay_require_value(&r.at[0], &b, &name, &x));
     assert_true(assay_require_value(&r.at[0], &c, &name, &y));
     const bool cosine = strcmp(name, "cosine") == 0;
-    if (fabs(cosine ? (1 - x) / (1 - y) - 1 : x / y - 1) > 1e-6) fail_msg("%s: %.9g, forecast %.9g", name, x, y);
+    if (fabs(cosine ? (1 - x) / (1 - y) - 1 : x / y - 1) > 1e-6)
+      fail_msg("%s: %.9g, forecast %.9g", name, x, y);
     assay_requirements_deinit(&r);
   }
 }
@@ -287,8 +321,9 @@ static void ratios_are_found(void** state) {
   static const struct {
     const char* demand;
     double ratio;  // of an error of 0.1 on values of 1; 0: none does
-  } some[] = {{"rms <= 0.05", 0.25},  {"rms <= 0.2", 4},  {"snr_db >= 40", 0.01}, {"snr_db >= 1000", 0},
-              {"nan == 0", INFINITY}, {"nan == 1", 0}, {"max_abs < 0.1", 1}};
+  } some[] = {{"rms <= 0.05", 0.25}, {"rms <= 0.2", 4},      {"snr_db >= 40", 0.01},
+              {"snr_db >= 1000", 0}, {"nan == 0", INFINITY}, {"nan == 1", 0},
+              {"max_abs < 0.1", 1}};
   double ref[4] = {1, -1, 1, -1}, got[4] = {1.1, -1.1, 0.9, -0.9};
   assay_value_t v = {.name = "y"};
   assay_output_check_t o = {.value = &v, .is_float = true, .error = ASSAY_ERROR_SUM_INIT};
@@ -303,7 +338,8 @@ static void ratios_are_found(void** state) {
   }
 }
 
-// An error as large as the gap behind the largest element turns rows over, one much smaller does not.
+// An error as large as the gap behind the largest element turns rows over, one much smaller does
+// not.
 static void rows_turn_over(void** state) {
   (void)state;
   int64_t dims[] = {2, 6};
@@ -315,11 +351,17 @@ static void rows_turn_over(void** state) {
   assert_int_equal(gaps.n, 2);
   assert_true(gaps.first[0] == 1 && gaps.first[1] == 100 && gaps.fifth[0] == 1);
   assay_value_t v = {.name = "y"};
-  assay_output_check_t o = {.value = &v, .is_float = true, .error = ASSAY_ERROR_SUM_INIT, .rows = 100, .top1 = 100, .top5 = 100};
+  assay_output_check_t o = {.value = &v,
+                            .is_float = true,
+                            .error = ASSAY_ERROR_SUM_INIT,
+                            .rows = 100,
+                            .top1 = 100,
+                            .top5 = 100};
   const double got[2] = {1, -1}, ref[2] = {0, 0};
   assay_error_sum_add(&o.error, got, ref, 2);
   assert_int_equal(assay_tune_forecast(&o, &gaps, 1e-4).top1, 100);
-  assert_int_equal(assay_tune_forecast(&o, &gaps, 9).top1, 80);     // 1/(3 * 2): 0.59 of the first row's kind
+  assert_int_equal(assay_tune_forecast(&o, &gaps, 9).top1,
+                   80);  // 1/(3 * 2): 0.59 of the first row's kind
   assert_int_equal(assay_tune_forecast(&o, &gaps, 1e10).top1, 50);  // all is chance
   assay_tune_gaps_deinit(&gaps);
   assay_tensor_release(t);
@@ -331,12 +373,14 @@ static void rooflines_are_sound(void** state) {
   (void)state;
   for (size_t i = 0; assay_device_roofline(i); i++) {
     const assay_device_roofline_t* d = assay_device_roofline(i);
-    assert_true(d->fp16 >= d->tf32 && d->tf32 >= d->fp32 && d->bf16 >= d->fp32 && d->fp8 >= d->fp32);
+    assert_true(d->fp16 >= d->tf32 && d->tf32 >= d->fp32 && d->bf16 >= d->fp32 &&
+                d->fp8 >= d->fp32);
     assert_true(d->gigabytes > 0 && d->microseconds > 0);
     assert_ptr_equal(assay_device_roofline_find(d->name), d);
   }
   assert_null(assay_device_roofline_find("abacus"));
-  static const row_t r = {{"images", 0, IMAGES}, FP16, 2, &assay_backend_emu, ASSAY_TUNE_TIME, NULL, NULL};
+  static const row_t r = {{"images", 0, IMAGES}, FP16, 2,   &assay_backend_emu,
+                          ASSAY_TUNE_TIME,       NULL, NULL};
   fixture_t f;
   tune(&r, &f);
   assert_true(f.tuned.trials[0].seconds > 0);
@@ -348,7 +392,8 @@ static void rooflines_are_sound(void** state) {
 // Allocations fail, one of them in each attempt: all of the first ones, then ever fewer.
 static void without_memory(void** state) {
   (void)state;
-  static const row_t r = {{"noisy", 0, NOISY}, BF16, 2, &assay_backend_emu, ASSAY_TUNE_LAYERS, "snr_db >= 58", NULL};
+  static const row_t r = {{"noisy", 0, NOISY}, BF16,           2,   &assay_backend_emu,
+                          ASSAY_TUNE_LAYERS,   "snr_db >= 58", NULL};
   size_t attempts = 0;
   for (uint64_t nth = 1;; nth += nth < 400 ? 1 : nth / 20, attempts++) {
     fixture_t f;
@@ -370,7 +415,8 @@ static void without_memory(void** state) {
 
 static void formats_are_counted(void** state) {
   (void)state;
-  static const row_t r = {{"noisy", 0, NOISY}, FP16, 2, &assay_backend_emu, ASSAY_TUNE_TIME, NULL, NULL};
+  static const row_t r = {{"noisy", 0, NOISY}, FP16, 2,   &assay_backend_emu,
+                          ASSAY_TUNE_TIME,     NULL, NULL};
   fixture_t f;
   prepare(&r, &f);
   f.options.n_formats = 1;
@@ -383,10 +429,10 @@ static void formats_are_counted(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(demands_are_met),        cmocka_unit_test(what_cannot_be_met),
+      cmocka_unit_test(demands_are_met),         cmocka_unit_test(what_cannot_be_met),
       cmocka_unit_test(rules_of_the_user_stand), cmocka_unit_test(forecasts_are_near),
-      cmocka_unit_test(statistics_are_resized), cmocka_unit_test(ratios_are_found),
-      cmocka_unit_test(rows_turn_over),         cmocka_unit_test(rooflines_are_sound),
-      cmocka_unit_test(without_memory),         cmocka_unit_test(formats_are_counted)};
+      cmocka_unit_test(statistics_are_resized),  cmocka_unit_test(ratios_are_found),
+      cmocka_unit_test(rows_turn_over),          cmocka_unit_test(rooflines_are_sound),
+      cmocka_unit_test(without_memory),          cmocka_unit_test(formats_are_counted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,8 @@ static void near_the_best_of_all(void** state) {
     ok(assay_tune_state_create(&p, 0, &s));
     ok(assay_tune_search(&p, seed, &s, &found, NULL));
     const double best = try_all(&p);
-    if (found != (isfinite(best) != 0)) fail_msg("seed %llu: found %d", (unsigned long long)seed, found);
+    if (found != (isfinite(best) != 0))
+      fail_msg("seed %llu: found %d", (unsigned long long)seed, found);
     assay_tune_state_sum(&p, &s);
     if (found && assay_tune_excess(&p, &s) > 1e-9)
       fail_msg("seed %llu: over the budget", (unsigned long long)seed);
@@ -110,8 +111,9 @@ static void near_the_best_of_all(void** state) {
     assay_tune_problem_deinit(&p);
   }
   if (exact < possible * 9 / 10) fail_msg("%d of %d are the best there is", exact, possible);
-  print_message("seeds %llu to %llu: %d possible, %d exact, worst %.4f\n", (unsigned long long)first,
-                (unsigned long long)first + PROBLEMS - 1, possible, exact, worst);
+  print_message("seeds %llu to %llu: %d possible, %d exact, worst %.4f\n",
+                (unsigned long long)first, (unsigned long long)first + PROBLEMS - 1, possible,
+                exact, worst);
 }
 
 static void fronts_fall(void** state) {

@@ -127,8 +127,8 @@ static assay_status_t rounded(const job_t* j, const assay_value_t* v, assay_tens
   return assay_round_tensor(*was, j->s->format, now);
 }
 
-// Whether a unit's outputs are among the numbers that it reads, or follow from them without rounding:
-// in the low format nothing is left to round.
+// Whether a unit's outputs are among the numbers that it reads, or follow from them without
+// rounding: in the low format nothing is left to round.
 static bool hands_on(const job_t* j, size_t unit) {
   const assay_layer_t* l = &j->layers->layers[unit];
   for (size_t k = 0; k < l->n_nodes; k++) {

@@ -48,7 +48,8 @@ void assay_tune_gaps_deinit(assay_tune_gaps_t* g) {
   *g = (assay_tune_gaps_t){0};
 }
 
-// How many of `rows` keep their order, where both neighbours of a gap are off by so much, independently.
+// How many of `rows` keep their order, where both neighbours of a gap are off by so much,
+// independently.
 static int64_t rows_kept(const double* gaps, size_t n, double rms, int64_t rows) {
   double sum = 0;
   for (size_t i = 0; i < n; i++)

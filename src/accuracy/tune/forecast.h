@@ -16,10 +16,12 @@ typedef struct assay_tune_gaps {
   size_t n, cap_first, cap_fifth;
 } assay_tune_gaps_t;
 // Adds the rows of truth of one sample: canonical.
-assay_status_t assay_tune_gaps_add(assay_tune_gaps_t* g, const assay_tensor_t* truth) ASSAY_MUST_USE;
+assay_status_t assay_tune_gaps_add(assay_tune_gaps_t* g,
+                                   const assay_tensor_t* truth) ASSAY_MUST_USE;
 void assay_tune_gaps_deinit(assay_tune_gaps_t* g);
 
-// Mean square of an output's error; of integers, of the elements that differ (or by how many steps).
+// Mean square of an output's error; of integers, of the elements that differ (or by how many
+// steps).
 double assay_tune_mean_square(const assay_output_check_t* o);
 
 // The statistics with `ratio` times the error. gaps may be NULL, or of other samples.

@@ -14,7 +14,7 @@ typedef struct assay_tune_layout {
   int* value_ids;                // by value of the problem: its id in the plan's model
   int* value_of_id;              // the way back; -1: none
   size_t n_ids;
-  bool* floats;                  // by unit: reads or makes float values
+  bool* floats;  // by unit: reads or makes float values
 } assay_tune_layout_t;
 
 assay_status_t assay_tune_layout_create(const assay_plan_t* plan, size_t n_formats,

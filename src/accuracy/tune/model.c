@@ -187,8 +187,8 @@ static assay_status_t base_state(const assay_tune_model_t* m, size_t format,
   return assay_tune_state_create(&m->layout.problem, format, out);
 }
 
-// What the errors of units have in common beyond what independent ones would: with the whole error e,
-// <J d, e> is |J d|^2 and the products with all others.
+// What the errors of units have in common beyond what independent ones would: with the whole error
+// e, <J d, e> is |J d|^2 and the products with all others.
 static void fill_common(assay_tune_model_t* m, const assay_tune_errors_t* e, size_t f, size_t o) {
   static const double NOTABLE = 0.25;
   assay_tune_problem_t* p = &m->layout.problem;
@@ -214,7 +214,8 @@ static void fill_ratios(assay_tune_model_t* m, const assay_tune_errors_t* e, siz
     p->energy[(u * p->n_formats + f) * p->n_outputs + o] = e->ratio[u];
 }
 
-// An output of which little is left has no more error to show, however many layers would each lose it.
+// An output of which little is left has no more error to show, however many layers would each lose
+// it.
 bool assay_tune_is_lost(const assay_output_check_t* o) {
   static const double LOST_DB = 6;
   return o->is_float && assay_error_sum_snr_db(&o->error) < LOST_DB;
@@ -331,8 +332,7 @@ static assay_status_t make(assay_tune_model_t* m, assay_model_t* model,
   ASSAY_TRY(assay_tune_layout_create(m->checks[0]->plan, m->options->n_formats, &m->layout));
   for (size_t f = 0; f < m->options->n_formats; f++) {
     const assay_format_info_t* info = assay_format_info(m->options->formats[f]);
-    m->layout.problem.bits[f] =
-        m->options->formats[f] == ASSAY_FORMAT_TF32 ? 24 : info->precision;
+    m->layout.problem.bits[f] = m->options->formats[f] == ASSAY_FORMAT_TF32 ? 24 : info->precision;
   }
   ASSAY_TRY(assay_new_array(m->layout.n_outputs, sizeof *m->gaps, &m->gaps));
   ASSAY_TRY(assay_new_array(m->layout.n_units, sizeof *m->pinned, &m->pinned));

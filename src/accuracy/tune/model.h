@@ -8,12 +8,12 @@
 typedef struct assay_tune_model {
   const assay_tune_options_t* options;
   const assay_samples_t* inputs;
-  // By low format: the plan with all in it, and what truth says of ranges. The first one's plan is what
-  // the units are layers of.
+  // By low format: the plan with all in it, and what truth says of ranges. The first one's plan is
+  // what the units are layers of.
   assay_check_t* checks[ASSAY_TUNE_FORMATS];
   assay_tune_layout_t layout;  // with the problem
   assay_tune_works_t works;
-  double* seconds;             // [unit * formats + format], whatever the goal
+  double* seconds;  // [unit * formats + format], whatever the goal
   double total[ASSAY_TUNE_FORMATS];
   bool *pinned, *out_of_range;  // by unit
   assay_tune_gaps_t* gaps;      // by output
@@ -37,7 +37,8 @@ assay_status_t assay_tune_model_errors(assay_tune_model_t* m, size_t format,
                                        const assay_output_check_t* outputs) ASSAY_MUST_USE;
 // Whether so little is left of an output that its error says nothing of its causes.
 bool assay_tune_is_lost(const assay_output_check_t* o);
-// Writes the format of each node (by id, zeroed) whose unit is free; those of bodies go with their unit.
+// Writes the format of each node (by id, zeroed) whose unit is free; those of bodies go with their
+// unit.
 void assay_tune_model_given(const assay_tune_model_t* m, const uint8_t* format,
                             assay_format_t* given);
 // Seconds of an assignment by the model of time.

@@ -25,10 +25,8 @@ static assay_status_t room(assay_tune_problem_t* p) {
 
 assay_status_t assay_tune_problem_create(size_t n_units, size_t n_formats, size_t n_outputs,
                                          assay_tune_problem_t* out) {
-  assay_tune_problem_t p = {.n_units = n_units,
-                            .n_formats = n_formats,
-                            .n_outputs = n_outputs,
-                            .cast_price = 1};
+  assay_tune_problem_t p = {
+      .n_units = n_units, .n_formats = n_formats, .n_outputs = n_outputs, .cast_price = 1};
   if (n_units > SIZE_MAX / ASSAY_TUNE_FORMATS) return assay_status_no_memory();
   assay_status_t st = room(&p);
   if (st) return assay_tune_problem_deinit(&p), st;
@@ -56,8 +54,7 @@ void assay_tune_problem_deinit(assay_tune_problem_t* p) {
 static assay_status_t add_link(assay_tune_problem_t* p, size_t value, size_t reader) {
   assay_tune_link_t link = {.reader = reader, .value = value};
   ASSAY_TRY(assay_grow(&p->links, &p->cap_links, p->n_links + 1, sizeof *p->links));
-  ASSAY_TRY(
-      assay_new_array(p->n_formats, p->n_outputs * sizeof *link.energy, &link.energy));
+  ASSAY_TRY(assay_new_array(p->n_formats, p->n_outputs * sizeof *link.energy, &link.energy));
   p->links[p->n_links++] = link;
   p->values[value].n++;
   return NULL;
@@ -202,8 +199,7 @@ void assay_tune_state_sum(const assay_tune_problem_t* p, assay_tune_state_t* s) 
 
 // ---- errors -------------------------------------------------------------------------------------
 
-double assay_tune_error(const assay_tune_problem_t* p, const assay_tune_state_t* s,
-                        size_t output) {
+double assay_tune_error(const assay_tune_problem_t* p, const assay_tune_state_t* s, size_t output) {
   const double sum = fmax(0, s->energy[output]) + s->common[output] * s->common[output];
   return p->floor[output] + p->scale[output] * sum;
 }

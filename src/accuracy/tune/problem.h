@@ -1,13 +1,14 @@
 // Which unit runs in which format: what each choice costs in time, and does to the outputs.
 //
-// A unit is a layer of a plan. Time is that of the units and of the casts between them: a value is cast once for
-// each format, other than its maker's, that somebody reads it in. Errors are mean squares per element of an output:
+// A unit is a layer of a plan. Time is that of the units and of the casts between them: a value is
+// cast once for each format, other than its maker's, that somebody reads it in. Errors are mean
+// squares per element of an output:
 //
 //   E = floor + scale * ( sum of energies + (sum of common)^2 )
 //
-// Energies are of errors that are independent, which add in squares; `common` is what they have in the same
-// direction, which adds linearly. A unit in a format with fewer bits than the format of the maker of what it reads
-// rounds that on its way in: the energy of a link.
+// Energies are of errors that are independent, which add in squares; `common` is what they have in
+// the same direction, which adds linearly. A unit in a format with fewer bits than the format of
+// the maker of what it reads rounds that on its way in: the energy of a link.
 #ifndef ASSAY_ACCURACY_TUNE_PROBLEM_H_
 #define ASSAY_ACCURACY_TUNE_PROBLEM_H_
 
@@ -21,13 +22,13 @@ enum { ASSAY_TUNE_FORMATS = 4 };
 #define ASSAY_TUNE_OUTSIDE SIZE_MAX  // graph inputs are made, and outputs read, in the last format
 
 typedef struct assay_tune_value {
-  size_t maker;          // unit, or OUTSIDE
-  size_t first, n;       // links
-  double* cast;          // [from * n_formats + to]: seconds
+  size_t maker;     // unit, or OUTSIDE
+  size_t first, n;  // links
+  double* cast;     // [from * n_formats + to]: seconds
 } assay_tune_value_t;
 
 typedef struct assay_tune_link {
-  size_t reader;   // unit, or OUTSIDE
+  size_t reader;  // unit, or OUTSIDE
   size_t value;
   double* energy;  // [format of the reader * n_outputs + output]
 } assay_tune_link_t;
@@ -40,12 +41,12 @@ typedef struct assay_tune_problem {
   double* common;                // the same
   assay_tune_value_t* values;
   size_t n_values, cap_values;
-  assay_tune_link_t* links;      // those of a value side by side
+  assay_tune_link_t* links;  // those of a value side by side
   size_t n_links, cap_links;
-  double cast_price;             // what a second of casts counts; 1
-  double *floor, *scale;         // by output
-  double* budget;                // by output: most E; INFINITY: any
-  double* weight;                // by output: what makes E comparable between outputs
+  double cast_price;                  // what a second of casts counts; 1
+  double *floor, *scale;              // by output
+  double* budget;                     // by output: most E; INFINITY: any
+  double* weight;                     // by output: what makes E comparable between outputs
   size_t *touching, *first_touching;  // by unit: the values that it makes or reads
 } assay_tune_problem_t;
 

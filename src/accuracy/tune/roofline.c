@@ -53,7 +53,7 @@ typedef struct survey {
 
 // Elements that keep their order need not be moved at all.
 static bool is_view(const assay_node_t* n) {
-  static const char* const views[] = {"Reshape", "Flatten",  "Squeeze", "Unsqueeze",
+  static const char* const views[] = {"Reshape",  "Flatten", "Squeeze", "Unsqueeze",
                                       "Identity", "Dropout", "Shape",   "Size"};
   for (size_t i = 0; i < sizeof views / sizeof *views; i++)
     if (strcmp(views[i], n->op_type) == 0) return true;
@@ -138,8 +138,7 @@ assay_status_t assay_tune_works_measure(const assay_plan_t* plan, const assay_tu
                                         assay_tensor_t* const* inputs, bool unquantized,
                                         assay_tune_works_t* out) {
   assay_tune_works_t w = {0};
-  survey_t s = {
-      .plan = plan, .layers = assay_plan_layers(plan), .layout = layout, .works = &w};
+  survey_t s = {.plan = plan, .layers = assay_plan_layers(plan), .layout = layout, .works = &w};
   ASSAY_TRY(assay_new_array(layout->n_units, sizeof *w.unit, &w.unit));
   assay_status_t st = assay_new_array(layout->problem.n_values, sizeof *w.elems, &w.elems);
   if (!st) st = run(&s, inputs, unquantized);
@@ -177,8 +176,7 @@ static void fill_casts(assay_tune_layout_t* l, const assay_format_t* formats,
       for (size_t b = 0; b < n; b++) {
         const double bytes = works->elems[v] * (bytes_of(formats[a]) + bytes_of(formats[b]));
         const bool same = bytes_of(formats[a]) >= 4 && bytes_of(formats[b]) >= 4;
-        l->problem.values[v].cast[a * n + b] =
-            a == b || same ? 0 : bytes / bytes_a_second + start;
+        l->problem.values[v].cast[a * n + b] = a == b || same ? 0 : bytes / bytes_a_second + start;
       }
 }
 
@@ -193,7 +191,8 @@ void assay_tune_times_roofline(const assay_device_roofline_t* device, const assa
 
 // ---- casts of this machine ----------------------------------------------------------------------
 
-assay_status_t assay_tune_times_casts(const assay_format_t* formats, const assay_tune_works_t* works,
+assay_status_t assay_tune_times_casts(const assay_format_t* formats,
+                                      const assay_tune_works_t* works,
                                       assay_tune_layout_t* layout) {
   enum { BYTES = 1 << 24, TIMES = 4 };
   char *from = NULL, *to = NULL;

@@ -7,12 +7,12 @@
 #include "base/random.h"
 
 enum {
-  PRICES = 48,     // of error, each twice the one before
-  SWEEPS = 12,     // at most, at one price
-  ALL_PAIRS = 96,  // units up to which every exchange is looked at
-  PARTNERS = 48,   // of a unit, where there are more
-  RESTARTS = 200,    // of few units, and
-  RESTARTED = 4000   // units in all restarts together
+  PRICES = 48,      // of error, each twice the one before
+  SWEEPS = 12,      // at most, at one price
+  ALL_PAIRS = 96,   // units up to which every exchange is looked at
+  PARTNERS = 48,    // of a unit, where there are more
+  RESTARTS = 200,   // of few units, and
+  RESTARTED = 4000  // units in all restarts together
 };
 static const size_t runs_of_units[] = {2, 3, 4, 6, 8, 12, 16, 32};
 enum { N_RUNS = sizeof runs_of_units / sizeof *runs_of_units };
@@ -70,7 +70,8 @@ void assay_tune_front_thin(assay_tune_front_t* f, size_t n) {
     size_t least = 1;
     double nearest = (double)INFINITY;
     for (size_t i = 1; i + 1 < f->n; i++) {
-      const double gap = log(fmax(f->at[i - 1].worst, 1e-300)) - log(fmax(f->at[i + 1].worst, 1e-300));
+      const double gap =
+          log(fmax(f->at[i - 1].worst, 1e-300)) - log(fmax(f->at[i + 1].worst, 1e-300));
       if (gap < nearest) nearest = gap, least = i;
     }
     remove_point(f, least);
@@ -95,9 +96,9 @@ static bool is_less(double a, double b) { return a < b - SAME * fabs(b); }
 static assay_status_t note(job_t* j, const assay_tune_state_t* s) {
   ASSAY_TRY(add_point(j, s));
   if (assay_tune_excess(j->p, s) > 0) return NULL;
-  const bool better = !j->found || is_less(s->time, j->best.time) ||
-                      (!is_less(j->best.time, s->time) &&
-                       assay_tune_sum(j->p, s) < assay_tune_sum(j->p, &j->best));
+  const bool better =
+      !j->found || is_less(s->time, j->best.time) ||
+      (!is_less(j->best.time, s->time) && assay_tune_sum(j->p, s) < assay_tune_sum(j->p, &j->best));
   if (better) assay_tune_state_copy(j->p, s, &j->best);
   j->found = true;
   return NULL;

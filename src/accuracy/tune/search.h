@@ -10,7 +10,7 @@
 #include "accuracy/tune/problem.h"
 
 typedef struct assay_tune_point {
-  uint8_t* format;  // by unit
+  uint8_t* format;     // by unit
   double time, worst;  // seconds; assay_tune_worst
 } assay_tune_point_t;
 

@@ -1,8 +1,8 @@
 // How long each unit takes in each format, and each cast between them.
 //
-// On the CPU: measured, layer by layer, with every tactic that the plan takes, in a plan of one format
-// each. Of a device that is not here: the most of what its arithmetic and its memory take (roofline:
-// S. Williams, A. Waterman, D. Patterson, CACM 2009), and a launch.
+// On the CPU: measured, layer by layer, with every tactic that the plan takes, in a plan of one
+// format each. Of a device that is not here: the most of what its arithmetic and its memory take
+// (roofline: S. Williams, A. Waterman, D. Patterson, CACM 2009), and a launch.
 #ifndef ASSAY_ACCURACY_TUNE_TIMES_H_
 #define ASSAY_ACCURACY_TUNE_TIMES_H_
 
@@ -25,7 +25,7 @@ typedef struct assay_tune_work {
   double products, others;  // operations: in sums of products, all else
   double floats;            // float32 elements that it reads and writes, constants included
   double other_bytes;
-  bool runs;                // it computes or moves something
+  bool runs;  // it computes or moves something
 } assay_tune_work_t;
 
 typedef struct assay_tune_works {
@@ -49,14 +49,15 @@ typedef struct assay_tune_timing {
   const char* cache;              // a file of timings, read and written; NULL: none
   double seconds;                 // to measure each plan
 } assay_tune_timing_t;
-// Times the layers of a plan whose values are in formats[format]; `units` is the plan that the layout
-// is of. Takes the plan over. out_total: of a run as a whole, in seconds.
+// Times the layers of a plan whose values are in formats[format]; `units` is the plan that the
+// layout is of. Takes the plan over. out_total: of a run as a whole, in seconds.
 assay_status_t assay_tune_times_measure(const assay_tune_timing_t* t, const assay_plan_t* units,
                                         assay_plan_t* take_plan, size_t format,
                                         assay_tune_layout_t* layout,
                                         double* out_total) ASSAY_MUST_USE;
 // Casts on this machine, by the speed of its memory.
-assay_status_t assay_tune_times_casts(const assay_format_t* formats, const assay_tune_works_t* works,
+assay_status_t assay_tune_times_casts(const assay_format_t* formats,
+                                      const assay_tune_works_t* works,
                                       assay_tune_layout_t* layout) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_TUNE_TIMES_H_

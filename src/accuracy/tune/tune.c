@@ -11,8 +11,8 @@ enum { MOST_RUNS = 8, LOOKS = 2, NEAR = 24, NEAR_RUNS = 400, DEAD_ENDS = 6 };
 static const double NEAR_WORK = 1e9;  // operations that runs near the best may take
 // Forecasts are a little off: the first assignment is looked for within a part of the budget.
 static const double FIRST_PART = 0.9, LATER_PART = 0.97;
-static const double FASTER = 0.995;  // what is worth another run
-static const double LOOK_PART = 8;   // how far past the budgets a look goes
+static const double FASTER = 0.995;       // what is worth another run
+static const double LOOK_PART = 8;        // how far past the budgets a look goes
 static const double COMMAND_PART = 0.25;  // of an error that a command of the user's has refused
 
 typedef struct job {
@@ -22,12 +22,12 @@ typedef struct job {
   assay_tune_model_t model;
   assay_tuned_t* out;
   assay_tune_state_t state, scratch;
-  assay_format_t* given;        // by node id
-  size_t reference;             // the trial that forecasts start from
-  double *cap, *refused;        // by output: errors that commands of the user's leave, have refused
-  size_t searched;              // runs of assignments that were searched for
-  size_t looks;                 // of them: past the budgets
-  double part;                  // of the budgets, to look within
+  assay_format_t* given;  // by node id
+  size_t reference;       // the trial that forecasts start from
+  double *cap, *refused;  // by output: errors that commands of the user's leave, have refused
+  size_t searched;        // runs of assignments that were searched for
+  size_t looks;           // of them: past the budgets
+  double part;            // of the budgets, to look within
 } job_t;
 
 static assay_tune_problem_t* problem(job_t* j) { return &j->model.layout.problem; }
@@ -143,8 +143,8 @@ static assay_status_t run_all_in(job_t* j, size_t format) {
   return st;
 }
 
-// With all in a low format that may be; where that gives NaN or infinities all the same, without all
-// that passes its range.
+// With all in a low format that may be; where that gives NaN or infinities all the same, without
+// all that passes its range.
 static assay_status_t run_low(job_t* j, size_t format, size_t* out_trial) {
   progress(j, "running in a low format");
   for (int all = 0; all <= 1; all++) {
@@ -175,11 +175,12 @@ static void set_budgets(job_t* j) {
   const assay_output_check_t* reference = j->out->trials[j->reference].outputs;
   for (size_t o = 0; o < p->n_outputs; o++) {
     const double was = assay_tune_mean_square(&reference[o]);
-    const double ratio =
-        was > 0 ? assay_tune_largest_ratio(&reference[o], &j->model.gaps[o], require)
-                : (double)INFINITY;
+    const double ratio = was > 0
+                             ? assay_tune_largest_ratio(&reference[o], &j->model.gaps[o], require)
+                             : (double)INFINITY;
     p->budget[o] = fmin(j->part * ratio * was, j->cap[o]);
-    p->weight[o] = 1 / fmax(isfinite(p->budget[o]) && p->budget[o] > 0 ? p->budget[o] : was, 1e-300);
+    p->weight[o] =
+        1 / fmax(isfinite(p->budget[o]) && p->budget[o] > 0 ? p->budget[o] : was, 1e-300);
   }
 }
 
@@ -214,8 +215,8 @@ static bool has_commands(const job_t* j) {
   return r && assay_require_has_commands(r);
 }
 
-// A command has spoken: much less error than it refused, or between what it took and what it refused.
-// False: there is nothing left to learn.
+// A command has spoken: much less error than it refused, or between what it took and what it
+// refused. False: there is nothing left to learn.
 static bool learn(job_t* j, const assay_tune_trial_t* t) {
   bool any = false;
   for (size_t o = 0; o < j->out->n_outputs; o++) {
@@ -234,8 +235,8 @@ static bool learn(job_t* j, const assay_tune_trial_t* t) {
 
 // ---- searching ----------------------------------------------------------------------------------
 
-// Looks for the fastest assignment within the budgets. *out_new false: there is none, or it has been
-// run.
+// Looks for the fastest assignment within the budgets. *out_new false: there is none, or it has
+// been run.
 static assay_status_t propose(job_t* j, bool* out_found, bool* out_new) {
   assay_tune_problem_t* p = problem(j);
   *out_new = false;
@@ -265,8 +266,9 @@ static bool is_faster(job_t* j, const uint8_t* format) {
          price_of(j, format) < FASTER * price_of(j, j->out->trials[j->out->chosen].format);
 }
 
-// Where the forecast leaves nothing to try, it may be too high: it was made from runs in one format.
-// A run somewhat past the budgets sets it right. False: there is nothing to look at, either.
+// Where the forecast leaves nothing to try, it may be too high: it was made from runs in one
+// format. A run somewhat past the budgets sets it right. False: there is nothing to look at,
+// either.
 static assay_status_t look_past(job_t* j, bool* out_any) {
   const double part = j->part;
   bool found = false, is_new = false;
@@ -306,7 +308,8 @@ static bool has_run(void* user, const uint8_t* format) {
   return find_trial(user, format) != SIZE_MAX;
 }
 
-static assay_status_t try_near(job_t* j, const assay_tune_near_t* near, size_t most, bool* out_any) {
+static assay_status_t try_near(job_t* j, const assay_tune_near_t* near, size_t most,
+                               bool* out_any) {
   const assay_tune_problem_t* p = problem(j);
   *out_any = false;
   for (size_t i = 0; i < near->n && j->searched < most && !*out_any; i++) {
@@ -328,7 +331,8 @@ static assay_status_t refine(job_t* j) {
   for (size_t u = 0; u < m->layout.n_units; u++)
     work += m->works.unit[u].products + m->works.unit[u].others + m->works.unit[u].floats;
   const double affordable = fmin(NEAR_WORK / (work * (double)j->inputs->n), NEAR_RUNS);
-  const size_t most = j->options->most_runs ? j->options->most_runs : MOST_RUNS + (size_t)affordable;
+  const size_t most =
+      j->options->most_runs ? j->options->most_runs : MOST_RUNS + (size_t)affordable;
   bool any = j->out->met;
   j->part = 1;
   set_budgets(j);
@@ -393,8 +397,8 @@ static assay_status_t make_front(job_t* j) {
   if (!j->options->front) return NULL;
   if (j->out->met) j->reference = j->out->chosen;
   set_budgets(j);
-  assay_status_t st = assay_tune_search(problem(j), j->model.checks[0]->options.seed, &j->state,
-                                        &found, &front);
+  assay_status_t st =
+      assay_tune_search(problem(j), j->model.checks[0]->options.seed, &j->state, &found, &front);
   assay_tune_front_thin(&front, j->options->front);
   for (size_t i = 0; !st && i < front.n; i++) st = add_front(j, &front.at[i]);
   assay_tune_front_deinit(&front);
@@ -443,8 +447,8 @@ static assay_status_t room(job_t* j) {
   const size_t n = j->out->n_outputs;
   ASSAY_TRY(assay_tune_state_create(problem(j), 0, &j->state));
   ASSAY_TRY(assay_tune_state_create(problem(j), 0, &j->scratch));
-  ASSAY_TRY(assay_new_array((size_t)j->model.checks[0]->model->n_node_ids, sizeof *j->given,
-                            &j->given));
+  ASSAY_TRY(
+      assay_new_array((size_t)j->model.checks[0]->model->n_node_ids, sizeof *j->given, &j->given));
   ASSAY_TRY(assay_new_array(n, sizeof *j->cap, &j->cap));
   ASSAY_TRY(assay_new_array(n, sizeof *j->refused, &j->refused));
   for (size_t o = 0; o < n; o++) j->cap[o] = j->refused[o] = (double)INFINITY;

@@ -32,13 +32,13 @@ typedef struct assay_tune_options {
 
 // An assignment.
 typedef struct assay_tune_trial {
-  uint8_t* format;                    // by unit
-  size_t count[ASSAY_TUNE_FORMATS];   // layers that make or read floats, by format
-  double seconds;                     // of the model of time
+  uint8_t* format;                   // by unit
+  size_t count[ASSAY_TUNE_FORMATS];  // layers that make or read floats, by format
+  double seconds;                    // of the model of time
   // By output; predicted before it was run. NULL: not predicted, not run.
   assay_output_check_t *predicted, *outputs;
   bool met;
-  assay_str_t unmet;                  // what commands of the user's have against it
+  assay_str_t unmet;  // what commands of the user's have against it
 } assay_tune_trial_t;
 
 typedef struct assay_tuned {
@@ -46,19 +46,20 @@ typedef struct assay_tuned {
   assay_check_t* check;
   assay_tune_options_t options;
   size_t n_units, n_outputs;
-  size_t n_floats;                    // units that make or read floats
-  size_t n_pinned;                    // of them: in a format that the user asked for
-  size_t n_out_of_range;              // of them: that cannot be in some low format
-  bool* free_unit;                    // by unit: its format was chosen
-  assay_tune_trial_t* trials;         // what was run: all in the highest format first, then all in each low one
+  size_t n_floats;        // units that make or read floats
+  size_t n_pinned;        // of them: in a format that the user asked for
+  size_t n_out_of_range;  // of them: that cannot be in some low format
+  bool* free_unit;        // by unit: its format was chosen
+  assay_tune_trial_t*
+      trials;  // what was run: all in the highest format first, then all in each low one
   size_t n_trials, cap_trials;
-  size_t chosen;                      // of the trials, if met
+  size_t chosen;  // of the trials, if met
   bool met;
-  assay_tune_trial_t* front;          // fastest first
+  assay_tune_trial_t* front;  // fastest first
   size_t n_front, cap_front;
-  double total[ASSAY_TUNE_FORMATS];   // measured: a whole run in each format, seconds; 0: not
-  assay_fix_t* fixes;                 // by format: the nodes that the chosen trial has in it
-  size_t unknown;                     // units whose errors were split by shares
+  double total[ASSAY_TUNE_FORMATS];  // measured: a whole run in each format, seconds; 0: not
+  assay_fix_t* fixes;                // by format: the nodes that the chosen trial has in it
+  size_t unknown;                    // units whose errors were split by shares
 } assay_tuned_t;
 
 // The options are those of a check; its precision moves into the result: rules in it stand.
