@@ -116,6 +116,26 @@ static void demand_lines(const assay_tuned_t* t, const assay_tune_trial_t* c, as
   assay_str_deinit(&why);
 }
 
+// What was required, and what it came to: the first two.
+static void met_line(const assay_tuned_t* t, const assay_tune_trial_t* c, assay_str_t* out) {
+  const assay_requirements_t* r = t->check->options.require;
+  size_t shown = 0;
+  for (size_t q = 0; r && q < r->n; q++)
+    for (size_t o = 0; o < t->n_outputs && shown < 2; o++) {
+      const char* name = NULL;
+      double value = 0;
+      const bool known = assay_require_value(&r->at[q], &c->outputs[o], &name, &value);
+      if (!known && !(r->at[q].command && !o)) continue;
+      assay_str_append(out, shown++ ? "; " : "  met     ");
+      if (known)
+        assay_str_printf(out, "%s %.8g of '%s' (%s)", name, value, c->outputs[o].value->name,
+                         r->at[q].text);
+      else
+        assay_str_printf(out, "%s", r->at[q].text);
+    }
+  if (shown) assay_str_append(out, "\n");
+}
+
 static void front_lines(const assay_tuned_t* t, assay_str_t* out) {
   const size_t step = t->n_front > POINTS ? (t->n_front + POINTS - 1) / POINTS : 1;
   for (size_t i = 0; i < t->n_front; i += step) {
@@ -157,6 +177,7 @@ assay_status_t assay_report_tune_text(const assay_tuned_t* t, const assay_report
   const assay_tune_trial_t* c = &t->trials[t->met ? t->chosen : 0];
   headline(t, n, out);
   if (t->met) time_line(t, out);
+  if (t->met) met_line(t, c, out);
   output_lines(t, c, out);
   demand_lines(t, c, out);
   if (t->met) {

@@ -44,7 +44,7 @@ ROWS = [
     ("tune {m}/cnn.onnx --layers --no-pareto", 0, r"(?s)^TUNED  .*: [1-4] of \d+ layers in fp32, \d+ in fp16\n.*--precision fp16 --layer-precision '.*norm/square:fp32.*"
      r"trtexec --fp16 --precisionConstraints=prefer --layerPrecisions=.*:fp32", ""),
     ("tune {m}/cnn.onnx --layers --precision bf16,fp16 --device orin --json -", 0, r'(?s)"schema": "assay.tune/1".*"device": "orin".*"verdict": "met"', ""),
-    ("tune {m}/cnn.onnx --target cpu --precision bf16 --seconds 0.05 --require top1>=1", 0, r"^TUNED .* on cpu: .*\n  time    .* ms by the times of its layers", ""),
+    ("tune {m}/cnn.onnx --target cpu --precision bf16 --seconds 0.05 --require top1>=1", 0, r"^TUNED .* on cpu: .*\n  time    .* ms by the times of its layers.*\n  met     top1 1 of 'scores' \(top1>=1\)\n", ""),
     ("tune {m}/cnn.onnx --layers --save tuned.onnx --save-options tuned.txt --save-plan tuned.plan", 0, r"(?s)^TUNED .*model   tuned.onnx\n.*plan    tuned.plan", ""),
     ("check tuned.onnx", FAITHFUL, "^FAITHFUL", ""),
     ("run tuned.plan", 0, "^scores: float", ""),
