@@ -247,19 +247,20 @@ def model_rows(models, targets, words, most, done, write):
 def judge(text):
     """What the tables come to, and what is wrong."""
     faults = [line for line in text.splitlines() if "FAULT" in line]
-    rms, asked, ratios, verdicts, words = [], [], {}, {}, []
+    rms, first, asked, ratios, verdicts, words = [], [], [], {}, {}, []
     for line in text.splitlines():
         cells = [c.strip() for c in line.split("|")[1:-1]]
         if len(cells) == 10 and cells[1] in LOW:
             verdicts[cells[3]] = verdicts.get(cells[3], 0) + 1
             rms += [float(x) for x in cells[4].split() if x != "-"]
+            first += [float(x) for x in cells[4].split()[:1] if x != "-"]
             asked += [float(x) for x in cells[5].split() if x != "-"]
         elif len(cells) == 9 and cells[1] in ("fp16", "bf16"):
             ratios.setdefault(cells[4], []).append(float(cells[7]))
     within = lambda xs: sum(0.5 <= x <= 2 for x in xs)
     if verdicts:
         words.append("Verdicts: " + ", ".join(f"{v}: {n}" for v, n in sorted(verdicts.items())) + ".")
-    for what, xs in (("RMS errors", rms), ("statistics that were asked for", asked)):
+    for what, xs in (("RMS errors", rms), ("RMS errors, the first of each line only", first), ("statistics that were asked for", asked)):
         if xs:
             words.append(f"Forecasts of {what} within a factor 2: {within(xs)} of {len(xs)} ({100 * within(xs) / len(xs):.1f} %).")
             if within(xs) < 0.9 * len(xs):
