@@ -135,10 +135,11 @@ static bool is_finite(const assay_tune_trial_t* t, size_t n_outputs) {
   return true;
 }
 
-static assay_status_t run_all_in(job_t* j, size_t format) {
+static assay_status_t run_all_in(job_t* j, size_t format, size_t* out_trial) {
   assay_tune_state_t s = {0};
   ASSAY_TRY(assay_tune_state_create(problem(j), format, &s));
   assay_status_t st = find_trial(j, s.format) == SIZE_MAX ? try_state(j, &s, false) : NULL;
+  *out_trial = find_trial(j, s.format);
   assay_tune_state_deinit(&s);
   return st;
 }
@@ -149,17 +150,16 @@ static assay_status_t run_low(job_t* j, size_t format, size_t* out_trial) {
   progress(j, "running in a low format");
   for (int all = 0; all <= 1; all++) {
     if (all) ASSAY_TRY(assay_tune_model_leave_range(&j->model, format, true));
-    ASSAY_TRY(run_all_in(j, format));
-    *out_trial = j->out->n_trials - 1;
+    ASSAY_TRY(run_all_in(j, format, out_trial));
     if (is_finite(&j->out->trials[*out_trial], j->out->n_outputs)) return NULL;
   }
   return NULL;
 }
 
 static assay_status_t run_high(job_t* j) {
-  const size_t high = j->options->n_formats - 1;
+  size_t trial = 0;
   progress(j, "running in the highest format");
-  ASSAY_TRY(run_all_in(j, high));
+  ASSAY_TRY(run_all_in(j, j->options->n_formats - 1, &trial));
   for (size_t o = 0; o < j->out->n_outputs; o++)
     problem(j)->floor[o] = assay_tune_mean_square(&j->out->trials[0].outputs[o]);
   return NULL;
