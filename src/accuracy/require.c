@@ -218,6 +218,20 @@ static bool relates(double x, assay_relation_t relation, double value) {
   return false;
 }
 
+static bool is_about(const assay_requirement_t* q, const assay_output_check_t* output) {
+  const statistic_t* s = &statistics[q->statistic];
+  if (q->command || (q->output && strcmp(q->output, output->value->name) != 0)) return false;
+  return s->floats == output->is_float && (!s->golden || output->has_golden);
+}
+
+bool assay_require_value(const assay_requirement_t* q, const assay_output_check_t* output,
+                         const char** out_name, double* out_value) {
+  if (!is_about(q, output)) return false;
+  *out_name = statistics[q->statistic].name;
+  *out_value = statistics[q->statistic].get(output);
+  return true;
+}
+
 bool assay_require_holds(const assay_requirements_t* r, const assay_output_check_t* output,
                          assay_str_t* why) {
   bool all = true;
@@ -244,8 +258,7 @@ double assay_require_room(const assay_requirements_t* r, const assay_output_chec
   for (size_t i = 0; i < r->n; i++) {
     const assay_requirement_t* q = &r->at[i];
     const statistic_t* s = &statistics[q->statistic];
-    if (q->command || (q->output && strcmp(q->output, output->value->name) != 0)) continue;
-    if (s->floats != output->is_float || (s->golden && !output->has_golden)) continue;
+    if (!is_about(q, output)) continue;
     const double now = s->get(output);
     if (relates(now, q->relation, q->value)) continue;
     const double part = s->room ? s->room(now, q->value) : 0.1;

@@ -52,6 +52,9 @@ assay_status_t assay_require_resolve(const assay_requirements_t* r,
 // Whether all demands on this output hold. Appends what does not to *why (may be NULL).
 bool assay_require_holds(const assay_requirements_t* r, const struct assay_output_check* output,
                          assay_str_t* why);
+// The statistic that a demand is about: its name, and its value for an output. False: it is not about this output.
+bool assay_require_value(const assay_requirement_t* q, const struct assay_output_check* output,
+                         const char** out_name, double* out_value);
 // Whether there are demands on statistics, and commands.
 bool assay_require_has_statistics(const assay_requirements_t* r);
 bool assay_require_has_commands(const assay_requirements_t* r);

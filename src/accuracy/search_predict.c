@@ -43,26 +43,27 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
   return a->rank == b->rank && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
-// Random signs that are the same in every run: of element i of target k, for probe p. Source:
+// Random signs that are the same in every run: of element i of a stream, for probe p. Source:
 // splitmix64 (S. Vigna).
-static double random_sign(size_t target, int64_t i, int probe) {
-  uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15U + (uint64_t)probe * 0xd1b54a32d192ed03U + target;
+static double random_sign(uint64_t stream, int64_t i, int probe) {
+  uint64_t x = (uint64_t)i * 0x9e3779b97f4a7c15U + (uint64_t)probe * 0xd1b54a32d192ed03U + stream;
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
   x = (x ^ x >> 27) * 0x94d049bb133111ebU;
   return (x ^ x >> 31) & 1 ? 1 : -1;
 }
 
-// Each element counts by one over the size of its target's golden.
-static double weight_of(const assay_tensor_t* golden) {
-  const assay_difference_t d = assay_difference(golden, golden);
-  return 1 / fmax(d.ref_rms * sqrt((double)golden->size + 1), 1e-300);
+// Each element counts by one over the size of its target's golden; of truth's where golden is all 0.
+static double weight_of(const assay_target_t* t) {
+  const double golden = assay_difference(t->golden, t->golden).ref_rms;
+  const double size = golden > 0 ? golden : assay_difference(t->truth, t->truth).ref_rms;
+  return 1 / fmax(size * sqrt((double)t->golden->size + 1), 1e-100);
 }
 
 // The targets' adjoints: the probes, in the targets' own units.
 static assay_status_t set_target(assay_predict_t* p, size_t k, double* overlaps) {
   const assay_target_t* t = &p->s->targets[k];
   const int64_t n = t->golden->size;
-  const double w = weight_of(t->golden);
+  const double w = weight_of(t);
   double* to = NULL;
   if (p->adjoints[t->value->id]) return NULL;  // the same value twice
   ASSAY_TRY(assay_new_array((size_t)n * ASSAY_PROBES, sizeof *to, &to));
@@ -72,7 +73,7 @@ static assay_status_t set_target(assay_predict_t* p, size_t k, double* overlaps)
     p->residual += r * r;
     to[i] = w * r;
     for (int q = 1; q < ASSAY_PROBES; q++) {
-      const double sign = random_sign(k, i, q);
+      const double sign = random_sign(k + p->s->draw * 0x2545f4914f6cdd1dU, i, q);
       to[q * n + i] = w * sign;
       overlaps[q - 1] += sign * r;
     }

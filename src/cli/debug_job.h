@@ -16,11 +16,12 @@ typedef struct cli_debug_args {
   bool fused, unfused;
   const char *exec, *plant;
   double exec_seconds;
-  bool
-      drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
+  bool drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
 } cli_debug_args_t;
 
-// Rows for a verb whose args_t has `cli_debug_args_t debug`.
+// Rows for a verb whose args_t has `cli_debug_args_t debug`. A verb may have another help for formats.
+#define CLI_DEBUG_FORMAT_HELP \
+  "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)"
 #define CLI_DEBUG_OPTIONS                                                                          \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, debug.model), NULL, "the ONNX file", true},            \
       {"--precision",                                                                              \

@@ -45,7 +45,7 @@ static assay_format_t default_accumulator(assay_format_t format) {
 }
 
 // The last rule that matches one of the nodes that a node stands for; -1: none; behind the last rule:
-// one of them is kept.
+// one of them is kept, and behind that, its format is given.
 static int rule_of(const assay_plan_t* plan, const rules_t* rules, const assay_node_t* const* node) {
   int found = -1;
   assay_origins_t o = assay_plan_origins(plan, node);
@@ -58,10 +58,14 @@ static int rule_of(const assay_plan_t* plan, const rules_t* rules, const assay_n
   }
   for (size_t i = 0; rules->precision->kept && i < o.n; i++)
     if (rules->precision->kept[o.nodes[i]->id]) found = (int)rules->precision->n_rules;
+  for (size_t i = 0; rules->precision->given && i < o.n; i++)
+    if (rules->precision->given[o.nodes[i]->id])
+      found = (int)rules->precision->n_rules + (int)rules->precision->given[o.nodes[i]->id];
   return found;
 }
 
 static assay_format_t format_of(const assay_precision_t* p, int rule) {
+  if (rule > (int)p->n_rules) return (assay_format_t)(rule - (int)p->n_rules);
   if (rule == (int)p->n_rules) return p->kept_in;
   return rule < 0 ? p->format : p->rules[rule].format;
 }
@@ -87,7 +91,9 @@ static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision
   ASSAY_TRY(assay_plan_name_layer(plan, layer));
   layer->format = format_of(p, rule);
   layer->reason = p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";
-  if (rule == (int)p->n_rules)
+  if (rule > (int)p->n_rules)
+    layer->reason = "given";
+  else if (rule == (int)p->n_rules)
     layer->reason = "kept";
   else if (rule >= 0)  // rules may go before the plan does
     ASSAY_TRY(assay_arena_strdup(plan->arena, p->rules[rule].pattern, &layer->reason));

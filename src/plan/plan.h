@@ -22,6 +22,8 @@ typedef struct assay_precision {
   // NULL: none.
   const bool* kept;
   assay_format_t kept_in;
+  // By node id of that model: its format, whatever the rules say; NONE: as they say. Borrowed; NULL: as they say.
+  const assay_format_t* given;
 } assay_precision_t;
 
 // Parses "PATTERN:FORMAT,PATTERN:FORMAT": FORMAT follows the last ':', `\` escapes , : * ? [ and \.

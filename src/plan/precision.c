@@ -62,7 +62,11 @@ assay_status_t assay_precision_parse(assay_precision_t* p, const char* text) {
 
 assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_t* out) {
   assay_precision_t copy = {
-      .format = p->format, .accumulator = p->accumulator, .kept = p->kept, .kept_in = p->kept_in};
+      .format = p->format,
+                            .accumulator = p->accumulator,
+                            .kept = p->kept,
+                            .kept_in = p->kept_in,
+                            .given = p->given};
   assay_str_t text = {0};
   for (size_t i = 0; i < p->n_rules; i++)
     assay_str_printf(&text, "%s%s:%s", i ? "," : "", p->rules[i].pattern,

@@ -30,14 +30,19 @@ assay_status_t assay_plan_set_recipe(assay_plan_t* plan, const assay_plan_recipe
   return NULL;
 }
 
-// Rules for the nodes that are kept, behind the others.
-static void print_kept(const assay_model_t* m, const assay_precision_t* p, assay_str_t* out) {
-  for (size_t g = 0; p->kept && g < m->n_graphs; g++) {
+static assay_format_t format_of(const assay_precision_t* p, int id) {
+  if (p->given && p->given[id]) return p->given[id];
+  return p->kept && p->kept[id] ? p->kept_in : ASSAY_FORMAT_NONE;
+}
+
+// Rules for the nodes whose formats are given, behind the others.
+static void print_given(const assay_model_t* m, const assay_precision_t* p, assay_str_t* out) {
+  for (size_t g = 0; (p->kept || p->given) && g < m->n_graphs; g++) {
     for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
       const assay_node_t* n = m->graphs[g]->nodes[i];
-      if (!p->kept[n->id]) continue;
+      if (!format_of(p, n->id)) continue;
       if (out->len) assay_str_append(out, ",");
-      assay_precision_print(&n, 1, p->kept_in, out);
+      assay_precision_print(&n, 1, format_of(p, n->id), out);
     }
   }
 }
@@ -48,7 +53,7 @@ assay_status_t plan_keep_recipe(assay_plan_t* plan, const assay_precision_t* pre
   for (size_t i = 0; i < precision->n_rules; i++)
     assay_str_printf(&rules, "%s%s:%s", i ? "," : "", precision->rules[i].pattern,
                      assay_format_name(precision->rules[i].format));
-  print_kept(plan->model, precision, &rules);
+  print_given(plan->model, precision, &rules);
   const assay_plan_recipe_t r = {.fused = options && options->fused,
                                  .format = precision->format,
                                  .accumulator = precision->accumulator,

@@ -9,6 +9,7 @@
 #include "accuracy/pass_debug.h"
 #include "accuracy/precision.h"
 #include "accuracy/tactic_debug.h"
+#include "accuracy/tune/tune.h"
 #include "base/str.h"
 
 typedef struct assay_report_names {
@@ -57,6 +58,25 @@ assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
 assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
                                            const assay_report_precision_t* names,
                                            json_t** out) ASSAY_MUST_USE;
+
+// What `tune` found: at most 15 lines, and "assay.tune/1".
+typedef struct assay_report_tune {
+  const char *model, *target;
+  const char* rules;    // of the user's own; NULL: none
+  const char* save;     // the mixed-precision model; NULL: not written
+  const char* plan;     // the plan file; NULL: not written
+  const char* options;  // the file with the options; NULL: not written
+  double seconds;
+} assay_report_tune_t;
+assay_status_t assay_report_tune_text(const assay_tuned_t* t, const assay_report_tune_t* names,
+                                      assay_str_t* out) ASSAY_MUST_USE;
+assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report_tune_t* names,
+                                      json_t** out) ASSAY_MUST_USE;
+// The chosen assignment as options: the format that most nodes have, rules for the others behind the
+// user's own, and what trtexec is given.
+assay_format_t assay_report_tune_base(const assay_tuned_t* t);
+void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_str_t* out);
+void assay_report_tune_trtexec(const assay_tuned_t* t, assay_str_t* out);
 
 // What `debug passes` found: at most 15 lines, and "assay.debug.passes/1".
 typedef struct assay_report_debug {

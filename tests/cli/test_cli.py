@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "build", "refit", "certify", "inspect", "conformance", "bench", "debug precision", "debug passes", "debug tactics", "debug batch", "debug reduce", "debug environment")
+VERBS = ("check", "run", "build", "refit", "certify", "inspect", "conformance", "bench", "tune", "debug precision", "debug passes", "debug tactics", "debug batch", "debug reduce", "debug environment")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")
@@ -36,6 +36,35 @@ ROWS = [
     ("debug", USAGE, "", "'debug' needs a verb; 'assay debug -h' lists them"),
     ("debug -h", 0, "Usage: assay debug VERB", ""),
     ("debug frobnicate", USAGE, "", "unknown verb 'debug frobnicate'; 'assay debug -h' lists them"),
+    # tune
+    ("tune", USAGE, "", "MODEL is missing"),
+    ("tune {m}/cnn.onnx", 0,
+     r"(?s)^TUNED  .*cnn.onnx on emu, for NVIDIA H100 SXM: .*layers in fp.*\n  time    .* ms by the roofline; all in fp32: .*\n  output  'scores'.*"
+     r"\n  front  .*rules   --precision fp.*took    \d+ runs?", ""),
+    ("tune {m}/cnn.onnx --layers --no-pareto", 0, r"(?s)^TUNED  .*: [1-4] of \d+ layers in fp32, \d+ in fp16\n.*--precision fp16 --layer-precision '.*norm/square:fp32.*"
+     r"trtexec --fp16 --precisionConstraints=prefer --layerPrecisions=.*:fp32", ""),
+    ("tune {m}/cnn.onnx --layers --precision bf16,fp16 --device orin --json -", 0, r'(?s)"schema": "assay.tune/1".*"device": "orin".*"verdict": "met"', ""),
+    ("tune {m}/cnn.onnx --target cpu --precision bf16 --seconds 0.05 --require top1>=1", 0, r"^TUNED .* on cpu: .*\n  time    .* ms by the times of its layers.*\n  met     top1 1 of 'scores' \(top1>=1\)\n", ""),
+    ("tune {m}/cnn.onnx --layers --save tuned.onnx --save-options tuned.txt --save-plan tuned.plan", 0, r"(?s)^TUNED .*model   tuned.onnx\n.*plan    tuned.plan", ""),
+    ("check tuned.onnx", FAITHFUL, "^FAITHFUL", ""),
+    ("run tuned.plan", 0, "^scores: float", ""),
+    ("tune {m}/cnn.onnx --require snr_db>=300", UNFAITHFUL, r"(?s)^NOT POSSIBLE  .*: all layers in fp32 do not meet what is required\n.*unmet   'scores' has snr_db", ""),
+    ("tune {m}/cnn.onnx --layers --check test${{IFS}}-s${{IFS}}{{outputs}}", 0, "^TUNED", ""),
+    ("tune {m}/cnn.onnx --check false${{IFS}}{{outputs}}", UNFAITHFUL, r"(?s)^NOT POSSIBLE .*unmet", ""),
+    ("tune {m}/cnn.onnx --check true", USAGE, "", "the command is given what to judge as {outputs}"),
+    ("tune {m}/cnn.onnx --require speed>=1", USAGE, "", "is no requirement"),
+    ("tune {m}/cnn.onnx --require nothing:cosine>=1", USAGE, "", "the model has no output 'nothing'"),
+    ("tune {m}/cnn.onnx --precision fp32", USAGE, "", "--precision names formats below fp32"),
+    ("tune {m}/cnn.onnx --precision fp16,fp16", USAGE, "", "names a format twice"),
+    ("tune {m}/cnn.onnx --precision fp16,bf16,tf32,fp8e4m3", USAGE, "", "at most three formats"),
+    ("tune {m}/cnn.onnx --precision ,", USAGE, "", "--precision is FORMAT"),
+    ("tune {m}/cnn.onnx --device abacus", USAGE, "", "--device 'abacus' is not known; there are here, h100, .*orin"),
+    ("tune {m}/cnn.onnx --device here", USAGE, "", "it goes with --target cpu"),
+    ("tune {m}/cnn.onnx --timing-cache t.txt", USAGE, "", "--timing-cache is for times measured here"),
+    ("tune {m}/cnn.onnx --pareto 65", USAGE, "", "--pareto is 2 to 64"),
+    ("tune {m}/cnn.onnx --target abacus", USAGE, "", "unknown target 'abacus'"),
+    ("tune {m}/nothing.onnx", INPUT, "", "nothing.onnx': No such file"),
+    ("tune {m}/cnn.onnx -i small.npz", INPUT, "", "the model wants"),
     # debug precision
     ("debug precision {m}/cnn.onnx", USAGE, "", "say which precision is asked for: --precision fp16; see 'assay debug precision -h'"),
     ("debug precision", USAGE, "", "MODEL is missing"),

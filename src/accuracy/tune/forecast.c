@@ -1,0 +1,129 @@
+#include "accuracy/tune/forecast.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+
+// ---- gaps ---------------------------------------------------------------------------------------
+
+enum { TOP = 6, MOST_ROWS = 1 << 20 };
+
+static assay_status_t add_gap(double** at, size_t* capacity, size_t n, double gap) {
+  ASSAY_TRY(assay_grow(at, capacity, n + 1, sizeof **at));
+  (*at)[n] = gap;
+  return NULL;
+}
+
+// The largest of a row, falling; fewer than TOP are followed by -INFINITY.
+static void find_largest(const double* x, int64_t n, double* top) {
+  for (int i = 0; i < TOP; i++) top[i] = -(double)INFINITY;
+  for (int64_t c = 0; c < n; c++) {
+    double v = x[c];
+    for (int i = 0; i < TOP; i++)
+      if (v > top[i]) {
+        const double other = top[i];
+        top[i] = v;
+        v = other;
+      }
+  }
+}
+
+assay_status_t assay_tune_gaps_add(assay_tune_gaps_t* g, const assay_tensor_t* t) {
+  if (!t || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return NULL;
+  if (t->rank < 1 || t->rank > 2 || t->dims[t->rank - 1] < 2) return NULL;
+  const int64_t n = t->dims[t->rank - 1];
+  for (int64_t row = 0; row < t->size / n && g->n < MOST_ROWS; row++) {
+    double top[TOP];
+    find_largest(assay_f64(t) + row * n, n, top);
+    ASSAY_TRY(add_gap(&g->first, &g->cap_first, g->n, top[0] - top[1]));
+    ASSAY_TRY(add_gap(&g->fifth, &g->cap_fifth, g->n, top[4] - top[5]));
+    g->n++;
+  }
+  return NULL;
+}
+
+void assay_tune_gaps_deinit(assay_tune_gaps_t* g) {
+  assay_free(g->first);
+  assay_free(g->fifth);
+  *g = (assay_tune_gaps_t){0};
+}
+
+// How many of `rows` keep their order, where both neighbours of a gap are off by so much,
+// independently.
+static int64_t rows_kept(const double* gaps, size_t n, double rms, int64_t rows) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++)
+    sum += isfinite(gaps[i]) && rms > 0 ? 0.5 * erfc(-gaps[i] / (2 * rms)) : 1;
+  return n ? llround(sum / (double)n * (double)rows) : rows;
+}
+
+// ---- statistics ---------------------------------------------------------------------------------
+
+double assay_tune_mean_square(const assay_output_check_t* o) {
+  if (o->is_float) return o->error.finite ? o->error.sum_err2 / (double)o->error.finite : 0;
+  if (o->quantized && o->steps.n) return o->steps.difference2 / (double)o->steps.n;
+  return (double)o->differing * (double)o->differing;
+}
+
+// With d = got - ref: sum of d*d, of d*ref, of d, each by its power of the root.
+static void resize(assay_error_sum_t* e, double ratio) {
+  const double root = sqrt(ratio), along = e->sum_dot - e->sum_ref2;
+  e->sum_err2 *= ratio;
+  e->sum_err *= root;
+  e->max_abs *= root;
+  e->max_rel *= root;
+  e->sum_dot = e->sum_ref2 + root * along;
+  e->sum_got2 = e->sum_ref2 + 2 * root * along + e->sum_err2;
+}
+
+// Engine against golden is engine against truth and truth against golden.
+static void resize_golden(assay_output_check_t* o, const assay_error_sum_t* was, double ratio) {
+  assay_error_sum_t* e = &o->engine_golden;
+  const double cross = e->sum_err2 - o->golden.sum_err2 - was->sum_err2;
+  const double now = o->golden.sum_err2 + ratio * was->sum_err2 + sqrt(ratio) * cross;
+  const double root = e->sum_err2 > 0 ? sqrt(fmax(0, now) / e->sum_err2) : 1;
+  e->sum_err2 = fmax(0, now);
+  e->max_abs *= root;
+  e->max_rel *= root;
+}
+
+assay_output_check_t assay_tune_forecast(const assay_output_check_t* measured,
+                                         const assay_tune_gaps_t* gaps, double ratio) {
+  assay_output_check_t o = *measured;
+  const double root = sqrt(ratio);
+  resize(&o.error, ratio);
+  if (o.has_golden) resize_golden(&o, &measured->error, ratio);
+  if (!o.is_float) o.differing = llround(root * (double)o.differing);
+  o.steps.difference2 *= ratio;
+  o.steps.largest = llround(fmin(root * (double)o.steps.largest, 0x1p62));
+  if (gaps && gaps->n && o.is_float) {
+    const double rms = sqrt(assay_tune_mean_square(&o));
+    o.top1 = rows_kept(gaps->first, gaps->n, rms, o.rows);
+    o.top5 = rows_kept(gaps->fifth, gaps->n, rms, o.rows);
+  }
+  return o;
+}
+
+// ---- how large an error may be ------------------------------------------------------------------
+
+static bool holds_at(const assay_output_check_t* measured, const assay_tune_gaps_t* gaps,
+                     const assay_requirements_t* require, double ratio) {
+  assay_output_check_t o = assay_tune_forecast(measured, gaps, ratio);
+  return assay_outputs_hold(&o, 1, require);
+}
+
+double assay_tune_largest_ratio(const assay_output_check_t* measured, const assay_tune_gaps_t* gaps,
+                                const assay_requirements_t* require) {
+  enum { OCTAVES = 60, HALVINGS = 40 };
+  double low = -OCTAVES, high = OCTAVES;
+  if (holds_at(measured, gaps, require, exp2(high))) return (double)INFINITY;
+  if (!holds_at(measured, gaps, require, exp2(low))) return 0;
+  for (int k = 0; k < HALVINGS; k++) {
+    const double middle = (low + high) / 2;
+    if (holds_at(measured, gaps, require, exp2(middle)))
+      low = middle;
+    else
+      high = middle;
+  }
+  return exp2(low);
+}
