@@ -63,6 +63,7 @@ static void cause_lines(const assay_check_t* c, assay_str_t* out) {
 static void option_line(const char* word, const char* before, const assay_str_t* text,
                         const char* after, const assay_report_precision_t* n, assay_str_t* out) {
   const char* s = assay_str_get(text);
+  out->failed |= text->failed;
   if (strlen(s) <= SHORT) {
     assay_str_printf(out, "  %-7s %s%s%s\n", word, before, s, after);
     return;

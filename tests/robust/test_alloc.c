@@ -1,44 +1,19 @@
 // Every allocation fails once: in reading, checking, running and writing of small models. Each run
 // ends with a status and frees what it took.
-//
-// The first 2,000 allocations of each model fail one by one, those behind them by samples whose
-// seed is printed. ASSAY_FULL=1: all. ASSAY_ALLOC=MODEL:N: only the Nth of a model, for a debugger.
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-// cmocka needs these before it
-#include <cmocka.h>
-
 #include "accuracy/check.h"
-#include "base/alloc.h"
-#include "base/random.h"
 #include "io/json.h"
 #include "io/npz.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
 #include "report/report.h"
+#include "robust/alloc_case.h"
 #include "truth/machine.h"
 
-enum { ONE_BY_ONE = 2000, SAMPLES = 200 };
-
 static char folder[] = "/tmp/assay_alloc_XXXXXX";
-
-// What the last sequence made: its reports and its mixed model (FNV-1a).
-static uint64_t digest;
-
-static void digest_add(const void* data, size_t n) {
-  const unsigned char* p = data;
-  for (size_t i = 0; i < n; i++) digest = (digest ^ p[i]) * 0x100000001b3u;
-}
 
 // ---- the sequence -----------------------------------------------------------------------------
 
@@ -58,7 +33,8 @@ static assay_status_t run_machine(const assay_model_t* m, assay_mode_t mode,
 }
 
 // The page, and the findings written into a copy of the model.
-static assay_status_t show(const assay_check_t* check, const assay_model_t* m, const assay_report_names_t* names) {
+static assay_status_t show(const assay_check_t* check, const assay_model_t* m,
+                           const assay_report_names_t* names) {
   assay_str_t page = {0};
   assay_model_t* noted = NULL;
   uint8_t* bytes = NULL;
@@ -67,8 +43,8 @@ static assay_status_t show(const assay_check_t* check, const assay_model_t* m, c
   if (!st) st = assay_model_clone(m, &noted);
   if (!st) st = assay_report_annotate(check, names, noted);
   if (!st) st = assay_onnx_write_bytes(noted, &bytes, &size);
-  if (!st) digest_add(assay_str_get(&page), page.len);
-  if (!st) digest_add(bytes, size);
+  if (!st) alloc_digest_add(assay_str_get(&page), page.len);
+  if (!st) alloc_digest_add(bytes, size);
   assay_free(bytes);
   assay_model_release(noted);
   assay_str_deinit(&page);
@@ -86,7 +62,7 @@ static assay_status_t report(const assay_check_t* check, const assay_model_t* m)
   if (!st) {
     assay_json_print(json, 1, &text);
     st = assay_str_status(&text);
-    digest_add(assay_str_get(&text), text.len);
+    alloc_digest_add(assay_str_get(&text), text.len);
   }
   json_decref(json);
   assay_str_deinit(&text);
@@ -121,7 +97,7 @@ static assay_status_t export_mixed(const assay_model_t* m) {
   if (!st) st = assay_onnx_write_bytes(mixed, &bytes, &size);
   if (!st) st = assay_onnx_read_bytes(bytes, size, NULL, &again);
   if (!st) st = assay_onnx_check(again);
-  if (!st) digest_add(bytes, size);
+  if (!st) alloc_digest_add(bytes, size);
   assay_model_release(again);
   assay_model_release(mixed);
   assay_free(bytes);
@@ -171,7 +147,6 @@ static assay_status_t through_files(const assay_model_t* m, const assay_samples_
 static assay_status_t sequence(const char* path) {
   assay_model_t* m = NULL;
   assay_samples_t samples = {0};
-  digest = 0xcbf29ce484222325u;
   assay_status_t st = assay_onnx_load(path, 0, NULL, &m);
   if (!st) st = assay_samples_generate(m, 1, &samples);
   if (!st) st = run_machine(m, ASSAY_MODE_TRUTH, &samples);
@@ -184,98 +159,27 @@ static assay_status_t sequence(const char* path) {
   return st;
 }
 
-// ---- the failures -----------------------------------------------------------------------------
-
-typedef struct tally {
-  size_t runs, reached, recovered, wrong;
-  uint64_t digest;  // of a run without failures
-} tally_t;
-
-// Lets allocation n fail, alone or with all behind it. False: the sequence made fewer.
-static bool fail_at(const char* name, const char* path, uint64_t n, bool sticky, tally_t* tally) {
-  enum { MAX_PRINTED = 20 };
-  int64_t live = assay_alloc_live();
-  assay_alloc_fail_after(n, sticky);
-  assay_status_t st = sequence(path);
-  bool reached = assay_alloc_fail_after(0, false) >= n;
-  char message[512] = "no error";
-  assay_code_t code = assay_status_code(st);
-  if (st) snprintf(message, sizeof message, "%s", assay_status_message(st));
-  assay_status_free(st);
-  int64_t leaked = assay_alloc_live() - live;
-  tally->runs++;
-  tally->reached += reached;
-  tally->recovered += reached && code == ASSAY_OK;
-  // Doing without the memory is fine if nothing is missing afterwards.
-  if (code == ASSAY_OK && digest != tally->digest) {
-    code = ASSAY_INTERNAL;
-    snprintf(message, sizeof message, "no error, but another result");
-  }
-  if (leaked || (code != ASSAY_OK && !(reached && code == ASSAY_NO_MEMORY))) {
-    if (tally->wrong++ < MAX_PRINTED)
-      print_error("%s: allocation %llu%s fails: %lld not freed, code %d, %s\n", name,
-                  (unsigned long long)n, sticky ? " and all behind it" : "", (long long)leaked,
-                  (int)code, message);
-  }
-  return reached;
-}
-
-static void fail_each(const char* name) {
-  char path[256], only[256];
-  snprintf(path, sizeof path, "models/small/%s.onnx", name);
-  tally_t tally = {0};
-  const char* chosen = getenv("ASSAY_ALLOC");
-  size_t k = strlen(name);
-  assert_null(sequence(path));  // what is made once and kept, such as a library's tables
-  tally.digest = digest;
-  if (chosen) {
-    snprintf(only, sizeof only, "%s", chosen);
-    if (strncmp(only, name, k) != 0 || only[k] != ':') return;
-    fail_at(name, path, strtoull(only + k + 1, NULL, 10), false, &tally);
-    assert_int_equal(tally.wrong, 0);
-    return;
-  }
-  assay_alloc_fail_after(0, false);
-  assert_null(sequence(path));
-  uint64_t total = assay_alloc_fail_after(0, false);
-  bool full = getenv("ASSAY_FULL") != NULL;
-  uint64_t seed = (uint64_t)time(NULL), n = 1;
-  for (; (full || n <= ONE_BY_ONE) && fail_at(name, path, n, false, &tally); n++) {
-  }
-  if (n <= total) {
-    print_message("%s: seed %llu\n", name, (unsigned long long)seed);
-    assay_random_t random = assay_random_make(seed, name, 0);
-    for (uint64_t i = 0; i < SAMPLES; i++) {
-      double place = assay_random_uniform(&random, i);
-      fail_at(name, path, n + (uint64_t)(place * (double)(total + 1 - n)), false, &tally);
-    }
-  }
-  for (n = 1; n <= total; n += full ? 1 + total / 2000 : 1 + total / 200)
-    fail_at(name, path, n, true, &tally);
-  print_message("%s: %llu allocations, %zu runs, %zu with a failure, %zu of them did without\n",
-                name, (unsigned long long)total, tally.runs, tally.reached, tally.recovered);
-  assert_int_equal(tally.wrong, 0);
-}
+static const alloc_case_t each = {.run = sequence, .one_by_one = 2000, .samples = 200};
 
 static void loop(void** state) {
   (void)state;
-  fail_each("loop");
+  alloc_fail_each(&each, "loop");
 }
 static void external_data(void** state) {
   (void)state;
-  fail_each("external");
+  alloc_fail_each(&each, "external");
 }
 static void quantized(void** state) {
   (void)state;
-  fail_each("quantized");
+  alloc_fail_each(&each, "quantized");
 }
 static void if_and_sequences(void** state) {
   (void)state;
-  fail_each("if_sequence");
+  alloc_fail_each(&each, "if_sequence");
 }
 static void cnn(void** state) {
   (void)state;
-  fail_each("cnn");
+  alloc_fail_each(&each, "cnn");
 }
 
 // Files that were begun and not finished are taken away.

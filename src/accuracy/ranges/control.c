@@ -165,8 +165,8 @@ static assay_status_t run_loop(loop_t* l) {
     }
     assay_tensor_t *number = NULL, *yes = NULL;
     if (!st) st = assay_tensor_scalar_i64(ASSAY_TYPE_INT64, k, &number);
-    if (!st) st = assay_tensor_scalar_i64(ASSAY_TYPE_BOOL, 1, &yes);
     if (!st) assay_range_set(&l->in[0], number, assay_tensor_retain(number));
+    if (!st) st = assay_tensor_scalar_i64(ASSAY_TYPE_BOOL, 1, &yes);
     if (!st) assay_range_set(&l->in[1], yes, assay_tensor_retain(yes));
     if (!st) st = iterate(l, 2);
     if (!st) go = truth_of(&l->made[0]);

@@ -111,21 +111,21 @@ static bool is_its_own(const assay_node_t* n) {
 static int rank_of(const assay_value_t* v) { return v && v->type && v->type->has_shape ? v->type->rank : -1; }
 
 // A constant's elements, to be released; NULL: there are none.
-static assay_tensor_t* elements_of(const assay_value_t* v) {
-  assay_tensor_t *t = assay_value_constant(v), *wide = NULL;
-  assay_status_t st = t && t->kind == ASSAY_KIND_TENSOR ? assay_tensor_widen(t, &wide) : NULL;
-  if (st) assay_status_free(st);
-  return wide;
+static assay_status_t elements_of(const assay_value_t* v, assay_tensor_t** out) {
+  assay_tensor_t* t = assay_value_constant(v);
+  return t && t->kind == ASSAY_KIND_TENSOR ? assay_tensor_widen(t, out) : NULL;
 }
 
-static bool is_zero(const assay_value_t* v) {
-  assay_tensor_t* wide = elements_of(v);
+static assay_status_t is_not_zero(const assay_value_t* v, bool* out) {
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(elements_of(v, &wide));
   bool zero = wide != NULL;
   for (int64_t i = 0; wide && i < wide->size; i++)
     zero &= wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[i] == 0
                                            : wide->store == ASSAY_STORE_I64 && assay_i64(wide)[i] == 0;
   assay_tensor_release(wide);
-  return zero;
+  *out = !zero;
+  return NULL;
 }
 
 static bool wants(const assay_node_t* n, size_t i) { return i < n->n_outputs && n->outputs[i]; }
@@ -176,20 +176,23 @@ static bool has_other_ranks(const assay_node_t* n) {
   return false;
 }
 
-static bool picks_many(const assay_node_t* n) {
+static assay_status_t picks_many(const assay_node_t* n, bool* out) {
   enum { MOST = 3840 };
-  if (!assay_attr_i64(n, "sorted", 1)) return true;
-  assay_tensor_t* wide = has(n, 1) ? elements_of(n->inputs[1]) : NULL;
-  const bool many = wide && wide->store == ASSAY_STORE_I64 && wide->size == 1 && assay_i64(wide)[0] >= MOST;
+  assay_tensor_t* wide = NULL;
+  if ((*out = !assay_attr_i64(n, "sorted", 1)) || !has(n, 1)) return NULL;
+  ASSAY_TRY(elements_of(n->inputs[1], &wide));
+  *out = wide && wide->store == ASSAY_STORE_I64 && wide->size == 1 && assay_i64(wide)[0] >= MOST;
   assay_tensor_release(wide);
-  return many;
+  return NULL;
 }
 
-// Whether a restriction of the list is about this node.
-static bool is_restricted(const assay_node_t* n, limit_t limit) {
+// Whether a restriction of the list is about this node, as far as its attributes and types tell.
+static bool is_told(const assay_node_t* n, limit_t limit) {
   const int rank = n->n_inputs ? rank_of(n->inputs[0]) : -1;
   switch (limit) {
     case NONE:
+    case ZERO_2:
+    case TOP_K:
       return false;
     case POOL:
       return (rank > 0 && rank != 4 && rank != 5) || is_dilated(n);
@@ -203,8 +206,6 @@ static bool is_restricted(const assay_node_t* n, limit_t limit) {
       return is_open(n, 3);
     case CONSTANT_KIND:
       return assay_attr_has(n, "sparse_value") || assay_attr_has(n, "value_string") || assay_attr_has(n, "value_strings");
-    case ZERO_2:
-      return has(n, 2) && !is_zero(n->inputs[2]);
     case RANK_4:
       return rank > 0 && rank != 4;
     case ONE_OUTPUT:
@@ -219,29 +220,33 @@ static bool is_restricted(const assay_node_t* n, limit_t limit) {
       return is_other_recurrent(n);
     case BRANCHES:
       return has_other_ranks(n);
-    case TOP_K:
-      return picks_many(n);
   }
   return false;
 }
 
-static void ask_trt(const assay_node_t* n, assay_node_support_t* s) {
+static assay_status_t is_restricted(const assay_node_t* n, limit_t limit, bool* out) {
+  *out = is_told(n, limit);
+  if (limit == ZERO_2 && has(n, 2)) return is_not_zero(n->inputs[2], out);
+  return limit == TOP_K ? picks_many(n, out) : NULL;
+}
+
+static assay_status_t ask_trt(const assay_node_t* n, assay_node_support_t* s) {
   const trt_operator_t* o = find_operator(n);
   if (!o) {
     s->trt = is_its_own(n) ? ASSAY_SUPPORT_YES : ASSAY_SUPPORT_NO;
     if (s->trt == ASSAY_SUPPORT_NO)
       snprintf(s->trt_why, sizeof s->trt_why, "no operator of its list (a plugin would be needed)");
-    return;
+    return NULL;
   }
   if (o->types == TRT_UNLISTED) {
     s->trt = ASSAY_SUPPORT_UNKNOWN;
     snprintf(s->trt_why, sizeof s->trt_why, "newer than its list (10.1)");
-    return;
+    return NULL;
   }
   if (!o->types) {
     s->trt = ASSAY_SUPPORT_NO;
     snprintf(s->trt_why, sizeof s->trt_why, "its list says no");
-    return;
+    return NULL;
   }
   const assay_valtype_t* t = n->n_inputs && n->inputs[0] ? n->inputs[0]->type : NULL;
   if (!t && n->n_outputs && n->outputs[0]) t = n->outputs[0]->type;
@@ -249,10 +254,15 @@ static void ask_trt(const assay_node_t* n, assay_node_support_t* s) {
   if ((type & o->types) != type || !type) {
     s->trt = ASSAY_SUPPORT_NO;
     snprintf(s->trt_why, sizeof s->trt_why, "not for %s", t ? assay_type_name(t->elem) : "this type");
-  } else if (is_restricted(n, o->limit)) {
+    return NULL;
+  }
+  bool restricted;
+  ASSAY_TRY(is_restricted(n, o->limit, &restricted));
+  if (restricted) {
     s->trt = ASSAY_SUPPORT_SLOW;
     snprintf(s->trt_why, sizeof s->trt_why, "%s", o->text);
   }
+  return NULL;
 }
 
 // ---- our own ------------------------------------------------------------------------------------------------
@@ -319,7 +329,7 @@ static assay_status_t ask(const assay_layers_t* layers, const assay_node_t* n, a
                           assay_node_support_t* s) {
   *s = (assay_node_support_t){.node = n};
   s->emu = n->op && n->op->eval ? ASSAY_SUPPORT_YES : ASSAY_SUPPORT_NO;
-  ask_trt(n, s);
+  ASSAY_TRY(ask_trt(n, s));
   const int at = layers->layer_of_node[n->id];
   if (is_known(n) || !n->n_inputs) {
     s->cpu_tactic = "folded";
