@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|value|npz|json [CASES [MODELS]]
+    make_corpus.py FOLDER onnx|run|value|npz|json|safetensors [CASES [MODELS]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
 initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
 """
 import glob
 import io
+import json
 import os
 import sys
 
@@ -183,9 +184,20 @@ def texts():
     yield b'[1, -2, 3.25, "\\u00e9\\n", [[], {}]]'
 
 
+def safetensors():
+    for names in ({"a": ("F32", [2, 3]), "b": ("U8", [5]), "c": ("BF16", [])}, {"e": ("I64", [0])}, {}):
+        header, at = {"__metadata__": {"format": "pt"}}, 0
+        for name, (dtype, shape) in names.items():
+            size = int(np.prod(shape, dtype=int)) * {"F32": 4, "U8": 1, "BF16": 2, "I64": 8}[dtype]
+            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(header).encode()
+        yield len(text).to_bytes(8, "little") + text + bytes(range(at))
+
+
 def main(folder, name, cases_folder=None, models_folder=None):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
-             "npz": archives, "json": texts}[name]
+             "npz": archives, "json": texts, "safetensors": safetensors}[name]
     os.makedirs(folder, exist_ok=True)
     for i, data in enumerate(seeds()):
         with open(f"{folder}/seed{i}", "wb") as f:
