@@ -22,7 +22,7 @@ typedef struct cli_debug_args {
       {"--layer-precision", 0, OPT_STRING, offsetof(args_t, debug.layer_precision), "RULES",       \
        "'PATTERN:FORMAT,...' on names of nodes and outputs", false},                               \
       {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE",                          \
-       "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},                             \
+       CLI_INPUTS_HELP, false},                             \
       {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET",                        \
        CLI_DEBUG_TARGET_HELP, false},                                                              \
       {"--shape", 0, OPT_LIST, offsetof(args_t, debug.shapes), "NAME=DIMS",                        \
