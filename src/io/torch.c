@@ -417,3 +417,15 @@ assay_status_t assay_torch_parse(const uint8_t* data, size_t size, assay_tensor_
   assay_zip_close(&zip);
   return st;
 }
+
+assay_status_t assay_torch_unpickle(const uint8_t* data, size_t size, assay_tensor_t** out) {
+  static const uint8_t zeros[64];
+  machine_t* m = NULL;
+  ASSAY_TRY(ASSAY_NEW(&m));
+  m->p = data;
+  m->end = data + size;
+  assay_status_t st = unpickle(m);
+  if (!st) st = gather(&m->found, zeros, sizeof zeros, out);
+  assay_free(m);
+  return st;
+}

@@ -11,4 +11,8 @@
 assay_status_t assay_torch_parse(const uint8_t* data, size_t size,
                                  assay_tensor_t** out) ASSAY_MUST_USE;
 
+// The archive's pickle alone, with a storage of 64 zero bytes, for tests.
+assay_status_t assay_torch_unpickle(const uint8_t* data, size_t size,
+                                    assay_tensor_t** out) ASSAY_MUST_USE;
+
 #endif  // ASSAY_IO_TORCH_H_
