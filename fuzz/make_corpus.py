@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|value|npz|json|certificate [CASES [MODELS]]
+    make_corpus.py FOLDER onnx|run|value|npz|json|certificate|safetensors|saved|torch|text [CASES [MODELS]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
 initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
 """
+import base64
 import glob
 import io
+import json
 import os
 import sys
+import zipfile
 
 import numpy as np
 import onnx
@@ -199,9 +202,60 @@ def certificates():
         yield out
 
 
+def safetensors():
+    for names in ({"a": ("F32", [2, 3]), "b": ("U8", [5]), "c": ("BF16", [])}, {"e": ("I64", [0])}, {}):
+        header, at = {"__metadata__": {"format": "pt"}}, 0
+        for name, (dtype, shape) in names.items():
+            size = int(np.prod(shape, dtype=int)) * {"F32": 4, "U8": 1, "BF16": 2, "I64": 8}[dtype]
+            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(header).encode()
+        yield len(text).to_bytes(8, "little") + text + bytes(range(at))
+
+
+def npy(a):
+    f = io.BytesIO()
+    np.save(f, a)
+    return f.getvalue()
+
+
+def saved():
+    array = {"array": base64.b64encode(npy(np.array([1.5, -2], np.float32))).decode(), "polygraphy_class": "ndarray"}
+    lazy = {"values": array, "polygraphy_class": "LazyArray"}
+    tensor = {"tensor": base64.b64encode(next(torch())).decode(), "polygraphy_class": "Tensor"}
+    old = {"array": npy(np.array(3)).decode("latin-1"), "__polygraphy_encoded_ndarray": "polygraphy_serialized_json_type"}
+    yield json.dumps([{"x": array}, {"x": array}]).encode()
+    yield json.dumps({"lst": [["r", [{"outputs": {"y": lazy}}]]], "polygraphy_class": "RunResults"}).encode()
+    yield json.dumps({"x": tensor, "y": old}).encode()
+    yield b'[{"name": "y", "dimensions": "2x1", "values": [1.5, nan]}]'
+
+
+# torch.save of two bfloat16 numbers, as its pickle.
+PICKLE = (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\nq\x00((X\x07\x00\x00\x00storageq\x01ctorch\nBFloat16Storage\nq\x02"
+          b"X\x01\x00\x00\x000q\x03X\x03\x00\x00\x00cpuq\x04K\x02tq\x05QK\x00K\x02\x85q\x06K\x01\x85q\x07\x89ccollections\nOrderedDict\n"
+          b"q\x08)Rq\ttq\nRq\x0b.")
+
+
+def torch():
+    f = io.BytesIO()
+    with zipfile.ZipFile(f, "w") as z:
+        for name, data in (("data.pkl", PICKLE), ("byteorder", b"little"), ("data/0", b"\xc0\x3f\x00\xc0"), ("version", b"3\n")):
+            z.writestr(f"archive/{name}", data)
+    yield f.getvalue()
+    yield PICKLE
+    yield PICKLE.replace(b"ctorch\nBFloat16Storage", b"ctorch\nUntypedStorage").replace(b"_v2", b"_v3").replace(
+        b"q\ttq", b"q\tctorch\nfloat8_e5m2\ntq")
+
+
+def text():
+    yield b"# rows\n1.5 -2e3,inf\n0x1p3 nan 7\n"
+    yield b"1 -128 3.0e+00\t18446744073709551615"
+
+
 def main(folder, name, cases_folder=None, models_folder=None):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
-             "npz": archives, "json": texts, "certificate": certificates}[name]
+             "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
+             "saved": saved, "torch": torch, "text": text}[name]
     os.makedirs(folder, exist_ok=True)
     for i, data in enumerate(seeds()):
         with open(f"{folder}/seed{i}", "wb") as f:

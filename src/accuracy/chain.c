@@ -75,6 +75,21 @@ static assay_status_t add(assay_golden_t* to, const assay_golden_tensor_t* from,
   return NULL;
 }
 
+// Whether an array has one dimension more than the model's value, which counts samples: so scalars
+// of several runs are kept.
+static bool counts_samples(const assay_golden_tensor_t* g, int64_t samples) {
+  const assay_valtype_t* type = g->value->type ? g->value->type : g->value->declared;
+  const assay_tensor_t* t = g->tensor;
+  return t->kind == ASSAY_KIND_TENSOR && type && type->has_shape && t->rank == type->rank + 1 &&
+         t->dims[0] == samples;
+}
+
+static assay_status_t drop_leading(assay_tensor_t* take, assay_tensor_t** out) {
+  assay_status_t st = assay_tensor_view(take, take->rank - 1, take->dims + 1, out);
+  assay_tensor_release(take);
+  return st;
+}
+
 // Sample k of several: of an array that holds all of them; one that holds a single sample counts
 // for the first.
 static assay_status_t cut_sample(const assay_golden_tensor_t* g, size_t k, size_t samples,
@@ -85,6 +100,11 @@ static assay_status_t cut_sample(const assay_golden_tensor_t* g, size_t k, size_
       t->kind == ASSAY_KIND_TENSOR && t->rank && t->dims[0] % n == 0 ? t->dims[0] / n : 0;
   const int64_t d = leading(g->value) == -1 ? open : leading(g->value);
   assay_tensor_t* part = NULL;
+  if (n > 1 && counts_samples(g, n)) {
+    ASSAY_TRY(rows_of(g->tensor, (int64_t)k, 1, &part));
+    ASSAY_TRY(drop_leading(part, &part));
+    return add(to, g, part);
+  }
   if (t->kind != ASSAY_KIND_TENSOR || !t->rank || d <= 0 || t->dims[0] == d) {
     if (k == 0) return add(to, g, assay_tensor_retain(g->tensor));
     return NULL;

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
+#include "onnx/test_data.h"
 #include "runtime/executor.h"
 
 enum { PATH_BYTES = 4096, MAX_DEPTH = 16 };
@@ -133,22 +134,16 @@ static size_t count_files(const char* folder, const char* stem) {
   }
 }
 
-// Sets the inputs from input_J.pb: all graph inputs, or those without initializer if there are
-// fewer files.
 static assay_status_t read_inputs(assay_executor_t* e, const assay_graph_t* g, const char* folder) {
-  size_t n = count_files(folder, "input"), file = 0;
-  for (size_t i = 0; i < g->n_inputs && file < n; i++) {
-    const assay_value_t* v = g->inputs[i];
-    if (n < g->n_inputs && v->constant) continue;
-    char path[PATH_BYTES];
-    assay_tensor_t* t = NULL;
-    path_of(path, "%s/input_%zu.pb", folder, file++);
-    ASSAY_TRY(assay_onnx_read_value(path, v->declared, &t));
-    assay_status_t st = assay_executor_set(e, v, t);
-    assay_tensor_release(t);
-    if (st) return st;
+  assay_tensor_t** inputs = NULL;
+  ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *inputs, &inputs));
+  assay_status_t st = assay_onnx_read_test_data(folder, "input", g->inputs, g->n_inputs, inputs);
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    if (!st && inputs[i]) st = assay_executor_set(e, g->inputs[i], inputs[i]);
+    assay_tensor_release(inputs[i]);
   }
-  return NULL;
+  assay_free(inputs);
+  return st;
 }
 
 static assay_status_t compare_outputs(assay_executor_t* e, const assay_graph_t* g,

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "io/npz.h"
-#include "io/saved.h"
+#include "accuracy/tensor_files.h"
 
 struct assay_engine {
   const assay_model_t* model;
@@ -277,7 +277,8 @@ assay_status_t assay_engine_read(const assay_model_t* model, const char* path, s
                                  const assay_name_map_t* names, assay_engine_t** out) {
   assay_saved_t saved = {0};
   assay_engine_t* e = NULL;
-  ASSAY_TRY(assay_saved_read(path, &saved));
+  const assay_tensor_request_t request = {path, model->graph->outputs, model->graph->n_outputs, true};
+  ASSAY_TRY(assay_tensor_file_read(&request, &saved));
   assay_status_t st = make(model, saved.n, names, &e);
   if (!st) st = take_file(e, &saved, n);
   assay_saved_deinit(&saved);

@@ -183,6 +183,45 @@ assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* con
   return st;
 }
 
+// Moves the samples of parts, which have been counted, into one.
+static assay_status_t concatenate(assay_samples_t* parts, size_t n_parts, size_t n_values,
+                                  assay_samples_t* out) {
+  assay_samples_t all = {0};
+  size_t n = 0;
+  for (size_t k = 0; k < n_parts; k++) n += parts[k].n;
+  ASSAY_TRY(allocate(&all, n, n_values));
+  assay_tensor_t** to = all.at;
+  for (size_t k = 0; k < n_parts; k++) {
+    const size_t count = parts[k].n * n_values;
+    if (count) memcpy(to, parts[k].at, count * sizeof *to);
+    to += count;
+    parts[k].n = 0;
+    assay_free(parts[k].at);
+    parts[k].at = NULL;
+  }
+  all.notes = parts[0].notes;  // the others say the same
+  parts[0].notes = (assay_str_t){0};
+  *out = all;
+  return NULL;
+}
+
+assay_status_t assay_samples_from_runs(const assay_saved_t* runs, assay_value_t* const* values,
+                                       size_t n_values, bool required, assay_samples_t* out) {
+  assay_samples_t* parts = NULL;
+  if (runs->n == 1) return assay_samples_from_set(&runs->runs[0], values, n_values, required, out);
+  if (!runs->n) return ASSAY_ERROR(ASSAY_NOT_FOUND, "the files hold no runs");
+  ASSAY_TRY(assay_new_array(runs->n, sizeof *parts, &parts));
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && k < runs->n; k++)
+    st = assay_status_note(
+        assay_samples_from_set(&runs->runs[k], values, n_values, required, &parts[k]),
+        "iteration %zu", k);
+  if (!st) st = concatenate(parts, runs->n, n_values, out);
+  for (size_t k = 0; k < runs->n; k++) assay_samples_deinit(&parts[k]);
+  assay_free(parts);
+  return st;
+}
+
 static bool open_batch(const assay_value_t* v, const assay_tensor_t* t) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
   int64_t fixed;

@@ -3,7 +3,7 @@
 #define ASSAY_ACCURACY_SAMPLES_H_
 
 #include "base/str.h"
-#include "io/set.h"
+#include "io/saved.h"
 #include "ir/ir.h"
 #include "onnx/load.h"
 
@@ -27,6 +27,11 @@ assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample
 assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* const* values,
                                       size_t n_values, bool required,
                                       assay_samples_t* out) ASSAY_MUST_USE;
+
+// The same of several runs: their samples, one run's behind the other's.
+assay_status_t assay_samples_from_runs(const assay_saved_t* runs, assay_value_t* const* values,
+                                       size_t n_values, bool required,
+                                       assay_samples_t* out) ASSAY_MUST_USE;
 
 // Cuts one sample of a batch into a sample for each of its rows: every tensor whose leading
 // dimension the model leaves open and that holds n > 1 rows is cut, the others stand in all

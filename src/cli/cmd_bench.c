@@ -350,7 +350,7 @@ static int run(void* p) {
 static const opt_t options[] = {
     CLI_ENGINE_OPTIONS,
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     "arrays for the inputs: .npz, or NAME=FILE.npy or .pb (default: random)", false},
+     CLI_INPUTS_HELP "\n(default: random)", false},
     {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S", "how long to measure (default: 3)",
      false},
     {"--warm-up", 0, OPT_FLOAT, offsetof(args_t, warm_up), "S",

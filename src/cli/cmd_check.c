@@ -11,7 +11,6 @@
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "formats/format.h"
-#include "io/saved.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
 #include "report/report.h"
@@ -95,9 +94,11 @@ static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
 static assay_status_t read_golden(const args_t* a, job_t* j) {
   assay_set_t set = {0};
   if (!a->golden) return NULL;
-  assay_status_t st = assay_saved_read_joined(a->golden, &set);
+  assay_saved_t runs = {0};
+  assay_status_t st = cli_read_golden(a->golden, j->model, &runs, &set);
   const assay_graph_t* g = j->model->graph;
-  if (!st) st = assay_samples_from_set(&set, g->outputs, g->n_outputs, false, &j->golden);
+  if (!st) st = cli_golden_samples(&runs, &set, g, j->inputs.n, &j->golden);
+  assay_saved_deinit(&runs);
   bool any = false;
   if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     // Another shape than the model gives may be what is wrong with the model.
@@ -162,9 +163,10 @@ static assay_status_t match_contents(const args_t* a, job_t* j) {
 
 static assay_status_t read_intermediates(const args_t* a, job_t* j) {
   if (a->golden_intermediates) {
+    assay_saved_t runs = {0};
     assay_set_t inner = {0};
-    ASSAY_TRY(assay_saved_read_joined(a->golden_intermediates, &inner));
-    assay_status_t st = NULL;
+    assay_status_t st = cli_read_golden(a->golden_intermediates, j->model, &runs, &inner);
+    assay_saved_deinit(&runs);
     for (size_t i = 0; !st && i < inner.n; i++)
       if (!assay_set_find(&j->golden_set, inner.names[i]))
         st = assay_set_add(&j->golden_set, inner.names[i], assay_tensor_retain(inner.tensors[i]));
@@ -461,9 +463,9 @@ static const opt_t options[] = {
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "what sums are kept in (default: fp32)", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},
+     CLI_INPUTS_HELP, false},
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
-     "the original framework's outputs: npz, or JSON of Polygraphy\nor trtexec", false},
+     "the original framework's outputs: " CLI_FORMATS_HELP, false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
      "the original framework's inner tensors, by ONNX name, else by\nshape and contents", false},
     {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",
@@ -478,7 +480,7 @@ static const opt_t options[] = {
     {"--exec-timeout", 0, OPT_FLOAT, offsetof(args_t, exec_timeout), "SECONDS",
      "how long one run of it may take (default: 600)", false},
     {"--engine-outputs", 0, OPT_STRING, offsetof(args_t, engine_outputs), "FILE",
-     "the same for what an engine gave elsewhere: npz, or JSON of\nPolygraphy or trtexec", false},
+     "the same for what an engine gave elsewhere: \n" CLI_FORMATS_HELP, false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",

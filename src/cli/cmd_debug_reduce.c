@@ -4,7 +4,6 @@
 #include "base/process.h"
 #include "cli/debug_job.h"
 #include "edit/reduce.h"
-#include "io/saved.h"
 #include "report/reduce.h"
 
 #define VERB "debug reduce"
@@ -127,10 +126,12 @@ static assay_status_t hand_over(const args_t* a, const cli_debug_job_t* j,
   return st;
 }
 
-static assay_status_t add_golden(const char* path, assay_set_t* out) {
+static assay_status_t add_golden(const char* path, const assay_model_t* model, assay_set_t* out) {
   assay_set_t set = {0};
+  assay_saved_t runs = {0};
   if (!path) return NULL;
-  ASSAY_TRY(assay_saved_read_joined(path, &set));
+  ASSAY_TRY(cli_read_golden(path, model, &runs, &set));
+  assay_saved_deinit(&runs);
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < set.n; i++)
     if (!assay_set_find(out, set.names[i]))
@@ -169,10 +170,11 @@ static int run(void* p) {
   int code;
   assay_set_t golden = {0};
   if (conflict(a)) return assay_cli_usage(VERB, "%s", conflict(a));
-  assay_status_t st = add_golden(a->golden, &golden);
-  if (!st) st = add_golden(a->intermediates, &golden);
-  if (st) return assay_set_deinit(&golden), assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  if (cli_debug_open(&a->debug, &j, &code)) code = reduce(a, &j, &golden);
+  if (cli_debug_open(&a->debug, &j, &code)) {
+    assay_status_t st = add_golden(a->golden, j.model, &golden);
+    if (!st) st = add_golden(a->intermediates, j.model, &golden);
+    code = st ? assay_cli_fail(st, ASSAY_EXIT_INPUT) : reduce(a, &j, &golden);
+  }
   cli_debug_close(&j);
   assay_set_deinit(&golden);
   return code;

@@ -150,7 +150,7 @@ static int run_edit(const char* name, const args_t* a) {
 
 #define COMMON                                                                            \
   LIST("--inputs", 'i', inputs, "FILE",                                                   \
-       "samples for the proof: .npz, or NAME=FILE.npy or .pb\n"                           \
+       "samples for the proof; " CLI_INPUTS_HELP "\n"                           \
        "(default: made from the seed)"),                                                  \
       LIST("--input-shape", 0, shapes, "NAME=DIMS", "shape of an input in the proof"),    \
       {"--samples", 0,                                                                    \

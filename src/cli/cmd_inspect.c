@@ -9,7 +9,7 @@
 #include "cli/plan_options.h"
 #include "formats/error_sum.h"
 #include "formats/format.h"
-#include "io/npz.h"
+#include "accuracy/tensor_files.h"
 #include "onnx/onnx.h"
 #include "ops/cost.h"
 #include "ops/infer.h"
@@ -320,7 +320,11 @@ static json_t* array_json(const char* name, const assay_tensor_t* t, bool text) 
 static int inspect_data(const args_t* a) {
   assay_set_t set = {0};
   json_t* list = json_array();
-  assay_status_t st = assay_npz_read(a->file, &set);
+  const assay_tensor_request_t request = {.path = a->file, .outputs = true};
+  assay_saved_t saved = {0};
+  assay_status_t st = assay_tensor_file_read(&request, &saved);
+  if (!st) st = assay_saved_join(&saved, &set);
+  assay_saved_deinit(&saved);
   for (size_t i = 0; !st && i < set.n; i++) {
     assay_tensor_t* wide = NULL;
     st = assay_tensor_widen(set.tensors[i], &wide);
@@ -479,7 +483,7 @@ static int run(void* p) {
 }
 
 static const opt_t options[] = {
-    {"WHAT", 0, OPT_STRING, offsetof(args_t, what), NULL, "model, data (.npz) or plan", true},
+    {"WHAT", 0, OPT_STRING, offsetof(args_t, what), NULL, "model, data (a file of arrays) or plan", true},
     {"FILE", 0, OPT_STRING, offsetof(args_t, file), NULL, "the file to look into", true},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "as JSON; - is stdout", false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS", "shape of an input", false},

@@ -2,8 +2,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "accuracy/tensor_files.h"
 #include "cli/cli.h"
-#include "io/npz.h"
 #include "onnx/load.h"
 #include "runtime/engine.h"
 
@@ -26,9 +26,13 @@ static bool ends_with(const char* text, const char* end) {
 
 static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine,
                                    assay_refit_t* told, assay_engine_t** out) {
+  const assay_tensor_request_t request = {.path = a->weights};
+  assay_saved_t saved = {0};
   assay_set_t set = {0};
-  ASSAY_TRY(assay_npz_read(a->weights, &set));
-  assay_status_t st = assay_engine_refit_with(engine, NULL, set.n, (const char* const*)set.names,
+  ASSAY_TRY(assay_tensor_file_read(&request, &saved));
+  assay_status_t st = assay_saved_join(&saved, &set);
+  assay_saved_deinit(&saved);
+  if (!st) st = assay_engine_refit_with(engine, NULL, set.n, (const char* const*)set.names,
                                               set.tensors, told, out);
   assay_set_deinit(&set);
   return st;
@@ -37,7 +41,7 @@ static assay_status_t refit_arrays(const args_t* a, const assay_engine_t* engine
 static assay_status_t refit(const args_t* a, const assay_engine_t* engine, assay_refit_t* told,
                             assay_engine_t** out) {
   assay_model_t* weights = NULL;
-  if (ends_with(a->weights, ".npz"))
+  if (ends_with(a->weights, ".npz") || ends_with(a->weights, ".safetensors"))
     return assay_status_note(refit_arrays(a, engine, told, out), "'%s'", a->weights);
   ASSAY_TRY(assay_onnx_load(a->weights, 0, NULL, &weights));
   assay_status_t st = assay_engine_refit_with(engine, weights, 0, NULL, NULL, told, out);
@@ -72,7 +76,7 @@ static int run(void* p) {
 static const opt_t options[] = {
     {"PLAN", 0, OPT_STRING, offsetof(args_t, plan), NULL, "the plan file (assay build)", true},
     {"--weights", 'w', OPT_STRING, offsetof(args_t, weights), "FILE",
-     "the same model with other weights (.onnx), or some of its\nweights by name (.npz)", false},
+     "the same model with other weights (.onnx), or some of its\nweights by name (.npz, .safetensors)", false},
     {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
      "the plan file to write (default: in the place of PLAN)", false},
     CLI_OPS_OPTION,

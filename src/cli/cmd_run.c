@@ -7,7 +7,6 @@
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "formats/format.h"
-#include "io/npz.h"
 #include "plan/plan.h"
 #include "runtime/executor.h"
 
@@ -27,12 +26,11 @@ typedef struct job {
   assay_plan_t* plan;  // of mode plan
   assay_engine_t* engine;  // of a plan file
   assay_executor_t* executor;
-  assay_set_t* results;           // by sample
+  assay_saved_t results;  // a run a sample
 } job_t;
 
 static void job_deinit(job_t* j) {
-  for (size_t i = 0; j->results && i < j->samples.n; i++) assay_set_deinit(&j->results[i]);
-  assay_free(j->results);
+  assay_saved_deinit(&j->results);
   assay_executor_destroy(j->executor);
   assay_plan_destroy(j->plan);
   assay_engine_release(j->engine);
@@ -145,7 +143,7 @@ static assay_status_t collect_value(const args_t* a, job_t* j, size_t sample, bo
   assay_status_t st = truth && floats ? assay_tensor_retype(wide, ASSAY_TYPE_DOUBLE, &typed) : NULL;
   if (!st && !typed) typed = assay_tensor_retain(wide);
   assay_tensor_release(wide);
-  return st ? st : assay_set_add(&j->results[sample], v->name, typed);
+  return st ? st : assay_set_add(&j->results.runs[sample], v->name, typed);
 }
 
 // Keeps the outputs of a sample, or all that its nodes made; truth is saved in float64.
@@ -160,47 +158,20 @@ static assay_status_t collect(const args_t* a, job_t* j, size_t sample, bool tru
   return NULL;
 }
 
-// Samples of one output, one behind the other along a new or the first axis; one sample: itself.
-static assay_status_t join_samples(const job_t* j, size_t output, assay_tensor_t** out) {
-  assay_tensor_t* first = j->results[0].tensors[output];
-  if (j->samples.n == 1) return *out = assay_tensor_retain(first), NULL;
-  int64_t dims[ASSAY_MAX_RANK];
-  int rank = first->rank;
-  if (first->kind != ASSAY_KIND_TENSOR || first->store == ASSAY_STORE_STR || rank == ASSAY_MAX_RANK)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "samples of output '%s' cannot be joined into one array",
-                       j->results[0].names[output]);
-  memcpy(dims, first->dims, (size_t)rank * sizeof *dims);
-  if (rank) {
-    if (!assay_mul_i64(dims[0], (int64_t)j->samples.n, &dims[0])) return assay_status_no_memory();
-  } else {
-    dims[rank++] = (int64_t)j->samples.n;
-  }
-  ASSAY_TRY(assay_tensor_create(first->type, rank, dims, out));
-  size_t bytes = (size_t)first->size * assay_store_elem_bytes(first->store);
-  for (size_t k = 0; k < j->samples.n; k++) {
-    const assay_tensor_t* t = j->results[k].tensors[output];
-    if (t->size != first->size) {
-      assay_tensor_release(*out);
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "output '%s' has another shape in sample %zu",
-                         j->results[0].names[output], k);
-    }
-    if (bytes) memcpy((char*)(*out)->data + k * bytes, t->data, bytes);
-  }
-  return NULL;
-}
-
-static assay_status_t save(const args_t* a, const job_t* j) {
+// Prints the outputs, samples one behind the other, or saves them.
+static assay_status_t hand_over(const args_t* a, job_t* j) {
+  assay_str_t notes = {0};
   assay_set_t all = {0};
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < j->results[0].n; i++) {
-    assay_tensor_t* t = NULL;
-    st = join_samples(j, i, &t);
-    if (!st && !a->save) print_value(j->results[0].names[i], t);
-    if (!st) st = assay_set_add(&all, j->results[0].names[i], t);
+  if (a->save) {
+    assay_status_t st = assay_tensor_file_write(a->save, &j->results, "assay", &notes);
+    fputs(assay_str_get(&notes), stderr);
+    assay_str_deinit(&notes);
+    return st;
   }
-  if (!st && a->save) st = assay_npz_write(a->save, &all, false);
+  ASSAY_TRY(assay_saved_join(&j->results, &all));
+  for (size_t i = 0; i < all.n; i++) print_value(all.names[i], all.tensors[i]);
   assay_set_deinit(&all);
-  return st;
+  return NULL;
 }
 
 static int run_job(args_t* a, job_t* j) {
@@ -229,7 +200,8 @@ static int run_job(args_t* a, job_t* j) {
   if (built && (asks_plan || a->mode || a->values || a->shapes.n || a->truth))
     return assay_cli_usage("run", "'%s' is a plan: its shapes, formats and passes were settled when it "
                            "was built; give the model instead", a->model);
-  assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
+  assay_status_t st = a->save ? assay_tensor_file_check_name(a->save) : NULL;
+  if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   double start = now();
   st = built ? open_engine(a, j)
@@ -247,14 +219,15 @@ static int run_job(args_t* a, job_t* j) {
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->samples);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = assay_new_array(j->samples.n, sizeof *j->results, &j->results);
   double loaded = now();
   for (size_t k = 0; !st && k < j->samples.n; k++) {
-    st = run_sample(j, assay_samples_get(&j->samples, k));
+    assay_set_t* results = NULL;
+    st = assay_saved_add_run(&j->results, &results);
+    if (!st) st = run_sample(j, assay_samples_get(&j->samples, k));
     if (!st) st = collect(a, j, k, truth);
   }
   double ran = now();
-  if (!st) st = save(a, j);
+  if (!st) st = hand_over(a, j);
   if (st) {
     bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
@@ -278,11 +251,11 @@ static const opt_t options[] = {
      "truth: float64 whatever the types say; native (default):\nrounded to each declared type; plan: the emu "
      "backend", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     "arrays for the inputs: .npz, or NAME=FILE.npy or .pb", false},
+     CLI_INPUTS_HELP, false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
-    {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE.npz",
-     "save the outputs (truth as float64)", false},
+    {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
+     "save the outputs (truth as float64) in the format that the name ends\nin: .npz .npy .safetensors .pb .json (Polygraphy's) .trtexec.json .txt\n.raw, or FOLDER/ for output_0.pb ...", false},
     {"--all-values", 0, OPT_FLAG, offsetof(args_t, values), NULL,
      "not only the outputs: what every node of the graph gives", false},
     {"--output", 0, OPT_LIST, offsetof(args_t, outputs), "PATTERN", "only outputs that match", false},
@@ -312,6 +285,7 @@ const verb_t assay_verb_run = {
     .summary = "run a model and save its outputs",
     .usage = "MODEL [options]",
     .examples = "  assay run model.onnx --inputs inputs.npz --save-outputs outputs.npz\n"
+                "  assay run model.onnx --inputs test_data_set_0 --save-outputs outputs.safetensors\n"
                 "  assay run model.onnx --mode truth --shape image=1x3x224x224\n"
                 "  assay run model.plan --inputs inputs.npz --save-outputs outputs.npz\n",
     .options = options,

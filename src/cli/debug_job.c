@@ -6,7 +6,6 @@
 #include "accuracy/script.h"
 #include "base/memory.h"
 #include "formats/format.h"
-#include "io/saved.h"
 
 double cli_debug_now(void) {
   struct timespec t;
@@ -78,8 +77,10 @@ static assay_status_t read_golden(const cli_debug_args_t* a, cli_debug_job_t* j)
   assay_set_t set = {0};
   bool any = false;
   if (!a->golden) return NULL;
-  ASSAY_TRY(assay_saved_read_joined(a->golden, &set));
-  assay_status_t st = assay_samples_from_set(&set, g->outputs, g->n_outputs, false, &j->golden);
+  assay_saved_t runs = {0};
+  ASSAY_TRY(cli_read_golden(a->golden, j->model, &runs, &set));
+  assay_status_t st = cli_golden_samples(&runs, &set, g, j->inputs.n, &j->golden);
+  assay_saved_deinit(&runs);
   assay_set_deinit(&set);
   if (st) return st;
   for (size_t i = 0; i < g->n_outputs; i++)

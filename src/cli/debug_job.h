@@ -24,30 +24,16 @@ typedef struct cli_debug_args {
   "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)"
 #define CLI_DEBUG_OPTIONS                                                                          \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, debug.model), NULL, "the ONNX file", true},            \
-      {"--precision",                                                                              \
-       0,                                                                                          \
-       OPT_STRING,                                                                                 \
-       offsetof(args_t, debug.precision),                                                          \
-       "FORMAT",                                                                                   \
-       "format of float32 values: fp16, bf16, tf32, fp8e4m3 ...\n(default: as declared)",          \
-       false},                                                                                     \
-      {"--layer-precision",                                                                        \
-       0,                                                                                          \
-       OPT_STRING,                                                                                 \
-       offsetof(args_t, debug.layer_precision),                                                    \
-       "RULES",                                                                                    \
-       "'PATTERN:FORMAT,...' on names of nodes and outputs",                                       \
-       false},                                                                                     \
-      {"--inputs", 'i',                                                                            \
-       OPT_LIST,   offsetof(args_t, debug.inputs),                                                 \
-       "FILE",     "arrays for the inputs: .npz, or NAME=FILE.npy or .pb",                         \
-       false},                                                                                     \
-      {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET", CLI_DEBUG_TARGET_HELP, \
-       false},                                                                                     \
-      {"--shape",   0,                                                                             \
-       OPT_LIST,    offsetof(args_t, debug.shapes),                                                \
-       "NAME=DIMS", "shape of an input, such as image=1x3x224x224",                                \
-       false},                                                                                     \
+      {"--precision", 0, OPT_STRING, offsetof(args_t, debug.precision), "FORMAT",                  \
+       CLI_DEBUG_FORMAT_HELP, false},                                                              \
+      {"--layer-precision", 0, OPT_STRING, offsetof(args_t, debug.layer_precision), "RULES",       \
+       "'PATTERN:FORMAT,...' on names of nodes and outputs", false},                               \
+      {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE",                          \
+       CLI_INPUTS_HELP, false},                             \
+      {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET",                        \
+       CLI_DEBUG_TARGET_HELP, false},                                                              \
+      {"--shape", 0, OPT_LIST, offsetof(args_t, debug.shapes), "NAME=DIMS",                        \
+       "shape of an input, such as image=1x3x224x224", false},                                     \
       {"--fp32", 0, OPT_STRING, offsetof(args_t, debug.fp32), "SETTING", CLI_FP32_HELP, false},    \
       {"--truth",  0,                                                                              \
        OPT_STRING, offsetof(args_t, debug.truth),                                                  \

@@ -3,11 +3,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "accuracy/tensor_files.h"
 #include "base/alloc.h"
-#include "io/npy.h"
-#include "io/npz.h"
-#include "onnx/onnx.h"
 
 // ---- shapes -------------------------------------------------------------------------------------
 
@@ -61,59 +60,125 @@ assay_status_t cli_shapes_parse(const opt_list_t* texts, cli_shapes_t* out) {
 
 // ---- arrays -------------------------------------------------------------------------------------
 
-static bool ends_with(const char* text, const char* end) {
-  size_t n = strlen(text), k = strlen(end);
-  return n >= k && strcmp(text + n - k, end) == 0;
-}
-
-// The value that a file without a name is for: the only input that has no initializer.
-static const assay_value_t* only_input(const assay_model_t* m) {
-  const assay_value_t* found = NULL;
-  for (size_t i = 0; i < m->graph->n_inputs; i++) {
-    if (m->graph->inputs[i]->constant) continue;
-    if (found) return NULL;
-    found = m->graph->inputs[i];
-  }
-  return found;
-}
-
-static assay_status_t read_single(const char* text, const assay_model_t* m, assay_set_t* out) {
+// The value that NAME of NAME=FILE is; NULL: it is a plain path. A file of that whole name comes
+// first.
+static assay_status_t split_name(const char* text, const assay_model_t* m,
+                                 const assay_value_t** out, const char** out_path) {
   const char* equals = strchr(text, '=');
-  const char* path = equals ? equals + 1 : text;
-  const assay_value_t* v = only_input(m);
-  char name[1024] = "";
-  if (equals) {
-    if ((size_t)(equals - text) >= sizeof name)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s': the name is too long", text);
-    memcpy(name, text, (size_t)(equals - text));
-    v = assay_graph_find(m->graph, name);
+  char name[1024];
+  *out = NULL;
+  *out_path = text;
+  if (!equals || access(text, F_OK) == 0) return NULL;
+  if ((size_t)(equals - text) >= sizeof name)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s': the name is too long", text);
+  memcpy(name, text, (size_t)(equals - text));
+  name[equals - text] = 0;
+  *out = assay_graph_find(m->graph, name);
+  *out_path = equals + 1;
+  if (*out) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s': the model has no such input", text);
+}
+
+// Of a file whose arrays have names of their own: the one that is called so, or the only one.
+static assay_status_t take_named(const char* text, const char* name, assay_set_t* run) {
+  assay_tensor_t* t = assay_set_find(run, name);
+  if (!t && run->n == 1) t = run->tensors[0];
+  if (!t)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s': the file has %zu arrays, and none named '%s'",
+                       text, run->n, name);
+  assay_set_t one = {0};
+  ASSAY_TRY(assay_set_add(&one, name, assay_tensor_retain(t)));
+  assay_set_deinit(run);
+  *run = one;
+  return NULL;
+}
+
+static assay_status_t read_runs(const char* text, const assay_model_t* m, assay_saved_t* out) {
+  const assay_graph_t* g = m->graph;
+  const assay_value_t* v;
+  assay_tensor_request_t request = {NULL, g->inputs, g->n_inputs, false};
+  ASSAY_TRY(split_name(text, m, &v, &request.path));
+  assay_value_t* const value = (assay_value_t*)(uintptr_t)v;
+  if (v) {
+    request.values = &value;
+    request.n_values = 1;
   }
-  if (!v)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       equals ? "'%s': the model has no such input"
-                              : "'%s': the model has several inputs; say NAME=FILE",
-                       text);
-  assay_tensor_t* t = NULL;
-  if (ends_with(path, ".pb"))
-    ASSAY_TRY(assay_onnx_read_value(path, v->declared, &t));
-  else
-    ASSAY_TRY(assay_npy_read(path, &t));
-  return assay_set_add(out, v->name, t);
+  ASSAY_TRY(assay_tensor_file_read(&request, out));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && v && i < out->n; i++) st = take_named(text, v->name, &out->runs[i]);
+  if (st) assay_saved_deinit(out);
+  return st;
+}
+
+static assay_status_t add_arrays(const assay_set_t* from, assay_set_t* to) {
+  for (size_t i = 0; i < from->n; i++)
+    ASSAY_TRY(assay_set_add(to, from->names[i], assay_tensor_retain(from->tensors[i])));
+  return NULL;
+}
+
+// Adds the arrays of one file's runs to those of the files before. What has one run goes with every
+// run of the others.
+static assay_status_t merge(const char* text, const assay_saved_t* from, assay_saved_t* to) {
+  assay_set_t* run = NULL;
+  for (bool single = to->n <= 1; single && to->n < from->n;) {
+    ASSAY_TRY(assay_saved_add_run(to, &run));
+    if (to->n > 1) ASSAY_TRY(add_arrays(&to->runs[0], run));
+  }
+  if (from->n != to->n && from->n != 1)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu iterations, the files before it %zu",
+                       text, from->n, to->n);
+  for (size_t i = 0; i < to->n; i++)
+    ASSAY_TRY(add_arrays(&from->runs[from->n == 1 ? 0 : i], &to->runs[i]));
+  return NULL;
+}
+
+static assay_status_t read_all(const opt_list_t* files, const assay_model_t* model,
+                               assay_saved_t* out) {
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < files->n; i++) {
+    assay_saved_t one = {0};
+    st = read_runs(files->items[i], model, &one);
+    if (!st) st = merge(files->items[i], &one, out);
+    assay_saved_deinit(&one);
+  }
+  if (st) assay_saved_deinit(out);
+  return st;
 }
 
 assay_status_t cli_read_arrays(const opt_list_t* files, const assay_model_t* model,
                                assay_set_t* out) {
-  for (size_t i = 0; i < files->n; i++) {
-    const char* f = files->items[i];
-    if (ends_with(f, ".npz"))
-      ASSAY_TRY(assay_npz_read(f, out));
-    else if (ends_with(f, ".npy") || ends_with(f, ".pb"))
-      ASSAY_TRY(read_single(f, model, out));
-    else
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "'%s': inputs are read from .npz, .npy and .pb files", f);
+  assay_saved_t runs = {0};
+  if (!files->n) return NULL;
+  ASSAY_TRY(read_all(files, model, &runs));
+  assay_status_t st = assay_saved_join(&runs, out);
+  assay_saved_deinit(&runs);
+  return st;
+}
+
+assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
+                               assay_saved_t* out_runs, assay_set_t* out_set) {
+  const assay_graph_t* g = model->graph;
+  const assay_tensor_request_t request = {path, g->outputs, g->n_outputs, true};
+  assay_saved_t runs = {0};
+  assay_set_t set = {0};
+  ASSAY_TRY(assay_tensor_file_read(&request, &runs));
+  assay_status_t st = assay_saved_join(&runs, &set);
+  if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
+    assay_status_free(st);
+    st = add_arrays(&runs.runs[0], &set);
   }
+  if (st)
+    return assay_saved_deinit(&runs), assay_set_deinit(&set), assay_status_note(st, "'%s'", path);
+  *out_runs = runs;
+  *out_set = set;
   return NULL;
+}
+
+assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* set,
+                                  const assay_graph_t* g, size_t n_inputs, assay_samples_t* out) {
+  return runs->n > 1 && runs->n == n_inputs
+             ? assay_samples_from_runs(runs, g->outputs, g->n_outputs, false, out)
+             : assay_samples_from_set(set, g->outputs, g->n_outputs, false, out);
 }
 
 assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model, uint64_t seed,
@@ -123,14 +188,16 @@ assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model, 
   for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
   if (!files->n) {
     if (any)
-      fputs("assay: no inputs given: random ones are used, which show no accuracy on real data "
-            "(ranges, masks and indices differ)\n", stderr);
+      fputs(
+          "assay: no inputs given: random ones are used, which show no accuracy on real data "
+          "(ranges, masks and indices differ)\n",
+          stderr);
     return assay_samples_generate(model, seed, out);
   }
-  assay_set_t set = {0};
-  assay_status_t st = cli_read_arrays(files, model, &set);
-  if (!st) st = assay_samples_from_set(&set, g->inputs, g->n_inputs, true, out);
+  assay_saved_t runs = {0};
+  assay_status_t st = read_all(files, model, &runs);
+  if (!st) st = assay_samples_from_runs(&runs, g->inputs, g->n_inputs, true, out);
   if (!st && out->notes.len) fputs(assay_str_get(&out->notes), stderr);
-  assay_set_deinit(&set);
+  assay_saved_deinit(&runs);
   return st;
 }

@@ -41,3 +41,22 @@ assay_status_t assay_base64_decode(const char* text, size_t n, uint8_t** out, si
   *out_n = made;
   return NULL;
 }
+
+void assay_base64_encode(const void* data, size_t n, assay_str_t* out) {
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const uint8_t* p = data;
+  char text[4096];
+  size_t made = 0;
+  for (size_t i = 0; i < n; i += 3) {
+    const size_t have = n - i < 3 ? n - i : 3;
+    const uint32_t group = (uint32_t)p[i] << 16 | (have > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+                           (have > 2 ? p[i + 2] : 0u);
+    text[made++] = letters[group >> 18];
+    text[made++] = letters[group >> 12 & 63];
+    text[made++] = have > 1 ? letters[group >> 6 & 63] : '=';
+    text[made++] = have > 2 ? letters[group & 63] : '=';
+    if (made < sizeof text && i + 3 < n) continue;
+    assay_str_append_n(out, text, made);
+    made = 0;
+  }
+}

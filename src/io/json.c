@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 
-assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) {
+static assay_status_t parse(const void* data, size_t size, size_t flags, json_t** out) {
   json_error_t error;
-  json_t* j = json_loadb(data ? data : "", size, JSON_REJECT_DUPLICATES, &error);
+  json_t* j = json_loadb(data ? data : "", size, JSON_REJECT_DUPLICATES | flags, &error);
   // Without memory jansson 2.14 mostly gives no error at all.
   if (!j && (!*error.text || json_error_code(&error) == json_error_out_of_memory))
     return assay_status_no_memory();
@@ -16,6 +16,14 @@ assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) {
                        error.text);
   *out = j;
   return NULL;
+}
+
+assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) {
+  return parse(data, size, 0, out);
+}
+
+assay_status_t assay_json_parse_bytes(const void* data, size_t size, json_t** out) {
+  return parse(data, size, JSON_ALLOW_NUL, out);
 }
 
 assay_status_t assay_json_read(const char* path, json_t** out) {
@@ -96,6 +104,12 @@ void assay_json_print(const json_t* j, int indent, assay_str_t* out) {
   size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | JSON_INDENT((size_t)indent);
   if (json_dump_callback(j, append, out, flags)) out->failed = true;
   assay_str_append(out, "\n");
+}
+
+void assay_json_quote(const char* text, assay_str_t* out) {
+  json_t* j = assay_json_text(text);
+  if (!j || json_dump_callback(j, append, out, JSON_ENCODE_ANY)) out->failed = true;
+  json_decref(j);
 }
 
 assay_status_t assay_json_write(const char* path, const json_t* j, int indent) {

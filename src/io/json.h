@@ -10,6 +10,8 @@
 // Parses a whole text (UTF-8; duplicate keys are refused). The caller owns the result
 // (json_decref).
 assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) ASSAY_MUST_USE;
+// The same with NULs in strings, for files that keep bytes in them (json_string_length).
+assay_status_t assay_json_parse_bytes(const void* data, size_t size, json_t** out) ASSAY_MUST_USE;
 assay_status_t assay_json_read(const char* path, json_t** out) ASSAY_MUST_USE;
 
 // A number; non-finite ones are the strings "nan", "inf", "-inf". NULL: no memory.
@@ -28,7 +30,9 @@ json_t* assay_json_put(json_t* object, const char* key, json_t* take_item);
 // Appends it as text, indented by `indent` spaces (0: one line), with a line break at its end.
 // Numbers have as many digits as they need to be read back.
 void assay_json_print(const json_t* j, int indent, assay_str_t* out);
-// Writes that to a file.
+// Appends a text of any bytes as a JSON string.
+void assay_json_quote(const char* text, assay_str_t* out);
+// Writes a JSON value to a file.
 assay_status_t assay_json_write(const char* path, const json_t* j, int indent) ASSAY_MUST_USE;
 
 #endif  // ASSAY_IO_JSON_H_

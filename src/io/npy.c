@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "formats/format.h"
+#include "io/stored.h"
 
 enum { MAX_HEADER = 1 << 20, MAX_EMPTY = 1 << 16 };
 
@@ -352,23 +352,6 @@ assay_status_t assay_npy_read(const char* path, assay_tensor_t** out) {
 
 // ---- writing ----------------------------------------------------------------------------------
 
-// The type that NumPy stores a type as.
-static assay_type_t stored_type(assay_type_t type) {
-  if (assay_type_is_float(type) && assay_type_bits(type) < 16) return ASSAY_TYPE_FLOAT;
-  switch (type) {
-    case ASSAY_TYPE_BFLOAT16:
-      return ASSAY_TYPE_FLOAT;
-    case ASSAY_TYPE_INT4:
-    case ASSAY_TYPE_INT2:
-      return ASSAY_TYPE_INT8;
-    case ASSAY_TYPE_UINT4:
-    case ASSAY_TYPE_UINT2:
-      return ASSAY_TYPE_UINT8;
-    default:
-      return type;
-  }
-}
-
 static const char* descr_of(assay_type_t type) {
   switch (type) {
     case ASSAY_TYPE_FLOAT16:
@@ -461,25 +444,11 @@ static assay_status_t make_strings(const assay_tensor_t* t, char* descr, size_t 
 }
 
 static assay_status_t make_numbers(assay_tensor_t* t, assay_npy_image_t* out) {
-  assay_type_t type = stored_type(t->type);
-  int64_t bytes = 0;
-  if (type == t->type) {
-    if (t->store == ASSAY_STORE_PACKED)
-      out->tensor = assay_tensor_retain(t);
-    else
-      ASSAY_TRY(assay_tensor_pack(t, &out->tensor));
-  } else {
-    assay_tensor_t *wide = NULL, *as = NULL;
-    assay_status_t st = assay_tensor_widen(t, &wide);
-    if (!st) st = assay_tensor_retype(wide, type, &as);
-    if (!st) st = assay_tensor_pack(as, &out->tensor);
-    assay_tensor_release(wide);
-    assay_tensor_release(as);
-    if (st) return st;
-  }
-  if (!assay_type_packed_bytes(type, t->size, &bytes)) return assay_status_no_memory();
-  out->body = out->tensor->data;
-  out->body_len = (size_t)bytes;
+  assay_stored_t stored = {0};
+  ASSAY_TRY(assay_stored_make(t, false, &stored));
+  out->tensor = stored.tensor;
+  out->body = stored.tensor->data;
+  out->body_len = (size_t)stored.bytes;
   return NULL;
 }
 
@@ -507,7 +476,7 @@ assay_status_t assay_npy_image_make(assay_tensor_t* t, assay_npy_image_t* out) {
   if (t->type == ASSAY_TYPE_STRING) {
     st = make_strings(t, descr, sizeof descr, out);
   } else {
-    const char* name = descr_of(stored_type(t->type));
+    const char* name = descr_of(assay_file_elem_type(t->type));
     if (!name) return ASSAY_ERROR(ASSAY_INTERNAL, "npy: type %d", (int)t->type);
     snprintf(descr, sizeof descr, "%s", name);
     st = make_numbers(t, out);

@@ -1,12 +1,4 @@
-// What other tools save of their runs: named tensors, one set a run.
-//
-//   npz            one set; samples are told apart later, by their shapes
-//   Polygraphy     RunResults (--save-outputs) and lists of inputs (--save-inputs), as JSON: a set
-//                  an iteration; of several runners the first one's
-//   trtexec        --exportOutput, JSON with bare nan and inf: one set; numbers have no type there:
-//                  whole ones become int64, others double
-//
-// Told apart by content.
+// What tools save of their runs: named tensors, one set a run (an iteration, a sample).
 #ifndef ASSAY_IO_SAVED_H_
 #define ASSAY_IO_SAVED_H_
 
@@ -16,18 +8,25 @@
 typedef struct assay_saved {
   assay_set_t* runs;
   size_t n, cap;
+  bool results;  // the file says that it holds what a run gave, not what it was given
 } assay_saved_t;
 
 void assay_saved_deinit(assay_saved_t* s);
 
-// Errors: NOT_FOUND no such file; CORRUPT not what it should be; UNSUPPORTED arrays that are kept
-// as PyTorch tensors, or in the form of old versions.
-assay_status_t assay_saved_read(const char* path, assay_saved_t* out) ASSAY_MUST_USE;
-// The same as one set: where there are several runs, each array is theirs one behind the other, along
-// the first dimension.
-assay_status_t assay_saved_read_joined(const char* path, assay_set_t* out) ASSAY_MUST_USE;
-// The JSON forms, from memory.
+// A new, empty run at the end.
+assay_status_t assay_saved_add_run(assay_saved_t* s, assay_set_t** out) ASSAY_MUST_USE;
+// All runs as one set, which is moved or copied out of `s`: where there are several, each array is
+// theirs one behind the other, along the first dimension. Errors: INVALID_ARGUMENT arrays of one
+// name that differ in type or in another dimension.
+assay_status_t assay_saved_join(assay_saved_t* s, assay_set_t* out) ASSAY_MUST_USE;
+
+// JSON of Polygraphy (polygraphy.h) or trtexec (trtexec.h), told apart by content; bare nan and inf
+// are read, too. Errors: CORRUPT not what it should be; UNSUPPORTED types that cannot be read.
 assay_status_t assay_saved_parse_json(const void* data, size_t size,
                                       assay_saved_t* out) ASSAY_MUST_USE;
+// A folder of such files, in the order of their names: runs one behind the other.
+assay_status_t assay_saved_read_folder(const char* path, assay_saved_t* out) ASSAY_MUST_USE;
+// Whether a folder holds such files.
+bool assay_saved_is_folder(const char* path);
 
 #endif  // ASSAY_IO_SAVED_H_

@@ -199,7 +199,7 @@ ROWS = [
     ("check {m}", INPUT, "", "is a folder; give a file"),
     ("check {m}/external.onnx.data", INPUT, "", "external.onnx.data': byte "),
     ("check {m}/cnn.onnx -i nothing.npz", INPUT, "", "'nothing.npz': No such file"),
-    ("check {m}/cnn.onnx -i nothing.txt", INPUT, "", "inputs are read from .npz, .npy and .pb files"),
+    ("check {m}/cnn.onnx -i nothing.txt", INPUT, "", "No such file"),
     ("check {m}/cnn.onnx -i small.npz", INPUT, "", r"array 'image' has shape \[1, 3, 4, 4\]; the model wants"),
     ("check {m}/cnn.onnx -i other.npz", INPUT, "", "there is no array for input 'image'"),
     ("check {m}/cnn.onnx -i image.npz -g other.npz", INPUT, "", "no array with the name of an output"),
@@ -302,7 +302,7 @@ ROWS = [
     ("inspect model {m}/loop.onnx", 0, "Loop", ""),
     ("inspect model {m}/nothing.onnx", INPUT, "", "No such file"),
     ("inspect data image.npz", 0, r"image: float\[1, 3, 8, 8\]  min", ""),
-    ("inspect data {m}/cnn.onnx", INPUT, "", "no zip archive"),
+    ("inspect data {m}/cnn.onnx", INPUT, "", "it is in no format that can be read"),
     ("inspect plan {m}/cnn.onnx --precision fp16", 0, "(?s)plan +13 layers.*fp16 +Conv", ""),
     ("inspect plan {m}/cnn.onnx --layer-precision nothing:fp16", USAGE, "", "matches no node"),
     # conformance

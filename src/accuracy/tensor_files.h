@@ -1,0 +1,38 @@
+// Files of tensors, whatever their format: what --inputs and --golden take and --save-outputs
+// writes.
+//
+// The formats are the rows of a table in tensor_files.c. Read files are told apart by their
+// content; the format of a file that is written follows from the end of its name.
+#ifndef ASSAY_ACCURACY_TENSOR_FILES_H_
+#define ASSAY_ACCURACY_TENSOR_FILES_H_
+
+#include "base/str.h"
+#include "io/saved.h"
+#include "ir/ir.h"
+
+// What is read, and for what.
+typedef struct assay_tensor_request {
+  const char* path;
+  // The model's inputs or outputs, in order: arrays without a name are for the only one of them
+  // (one with an initializer does not count); raw bytes and text get its type and shape; folders of
+  // test data go by position. None: an array without a name gets the file's.
+  assay_value_t* const* values;
+  size_t n_values;
+  bool outputs;  // they are outputs
+} assay_tensor_request_t;
+
+// Errors: NOT_FOUND no such file; CORRUPT not what it should be; UNSUPPORTED no format, or types
+// that cannot be read; INVALID_ARGUMENT which value an array is for is not clear.
+assay_status_t assay_tensor_file_read(const assay_tensor_request_t* request,
+                                      assay_saved_t* out) ASSAY_MUST_USE;
+
+// The runs in the format that the name's end stands for (assay_tensor_file_endings). Formats that
+// hold one run get all joined (assay_saved_join), which empties s.
+//   runner  what results are the results of, for formats that say; NULL: they are inputs
+//   notes   lines for the user: types that the format lacks; may be NULL
+assay_status_t assay_tensor_file_write(const char* path, assay_saved_t* s, const char* runner,
+                                       assay_str_t* notes) ASSAY_MUST_USE;
+// INVALID_ARGUMENT if no format is known by the name's end; the message lists those there are.
+assay_status_t assay_tensor_file_check_name(const char* path) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCURACY_TENSOR_FILES_H_
