@@ -209,6 +209,30 @@ static void rules_of_the_user_stand(void** state) {
   forget(&f);
 }
 
+// A rule for what makes no floats leaves nothing to choose, and does no harm.
+static void rules_for_sizes(void** state) {
+  (void)state;
+  static const row_t r = {{"of sizes",
+                           0,
+                           {"x float[2,3,4]"},
+                           {"w float[12,4]", "tail int64[1] -1"},
+                           {"Shape s x -> n | end=1", "Concat shape n tail -> r | axis=0",
+                            "Reshape flat x r -> a", "MatMul one a w -> y"},
+                           "y"},
+                          BF16,
+                          2,
+                          &assay_backend_emu,
+                          ASSAY_TUNE_LAYERS,
+                          "snr_db >= 100",
+                          NULL};
+  fixture_t f;
+  prepare(&r, &f);
+  op_case_ok(assay_precision_parse(&f.check.precision, "s:fp32"));
+  op_case_ok(assay_tune(f.model, &f.check, &f.options, &f.inputs, NULL, &f.tuned));
+  assert_true(f.tuned.met);
+  forget(&f);
+}
+
 // ---- forecasts ----------------------------------------------------------------------------------
 
 static double rms(const assay_output_check_t* o) { return sqrt(assay_tune_mean_square(o)); }
@@ -430,9 +454,10 @@ static void formats_are_counted(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(demands_are_met),         cmocka_unit_test(what_cannot_be_met),
-      cmocka_unit_test(rules_of_the_user_stand), cmocka_unit_test(forecasts_are_near),
-      cmocka_unit_test(statistics_are_resized),  cmocka_unit_test(ratios_are_found),
-      cmocka_unit_test(rows_turn_over),          cmocka_unit_test(rooflines_are_sound),
-      cmocka_unit_test(without_memory),          cmocka_unit_test(formats_are_counted)};
+      cmocka_unit_test(rules_of_the_user_stand), cmocka_unit_test(rules_for_sizes),
+      cmocka_unit_test(forecasts_are_near),      cmocka_unit_test(statistics_are_resized),
+      cmocka_unit_test(ratios_are_found),        cmocka_unit_test(rows_turn_over),
+      cmocka_unit_test(rooflines_are_sound),     cmocka_unit_test(without_memory),
+      cmocka_unit_test(formats_are_counted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

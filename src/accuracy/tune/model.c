@@ -80,8 +80,7 @@ static void pin(assay_tune_model_t* m) {
     size_t f = 0;
     while (f + 1 < o->n_formats && o->formats[f] != layers->layers[u].format) f++;
     m->pinned[u] = strcmp(layers->layers[u].reason, "--precision") != 0;
-    if (m->pinned[u]) allow_only(m, u, f);
-    if (!m->layout.floats[u]) allow_only(m, u, 0);
+    if (m->pinned[u] || !m->layout.floats[u]) allow_only(m, u, m->layout.floats[u] ? f : 0);
   }
 }
 

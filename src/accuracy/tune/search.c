@@ -14,7 +14,7 @@ enum {
   RESTARTS = 200,   // of few units, and
   RESTARTED = 4000  // units in all restarts together
 };
-static const size_t runs_of_units[] = {2, 3, 4, 6, 8, 12, 16, 32};
+static const size_t runs_of_units[] = {2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256};
 enum { N_RUNS = sizeof runs_of_units / sizeof *runs_of_units };
 static const double SAME = 1e-12;  // times that differ by less are the same
 
