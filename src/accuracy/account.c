@@ -141,8 +141,7 @@ static record_t* pop(queue_t* q) {
   return r;
 }
 
-// ---- own error: in the engine's tap
-// -----------------------------------------------------------------
+// ---- own error: in the engine's tap ------------------------------------------------------------
 
 // Finite elements of a hidden value that the layer's format could not hold, with what rounding may
 // add.
@@ -395,8 +394,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   return NULL;
 }
 
-// ---- inherited error and flips: in truth's hook
-// ------------------------------------------------------
+// ---- inherited error and flips: in truth's hook ------------------------------------------------
 
 // Whether two sequences or optionals hold as many items, of the same shapes.
 static bool same_structure(const assay_tensor_t* a, const assay_tensor_t* b) {

@@ -7,8 +7,7 @@
 
 enum { MOST_SAMPLES = 8 };
 
-// ---- rows
-// -----------------------------------------------------------------------------------------------
+// ---- rows --------------------------------------------------------------------------------------
 
 // Rows [first, first + n) of the leading dimension.
 static assay_status_t rows_of(assay_tensor_t* t, int64_t first, int64_t n, assay_tensor_t** out) {
@@ -62,8 +61,7 @@ static int64_t batch_of(const assay_graph_t* g, assay_tensor_t* const* inputs) {
   return n;
 }
 
-// ---- golden of one sample
-// -----------------------------------------------------------------------------------
+// ---- golden of one sample ----------------------------------------------------------------------
 
 static assay_status_t add(assay_golden_t* to, const assay_golden_tensor_t* from,
                           assay_tensor_t* take) {
@@ -127,8 +125,7 @@ static int64_t fewest_rows(const assay_golden_t* golden, int64_t batch) {
   return rows;
 }
 
-// ---- one sample
-// ---------------------------------------------------------------------------------------------
+// ---- one sample --------------------------------------------------------------------------------
 
 // A sample cut to rows, with golden cut alike.
 typedef struct part {
@@ -191,8 +188,7 @@ static assay_status_t check_rows(const sample_t* s, int64_t first, int64_t n, bo
   return st;
 }
 
-// ---- batches that mix their samples
-// ---------------------------------------------------------------------------
+// ---- batches that mix their samples ------------------------------------------------------------
 
 static bool differ(const assay_tensor_t* a, const assay_tensor_t* b) {
   if (a->kind != ASSAY_KIND_TENSOR || b->kind != ASSAY_KIND_TENSOR || a->store != b->store ||
@@ -275,8 +271,7 @@ static assay_status_t check_mixing(const sample_t* s, const assay_export_options
   return st;
 }
 
-// ---- the order of questions
-// -----------------------------------------------------------------------------------
+// ---- the order of questions --------------------------------------------------------------------
 
 static bool outputs_only(const assay_golden_t* golden) {
   for (size_t i = 0; i < golden->n; i++)

@@ -327,8 +327,7 @@ static assay_status_t audit_constants(assay_check_t* c) {
   return NULL;
 }
 
-// ---- what the passes did to truth
-// -------------------------------------------------------------------
+// ---- what the passes did to truth --------------------------------------------------------------
 
 static assay_status_t run_truth(const assay_model_t* m, const assay_check_options_t* o,
                                 assay_tensor_t* const* inputs, assay_machine_t** out) {
@@ -388,8 +387,7 @@ static void count_absorbed(assay_check_t* c) {
   }
 }
 
-// ---- the whole
-// ------------------------------------------------------------------------------------
+// ---- the whole ---------------------------------------------------------------------------------
 
 static void report_progress(void* user, double fraction) {
   const assay_check_options_t* o = user;

@@ -27,8 +27,7 @@ typedef struct walk {
 // A difference is a fault from so many times what rounding explains on.
 static const double FACTOR = 8;
 
-// ---- what rounding explains
-// ---------------------------------------------------------------------------
+// ---- what rounding explains --------------------------------------------------------------------
 
 // Whether a number has so few significant bits that nobody rounded it: 2, 0.5, -1e3. Such constants
 // mean what they say (an exponent of 2 must stay 2: other powers of negative numbers are NaN).
@@ -117,8 +116,7 @@ static assay_status_t after_noisy(void* user, const assay_node_t* n, size_t n_in
   return NULL;
 }
 
-// ---- comparing
-// ------------------------------------------------------------------------------------------
+// ---- comparing ---------------------------------------------------------------------------------
 
 // Unit roundoff of what golden was stored in.
 static double golden_roundoff(const assay_tensor_t* g) {
@@ -198,8 +196,7 @@ static assay_status_t after_truth(void* user, const assay_node_t* n, size_t n_in
   return NULL;
 }
 
-// ---- walking
-// ----------------------------------------------------------------------------------------------
+// ---- walking -----------------------------------------------------------------------------------
 
 static assay_status_t walk_create(walk_t* w, assay_tensor_t* const* inputs) {
   const assay_model_t* m = w->model;
@@ -288,8 +285,7 @@ static assay_status_t walk(walk_t* w) {
   return NULL;
 }
 
-// ---- the search for each fault
-// ------------------------------------------------------------------------------
+// ---- the search for each fault -----------------------------------------------------------------
 
 // Lists the nodes that the targets are made by, back to golden values, constants and graph inputs.
 static size_t list_nodes(const walk_t* w, bool* wanted, const assay_node_t** nodes) {

@@ -103,8 +103,7 @@ assay_status_t assay_name_map_read(const char* path, assay_name_map_t* out) {
   return st;
 }
 
-// ---- differences
-// --------------------------------------------------------------------------------------
+// ---- differences -------------------------------------------------------------------------------
 
 // Whether ref's shape is got's, but for fewer rows.
 static bool fits(const assay_tensor_t* got, const assay_tensor_t* ref) {

@@ -200,8 +200,7 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   }
 }
 
-// ---- an output
-// ------------------------------------------------------------------------------------
+// ---- an output ---------------------------------------------------------------------------------
 
 static double element(const assay_tensor_t* t, int64_t i) {
   return t->store == ASSAY_STORE_F64 ? assay_f64(t)[i] : (double)assay_i64(t)[i];

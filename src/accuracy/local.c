@@ -82,8 +82,7 @@ void assay_locals_set_iteration(assay_locals_t* l, uint64_t iteration) {
   if (l->quantizing) assay_machine_set_iteration(l->quantizing, iteration);
 }
 
-// ---- values within a layer
-// ------------------------------------------------------------------------
+// ---- values within a layer ---------------------------------------------------------------------
 
 typedef struct slot {
   const assay_value_t* value;
@@ -340,8 +339,7 @@ static assay_status_t run_node(chain_t* c, const assay_node_t* node, assay_tenso
   return st;
 }
 
-// ---- all nodes of a layer
-// -------------------------------------------------------------------------
+// ---- all nodes of a layer ----------------------------------------------------------------------
 
 static assay_status_t keep_hidden(chain_t* c, slot_t* s) {
   if (!s->tensor || !s->value) return NULL;
@@ -590,8 +588,7 @@ assay_status_t assay_locals_run_uncertain(assay_locals_t* l, const assay_layer_t
   return run_local(l, layer, node, in, rounding, true, NULL, out);
 }
 
-// ---- again, as an engine would
-// ----------------------------------------------------------------------
+// ---- again, as an engine would -----------------------------------------------------------------
 
 static void configure_engine(void* user, const assay_node_t* node, assay_eval_t* c) {
   const assay_locals_t* l = user;

@@ -16,8 +16,7 @@ static const assay_proposal_t proposals[] = {
 size_t assay_proposal_count(void) { return sizeof proposals / sizeof *proposals; }
 const assay_proposal_t* assay_proposal_get(size_t i) { return &proposals[i]; }
 
-// ---- shared
-// -----------------------------------------------------------------------------------------
+// ---- shared ------------------------------------------------------------------------------------
 
 assay_status_t assay_offer(const assay_trial_t* t, assay_repair_t* r, bool* stop) {
   assay_status_t st = t->offer(t->user, r, stop);
@@ -58,8 +57,7 @@ static assay_repair_t attr_repair(const assay_suspect_t* s, const char* cause,
   return r;
 }
 
-// ---- floats
-// -----------------------------------------------------------------------------------------
+// ---- floats ------------------------------------------------------------------------------------
 
 static double float_now(const assay_suspect_t* s, const assay_attr_spec_t* a) {
   return assay_attr_f64(s->node, a->name, a->has_default ? a->f : 0);
@@ -118,8 +116,7 @@ assay_status_t assay_propose_float_fit(const assay_suspect_t* s, const char* cau
   return NULL;
 }
 
-// ---- integers
-// ---------------------------------------------------------------------------------------
+// ---- integers ----------------------------------------------------------------------------------
 
 static assay_status_t offer_int(const assay_suspect_t* s, const char* cause,
                                 const assay_attr_spec_t* a, int64_t now, int64_t value,
@@ -168,8 +165,7 @@ assay_status_t assay_propose_flag(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- texts
-// ------------------------------------------------------------------------------------------
+// ---- texts -------------------------------------------------------------------------------------
 
 // Every text that an attribute of a name takes in some operator; those that this one does not take
 // fail when they are tried.
@@ -217,8 +213,7 @@ assay_status_t assay_propose_mode(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- lists of integers
-// --------------------------------------------------------------------------------
+// ---- lists of integers -------------------------------------------------------------------------
 
 typedef struct list_offer {
   const assay_suspect_t* s;
@@ -366,8 +361,7 @@ assay_status_t assay_propose_permutation(const assay_suspect_t* s, const char* c
   return NULL;
 }
 
-// ---- how lists vary
-// -----------------------------------------------------------------------------------
+// ---- how lists vary ----------------------------------------------------------------------------
 
 typedef struct vary {
   assay_emit_numbers* emit;

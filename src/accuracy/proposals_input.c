@@ -27,8 +27,7 @@ static assay_repair_t constant_repair(const assay_suspect_t* s, const char* caus
   return r;
 }
 
-// ---- inputs in another order
-// --------------------------------------------------------------------------
+// ---- inputs in another order -------------------------------------------------------------------
 
 assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
                                   const assay_trial_t* t, bool* stop) {
@@ -47,8 +46,7 @@ assay_status_t assay_propose_swap(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- numbers in constants
-// -----------------------------------------------------------------------------
+// ---- numbers in constants ----------------------------------------------------------------------
 
 typedef struct constant_offer {
   const assay_suspect_t* s;
@@ -98,8 +96,7 @@ assay_status_t assay_propose_constant_numbers(const assay_suspect_t* s, const ch
   return NULL;
 }
 
-// ---- broadcasts
-// ---------------------------------------------------------------------------------------
+// ---- broadcasts --------------------------------------------------------------------------------
 
 // An operand of one long dimension laid along another axis of the output.
 assay_status_t assay_propose_broadcast(const assay_suspect_t* s, const char* cause,
@@ -128,8 +125,7 @@ assay_status_t assay_propose_broadcast(const assay_suspect_t* s, const char* cau
   return NULL;
 }
 
-// ---- weights
-// --------------------------------------------------------------------------------------------
+// ---- weights -----------------------------------------------------------------------------------
 
 enum { MANY = 1 << 24 };  // elements; larger constants are left alone
 
@@ -311,8 +307,7 @@ assay_status_t assay_propose_other_constant(const assay_suspect_t* s, const char
   return for_each_like(s, cause, offer_other, t, stop);
 }
 
-// ---- gates of recurrent layers
-// ----------------------------------------------------------------------------
+// ---- gates of recurrent layers -----------------------------------------------------------------
 
 // Blocks along axis 1 in another order; B holds two sets of them.
 static assay_status_t reorder_gates(const assay_tensor_t* x, int gates, const int* order, int sets,
@@ -376,8 +371,7 @@ assay_status_t assay_propose_gates(const assay_suspect_t* s, const char* cause,
   return NULL;
 }
 
-// ---- another operator
-// ---------------------------------------------------------------------------------------
+// ---- another operator --------------------------------------------------------------------------
 
 // A function that was left out: an Identity stands where it was.
 static const char* const functions[] = {"Relu",    "Sigmoid",   "Tanh",      "Sqrt",        "Abs",

@@ -19,8 +19,7 @@ assay_status_t assay_repair_copy(const assay_repair_t* r, assay_repair_t* out) {
   return NULL;
 }
 
-// ---- fitted values
-// --------------------------------------------------------------------------------
+// ---- fitted values -----------------------------------------------------------------------------
 
 // A constant's elements times a factor.
 static assay_status_t scaled(const assay_tensor_t* t, double factor, assay_tensor_t** out) {
@@ -51,8 +50,7 @@ assay_status_t assay_repair_set_value(assay_repair_t* r, double value) {
   return NULL;
 }
 
-// ---- trying
-// -----------------------------------------------------------------------------------------
+// ---- trying ------------------------------------------------------------------------------------
 
 // A node with edits made, and its inputs.
 typedef struct edited {
@@ -156,8 +154,7 @@ assay_status_t assay_repair_evaluate(assay_machine_t* m, const assay_repair_t* r
   return st;
 }
 
-// ---- making it in a model
-// -----------------------------------------------------------------------------
+// ---- making it in a model ----------------------------------------------------------------------
 
 static assay_node_t* node_of_label(const assay_graph_t* g, const char* label) {
   for (size_t i = 0; i < g->n_nodes; i++)

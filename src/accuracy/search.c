@@ -584,8 +584,7 @@ static assay_status_t hunt_run(hunt_t* h, double until) {
   return NULL;
 }
 
-// ---- several faults
-// -------------------------------------------------------------------------------
+// ---- several faults ----------------------------------------------------------------------------
 
 const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n) {
   for (size_t i = 0; i < s->n_adopted; i++)

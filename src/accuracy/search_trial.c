@@ -14,8 +14,7 @@ enum { FIT_STEPS = 8, FITTED_RANK = 1000 };
 
 static double score(const assay_trials_t* t, assay_tensor_t* const* got, bool* out_restored);
 
-// ---- evaluating from a node on
-// ------------------------------------------------------------------------
+// ---- evaluating from a node on -----------------------------------------------------------------
 
 static size_t target_of(const assay_search_t* s, const assay_value_t* v) {
   size_t k = 0;
@@ -155,8 +154,7 @@ assay_status_t assay_trials_evaluate_adopted(assay_trials_t* t, bool* out_restor
   return NULL;
 }
 
-// ---- scores
-// -------------------------------------------------------------------------------------------
+// ---- scores ------------------------------------------------------------------------------------
 
 // The sum over the targets of (difference / golden's size)^2, and whether all are within what is
 // explained.
@@ -276,8 +274,7 @@ static assay_status_t try_once(assay_trials_t* t, const assay_repair_t* r, bool*
   return NULL;
 }
 
-// ---- fitting a parameter
-// --------------------------------------------------------------------------------
+// ---- fitting a parameter -----------------------------------------------------------------------
 
 // Weighted sums over all elements of the targets: <r, s>, <s, s> and <r, r>, with r = now - golden
 // and s = now - last.
@@ -370,8 +367,7 @@ static assay_status_t fit(assay_trials_t* t, const assay_repair_t* repair) {
   return st;
 }
 
-// ---- taking a repair as made
-// ----------------------------------------------------------------------
+// ---- taking a repair as made -------------------------------------------------------------------
 
 assay_status_t assay_trials_adopt(assay_trials_t* t, const assay_repair_t* r,
                                   assay_target_t** out) {
@@ -396,8 +392,7 @@ void assay_trials_drop(assay_trials_t* t) {
   clear_got(t);
 }
 
-// ---- the whole
-// --------------------------------------------------------------------------------------------
+// ---- the whole ---------------------------------------------------------------------------------
 
 assay_status_t assay_trials_try(assay_trials_t* t, const assay_repair_t* r) {
   bool restored, fits;

@@ -197,8 +197,7 @@ static assay_status_t write_test_data(const char* path, const assay_saved_t* s, 
                                     (const char* const*)run->names);
 }
 
-// ---- a folder with inputs.npz and outputs.npz
-// ------------------------------------------------------
+// ---- a folder with inputs.npz and outputs.npz --------------------------------------------------
 
 static assay_status_t npz_within(const assay_tensor_request_t* r, assay_str_t* out) {
   assay_str_printf(out, "%s/%ss.npz", r->path, stem_of(r));
@@ -251,8 +250,7 @@ static assay_status_t write_trtexec(const char* path, const assay_saved_t* s, co
   return assay_trtexec_write(path, &s->runs[0]);
 }
 
-// ---- text and raw bytes
-// ---------------------------------------------------------------------------
+// ---- text and raw bytes ------------------------------------------------------------------------
 
 // The type and shape that `n` elements have as a value's array; one open dimension follows from n.
 static assay_status_t settle(const assay_value_t* v, int64_t n, int64_t* dims) {

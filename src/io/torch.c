@@ -127,8 +127,7 @@ static bool is_text(const item_t* i, const char* text) {
   return i && i->len == strlen(text) && memcmp(i->text, text, i->len) == 0;
 }
 
-// ---- what it may name and call
-// -------------------------------------------------------------------
+// ---- what it may name and call -----------------------------------------------------------------
 
 // A line of text at p, without its end.
 static bool take_line(machine_t* m, item_t* out) {
@@ -215,8 +214,7 @@ static assay_status_t reduce(machine_t* m) {
   return NULL;
 }
 
-// ---- the machine
-// ---------------------------------------------------------------------------------
+// ---- the machine -------------------------------------------------------------------------------
 
 // An unsigned number of up to 4 bytes.
 static bool take_bytes(machine_t* m, size_t bytes, uint32_t* out) {
@@ -319,8 +317,7 @@ static assay_status_t unpickle(machine_t* m) {
   return broken();
 }
 
-// ---- the archive
-// ---------------------------------------------------------------------------------
+// ---- the archive -------------------------------------------------------------------------------
 
 // Elements in row-major order from a storage of any strides.
 static assay_status_t gather(const found_t* f, const uint8_t* bytes, uint64_t size,

@@ -60,8 +60,7 @@ static double times_sigmoid(double x, dd_t t) {
   return x * e / (1 + e);
 }
 
-// ---- the functions
-// --------------------------------------------------------------------------------
+// ---- the functions -----------------------------------------------------------------------------
 
 double assay_sigmoid(double x) {
   if (x >= 0) return 1 / (1 + exp(-x));
@@ -166,8 +165,7 @@ double assay_selu(double x, double alpha, double gamma) {
   return gamma * (x > 0 ? x : alpha * expm1(x));
 }
 
-// ---- the loop over elements
-// -----------------------------------------------------------------------
+// ---- the loop over elements --------------------------------------------------------------------
 
 typedef struct activation {
   const assay_tensor_t *x, *b;  // b: second input of SwiGLU
@@ -280,8 +278,7 @@ static assay_status_t swiglu_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, ASSAY_TYPE_UNDEFINED, a.known ? &a : &b);
 }
 
-// ---- piecewise linear
-// -----------------------------------------------------------------------------
+// ---- piecewise linear --------------------------------------------------------------------------
 
 typedef struct piecewise {
   const assay_tensor_t* x;

@@ -28,8 +28,7 @@ FUNCTION(elu) { return (void)beta, x >= 0 ? x : alpha * expm1(x); }
 FUNCTION(softsign) { return (void)alpha, (void)beta, x / (1 + fabs(x)); }
 FUNCTION(softplus) { return (void)alpha, (void)beta, (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
 
-// ---- slopes
-// --------------------------------------------------------------------------------------
+// ---- slopes ------------------------------------------------------------------------------------
 
 #define SLOPE(name) static double name(double x, double reach, double alpha, double beta)
 #define UNUSED (void)x, (void)reach, (void)alpha, (void)beta
@@ -93,8 +92,7 @@ static void scaled_range(double alpha, double* low, double* high) {
   *low = -fabs(alpha), *high = fabs(alpha);
 }
 
-// ---- table
-// ---------------------------------------------------------------------------------------
+// ---- table -------------------------------------------------------------------------------------
 
 static const struct {
   const char* name;

@@ -19,8 +19,7 @@ typedef struct binary {
   assay_span_fn* i64;
 } binary_t;
 
-// ---- loops of a stretch: operand 0 is the result, 1 is a, 2 is b
-// ---------------------------------
+// ---- loops of a stretch: operand 0 is the result, 1 is a, 2 is b -------------------------------
 
 __attribute__((always_inline)) static inline void span_f64(const binary_t* p, int64_t n,
                                                            const int64_t* at, const int64_t* step,
@@ -60,8 +59,7 @@ __attribute__((always_inline)) static inline void span_i64(const binary_t* p, in
   assay_wrap_n(p->z->type, z, n);
 }
 
-// ---- the functions
-// --------------------------------------------------------------------------------
+// ---- the functions -----------------------------------------------------------------------------
 
 static inline double add(double a, double b) { return a + b; }
 static inline double sub(double a, double b) { return a - b; }
@@ -134,8 +132,7 @@ SPAN(i64, prelu_int)
 SPAN(i64, prelu_uint)
 #undef SPAN
 
-// ---- evaluation
-// -----------------------------------------------------------------------------------
+// ---- evaluation --------------------------------------------------------------------------------
 
 static assay_status_t want_same_numbers(const assay_eval_t* c) {
   const assay_tensor_t *a = c->in[0], *b = c->in[1];
@@ -225,8 +222,7 @@ static assay_status_t mod_10_eval(assay_eval_t* c) {
   return mod_eval(c);
 }
 
-// ---- PRelu
-// ----------------------------------------------------------------------------------------
+// ---- PRelu -------------------------------------------------------------------------------------
 
 static binary_t prelu_fns(const assay_eval_t* c) {
   bool is_signed = assay_type_is_signed(c->in[0]->type);
@@ -349,8 +345,7 @@ static assay_status_t pow_1_eval(assay_eval_t* c) {
   return run_legacy(c, (binary_t){.f64 = power_span});
 }
 
-// ---- inference
-// ------------------------------------------------------------------------------------
+// ---- inference ---------------------------------------------------------------------------------
 
 static assay_status_t legacy_infer(assay_infer_t* c) {
   return assay_infer_legacy_broadcast(c, ASSAY_TYPE_UNDEFINED);

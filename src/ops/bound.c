@@ -199,8 +199,7 @@ static assay_tensor_t* limit_of(const assay_bound_t* c, size_t i, bool probable)
   return probable ? c->in_error[i].probable : c->in_error[i].guaranteed;
 }
 
-// ---- other inputs
-// --------------------------------------------------------------------------------
+// ---- other inputs ------------------------------------------------------------------------------
 
 typedef struct abs_job {
   const double* x;
@@ -254,8 +253,7 @@ static void release_all(size_t n, assay_tensor_t** t) {
   }
 }
 
-// ---- moved elements
-// --------------------------------------------------------------------------------
+// ---- moved elements ----------------------------------------------------------------------------
 
 // An operator that moves elements moves their limits alike; what has none moves zeros.
 static assay_status_t moved(assay_bound_t* c, bool probable, assay_tensor_t** in,
@@ -306,8 +304,7 @@ static assay_status_t computed(assay_bound_t* c) {
   return ASSAY_NODE_ERROR(c->node, ASSAY_UNSUPPORTED, "there is no rounding bound for it");
 }
 
-// ---- choices behind inexact values
-// ----------------------------------------------------------------------------
+// ---- choices behind inexact values -------------------------------------------------------------
 
 // Whether output i is wanted, and a discrete choice. A cast to floats of 16 bits or more rounds
 // like any store.
@@ -410,8 +407,7 @@ assay_status_t assay_bound_node(assay_bound_t* c) {
   return st;
 }
 
-// ---- monotone functions
-// ----------------------------------------------------------------------------
+// ---- monotone functions ------------------------------------------------------------------------
 
 // A whole number moved by a limit, within its type.
 static int64_t moved_whole(assay_type_t type, int64_t x, double by) {
@@ -519,8 +515,7 @@ assay_status_t assay_bound_one_function(assay_bound_t* c) {
   return assay_bound_monotone(c, assay_bound_function(c->rounding));
 }
 
-// ---- functions of one input
-// ------------------------------------------------------------------------
+// ---- functions of one input --------------------------------------------------------------------
 
 typedef struct curve_job {
   const assay_curve_t* curve;

@@ -139,8 +139,7 @@ bool assay_bound_inputs_exact(const assay_bound_t* c);  // no input has limits
 // |x| of a float tensor as a new one; others retained. NULL gives NULL.
 assay_status_t assay_tensor_abs(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 
-// ---- ready-made bound functions and their parts
-// ----------------------------------------------------
+// ---- ready-made bound functions and their parts ------------------------------------------------
 
 // For operators whose result is computed from the inputs by so many roundings in a row and nothing
 // that cancels: limits f * |y| + tiny, and what came in by evaluating at the corners of the inputs'

@@ -59,8 +59,7 @@ assay_eval_t assay_bound_as_eval(const assay_bound_t* c) {
   return e;
 }
 
-// ---- the operator on other numbers
-// ----------------------------------------------------------------
+// ---- the operator on other numbers -------------------------------------------------------------
 
 static assay_status_t replaced(const assay_bound_t* c, assay_instead_t what, bool probable,
                                assay_tensor_t** out) {

@@ -25,8 +25,7 @@ typedef struct cast {
   bool as_is;  // small floats keep the unrounded value
 } cast_t;
 
-// ---- float to float
-// -------------------------------------------------------------------------------
+// ---- float to float ----------------------------------------------------------------------------
 
 // Rounds n values to a float format of 8 bits or fewer. Those without NaN and infinity (6 and 4
 // bits) saturate always: `saturate` is about 8-bit formats only (ONNX Cast-28).
@@ -52,8 +51,7 @@ static void float_chunk(const void* user, int64_t first, int64_t n) {
   round_small(p, assay_f64(p->x) + first, assay_f64(p->y) + first, n);
 }
 
-// ---- integers
-// -------------------------------------------------------------------------------------
+// ---- integers ----------------------------------------------------------------------------------
 
 static void to_int_chunk(const void* user, int64_t first, int64_t n) {
   const cast_t* p = user;
@@ -93,8 +91,7 @@ static void int_chunk(const void* user, int64_t first, int64_t n) {
   assay_wrap_n(p->y->type, y, n);
 }
 
-// ---- strings
-// --------------------------------------------------------------------------------------
+// ---- strings -----------------------------------------------------------------------------------
 
 static assay_status_t to_string(const cast_t* p, int64_t i) {
   char text[ASSAY_NUMBER_TEXT];
@@ -147,8 +144,7 @@ static assay_status_t from_string(const cast_t* p, int64_t i) {
   return NULL;
 }
 
-// ---- Cast
-// -----------------------------------------------------------------------------------------
+// ---- Cast --------------------------------------------------------------------------------------
 
 // Whether every value of a canonical integer type is a canonical value of another, bits kept.
 static bool int_holds(assay_type_t to, assay_type_t from) {
@@ -281,8 +277,7 @@ static assay_status_t cast_like_infer(assay_infer_t* c) {
   return infer_as(c, assay_infer_elem(c, 1));
 }
 
-// ---- BitCast
-// --------------------------------------------------------------------------------------
+// ---- BitCast -----------------------------------------------------------------------------------
 
 // The bits are those of the value rounded to its declared type, in truth as well.
 static void bit_cast_chunk(const void* user, int64_t first, int64_t n) {

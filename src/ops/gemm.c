@@ -203,8 +203,7 @@ static void tile_f64(const job_t* job) {
   }
 }
 
-// ---- float32 by BLAS, for bounds
-// ------------------------------------------------------------------
+// ---- float32 by BLAS, for bounds ---------------------------------------------------------------
 
 // The block as floats, always copied, in the direction in which its elements are neighbours.
 static bool get_block_f32(const assay_matrix_t* x, int64_t rows, int64_t cols, float* room) {

@@ -8,8 +8,7 @@
 #include "ops/pointwise.h"
 #include "ops/quant.h"
 
-// ---- single nodes
-// --------------------------------------------------------------------------------
+// ---- single nodes ------------------------------------------------------------------------------
 
 static assay_type_t type_of(const assay_value_t* v) {
   return v && v->type && v->type->kind == ASSAY_KIND_TENSOR ? v->type->elem : ASSAY_TYPE_UNDEFINED;
@@ -79,8 +78,7 @@ bool assay_int8_is_norm(const assay_node_t* n) {
   return assay_attr_i64(n, "spatial", 1) != 0 && assay_attr_i64(n, "training_mode", 0) == 0;
 }
 
-// ---- a layer while it is read
-// --------------------------------------------------------------------
+// ---- a layer while it is read ------------------------------------------------------------------
 
 // Parameters of the affine part in float64, by channel.
 typedef struct reader {
@@ -243,8 +241,7 @@ static int add_source(reader_t* r, assay_int8_source_t s) {
   return (int)q->n_sources++;
 }
 
-// ---- contractions
-// ----------------------------------------------------------------------------------
+// ---- contractions ------------------------------------------------------------------------------
 
 // Along which dimension of its weights an anchor's output channels lie.
 static int weight_axis(const assay_node_t* n, int rank) {
@@ -440,8 +437,7 @@ static bool extends_affine(const reader_t* r, const assay_node_t* n) {
          (constant_of(n->inputs[0]) || constant_of(n->inputs[1]));
 }
 
-// ---- the pointwise part
-// ------------------------------------------------------------------------------
+// ---- the pointwise part ------------------------------------------------------------------------
 
 // The float32 that each byte of a quantized tensor stands for.
 static bool make_table(reader_t* r, const assay_int8_operand_t* o, const float** out) {
@@ -547,8 +543,7 @@ static bool read_pointwise(reader_t* r, const assay_node_t* n) {
   return emit(r, combined(r->q, s), n->outputs[0]);
 }
 
-// ---- the whole
-// ------------------------------------------------------------------------------------
+// ---- the whole ---------------------------------------------------------------------------------
 
 // Steps whose results nobody needs are taken out, and registers get their numbers.
 static void settle_steps(reader_t* r, int last) {
@@ -677,8 +672,7 @@ static bool read_all(reader_t* r) {
   return true;
 }
 
-// ---- QLinearConv and QLinearMatMul
-// ------------------------------------------------------------------
+// ---- QLinearConv and QLinearMatMul -------------------------------------------------------------
 
 // Their bias is integers of the sum's own scale.
 static bool read_integer_bias(reader_t* r, const assay_value_t* v) {
@@ -750,8 +744,7 @@ assay_status_t assay_int8_read(assay_arena_t* arena, const assay_node_t* const* 
   return r.status;
 }
 
-// ---- limits
-// ------------------------------------------------------------------------------------------
+// ---- limits ------------------------------------------------------------------------------------
 
 bool assay_int8_in_affine(const assay_int8_t* q, const assay_node_t* node) {
   return is_affine(q, node);

@@ -124,8 +124,7 @@ bool assay_int8_in_affine(const assay_int8_t* q, const assay_node_t* node);
 // The guaranteed limit on |f - truth's f| where truth's f is t in channel c.
 double assay_int8_limit(const assay_int8_t* q, double t, int64_t c);
 
-// ---- the epilogue
-// ------------------------------------------------------------------------------
+// ---- the epilogue ------------------------------------------------------------------------------
 
 // What it reads for n <= ASSAY_INT8_TILE elements, one entry each.
 typedef struct assay_int8_tile {

@@ -162,8 +162,7 @@ int assay_int8_function(const assay_node_t* n, double p[2], bool* out_binary) {
   return i;
 }
 
-// ---- steps
-// ---------------------------------------------------------------------------------------
+// ---- steps -------------------------------------------------------------------------------------
 
 // fl32(sum) * factor + shift, each rounded.
 WIDE static void affine(int64_t n, const float* restrict sums, const float* restrict factor,
@@ -284,8 +283,7 @@ static void run_operation(const assay_int8_t* q, const assay_int8_tile_t* t, int
     multiply_floats(n, other, y);
 }
 
-// ---- the choice
-// ------------------------------------------------------------------------------------
+// ---- the choice --------------------------------------------------------------------------------
 
 // What becomes of a float: first limits, then q. NaN becomes 0, or what is next to it in the type,
 // as in QuantizeLinear's evaluation.

@@ -4,8 +4,7 @@
 
 #include "ops/pointwise.h"
 
-// ---- truth 'unquantized'
-// -------------------------------------------------------------------------------
+// ---- truth 'unquantized' -----------------------------------------------------------------------
 
 bool assay_quant_is_real(const assay_value_t* v, const assay_tensor_t* t) {
   return v && v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem &&
@@ -29,8 +28,7 @@ assay_type_t assay_quant_type(const assay_eval_t* c, assay_type_t type) {
   return c->unquantized && !assay_type_is_float(type) ? ASSAY_TYPE_FLOAT : type;
 }
 
-// ---- one value
-// --------------------------------------------------------------------------------------
+// ---- one value ---------------------------------------------------------------------------------
 
 assay_quantizer_t assay_quantizer(const assay_eval_t* c, assay_type_t type,
                                   assay_format_t quotient, bool saturate) {
@@ -79,8 +77,7 @@ double assay_quantize(const assay_quantizer_t* q, double x, double scale, double
   return to_integer(q, v, zero);
 }
 
-// ---- where scales lie
-// ---------------------------------------------------------------------------------
+// ---- where scales lie --------------------------------------------------------------------------
 
 // Axis 1 is the attribute's default and means nothing for vectors: they have one axis.
 static int64_t axis_for(int64_t axis, int rank) { return rank == 1 ? 0 : axis; }
@@ -149,8 +146,7 @@ assay_status_t assay_scales_check(const assay_infer_t* c, size_t x, size_t scale
                           ASSAY_VALTYPE_TEXT(assay_infer_type(c, x)), k, (long long)block_size);
 }
 
-// ---- whole tensors
-// --------------------------------------------------------------------------------------
+// ---- whole tensors -----------------------------------------------------------------------------
 
 typedef struct scaled {
   const assay_quantizer_t* q;
@@ -271,8 +267,7 @@ void assay_dequantize_tensor(const assay_scales_t* where, const assay_tensor_t* 
   assay_scales_run(where, x, dequantize_span, &p);
 }
 
-// ---- operands with one scale
-// ------------------------------------------------------------------------------
+// ---- operands with one scale -------------------------------------------------------------------
 
 // The scale and zero point of inputs; one element each.
 static assay_status_t read_scale(const assay_eval_t* c, size_t scale, size_t zero,

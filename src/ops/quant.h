@@ -71,8 +71,7 @@ typedef void assay_scales_fn(const void* user, int64_t n, int64_t x, int64_t x_s
 void assay_scales_run(const assay_scales_t* where, const assay_tensor_t* x, assay_scales_fn* f,
                       const void* user);
 
-// ---- operands with one scale, for com.microsoft's QLinear operators
-// ---------------------------------
+// ---- operands with one scale, for com.microsoft's QLinear operators ----------------------------
 
 // Reads elements as real numbers.
 typedef struct assay_qreal {

@@ -8,8 +8,7 @@
 #include "ops/pointwise.h"
 #include "ops/quant_bound.h"
 
-// ---- QuantizeLinear
-// -----------------------------------------------------------------------------------
+// ---- QuantizeLinear ----------------------------------------------------------------------------
 
 static bool is_quantized_type(assay_type_t type) {
   return assay_type_is_integer(type) || (assay_type_is_float(type) && assay_type_bits(type) <= 8);
@@ -87,8 +86,7 @@ static assay_status_t quantize_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, type, &shape);
 }
 
-// ---- DequantizeLinear
-// ---------------------------------------------------------------------------------
+// ---- DequantizeLinear --------------------------------------------------------------------------
 
 // The type of the output: output_dtype, else the scale's.
 static assay_status_t real_type(const assay_node_t* node, assay_type_t scale, assay_type_t* out) {

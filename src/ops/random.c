@@ -27,8 +27,7 @@ static assay_random_t stream_of(const assay_eval_t* c) {
   return assay_random_make(seed, c->node->label, c->iteration);
 }
 
-// ---- RandomNormal, RandomUniform, and their Like forms
-// -------------------------------------------
+// ---- RandomNormal, RandomUniform, and their Like forms -----------------------------------------
 
 // The type of attribute dtype, which must be one of a mask's; `otherwise` if it is not set.
 static assay_status_t read_dtype(const assay_node_t* n, assay_type_t otherwise, assay_type_t* out) {
@@ -142,8 +141,7 @@ static assay_status_t random_bound(assay_bound_t* c, bool normal) {
 static assay_status_t normal_bound(assay_bound_t* c) { return random_bound(c, true); }
 static assay_status_t uniform_bound(assay_bound_t* c) { return random_bound(c, false); }
 
-// ---- Bernoulli, Multinomial
-// -----------------------------------------------------------------------
+// ---- Bernoulli, Multinomial --------------------------------------------------------------------
 
 // ai.onnx Bernoulli-15, 22: 1 with probability p.
 static assay_status_t bernoulli_eval(assay_eval_t* c) {
@@ -243,8 +241,7 @@ static assay_status_t multinomial_eval(assay_eval_t* c) {
   return st;
 }
 
-// ---- Dropout
-// --------------------------------------------------------------------------------------
+// ---- Dropout -----------------------------------------------------------------------------------
 
 // The mask is of the data's type before opset 10, then bool.
 static assay_status_t dropout1_infer(assay_infer_t* c) { return assay_infer_same(c); }
@@ -332,8 +329,7 @@ static assay_status_t dropout_bound(assay_bound_t* c) {
   return assay_bound_roundings(c, 3);
 }
 
-// ---- com.microsoft BitmaskDropout
-// ------------------------------------------------------------------
+// ---- com.microsoft BitmaskDropout --------------------------------------------------------------
 
 // The mask as a row of uint32 words, element i in bit i % 32 of word i / 32.
 static assay_status_t bitmask_infer(assay_infer_t* c) {

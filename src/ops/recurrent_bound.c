@@ -69,8 +69,7 @@ static void narrow_abs(const double* x, int64_t n, int64_t step, float* out) {
   for (int64_t i = 0; i < n; i++) out[i] = (float)fabs(x[i * step]);
 }
 
-// ---- numbers with derivatives
-// ---------------------------------------------------------------------
+// ---- numbers with derivatives ------------------------------------------------------------------
 
 // 64 random bits of a hidden unit at a step: 8 a rounding. Source: Vigna's splitmix64.
 static uint64_t bits_of(const pass_t* p, int64_t s, int64_t b, int64_t j) {
@@ -179,8 +178,7 @@ static number_t activate(const place_t* at, int which, number_t a, double sigma,
   return out;
 }
 
-// ---- sums of gates
-// -------------------------------------------------------------------------------
+// ---- sums of gates -----------------------------------------------------------------------------
 
 static number_t stored(const double* x, const double* g, const float* t, int64_t b, int64_t j,
                        int64_t width) {
@@ -253,8 +251,7 @@ static number_t gate(const place_t* at, int which, int64_t g, int64_t j, const n
   return activate(at, which, z, sigma, bits);
 }
 
-// ---- cells
-// ---------------------------------------------------------------------------------------
+// ---- cells -------------------------------------------------------------------------------------
 
 static void rnn_row(const place_t* at, int64_t s) {
   const pass_t* p = at->p;
@@ -373,8 +370,7 @@ static void gru_row(const place_t* at, int64_t s, const number_t* gates) {
   }
 }
 
-// ---- one step of the batch
-// -----------------------------------------------------------------------
+// ---- one step of the batch ---------------------------------------------------------------------
 
 // What is multiplied with R: numbers, their limits and their draws.
 typedef struct operand {
@@ -570,8 +566,7 @@ static assay_status_t run_step(const pass_t* p, int64_t s, number_t* z) {
   return NULL;
 }
 
-// ---- one direction
-// -------------------------------------------------------------------------------
+// ---- one direction -----------------------------------------------------------------------------
 
 // A state that the layer starts from, with the limits that it came with.
 static void read_state(const pass_t* p, const double* from, double* x, double* limit,

@@ -163,8 +163,7 @@ assay_status_t assay_bound_shadowed_exact(assay_bound_t* b,
   return assay_bound_shadowed(b, eval);
 }
 
-// ---- numbers
-// ------------------------------------------------------------------------------------
+// ---- numbers -----------------------------------------------------------------------------------
 
 assay_steps_t assay_rounding_steps(const assay_rounding_t* r) {
   const double u = fmax(assay_bound_unit(r->compute), assay_bound_unit(r->accumulator));

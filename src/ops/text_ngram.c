@@ -162,8 +162,7 @@ static void vectorizer_deinit(vectorizer_t* v) {
   assay_free(v->grams);
 }
 
-// ---- inference and evaluation
-// ---------------------------------------------------------------------
+// ---- inference and evaluation ------------------------------------------------------------------
 
 static assay_status_t tfidf_infer(assay_infer_t* c) {
   vectorizer_t v = {0};

@@ -24,8 +24,7 @@ typedef struct assay_twice {
 
 static inline assay_twice_t assay_twice(double x) { return (assay_twice_t){x, 0}; }
 
-// ---- sums of many terms
-// --------------------------------------------------------------------------
+// ---- sums of many terms ------------------------------------------------------------------------
 
 // high += x, low += what that lost.
 static inline void assay_twice_add(double* high, double* low, double x) {
@@ -48,8 +47,7 @@ static inline assay_twice_t assay_twice_end(double high, double low) {
   return (assay_twice_t){s, low - (s - high)};
 }
 
-// ---- arithmetic
-// ----------------------------------------------------------------------------------
+// ---- arithmetic --------------------------------------------------------------------------------
 
 static inline assay_twice_t assay_twice_plus(assay_twice_t x, assay_twice_t y) {
   double s = x.high, s_low = 0, t = x.low, t_low = 0;

@@ -15,8 +15,7 @@ static bool is_float(const assay_tensor_t* t) {
   return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_F64;
 }
 
-// ---- what is kept until the node is done
-// -----------------------------------------------------------
+// ---- what is kept until the node is done -------------------------------------------------------
 
 static void fail(assay_twice_eval_t* c, assay_status_t st) {
   if (c->status)
@@ -124,8 +123,7 @@ bool assay_twice_axes(assay_twice_eval_t* c, const char* name, int64_t otherwise
   return true;
 }
 
-// ---- element by element
-// ----------------------------------------------------------------------------
+// ---- element by element ------------------------------------------------------------------------
 
 typedef struct map {
   const assay_pair_t *x[3], *y;
@@ -206,8 +204,7 @@ const assay_pair_t* assay_twice_map3(assay_twice_eval_t* c, assay_twice_fn3_t* f
   return map(c, 3, (map_t){.x = {x, y, z}, .f3 = f});
 }
 
-// ---- along axes
-// ------------------------------------------------------------------------------------
+// ---- along axes --------------------------------------------------------------------------------
 
 static void fold_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const map_t* m = user;
@@ -256,8 +253,7 @@ assay_twice_t assay_twice_min(assay_twice_t x, assay_twice_t y) {
   return assay_twice_less(y, x) || y.high != y.high ? y : x;
 }
 
-// ---- by the node's own kernel
-// ----------------------------------------------------------------------
+// ---- by the node's own kernel ------------------------------------------------------------------
 
 typedef struct operands {
   assay_tensor_t **in, **out, **low;

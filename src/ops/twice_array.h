@@ -39,8 +39,7 @@ struct assay_twice_eval {
 // Errors: UNSUPPORTED where none of these holds.
 assay_status_t assay_twice_node(assay_twice_eval_t* c) ASSAY_MUST_USE;
 
-// ---- arrays
-// --------------------------------------------------------------------------------------
+// ---- arrays ------------------------------------------------------------------------------------
 
 bool assay_twice_has(const assay_twice_eval_t* c, size_t i);
 // Input i; NULL if it is left out. Integers count as the numbers that they are.
@@ -103,8 +102,7 @@ static inline const assay_pair_t* assay_twice_div(assay_twice_eval_t* c, const a
 assay_twice_t assay_twice_max(assay_twice_t x, assay_twice_t y);  // NaN if one is
 assay_twice_t assay_twice_min(assay_twice_t x, assay_twice_t y);
 
-// ---- by the node's own kernel
-// --------------------------------------------------------------------
+// ---- by the node's own kernel ------------------------------------------------------------------
 
 // Sums of products by the node's own kernel, which knows arithmetic TWICE: linear in each of the
 // factors (inputs by number); other float inputs are added.

@@ -21,8 +21,7 @@ static const assay_twice_t two_over_root_pi = {0x1.20dd750429b6dp+0, 0x1.1ae3a91
 #define TIMES assay_twice_times
 #define OVER assay_twice_over
 
-// ---- exponentials
-// ----------------------------------------------------------------------------------
+// ---- exponentials ------------------------------------------------------------------------------
 
 // e^x - 1 for |x| < 0.36: the series of x / 512, then nine times e^2x - 1 = s (s + 2).
 static assay_twice_t small_expm1(assay_twice_t x) {
@@ -102,8 +101,7 @@ assay_twice_t assay_twice_pow(assay_twice_t x, assay_twice_t y) {
   return rough < 0 ? assay_twice_negated(p) : p;
 }
 
-// ---- circular functions
-// ----------------------------------------------------------------------------
+// ---- circular functions ------------------------------------------------------------------------
 
 // x - k pi/2, at most pi/4, and k modulo 4. The first difference is exact, and pi/2 has 160 bits.
 static assay_twice_t reduced(assay_twice_t x, int* out_quadrant) {
@@ -167,8 +165,7 @@ assay_twice_t assay_twice_acos(assay_twice_t x) {
   return assay_twice_scaled(assay_twice_atan(assay_twice_root(OVER(below, above))), 1);
 }
 
-// ---- hyperbolic functions
-// --------------------------------------------------------------------------
+// ---- hyperbolic functions ----------------------------------------------------------------------
 
 static assay_twice_t signed_as(assay_twice_t y, assay_twice_t x) {
   return x.high < 0 ? assay_twice_negated(y) : y;
@@ -233,8 +230,7 @@ assay_twice_t assay_twice_sigmoid(assay_twice_t x) {
   return OVER(x.high < 0 ? e : one, PLUS(one, e));
 }
 
-// ---- error function
-// --------------------------------------------------------------------------------
+// ---- error function ----------------------------------------------------------------------------
 
 // 2/sqrt(pi) e^(-x^2) sum over n of 2^n x^(2n+1) / (1 3 5 ... (2n+1)): all terms are positive.
 // Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.6.
@@ -275,8 +271,7 @@ assay_twice_t assay_twice_erfc(assay_twice_t x) {
   return x.high < 1 ? MINUS(one, assay_twice_erf(x)) : erfc_fraction(x);
 }
 
-// ---- whole numbers
-// ---------------------------------------------------------------------------------
+// ---- whole numbers -----------------------------------------------------------------------------
 
 assay_twice_t assay_twice_floor(assay_twice_t x) {
   const double whole = floor(x.high);

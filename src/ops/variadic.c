@@ -20,8 +20,7 @@ typedef struct fold {
 // Doubles and integers have one size, so that they can be moved alike.
 enum { NUMBER_BYTES = 8 };
 
-// ---- stretches: operand 0 is y, 1 is the next input
-// -----------------------------------------------
+// ---- stretches: operand 0 is y, 1 is the next input --------------------------------------------
 
 static void copy_span(const void* user, int64_t n, const int64_t* at, const int64_t* step) {
   const fold_t* p = user;
@@ -90,8 +89,7 @@ static void min_int_span(const void* user, int64_t n, const int64_t* at, const i
     y[i] = int_less(x[i * step[1]], y[i], shift) ? x[i * step[1]] : y[i];
 }
 
-// ---- variadic operators
-// -----------------------------------------------------------------------------
+// ---- variadic operators ------------------------------------------------------------------------
 
 static void over_input(fold_t* p, const assay_tensor_t* x, assay_span_fn* f) {
   p->x = x;
@@ -281,8 +279,7 @@ static assay_status_t clip_infer(assay_infer_t* c) {
   return assay_infer_same(c);
 }
 
-// ---- Where
-// ----------------------------------------------------------------------------------------
+// ---- Where -------------------------------------------------------------------------------------
 
 typedef struct where {
   const assay_tensor_t *condition, *x, *y;
@@ -362,8 +359,7 @@ static assay_status_t where_infer(assay_infer_t* c) {
   return assay_content_where(c);
 }
 
-// ---- inference
-// ------------------------------------------------------------------------------------
+// ---- inference ---------------------------------------------------------------------------------
 
 static assay_status_t max_infer(assay_infer_t* c) {
   ASSAY_TRY(assay_infer_broadcasts(c));

@@ -81,8 +81,7 @@ assay_status_t assay_edit_attr_s(assay_edit_t* e, assay_node_t* node, const char
 assay_status_t assay_edit_attr_ints(assay_edit_t* e, assay_node_t* node, const char* name, size_t n,
                                     const int64_t* x) ASSAY_MUST_USE;
 
-// ---- asking
-// --------------------------------------------------------------------------------------
+// ---- asking ------------------------------------------------------------------------------------
 
 // Whether a node is this operator of ai.onnx.
 bool assay_is(const assay_node_t* n, const char* op_type);

@@ -12,8 +12,7 @@
 
 enum { MAX_NODES = 24 };
 
-// ---- repeated dequantizers
-// -----------------------------------------------------------------------
+// ---- repeated dequantizers ---------------------------------------------------------------------
 
 typedef struct repeat {
   assay_node_t *node, *of, *reader;
@@ -119,8 +118,7 @@ static assay_status_t take_back(job_t* j) {
   return NULL;
 }
 
-// ---- regions
-// -----------------------------------------------------------------------------------------
+// ---- regions -----------------------------------------------------------------------------------
 
 typedef struct region {
   job_t* j;
@@ -193,8 +191,7 @@ static assay_status_t group(region_t* r, size_t n, const char* why, bool* out_do
   return int8 ? assay_pass_group_int8(r->j->c, nodes, n, int8, why) : NULL;
 }
 
-// ---- contractions
-// ----------------------------------------------------------------------------------------
+// ---- contractions ------------------------------------------------------------------------------
 
 // The first node in graph order that reads the region and is not in it; NULL if none.
 static assay_node_t* next_reader(const region_t* r) {
@@ -257,8 +254,7 @@ static assay_status_t fuse_anchor(job_t* j, assay_node_t* anchor) {
   return st;
 }
 
-// ---- pointwise nodes
-// ----------------------------------------------------------------------------------------
+// ---- pointwise nodes ---------------------------------------------------------------------------
 
 static bool computes(const assay_node_t* n) { return assay_int8_knows(n) || assay_int8_is_norm(n); }
 

@@ -37,8 +37,7 @@ static json_t* count_json(const size_t* count) {
                    (json_int_t)count[ASSAY_GRADE_OPEN]);
 }
 
-// ---- a certificate that was made
-// ------------------------------------------------------------------
+// ---- a certificate that was made ---------------------------------------------------------------
 
 static size_t kept(const assay_certificate_t* c) {
   return c->form.stride ? (c->n_values + c->form.stride - 1) / c->form.stride : 0;
@@ -109,8 +108,7 @@ assay_status_t assay_report_certify_json(const assay_certificate_t* c,
   return NULL;
 }
 
-// ---- one that was verified
-// ------------------------------------------------------------------------
+// ---- one that was verified ---------------------------------------------------------------------
 
 static void say_place(const assay_change_found_t* f, assay_str_t* out) {
   if (!f->node) return;

@@ -54,8 +54,7 @@ static const struct {
 };
 enum { N_FAULTS = sizeof faults / sizeof *faults };
 
-// ---- a model, certified and verified
-// --------------------------------------------------------------
+// ---- a model, certified and verified -----------------------------------------------------------
 
 typedef struct subject {
   assay_model_t* model;
@@ -112,8 +111,7 @@ static assay_status_t verify(const assay_certificate_t* c, const subject_t* s, c
 
 static const engine_t plain = {ASSAY_FORMAT_FP32, &assay_backend_emu, false};
 
-// ---- sketches
-// -------------------------------------------------------------------------------------
+// ---- sketches ----------------------------------------------------------------------------------
 
 static void sketches_tell_how_far_tensors_are_apart(void** state) {
   (void)state;
@@ -169,8 +167,7 @@ static void sizes_survive_their_byte(void** state) {
   for (int c = 1; c < 256; c++) assert_int_equal(assay_size_code(assay_size_decode((uint8_t)c)), c);
 }
 
-// ---- the file
-// -------------------------------------------------------------------------------------
+// ---- the file ----------------------------------------------------------------------------------
 
 // As many values as a deep network has, none of them real.
 static void make_large(assay_certificate_t* c, size_t n) {
@@ -320,8 +317,7 @@ static void no_bytes_crash_the_reader(void** state) {
   assay_certificate_deinit(&c);
 }
 
-// ---- engines
-// --------------------------------------------------------------------------------------
+// ---- engines -----------------------------------------------------------------------------------
 
 static void sound_engines_hold(void** state) {
   (void)state;
@@ -477,8 +473,7 @@ static void another_model_is_told_from_truth(void** state) {
   close_subject(&other);
 }
 
-// ---- decisions
-// ------------------------------------------------------------------------------------
+// ---- decisions ---------------------------------------------------------------------------------
 
 static double excess(const assay_tensor_t* engine, const assay_tensor_t* truth,
                      const assay_tensor_t* limits) {
@@ -601,8 +596,7 @@ static void thresholds_are_parsed(void** state) {
   close_subject(&s);
 }
 
-// ---- memory
-// ---------------------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------------------
 
 static assay_status_t all_of_it(const subject_t* s) {
   assay_certificate_t made = {0}, c = {0};

@@ -136,8 +136,7 @@ static void rows_agree(void** state) {
   tactic_case_all(rows, sizeof rows / sizeof *rows);
 }
 
-// ---- random attributes
-// ---------------------------------------------------------------------------
+// ---- random attributes -------------------------------------------------------------------------
 
 static uint64_t state_of_draws;
 static int draw(int low, int high) {

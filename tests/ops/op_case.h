@@ -140,8 +140,7 @@ static inline void op_case_print(const assay_tensor_t* t) {
   print_error("\n");
 }
 
-// ---- a model of one node
-// -------------------------------------------------------------------------
+// ---- a model of one node -----------------------------------------------------------------------
 
 static inline assay_value_t** op_case_list(assay_model_t* m, size_t n) {
   assay_value_t** list = assay_arena_alloc(m->arena, n + 1, sizeof *list);

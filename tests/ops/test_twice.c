@@ -5,8 +5,7 @@
 #include "ops/op_case.h"
 #include "ops/twice_array.h"
 
-// ---- numbers
-// -------------------------------------------------------------------------------------
+// ---- numbers -----------------------------------------------------------------------------------
 
 static assay_random_t stream(const char* name) { return assay_random_make(11, name, 0); }
 
@@ -159,8 +158,7 @@ static void operations_of_two(void** state) {
   }
 }
 
-// ---- operators
-// -----------------------------------------------------------------------------------
+// ---- operators ---------------------------------------------------------------------------------
 
 // Tensors as references see them: [outer, n, inner].
 typedef struct array {
@@ -463,8 +461,7 @@ static const row_t rows[] = {
     // clang-format on
 };
 
-// ---- running one
-// ---------------------------------------------------------------------------------
+// ---- running one -------------------------------------------------------------------------------
 
 static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
   (void)node;

@@ -60,8 +60,7 @@ static assay_status_t sum_up(const assay_layer_t* layer, assay_machine_t* sums,
   return st;
 }
 
-// ---- the epilogue
-// -----------------------------------------------------------------------------------
+// ---- the epilogue ------------------------------------------------------------------------------
 
 typedef struct job {
   const assay_int8_t* q;
