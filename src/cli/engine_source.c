@@ -195,8 +195,8 @@ assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed, assay_execu
   ASSAY_TRY(assay_executor_run_engine(engine, NULL, &e));
   assay_status_t st = NULL;
   if (assay_engine_profiles(engine, &p)) {
-    st = try_shape(engine, -1, seed, e);
-    if (!st) st = try_shape(engine, 1, seed, e);
+    st = assay_status_note(try_shape(engine, -1, seed, e), "in the smallest shapes");
+    if (!st) st = assay_status_note(try_shape(engine, 1, seed, e), "in the largest shapes");
   }
   if (!st) st = try_shape(engine, 0, seed, e);
   if (st) return assay_executor_destroy(e), st;

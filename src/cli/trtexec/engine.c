@@ -258,6 +258,17 @@ static assay_status_t workspace_limit(const trt_job_t* j, bool* out_any, uint64_
   return NULL;
 }
 
+static assay_status_t save(const trt_job_t* j) {
+  const char* path = trt_text(j->options, TRT_FLAG_saveEngine);
+  struct stat info = {0};
+  if (!path) return NULL;
+  ASSAY_TRY(assay_engine_save(j->engine, path));
+  if (stat(path, &info) == 0)
+    trt_info("Created engine with size: %g MiB", (double)info.st_size * 0x1p-20);
+  tell_memory(j, "saving");
+  return NULL;
+}
+
 static assay_status_t build(trt_job_t* j) {
   const trt_options_t* o = j->options;
   const char *path = cache_file(o), *timings;
@@ -279,15 +290,10 @@ static assay_status_t build(trt_job_t* j) {
         "A run takes %.1f MiB for values between layers and scratch together, which is more than "
         "the workspace of %.1f MiB: Assay cannot limit the scratch alone",
         (double)j->run_bytes * 0x1p-20, (double)limit * 0x1p-20);
-  trt_info("Engine built in %g sec.", 1e-3 * (trt_now_ms() - start));
+  const double seconds = 1e-3 * (trt_now_ms() - start);
   tell_memory(j, "building");
-  const char* save = trt_text(o, TRT_FLAG_saveEngine);
-  if (!save) return NULL;
-  ASSAY_TRY(assay_engine_save(j->engine, save));
-  struct stat info = {0};
-  if (stat(save, &info) == 0)
-    trt_info("Created engine with size: %g MiB", (double)info.st_size * 0x1p-20);
-  tell_memory(j, "saving");
+  ASSAY_TRY(save(j));
+  trt_info("Engine built in %g sec.", seconds);
   return NULL;
 }
 
