@@ -82,7 +82,11 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --int8 --calib=bad.cache", 1, "FAILED", "bad.cache: line 2 of the calibration cache"),
     ("--onnx={m}/cnn.onnx --int8 --calib=nothing.cache", 1, "FAILED", "nothing.cache"),
     ("--onnx={m}/quantized.onnx --int8 --calib=good.cache " + QUICK, 0, "PASSED", "--calib is not used: the model has Q/DQ"),
-    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw", 1, "FAILED", "'image' is fp32 in the model, and fp16 is not there yet"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw", 1, "FAILED", "'image' is fp32 in the model, and int8 of it is not there yet"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --saveEngine=h.plan --loadInputs=image:half.npy " + QUICK, 0,
+     r"(?s)binding for image with dimensions 1x3x8x8 and type fp16.*binding for scores with dimensions \S+ and type fp16", None),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --show-native", 0, r"edit set \S+ --output model.formats.onnx --type image=float16\nassay build model.formats.onnx ", None),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=chw+hwc --outputIOFormats=fp32:chw " + QUICK, 0, "type fp32 is created", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --stronglyTyped", 1, "FAILED", "with --stronglyTyped it cannot be fp16"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:chw,fp32:chw", 1, "FAILED", "has 2 formats; the model has 1"),
     ("--onnx={m}/cnn.onnx --outputIOFormats=fp32:hwc8", 1, "FAILED", "in layout hwc8 is not there yet"),
@@ -117,8 +121,8 @@ WORKS = {
     "optShapes": (RANGE + " --maxShapes=x:4x16", "=x:2x16", "opt=2x16, max=4x16"),
     "maxShapes": (RANGE + " --optShapes=x:4x16", "=x:6x16", "opt=4x16, max=6x16"),
     "profile": (RANGE, "=0 --optShapes=x:4x16", "min=4x16"),
-    "inputIOFormats": (BUILD, "=fp16:chw", "--inputIOFormats: 'image'"),
-    "outputIOFormats": (BUILD, "=fp16:chw", "--outputIOFormats: 'scores'"),
+    "inputIOFormats": (BUILD, "=fp16:chw", "--inputIOFormats: image is handed over as fp16"),
+    "outputIOFormats": (BUILD, "=fp16:chw", "--outputIOFormats: scores is handed over as fp16"),
     "fp16": (NATIVE, "", "--precision fp16"),
     "bf16": (NATIVE, "", "--precision bf16"),
     "int8": ("--onnx={m}/quantized.onnx --show-native", "", "--precision int8"),
@@ -194,6 +198,7 @@ def write_files():
     image = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32)
     image.tofile("image.bin")
     np.save("image.npy", image)
+    np.save("half.npy", image.astype(np.float16))
     np.savez("image.npz", image=image)
     image[:1, 0, 0, :3].tofile("short.bin")
     np.array([1, -2, 3], np.int64).tofile("wide.bin")
@@ -250,6 +255,12 @@ def test_flags(program, models, flags, failures):
         else:
             says = "not supported" if level == "REJECT" else "not there yet"
             failures.check(code == 1 and f"[E] --{name} is {says}: " in err, f"{given}: {code}, {err!r}")
+
+
+def test_documented(flags, path, failures):
+    text = open(path).read()
+    for _, name, *_ in flags:
+        failures.check(f"`--{name}`" in text, f"--{name} is not in {path}")
 
 
 def test_files(program, models, failures):
@@ -337,6 +348,7 @@ def main():
         write_files()
         test_rows(program, models, failures)
         test_flags(program, models, read_flags(flags), failures)
+        test_documented(read_flags(flags), os.path.join(os.path.dirname(flags), "../../../docs/coming-from-trtexec.md"), failures)
         test_files(program, models, failures)
         test_nafnet(program, models, failures)
         test_interrupted(program, models, failures)

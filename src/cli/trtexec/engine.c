@@ -25,6 +25,7 @@ void trt_job_deinit(trt_job_t* j) {
   assay_engine_release(j->engine);
   assay_model_release(j->model);
   assay_free(j->native.profiles.items);
+  assay_free(j->io_types.items);
   assay_free(j->facts);
   assay_map_deinit(&j->wished);
   assay_str_deinit(&j->rules);
@@ -119,10 +120,10 @@ assay_status_t trt_translate(trt_job_t* j) {
   j->native.model = path;
   j->native.loaded = j->model;
   j->native.batch_variant = trt_number(o, TRT_FLAG_builderOptimizationLevel) == 5;
+  ASSAY_TRY(trt_set_io_formats(j));
   ASSAY_TRY(trt_resolve_profile(j));
   ASSAY_TRY(trt_check_calibration(j));
   ASSAY_TRY(choose_precision(j));
-  ASSAY_TRY(trt_check_io_formats(j));
   ASSAY_TRY(choose_sources(j));
   return trt_resolve_layers(j);
 }

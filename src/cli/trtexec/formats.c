@@ -1,9 +1,43 @@
-// --inputIOFormats and --outputIOFormats: so far those that the model has.
+// --inputIOFormats and --outputIOFormats: the types that a caller's buffers have. Where the model
+// has others, Casts are put in, as 'assay edit set --type' does.
 #include "cli/trtexec/job.h"
+#include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
+#include "edit/editor.h"
+#include "formats/format.h"
+#include "onnx/onnx.h"
 
-static assay_status_t check(const trt_job_t* j, trt_flag_id_t flag,
-                            const assay_value_t* const* values, size_t n_values) {
+// Formats that stand for the same numbers, rounded: an int8 of a float has a scale besides.
+static bool converts(assay_type_t from, assay_type_t to) {
+  const bool floats = assay_type_is_float(from) && assay_type_bits(from) >= 16 &&
+                      assay_type_is_float(to) && assay_type_bits(to) >= 16;
+  const bool integers = (from == ASSAY_TYPE_INT32 || from == ASSAY_TYPE_INT64) &&
+                        (to == ASSAY_TYPE_INT32 || to == ASSAY_TYPE_INT64);
+  return floats || integers;
+}
+
+static assay_status_t want_type(trt_job_t* j, const char* flag, const assay_value_t* v,
+                                assay_type_t from, assay_type_t to) {
+  opt_list_t* list = &j->io_types;
+  const char* text = NULL;
+  if (trt_given(j->options, TRT_FLAG_stronglyTyped))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "%s: '%s' is %s in the model: with --stronglyTyped it cannot be %s", flag,
+                       v->name, trt_type_word(from), trt_type_word(to));
+  if (!converts(from, to))
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "%s: '%s' is %s in the model, and %s of it is not there yet: use %s:chw",
+                       flag, v->name, trt_type_word(from), trt_type_word(to), trt_type_word(from));
+  ASSAY_TRY(assay_arena_printf(j->arena, &text, "%s=%s", v->name, assay_type_name(to)));
+  ASSAY_TRY(assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items));
+  list->items[list->n++] = text;
+  trt_info("%s: %s is handed over as %s, and converted to and from the model's %s", flag, v->name,
+           trt_type_word(to), trt_type_word(from));
+  return NULL;
+}
+
+static assay_status_t check(trt_job_t* j, trt_flag_id_t flag, const assay_value_t* const* values,
+                            size_t n_values) {
   const char* name = trt_flags[flag].name;
   trt_io_format_t* formats = NULL;
   size_t n = 0;
@@ -11,8 +45,7 @@ static assay_status_t check(const trt_job_t* j, trt_flag_id_t flag,
   ASSAY_TRY(trt_io_formats_parse(j->arena, name, trt_text(j->options, flag), &formats, &n));
   if (n != 1 && n != n_values)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "%s has %zu formats; the model has %zu: give one for "
-                       "each, or one for all",
+                       "%s has %zu formats; the model has %zu: give one for each, or one for all",
                        name, n, n_values);
   for (size_t i = 0; i < n_values; i++) {
     const trt_io_format_t* f = &formats[n == 1 ? 0 : i];
@@ -20,23 +53,30 @@ static assay_status_t check(const trt_job_t* j, trt_flag_id_t flag,
     if (!f->plain)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%s: '%s' in layout %s is not there yet: use chw", name,
                          values[i]->name, f->layouts);
-    if (!f->type || !t || t->elem == f->type) continue;
-    if (trt_given(j->options, TRT_FLAG_stronglyTyped))
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%s' is %s in the model: with --stronglyTyped "
-                         "it cannot be %s",
-                         name, values[i]->name, trt_type_word(t->elem), trt_type_word(f->type));
-    return ASSAY_ERROR(
-        ASSAY_UNSUPPORTED,
-        "%s: '%s' is %s in the model, and %s is not there yet: use %s:chw, or change "
-        "the model with 'assay edit cast'",
-        name, values[i]->name, trt_type_word(t->elem), trt_type_word(f->type),
-        trt_type_word(t->elem));
+    if (f->type && t && t->kind == ASSAY_KIND_TENSOR && t->elem != f->type)
+      ASSAY_TRY(want_type(j, name, values[i], t->elem, f->type));
   }
   return NULL;
 }
 
-assay_status_t trt_check_io_formats(const trt_job_t* j) {
+// The model with Casts at its ends takes the place of j->model.
+static assay_status_t put_casts(trt_job_t* j) {
+  const assay_edit_wishes_t wishes = {.types = {j->io_types.items, j->io_types.n}};
+  const assay_edit_options_t options = {.no_proof = true, .force = true};
+  assay_edit_result_t r = {0};
+  assay_model_t *raw = NULL, *ready = NULL;
+  ASSAY_TRY(assay_onnx_read(j->native.model, &raw));
+  assay_status_t st = assay_editor_run(&assay_editor_set, raw, &wishes, &options, &r);
+  if (!st) st = assay_onnx_prepare(r.model, 0, NULL, &ready);
+  assay_edit_result_deinit(&r);
+  assay_model_release(raw);
+  if (st) return st;
+  assay_model_release(j->model);
+  j->model = j->native.loaded = ready;
+  return NULL;
+}
+
+assay_status_t trt_set_io_formats(trt_job_t* j) {
   const assay_graph_t* g = j->model->graph;
   const assay_value_t** inputs = NULL;
   size_t n = 0;
@@ -44,5 +84,7 @@ assay_status_t trt_check_io_formats(const trt_job_t* j) {
   for (size_t i = 0; i < g->n_inputs; i++)
     if (!g->inputs[i]->constant) inputs[n++] = g->inputs[i];
   ASSAY_TRY(check(j, TRT_FLAG_inputIOFormats, inputs, n));
-  return check(j, TRT_FLAG_outputIOFormats, (const assay_value_t* const*)g->outputs, g->n_outputs);
+  ASSAY_TRY(
+      check(j, TRT_FLAG_outputIOFormats, (const assay_value_t* const*)g->outputs, g->n_outputs));
+  return j->io_types.n ? put_casts(j) : NULL;
 }

@@ -24,6 +24,7 @@ typedef struct trt_job {
   const char* command_line;
   assay_model_t* model;      // that is built; NULL: a plan is loaded
   cli_engine_args_t native;  // what the flags mean to cli_engine_build
+  opt_list_t io_types;       // "NAME=TYPE" of inputs and outputs in another type than the model's
   trt_wish_t* wishes;        // by node id of `model`; NULL: none
   assay_map_t wished;        // labels of nodes with a wish -> their ids
   bool obey;
@@ -61,8 +62,9 @@ assay_status_t trt_translate(trt_job_t* j) ASSAY_MUST_USE;
 void trt_job_deinit(trt_job_t* j);
 // The native commands that do the same (native.c).
 assay_status_t trt_print_native(const trt_job_t* j) ASSAY_MUST_USE;
-// Checks --inputIOFormats and --outputIOFormats, and --calib (formats.c, calibration.c).
-assay_status_t trt_check_io_formats(const trt_job_t* j) ASSAY_MUST_USE;
+// Puts Casts into the model for --inputIOFormats and --outputIOFormats; checks --calib (formats.c,
+// calibration.c).
+assay_status_t trt_set_io_formats(trt_job_t* j) ASSAY_MUST_USE;
 assay_status_t trt_check_calibration(const trt_job_t* j) ASSAY_MUST_USE;
 // The layers as text and JSON (layer_info.c).
 assay_status_t trt_tell_layers(const trt_job_t* j) ASSAY_MUST_USE;

@@ -82,17 +82,19 @@ static assay_status_t run_once(lane_t* l, bool measured) {
   return NULL;
 }
 
+// Whether enough has been measured: runs, and the time from the first one's start to the last one's
+// end.
+static bool is_enough(const lane_t* l) {
+  const session_t* s = l->session;
+  return l->n_runs >= s->iterations && s->duration >= 0 &&
+         l->runs[l->n_runs - 1].end_compute - l->runs[0].start_compute >= s->duration;
+}
+
 static assay_status_t run_all(lane_t* l) {
   const session_t* s = l->session;
-  double begun = -1;
-  while (!interrupted) {
-    const double at = trt_now_ms() - s->start;
-    const bool measured = at >= s->warm_up;
-    if (measured && begun < 0) begun = at;
-    if (measured && l->n_runs >= s->iterations && s->duration >= 0 && at - begun >= s->duration)
-      break;
-    ASSAY_TRY(run_once(l, measured));
-    pause_ms(s->idle);
+  while (!interrupted && !(l->n_runs && is_enough(l))) {
+    if (l->n_runs || l->n_warm_up) pause_ms(s->idle);
+    ASSAY_TRY(run_once(l, trt_now_ms() - s->start >= s->warm_up));
   }
   return NULL;
 }

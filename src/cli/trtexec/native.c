@@ -33,8 +33,16 @@ static void print_option(const char* name, const char* value) {
 static void print_build(const trt_job_t* j, const char* plan) {
   const trt_options_t* o = j->options;
   const cli_engine_args_t* n = &j->native;
+  const char* model = n->model;
+  if (j->io_types.n) {
+    fputs("assay edit set", stdout);
+    print_word(model);
+    print_option("--output", model = "model.formats.onnx");
+    for (size_t i = 0; i < j->io_types.n; i++) print_option("--type", j->io_types.items[i]);
+    putchar('\n');
+  }
   fputs("assay build", stdout);
-  print_word(n->model);
+  print_word(model);
   print_option("--output", plan);
   print_option("--precision", n->precision);
   print_option("--layer-precision", n->layer_precision);
