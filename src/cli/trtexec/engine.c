@@ -10,7 +10,7 @@
 #include "backends/timings.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/trtexec/job.h"
+#include "cli/trtexec/edit.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
 #include "formats/format.h"
@@ -24,6 +24,7 @@ double trt_now_ms(void) {
 void trt_job_deinit(trt_job_t* j) {
   assay_engine_release(j->engine);
   assay_model_release(j->model);
+  assay_model_release(j->edited);
   assay_free(j->native.profiles.items);
   assay_free(j->io_types.items);
   assay_free(j->facts);
@@ -40,15 +41,20 @@ static const char* fast_format(void) { return cpu_gemm_has_bf16() ? "bf16" : "fp
 
 static assay_status_t choose_precision(trt_job_t* j) {
   const trt_options_t* o = j->options;
-  const bool quantized = cli_has_quantizers(j->model), best = trt_given(o, TRT_FLAG_best);
+  const bool best = trt_given(o, TRT_FLAG_best);
   const bool fp16 = trt_given(o, TRT_FLAG_fp16), bf16 = trt_given(o, TRT_FLAG_bf16);
   const bool int8 = trt_given(o, TRT_FLAG_int8);
-  if (int8 && !quantized)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "--int8 is not there yet for a model without QuantizeLinear and "
-                       "DequantizeLinear nodes%s: put them in with 'assay edit quantize', or leave "
-                       "--int8 out",
-                       trt_given(o, TRT_FLAG_calib) ? ", with --calib or without" : "");
+  if (int8 && !cli_has_quantizers(j->model)) {
+    if (trt_given(o, TRT_FLAG_calib))
+      return ASSAY_ERROR(
+          ASSAY_UNSUPPORTED,
+          "--int8 with --calib is not there yet for a model without QuantizeLinear and "
+          "DequantizeLinear nodes: put them in with 'assay edit quantize', which takes "
+          "the ranges from data, and build that");
+    ASSAY_TRY(trt_quantize(j));
+  }
+  const bool quantized = cli_has_quantizers(j->model);
+  if (int8 && !quantized) trt_warn("--int8: the model has nothing that can be quantized");
   if (quantized && (int8 || best)) {
     j->native.precision = "int8";
     if (fp16 || bf16 || best)

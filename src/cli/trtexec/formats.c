@@ -1,11 +1,9 @@
 // --inputIOFormats and --outputIOFormats: the types that a caller's buffers have. Where the model
 // has others, Casts are put in, as 'assay edit set --type' does.
-#include "cli/trtexec/job.h"
+#include "cli/trtexec/edit.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
-#include "edit/editor.h"
 #include "formats/format.h"
-#include "onnx/onnx.h"
 
 // Formats that stand for the same numbers, rounded: an int8 of a float has a scale besides.
 static bool converts(assay_type_t from, assay_type_t to) {
@@ -59,21 +57,9 @@ static assay_status_t check(trt_job_t* j, trt_flag_id_t flag, const assay_value_
   return NULL;
 }
 
-// The model with Casts at its ends takes the place of j->model.
 static assay_status_t put_casts(trt_job_t* j) {
   const assay_edit_wishes_t wishes = {.types = {j->io_types.items, j->io_types.n}};
-  const assay_edit_options_t options = {.no_proof = true, .force = true};
-  assay_edit_result_t r = {0};
-  assay_model_t *raw = NULL, *ready = NULL;
-  ASSAY_TRY(assay_onnx_read(j->native.model, &raw));
-  assay_status_t st = assay_editor_run(&assay_editor_set, raw, &wishes, &options, &r);
-  if (!st) st = assay_onnx_prepare(r.model, 0, NULL, &ready);
-  assay_edit_result_deinit(&r);
-  assay_model_release(raw);
-  if (st) return st;
-  assay_model_release(j->model);
-  j->model = j->native.loaded = ready;
-  return NULL;
+  return trt_edit_model(j, &assay_editor_set, &wishes);
 }
 
 assay_status_t trt_set_io_formats(trt_job_t* j) {

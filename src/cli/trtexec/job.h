@@ -23,6 +23,8 @@ typedef struct trt_job {
   assay_arena_t* arena;
   const char* command_line;
   assay_model_t* model;      // that is built; NULL: a plan is loaded
+  assay_model_t* edited;     // the same as it would be written; NULL: it is as in the file
+  bool quantized;            // by trt_quantize
   cli_engine_args_t native;  // what the flags mean to cli_engine_build
   opt_list_t io_types;       // "NAME=TYPE" of inputs and outputs in another type than the model's
   trt_wish_t* wishes;        // by node id of `model`; NULL: none

@@ -41,6 +41,12 @@ static void print_build(const trt_job_t* j, const char* plan) {
     for (size_t i = 0; i < j->io_types.n; i++) print_option("--type", j->io_types.items[i]);
     putchar('\n');
   }
+  if (j->quantized) {
+    fputs("assay edit quantize", stdout);
+    print_word(model);
+    print_option("--output", model = "model.int8.onnx");
+    putchar('\n');
+  }
   fputs("assay build", stdout);
   print_word(model);
   print_option("--output", plan);
