@@ -231,7 +231,8 @@ assay_status_t cli_engine_build(const cli_engine_args_t* a, const cli_build_t* b
                                      .timings = b->timings,
                                      .timings_bytes = b->timings ? strlen(b->timings) : 0,
                                      .measure = !b->unmeasured,
-                                     .batch_variant = a->batch_variant};
+                                     .batch_variant = a->batch_variant,
+                                     .max_tactics = b->max_tactics};
   if (cache) {
     options.timings = (const char*)assay_mapping_data(cache);
     options.timings_bytes = assay_mapping_size(cache);

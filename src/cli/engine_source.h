@@ -81,6 +81,7 @@ typedef struct cli_build {
   // In place of that file: the text of a cache, which is only read; NULL: none.
   const char* timings;
   bool unmeasured;  // no kernel is timed
+  int max_tactics;  // so many kernels of a layer are timed at most; 0: all
   // Called behind each trial run, the last of which is of the engine as it is returned. A failure
   // ends the build. May be NULL.
   assay_status_t (*tried)(void* user, const assay_engine_t* engine,

@@ -142,6 +142,7 @@ WORKS = {
     "errorOnTimingCacheMiss": (BUILD + " --builderOptimizationLevel=5", "", "would have to be timed"),
     "builderOptimizationLevel": (NATIVE, "=5", "--no-batch-invariant"),
     "heuristic": (BUILD + " --errorOnTimingCacheMiss", "", "heuristic: Enabled"),
+    "maxTactics": (BUILD + " --builderOptimizationLevel=5 --errorOnTimingCacheMiss", "=1", "&&&& PASSED"),
     "tacticSources": (NATIVE, "=-ONEDNN", "--tactic-sources assay"),
     "refit": (BUILD, "", "refit: Enabled"),
     "refitFromOnnx": (RUN, "={m}/cnn.onnx", r"Refitted 0 of \d+ weights"),

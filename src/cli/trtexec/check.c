@@ -43,6 +43,7 @@ static const struct {
     {TRT_FLAG_idleTime, 0, 1e6},
     {TRT_FLAG_infStreams, 1, 256},
     {TRT_FLAG_avgRuns, 1, 1e12},
+    {TRT_FLAG_maxTactics, -1, 1e6},
     {TRT_FLAG_workspace, 0, 1e9},
     {TRT_FLAG_device, 0, 1e6},
     {TRT_FLAG_useProfile, 0, 1e6},

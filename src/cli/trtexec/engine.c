@@ -286,9 +286,12 @@ static assay_status_t build(trt_job_t* j) {
   ASSAY_TRY(workspace_limit(j, &limited, &limit));
   const double start = trt_now_ms();
   ASSAY_TRY(read_cache(j, path, true, &j->timings_kept, &timings));
+  const double most = trt_number(o, TRT_FLAG_maxTactics);  // -1: all
   const double level = trt_number(o, TRT_FLAG_builderOptimizationLevel);
-  const cli_build_t how = {
-      .timings = *timings ? timings : NULL, .unmeasured = level < 2, .tried = tried, .user = j};
+  const cli_build_t how = {.timings = *timings ? timings : NULL,
+                           .unmeasured = level<2, .max_tactics = most> 0 ? (int)most : 0,
+                           .tried = tried,
+                           .user = j};
   ASSAY_TRY(cli_engine_build(&j->native, &how, &j->engine, &code));
   ASSAY_TRY(write_cache(j, path));
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
