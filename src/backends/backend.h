@@ -66,6 +66,7 @@ typedef struct assay_backend_options {
   bool measure;  // time the tactics that compete for a layer, where the cache does not know them
   bool batch_variant;  // all that take a layer compete, not only those that give the same bits
   int device;          // of several: its number
+  int max_tactics;     // so many of a layer are timed at most, the first ones; 0: all
 } assay_backend_options_t;
 
 // A tensor in a device's memory, borrowed: row-major, as in raw_data.

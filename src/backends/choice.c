@@ -69,6 +69,8 @@ assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
   c->setting = *setting;
   c->measure = o->measure;
   c->any_bits = o->batch_variant;
+  c->most = o->max_tactics > 0 && o->max_tactics < ASSAY_MAX_CANDIDATES ? o->max_tactics
+                                                                        : ASSAY_MAX_CANDIDATES;
   assay_status_t st = assay_weights_create(&c->store);
   if (!st) st = assay_timings_create(setting->machine, &c->timings);
   if (!st) st = check_sources(setting, o->tactic_sources);
@@ -170,7 +172,7 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
                                bool first_only, assay_kernel_t** kernels, assay_candidate_t* c,
                                int* n) {
-  const int most = first_only ? 1 : ASSAY_MAX_CANDIDATES;
+  const int most = first_only ? 1 : choice->most;
   for (size_t t = 0; t < choice->setting.n_tactics && *n < most; t++) {
     if (!is_allowed(choice->sources, choice->setting.tactics[t]) ||
         (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))

@@ -28,6 +28,7 @@ typedef struct assay_choice {
   char* sources;     // of tactics, with ',' between; NULL: all
   bool measure;      // kernels that compete are timed where the timings do not know them
   bool any_bits;     // all compete
+  int most;          // so many at most
   bool measured;     // that has been done: weights of kernels that lost are in the store
   assay_str_t text;  // of the timings, as it is saved
 } assay_choice_t;

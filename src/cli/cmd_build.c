@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "cli/engine_source.h"
 #include "formats/format.h"
@@ -32,20 +31,13 @@ typedef struct job {
   tried_t tried;
 } job_t;
 
-// One run with made-up inputs: kernels are made and weights packed, and the plan keeps those.
-static assay_status_t try_out(void* p, assay_engine_t* engine) {
-  const args_t* a = ((job_t*)p)->args;
-  tried_t* out = &((job_t*)p)->tried;
+static assay_status_t tried(void* p, const assay_engine_t* engine, const assay_executor_t* e) {
+  job_t* j = p;
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
-  assay_executor_t* e = NULL;
-  ASSAY_TRY(cli_engine_try(engine, (uint64_t)a->engine.seed, &e));
-  out->emulated = 0;
+  j->tried = (tried_t){.bytes = assay_executor_planned_bytes(e)};
   for (size_t i = 0; i < layers->n_layers; i++)
-    out->emulated += strcmp(assay_executor_tactic(e, i), "emu") == 0;
-  out->bytes = assay_executor_planned_bytes(e);
-  assay_status_t st = a->strict ? assay_engine_check_strict(engine, e) : NULL;
-  assay_executor_destroy(e);
-  return st;
+    j->tried.emulated += strcmp(assay_executor_tactic(e, i), "emu") == 0;
+  return j->args->strict ? assay_engine_check_strict(engine, e) : NULL;
 }
 
 static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* tried,
@@ -64,7 +56,6 @@ static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* t
 static int run(void* p) {
   const args_t* a = p;
   assay_engine_t* engine = NULL;
-  assay_mapping_t* cache = NULL;
   job_t j = {.args = a};
   int code;
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
@@ -72,20 +63,10 @@ static int run(void* p) {
   if (assay_engine_is_plan_file(a->engine.model))
     return assay_cli_usage("build", "'%s' is a plan already; give the model", a->engine.model);
   const double start = now();
-  assay_status_t st = assay_timing_cache_read(a->timing_cache, &cache);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  const assay_backend_options_t options = {
-      .tactic_sources = a->engine.tactic_sources,
-      .timings = cache ? (const char*)assay_mapping_data(cache) : NULL,
-      .timings_bytes = cache ? assay_mapping_size(cache) : 0,
-      .measure = true,
-      .batch_variant = a->engine.batch_variant};
-  st = cli_engine_open(&a->engine, &options, &engine, &code);
-  assay_mapping_release(cache);
+  const cli_build_t build = {.timing_cache = a->timing_cache, .tried = tried, .user = &j};
+  assay_status_t st = cli_engine_build(&a->engine, &build, &engine, &code);
   if (st) return assay_cli_fail(st, code);
-  st = try_out(&j, engine);
-  if (!st) st = assay_engine_settle(engine, &options, a->timing_cache, try_out, &j);
-  if (!st) st = assay_engine_save(engine, a->save);
+  st = assay_engine_save(engine, a->save);
   if (!st) tell(a, engine, &j.tried, now() - start);
   assay_engine_release(engine);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
@@ -112,7 +93,8 @@ const verb_t assay_verb_build = {
     .usage = "MODEL --output PLAN [options]",
     .examples =
         "  assay build model.onnx -o model.plan --precision bf16 --batch 8\n"
-        "  assay build model.onnx -o model.plan --profile image=1x3x224x224:4x3x224x224:8x3x224x224\n"
+        "  assay build model.onnx -o model.plan --profile "
+        "image=1x3x224x224:4x3x224x224:8x3x224x224\n"
         "  assay bench model.plan\n",
     .options = options,
     .args_bytes = sizeof(args_t),

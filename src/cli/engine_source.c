@@ -43,7 +43,12 @@ static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given
   assay_model_t* open = NULL;
   assay_input_shape_t* shapes = NULL;
   int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
-  ASSAY_TRY(assay_onnx_load(a->model, given->n, given->shapes, &open));
+  if (!a->loaded)
+    ASSAY_TRY(assay_onnx_load(a->model, given->n, given->shapes, &open));
+  else if (given->n)
+    ASSAY_TRY(assay_onnx_reshape(a->loaded, given->n, given->shapes, &open));
+  else
+    open = assay_model_retain(a->loaded);
   assay_status_t st = assay_new_array(profiles->n, sizeof *shapes, &shapes);
   if (!st) st = assay_new_array(profiles->n, sizeof *dims, &dims);
   for (size_t i = 0; !st && i < profiles->n; i++) {
@@ -123,7 +128,7 @@ assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_o
   cli_shapes_t shapes = {0};
   profiles_t profiles = {0};
   *exit_code = ASSAY_EXIT_USAGE;
-  if (assay_engine_is_plan_file(a->model)) {
+  if (!a->loaded && assay_engine_is_plan_file(a->model)) {
     ASSAY_TRY(refuse_options(a));
     *exit_code = ASSAY_EXIT_INPUT;
     return assay_engine_load(a->model, out);
@@ -190,11 +195,55 @@ assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed, assay_execu
   ASSAY_TRY(assay_executor_run_engine(engine, NULL, &e));
   assay_status_t st = NULL;
   if (assay_engine_profiles(engine, &p)) {
-    st = try_shape(engine, -1, seed, e);
-    if (!st) st = try_shape(engine, 1, seed, e);
+    st = assay_status_note(try_shape(engine, -1, seed, e), "in the smallest shapes");
+    if (!st) st = assay_status_note(try_shape(engine, 1, seed, e), "in the largest shapes");
   }
   if (!st) st = try_shape(engine, 0, seed, e);
   if (st) return assay_executor_destroy(e), st;
   *out = e;
+  return NULL;
+}
+
+// ---- building -----------------------------------------------------------------------------------
+
+typedef struct trial {
+  const cli_build_t* build;
+  uint64_t seed;
+} trial_t;
+
+static assay_status_t try_out(void* p, assay_engine_t* engine) {
+  const trial_t* t = p;
+  assay_executor_t* e = NULL;
+  ASSAY_TRY(cli_engine_try(engine, t->seed, &e));
+  assay_status_t st = t->build->tried ? t->build->tried(t->build->user, engine, e) : NULL;
+  assay_executor_destroy(e);
+  return st;
+}
+
+assay_status_t cli_engine_build(const cli_engine_args_t* a, const cli_build_t* b,
+                                assay_engine_t** out, int* exit_code) {
+  trial_t trial = {b, (uint64_t)a->seed};
+  assay_mapping_t* cache = NULL;
+  assay_engine_t* engine = NULL;
+  *exit_code = ASSAY_EXIT_INPUT;
+  ASSAY_TRY(assay_timing_cache_read(b->timing_cache, &cache));
+  assay_backend_options_t options = {.tactic_sources = a->tactic_sources,
+                                     .timings = b->timings,
+                                     .timings_bytes = b->timings ? strlen(b->timings) : 0,
+                                     .measure = !b->unmeasured,
+                                     .batch_variant = a->batch_variant,
+                                     .max_tactics = b->max_tactics};
+  if (cache) {
+    options.timings = (const char*)assay_mapping_data(cache);
+    options.timings_bytes = assay_mapping_size(cache);
+  }
+  assay_status_t st = cli_engine_open(a, &options, &engine, exit_code);
+  assay_mapping_release(cache);
+  if (st) return st;
+  *exit_code = ASSAY_EXIT_FAILED;
+  st = try_out(&trial, engine);
+  if (!st) st = assay_engine_settle(engine, &options, b->timing_cache, try_out, &trial);
+  if (st) return assay_engine_release(engine), st;
+  *out = engine;
   return NULL;
 }

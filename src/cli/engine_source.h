@@ -11,6 +11,7 @@ typedef struct cli_engine_args {
   opt_list_t shapes, no_pass, profiles;
   int64_t batch, seed;
   bool unfused, batch_variant;
+  assay_model_t* loaded;  // that model, loaded already, with no shapes given; NULL: it is loaded
 } cli_engine_args_t;
 
 // Rows for a verb whose args_t has `cli_engine_args_t engine`.
@@ -47,7 +48,8 @@ typedef struct cli_engine_args {
        OPT_STRING,                                                                                   \
        offsetof(args_t, engine.tactic_sources),                                                      \
        "NAMES",                                                                                      \
-       "kernels of these sources only: assay, onednn (with ',' between);\n-TACTIC: without this one",                            \
+       "kernels of these sources only: assay, onednn (with ',' between);\n-TACTIC: without this "    \
+       "one",                                                                                        \
        false},                                                                                       \
       {"--no-batch-invariant",                                                                       \
        0,                                                                                            \
@@ -72,6 +74,25 @@ typedef struct cli_engine_args {
 // fault it is.
 assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_options_t* options,
                                assay_engine_t** out, int* exit_code) ASSAY_MUST_USE;
+
+// How an engine is built, beyond what it is built of.
+typedef struct cli_build {
+  const char* timing_cache;  // read if it is there, and written; NULL: none
+  // In place of that file: the text of a cache, which is only read; NULL: none.
+  const char* timings;
+  bool unmeasured;  // no kernel is timed
+  int max_tactics;  // so many kernels of a layer are timed at most; 0: all
+  // Called behind each trial run, the last of which is of the engine as it is returned. A failure
+  // ends the build. May be NULL.
+  assay_status_t (*tried)(void* user, const assay_engine_t* engine,
+                          const assay_executor_t* executor);
+  void* user;
+} cli_build_t;
+
+// Opens an engine as cli_engine_open does, and runs it with made-up inputs, so that kernels are
+// chosen by their times, and weights packed.
+assay_status_t cli_engine_build(const cli_engine_args_t* a, const cli_build_t* b,
+                                assay_engine_t** out, int* exit_code) ASSAY_MUST_USE;
 
 // Opens an executor and runs it with random inputs: kernels are made and weights packed. Of an
 // engine with profiles: for the smallest, the largest and the best shape, in that order.

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/trtexec/trtexec.h"
 
 static const verb_t* const verbs[] = {
 #define ASSAY_VERB(name) &assay_verb_##name,
@@ -24,6 +25,16 @@ static const family_t families[] = {
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
+// Command lines of other programs, which are read as those read them.
+typedef struct front {
+  const char *name, *summary;
+  int (*run)(int argc, char** argv);
+} front_t;
+static const front_t fronts[] = {
+    {"trtexec", "the command line of TensorRT's trtexec", assay_trtexec},
+};
+enum { N_FRONTS = sizeof fronts / sizeof *fronts };
+
 // The second word of a verb of this family; NULL: it is of another one, or of none.
 static const char* second_word(const verb_t* verb, const char* family) {
   const size_t n = strlen(family);
@@ -41,6 +52,8 @@ static void help(FILE* out) {
   for (int f = 0; f < N_FAMILIES; f++)
     fprintf(out, "  %-14s  %s; 'assay %s -h' lists them\n", families[f].name, families[f].summary,
             families[f].name);
+  for (int f = 0; f < N_FRONTS; f++)
+    fprintf(out, "  %-14s  %s\n", fronts[f].name, fronts[f].summary);
   fputs(
       "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which "
       "version this "
@@ -123,6 +136,10 @@ static int run_family(const family_t* f, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   assay_cli_use_blas(argv);
+  const char* slash = argc ? strrchr(argv[0], '/') : NULL;
+  for (int f = 0; argc && f < N_FRONTS; f++)  // by a link of that name
+    if (strcmp(fronts[f].name, slash ? slash + 1 : argv[0]) == 0)
+      return fronts[f].run(argc - 1, argv + 1);
   if (argc < 2) {
     help(stderr);
     return ASSAY_EXIT_USAGE;
@@ -138,6 +155,8 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < N_VERBS; i++)
     if (strcmp(verbs[i]->name, name) == 0) return run_verb(verbs[i], argc - 2, argv + 2);
+  for (int f = 0; f < N_FRONTS; f++)
+    if (strcmp(fronts[f].name, name) == 0) return fronts[f].run(argc - 2, argv + 2);
   for (int f = 0; f < N_FAMILIES; f++)
     if (strcmp(families[f].name, name) == 0) return run_family(&families[f], argc - 1, argv + 1);
   fprintf(stderr, "assay: unknown verb '%s'; 'assay -h' lists them\n", name);

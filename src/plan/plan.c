@@ -22,8 +22,7 @@ static bool rule_matches(const assay_precision_rule_t* rule, const assay_node_t*
   return false;
 }
 
-// The label that shares the most with what was looked for, from its start.
-static const char* nearest_label(const assay_model_t* m, const char* pattern) {
+const char* assay_plan_nearest_label(const assay_model_t* m, const char* pattern) {
   const char* best = NULL;
   size_t best_common = 0;
   for (size_t g = 0; g < m->n_graphs; g++) {
@@ -268,7 +267,7 @@ static assay_status_t check_rules(const assay_plan_t* plan, const assay_precisio
                                   const bool* used) {
   for (size_t r = 0; r < p->n_rules; r++) {
     if (used[r]) continue;
-    const char* near = nearest_label(plan->model, p->rules[r].pattern);
+    const char* near = assay_plan_nearest_label(plan->model, p->rules[r].pattern);
     return ASSAY_ERROR(ASSAY_NOT_FOUND,
                        "the pattern '%s' matches no node and no output of a node%s%s%s",
                        p->rules[r].pattern, near ? "; the nearest name is '" : "",

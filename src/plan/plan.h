@@ -36,6 +36,9 @@ assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_
 void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_format_t format,
                            assay_str_t* out);
 
+// The label of a node that shares the most with what was looked for, from its start; NULL: none does.
+const char* assay_plan_nearest_label(const assay_model_t* model, const char* pattern);
+
 typedef struct assay_plan assay_plan_t;
 
 typedef struct assay_plan_options {

@@ -45,6 +45,10 @@ void* assay_engine_shared(const assay_engine_t* e);
 
 // Whether a file begins as plan files do.
 bool assay_engine_is_plan_file(const char* path);
+// The version of Assay that wrote it, which may be one that cannot be read. Errors: CORRUPT it is
+// none.
+assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
+                                         const char** out) ASSAY_MUST_USE;
 
 // ---- refit (refit.c; assay_engine_refit, assay_engine_refit_tensors) ---------------------------
 

@@ -50,6 +50,19 @@ bool assay_engine_is_plan_file(const char* path) {
   return is;
 }
 
+assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
+                                         const char** out) {
+  assay_mapping_t* m = NULL;
+  head_t head;
+  ASSAY_TRY(assay_mapping_open(path, &m));
+  const bool whole = assay_mapping_size(m) >= sizeof head;
+  if (whole) memcpy(&head, assay_mapping_data(m), sizeof head);
+  assay_mapping_release(m);
+  if (!whole || memcmp(head.magic, magic, sizeof magic) != 0)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "'%s' is no plan of Assay's", path);
+  return assay_arena_strndup(arena, head.assay, strnlen(head.assay, sizeof head.assay), out);
+}
+
 static assay_status_t describe_machine(const assay_backend_t* backend, char* out, size_t capacity) {
   assay_str_t text = {0};
   if (backend->describe) backend->describe(&text);

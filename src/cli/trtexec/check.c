@@ -1,0 +1,244 @@
+// What a command line cannot say, beyond what each flag's kind says of it.
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/trtexec/flags.h"
+#include "cli/trtexec/log.h"
+#include "cli/trtexec/specs.h"
+
+// Flags that do not go together.
+static const struct {
+  trt_flag_id_t one, other;
+  const char* why;
+} conflicts[] = {
+    {TRT_FLAG_loadEngine, TRT_FLAG_saveEngine, "a plan that is loaded is there already"},
+    {TRT_FLAG_onnx, TRT_FLAG_loadEngine, "give the model or the plan"},
+    {TRT_FLAG_best, TRT_FLAG_stronglyTyped, "one allows all formats, the other the model's only"},
+    {TRT_FLAG_fp8, TRT_FLAG_int8, "a plan is quantized to one of them"},
+    {TRT_FLAG_refitFromOnnx, TRT_FLAG_onnx, "it is for a plan that is loaded: --loadEngine"},
+    {TRT_FLAG_noDataTransfers, TRT_FLAG_includeDataTransfers, "they are opposites"},
+    {TRT_FLAG_useSpinWait, TRT_FLAG_noSpinWait, "they are opposites"},
+    {TRT_FLAG_useCudaGraph, TRT_FLAG_noCudaGraph, "they are opposites"},
+};
+
+static assay_status_t check_conflicts(const trt_options_t* o) {
+  for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
+    if (trt_given(o, conflicts[i].one) && trt_given(o, conflicts[i].other))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s and %s do not go together: %s",
+                         trt_flags[conflicts[i].one].name, trt_flags[conflicts[i].other].name,
+                         conflicts[i].why);
+  return NULL;
+}
+
+static const struct {
+  trt_flag_id_t flag;
+  double least, most;
+} ranges[] = {
+    {TRT_FLAG_builderOptimizationLevel, 0, 5},
+    {TRT_FLAG_iterations, 0, 1e12},
+    {TRT_FLAG_duration, -1, 1e9},
+    {TRT_FLAG_warmUp, 0, 1e9},
+    {TRT_FLAG_sleepTime, 0, 1e6},
+    {TRT_FLAG_idleTime, 0, 1e6},
+    {TRT_FLAG_infStreams, 1, 256},
+    {TRT_FLAG_avgRuns, 1, 1e12},
+    {TRT_FLAG_maxTactics, -1, 1e6},
+    {TRT_FLAG_workspace, 0, 1e9},
+    {TRT_FLAG_device, 0, 1e6},
+    {TRT_FLAG_useProfile, 0, 1e6},
+};
+
+static assay_status_t check_ranges(const trt_options_t* o) {
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    const double x = trt_number(o, ranges[i].flag);
+    if (trt_given(o, ranges[i].flag) && !(x >= ranges[i].least && x <= ranges[i].most))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it is %g to %g",
+                         trt_flags[ranges[i].flag].name, trt_text(o, ranges[i].flag),
+                         ranges[i].least, ranges[i].most);
+  }
+  return NULL;
+}
+
+static assay_status_t check_levels(const trt_options_t* o) {
+  for (int i = 0; i < TRT_N_FLAGS; i++) {
+    const trt_flag_t* f = &trt_flags[i];
+    if (!o->at[i].given) continue;
+    if (f->level == TRT_REJECT)
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%s is not supported: %s", f->name, f->text);
+    if (f->level == TRT_LATER)
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%s is not there yet: %s", f->name, f->text);
+  }
+  for (int i = 0; i < TRT_N_FLAGS; i++)
+    if (o->at[i].given && trt_flags[i].level == TRT_ACCEPT)
+      trt_warn("%s has no effect in Assay: %s", trt_flags[i].name, trt_flags[i].text);
+  return NULL;
+}
+
+// ---- lists of words of a flag's own -------------------------------------------------------------
+
+static assay_status_t check_preview(assay_arena_t* arena, const char* text) {
+  static const char* const known[] = {
+      "profileSharing0806", "aliasedPluginIO1003",     "runtimeActivationResize",
+      "multiDeviceRuntime", "fasterDynamicShapes0805", "disableExternalTacticSourcesForCore0805"};
+  const char** words = NULL;
+  size_t n = 0;
+  ASSAY_TRY(trt_words_parse(arena, "--preview", text, &words, &n));
+  for (size_t i = 0; i < n; i++) {
+    size_t k = 0;
+    if (*words[i] != '+' && *words[i] != '-')
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--preview: '%s' needs + or - before it",
+                         words[i]);
+    while (k < sizeof known / sizeof *known && strcasecmp(known[k], words[i] + 1) != 0) k++;
+    if (k == sizeof known / sizeof *known)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--preview: '%s' is no feature that trtexec has",
+                         words[i] + 1);
+  }
+  return NULL;
+}
+
+static assay_status_t check_devices(assay_arena_t* arena, const char* text) {
+  trt_item_t* items = NULL;
+  size_t n = 0;
+  ASSAY_TRY(trt_items_parse(arena, "--layerDeviceTypes", text, &items, &n));
+  for (size_t i = 0; i < n; i++) {
+    ASSAY_TRY(trt_name_check("--layerDeviceTypes", items[i].name));
+    if (strcasecmp(items[i].value, "GPU") != 0 && strcasecmp(items[i].value, "DLA") != 0)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--layerDeviceTypes: '%s' is neither GPU nor DLA",
+                         items[i].value);
+  }
+  return NULL;
+}
+
+static assay_status_t check_pools(assay_arena_t* arena, const char* text) {
+  static const char* const others[] = {"dlaSRAM", "dlaLocalDRAM", "dlaGlobalDRAM",
+                                       "tacticSharedMem"};
+  trt_item_t* items = NULL;
+  size_t n = 0;
+  ASSAY_TRY(trt_items_parse(arena, "--memPoolSize", text, &items, &n));
+  for (size_t i = 0; i < n; i++) {
+    uint64_t bytes;
+    size_t k = 0;
+    ASSAY_TRY(trt_size_parse("--memPoolSize", items[i].value, 0x1p20, &bytes));
+    if (strcmp(items[i].name, "workspace") == 0) continue;
+    while (k < sizeof others / sizeof *others && strcmp(others[k], items[i].name) != 0) k++;
+    if (k == sizeof others / sizeof *others)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--memPoolSize: '%s' is no pool: workspace, dlaSRAM, dlaLocalDRAM, "
+                         "dlaGlobalDRAM or tacticSharedMem",
+                         items[i].name);
+    trt_warn("--memPoolSize=%s has no effect in Assay: a CPU has no such memory", items[i].name);
+  }
+  return NULL;
+}
+
+static assay_status_t check_lists(const trt_options_t* o, assay_arena_t* arena) {
+  double* numbers;
+  size_t n;
+  if (trt_given(o, TRT_FLAG_preview))
+    ASSAY_TRY(check_preview(arena, trt_text(o, TRT_FLAG_preview)));
+  if (trt_given(o, TRT_FLAG_layerDeviceTypes))
+    ASSAY_TRY(check_devices(arena, trt_text(o, TRT_FLAG_layerDeviceTypes)));
+  if (trt_given(o, TRT_FLAG_memPoolSize))
+    ASSAY_TRY(check_pools(arena, trt_text(o, TRT_FLAG_memPoolSize)));
+  return trt_percentiles_parse(arena, "--percentile", trt_text(o, TRT_FLAG_percentile), &numbers,
+                               &n);
+}
+
+// ---- flags that need, or mean, others -----------------------------------------------------------
+
+static assay_status_t check_profiles(const trt_options_t* o) {
+  for (size_t i = 0; i < o->n_profiles; i++) {
+    bool there = false;
+    for (size_t k = 0; k < o->n_profiles; k++) there |= o->profiles[k].index == (int64_t)i;
+    if (!there)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--profile: there is no number %zu among %zu "
+                         "profiles: they are numbered from 0 without gaps",
+                         i, o->n_profiles);
+  }
+  if (o->n_profiles > 1)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "--profile=%lld: several profiles in a plan are not there yet: give one "
+                       "range that holds them all, or build a plan for each",
+                       (long long)o->profiles[1].index);
+  if (trt_number(o, TRT_FLAG_useProfile) != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--useProfile=%s: there is profile 0 only",
+                       trt_text(o, TRT_FLAG_useProfile));
+  return NULL;
+}
+
+static assay_status_t check_needs(const trt_options_t* o) {
+  const bool loads = trt_given(o, TRT_FLAG_loadEngine);
+  if (!loads && !trt_given(o, TRT_FLAG_onnx))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "Model missing or format not recognized");
+  if (trt_given(o, TRT_FLAG_getPlanVersionOnly) && !loads)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--getPlanVersionOnly needs --loadEngine=FILE");
+  if (trt_given(o, TRT_FLAG_timeRefit) && !trt_given(o, TRT_FLAG_refitFromOnnx))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--timeRefit needs --refitFromOnnx=FILE");
+  if (!loads && !trt_is(o, TRT_FLAG_useRuntime, "full"))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--useRuntime=%s builds nothing: it needs "
+                       "--loadEngine",
+                       trt_text(o, TRT_FLAG_useRuntime));
+  if (trt_given(o, TRT_FLAG_weightStreamingBudget) && !trt_given(o, TRT_FLAG_allowWeightStreaming))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--weightStreamingBudget needs --allowWeightStreaming");
+  if (trt_is(o, TRT_FLAG_runtimePlatform, "WindowsAMD64"))
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "--runtimePlatform=WindowsAMD64 is not supported: plans "
+                       "are built on the machine that runs them");
+  if (trt_is(o, TRT_FLAG_sparsity, "force"))
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "--sparsity=force is not there yet (and changes results): "
+                       "use --sparsity=disable");
+  if (trt_number(o, TRT_FLAG_device) != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--device=%s: there is no such device; the CPU is "
+                       "number 0",
+                       trt_text(o, TRT_FLAG_device));
+  return NULL;
+}
+
+static void switch_on(trt_options_t* o, trt_flag_id_t f) { o->at[f].given = true; }
+
+// The defaults of trtexec 11, and what stands for something else.
+static void settle(trt_options_t* o) {
+  static const trt_flag_id_t formats[] = {TRT_FLAG_fp16, TRT_FLAG_bf16, TRT_FLAG_int8};
+  if (trt_is(o, TRT_FLAG_compat, "11")) {
+    switch_on(o, TRT_FLAG_stronglyTyped);
+    switch_on(o, TRT_FLAG_separateProfileRun);
+    if (!trt_given(o, TRT_FLAG_includeDataTransfers)) switch_on(o, TRT_FLAG_noDataTransfers);
+  }
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    if (trt_given(o, TRT_FLAG_stronglyTyped) && trt_given(o, formats[i])) {
+      trt_warn("%s is switched off: with --stronglyTyped formats are the model's own",
+               trt_flags[formats[i]].name);
+      o->at[formats[i]].given = false;
+    }
+  if (trt_given(o, TRT_FLAG_heuristic) && !trt_given(o, TRT_FLAG_builderOptimizationLevel))
+    o->at[TRT_FLAG_builderOptimizationLevel].number = 2;
+  if (trt_given(o, TRT_FLAG_workspace))
+    trt_warn("--workspace is deprecated: use --memPoolSize=workspace:%s",
+             trt_text(o, TRT_FLAG_workspace));
+  if (trt_is(o, TRT_FLAG_sparsity, "enable"))
+    trt_warn("--sparsity=enable has no effect in Assay: no kernel uses 2:4 sparse weights");
+  if (trt_is(o, TRT_FLAG_profilingVerbosity, "default"))
+    o->at[TRT_FLAG_profilingVerbosity].text = "layer_names_only";
+  if (trt_is(o, TRT_FLAG_profilingVerbosity, "verbose"))
+    o->at[TRT_FLAG_profilingVerbosity].text = "detailed";
+}
+
+assay_status_t trt_options_check(trt_options_t* o) {
+  assay_arena_t* arena = NULL;
+  ASSAY_TRY(check_conflicts(o));
+  ASSAY_TRY(check_ranges(o));
+  ASSAY_TRY(check_levels(o));
+  ASSAY_TRY(check_profiles(o));
+  ASSAY_TRY(check_needs(o));
+  ASSAY_TRY(assay_arena_create(&arena));
+  assay_status_t st = check_lists(o, arena);
+  assay_arena_destroy(arena);
+  if (!st) settle(o);
+  return st;
+}

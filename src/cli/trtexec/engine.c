@@ -1,0 +1,397 @@
+// From flags to an engine: built of a model, or loaded.
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "backends/cpu/gemm.h"
+#include "backends/timings.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "cli/trtexec/edit.h"
+#include "cli/trtexec/log.h"
+#include "cli/trtexec/specs.h"
+#include "formats/format.h"
+
+double trt_now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+void trt_job_deinit(trt_job_t* j) {
+  assay_engine_release(j->engine);
+  assay_model_release(j->model);
+  assay_model_release(j->edited);
+  assay_free(j->native.profiles.items);
+  assay_free(j->io_types.items);
+  assay_free(j->facts);
+  assay_map_deinit(&j->wished);
+  assay_str_deinit(&j->rules);
+  assay_str_deinit(&j->timings);
+  assay_arena_destroy(j->arena);
+}
+
+// ---- what flags mean ----------------------------------------------------------------------------
+
+// The format of a CPU's faster kernels.
+static const char* fast_format(void) { return cpu_gemm_has_bf16() ? "bf16" : "fp16"; }
+
+static assay_status_t choose_precision(trt_job_t* j) {
+  const trt_options_t* o = j->options;
+  const bool best = trt_given(o, TRT_FLAG_best);
+  const bool fp16 = trt_given(o, TRT_FLAG_fp16), bf16 = trt_given(o, TRT_FLAG_bf16);
+  const bool int8 = trt_given(o, TRT_FLAG_int8);
+  if (int8 && !cli_has_quantizers(j->model)) {
+    if (trt_given(o, TRT_FLAG_calib))
+      return ASSAY_ERROR(
+          ASSAY_UNSUPPORTED,
+          "--int8 with --calib is not there yet for a model without QuantizeLinear and "
+          "DequantizeLinear nodes: put them in with 'assay edit quantize', which takes "
+          "the ranges from data, and build that");
+    ASSAY_TRY(trt_quantize(j));
+  }
+  const bool quantized = cli_has_quantizers(j->model);
+  if (int8 && !quantized) trt_warn("--int8: the model has nothing that can be quantized");
+  if (quantized && (int8 || best)) {
+    j->native.precision = "int8";
+    if (fp16 || bf16 || best)
+      trt_info(
+          "The model has Q/DQ nodes: its layers between them compute on int8, the others in fp32");
+  } else if (best || (fp16 && bf16)) {
+    j->native.precision = fast_format();
+    trt_info("Of the formats that are allowed, %s is taken", j->native.precision);
+  } else if (fp16 || bf16) {
+    j->native.precision = fp16 ? "fp16" : "bf16";
+  }
+  return NULL;
+}
+
+// "+ONEDNN,-OWN" as the native list of those that are on.
+static assay_status_t choose_sources(trt_job_t* j) {
+  static const struct {
+    const char *name, *native;
+  } rows[] = {{"OWN", "assay"},          {"ONEDNN", "onednn"},
+              {"LIBXSMM", NULL},         {"CUBLAS", NULL},
+              {"CUBLAS_LT", NULL},       {"CUBLASLT", NULL},
+              {"CUDNN", NULL},           {"EDGE_MASK_CONVOLUTIONS", NULL},
+              {"JIT_CONVOLUTIONS", NULL}};
+  enum { N = sizeof rows / sizeof *rows };
+  int state[N] = {0};  // 1: on, -1: off
+  const char** words = NULL;
+  size_t n = 0;
+  bool only = false;  // a source was switched on: those that were not are off
+  if (!trt_given(j->options, TRT_FLAG_tacticSources)) return NULL;
+  ASSAY_TRY(trt_words_parse(j->arena, "--tacticSources",
+                            trt_text(j->options, TRT_FLAG_tacticSources), &words, &n));
+  for (size_t i = 0; i < n; i++) {
+    const char sign = words[i][0];
+    size_t k = 0;
+    if (sign != '+' && sign != '-')
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: '%s' needs + or - before it",
+                         words[i]);
+    while (k < N && strcasecmp(rows[k].name, words[i] + 1) != 0) k++;
+    if (k == N)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--tacticSources: '%s' is no source: ONEDNN and OWN, or one of TensorRT's",
+                         words[i] + 1);
+    const int value = sign == '+' ? 1 : -1;
+    if (state[k] == -value)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: %s is on and off", rows[k].name);
+    state[k] = value;
+    if (!rows[k].native)
+      trt_warn("--tacticSources=%s has no effect in Assay: this target has no such kernels",
+               words[i]);
+    only |= rows[k].native && value > 0;
+  }
+  const bool own = state[0] > 0 || (!only && state[0] == 0),
+             dnn = state[1] > 0 || (!only && state[1] == 0);
+  if (!own && !dnn)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tacticSources: no source is left");
+  if (!own || !dnn) j->native.tactic_sources = own ? "assay" : "onednn";
+  return NULL;
+}
+
+assay_status_t trt_translate(trt_job_t* j) {
+  const trt_options_t* o = j->options;
+  const double start = trt_now_ms();
+  const char* path = trt_text(o, TRT_FLAG_onnx);
+  if (path[0] == '~' && path[1] == '/' && getenv("HOME"))
+    ASSAY_TRY(assay_arena_printf(j->arena, &path, "%s%s", getenv("HOME"), path + 1));
+  trt_info("Start parsing network model.");
+  ASSAY_TRY(assay_onnx_load(path, 0, NULL, &j->model));
+  trt_info("Finished parsing network model. Parse time: %g", 1e-3 * (trt_now_ms() - start));
+  j->native.model = path;
+  j->native.loaded = j->model;
+  j->native.batch_variant = trt_number(o, TRT_FLAG_builderOptimizationLevel) == 5;
+  ASSAY_TRY(trt_set_io_formats(j));
+  ASSAY_TRY(trt_resolve_profile(j));
+  ASSAY_TRY(trt_check_calibration(j));
+  ASSAY_TRY(choose_precision(j));
+  ASSAY_TRY(choose_sources(j));
+  return trt_resolve_layers(j);
+}
+
+// ---- the timing cache ---------------------------------------------------------------------------
+
+static const char* cache_file(const trt_options_t* o) {
+  return trt_given(o, TRT_FLAG_noBuilderCache) ? NULL : trt_text(o, TRT_FLAG_timingCacheFile);
+}
+
+// The file's text in the arena, "" where there is none that a build could read.
+static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn, bool* out_foreign,
+                                 const char** out) {
+  assay_mapping_t* m = NULL;
+  assay_timings_t* t = NULL;
+  *out = "";
+  ASSAY_TRY(assay_timing_cache_read(path, &m));
+  if (!m) return NULL;
+  const char* text = (const char*)assay_mapping_data(m);
+  const size_t n = assay_mapping_size(m);
+  assay_status_t st = assay_timings_create("", &t);
+  if (!st) {
+    assay_status_t bad = assay_timings_parse(t, text, n, NULL);
+    if (bad && assay_status_code(bad) == ASSAY_CORRUPT) {
+      *out_foreign = true;
+      if (warn)
+        trt_warn("'%s' is no timing cache of Assay's (%s): it is not read, and left as it is", path,
+                 assay_status_message(bad));
+      assay_status_free(bad);
+    } else {
+      st = bad;
+    }
+  }
+  assay_timings_destroy(t);
+  if (!st && !*out_foreign) st = assay_arena_strndup(j->arena, text, n, out);
+  assay_mapping_release(m);
+  return st;
+}
+
+// The second line of a cache: the machine that it is of.
+static size_t machine_line(const char* text, const char** out) {
+  const char* end = strchr(text, '\n');
+  *out = end ? end + 1 : "";
+  return strcspn(*out, "\n");
+}
+
+static bool same_machine(const char* a, const char* b) {
+  const char *x, *y;
+  const size_t n = machine_line(a, &x), m = machine_line(b, &y);
+  return n == m && strncmp(x, y, n) == 0;
+}
+
+// Writes what was measured, with what others have added to the file since it was read.
+static assay_status_t write_cache(const trt_job_t* j, const char* path) {
+  const char *there, *machine, *name;
+  bool foreign = j->timings_kept;
+  assay_timings_t* t = NULL;
+  assay_str_t text = {0};
+  if (!path || foreign || !j->timings.len) return NULL;
+  ASSAY_TRY(read_cache(j, path, false, &foreign, &there));
+  if (foreign) return NULL;
+  if (*there && !same_machine(there, assay_str_get(&j->timings)))
+    return trt_warn(
+               "'%s' is of another machine or number of threads: it is not read, and left as "
+               "it is",
+               path),
+           NULL;
+  const size_t n = machine_line(assay_str_get(&j->timings), &machine);
+  ASSAY_TRY(assay_arena_strndup(j->arena, machine, n, &name));
+  assay_status_t st = assay_timings_create(name, &t);
+  if (!st && *there) st = assay_timings_parse(t, there, strlen(there), NULL);
+  if (!st) st = assay_timings_parse(t, j->timings.text, j->timings.len, NULL);
+  if (!st) st = assay_timings_print(t, false, &text);
+  if (!st) st = assay_file_write(path, assay_str_get(&text), text.len);
+  assay_timings_destroy(t);
+  assay_str_deinit(&text);
+  return assay_status_note(st, "--timingCacheFile=%s", path);
+}
+
+// ---- building -----------------------------------------------------------------------------------
+
+static assay_status_t keep_facts(trt_job_t* j, const assay_engine_t* engine,
+                                 const assay_executor_t* e) {
+  const size_t n = assay_plan_layers(assay_engine_plan(engine))->n_layers;
+  if (!j->facts) ASSAY_TRY(assay_new_array(n, sizeof *j->facts, &j->facts));
+  j->n_facts = n;
+  j->run_bytes = assay_executor_planned_bytes(e);
+  for (size_t i = 0; i < n; i++)
+    j->facts[i] = (trt_fact_t){assay_executor_tactic(e, i), assay_executor_executed(e, i)};
+  return NULL;
+}
+
+static assay_status_t tried(void* user, const assay_engine_t* engine, const assay_executor_t* e) {
+  trt_job_t* j = user;
+  const assay_backend_t* backend = assay_engine_backend(engine);
+  bool measured = false;
+  ASSAY_TRY(keep_facts(j, engine, e));
+  if (!backend->timings) return NULL;
+  assay_str_deinit(&j->timings);
+  j->timings = (assay_str_t){0};
+  ASSAY_TRY(backend->timings(assay_engine_shared(engine), &j->timings, &measured));
+  if (measured && trt_given(j->options, TRT_FLAG_errorOnTimingCacheMiss))
+    return ASSAY_ERROR(
+        ASSAY_NOT_FOUND,
+        "--errorOnTimingCacheMiss: kernels of this model are not in the timing cache "
+        "and would have to be timed: build once without this flag, with "
+        "--timingCacheFile");
+  return NULL;
+}
+
+static void tell_memory(const trt_job_t* j, const char* phase) {
+  struct rusage usage;
+  if (trt_given(j->options, TRT_FLAG_monitorMemory) && getrusage(RUSAGE_SELF, &usage) == 0)
+    trt_info("[MemUsage] %s: the most memory taken so far is %.1f MiB", phase,
+             (double)usage.ru_maxrss / 1024);
+}
+
+// The limit of --memPoolSize=workspace and --workspace in bytes; false: there is none.
+static assay_status_t workspace_limit(const trt_job_t* j, bool* out_any, uint64_t* out) {
+  const trt_options_t* o = j->options;
+  trt_item_t* items = NULL;
+  size_t n = 0;
+  *out_any = trt_given(o, TRT_FLAG_workspace);
+  *out = (uint64_t)(trt_number(o, TRT_FLAG_workspace) * 0x1p20);
+  if (!trt_given(o, TRT_FLAG_memPoolSize)) return NULL;
+  ASSAY_TRY(
+      trt_items_parse(j->arena, "--memPoolSize", trt_text(o, TRT_FLAG_memPoolSize), &items, &n));
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(items[i].name, "workspace") != 0) continue;
+    *out_any = true;
+    ASSAY_TRY(trt_size_parse("--memPoolSize", items[i].value, 0x1p20, out));
+  }
+  return NULL;
+}
+
+static assay_status_t save(const trt_job_t* j) {
+  const char* path = trt_text(j->options, TRT_FLAG_saveEngine);
+  struct stat info = {0};
+  if (!path) return NULL;
+  ASSAY_TRY(assay_engine_save(j->engine, path));
+  if (stat(path, &info) == 0)
+    trt_info("Created engine with size: %g MiB", (double)info.st_size * 0x1p-20);
+  tell_memory(j, "saving");
+  return NULL;
+}
+
+static assay_status_t build(trt_job_t* j) {
+  const trt_options_t* o = j->options;
+  const char *path = cache_file(o), *timings;
+  bool limited;
+  uint64_t limit;
+  int code;
+  tell_memory(j, "parsing");
+  ASSAY_TRY(workspace_limit(j, &limited, &limit));
+  const double start = trt_now_ms();
+  ASSAY_TRY(read_cache(j, path, true, &j->timings_kept, &timings));
+  const double most = trt_number(o, TRT_FLAG_maxTactics);  // -1: all
+  const double level = trt_number(o, TRT_FLAG_builderOptimizationLevel);
+  const cli_build_t how = {.timings = *timings ? timings : NULL,
+                           .unmeasured = level<2, .max_tactics = most> 0 ? (int)most : 0,
+                           .tried = tried,
+                           .user = j};
+  ASSAY_TRY(cli_engine_build(&j->native, &how, &j->engine, &code));
+  ASSAY_TRY(write_cache(j, path));
+  ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
+  if (limited && j->run_bytes > limit)
+    trt_warn(
+        "A run takes %.1f MiB for values between layers and scratch together, which is more than "
+        "the workspace of %.1f MiB: Assay cannot limit the scratch alone",
+        (double)j->run_bytes * 0x1p-20, (double)limit * 0x1p-20);
+  const double seconds = 1e-3 * (trt_now_ms() - start);
+  tell_memory(j, "building");
+  ASSAY_TRY(save(j));
+  trt_info("Engine built in %g sec.", seconds);
+  return NULL;
+}
+
+// ---- loading ------------------------------------------------------------------------------------
+
+static assay_status_t refuse_tensorrt(const char* path) {
+  static const unsigned char tag[] = {0x66, 0x74, 0x72, 0x74};
+  assay_mapping_t* m = NULL;
+  ASSAY_TRY(assay_mapping_open(path, &m));
+  const bool is =
+      assay_mapping_size(m) >= sizeof tag && memcmp(assay_mapping_data(m), tag, sizeof tag) == 0;
+  assay_mapping_release(m);
+  return is ? ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                          "'%s' is a plan of TensorRT, which holds GPU code of that version: build "
+                          "one with --onnx=MODEL --saveEngine=FILE",
+                          path)
+            : NULL;
+}
+
+static assay_status_t refit(trt_job_t* j) {
+  const char* path = trt_text(j->options, TRT_FLAG_refitFromOnnx);
+  assay_model_t* weights = NULL;
+  assay_engine_t* fitted = NULL;
+  assay_refit_t told = {0};
+  if (!path) return NULL;
+  ASSAY_TRY(assay_onnx_load(path, 0, NULL, &weights));
+  const double start = trt_now_ms();
+  assay_status_t st = assay_engine_refit_with(j->engine, weights, 0, NULL, NULL, &told, &fitted);
+  assay_model_release(weights);
+  if (st) return assay_status_note(st, "--refitFromOnnx=%s", path);
+  assay_engine_release(j->engine);
+  j->engine = fitted;
+  trt_info("Refitted %zu of %zu weights from %s", told.n_changed, told.n_weights, path);
+  if (trt_given(j->options, TRT_FLAG_timeRefit))
+    trt_info("Engine refitted in %g sec.", 1e-3 * (trt_now_ms() - start));
+  return NULL;
+}
+
+// Flags of a build beside a plan that is there.
+static void warn_of_build_flags(const trt_options_t* o) {
+  static const trt_flag_id_t flags[] = {TRT_FLAG_fp16,
+                                        TRT_FLAG_bf16,
+                                        TRT_FLAG_int8,
+                                        TRT_FLAG_best,
+                                        TRT_FLAG_stronglyTyped,
+                                        TRT_FLAG_precisionConstraints,
+                                        TRT_FLAG_layerPrecisions,
+                                        TRT_FLAG_layerOutputTypes,
+                                        TRT_FLAG_inputIOFormats,
+                                        TRT_FLAG_outputIOFormats,
+                                        TRT_FLAG_calib,
+                                        TRT_FLAG_memPoolSize,
+                                        TRT_FLAG_workspace,
+                                        TRT_FLAG_timingCacheFile,
+                                        TRT_FLAG_errorOnTimingCacheMiss,
+                                        TRT_FLAG_builderOptimizationLevel,
+                                        TRT_FLAG_heuristic,
+                                        TRT_FLAG_tacticSources};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    if (trt_given(o, flags[i]))
+      trt_warn("%s has no effect with --loadEngine: it was settled when the plan was built",
+               trt_flags[flags[i]].name);
+}
+
+static assay_status_t load(trt_job_t* j) {
+  const char* path = trt_text(j->options, TRT_FLAG_loadEngine);
+  ASSAY_TRY(refuse_tensorrt(path));
+  warn_of_build_flags(j->options);
+  const double start = trt_now_ms();
+  ASSAY_TRY(assay_engine_load(path, &j->engine));
+  const double seconds = 1e-3 * (trt_now_ms() - start);
+  trt_info("Engine loaded in %g sec.", seconds);
+  trt_info("Engine deserialized in %g sec.", seconds);
+  return refit(j);
+}
+
+assay_status_t trt_open_engine(trt_job_t* j) {
+  ASSAY_TRY(j->model ? build(j) : load(j));
+  return trt_check_run_shapes(j);
+}
+
+// ---- facts of a plan that was loaded ------------------------------------------------------------
+
+assay_status_t trt_find_facts(trt_job_t* j) {
+  assay_executor_t* e = NULL;
+  if (j->facts) return NULL;
+  ASSAY_TRY(cli_engine_try(j->engine, (uint64_t)j->native.seed, &e));
+  assay_status_t st = keep_facts(j, j->engine, e);
+  assay_executor_destroy(e);
+  return st;
+}

@@ -1,0 +1,221 @@
+#include "cli/trtexec/flags.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cli/trtexec/log.h"
+
+const trt_flag_t trt_flags[TRT_N_FLAGS] = {
+#define TRT_FLAG(id, kind, level, block, value, fallback, text) \
+  {"--" #id, TRT_##kind, TRT_##level, TRT_##block, value, fallback, text},
+#define TRT_OWN_FLAG(id, name, kind, level, block, value, fallback, text) \
+  {name, TRT_##kind, TRT_##level, TRT_##block, value, fallback, text},
+#include "cli/trtexec/flags.inc"
+#undef TRT_FLAG
+};
+
+const trt_alias_t trt_aliases[] = {
+    {"--vc", TRT_FLAG_versionCompatible, NULL},
+    {"--pi", TRT_FLAG_pluginInstanceNorm, NULL},
+    {"--buildOnly", TRT_FLAG_skipInference, "--buildOnly is deprecated: use --skipInference"},
+    {"--weightless", TRT_FLAG_stripWeights, "--weightless is deprecated: use --stripWeights"},
+    {"--streams", TRT_FLAG_infStreams, "--streams is deprecated: use --infStreams"},
+    {"--nvtxMode", TRT_FLAG_profilingVerbosity,
+     "--nvtxMode is deprecated: use --profilingVerbosity"},
+    {0}};
+
+bool trt_is(const trt_options_t* o, trt_flag_id_t f, const char* word) {
+  return o->at[f].text && strcmp(o->at[f].text, word) == 0;
+}
+
+void trt_options_deinit(trt_options_t* o) {
+  assay_free(o->profiles);
+  assay_str_deinit(&o->unknown);
+}
+
+// ---- finding ------------------------------------------------------------------------------------
+
+static bool is_name(const char* name, const char* arg, size_t n) {
+  return strlen(name) == n && strncmp(name, arg, n) == 0;
+}
+
+// TRT_N_FLAGS: there is none of this name.
+static trt_flag_id_t find(const char* arg, size_t n, const char** note) {
+  *note = NULL;
+  for (const trt_alias_t* a = trt_aliases; a->name; a++)
+    if (is_name(a->name, arg, n)) return *note = a->note, a->flag;
+  for (int f = 0; f < TRT_N_FLAGS; f++)
+    if (is_name(trt_flags[f].name, arg, n)) return (trt_flag_id_t)f;
+  return TRT_N_FLAGS;
+}
+
+// How many letters have to be put in, taken out or changed, whatever their case.
+static size_t distance(const char* a, size_t n, const char* b) {
+  enum { MOST = 64 };
+  const size_t m = strlen(b);
+  size_t row[MOST + 1];
+  if (n > MOST || m > MOST) return MOST;
+  for (size_t k = 0; k <= m; k++) row[k] = k;
+  for (size_t i = 1; i <= n; i++) {
+    size_t corner = row[0];
+    row[0] = i;
+    for (size_t k = 1; k <= m; k++) {
+      const bool same = (a[i - 1] | 32) == (b[k - 1] | 32);
+      size_t best = corner + !same;
+      if (row[k] + 1 < best) best = row[k] + 1;
+      if (row[k - 1] + 1 < best) best = row[k - 1] + 1;
+      corner = row[k];
+      row[k] = best;
+    }
+  }
+  return row[m];
+}
+
+static const char* nearest(const char* arg, size_t n) {
+  const char* best = NULL;
+  size_t least = n / 3 + 1;
+  for (int f = 0; f < TRT_N_FLAGS; f++) {
+    const size_t d = distance(arg, n, trt_flags[f].name);
+    if (d < least) least = d, best = trt_flags[f].name;
+  }
+  return best;
+}
+
+static void add_unknown(trt_options_t* o, const char* arg, const char* why) {
+  const char* equals = strchr(arg, '=');
+  const size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+  const char* near = why ? NULL : nearest(arg, n);
+  assay_str_append_n(&o->unknown, arg, n);
+  if (equals) assay_str_printf(&o->unknown, " %s", equals + 1);
+  if (why) assay_str_printf(&o->unknown, " (%s)", why);
+  if (near) assay_str_printf(&o->unknown, " (did you mean %s?)", near);
+  if (!near && !why && arg[0] != '-')
+    assay_str_append(&o->unknown, " (values stand behind '=': --name=value)");
+  assay_str_append(&o->unknown, "\n");
+}
+
+// ---- values -------------------------------------------------------------------------------------
+
+static bool is_choice(const char* words, const char* value) {
+  const size_t n = strlen(value);
+  for (const char* at = words; *at;) {
+    const size_t len = strcspn(at, "|");
+    if (len == n && strncmp(at, value, n) == 0) return true;
+    at += len + (at[len] == '|');
+  }
+  return false;
+}
+
+static bool read_number(const char* text, bool whole, double* out) {
+  char* end;
+  errno = 0;
+  if (whole) {
+    const long long i = strtoll(text, &end, 10);
+    *out = (double)i;
+  } else {
+    *out = strtod(text, &end);
+  }
+  return *text && !*end && !errno && isfinite(*out) && *text != ' ';
+}
+
+static assay_status_t set_value(const trt_flag_t* f, const char* value, trt_value_t* v) {
+  const bool whole = f->kind == TRT_INT || f->kind == TRT_PROFILE;
+  if (f->kind == TRT_SWITCH) return NULL;
+  if (!value || !*value)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s needs a value: %s=%s", f->name, f->name,
+                       f->value);
+  v->text = value;
+  if ((whole || f->kind == TRT_FLOAT) && !read_number(value, whole, &v->number))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: '%s' is no %snumber", f->name, value, value,
+                       whole ? "whole " : "");
+  if (f->kind == TRT_CHOICE && !is_choice(f->value, value))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it is one of %s", f->name, value, f->value);
+  return NULL;
+}
+
+// ---- profiles -----------------------------------------------------------------------------------
+
+static assay_status_t new_profile(trt_options_t* o, int64_t index) {
+  for (size_t i = 0; i < o->n_profiles; i++)
+    if (o->profiles[i].index == index)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--profile=%lld is given twice", (long long)index);
+  ASSAY_TRY(assay_grow(&o->profiles, &o->cap_profiles, o->n_profiles + 1, sizeof *o->profiles));
+  o->profiles[o->n_profiles++] = (trt_profile_text_t){.index = index};
+  return NULL;
+}
+
+// grouped: --profile stands before, with nothing but shapes between.
+static assay_status_t add_shapes(trt_options_t* o, trt_flag_id_t f, bool grouped) {
+  const bool any_group = trt_given(o, TRT_FLAG_profile);
+  if (!grouped && any_group)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it has to follow its --profile directly",
+                       trt_flags[f].name, o->at[f].text);
+  if (!o->n_profiles) ASSAY_TRY(new_profile(o, 0));
+  trt_profile_text_t* p = &o->profiles[o->n_profiles - 1];
+  const char** at = f == TRT_FLAG_minShapes ? &p->min : f == TRT_FLAG_optShapes ? &p->opt : &p->max;
+  if (*at)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "%s=%s: it was given before; several profiles are "
+                       "said with --profile=N before each one's shapes",
+                       trt_flags[f].name, o->at[f].text);
+  *at = o->at[f].text;
+  return NULL;
+}
+
+static assay_status_t start_profile(trt_options_t* o) {
+  const double n = o->at[TRT_FLAG_profile].number;
+  if (n < 0 || n > 1e6)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--profile=%s: profiles are numbered from 0",
+                       o->at[TRT_FLAG_profile].text);
+  return new_profile(o, (int64_t)n);
+}
+
+// ---- the command line ---------------------------------------------------------------------------
+
+// One argument. *group: whether shapes belong to a --profile before them.
+static assay_status_t take(trt_options_t* o, const char* arg, bool* group) {
+  const char* equals = strchr(arg, '=');
+  const char* note;
+  const size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
+  const trt_flag_id_t id = find(arg, n, &note);
+  if (id == TRT_N_FLAGS) return add_unknown(o, arg, NULL), NULL;
+  const trt_flag_t* f = &trt_flags[id];
+  const bool again = f->kind == TRT_WORDS || f->kind == TRT_PROFILE || f->kind == TRT_SHAPES;
+  if (o->at[id].given && !again) return add_unknown(o, arg, "given twice"), NULL;
+  ASSAY_TRY(set_value(f, equals ? equals + 1 : NULL, &o->at[id]));
+  if (f->kind == TRT_SWITCH && equals)
+    trt_warn("%s: its value is ignored, and it is on: leave it out to switch it off", arg);
+  if (note) trt_warn("%s", note);
+  if (f->kind == TRT_SHAPES) ASSAY_TRY(add_shapes(o, id, *group));
+  if (f->kind == TRT_PROFILE) {
+    if (!o->at[id].given && o->n_profiles)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "%s: shapes stand before it that belong to no profile", arg);
+    ASSAY_TRY(start_profile(o));
+  }
+  o->at[id].given = true;
+  *group = f->kind == TRT_PROFILE || (f->kind == TRT_SHAPES && *group);
+  return NULL;
+}
+
+assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
+                                 trt_outcome_t* out_outcome) {
+  bool group = false;
+  *out_outcome = TRT_OUTCOME_HELP;
+  if (!argc) return NULL;
+  for (int i = 0; i < argc; i++)
+    if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) return NULL;
+  for (int f = 0; f < TRT_N_FLAGS; f++) {
+    trt_value_t* v = &out->at[f];
+    v->text = trt_flags[f].fallback;
+    if (v->text && trt_flags[f].kind != TRT_CHOICE && trt_flags[f].kind != TRT_TEXT)
+      v->number = strtod(v->text, NULL);
+  }
+  *out_outcome = TRT_OUTCOME_RUN;
+  for (int i = 0; i < argc; i++) ASSAY_TRY(take(out, argv[i], &group));
+  if (out->unknown.len || out->unknown.failed) *out_outcome = TRT_OUTCOME_UNKNOWN;
+  return assay_str_status(&out->unknown);
+}

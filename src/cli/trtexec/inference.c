@@ -1,0 +1,64 @@
+// The runs of a plan, and what is told of them.
+#include "cli/trtexec/log.h"
+#include "cli/trtexec/measure.h"
+#include "cli/trtexec/specs.h"
+#include "cli/trtexec/text.h"
+
+// Shapes of outputs are known when one run has made them.
+static void tell_output_bindings(const trt_job_t* j, assay_context_t* c) {
+  for (size_t i = 0; i < assay_engine_output_count(j->engine); i++) {
+    const assay_io_t* io = assay_engine_output(j->engine, i);
+    int64_t dims[ASSAY_MAX_RANK];
+    int rank = 0;
+    assay_str_t text = {0};
+    assay_status_t none = assay_context_output_shape(c, i, &rank, dims);
+    if (none) {
+      assay_status_free(none);
+      continue;
+    }
+    trt_put_dims(&text, rank, dims);
+    trt_info("Output binding for %s with dimensions %s and type %s is created.", assay_io_name(io),
+             assay_str_get(&text), trt_type_word(assay_io_elem(io)));
+    assay_str_deinit(&text);
+  }
+}
+
+// A first run, by which inputs that do not fit fail before anything is measured.
+static assay_status_t try_once(const trt_job_t* j, const trt_inputs_t* in) {
+  assay_context_t* c = NULL;
+  ASSAY_TRY(assay_context_create(j->engine, NULL, &c));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < in->n; i++) st = assay_context_set_input(c, i, in->tensors[i]);
+  if (!st) st = assay_context_run(c);
+  if (!st) tell_output_bindings(j, c);
+  assay_context_destroy(c);
+  return st;
+}
+
+static assay_status_t measure(const trt_job_t* j, const trt_inputs_t* in) {
+  const trt_options_t* o = j->options;
+  const bool wanted = trt_given(o, TRT_FLAG_dumpProfile) || trt_given(o, TRT_FLAG_exportProfile);
+  const bool apart = trt_given(o, TRT_FLAG_separateProfileRun);
+  trt_trace_t t = {0}, profiled = {0};
+  if (wanted && !apart)
+    trt_info(
+        "The layers are timed one by one in the measured runs (--separateProfileRun: in others)");
+  trt_info("Starting inference");
+  assay_status_t st = trt_measure(j, in, wanted && !apart, &t);
+  if (!st) st = trt_report(j, &t);
+  if (!st && wanted && apart) st = trt_measure(j, in, true, &profiled);
+  if (!st && wanted) st = trt_report_profile(j, apart ? &profiled : &t);
+  if (!st) st = trt_tell_outputs(j, in, t.context);
+  trt_trace_deinit(&t);
+  trt_trace_deinit(&profiled);
+  return st;
+}
+
+assay_status_t trt_infer(trt_job_t* j) {
+  trt_inputs_t in = {0};
+  assay_status_t st = trt_inputs_make(j, &in);
+  if (!st) st = try_once(j, &in);
+  if (!st) st = measure(j, &in);
+  trt_inputs_deinit(&in);
+  return st;
+}

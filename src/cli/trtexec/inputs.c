@@ -1,0 +1,213 @@
+// What the inputs of a run are: files, or random numbers.
+#include <string.h>
+
+#include "base/file.h"
+#include "base/random.h"
+#include "cli/trtexec/bindings.h"
+#include "cli/trtexec/log.h"
+#include "cli/trtexec/specs.h"
+#include "cli/trtexec/text.h"
+#include "formats/format.h"
+#include "io/npy.h"
+#include "io/npz.h"
+
+void trt_inputs_deinit(trt_inputs_t* in) {
+  for (size_t i = 0; i < in->n; i++) assay_tensor_release(in->tensors[i]);
+  assay_free(in->tensors);
+  *in = (trt_inputs_t){0};
+}
+
+// ---- random -------------------------------------------------------------------------------------
+
+// Floats uniform in [-1, 1]; integers as far as what they index goes.
+static assay_status_t random_tensor(const trt_job_t* j, const assay_io_t* io, int rank,
+                                    const int64_t* dims, assay_tensor_t** out) {
+  const assay_model_t* m = assay_plan_layers(assay_engine_plan(j->engine))->model;
+  const uint64_t seed = (uint64_t)j->native.seed;
+  const assay_input_shape_t shape = {assay_io_name(io), rank, dims};
+  assay_tensor_t *wide = NULL, *drawn = NULL;
+  assay_samples_t samples = {0};
+  if (assay_type_is_float(assay_io_elem(io))) {
+    const assay_random_t r = assay_random_make(seed, assay_io_name(io), 0);
+    const assay_format_t f = assay_type_format(assay_io_elem(io));
+    ASSAY_TRY(assay_tensor_create(assay_io_elem(io), rank, dims, &wide));
+    for (int64_t i = 0; i < wide->size; i++)
+      assay_f64(wide)[i] = assay_format_round(f, 2 * assay_random_uniform(&r, (uint64_t)i) - 1,
+                                              ASSAY_OVERFLOW_SATURATE);
+  } else {
+    ASSAY_TRY(assay_samples_generate_shaped(m, 1, &shape, seed, &samples));
+    for (size_t i = 0; i < m->graph->n_inputs; i++)
+      if (m->graph->inputs[i] == io) drawn = assay_samples_get(&samples, 0)[i];
+    wide = assay_tensor_retain(drawn);
+    assay_samples_deinit(&samples);
+  }
+  if (!wide)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "no values can be made up for input '%s': give --loadInputs",
+                       assay_io_name(io));
+  const bool plain = wide->kind != ASSAY_KIND_TENSOR || wide->store == ASSAY_STORE_STR ||
+                     wide->store == ASSAY_STORE_PACKED;
+  assay_status_t st = NULL;
+  if (plain)
+    *out = assay_tensor_retain(wide);
+  else
+    st = assay_tensor_pack(wide, out);
+  assay_tensor_release(wide);
+  return st;
+}
+
+// ---- files --------------------------------------------------------------------------------------
+
+static assay_status_t check_array(const char* path, const assay_io_t* io, int rank,
+                                  const int64_t* dims, const assay_tensor_t* t) {
+  bool same = t->type == assay_io_elem(io) && t->rank == rank;
+  for (int d = 0; same && d < rank; d++) same = t->dims[d] == dims[d];
+  char want[512];
+  return same ? NULL
+              : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                            "--loadInputs: '%s' holds %s%s; input '%s' is %s%s: other shapes are "
+                            "given with --shapes",
+                            path, assay_type_name(t->type), ASSAY_DIMS_TEXT(t), assay_io_name(io),
+                            assay_type_name(assay_io_elem(io)),
+                            assay_dims_text(rank, dims, want, sizeof want));
+}
+
+// An archive has the array under the input's name, or one array only.
+static assay_status_t read_npz(const char* path, const char* input, assay_tensor_t** out) {
+  assay_set_t set = {0};
+  ASSAY_TRY(assay_npz_read(path, &set));
+  assay_tensor_t* t = assay_set_find(&set, input);
+  if (!t && set.n == 1) t = set.tensors[0];
+  *out = assay_tensor_retain(t);
+  assay_set_deinit(&set);
+  return t ? NULL
+           : ASSAY_ERROR(ASSAY_NOT_FOUND, "--loadInputs: '%s' has no array '%s'", path, input);
+}
+
+// int64 values for an int32 input.
+static assay_status_t narrow(const char* path, const assay_io_t* io, int rank, const int64_t* dims,
+                             const uint8_t* data, int64_t n, assay_tensor_t** out) {
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_INT32, rank, dims, &wide));
+  for (int64_t i = 0; i < n; i++) {
+    int64_t x;
+    memcpy(&x, data + 8 * i, sizeof x);
+    if (x < INT32_MIN || x > INT32_MAX) {
+      assay_tensor_release(wide);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--loadInputs: '%s' as int64: %lld does not fit the "
+                         "int32 of input '%s'",
+                         path, (long long)x, assay_io_name(io));
+    }
+    assay_i64(wide)[i] = x;
+  }
+  trt_info("%s holds int64 values, which are converted to the int32 of input %s", path,
+           assay_io_name(io));
+  assay_status_t st = assay_tensor_pack(wide, out);
+  assay_tensor_release(wide);
+  return st;
+}
+
+static assay_status_t read_raw(const char* path, const assay_io_t* io, int rank,
+                               const int64_t* dims, const uint8_t* data, size_t bytes,
+                               assay_tensor_t** out) {
+  int64_t n = 0, want = 0;
+  if (!assay_dims_size(rank, dims, &n) || !assay_type_packed_bytes(assay_io_elem(io), n, &want))
+    return assay_status_no_memory();
+  if (assay_io_elem(io) == ASSAY_TYPE_INT32 && bytes == 2 * (size_t)want)
+    return narrow(path, io, rank, dims, data, n, out);
+  if (bytes != (size_t)want)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--loadInputs: '%s' has %zu bytes; input '%s' takes %lld: values of %s, "
+                       "little-endian, without a header",
+                       path, bytes, assay_io_name(io), (long long)want,
+                       trt_type_word(assay_io_elem(io)));
+  return assay_tensor_make(assay_io_elem(io), rank, dims, data, bytes, out);
+}
+
+static assay_status_t read_file(const char* path, const assay_io_t* io, int rank,
+                                const int64_t* dims, assay_tensor_t** out) {
+  assay_mapping_t* m = NULL;
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(assay_status_note(assay_mapping_open(path, &m), "--loadInputs"));
+  const uint8_t* data = assay_mapping_data(m);
+  const size_t bytes = assay_mapping_size(m);
+  const bool npy = bytes > 6 && memcmp(data, "\x93NUMPY", 6) == 0;
+  const bool npz = bytes > 4 && memcmp(data, "PK\3\4", 4) == 0;
+  assay_status_t st = npy   ? assay_npy_read(path, &t)
+                      : npz ? read_npz(path, assay_io_name(io), &t)
+                            : read_raw(path, io, rank, dims, data, bytes, &t);
+  assay_mapping_release(m);
+  if (!st && (npy || npz)) st = check_array(path, io, rank, dims, t);
+  if (st) return assay_tensor_release(t), st;
+  *out = t;
+  return NULL;
+}
+
+// ---- both ---------------------------------------------------------------------------------------
+
+static const trt_item_t* file_of(const trt_item_t* items, size_t n, const char* input) {
+  const trt_item_t* found = NULL;
+  for (size_t i = 0; i < n; i++) {
+    const bool exact = strcmp(items[i].name, input) == 0;
+    if (exact ||
+        (trt_name_matches(items[i].name, input) && !(found && !trt_has_wildcard(found->name))))
+      found = &items[i];
+  }
+  return found;
+}
+
+static assay_status_t read_list(const trt_job_t* j, trt_item_t** out, size_t* out_n) {
+  *out_n = 0;
+  if (!trt_given(j->options, TRT_FLAG_loadInputs)) return NULL;
+  ASSAY_TRY(trt_items_parse(j->arena, "--loadInputs", trt_text(j->options, TRT_FLAG_loadInputs),
+                            out, out_n));
+  for (size_t i = 0; i < *out_n; i++) {
+    bool known = false;
+    ASSAY_TRY(trt_name_check("--loadInputs", (*out)[i].name));
+    for (size_t k = 0; k < assay_engine_input_count(j->engine); k++)
+      known |= trt_name_matches((*out)[i].name, assay_io_name(assay_engine_input(j->engine, k)));
+    if (!known)
+      return ASSAY_ERROR(ASSAY_NOT_FOUND, "--loadInputs: the model has no input '%s'",
+                         (*out)[i].name);
+  }
+  return NULL;
+}
+
+static assay_status_t make_input(const trt_job_t* j, const trt_item_t* items, size_t n_items,
+                                 size_t i, bool* random, assay_tensor_t** out) {
+  const assay_io_t* io = assay_engine_input(j->engine, i);
+  const trt_item_t* item = file_of(items, n_items, assay_io_name(io));
+  int64_t dims[ASSAY_MAX_RANK];
+  int rank = 0;
+  ASSAY_TRY(trt_run_shape(j, i, &rank, dims));
+  if (item) {
+    ASSAY_TRY(read_file(item->value, io, rank, dims, out));
+    trt_info("Using values loaded from %s for input %s", item->value, assay_io_name(io));
+  } else {
+    ASSAY_TRY(random_tensor(j, io, rank, dims, out));
+    trt_info("Using random values for input %s", assay_io_name(io));
+    *random = true;
+  }
+  assay_str_t text = {0};
+  trt_put_dims(&text, rank, dims);
+  trt_info("Input binding for %s with dimensions %s and type %s is created.", assay_io_name(io),
+           assay_str_get(&text), trt_type_word(assay_io_elem(io)));
+  assay_str_deinit(&text);
+  return NULL;
+}
+
+assay_status_t trt_inputs_make(const trt_job_t* j, trt_inputs_t* out) {
+  const size_t n = assay_engine_input_count(j->engine);
+  trt_item_t* items = NULL;
+  size_t n_items;
+  bool random = false;
+  ASSAY_TRY(read_list(j, &items, &n_items));
+  ASSAY_TRY(assay_new_array(n, sizeof *out->tensors, &out->tensors));
+  for (; out->n < n; out->n++)
+    ASSAY_TRY(make_input(j, items, n_items, out->n, &random, &out->tensors[out->n]));
+  if (random)
+    trt_warn("Random inputs (seed %lld) show how fast a model is, and nothing of its accuracy",
+             (long long)j->native.seed);
+  return NULL;
+}

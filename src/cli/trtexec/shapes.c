@@ -1,0 +1,278 @@
+// --minShapes, --optShapes, --maxShapes and --shapes: which input has which sizes.
+#include <string.h>
+
+#include "cli/trtexec/job.h"
+#include "cli/trtexec/log.h"
+#include "cli/trtexec/specs.h"
+
+enum { MIN, OPT, MAX, RUN, N_LISTS };
+static const char* const flag_names[N_LISTS] = {"--minShapes", "--optShapes", "--maxShapes",
+                                                "--shapes"};
+
+// What a flag says: a list of items; text NULL: it was not given.
+typedef struct list {
+  const char* text;
+  trt_item_t* items;
+  size_t n;
+} list_t;
+
+static assay_status_t read_lists(const trt_job_t* j, list_t* lists) {
+  const trt_options_t* o = j->options;
+  const trt_profile_text_t* p = o->n_profiles ? &o->profiles[0] : NULL;
+  lists[MIN].text = p ? p->min : NULL;
+  lists[OPT].text = p ? p->opt : NULL;
+  lists[MAX].text = p ? p->max : NULL;
+  lists[RUN].text = trt_text(o, TRT_FLAG_shapes);
+  for (int k = 0; k < N_LISTS; k++)
+    if (lists[k].text)
+      ASSAY_TRY(
+          trt_items_parse(j->arena, flag_names[k], lists[k].text, &lists[k].items, &lists[k].n));
+  return NULL;
+}
+
+// An exact name before a wildcard; of several the last.
+static const trt_item_t* find(const list_t* l, const char* input) {
+  const trt_item_t* found = NULL;
+  for (size_t i = 0; i < l->n; i++)
+    if (trt_has_wildcard(l->items[i].name) && trt_name_matches(l->items[i].name, input))
+      found = &l->items[i];
+  for (size_t i = 0; i < l->n; i++)
+    if (strcmp(l->items[i].name, input) == 0) found = &l->items[i];
+  return found;
+}
+
+static const assay_valtype_t* type_of(const assay_value_t* v) {
+  return v->type ? v->type : v->declared;
+}
+
+// Whether a dimension is fixed, and to what.
+static bool fixed(const assay_value_t* v, int d, int64_t* out) {
+  const assay_valtype_t* t = type_of(v);
+  return t && t->has_shape && d < t->rank && assay_dim_value(t->dims[d], out);
+}
+
+static bool is_static(const assay_value_t* v) {
+  const assay_valtype_t* t = type_of(v);
+  int64_t size;
+  if (!t || t->kind != ASSAY_KIND_TENSOR) return true;
+  for (int d = 0; t->has_shape && d < t->rank; d++)
+    if (!fixed(v, d, &size)) return false;
+  return t->has_shape;
+}
+
+static assay_status_t check_names(const list_t* l, const char* flag, const assay_graph_t* g) {
+  for (size_t i = 0; i < l->n; i++) {
+    bool known = false;
+    ASSAY_TRY(trt_name_check(flag, l->items[i].name));
+    for (size_t k = 0; k < g->n_inputs; k++)
+      known |= !g->inputs[k]->constant && trt_name_matches(l->items[i].name, g->inputs[k]->name);
+    if (!known)
+      return ASSAY_ERROR(ASSAY_NOT_FOUND, "%s: the model has no input '%s'; the first one is '%s'",
+                         flag, l->items[i].name, g->n_inputs ? g->inputs[0]->name : "");
+  }
+  return NULL;
+}
+
+// A shape for an input, which has to fit what the model says of it.
+static assay_status_t read_shape(const char* flag, const trt_item_t* item, const assay_value_t* v,
+                                 int* rank, int64_t* dims) {
+  const assay_valtype_t* t = type_of(v);
+  int64_t size;
+  ASSAY_TRY(trt_dims_parse(flag, item, rank, dims));
+  if (t && t->has_shape && t->rank != *rank)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: input '%s' is %s; '%s' has %d dimensions", flag,
+                       v->name, ASSAY_VALTYPE_TEXT(t), item->value, *rank);
+  for (int d = 0; d < *rank; d++)
+    if (fixed(v, d, &size) && size != dims[d])
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "%s: input '%s' is %s: dimension %d is fixed to %lld and cannot be %lld",
+                         flag, v->name, ASSAY_VALTYPE_TEXT(t), d, (long long)size,
+                         (long long)dims[d]);
+  return NULL;
+}
+
+// ---- the profile of a build ---------------------------------------------------------------------
+
+// Where one of min, opt, max takes its shape from, best first.
+static const int stand_ins[3][2] = {[MIN] = {OPT, MAX}, [OPT] = {MAX, MIN}, [MAX] = {OPT, MIN}};
+
+// The items of min, opt and max of an input, with the missing ones filled in; all NULL: it has
+// none.
+static assay_status_t fill(const list_t* lists, const char* input, const trt_item_t** at) {
+  const bool all = lists[MIN].text && lists[OPT].text && lists[MAX].text;
+  const trt_item_t* given[3];
+  for (int k = 0; k < 3; k++) given[k] = at[k] = find(&lists[k], input);
+  if (!given[MIN] && !given[OPT] && !given[MAX]) {
+    at[MIN] = at[OPT] = at[MAX] = find(&lists[RUN], input);
+    return NULL;
+  }
+  for (int k = 0; k < 3; k++) {
+    if (given[k]) continue;
+    if (all)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "%s has no shape of input '%s', which the others have", flag_names[k],
+                         input);
+    const int from = given[stand_ins[k][0]] ? stand_ins[k][0] : stand_ins[k][1];
+    at[k] = given[from];
+    trt_warn("%s has no shape of input '%s': that of %s is taken", flag_names[k], input,
+             flag_names[from]);
+  }
+  return NULL;
+}
+
+static void print_dims(assay_str_t* out, int rank, const int64_t* dims) {
+  for (int d = 0; d < rank; d++) assay_str_printf(out, d ? "x%lld" : "%lld", (long long)dims[d]);
+  if (!rank) assay_str_append(out, "scalar");
+}
+
+static assay_status_t add_profile(trt_job_t* j, const char* input, int rank,
+                                  int64_t (*dims)[ASSAY_MAX_RANK]) {
+  opt_list_t* list = &j->native.profiles;
+  const char* kept = NULL;
+  assay_str_t text = {0};
+  assay_str_printf(&text, "%s=", input);
+  for (int k = 0; k < 3; k++) {
+    if (k) assay_str_append(&text, ":");
+    print_dims(&text, rank, dims[k]);
+  }
+  assay_status_t st = assay_str_status(&text);
+  if (!st) st = assay_arena_strdup(j->arena, assay_str_get(&text), &kept);
+  if (!st) st = assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items);
+  if (!st) list->items[list->n++] = kept;
+  assay_str_deinit(&text);
+  return st;
+}
+
+static assay_status_t check_order(const char* input, int rank, int64_t (*dims)[ASSAY_MAX_RANK]) {
+  for (int k = 0; k + 1 < 3; k++)
+    for (int d = 0; d < rank; d++)
+      if (dims[k][d] > dims[k + 1][d])
+        return ASSAY_ERROR(
+            ASSAY_INVALID_ARGUMENT,
+            "input '%s', dimension %d: %s has %lld, which is more than the %lld of %s", input, d,
+            flag_names[k], (long long)dims[k][d], (long long)dims[k + 1][d], flag_names[k + 1]);
+  return NULL;
+}
+
+// The range of one dynamic input.
+static assay_status_t resolve_input(trt_job_t* j, const list_t* lists, const assay_value_t* v) {
+  const trt_item_t* at[3];
+  int64_t dims[3][ASSAY_MAX_RANK];
+  int rank = 0;
+  ASSAY_TRY(fill(lists, v->name, at));
+  if (!at[OPT]) {
+    trt_warn(
+        "Dynamic dimensions required for input: %s, but no shapes were provided. Automatically "
+        "overriding shape: every dynamic dimension is 1",
+        v->name);
+    return NULL;
+  }
+  for (int k = 0; k < 3; k++) {
+    int other;
+    ASSAY_TRY(read_shape(flag_names[k], at[k], v, &other, dims[k]));
+    if (k && other != rank)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s': %s has %d dimensions, %s has %d",
+                         v->name, flag_names[k - 1], rank, flag_names[k], other);
+    rank = other;
+  }
+  ASSAY_TRY(check_order(v->name, rank, dims));
+  return add_profile(j, v->name, rank, dims);
+}
+
+assay_status_t trt_resolve_profile(trt_job_t* j) {
+  const assay_graph_t* g = j->model->graph;
+  list_t lists[N_LISTS] = {0};
+  bool any = false, dynamic = false;
+  ASSAY_TRY(read_lists(j, lists));
+  for (int k = 0; k < N_LISTS; k++) {
+    ASSAY_TRY(check_names(&lists[k], flag_names[k], g));
+    any |= lists[k].text != NULL;
+  }
+  for (size_t i = 0; i < g->n_inputs; i++)
+    dynamic |= !g->inputs[i]->constant && !is_static(g->inputs[i]);
+  if (any && !dynamic)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "static model does not take explicit shapes, since the shapes of its inputs "
+                       "are fixed in the model: leave them out, or export it with a dynamic batch");
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const assay_value_t* v = g->inputs[i];
+    if (v->constant) continue;
+    if (!is_static(v)) {
+      ASSAY_TRY(resolve_input(j, lists, v));
+      continue;
+    }
+    for (int k = 0; k < N_LISTS; k++) {
+      const trt_item_t* item = find(&lists[k], v->name);
+      int64_t dims[ASSAY_MAX_RANK];
+      int rank;
+      if (item) ASSAY_TRY(read_shape(flag_names[k], item, v, &rank, dims));
+    }
+  }
+  return NULL;
+}
+
+// ---- the shapes of a run ------------------------------------------------------------------------
+
+static const assay_profile_t* profile_of(const trt_job_t* j, const char* input) {
+  const assay_profile_t* p;
+  const size_t n = assay_engine_profiles(j->engine, &p);
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(p[i].input, input) == 0) return &p[i];
+  return NULL;
+}
+
+static assay_status_t read_run_list(const trt_job_t* j, list_t* out) {
+  list_t lists[N_LISTS] = {0};
+  ASSAY_TRY(read_lists(j, lists));
+  *out = lists[RUN];
+  return NULL;
+}
+
+assay_status_t trt_check_run_shapes(const trt_job_t* j) {
+  const assay_graph_t* g = assay_plan_layers(assay_engine_plan(j->engine))->model->graph;
+  list_t list;
+  if (!j->model && j->options->n_profiles)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--minShapes, --optShapes and --maxShapes are for a build: '%s' has its "
+                       "shapes; give --shapes",
+                       trt_text(j->options, TRT_FLAG_loadEngine));
+  ASSAY_TRY(read_run_list(j, &list));
+  return check_names(&list, "--shapes", g);
+}
+
+assay_status_t trt_run_shape(const trt_job_t* j, size_t i, int* out_rank, int64_t* out_dims) {
+  const assay_io_t* io = assay_engine_input(j->engine, i);
+  const char* name = assay_io_name(io);
+  const assay_profile_t* p = profile_of(j, name);
+  list_t list;
+  ASSAY_TRY(read_run_list(j, &list));
+  const trt_item_t* item = find(&list, name);
+  if (item) {
+    ASSAY_TRY(read_shape("--shapes", item, io, out_rank, out_dims));
+    return p ? assay_status_note(assay_profile_check(p, *out_rank, out_dims), "--shapes") : NULL;
+  }
+  *out_rank = assay_io_rank(io);
+  if (*out_rank < 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' has no rank in the model: give --shapes",
+                       name);
+  for (int d = 0; d < *out_rank; d++) {
+    const int64_t size = assay_io_dim(io, d);
+    out_dims[d] = p ? p->opt[d] : size < 0 ? 1 : size;
+  }
+  return NULL;
+}
+
+void trt_dump_optimization_profile(const trt_job_t* j) {
+  const assay_profile_t* p;
+  const size_t n = assay_engine_profiles(j->engine, &p);
+  for (size_t i = 0; i < n; i++) {
+    assay_str_t text[3] = {{0}};
+    print_dims(&text[0], p[i].rank, p[i].min);
+    print_dims(&text[1], p[i].rank, p[i].opt);
+    print_dims(&text[2], p[i].rank, p[i].max);
+    trt_info("Model input %s (profile 0): min=%s, opt=%s, max=%s", p[i].input,
+             assay_str_get(&text[0]), assay_str_get(&text[1]), assay_str_get(&text[2]));
+    for (int k = 0; k < 3; k++) assay_str_deinit(&text[k]);
+  }
+  if (!n) trt_info("The inputs of this plan have fixed shapes: there is no optimization profile");
+}

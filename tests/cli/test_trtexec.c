@@ -1,0 +1,361 @@
+// trtexec's values and command lines: what they are read as, and what is refused.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/trtexec/calibration.h"
+#include "cli/trtexec/flags.h"
+#include "cli/trtexec/measure.h"
+#include "cli/trtexec/specs.h"
+
+static assay_arena_t* arena;
+
+static int make_arena(void** state) {
+  (void)state;
+  assert_null(assay_arena_create(&arena));
+  return 0;
+}
+
+static int free_arena(void** state) {
+  (void)state;
+  assay_arena_destroy(arena);
+  return 0;
+}
+
+// The status has this text in its message; it is freed. NULL: it is good.
+static void expect(assay_status_t st, const char* text, const char* given) {
+  const char* message = st ? assay_status_message(st) : "(good)";
+  if (!st != !text || (text && !strstr(message, text)))
+    fail_msg("'%s': %s; '%s' was expected", given, message, text ? text : "(good)");
+  assay_status_free(st);
+}
+
+// ---- values -------------------------------------------------------------------------------------
+
+static void items(void** state) {
+  static const struct {
+    const char *text, *names[3], *values[3], *error;
+  } rows[] = {
+      {"a:1x3", {"a"}, {"1x3"}, NULL},
+      {"a:1,b:2,c:", {"a", "b", "c"}, {"1", "2", ""}, NULL},
+      {"model/layer:0:fp32", {"model/layer:0"}, {"fp32"}, NULL},
+      {"'in:0':C:\\x.bin", {"in:0"}, {"C:\\x.bin"}, NULL},
+      {"'a,b':1,c:2", {"a,b", "c"}, {"1", "2"}, NULL},
+      {"'a:1", {0}, {0}, "quotes"},
+      {"a':'1", {0}, {0}, "quotes"},
+      {"'a'b:1", {0}, {0}, "quotes"},
+      {"a", {0}, {0}, "is not NAME:VALUE"},
+      {":1", {0}, {0}, "no name"},
+      {"'':1", {0}, {0}, "no name"},
+      {"a:1,", {0}, {0}, "is not NAME:VALUE"},
+      {"", {0}, {0}, "is not NAME:VALUE"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    trt_item_t* got = NULL;
+    size_t n = 0;
+    expect(trt_items_parse(arena, "--x", rows[i].text, &got, &n), rows[i].error, rows[i].text);
+    for (size_t k = 0; !rows[i].error && k < 3 && rows[i].names[k]; k++) {
+      assert_true(k < n);
+      assert_string_equal(got[k].name, rows[i].names[k]);
+      assert_string_equal(got[k].value, rows[i].values[k]);
+    }
+  }
+}
+
+static void names(void** state) {
+  static const struct {
+    const char *name, *text;
+    bool matches;
+  } rows[] = {{"a", "a", true},    {"a", "b", false},         {"*", "", true},
+              {"*", "x/y", true},  {"/enc/*", "/enc/", true}, {"/enc/*", "/dec/a", false},
+              {"a*b", "ab", true}, {"a*a", "a", false},       {"*.bias", "x.bias", true},
+              {"a?", "ab", false}, {"[a]", "[a]", true},      {"a*c", "abd", false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (trt_name_matches(rows[i].name, rows[i].text) != rows[i].matches)
+      fail_msg("'%s' and '%s'", rows[i].name, rows[i].text);
+  expect(trt_name_check("--x", "a*b"), NULL, "a*b");
+  expect(trt_name_check("--x", "*b*"), "more than one '*'", "*b*");
+}
+
+static void dims(void** state) {
+  static const struct {
+    const char* text;
+    int rank;
+    int64_t last;
+    bool good;
+  } rows[] = {{"1x3x224x224", 4, 224, true},
+              {"7", 1, 7, true},
+              {"scalar", 0, 0, true},
+              {"", 0, 0, true},
+              {"-1x3", 0, 0, false},
+              {"0", 0, 0, false},
+              {"1x", 0, 0, false},
+              {"x1", 0, 0, false},
+              {"1 x3", 0, 0, false},
+              {"1x3.5", 0, 0, false},
+              {"99999999999999999999", 0, 0, false},
+              {"+1", 0, 0, false},
+              {"1X3", 0, 0, false}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const trt_item_t item = {"x", rows[i].text};
+    int64_t got[ASSAY_MAX_RANK];
+    int rank = -1;
+    expect(trt_dims_parse("--x", &item, &rank, got), rows[i].good ? NULL : "is no shape",
+           rows[i].text);
+    if (!rows[i].good) continue;
+    assert_int_equal(rank, rows[i].rank);
+    if (rank) assert_int_equal(got[rank - 1], rows[i].last);
+  }
+}
+
+static void sizes(void** state) {
+  static const struct {
+    const char* text;
+    uint64_t bytes;
+    const char* error;
+  } rows[] = {{"16", 16 << 20, NULL},   {"0.25M", 1 << 18, NULL}, {"2g", 2ull << 30, NULL},
+              {"5B", 5, NULL},          {"3k", 3072, NULL},       {"1T", 0, "B, K, M or G"},
+              {"-1", 0, "no size"},     {"M", 0, "no size"},      {"1MB", 0, "B, K, M or G"},
+              {"1e30G", 0, "too much"}, {"", 0, "no size"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    uint64_t bytes = 0;
+    expect(trt_size_parse("--x", rows[i].text, 0x1p20, &bytes), rows[i].error, rows[i].text);
+    assert_int_equal(bytes, rows[i].bytes);
+  }
+}
+
+static void io_formats(void** state) {
+  trt_io_format_t* f = NULL;
+  size_t n;
+  (void)state;
+  expect(trt_io_formats_parse(arena, "--x", "fp16:chw,int8:chw32+chw,hwc", &f, &n), NULL, "three");
+  assert_int_equal(n, 3);
+  assert_int_equal(f[0].type, ASSAY_TYPE_FLOAT16);
+  assert_true(f[0].plain && f[1].plain && !f[2].plain);
+  assert_int_equal(f[2].type, ASSAY_TYPE_UNDEFINED);
+  expect(trt_io_formats_parse(arena, "--x", "fp12:chw", &f, &n), "'fp12' is no type", "fp12:chw");
+  expect(trt_io_formats_parse(arena, "--x", "fp16:wch", &f, &n), "'wch' is no layout", "fp16:wch");
+  expect(trt_io_formats_parse(arena, "--x", "fp16:dla_linear", &f, &n), "no DLA", "dla_linear");
+  expect(trt_io_formats_parse(arena, "--x", "fp16:chw+", &f, &n), "is no layout", "fp16:chw+");
+}
+
+static void percentiles(void** state) {
+  const double sorted[] = {1, 2, 3, 4};
+  double* p = NULL;
+  size_t n;
+  (void)state;
+  expect(trt_percentiles_parse(arena, "--x", "0,50,99.9,100", &p, &n), NULL, "four");
+  assert_int_equal(n, 4);
+  assert_true(p[2] == 99.9);
+  expect(trt_percentiles_parse(arena, "--x", "101", &p, &n), "0 to 100", "101");
+  expect(trt_percentiles_parse(arena, "--x", "nan", &p, &n), "0 to 100", "nan");
+  expect(trt_percentiles_parse(arena, "--x", "5%", &p, &n), "0 to 100", "5%");
+  // max(n - 1 - trunc((1 - p/100) n), 0)
+  assert_true(trt_percentile(sorted, 4, 100) == 4);
+  assert_true(trt_percentile(sorted, 4, 99) == 4);
+  assert_true(trt_percentile(sorted, 4, 75) == 3);
+  assert_true(trt_percentile(sorted, 4, 50) == 2);
+  assert_true(trt_percentile(sorted, 4, 0) == 1);
+  assert_true(trt_median(sorted, 4) == 2.5);
+  assert_true(trt_median(sorted, 3) == 2);
+}
+
+static void file_names(void** state) {
+  char name[201];
+  assay_str_t text = {0};
+  (void)state;
+  trt_file_name("a/b:0 c.d_e-f,g", &text);
+  assert_string_equal(assay_str_get(&text), "a_b_0_c.d_e-f,g");
+  assay_str_deinit(&text);
+  text = (assay_str_t){0};
+  memset(name, 'x', 200);
+  name[0] = 'a', name[199] = 'z', name[200] = 0;
+  trt_file_name(name, &text);
+  assert_true(text.len <= 150 && text.text[0] == 'a' && text.text[text.len - 1] == 'z');
+  assert_non_null(strstr(text.text, "..."));
+  assay_str_deinit(&text);
+}
+
+static void calibration(void** state) {
+  static const char good[] =
+      "TRT-8601-EntropyCalibration2\nx: 3c010a14\na:b c: 3f800000\nno scale\n";
+  static const char* const bad[][2] = {{"x: 3c010a14\n", "no calibration cache"},
+                                       {"TRT-1-E\nx:3c010a14\n", "line 2"},
+                                       {"TRT-1-E\nx: 3c010a1\n", "8 hexadecimal"},
+                                       {"TRT-1-E\nx: 3c010a1g\n", "8 hexadecimal"},
+                                       {"TRT-1-E\nx: 7fc00000\n", "negative or no number"},
+                                       {"", "no calibration cache"}};
+  trt_scale_t* s = NULL;
+  size_t n;
+  (void)state;
+  expect(trt_calibration_parse(arena, good, sizeof good - 1, &s, &n), NULL, "good");
+  assert_int_equal(n, 2);
+  assert_string_equal(s[1].name, "a:b c");
+  assert_true(s[1].scale == 1.0f && fabsf(s[0].scale - 0.0078759f) < 1e-6f);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    expect(trt_calibration_parse(arena, bad[i][0], strlen(bad[i][0]), &s, &n), bad[i][1],
+           bad[i][0]);
+}
+
+// ---- command lines ------------------------------------------------------------------------------
+
+// Reads words with ' ' between, and checks them.
+static assay_status_t read_line(const char* line, trt_options_t* o, trt_outcome_t* outcome) {
+  static char copy[4096];
+  char *argv[64], *save = NULL;
+  int argc = 0;
+  *o = (trt_options_t){0};
+  snprintf(copy, sizeof copy, "%s", line);
+  for (char* w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) argv[argc++] = w;
+  assay_status_t st = trt_options_parse(argc, argv, o, outcome);
+  return st || *outcome != TRT_OUTCOME_RUN ? st : trt_options_check(o);
+}
+
+static void lines(void** state) {
+  static const struct {
+    const char *line, *error, *unknown;
+    trt_outcome_t outcome;
+  } rows[] = {
+      {"", NULL, NULL, TRT_OUTCOME_HELP},
+      {"--onnx=m --fp17 --help", NULL, NULL, TRT_OUTCOME_HELP},
+      {"-h", NULL, NULL, TRT_OUTCOME_HELP},
+      {"--onnx=m --fp16=0", NULL, NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --fp17", NULL, "--fp17 (did you mean --fp16?)\n", TRT_OUTCOME_UNKNOWN},
+      {"--onnx m", "--onnx needs a value", NULL, TRT_OUTCOME_RUN},
+      {"--fp16 m", NULL, "m (values stand behind '=': --name=value)\n", TRT_OUTCOME_UNKNOWN},
+      {"--ONNX=m", NULL, "--ONNX m (did you mean --onnx?)\n", TRT_OUTCOME_UNKNOWN},
+      {"--fp", NULL, "--fp (did you mean --fp8?)\n", TRT_OUTCOME_UNKNOWN},
+      {"--onnx=m --fp16 --fp16", NULL, "--fp16 (given twice)\n", TRT_OUTCOME_UNKNOWN},
+      {"--onnx=m --show_native", NULL, "--show_native (did you mean --show-native?)\n",
+       TRT_OUTCOME_UNKNOWN},
+      {"--fp16", "Model missing or format not recognized", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --loadEngine=p", "do not go together", NULL, TRT_OUTCOME_RUN},
+      {"--loadEngine=p --saveEngine=q", "--loadEngine and --saveEngine", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --best --stronglyTyped", "do not go together", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --fp8 --int8", "do not go together", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=10abc", "is no whole number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=", "needs a value", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=1.5", "is no whole number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --duration=inf", "is no number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --duration=-2", "it is -1 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --builderOptimizationLevel=6", "it is 0 to 5", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --infStreams=0", "it is 1 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profilingVerbosity=loud", "is one of layer_names_only|", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --percentile=50,101", "0 to 100", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --memPoolSize=attic:5", "is no pool", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --memPoolSize=workspace:-5", "no size", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --device=1", "no such device", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --runtimePlatform=WindowsAMD64", "not supported", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --useRuntime=lean", "needs --loadEngine", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --preview=+profileSharing0806,-nothing", "no feature", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --preview=profileSharing0806", "needs + or -", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --layerDeviceTypes=a:TPU", "neither GPU nor DLA", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --weightStreamingBudget=5", "needs --allowWeightStreaming", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --sparsity=force", "--sparsity=force is not there yet", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --minShapes=x:1 --minShapes=x:2", "given before", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profile=0 --optShapes=x:1 --maxShapes=x:2", NULL, NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profile=0 --fp16 --optShapes=x:1", "follow its --profile directly", NULL,
+       TRT_OUTCOME_RUN},
+      {"--onnx=m --optShapes=x:1 --profile=0", "belong to no profile", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profile=0 --profile=0", "given twice", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profile=1 --optShapes=x:1", "no number 0", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profile=0 --optShapes=x:1 --profile=1 --optShapes=x:2", "several profiles", NULL,
+       TRT_OUTCOME_RUN},
+      {"--onnx=m --useProfile=1", "profile 0 only", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --getPlanVersionOnly", "needs --loadEngine", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --timeRefit", "needs --refitFromOnnx", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --output=a --output=b", "--output is not supported", NULL, TRT_OUTCOME_RUN},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    trt_options_t o;
+    trt_outcome_t outcome = TRT_OUTCOME_RUN;
+    expect(read_line(rows[i].line, &o, &outcome), rows[i].error, rows[i].line);
+    if (!rows[i].error && outcome != rows[i].outcome)
+      fail_msg("'%s': outcome %d, not %d", rows[i].line, (int)outcome, (int)rows[i].outcome);
+    if (rows[i].unknown) assert_string_equal(assay_str_get(&o.unknown), rows[i].unknown);
+    trt_options_deinit(&o);
+  }
+}
+
+static void meanings(void** state) {
+  trt_options_t o;
+  trt_outcome_t outcome;
+  (void)state;
+  expect(read_line("--onnx=a=b --profile=0 --maxShapes=x:2 --minShapes=x:1 --int8 --stronglyTyped",
+                   &o, &outcome),
+         NULL, "1");
+  assert_string_equal(trt_text(&o, TRT_FLAG_onnx), "a=b");
+  assert_string_equal(o.profiles[0].max, "x:2");
+  assert_null(o.profiles[0].opt);
+  assert_false(trt_given(&o, TRT_FLAG_int8));
+  assert_true(trt_number(&o, TRT_FLAG_duration) == 3 && !trt_given(&o, TRT_FLAG_duration));
+  trt_options_deinit(&o);
+  expect(read_line("--onnx=m --compat=11 --streams=2 --nvtxMode=verbose --heuristic", &o, &outcome),
+         NULL, "2");
+  assert_true(trt_given(&o, TRT_FLAG_stronglyTyped) && trt_given(&o, TRT_FLAG_noDataTransfers));
+  assert_true(trt_number(&o, TRT_FLAG_infStreams) == 2);
+  assert_true(trt_is(&o, TRT_FLAG_profilingVerbosity, "detailed"));
+  assert_true(trt_number(&o, TRT_FLAG_builderOptimizationLevel) == 2);
+  trt_options_deinit(&o);
+}
+
+// Every flag, with a value of its kind: what its level says happens.
+static void levels(void** state) {
+  (void)state;
+  for (int i = 0; i < TRT_N_FLAGS; i++) {
+    const trt_flag_t* f = &trt_flags[i];
+    trt_options_t o;
+    trt_outcome_t outcome;
+    char line[256], word[64] = "1";
+    if (f->level == TRT_WORKS || f->level == TRT_ACCEPT) continue;  // test_trtexec.py
+    if (f->kind == TRT_CHOICE)
+      snprintf(word, sizeof word, "%.*s", (int)strcspn(f->value, "|"), f->value);
+    snprintf(line, sizeof line, f->kind == TRT_SWITCH ? "--onnx=m %s" : "--onnx=m %s=%s", f->name,
+             word);
+    assay_status_t st = read_line(line, &o, &outcome);
+    const char* message = st ? assay_status_message(st) : "(good)";
+    const char* says = f->level == TRT_REJECT ? " is not supported: " : " is not there yet: ";
+    if (strncmp(message, f->name, strlen(f->name)) != 0 || !strstr(message, says) ||
+        !strstr(message, f->text))
+      fail_msg("%s: %s", line, message);
+    assay_status_free(st);
+    trt_options_deinit(&o);
+  }
+}
+
+// Any allocation may fail while a line is read.
+static void no_memory(void** state) {
+  (void)state;
+  for (uint64_t nth = 1; nth < 40; nth++) {
+    trt_options_t o;
+    trt_outcome_t outcome;
+    assay_alloc_fail_after(nth, false);
+    assay_status_t st = read_line(
+        "--onnx=m --profile=0 --optShapes=x:1 --memPoolSize=workspace:5,dlaSRAM:1 "
+        "--preview=+profileSharing0806",
+        &o, &outcome);
+    assay_alloc_fail_after(0, false);
+    if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+    assay_status_free(st);
+    trt_options_deinit(&o);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(items),      cmocka_unit_test(names),       cmocka_unit_test(dims),
+      cmocka_unit_test(sizes),      cmocka_unit_test(io_formats),  cmocka_unit_test(percentiles),
+      cmocka_unit_test(file_names), cmocka_unit_test(calibration), cmocka_unit_test(lines),
+      cmocka_unit_test(meanings),   cmocka_unit_test(levels),      cmocka_unit_test(no_memory),
+  };
+  return cmocka_run_group_tests(tests, make_arena, free_arena);
+}

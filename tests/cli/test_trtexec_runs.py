@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""assay trtexec: what runs print and write, and that every flag of the table does what its level says.
+
+    test_trtexec_runs.py ASSAY MODELS FLAGS
+
+MODELS is tests/models/small, FLAGS the table (flags.inc).
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+QUICK = "--duration=0 --iterations=3 --warmUp=0"
+# Arguments ({m}: the models), exit code, patterns of the output and of the error (None: nothing is there but warnings).
+ROWS = [
+    ("", 0, r"^&&&& RUNNING Assay\.trtexec \[Assay v\d+\] \[b1\] # trtexec\n.*=== Model Options ===.*&&&& PASSED", None),
+    ("-h --nonsense", 0, r"=== Build Options ===", None),
+    ("--nonsense=5 --onnx={m}/cnn.onnx", 1, r"=== Build Options ===.*&&&& FAILED", r"\[E\] Unknown option: --nonsense 5\n"),
+    ("--fp16", 1, "FAILED", r"\[E\] Model missing or format not recognized\n"),
+    ("--onnx=nothing.onnx", 1, "FAILED", r"\[E\] .*nothing\.onnx"),
+    ("--onnx={m}/cnn.onnx " + QUICK, 0,
+     r"(?s)=== Model Options ===.*Format: ONNX.*=== Build Options ===.*=== System Options ===.*=== Inference Options ===.*=== Reporting "
+     r"Options ===.*Finished parsing network model\. Parse time: [\d.e-]+\n.*Engine built in [\d.e-]+ sec\.\n"
+     r".*Using random values for input image\n.*Input binding for image with dimensions 1x3x8x8 and type fp32 is created\.\n"
+     r".*Output binding for scores with dimensions [\dx]+ and type fp32 is created\.\n.*Starting inference\n"
+     r".*Warmup completed \d+ queries over 0 ms\n.*Timing trace has [3-9] queries over [\d.e-]+ s\n"
+     r".*=== Trace details ===\n.*Trace averages of 10 runs:\n.*=== Performance summary ===\n"
+     r".*\[I\] Throughput: [\d.e+]+ qps\n.*\[I\] Latency: min = [\d.e-]+ ms, max = [\d.e-]+ ms, mean = [\d.e-]+ ms, median = [\d.e-]+ ms, "
+     r"percentile\(90%\) = [\d.e-]+ ms, percentile\(95%\) = [\d.e-]+ ms, percentile\(99%\) = [\d.e-]+ ms\n.*\[I\] Enqueue Time: min = "
+     r".*\[I\] H2D Latency: min = 0 ms.*\[I\] GPU Compute Time: min = .*\[I\] D2H Latency: min = 0 ms.*\[I\] Total Host Walltime: "
+     r".*\[I\] Total GPU Compute Time: .*\n&&&& PASSED", None),
+    # shapes
+    ("--onnx={m}/cnn.onnx --shapes=image:1x3x8x8", 1, "FAILED", "static model does not take explicit shapes"),
+    ("--onnx={m}/external.onnx " + QUICK, 0, "binding for x with dimensions 1x16", "Dynamic dimensions required for input: x"),
+    ("--onnx={m}/external.onnx --shapes=x:3x16 " + QUICK, 0, "binding for x with dimensions 3x16", None),
+    ("--onnx={m}/external.onnx --shapes=y*:3x16", 1, "FAILED", "no input 'y\\*'"),
+    ("--onnx={m}/external.onnx --shapes=x:3x17", 1, "FAILED", "dimension 1 is fixed to 16 and cannot be 17"),
+    ("--onnx={m}/external.onnx --shapes=x:3", 1, "FAILED", "'3' has 1 dimensions"),
+    ("--onnx={m}/external.onnx --minShapes=x:3x16 --maxShapes=x:2x16", 1, "FAILED", "dimension 0: --minShapes has 3"),
+    ("--onnx={m}/external.onnx --minShapes=x:1x16 --optShapes=x:2x16 --maxShapes=x:4x16 --shapes=x:5x16 " + QUICK, 1, "FAILED",
+     r"input 'x' is \[5, 16\]; the plan was built for \[1, 16\] to \[4, 16\]"),
+    ("--onnx={m}/external.onnx --minShapes=x:1x16 --maxShapes=x:4x16 --saveEngine=x.plan --dumpOptimizationProfile " + QUICK, 0,
+     r"Model input x \(profile 0\): min=1x16, opt=4x16, max=4x16\n", "--optShapes has no shape of input 'x': that of --maxShapes is taken"),
+    ("--loadEngine=x.plan --shapes=x:2x16 " + QUICK, 0, "binding for x with dimensions 2x16", None),
+    ("--loadEngine=x.plan --optShapes=x:2x16 " + QUICK, 1, "FAILED", "are for a build"),
+    # plans
+    ("--onnx={m}/cnn.onnx --saveEngine=c.plan --skipInference", 0, r"(?s)Created engine with size: [\d.]+ MiB.*Skipped inference phase", None),
+    ("--loadEngine=c.plan " + QUICK, 0, r"(?s)Engine loaded in [\d.e-]+ sec\..*Throughput", None),
+    ("--loadEngine=c.plan --shapes=image:1x3x8x8 " + QUICK, 0, "PASSED", None),
+    ("--loadEngine=c.plan --shapes=image:2x3x8x8 " + QUICK, 1, "FAILED", "dimension 0 is fixed to 1"),
+    ("--loadEngine=c.plan --fp16 " + QUICK, 0, "PASSED", r"\[W\] --fp16 has no effect with --loadEngine"),
+    ("--loadEngine=rt.plan", 1, "FAILED", "'rt.plan' is a plan of TensorRT"),
+    ("--loadEngine={m}/cnn.onnx", 1, "FAILED", r"\[E\]"),
+    # precision
+    ("--onnx={m}/cnn.onnx --fp16 --exportOutput=o.json " + QUICK, 0, "PASSED", None),
+    ("--onnx={m}/cnn.onnx --layerPrecisions=conv:fp16 " + QUICK, 0, "PASSED", "have no effect without --precisionConstraints"),
+    ("--onnx={m}/cnn.onnx --precisionConstraints=obey " + QUICK, 0, "PASSED", "--precisionConstraints=obey has no effect"),
+    ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=prefer --layerPrecisions=norm/*:fp32,konv:fp32 " + QUICK, 0,
+     "Set layer norm/square to precision fp32", "'konv' is the name of no layer"),
+    ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=prefer --layerPrecisions='norm/square':fp32,norm/*:fp16 --show-native", 0,
+     r"--layer-precision .*norm/scale:fp16,norm/square:fp32,norm/mean:fp16", None),
+    ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=prefer --layerPrecisions=conv:fp16,conv:fp32 --show-native", 0,
+     r"--layer-precision conv:fp32\n", None),
+    ("--onnx={m}/cnn.onnx --precisionConstraints=obey --layerPrecisions=conv:fp16 " + QUICK, 1, "FAILED", "'conv' cannot be in fp16: --fp16 is not given"),
+    ("--onnx={m}/cnn.onnx --precisionConstraints=prefer --layerPrecisions=conv:fp16 --show-native", 0, r"(?!.*layer-precision)", "conv is not in fp16: --fp16 is not given"),
+    ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=obey --layerPrecisions=conv:int64 " + QUICK, 1, "FAILED", "'conv' cannot be in int64"),
+    ("--onnx={m}/cnn.onnx --precisionConstraints=obey --layerPrecisions=conv:fp12", 1, "FAILED", "'fp12' of 'conv' is no type"),
+    ("--onnx={m}/cnn.onnx --precisionConstraints=obey --layerPrecisions=*n*:fp32", 1, "FAILED", "more than one '\\*'"),
+    ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=obey --layerPrecisions=conv:fp16 --layerOutputTypes=conv:fp32 " + QUICK, 1, "FAILED", "'conv' cannot be in fp16: Assay stores"),
+    ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=prefer --layerOutputTypes=conv:fp32+fp16 " + QUICK, 1, "FAILED", "'conv' has 1 outputs and 2 types"),
+    ("--onnx={m}/cnn.onnx --stronglyTyped --bf16 --show-native", 0, r"assay build \S+cnn.onnx --output model.plan\n", r"--bf16 is switched off"),
+    ("--onnx={m}/cnn.onnx --int8 " + QUICK, 0, "PASSED", "its results mean nothing"),
+    ("--onnx={m}/cnn.onnx --int8 --inputIOFormats=fp16:chw --show-native", 0,
+     r"--type image=float16\nassay edit quantize model.formats.onnx --output model.int8.onnx\nassay build model.int8.onnx --output model.plan --precision int8", "mean nothing"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=good.cache", 1, "has 1 scales, 1 of them", "--int8 with --calib is not there yet"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=bad.cache", 1, "FAILED", "bad.cache: line 2 of the calibration cache"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=nothing.cache", 1, "FAILED", "nothing.cache"),
+    ("--onnx={m}/quantized.onnx --int8 --calib=good.cache " + QUICK, 0, "PASSED", "--calib is not used: the model has Q/DQ"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw", 1, "FAILED", "'image' is fp32 in the model, and int8 of it is not there yet"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --saveEngine=h.plan --loadInputs=image:half.npy " + QUICK, 0,
+     r"(?s)binding for image with dimensions 1x3x8x8 and type fp16.*binding for scores with dimensions \S+ and type fp16", None),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --show-native", 0, r"edit set \S+ --output model.formats.onnx --type image=float16\nassay build model.formats.onnx ", None),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=chw+hwc --outputIOFormats=fp32:chw " + QUICK, 0, "type fp32 is created", None),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --stronglyTyped", 1, "FAILED", "with --stronglyTyped it cannot be fp16"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:chw,fp32:chw", 1, "FAILED", "has 2 formats; the model has 1"),
+    ("--onnx={m}/cnn.onnx --outputIOFormats=fp32:hwc8", 1, "FAILED", "in layout hwc8 is not there yet"),
+    # inputs
+    ("--loadEngine=c.plan --loadInputs='image':image.bin,image:image.npy " + QUICK, 0, "Using values loaded from image.npy for input image", None),
+    ("--loadEngine=c.plan --loadInputs=im*:image.npz " + QUICK, 0, "Using values loaded from image.npz", None),
+    ("--loadEngine=c.plan --loadInputs=image:short.bin " + QUICK, 1, "FAILED", "'short.bin' has 12 bytes; input 'image' takes 768"),
+    ("--loadEngine=c.plan --loadInputs=picture:image.bin " + QUICK, 1, "FAILED", "no input 'picture'"),
+    ("--loadEngine=c.plan --loadInputs=image:nothing.bin " + QUICK, 1, "FAILED", "nothing.bin"),
+    ("--onnx=whole.onnx --loadInputs=x:wide.bin --dumpOutput " + QUICK, 0, r"(?s)holds int64 values.*y: \(3\)\n\S+ \[I\] 1 -2 3\n", None),
+    ("--onnx=whole.onnx --loadInputs=x:far.bin " + QUICK, 1, "FAILED", "4294967296 does not fit the int32"),
+    # caches
+    ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --errorOnTimingCacheMiss " + QUICK, 1, "FAILED", "--errorOnTimingCacheMiss: kernels"),
+    ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache " + QUICK, 0, "PASSED", None),
+    ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache --errorOnTimingCacheMiss " + QUICK, 0, "PASSED", None),
+    ("--onnx={m}/cnn.onnx --timingCacheFile=rt.plan " + QUICK, 0, "PASSED", "'rt.plan' is no timing cache of Assay's"),
+    ("--onnx={m}/cnn.onnx --tacticSources=+OWN,-own", 1, "FAILED", "OWN is on and off"),
+    ("--onnx={m}/cnn.onnx --tacticSources=-OWN,-ONEDNN", 1, "FAILED", "no source is left"),
+    ("--onnx={m}/cnn.onnx --tacticSources=-CUDNN " + QUICK, 0, "PASSED", "--tacticSources=-CUDNN has no effect"),
+    ("--loadEngine=c.plan --refitFromOnnx={m}/external.onnx", 1, "FAILED", "--refitFromOnnx="),
+]
+
+# A flag that works: arguments beside it, and a pattern that its presence makes true and its absence does not.
+BUILD = "--onnx={m}/cnn.onnx --skipInference"
+RUN = "--loadEngine=c.plan " + QUICK
+RANGE = "--onnx={m}/external.onnx --skipInference --dumpOptimizationProfile"
+NATIVE = "--onnx={m}/cnn.onnx --show-native"
+WORKS = {
+    "onnx": ("--skipInference", "={m}/cnn.onnx", "Finished parsing network model"),
+    "saveEngine": (BUILD, "=s.plan", "Created engine with size"),
+    "minShapes": (RANGE + " --optShapes=x:4x16", "=x:2x16", "min=2x16, opt=4x16"),
+    "optShapes": (RANGE + " --maxShapes=x:4x16", "=x:2x16", "opt=2x16, max=4x16"),
+    "maxShapes": (RANGE + " --optShapes=x:4x16", "=x:6x16", "opt=4x16, max=6x16"),
+    "profile": (RANGE, "=0 --optShapes=x:4x16", "min=4x16"),
+    "inputIOFormats": (BUILD, "=fp16:chw", "--inputIOFormats: image is handed over as fp16"),
+    "outputIOFormats": (BUILD, "=fp16:chw", "--outputIOFormats: scores is handed over as fp16"),
+    "fp16": (NATIVE, "", "--precision fp16"),
+    "bf16": (NATIVE, "", "--precision bf16"),
+    "int8": ("--onnx={m}/quantized.onnx --show-native", "", "--precision int8"),
+    "best": (NATIVE, "", "--precision (bf16|fp16)"),
+    "stronglyTyped": (BUILD + " --fp16", "", "--fp16 is switched off"),
+    "precisionConstraints": (NATIVE + " --fp16 --layerPrecisions=conv:fp32", "=prefer", "--layer-precision conv:fp32"),
+    "layerPrecisions": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "--layer-precision conv:fp32"),
+    "layerOutputTypes": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "Set output 0 of layer conv to type fp32"),
+    "calib": (BUILD, "=good.cache", "has 1 scales"),
+    "memPoolSize": (BUILD, "=workspace:1B", "more than the workspace of"),
+    "workspace": (BUILD, "=0.000001", "more than the workspace of"),
+    "profilingVerbosity": (BUILD + " --dumpLayerInfo", "=detailed", '"TacticName"'),
+    "timingCacheFile": (NATIVE, "=t.cache", "--timing-cache t.cache"),
+    "noBuilderCache": (BUILD + " --builderOptimizationLevel=5 --timingCacheFile=t.cache --errorOnTimingCacheMiss", "", "would have to be timed"),
+    "errorOnTimingCacheMiss": (BUILD + " --builderOptimizationLevel=5", "", "would have to be timed"),
+    "builderOptimizationLevel": (NATIVE, "=5", "--no-batch-invariant"),
+    "heuristic": (BUILD + " --errorOnTimingCacheMiss", "", "heuristic: Enabled"),
+    "maxTactics": (BUILD + " --builderOptimizationLevel=5 --errorOnTimingCacheMiss", "=1", "&&&& PASSED"),
+    "tacticSources": (NATIVE, "=-ONEDNN", "--tactic-sources assay"),
+    "refit": (BUILD, "", "refit: Enabled"),
+    "refitFromOnnx": (RUN, "={m}/cnn.onnx", r"Refitted 0 of \d+ weights"),
+    "sparsity": (BUILD, "=enable", "--sparsity=enable has no effect"),
+    "runtimePlatform": (BUILD, "=WindowsAMD64", "--runtimePlatform=WindowsAMD64 is not supported"),
+    "monitorMemory": (BUILD, "", r"\[MemUsage\] building"),
+    "skipInference": ("--onnx={m}/cnn.onnx " + QUICK, "", "Skipped inference phase"),
+    "getPlanVersionOnly": (RUN, "", r"Plan was created with Assay version \d+\.\d+"),
+    "loadEngine": ("--skipInference", "=c.plan", "Engine loaded in"),
+    "device": (BUILD, "=3", "no such device"),
+    "compat": (BUILD, "=11", "stronglyTyped: Enabled"),
+    "show_native": ("--onnx={m}/cnn.onnx --skipInference", "", "assay build "),
+    "shapes": ("--loadEngine=x.plan " + QUICK, "=x:2x16", "dimensions 2x16"),
+    "loadInputs": (RUN, "=image:image.bin", "Using values loaded from image.bin"),
+    "iterations": ("--loadEngine=c.plan --duration=0 --warmUp=0", "=37", "Timing trace has 37 queries"),
+    "duration": ("--loadEngine=c.plan --iterations=1 --warmUp=0", "=0.25", r"Timing trace has \d+ queries over 0\.2[5-9]"),
+    "warmUp": ("--loadEngine=c.plan --duration=0 --iterations=2", "=30", "Warmup completed [1-9][0-9]* queries over 30 ms"),
+    "sleepTime": (RUN, "=20", "sleepTime: 20"),
+    "idleTime": (RUN, "=60", r"Timing trace has 3 queries over 0\.1[2-9]"),
+    "infStreams": (RUN, "=2", "Latencies overlap"),
+    "threads": (RUN, "", "threads: Enabled"),
+    "noDataTransfers": (RUN, "", "noDataTransfers: Enabled"),
+    "includeDataTransfers": (RUN, "", "includeDataTransfers: Enabled"),
+    "timeDeserialize": (RUN, "", r"(?s)Engine deserialized in(?!.*Starting inference)"),
+    "timeRefit": (RUN + " --refitFromOnnx={m}/cnn.onnx", "", "Engine refitted in"),
+    "separateProfileRun": (RUN + " --dumpProfile", "", r"(?s)Throughput: .*=== Profile"),
+    "useProfile": (RUN, "=4", "there is profile 0 only"),
+    "verbose": (RUN, "", r"\[V\] Throughput: "),
+    "avgRuns": (RUN, "=3", "Average on 3 runs - GPU latency: "),
+    "percentile": (RUN, "=12.5", r"percentile\(12\.5%\) = "),
+    "dumpOutput": (RUN, "", r"scores: \([\dx]+\)\n\S+ \[I\] [-\d.e]+ "),
+    "dumpRawBindingsToFile": (RUN, "", r"Wrote image\.input\.1\.3\.8\.8\.fp32\.raw"),
+    "dumpProfile": (RUN, "", r"=== Profile \(\d+ iterations \) ===\n\S+ \[I\]     Time\(ms\)    Avg\.\(ms\)  Median\(ms\)   Time\(%\)   Layer"),
+    "dumpLayerInfo": (BUILD, "", r"Layers:\n\S+ \[I\] conv"),
+    "dumpOptimizationProfile": ("--loadEngine=x.plan --skipInference", "", "Model input x"),
+    "exportTimes": (RUN, "=times.json", "exportTimes: times.json"),
+    "exportOutput": (RUN, "=output.json", "exportOutput: output.json"),
+    "exportProfile": (RUN, "=profile.json", "exportProfile: profile.json"),
+    "exportLayerInfo": (RUN, "=layers.json", "exportLayerInfo: layers.json"),
+}
+
+
+class Failures(list):
+    def check(self, good, text):
+        if not good:
+            self.append(text)
+            print("FAILED:", text[:2000], file=sys.stderr)
+
+
+def trtexec(program, *args):
+    p = subprocess.run([program, "trtexec", *args], capture_output=True, text=True, timeout=300)
+    return p.returncode, p.stdout, p.stderr
+
+
+def write_files():
+    image = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32)
+    image.tofile("image.bin")
+    np.save("image.npy", image)
+    np.save("half.npy", image.astype(np.float16))
+    np.savez("image.npz", image=image)
+    image[:1, 0, 0, :3].tofile("short.bin")
+    np.array([1, -2, 3], np.int64).tofile("wide.bin")
+    np.array([1, -2, 1 << 32], np.int64).tofile("far.bin")
+    tensor = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [tensor("x", onnx.TensorProto.INT32, [3])],
+                              [tensor("y", onnx.TensorProto.INT32, [3])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "whole.onnx")
+    with open("rt.plan", "wb") as f:
+        f.write(b"ftrt" + bytes(1000))
+    with open("good.cache", "w") as f:
+        f.write("TRT-8601-EntropyCalibration2\nimage: 3c010a14\n")
+    with open("bad.cache", "w") as f:
+        f.write("TRT-8601-EntropyCalibration2\nimage: 3c01\n")
+
+
+def test_rows(program, models, failures):
+    for line, code, out, err in ROWS:
+        got, stdout, stderr = trtexec(program, *line.format(m=models).split())
+        where = f"trtexec {line}: exit code {got}, output {stdout[-600:]!r}, error {stderr!r}"
+        failures.check(got == code, f"{where}: exit code {code} expected")
+        failures.check(re.search(out, stdout, re.S), f"{where}: output {out!r} expected")
+        failures.check(re.search(err, stderr) if err else "[E]" not in stderr, f"{where}: error {err!r} expected")
+        failures.check(stdout.startswith("&&&& RUNNING ") and stdout.splitlines()[-1].startswith("&&&& FAILED" if got else "&&&& PASSED"),
+                       f"{where}: first and last line")
+
+
+def read_flags(path):
+    text = open(path).read()
+    rows = re.findall(r'^TRT_(?:OWN_)?FLAG\((\w+), (?:"--([\w-]+)", )?(\w+), (\w+), (\w+), (NULL|"[^"]*"), (NULL|"[^"]*"), "', text, re.M)
+    return [(id, own or id, kind, level, value.strip('"')) for id, own, kind, level, _, value, _ in rows]
+
+
+VALUES = {"layerDeviceTypes": "conv:GPU", "preview": "+profileSharing0806", "weightStreamingBudget": "5 --allowWeightStreaming"}
+
+
+def test_flags(program, models, flags, failures):
+    failures.check(len(flags) > 150, f"only {len(flags)} flags were found in the table")
+    works = {id for id, _, _, level, _ in flags if level == "WORKS"}
+    failures.check(works == set(WORKS), f"flags that work without a row here, or the other way: {sorted(works ^ set(WORKS))}")
+    for id, name, kind, level, value in flags:
+        if level == "WORKS":
+            beside, given, pattern = WORKS[id]
+            without = "".join(trtexec(program, *beside.format(m=models).split())[1:])
+            code, out, err = trtexec(program, *beside.format(m=models).split(), *f"--{name}{given}".format(m=models).split())
+            failures.check(re.search(pattern, out + err, re.S), f"--{name} ({code}): {pattern!r} expected: {(out + err)[-600:]!r}")
+            failures.check(not re.search(pattern, without, re.S), f"without --{name}: {pattern!r} is there, too")
+            continue
+        word = VALUES.get(id, value.split("|")[0] if kind == "CHOICE" else "1")
+        given = f"--{name}" if kind == "SWITCH" else f"--{name}={word}"
+        code, out, err = trtexec(program, f"--onnx={models}/cnn.onnx", "--show-native", *given.split())
+        if level == "ACCEPT":
+            failures.check(code == 0 and f"[W] --{name} has no effect in Assay: " in err, f"{given}: {code}, {err!r}")
+        else:
+            says = "not supported" if level == "REJECT" else "not there yet"
+            failures.check(code == 1 and f"[E] --{name} is {says}: " in err, f"{given}: {code}, {err!r}")
+
+
+def test_documented(flags, path, failures):
+    text = open(path).read()
+    for _, name, *_ in flags:
+        failures.check(f"`--{name}`" in text, f"--{name} is not in {path}")
+
+
+def test_files(program, models, failures):
+    code, out, err = trtexec(program, f"--onnx={models}/cnn.onnx", *QUICK.split(), "--loadInputs=image:image.npy", "--separateProfileRun",
+                             "--profilingVerbosity=detailed", "--exportTimes=t.json", "--exportOutput=o.json", "--exportProfile=p.json",
+                             "--exportLayerInfo=l.json", "--dumpRawBindingsToFile")
+    failures.check(code == 0, f"exports: {code}, {err}")
+    times = json.load(open("t.json"))
+    keys = "startEnqMs endEnqMs startH2dMs endH2dMs startComputeMs endComputeMs startD2hMs endD2hMs h2dMs computeMs d2hMs latencyMs".split()
+    failures.check(len(times) == 3 and all(list(t) == keys for t in times), f"--exportTimes: {times}")
+    failures.check(all(abs(t["latencyMs"] - t["h2dMs"] - t["computeMs"] - t["d2hMs"]) < 1e-9 for t in times), f"latencies: {times}")
+    lines = open("t.json").read().splitlines()
+    failures.check(lines[0] == "[" and lines[1].startswith('  { "startEnqMs" : ') and lines[2].startswith(', { "startEnqMs" : ') and
+                   lines[-1] == "]", f"layout of --exportTimes: {lines}")
+    output, = json.load(open("o.json"))
+    raw = np.fromfile(f"scores.output.{output['dimensions'].replace('x', '.')}.fp32.raw", np.float32)
+    failures.check(output["name"] == "scores" and np.array_equal(np.array(output["values"], np.float32), raw), f"--exportOutput: {output}")
+    got = subprocess.run([program, "run", f"{models}/cnn.onnx", "--inputs", "image.npz", "-o", "native.npz"], capture_output=True, text=True)
+    truth = np.load("native.npz")["scores"].ravel()
+    failures.check(got.returncode == 0 and np.allclose(truth, raw, rtol=1e-4, atol=1e-5), f"outputs: {raw}, natively {truth}")
+    profile, layers = json.load(open("p.json")), json.load(open("l.json"))
+    failures.check(profile[0] == {"count": 3} and list(profile[1]) == ["name", "timeMs", "averageMs", "medianMs", "percentage"], f"{profile[:2]}")
+    failures.check(abs(sum(p["percentage"] for p in profile[1:]) - 100) < 0.1, "shares are not 100 % together")
+    failures.check([p["name"] for p in profile[1:]] == [l["Name"] for l in layers["Layers"]], "names of --exportProfile and --exportLayerInfo")
+    failures.check(layers["Bindings"] == ["image", "scores"], f"{layers['Bindings']}")
+    conv = layers["Layers"][0]
+    failures.check(conv["LayerType"] == "Conv" and conv["Inputs"][0]["Dimensions"] == [1, 3, 8, 8] and
+                   "FP32" in conv["Inputs"][0]["Format/Datatype"] and conv["HasBias"] in (0, 1) and
+                   re.fullmatch("0x[0-9a-f]{16}", conv["TacticValue"]) and "[ONNX Layer: conv]" in conv["Metadata"] and
+                   "conv" in conv["Assay"]["nodes"], f"{conv}")
+
+
+def test_nafnet(program, models, failures):
+    """The model of the issue, which is NaN in fp16: the list that a script makes of nodes mends it, and the plan keeps that."""
+    folder = os.path.join(models, "..", "nafnet")
+    np.load(f"{folder}/inputs.npz")["noisy"][:1].tofile("noisy.bin")
+    golden = np.load(f"{folder}/golden.npz")["denoised"][:1].ravel()
+    nodes = onnx.load(f"{folder}/model.onnx").graph.node
+    listed = ",".join(f"{n.name}:fp32" for n in nodes if any("sca" in o for o in n.output))
+    listed += "".join(f",no/such/layer/{i}:fp32" for i in range(4000))  # 100 KB
+    for more, right in (([], False), (["--precisionConstraints=prefer", f"--layerPrecisions={listed}"], True)):
+        code, _, err = trtexec(program, f"--onnx={folder}/model.onnx", "--fp16", "--saveEngine=fp16.plan", "--skipInference", *more)
+        failures.check(code == 0 and err.count("/sca/sca.0/Constant") <= 1, f"build of NAFNet: {code}, {err[-500:]}")
+        code, out, err = trtexec(program, "--loadEngine=fp16.plan", "--duration=0", "--iterations=1", "--warmUp=0", "--dumpProfile",
+                                 "--loadInputs=noisy:noisy.bin", "--exportOutput=o.json")
+        failures.check(code == 0 and "=== Profile (1 iterations ) ===" in out, f"run of NAFNet: {code}, {err}")
+        values = np.array(json.load(open("o.json"))[0]["values"])
+        near = bool(np.isfinite(values).all() and np.abs(values - golden).max() < 5e-3)
+        failures.check(near == right, f"NAFNet in fp16 {'with' if more else 'without'} a list: {values[:4]}, {golden[:4]} expected")
+
+
+def test_interrupted(program, models, failures):
+    p = subprocess.Popen([program, "trtexec", f"--onnx={models}/cnn.onnx", "--duration=-1", "--warmUp=0"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    failures.check(p.returncode == 0 and "Throughput: " in out, f"--duration=-1, interrupted: {p.returncode}, {out[-300:]}, {err}")
+
+
+def test_link(program, models, failures):
+    os.symlink(program, "trtexec")
+    p = subprocess.run([os.path.abspath("trtexec"), f"--onnx={models}/cnn.onnx", "--skipInference"], capture_output=True, text=True)
+    failures.check(p.returncode == 0 and "&&&& PASSED" in p.stdout, f"by a link: {p.returncode}, {p.stderr!r}")
+
+
+def test_native(program, models, failures):
+    """What --show-native prints gives the same plan."""
+    line = [f"--onnx={models}/external.onnx", "--bf16", "--minShapes=x:1x16", "--maxShapes=x:4x16", "--saveEngine=n.plan", "--timingCacheFile=n.cache"]
+    code, _, err = trtexec(program, *line, "--skipInference")
+    failures.check(code == 0, f"{line}: {err}")
+    first = open("n.plan", "rb").read()
+    os.remove("n.plan")
+    _, out, _ = trtexec(program, *line, "--skipInference", "--show-native")
+    command = next(l for l in out.splitlines() if l.startswith("assay build"))
+    p = subprocess.run(command.replace("assay", program, 1), shell=True, capture_output=True, text=True)
+    failures.check(p.returncode == 0 and open("n.plan", "rb").read() == first, f"{command}: another plan; {p.stderr}")
+
+
+def main():
+    program, models, flags = (os.path.abspath(a) for a in sys.argv[1:4])
+    failures = Failures()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        write_files()
+        test_rows(program, models, failures)
+        test_flags(program, models, read_flags(flags), failures)
+        test_documented(read_flags(flags), os.path.join(os.path.dirname(flags), "../../../docs/coming-from-trtexec.md"), failures)
+        test_files(program, models, failures)
+        test_nafnet(program, models, failures)
+        test_interrupted(program, models, failures)
+        test_link(program, models, failures)
+        test_native(program, models, failures)
+        os.chdir("/")
+    print(f"{len(failures)} failures")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
