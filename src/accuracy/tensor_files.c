@@ -433,7 +433,11 @@ assay_status_t assay_tensor_file_read(const assay_tensor_request_t* request, ass
 
 // ---- writing ------------------------------------------------------------------------------------
 
+// Names without any ending are npz.
 static const format_t* writer_of(const char* path) {
+  const char* slash = strrchr(path, '/');
+  const char* name = slash ? slash + 1 : path;
+  if (*name && !strchr(name, '.')) path = ".npz";
   for (size_t i = 0; i < N_FORMATS; i++)
     if (formats[i].write && ends_with(path, formats[i].ending)) return &formats[i];
   return NULL;
@@ -448,7 +452,8 @@ assay_status_t assay_tensor_file_check_name(const char* path) {
   assay_status_t st = assay_str_status(&endings);
   if (!st)
     st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "'%s': the end of a name says the format; it is one of %s (a folder)", path,
+                     "'%s': the end of a name says the format; it is one of %s (a folder), or there is "
+                     "none: npz", path,
                      assay_str_get(&endings));
   assay_str_deinit(&endings);
   return st;

@@ -181,7 +181,7 @@ static const opt_t options[] = {
      "between which numbers an input lies; LO:HI or R (for -R:R) without\na name: all float inputs "
      "(default: -1:1, or the range of --inputs)", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     "samples, whose range is the box; " CLI_INPUTS_HELP, false},
+     "samples, whose range is the box;\n" CLI_INPUTS_HELP, false},
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--batch", 0, OPT_INT, offsetof(args_t, batch), "N", "what open sizes are (default: 1)", false},

@@ -150,8 +150,7 @@ static int run_edit(const char* name, const args_t* a) {
 
 #define COMMON                                                                            \
   LIST("--inputs", 'i', inputs, "FILE",                                                   \
-       "samples for the proof; " CLI_INPUTS_HELP "\n"                           \
-       "(default: made from the seed)"),                                                  \
+       "samples for the proof (default: made from the seed);\n" CLI_INPUTS_HELP),          \
       LIST("--input-shape", 0, shapes, "NAME=DIMS", "shape of an input in the proof"),    \
       {"--samples", 0,                                                                    \
        OPT_INT,     offsetof(args_t, samples),                                            \

@@ -228,6 +228,9 @@ ROWS = [
     ("run {m}/if_sequence.onnx -o out.npz", FAILED, "", "array 'parts': npy holds tensors"),
     ("run {m}/if_sequence.onnx -o out.npz --output y --output count", 0, "", ""),
     ("run {m}/cnn.onnx -o nowhere/out.npz", FAILED, "", "cannot write 'nowhere/out.npz'"),
+    ("run {m}/cnn.onnx -i image.npz -o plainly", 0, "", ""),
+    ("inspect data plainly", 0, "scores", ""),
+    ("run {m}/cnn.onnx -i image.npz -o out.unknown", USAGE, "", "the end of a name says the format"),
     ("run {m}/nothing.onnx", INPUT, "", "No such file"),
     ("run gather.onnx -i far.npz", INPUT, "", "Gather"),
     # An initializer that is an input, too, is what the caller says.
