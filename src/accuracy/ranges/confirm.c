@@ -96,7 +96,8 @@ static assay_status_t figure_of(assay_confirm_t* c, const assay_node_t* node, si
   }
   for (size_t i = 0; i < n_out; i++) assay_tensor_release(y[i]);
   assay_free(y);
-  if (st) assay_status_free(st);  // of shapes in a body, say: the figure is not known
+  if (assay_status_code(st) == ASSAY_NO_MEMORY) return st;
+  assay_status_free(st);  // of shapes in a body, say: the figure is not known
   return NULL;
 }
 
