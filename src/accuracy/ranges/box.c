@@ -73,16 +73,12 @@ static void assume(const assay_model_t* model, assay_box_input_t* in) {
                : (double)(assay_samples_index_range(model, in->value) - 1);
 }
 
-static void take_samples(const assay_samples_t* s, size_t i, assay_box_input_t* in) {
+static assay_status_t take_samples(const assay_samples_t* s, size_t i, assay_box_input_t* in) {
   double lo = (double)INFINITY, hi = -(double)INFINITY;
   for (size_t k = 0; k < s->n; k++) {
     assay_tensor_t *t = assay_samples_get(s, k)[i], *wide = NULL;
     if (!t || t->kind != ASSAY_KIND_TENSOR) continue;
-    assay_status_t st = assay_tensor_widen(t, &wide);
-    if (st) {
-      assay_status_free(st);
-      continue;
-    }
+    ASSAY_TRY(assay_tensor_widen(t, &wide));
     for (int64_t e = 0; e < wide->size; e++) {
       if (wide->store != ASSAY_STORE_F64 && wide->store != ASSAY_STORE_I64) break;
       const double x = wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[e] : (double)assay_i64(wide)[e];
@@ -91,10 +87,11 @@ static void take_samples(const assay_samples_t* s, size_t i, assay_box_input_t* 
     }
     assay_tensor_release(wide);
   }
-  if (lo > hi || !(lo > -(double)INFINITY && hi < (double)INFINITY)) return;
+  if (lo > hi || !(lo > -(double)INFINITY && hi < (double)INFINITY)) return NULL;
   in->lo = lo;
   in->hi = hi;
   in->origin = ASSAY_BOX_SAMPLES;
+  return NULL;
 }
 
 assay_status_t assay_box_create(const assay_model_t* model, const char* const* entries, size_t n,
@@ -102,13 +99,13 @@ assay_status_t assay_box_create(const assay_model_t* model, const char* const* e
   const assay_graph_t* g = model->graph;
   assay_box_t b = {.n = g->n_inputs};
   ASSAY_TRY(assay_new_array(b.n, sizeof *b.inputs, &b.inputs));
-  for (size_t i = 0; i < b.n; i++) {
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < b.n; i++) {
     if (g->inputs[i]->constant) continue;
     b.inputs[i].value = g->inputs[i];
     assume(model, &b.inputs[i]);
-    if (samples) take_samples(samples, i, &b.inputs[i]);
+    if (samples) st = take_samples(samples, i, &b.inputs[i]);
   }
-  assay_status_t st = NULL;
   for (size_t i = 0; !st && i < n; i++) st = take_entry(&b, entries[i]);
   if (st) return assay_box_deinit(&b), st;
   *out = b;

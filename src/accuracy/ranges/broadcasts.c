@@ -143,17 +143,17 @@ static assay_status_t keep_baked(assay_broadcasts_t* b, const assay_baked_t* x) 
   return NULL;
 }
 
-static const assay_tensor_t* integers(const assay_value_t* v, assay_tensor_t** out) {
-  assay_tensor_t* t = assay_value_constant(v);
+// The integers that a node is given as its second input, where they are constant; *out NULL: none.
+static assay_status_t integers(const assay_node_t* n, assay_tensor_t** out) {
+  assay_tensor_t* t = n->n_inputs > 1 ? assay_value_constant(n->inputs[1]) : NULL;
+  *out = NULL;
   if (!t || t->kind != ASSAY_KIND_TENSOR || assay_type_store(t->type) != ASSAY_STORE_I64) return NULL;
-  assay_status_t st = assay_tensor_widen(t, out);
-  if (st) return assay_status_free(st), NULL;
-  return *out;
+  return assay_tensor_widen(t, out);
 }
 
 static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
-  assay_tensor_t* made = NULL;
-  const assay_tensor_t* shape = n->n_inputs > 1 ? integers(n->inputs[1], &made) : NULL;
+  assay_tensor_t* shape;
+  assay_status_t st = integers(n, &shape);
   bool rest = false;
   if (shape && shape->size && is_batched(batch, n->inputs[0]) && assay_i64(shape)[0] > 0) {
     const int64_t first = assay_i64(shape)[0];
@@ -166,16 +166,16 @@ static assay_status_t look_at_reshape(const assay_node_t* n, const batch_t* batc
                       "are mixed"
                     : "a batch of another size than %lld does not fit its shape: it fails there",
                (long long)first);
-      ASSAY_TRY(keep_baked(b, &x));
+      st = keep_baked(b, &x);
     }
   }
-  assay_tensor_release(made);
-  return NULL;
+  assay_tensor_release(shape);
+  return st;
 }
 
 static assay_status_t look_at_expand(const assay_node_t* n, const batch_t* batch, assay_broadcasts_t* b) {
-  assay_tensor_t* made = NULL;
-  const assay_tensor_t* shape = n->n_inputs > 1 ? integers(n->inputs[1], &made) : NULL;
+  assay_tensor_t* shape;
+  assay_status_t st = integers(n, &shape);
   const assay_valtype_t* y = shaped(n->outputs[0]);
   if (shape && shape->size && y && y->rank == shape->size && y->rank > 1) {
     const int64_t first = assay_i64(shape)[0];
@@ -184,10 +184,10 @@ static assay_status_t look_at_expand(const assay_node_t* n, const batch_t* batch
     assay_baked_t x = {.node = n, .kind = ASSAY_BAKED_EXPAND, .size = first};
     snprintf(x.why, sizeof x.why, "expanded to %lld along the first dimension: another batch does not fit it",
              (long long)first);
-    if (own || fixed) ASSAY_TRY(keep_baked(b, &x));
+    if (own || fixed) st = keep_baked(b, &x);
   }
-  assay_tensor_release(made);
-  return NULL;
+  assay_tensor_release(shape);
+  return st;
 }
 
 // A constant whose first size is that of the batch, where it meets one.

@@ -51,22 +51,20 @@ static bool passes(const assay_tensor_t* t, double max) {
 }
 
 // The same of what enters a node. max: what its format holds.
-static int unfinite_in(const assay_node_t* node, size_t n, assay_tensor_t* const* in, double max) {
+static assay_status_t unfinite_in(const assay_node_t* node, size_t n, assay_tensor_t* const* in,
+                                  double max, int* out) {
   int kinds = 0;
   for (size_t i = 0; i < n; i++) {
     assay_tensor_t* wide = NULL;
     if (!in[i] || in[i]->kind != ASSAY_KIND_TENSOR) continue;
-    assay_status_t st = assay_tensor_widen(in[i], &wide);
-    if (st) {
-      assay_status_free(st);
-      continue;
-    }
+    ASSAY_TRY(assay_tensor_widen(in[i], &wide));
     kinds |= unfinite(wide);
     const bool constant = i < node->n_inputs && node->inputs[i] && node->inputs[i]->constant;
     if (constant && wide->type == ASSAY_TYPE_FLOAT && passes(wide, max)) kinds |= 2;
     assay_tensor_release(wide);
   }
-  return kinds;
+  *out = kinds;
+  return NULL;
 }
 
 static void note(assay_confirm_t* c, const assay_node_t* node, const assay_value_t* v,
@@ -109,7 +107,7 @@ static assay_status_t look_at_floats(assay_confirm_t* c, const assay_layer_t* la
   for (size_t i = 0; i < n_out && !c->broken; i++) {
     const int kinds = unfinite(out[i]);
     if (!kinds) continue;
-    if (coming < 0) coming = unfinite_in(node, n_in, in, max);
+    if (coming < 0) ASSAY_TRY(unfinite_in(node, n_in, in, max, &coming));
     // Infinities that came in may go on; NaN is born once.
     const bool moves = node->op && node->op->flags & (ASSAY_OP_MOVES | ASSAY_OP_CONTROL);
     if (moves || (coming & 1) || (kinds == 2 && coming & 2)) continue;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "accuracy/ranges/range.h"
+#include "formats/format.h"
 
 typedef struct fact {
   const char* op;
@@ -32,13 +33,13 @@ static bool number_of(const assay_range_node_t* c, const assay_value_t* v, doubl
   v = source(v);
   if (!v) return false;
   const assay_range_t* r = assay_ranger_get(c->ranger, v);
-  assay_tensor_t *t = r && assay_range_exact(r) ? r->lo : v->constant, *wide = NULL;
+  assay_tensor_t *t = r && assay_range_exact(r) ? r->lo : v->constant;
   if (!t && v->producer && !strcmp(v->producer->op_type, "Constant")) t = assay_attr_tensor(v->producer, "value");
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->size != 1 || !assay_type_is_float(t->type)) return false;
-  assay_status_t st = assay_tensor_widen(t, &wide);
-  if (st) return assay_status_free(st), false;
-  *out = assay_elem(wide, 0);
-  assay_tensor_release(wide);
+  if (t->store == ASSAY_STORE_PACKED)
+    assay_unpack(t->type, t->data, 0, 1, out);
+  else
+    *out = assay_elem(t, 0);
   return true;
 }
 
