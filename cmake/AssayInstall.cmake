@@ -5,6 +5,7 @@
 #   lib/libassay.a           one object; its only global symbols are assay_* ones of the public API
 #   include/assay/*.h
 #   lib/pkgconfig/assay.pc   lib/cmake/assay/   find_package(assay) -> assay::assay, assay::static
+#   share/man/man1/assay*.1  and completion for bash, zsh and fish
 
 # Libraries that do not come from the system: files that lie beside libassay in the installed tree.
 # (AssayOneDnn.cmake lists its own.)
@@ -21,6 +22,26 @@ install(DIRECTORY include/assay DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 if(ASSAY_BUNDLED_LIBRARIES)
   install(PROGRAMS ${ASSAY_BUNDLED_LIBRARIES} DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
+
+# Manual pages and completion: the program writes them, from its tables of verbs and options.
+if(NOT ASSAY_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  set(ASSAY_SHARE "${PROJECT_BINARY_DIR}/share")
+  add_custom_command(
+    OUTPUT "${ASSAY_SHARE}/made"
+    COMMAND "${CMAKE_COMMAND}" -E rm -rf "${ASSAY_SHARE}"
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${ASSAY_SHARE}/man1"
+    COMMAND assay_cli man --output-folder "${ASSAY_SHARE}/man1"
+    COMMAND assay_cli completion bash > "${ASSAY_SHARE}/assay"
+    COMMAND assay_cli completion zsh > "${ASSAY_SHARE}/_assay"
+    COMMAND assay_cli completion fish > "${ASSAY_SHARE}/assay.fish"
+    COMMAND "${CMAKE_COMMAND}" -E touch "${ASSAY_SHARE}/made"
+    DEPENDS assay_cli COMMENT "Manual pages and completion" VERBATIM)
+  add_custom_target(assay_share ALL DEPENDS "${ASSAY_SHARE}/made")
+  install(DIRECTORY "${ASSAY_SHARE}/man1" DESTINATION "${CMAKE_INSTALL_MANDIR}")
+  install(FILES "${ASSAY_SHARE}/assay" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${ASSAY_SHARE}/_assay" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
+  install(FILES "${ASSAY_SHARE}/assay.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
 
 # The static library: all objects joined into one, then what is hidden becomes local, so that neither

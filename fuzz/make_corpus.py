@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|value|npz|json|certificate|safetensors|saved|torch|text [CASES [MODELS]]
+    make_corpus.py FOLDER onnx|run|value|npz|json|certificate|safetensors|saved|accuracy|torch|text|trtexec [CASES [MODELS]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
 initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
@@ -230,6 +230,16 @@ def saved():
     yield b'[{"name": "y", "dimensions": "2x1", "values": [1.5, nan]}]'
 
 
+def accuracy():
+    fields = {f"{s}_{k}diff": 0.5 for s in ("max", "mean", "median", "quantile") for k in ("abs", "rel")}
+    simple = {**fields, "thresholds": {"check_error_stat": "mean", "atol": 1, "rtol": 1e-05, "polygraphy_class": "SimpleThreshold"},
+              "passed": None, "polygraphy_class": "OutputCompareResult"}
+    l2 = {"l2_norm": float("nan"), "thresholds": {"threshold": 1e-05, "polygraphy_class": "L2Threshold"}, "polygraphy_class": "L2Result"}
+    for aggregation in ("per_sample", "average"):
+        yield json.dumps({"lst": [{"lst": [[["A", "B"], [{"y": r}, {"y": r}]]], "aggregation": aggregation, "polygraphy_class": "AccuracyResult"}
+                                  for r in (simple, l2)], "polygraphy_class": "AccuracyResults"}).encode()
+
+
 # torch.save of two bfloat16 numbers, as its pickle.
 PICKLE = (b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\nq\x00((X\x07\x00\x00\x00storageq\x01ctorch\nBFloat16Storage\nq\x02"
           b"X\x01\x00\x00\x000q\x03X\x03\x00\x00\x00cpuq\x04K\x02tq\x05QK\x00K\x02\x85q\x06K\x01\x85q\x07\x89ccollections\nOrderedDict\n"
@@ -252,10 +262,25 @@ def text():
     yield b"1 -128 3.0e+00\t18446744073709551615"
 
 
+def trtexec():
+    lines = ("--onnx=m.onnx\n--fp16\n--minShapes=x:1x3\n--maxShapes=x:8x3\n--memPoolSize=workspace:0.5G,dlaSRAM:1\n--percentile=50,99.9",
+             "--onnx=m\n--profile=0\n--optShapes='a:b':1x2\n--profile=1\n--optShapes='a:b':3x4\n--useProfile=1\n--preview=+profileSharing0806",
+             "--loadEngine=p\n--streams=2\n--exportTimes=t.json\n--nvtxMode=verbose\n--compat=11")
+    for line in lines:
+        yield b"\0" + line.encode()
+    for text in ("image:1x3x224x224,'a,b':scalar,s:", "'in:0':C:\\x.bin,w*:4.5M"):
+        yield b"\1" + text.encode()
+    for text in ("fp16:chw,int8:chw32+chw,hwc", "50,99.9,100", "+ONEDNN,-OWN"):
+        yield b"\2" + text.encode()
+    yield b"\3TRT-8601-EntropyCalibration2\nx: 3c010a14\na:b c: 3f800000\nno scale\n"
+    for text in ("1x80:4x80:8x80", "[1,2]:[3,4]:[5,6]"):
+        yield b"\4" + text.encode()
+
+
 def main(folder, name, cases_folder=None, models_folder=None):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
              "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
-             "saved": saved, "torch": torch, "text": text}[name]
+             "saved": saved, "accuracy": accuracy, "torch": torch, "text": text, "trtexec": trtexec}[name]
     os.makedirs(folder, exist_ok=True)
     for i, data in enumerate(seeds()):
         with open(f"{folder}/seed{i}", "wb") as f:

@@ -14,7 +14,8 @@ extern "C" {
 typedef struct assay_engine assay_engine_t;  // counted, immutable but for what runs make of weights
 
 // The shape of an input: rank dims; -1 keeps what the model declares. Or a range: sizes from min to
-// max can be run, and kernels are chosen for dims.
+// max can be run, and kernels are chosen for dims. A range of an input that has one already belongs
+// to the engine's next profile: a run fits one profile with all of its inputs.
 typedef struct assay_engine_shape {
   const char* input;
   int rank;

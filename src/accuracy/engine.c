@@ -277,7 +277,10 @@ assay_status_t assay_engine_read(const assay_model_t* model, const char* path, s
                                  const assay_name_map_t* names, assay_engine_t** out) {
   assay_saved_t saved = {0};
   assay_engine_t* e = NULL;
-  const assay_tensor_request_t request = {path, model->graph->outputs, model->graph->n_outputs, true};
+  const assay_tensor_request_t request = {.path = path,
+                                          .values = model->graph->outputs,
+                                          .n_values = model->graph->n_outputs,
+                                          .outputs = true};
   ASSAY_TRY(assay_tensor_file_read(&request, &saved));
   assay_status_t st = make(model, saved.n, names, &e);
   if (!st) st = take_file(e, &saved, n);

@@ -2,6 +2,8 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -107,7 +109,7 @@ static assay_status_t read_npz(const file_t* f, assay_saved_t* out) {
 static assay_status_t write_npz(const char* path, const assay_saved_t* s, const char* runner,
                                 assay_str_t* notes) {
   (void)runner, (void)notes;
-  return assay_npz_write(path, &s->runs[0], false);
+  return assay_npz_write(path, &s->runs[0], s->compress);
 }
 
 static bool is_npy(const file_t* f) { return f->size >= 6 && memcmp(f->data, "\x93NUMPY", 6) == 0; }
@@ -133,13 +135,13 @@ static bool is_safetensors(const file_t* f) { return assay_safetensors_is(f->dat
 static assay_status_t read_safetensors(const file_t* f, assay_saved_t* out) {
   assay_set_t* run = NULL;
   ASSAY_TRY(assay_saved_add_run(out, &run));
-  return assay_safetensors_read(f->request->path, run, NULL);
+  return assay_safetensors_read(f->request->path, run, &out->about);
 }
 
 static assay_status_t write_safetensors(const char* path, const assay_saved_t* s,
                                         const char* runner, assay_str_t* notes) {
   (void)runner, (void)notes;
-  return assay_safetensors_write(path, &s->runs[0], NULL);
+  return assay_safetensors_write(path, &s->runs[0], assay_str_get(&s->about));
 }
 
 // ---- ONNX ---------------------------------------------------------------------------------------
@@ -345,6 +347,85 @@ static assay_status_t write_raw(const char* path, const assay_saved_t* s, const 
   return st;
 }
 
+// ---- images -------------------------------------------------------------------------------------
+
+// A file or, in a folder, one of several.
+static assay_status_t add_image(const file_t* f, const char* name, const uint8_t* data, size_t size,
+                                assay_saved_t* out) {
+  assay_tensor_reading_t* r = f->request->reading;
+  const assay_value_t* v;
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(only_value(f->request, &v));
+  ASSAY_TRY(
+      assay_image_tensor(data, size, name, v, r ? &r->images : NULL, r ? &r->notes : NULL, &t));
+  if (r) r->n_images++;
+  return add_single(f, v, t, out);
+}
+
+static bool is_image(const file_t* f) { return f->mapping && assay_image_is(f->data, f->size); }
+
+static assay_status_t read_image(const file_t* f, assay_saved_t* out) {
+  return add_image(f, f->request->path, f->data, f->size, out);
+}
+
+static int not_hidden(const struct dirent* e) { return e->d_name[0] != '.'; }
+
+// The files of a folder by their names; *out_n 0: there is none.
+static struct dirent** list_files(const char* path, size_t* out_n) {
+  struct dirent** list = NULL;
+  const int n = scandir(path, &list, not_hidden, alphasort);
+  *out_n = n > 0 ? (size_t)n : 0;
+  if (n == 0) free(list);
+  return n > 0 ? list : NULL;
+}
+
+static void free_list(struct dirent** list, size_t n) {
+  for (size_t i = 0; i < n; i++) free(list[i]);
+  free(list);
+}
+
+static assay_status_t open_within(const char* folder, const char* name, assay_str_t* path,
+                                  assay_mapping_t** out) {
+  assay_str_printf(path, "%s/%s", folder, name);
+  ASSAY_TRY(assay_str_status(path));
+  return assay_mapping_open(assay_str_get(path), out);
+}
+
+// Whether the first file is an image: then all have to be.
+static bool is_image_folder(const file_t* f) {
+  size_t n;
+  struct dirent** list = f->mapping ? NULL : list_files(f->request->path, &n);
+  assay_str_t path = {0};
+  assay_mapping_t* m = NULL;
+  if (!list) return false;
+  assay_status_t st = open_within(f->request->path, list[0]->d_name, &path, &m);
+  const bool is = !st && assay_image_is(assay_mapping_data(m), assay_mapping_size(m));
+  assay_status_free(st);
+  assay_mapping_release(m);
+  assay_str_deinit(&path);
+  free_list(list, n);
+  return is;
+}
+
+// A run an image, in the order of their names.
+static assay_status_t read_image_folder(const file_t* f, assay_saved_t* out) {
+  size_t n = 0;
+  struct dirent** list = list_files(f->request->path, &n);
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < n; i++) {
+    assay_str_t path = {0};
+    assay_mapping_t* m = NULL;
+    st = open_within(f->request->path, list[i]->d_name, &path, &m);
+    if (!st)
+      st = add_image(f, assay_str_get(&path), assay_mapping_data(m), assay_mapping_size(m), out);
+    st = assay_status_note(st, "'%s'", list[i]->d_name);
+    assay_mapping_release(m);
+    assay_str_deinit(&path);
+  }
+  if (list) free_list(list, n);
+  return st;
+}
+
 // ---- the table ----------------------------------------------------------------------------------
 
 // The first whose `is` holds reads a file; what can be mistaken for something else comes later. The
@@ -376,6 +457,8 @@ static const format_t formats[] = {
      .write = write_test_data},
     {.name = "folder of npz", .is = is_npz_folder, .read = read_npz_folder},
     {.name = "folder of Polygraphy's JSON", .is = is_json_folder, .read = read_json_folder},
+    {.name = "image", .is = is_image, .read = read_image},
+    {.name = "folder of images", .is = is_image_folder, .read = read_image_folder},
     {.name = "text", .ending = ".txt", .is = is_text, .read = read_text, .write = write_text},
     {.name = "raw", .ending = ".raw", .is = is_raw, .read = read_raw, .write = write_raw},
     {.name = "raw", .ending = ".bin", .write = write_raw},
@@ -388,12 +471,14 @@ enum { N_FORMATS = sizeof formats / sizeof *formats };
 static assay_status_t unknown(const file_t* f) {
   const char* stem = stem_of(f->request);
   if (!f->mapping)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "the folder holds neither %s_0.pb nor %ss.npz nor Polygraphy's JSON files",
-                       stem, stem);
+    return ASSAY_ERROR(
+        ASSAY_UNSUPPORTED,
+        "the folder holds neither %s_0.pb nor %ss.npz nor Polygraphy's JSON files nor "
+        "images",
+        stem, stem);
   return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                      "it is in no format that can be read; save it as npz, npy, safetensors, "
-                     "TensorProto (.pb), JSON of Polygraphy or trtexec, or text");
+                     "TensorProto (.pb), JSON of Polygraphy or trtexec, text, PNG, JPEG or PPM");
 }
 
 static assay_status_t read_file(const file_t* f, assay_saved_t* out) {
@@ -428,6 +513,64 @@ assay_status_t assay_tensor_file_read(const assay_tensor_request_t* request, ass
     st = assay_status_note(st, "'%s'", request->path);
   if (st) return assay_saved_deinit(&saved), st;
   *out = saved;
+  return NULL;
+}
+
+// ---- reading all runners ------------------------------------------------------------------------
+
+// Polygraphy's JSON, whoever's results it holds. False: it is something else.
+static assay_status_t read_runners(const char* path, bool folder, assay_run_results_t* out,
+                                   bool* is) {
+  file_t f = {0};
+  assay_mapping_t* m = NULL;
+  if (folder) {
+    *is = assay_saved_is_folder(path);
+    return *is ? assay_run_results_read_folder(path, out) : NULL;
+  }
+  ASSAY_TRY(assay_mapping_open(path, &m));
+  f.data = assay_mapping_data(m);
+  f.size = assay_mapping_size(m);
+  *is = is_json(&f);
+  assay_status_t st = *is ? assay_run_results_parse_json(f.data, f.size, out) : NULL;
+  assay_mapping_release(m);
+  return assay_status_note(st, "'%s'", path);
+}
+
+static assay_status_t as_runner(const assay_tensor_request_t* r, const assay_saved_t* saved,
+                                assay_run_results_t* out) {
+  const char* slash = strrchr(r->path, '/');
+  assay_runner_results_t* runner = NULL;
+  out->inputs = !r->outputs;
+  ASSAY_TRY(assay_run_results_add(
+      out, !r->outputs ? "" : slash && slash[1] ? slash + 1 : r->path, &runner));
+  for (size_t i = 0; i < saved->n; i++) {
+    assay_set_t* run = NULL;
+    ASSAY_TRY(assay_runner_results_add(runner, (double)NAN, &run));
+    for (size_t k = 0; k < saved->runs[i].n; k++)
+      ASSAY_TRY(assay_set_add(run, saved->runs[i].names[k],
+                              assay_tensor_retain(saved->runs[i].tensors[k])));
+  }
+  return NULL;
+}
+
+assay_status_t assay_tensor_file_read_all(const assay_tensor_request_t* request,
+                                          assay_run_results_t* out) {
+  DIR* folder = opendir(request->path);
+  assay_run_results_t r = {0};
+  assay_saved_t saved = {0};
+  bool is = false;
+  assay_status_t st = read_runners(request->path, folder != NULL, &r, &is);
+  if (folder) closedir(folder);
+  // Outputs without a runner's name, as trtexec's JSON has them.
+  const bool nameless = !st && is && request->outputs && r.inputs;
+  if (!st && (!is || nameless)) {
+    if (nameless) assay_run_results_deinit(&r);
+    st = assay_tensor_file_read(request, &saved);
+    if (!st) st = as_runner(request, &saved, &r);
+  }
+  assay_saved_deinit(&saved);
+  if (st) return assay_run_results_deinit(&r), st;
+  *out = r;
   return NULL;
 }
 
@@ -466,6 +609,9 @@ assay_status_t assay_tensor_file_write(const char* path, assay_saved_t* s, const
   if (format->keeps_runs) return format->write(path, s, runner, notes);
   assay_saved_t one = {0};
   assay_set_t* run = NULL;
+  one.compress = s->compress;
+  one.about = s->about;
+  s->about = (assay_str_t){0};
   assay_status_t st = assay_saved_add_run(&one, &run);
   if (!st && s->n) st = assay_saved_join(s, run);
   if (!st) st = format->write(path, &one, runner, notes);

@@ -6,9 +6,21 @@
 #ifndef ASSAY_ACCURACY_TENSOR_FILES_H_
 #define ASSAY_ACCURACY_TENSOR_FILES_H_
 
+#include "accuracy/images.h"
 #include "base/str.h"
-#include "io/saved.h"
+#include "io/run_results.h"
 #include "ir/ir.h"
+
+// How files are read, beyond what they say; zeros: as they are.
+typedef struct assay_tensor_reading {
+  assay_image_wish_t images;
+  // "NAME:bf16": the bits of an array of unsigned integers are those of this type; float32 is
+  // rounded to it (assay_tensor_files_retype).
+  const char* const* dtypes;
+  size_t n_dtypes;
+  assay_str_t notes;  // lines of what was done
+  size_t n_images;    // that were read
+} assay_tensor_reading_t;
 
 // What is read, and for what.
 typedef struct assay_tensor_request {
@@ -19,12 +31,24 @@ typedef struct assay_tensor_request {
   assay_value_t* const* values;
   size_t n_values;
   bool outputs;  // they are outputs
+  assay_tensor_reading_t* reading;  // NULL: as files are
 } assay_tensor_request_t;
 
 // Errors: NOT_FOUND no such file; CORRUPT not what it should be; UNSUPPORTED no format, or types
 // that cannot be read; INVALID_ARGUMENT which value an array is for is not clear.
 assay_status_t assay_tensor_file_read(const assay_tensor_request_t* request,
                                       assay_saved_t* out) ASSAY_MUST_USE;
+
+// The same with all runners of a file of results. Other files are one runner's: of its file's name,
+// where they are asked for as outputs, else inputs.
+assay_status_t assay_tensor_file_read_all(const assay_tensor_request_t* request,
+                                          assay_run_results_t* out) ASSAY_MUST_USE;
+// Gives arrays of runs the types of reading->dtypes. Errors: NOT_FOUND no such array;
+// INVALID_ARGUMENT no such type, or one of other bits.
+assay_status_t assay_tensor_files_retype(const assay_tensor_reading_t* reading,
+                                         assay_saved_t* runs) ASSAY_MUST_USE;
+// Arrays of types that NumPy lacks become the unsigned integers of their bits.
+assay_status_t assay_tensor_files_raw_bits(assay_saved_t* runs) ASSAY_MUST_USE;
 
 // The runs in the format that the name's end stands for (assay_tensor_file_endings). Formats that
 // hold one run get all joined (assay_saved_join), which empties s.

@@ -67,6 +67,13 @@ typedef struct assay_backend_options {
   bool batch_variant;  // all that take a layer compete, not only those that give the same bits
   int device;          // of several: its number
   int max_tactics;     // so many of a layer are timed at most, the first ones; 0: all
+  // These tactics for these layers where they take them, whatever the times and the sources: lines
+  // "TACTIC LAYER". NULL: none.
+  const char* forced;
+  int timing_runs;     // a time is the mean of so many runs; 0: the fastest of some
+  // Kernels that need more bytes of scratch are passed by where another one takes the layer, and
+  // where none does the one that needs least is taken; 0: no limit.
+  uint64_t max_scratch;
 } assay_backend_options_t;
 
 // A tensor in a device's memory, borrowed: row-major, as in raw_data.
@@ -148,6 +155,8 @@ typedef struct assay_backend {
   // Bytes that a run takes beside inputs, outputs and what is shared, as planned for the last run.
   // NULL: not known.
   size_t (*planned)(void* state);
+  // Bytes of scratch that the kernel needs that ran layer i in the last run. NULL: not known.
+  size_t (*scratch)(void* state, size_t i);
   // Runs layer i of the top graph by each tactic that takes it, whatever would be chosen, on inputs as
   // a tap sees them; sizes: of what the run holds. timed: with how long each took. No state is needed.
   // NULL: there is only one way.

@@ -69,12 +69,15 @@ assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
   c->setting = *setting;
   c->measure = o->measure;
   c->any_bits = o->batch_variant;
+  c->runs = o->timing_runs;
+  c->scratch = o->max_scratch;
   c->most = o->max_tactics > 0 && o->max_tactics < ASSAY_MAX_CANDIDATES ? o->max_tactics
                                                                         : ASSAY_MAX_CANDIDATES;
   assay_status_t st = assay_weights_create(&c->store);
   if (!st) st = assay_timings_create(setting->machine, &c->timings);
   if (!st) st = check_sources(setting, o->tactic_sources);
   if (!st) st = copy_text(o->tactic_sources, &c->sources);
+  if (!st) st = copy_text(o->forced, &c->forced);
   if (!st && o->timings) st = assay_timings_parse(c->timings, o->timings, o->timings_bytes, &fits);
   if (st) return assay_choice_destroy(c), st;
   *out = c;
@@ -86,6 +89,7 @@ void assay_choice_destroy(assay_choice_t* c) {
   assay_weights_destroy(c->store);
   assay_timings_destroy(c->timings);
   assay_free(c->sources);
+  assay_free(c->forced);
   assay_str_deinit(&c->text);
   assay_free(c);
 }
@@ -137,11 +141,36 @@ static bool is_allowed(const char* sources, const assay_tactic_t* tactic) {
   return here || !any;
 }
 
+// limit: of its scratch, past which there is none; 0: any.
 static assay_status_t make_with(const assay_tactic_t* tactic, const assay_sized_layer_t* l,
-                                assay_kernel_t** out) {
+                                uint64_t limit, assay_kernel_t** out) {
   *out = NULL;
   ASSAY_TRY(tactic->make(l, out));
-  if (*out) (*out)->tactic = tactic;
+  if (!*out) return NULL;
+  (*out)->tactic = tactic;
+  if (!limit || (*out)->scratch <= limit) return NULL;
+  (*out)->destroy(*out);
+  *out = NULL;
+  return NULL;
+}
+
+// Of all kernels that take the layer the one that needs the least scratch.
+static assay_status_t make_smallest(const assay_choice_t* c, const assay_sized_layer_t* l,
+                                    assay_kernel_t** out) {
+  *out = NULL;
+  for (size_t t = 0; t < c->setting.n_tactics; t++) {
+    assay_kernel_t* k = NULL;
+    if (!is_allowed(c->sources, c->setting.tactics[t])) continue;
+    assay_status_t st = make_with(c->setting.tactics[t], l, 0, &k);
+    if (st) {
+      if (*out) (*out)->destroy(*out);
+      return *out = NULL, st;
+    }
+    if (!k) continue;
+    assay_kernel_t* other = *out && (*out)->scratch <= k->scratch ? k : *out;
+    if (other != k) *out = k;
+    if (other) other->destroy(other);
+  }
   return NULL;
 }
 
@@ -161,11 +190,11 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
         !assay_timings_find(choice->timings, choice->setting.tactics[t]->name, signature, &us) ||
         (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
       continue;
-    c[*n] = (assay_candidate_t){choice->setting.tactics[t], us};
+    c[*n] = (assay_candidate_t){.tactic = choice->setting.tactics[t], .microseconds = us};
     if (best < 0 || us < c[best].microseconds) best = *n;
     (*n)++;
   }
-  return best < 0 ? NULL : make_with(c[best].tactic, l, out);
+  return best < 0 ? NULL : make_with(c[best].tactic, l, choice->scratch, out);
 }
 
 // Makes a kernel of the first tactic that takes the layer, and of all that compete with it.
@@ -177,9 +206,10 @@ static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_l
     if (!is_allowed(choice->sources, choice->setting.tactics[t]) ||
         (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
       continue;
-    ASSAY_TRY(make_with(choice->setting.tactics[t], l, &kernels[*n]));
+    ASSAY_TRY(make_with(choice->setting.tactics[t], l, choice->scratch, &kernels[*n]));
     if (!kernels[*n]) continue;
-    c[(*n)++] = (assay_candidate_t){choice->setting.tactics[t], (double)NAN};
+    c[(*n)++] =
+        (assay_candidate_t){.tactic = choice->setting.tactics[t], .microseconds = (double)NAN};
   }
   return NULL;
 }
@@ -189,7 +219,8 @@ static assay_status_t time_all(assay_choice_t* choice, const assay_sized_layer_t
                                assay_candidate_t* c, int n, int* out_fastest) {
   *out_fastest = 0;
   for (int i = 0; i < n; i++) {
-    ASSAY_TRY(choice->setting.time(choice->setting.user, l, kernels[i], &c[i].microseconds));
+    ASSAY_TRY(choice->setting.time(choice->setting.user, l, kernels[i], choice->runs,
+                                   &c[i].microseconds));
     ASSAY_TRY(assay_timings_add(choice->timings, c[i].tactic->name, signature, c[i].microseconds));
     if (c[i].microseconds < c[*out_fastest].microseconds) *out_fastest = i;
   }
@@ -197,11 +228,32 @@ static assay_status_t time_all(assay_choice_t* choice, const assay_sized_layer_t
   return NULL;
 }
 
+// The tactic that is forced on a layer; NULL: none is, or there is none of that name.
+static const assay_tactic_t* find_forced(const assay_choice_t* choice, const char* layer) {
+  for (const char* line = choice->forced; *line;) {
+    const size_t name = strcspn(line, " \n"), len = strcspn(line, "\n"), n = strlen(layer);
+    const bool here = len == name + 1 + n && strncmp(line + name + 1, layer, n) == 0;
+    for (size_t t = 0; here && t < choice->setting.n_tactics; t++) {
+      const char* known = choice->setting.tactics[t]->name;
+      if (strlen(known) == name && strncmp(known, line, name) == 0)
+        return choice->setting.tactics[t];
+    }
+    line += len + (line[len] == '\n');
+  }
+  return NULL;
+}
+
 static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* l,
                              const char* signature, assay_kernel_t** out, assay_candidate_t* c,
                              int* n) {
   assay_kernel_t* kernels[ASSAY_MAX_CANDIDATES] = {NULL};
+  const assay_tactic_t* forced = choice->forced ? find_forced(choice, l->layer->name) : NULL;
   int fastest = 0;
+  if (forced) ASSAY_TRY(make_with(forced, l, 0, out));  // whatever scratch it needs
+  if (*out) {
+    c[(*n)++] = (assay_candidate_t){.tactic = forced, .microseconds = (double)NAN, .forced = true};
+    return NULL;
+  }
   ASSAY_TRY(choose_known(choice, l, signature, out, c, n));
   if (*out) return NULL;
   *n = 0;
@@ -210,6 +262,10 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   if (!st && *n) {
     *out = kernels[fastest];
     kernels[fastest] = NULL;
+  } else if (!st && choice->scratch) {
+    st = make_smallest(choice, l, out);
+    if (*out)
+      c[(*n)++] = (assay_candidate_t){.tactic = (*out)->tactic, .microseconds = (double)NAN};
   }
   for (int i = 0; i < ASSAY_MAX_CANDIDATES; i++)
     if (kernels[i]) kernels[i]->destroy(kernels[i]);
@@ -238,7 +294,7 @@ assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l
   const char* text = assay_str_get(&signature);
   if (!st && !assay_timings_find(c->timings, k->tactic->name, text, out_microseconds) &&
       c->measure) {
-    st = c->setting.time(c->setting.user, l, k, out_microseconds);
+    st = c->setting.time(c->setting.user, l, k, c->runs, out_microseconds);
     if (!st) st = assay_timings_add(c->timings, k->tactic->name, text, *out_microseconds);
     c->measured = true;
   }

@@ -12,8 +12,8 @@ typedef struct assay_choice_setting {
   const assay_tactic_t* const* tactics;
   size_t n_tactics;
   const char* machine;  // what times depend on, one line; copied
-  // The fastest of some runs of a kernel, on operands of zeros.
-  assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
+  // The mean of so many runs of a kernel, on operands of zeros; 0: the fastest of some.
+  assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
                          double* out_microseconds);
   // The same of a move. NULL: they are not timed.
   assay_status_t (*time_move)(void* user, const assay_move_t* m, double* out_microseconds);
@@ -26,9 +26,12 @@ typedef struct assay_choice {
   assay_weights_t* store;
   assay_timings_t* timings;
   char* sources;     // of tactics, with ',' between; NULL: all
+  char* forced;      // lines "TACTIC LAYER"; NULL: none
   bool measure;      // kernels that compete are timed where the timings do not know them
   bool any_bits;     // all compete
   int most;          // so many at most
+  int runs;          // of a time; 0: the fastest of some
+  uint64_t scratch;  // bytes that a kernel may need where another takes the layer; 0: any
   bool measured;     // that has been done: weights of kernels that lost are in the store
   assay_str_t text;  // of the timings, as it is saved
 } assay_choice_t;

@@ -61,9 +61,9 @@ static assay_status_t time_once(const assay_device_driver_t* driver, assay_kerne
   return driver->event_elapsed(b->begin, b->end, out_microseconds);
 }
 
-// The fastest of some runs, behind one that warms up.
+// The mean of so many runs, behind one that warms up; 0: the fastest of some.
 static assay_status_t time_kernel(void* user, const assay_sized_layer_t* l, assay_kernel_t* k,
-                                  double* out_microseconds) {
+                                  int runs, double* out_microseconds) {
   const assay_device_shared_t* s = user;
   bench_t b = {0};
   double us = 0, sum = 0, fastest = (double)INFINITY;
@@ -71,13 +71,15 @@ static assay_status_t time_kernel(void* user, const assay_sized_layer_t* l, assa
   if (!k->enqueue) return NULL;
   assay_status_t st = prepare(s, l, k, &b);
   if (!st) st = time_once(s->kind->driver, k, &b, &us);
-  for (int i = 0; !st && i < MAX_RUNS && (i < MIN_RUNS || sum < MICROSECONDS); i++) {
+  for (int i = 0; !st && (runs ? i < runs : i < MAX_RUNS && (i < MIN_RUNS || sum < MICROSECONDS));
+       i++) {
     st = time_once(s->kind->driver, k, &b, &us);
     fastest = fmin(fastest, us);
     sum += us;
   }
   bench_deinit(s, &b);
-  *out_microseconds = round(100 * fastest) / 100;  // what the text keeps of it
+  *out_microseconds =
+      round(100 * (runs ? sum / runs : fastest)) / 100;  // what the text keeps of it
   return assay_status_note(st, "timing a kernel of layer '%s'", l->layer->name);
 }
 

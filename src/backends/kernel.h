@@ -117,6 +117,7 @@ typedef struct assay_tactic {
 typedef struct assay_candidate {
   const assay_tactic_t* tactic;
   double microseconds;  // NAN: not known
+  bool forced;          // it was asked for, whatever the times
 } assay_candidate_t;
 
 // ---- for tactics (describe.c) -------------------------------------------------------------------

@@ -378,6 +378,12 @@ static const assay_licence_t* licence_of(const assay_step_t* s, const assay_tact
   return NULL;
 }
 
+size_t assay_runner_scratch(void* runner, size_t i) {
+  const assay_runner_t* r = runner;
+  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
+  return s && s->kernel ? s->kernel->scratch : 0;
+}
+
 const assay_licence_t* assay_runner_licence(void* state, size_t i) {
   const assay_runner_t* r = state;
   const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
@@ -426,7 +432,9 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
       const assay_candidate_t* x = &s->candidates[t];
       assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
                        x->tactic->name, x->tactic->source);
-      if (isnan(x->microseconds))
+      if (x->forced)
+        assay_str_append(out, "as a tactic replay says\n");
+      else if (isnan(x->microseconds))
         assay_str_append(out, "not timed: the first that takes it\n");
       else
         assay_str_printf(out, "%10.2f us\n", x->microseconds);

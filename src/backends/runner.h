@@ -85,6 +85,7 @@ assay_status_t assay_runner_step(void* runner, size_t i);
 void assay_runner_reset(void* runner);
 const char* assay_runner_tactic(void* runner, size_t i);
 assay_format_t assay_runner_executed(void* runner, size_t i);
+size_t assay_runner_scratch(void* runner, size_t i);
 void assay_runner_explain(void* runner, size_t i, assay_str_t* out);
 const assay_licence_t* assay_runner_licence(void* runner, size_t i);
 void assay_runner_rounding(void* runner, const assay_layer_t* layer, size_t n_in,

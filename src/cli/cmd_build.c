@@ -76,7 +76,12 @@ static const opt_t options[] = {
     CLI_ENGINE_OPTIONS,
     {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE", "the plan file to write", false},
     {"--profile", 0, OPT_LIST, offsetof(args_t, engine.profiles), "NAME=MIN:OPT:MAX",
-     "shapes of an input that the plan is for: x=1x80:4x80:8x80", false},
+     "shapes of an input that the plan is for: x=1x80:4x80:8x80; values of\none that holds a "
+     "shape: "
+     "s=[1,80]:[4,80]:[8,80]. An input given again\nbelongs to the plan's next profile",
+     false},
+    {"--max-scratch", 0, OPT_BYTES, offsetof(args_t, engine.max_scratch), "SIZE",
+     "pass kernels by that need more scratch, such as 16M, where others\ntake the layer", false},
     {"--timing-cache", 0, OPT_STRING, offsetof(args_t, timing_cache), "FILE",
      "read how fast kernels are, and add what is measured: builds with\nthe same times are the "
      "same, byte for byte",

@@ -4,12 +4,13 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "cli/inputs.h"
+#include "cli/trtexec/calibration.h"
 #include "edit/editor.h"
 #include "onnx/onnx.h"
 #include "report/edit_report.h"
 
 typedef struct args {
-  const char *model, *output, *json, *format;
+  const char *model, *output, *json, *format, *calib;
   opt_list_t inputs, shapes, ops, nodes, not_nodes, operators, from, to, values, renamed, dims,
       attrs, set_shapes, types;
   int64_t seed, samples, memory_limit, opset;
@@ -93,6 +94,9 @@ static int run_edit(const char* name, const args_t* a) {
   cli_shapes_t shapes = {0};
   assay_samples_t samples = {0};
   assay_edit_result_t r = {0};
+  assay_arena_t* arena = NULL;  // of the scales
+  trt_scale_t* scales = NULL;
+  size_t n_scales = 0;
   char verb[32];
   snprintf(verb, sizeof verb, "edit %s", name);
   if (!a->output && !a->json)
@@ -103,10 +107,16 @@ static int run_edit(const char* name, const args_t* a) {
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_read(a->model, &raw);
   if (!st) st = read_samples(a, raw, &shapes, &samples);
+  if (!st) st = assay_arena_create(&arena);
+  if (!st && a->calib) st = trt_calibration_read(arena, a->calib, &scales, &n_scales);
+  if (!st && a->calib && !n_scales)
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' has no scales", a->calib);
   int code = ASSAY_EXIT_OK;
   if (st) code = assay_cli_fail(st, ASSAY_EXIT_INPUT);
   if (!st) {
-    const assay_edit_wishes_t wishes = wishes_of(a);
+    assay_edit_wishes_t wishes = wishes_of(a);
+    wishes.scales = scales;
+    wishes.n_scales = n_scales;
     const assay_edit_options_t options = {.given = a->inputs.n ? &samples : NULL,
                                           .n_shapes = shapes.n,
                                           .shapes = shapes.shapes,
@@ -125,6 +135,7 @@ static int run_edit(const char* name, const args_t* a) {
       assay_edit_result_deinit(&r);
     }
   }
+  assay_arena_destroy(arena);
   assay_samples_deinit(&samples);
   cli_shapes_free(&shapes);
   assay_model_release(raw);
@@ -199,6 +210,9 @@ static const opt_t quantize_options[] = {
     {"--percentile", 0, OPT_FLOAT, offsetof(args_t, percentile), "P",
      "this part of an activation's magnitudes is in range, such as 99.99\n(default: all)", false},
     FLAG("--per-tensor", per_tensor, "one scale for a weight, not one a channel"),
+    TEXT("--calib", 0, calib, "FILE",
+         "scales of activations from TensorRT's INT8 calibration cache;\n"
+         "nodes that read a value without one are left"),
     COMMON};
 EDIT_VERB(
     quantize, "insert QuantizeLinear and DequantizeLinear, scales from samples", "[options]",
@@ -254,7 +268,8 @@ static const opt_t set_options[] = {
     LIST("--shape", 0, set_shapes, "INPUT=DIMS",
          "shape that an input declares, such as image=Nx3x224x224"),
     LIST("--type", 0, types, "NAME=TYPE",
-         "element type of an input or output, by a Cast: image=uint8"),
+         "element type of an input or output, by a Cast: image=uint8;\n"
+         "int8*SCALE: by a quantizer"),
     {"--opset", 0, OPT_INT, offsetof(args_t, opset), "N",
      "operator set to import, where no operator of the model\nis another one there", false},
     COMMON};

@@ -324,6 +324,10 @@ static int inspect_data(const args_t* a) {
   assay_saved_t saved = {0};
   assay_status_t st = assay_tensor_file_read(&request, &saved);
   if (!st) st = assay_saved_join(&saved, &set);
+  // Of safetensors; with its line break.
+  json_t* about = json_null();
+  if (saved.about.len && !a->json) printf("metadata %s", assay_str_get(&saved.about));
+  if (saved.about.len && a->json) about = assay_json_text(assay_str_get(&saved.about));
   assay_saved_deinit(&saved);
   for (size_t i = 0; !st && i < set.n; i++) {
     assay_tensor_t* wide = NULL;
@@ -334,10 +338,13 @@ static int inspect_data(const args_t* a) {
     assay_tensor_release(wide);
   }
   assay_set_deinit(&set);
-  if (st) return json_decref(list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  if (!a->json) return json_decref(list), ASSAY_EXIT_OK;
-  return emit_json(json_pack("{s:s, s:o}", "schema", "assay.inspect.data/1", "arrays", list),
-                   a->json);
+  if (!st && a->json)
+    return emit_json(json_pack("{s:s, s:o, s:o}", "schema", "assay.inspect.data/1", "metadata",
+                               about, "arrays", list),
+                     a->json);
+  json_decref(list);
+  json_decref(about);
+  return st ? assay_cli_fail(st, ASSAY_EXIT_INPUT) : ASSAY_EXIT_OK;
 }
 
 // ---- plan ---------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
+#include "cli/reading.h"
 #include "formats/format.h"
 #include "plan/plan.h"
 #include "runtime/executor.h"
@@ -14,7 +15,8 @@ typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target, *fp32;
   opt_list_t inputs, shapes, outputs, no_pass, ops;
   int64_t seed, memory_limit;
-  bool time, fused, values;
+  bool time, fused, values, raw_bits, compress;
+  cli_reading_args_t reading;
 } args_t;
 
 // Everything a run holds on to, freed together.
@@ -163,7 +165,9 @@ static assay_status_t hand_over(const args_t* a, job_t* j) {
   assay_str_t notes = {0};
   assay_set_t all = {0};
   if (a->save) {
-    assay_status_t st = assay_tensor_file_write(a->save, &j->results, "assay", &notes);
+    assay_status_t st = a->raw_bits ? assay_tensor_files_raw_bits(&j->results) : NULL;
+    j->results.compress = a->compress;
+    if (!st) st = assay_tensor_file_write(a->save, &j->results, "assay", &notes);
     fputs(assay_str_get(&notes), stderr);
     assay_str_deinit(&notes);
     return st;
@@ -200,6 +204,11 @@ static int run_job(args_t* a, job_t* j) {
   if (built && (asks_plan || a->mode || a->values || a->shapes.n || a->truth))
     return assay_cli_usage("run", "'%s' is a plan: its shapes, formats and passes were settled when it "
                            "was built; give the model instead", a->model);
+  if (!a->save && (a->raw_bits || a->compress))
+    return assay_cli_usage("run", "%s is for --save-outputs FILE",
+                           a->compress ? "--compress" : "--raw-bits");
+  if (a->compress && strchr(a->save, '.') && !assay_glob_match("*.npz", a->save))
+    return assay_cli_usage("run", "--compress is for npz, and '%s' is none", a->save);
   assay_status_t st = a->save ? assay_tensor_file_check_name(a->save) : NULL;
   if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
@@ -217,7 +226,11 @@ static int run_job(args_t* a, job_t* j) {
   if (!built)
     st = plan ? open_plan(a, j) : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->samples);
+  assay_tensor_reading_t reading;
+  st = cli_reading_parse(&a->reading, &reading);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = cli_samples_read(&a->inputs, j->model, &reading, (uint64_t)a->seed, &j->samples);
+  cli_reading_tell(&a->reading, &reading, !st);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   double loaded = now();
   for (size_t k = 0; !st && k < j->samples.n; k++) {
@@ -246,19 +259,30 @@ static int run(void* p) {
 }
 
 static const opt_t options[] = {
-    {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file, or a plan of it (assay build)", true},
+    {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL,
+     "the ONNX file, or a plan of it (assay build)", true},
     {"--mode", 0, OPT_STRING, offsetof(args_t, mode), "MODE",
-     "truth: float64 whatever the types say; native (default):\nrounded to each declared type; plan: the emu "
-     "backend", false},
-    {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     CLI_INPUTS_HELP, false},
+     "truth: float64 whatever the types say; native (default):\nrounded to each declared type; "
+     "plan: the emu "
+     "backend",
+     false},
+    {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE", CLI_INPUTS_HELP, false},
+    CLI_READING_OPTIONS,
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
-     "save the outputs (truth as float64) in the format that the name ends\nin: .npz .npy .safetensors .pb .json (Polygraphy's) .trtexec.json .txt\n.raw, or FOLDER/ for output_0.pb ...", false},
+     "save the outputs (truth as float64) in the format that the name ends\nin: .npz .npy "
+     ".safetensors .pb .json (Polygraphy's) .trtexec.json .txt\n.raw, or FOLDER/ for output_0.pb "
+     "...",
+     false},
+    {"--raw-bits", 0, OPT_FLAG, offsetof(args_t, raw_bits), NULL,
+     "with -o: bf16 as uint16 and fp8 as uint8, not as float32", false},
+    {"--compress", 0, OPT_FLAG, offsetof(args_t, compress), NULL, "with -o FILE.npz: deflated",
+     false},
     {"--all-values", 0, OPT_FLAG, offsetof(args_t, values), NULL,
      "not only the outputs: what every node of the graph gives", false},
-    {"--output", 0, OPT_LIST, offsetof(args_t, outputs), "PATTERN", "only outputs that match", false},
+    {"--output", 0, OPT_LIST, offsetof(args_t, outputs), "PATTERN", "only outputs that match",
+     false},
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
      "mode plan: format of float32 values", false},
     {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
@@ -267,13 +291,17 @@ static const opt_t options[] = {
      "mode plan: what sums are kept in", false},
     {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
      "mode plan: emu (default) or cpu", false},
-    {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", "mode plan: what may serve fp32: plain, tight (default), bound", false},
+    {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING",
+     "mode plan: what may serve fp32: plain, tight (default), bound", false},
     CLI_FUSED_OPTIONS,
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
-     "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth", false},
+     "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the "
+     "identity in truth",
+     false},
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
      "mode plan, for tests: a node computes something else, as in check", false},
-    {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
+    {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators",
+     false},
     CLI_OPS_OPTION,
     CLI_MEMORY_OPTION,
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",

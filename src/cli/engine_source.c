@@ -18,6 +18,13 @@ static void profiles_deinit(profiles_t* p) {
   assay_free(p->at);
 }
 
+// An input that is named again belongs to the next profile.
+static int profile_of(const profiles_t* p, const char* name) {
+  int n = 0;
+  for (size_t i = 0; i < p->n; i++) n += strcmp(p->names[i], name) == 0;
+  return n;
+}
+
 static assay_status_t parse_profiles(const opt_list_t* texts, profiles_t* out) {
   ASSAY_TRY(assay_new_array(texts->n, sizeof *out->at, &out->at));
   ASSAY_TRY(assay_new_array(texts->n, sizeof *out->names, &out->names));
@@ -30,9 +37,11 @@ static assay_status_t parse_profiles(const opt_list_t* texts, profiles_t* out) {
     if (!name) return assay_status_no_memory();
     memcpy(name, text, (size_t)(equals - text));
     name[equals - text] = 0;
+    const int profile = profile_of(out, name);
     out->names[out->n] = name;
     assay_status_t st = assay_profile_parse(name, equals + 1, &out->at[out->n]);
     if (st) return out->n++, st;
+    out->at[out->n].profile = profile;
   }
   return NULL;
 }
@@ -51,12 +60,15 @@ static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given
     open = assay_model_retain(a->loaded);
   assay_status_t st = assay_new_array(profiles->n, sizeof *shapes, &shapes);
   if (!st) st = assay_new_array(profiles->n, sizeof *dims, &dims);
+  size_t n = 0;
   for (size_t i = 0; !st && i < profiles->n; i++) {
-    const assay_profile_t* p = &profiles->at[i];
-    for (int d = 0; d < p->rank; d++) dims[i][d] = p->min[d] == p->max[d] ? p->min[d] : -1;
-    shapes[i] = (assay_input_shape_t){p->input, p->rank, dims[i]};
+    if (profiles->at[i].profile) continue;
+    const char* name = profiles->at[i].input;
+    assay_profiles_shape(profiles->at, profiles->n, name, assay_graph_find(open->graph, name),
+                         dims[n], &shapes[n]);
+    n++;
   }
-  if (!st) st = assay_onnx_close_sizes(open, a->batch ? a->batch : 1, profiles->n, shapes, out);
+  if (!st) st = assay_onnx_close_sizes(open, a->batch ? a->batch : 1, n, shapes, out);
   assay_model_release(open);
   assay_free(shapes);
   assay_free(dims);
@@ -93,6 +105,7 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
                       : a->batch           ? "--batch"
                       : a->tactic_sources  ? "--tactic-sources"
                       : a->batch_variant   ? "--no-batch-invariant"
+                      : a->max_scratch     ? "--max-scratch"
                       : a->unfused         ? "--unfused"
                       : a->no_pass.n       ? "--no-pass"
                                            : NULL;
@@ -108,6 +121,7 @@ static assay_status_t open_model(const cli_engine_args_t* a, const cli_shapes_t*
   assay_backend_options_t o = options ? *options : (assay_backend_options_t){0};
   o.tactic_sources = a->tactic_sources;
   o.batch_variant = a->batch_variant;
+  o.max_scratch = (uint64_t)a->max_scratch;
   assay_model_t* model = NULL;
   assay_plan_t* plan = NULL;
   const assay_backend_t* backend = NULL;
@@ -141,27 +155,50 @@ assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_o
   return st;
 }
 
-// Shapes of the profiles: the smallest (-1), the largest (1), the best (0).
-static assay_status_t profile_shapes(const assay_engine_t* engine, int which,
+// The smallest (-1), the largest (1), the best (0) of a range.
+static const int64_t* numbers_of(const assay_profile_t* p, int which) {
+  return which < 0 ? p->min : which ? p->max : p->opt;
+}
+
+// The shapes of a profile; what inputs hold is put_values' business.
+static assay_status_t profile_shapes(const assay_engine_t* engine, int profile, int which,
                                      assay_input_shape_t** out, size_t* out_n) {
   const assay_profile_t* p;
-  *out_n = assay_engine_profiles(engine, &p);
-  ASSAY_TRY(assay_new_array(*out_n, sizeof **out, out));
-  for (size_t i = 0; i < *out_n; i++)
-    (*out)[i] = (assay_input_shape_t){p[i].input, p[i].rank,
-                                      which < 0 ? p[i].min
-                                      : which   ? p[i].max
-                                                : p[i].opt};
+  const size_t n = assay_engine_profiles(engine, &p);
+  *out_n = 0;
+  ASSAY_TRY(assay_new_array(n, sizeof **out, out));
+  for (size_t i = 0; i < n; i++)
+    if (p[i].profile == profile && !p[i].values)
+      (*out)[(*out_n)++] = (assay_input_shape_t){p[i].input, p[i].rank, numbers_of(&p[i], which)};
   return NULL;
 }
 
-static assay_status_t profile_samples(const assay_engine_t* engine, int which, uint64_t seed,
-                                      assay_samples_t* out) {
+// Inputs that hold shapes get the values of the profile.
+static assay_status_t put_values(const assay_engine_t* engine, int profile, int which,
+                                 assay_samples_t* samples) {
+  const assay_graph_t* g = assay_plan_layers(assay_engine_plan(engine))->model->graph;
+  const assay_profile_t* all;
+  const size_t n = assay_engine_profiles(engine, &all);
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const assay_profile_t* p = assay_profiles_find(all, n, g->inputs[i]->name, profile);
+    if (!p || !p->values) continue;
+    assay_tensor_t** at = &samples->at[i];
+    assay_tensor_t* made = NULL;
+    ASSAY_TRY(assay_profile_values(p, g->inputs[i], numbers_of(p, which), &made));
+    assay_tensor_release(*at);
+    *at = made;
+  }
+  return NULL;
+}
+
+static assay_status_t profile_samples(const assay_engine_t* engine, int profile, int which,
+                                      uint64_t seed, assay_samples_t* out) {
   const assay_model_t* m = assay_plan_layers(assay_engine_plan(engine))->model;
   assay_input_shape_t* shapes = NULL;
   size_t n;
-  ASSAY_TRY(profile_shapes(engine, which, &shapes, &n));
+  ASSAY_TRY(profile_shapes(engine, profile, which, &shapes, &n));
   assay_status_t st = assay_samples_generate_shaped(m, n, shapes, seed, out);
+  if (!st && (st = put_values(engine, profile, which, out))) assay_samples_deinit(out);
   assay_free(shapes);
   return st;
 }
@@ -169,15 +206,19 @@ static assay_status_t profile_samples(const assay_engine_t* engine, int which, u
 assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes_or_null,
                                   uint64_t seed, assay_samples_t* out) {
   const assay_model_t* m = assay_plan_layers(assay_engine_plan(engine))->model;
-  if (!shapes_or_null || !shapes_or_null->n) return profile_samples(engine, 0, seed, out);
-  return assay_samples_generate_shaped(m, shapes_or_null->n, shapes_or_null->shapes, seed, out);
+  if (!shapes_or_null || !shapes_or_null->n) return profile_samples(engine, 0, 0, seed, out);
+  ASSAY_TRY(
+      assay_samples_generate_shaped(m, shapes_or_null->n, shapes_or_null->shapes, seed, out));
+  assay_status_t st = put_values(engine, 0, 0, out);
+  if (st) assay_samples_deinit(out);
+  return st;
 }
 
-static assay_status_t try_shape(const assay_engine_t* engine, int which, uint64_t seed,
+static assay_status_t try_shape(const assay_engine_t* engine, int profile, int which, uint64_t seed,
                                 assay_executor_t* e) {
   const assay_graph_t* g = assay_plan_layers(assay_engine_plan(engine))->model->graph;
   assay_samples_t samples = {0};
-  ASSAY_TRY(profile_samples(engine, which, seed, &samples));
+  ASSAY_TRY(profile_samples(engine, profile, which, seed, &samples));
   assay_status_t st = NULL;
   assay_executor_reset(e);
   for (size_t i = 0; !st && i < g->n_inputs; i++) {
@@ -194,11 +235,16 @@ assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed, assay_execu
   assay_executor_t* e = NULL;
   ASSAY_TRY(assay_executor_run_engine(engine, NULL, &e));
   assay_status_t st = NULL;
-  if (assay_engine_profiles(engine, &p)) {
-    st = assay_status_note(try_shape(engine, -1, seed, e), "in the smallest shapes");
-    if (!st) st = assay_status_note(try_shape(engine, 1, seed, e), "in the largest shapes");
+  const size_t n = assay_engine_profiles(engine, &p);
+  const int count = assay_profiles_count(p, n);
+  // The first profile comes last: what is told of a build is told of its best shapes.
+  for (int k = count - 1; !st && k >= 0; k--) {
+    st = assay_status_note(try_shape(engine, k, -1, seed, e), "in the smallest shapes");
+    if (!st) st = assay_status_note(try_shape(engine, k, 1, seed, e), "in the largest shapes");
+    if (!st && k) st = try_shape(engine, k, 0, seed, e);
+    if (st && count > 1) st = assay_status_note(st, "profile %d", k);
   }
-  if (!st) st = try_shape(engine, 0, seed, e);
+  if (!st) st = try_shape(engine, 0, 0, seed, e);
   if (st) return assay_executor_destroy(e), st;
   *out = e;
   return NULL;
@@ -232,7 +278,10 @@ assay_status_t cli_engine_build(const cli_engine_args_t* a, const cli_build_t* b
                                      .timings_bytes = b->timings ? strlen(b->timings) : 0,
                                      .measure = !b->unmeasured,
                                      .batch_variant = a->batch_variant,
-                                     .max_tactics = b->max_tactics};
+                                     .max_tactics = b->max_tactics,
+                                     .forced = b->forced,
+                                     .timing_runs = b->timing_runs,
+                                     .max_scratch = (uint64_t)a->max_scratch};
   if (cache) {
     options.timings = (const char*)assay_mapping_data(cache);
     options.timings_bytes = assay_mapping_size(cache);

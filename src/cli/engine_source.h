@@ -11,6 +11,7 @@ typedef struct cli_engine_args {
   opt_list_t shapes, no_pass, profiles;
   int64_t batch, seed;
   bool unfused, batch_variant;
+  int64_t max_scratch;    // bytes that a kernel may need, as assay_backend_options_t has it; 0: any
   assay_model_t* loaded;  // that model, loaded already, with no shapes given; NULL: it is loaded
 } cli_engine_args_t;
 
@@ -82,6 +83,8 @@ typedef struct cli_build {
   const char* timings;
   bool unmeasured;  // no kernel is timed
   int max_tactics;  // so many kernels of a layer are timed at most; 0: all
+  const char* forced;  // tactics of layers, as assay_backend_options_t has them; NULL: none
+  int timing_runs;  // a time is the mean of so many runs; 0: the fastest of some
   // Called behind each trial run, the last of which is of the engine as it is returned. A failure
   // ends the build. May be NULL.
   assay_status_t (*tried)(void* user, const assay_engine_t* engine,
@@ -95,10 +98,11 @@ assay_status_t cli_engine_build(const cli_engine_args_t* a, const cli_build_t* b
                                 assay_engine_t** out, int* exit_code) ASSAY_MUST_USE;
 
 // Opens an executor and runs it with random inputs: kernels are made and weights packed. Of an
-// engine with profiles: for the smallest, the largest and the best shape, in that order.
+// engine with profiles: for the smallest, the largest and the best shape of each, in that order,
+// the first profile last.
 assay_status_t cli_engine_try(assay_engine_t* engine, uint64_t seed,
                               assay_executor_t** out) ASSAY_MUST_USE;
-// Random inputs: of the best shapes of the profiles, or of those given.
+// Random inputs: of the best shapes of the first profile, or of those given.
 assay_status_t cli_engine_samples(const assay_engine_t* engine, const cli_shapes_t* shapes_or_null,
                                   uint64_t seed, assay_samples_t* out) ASSAY_MUST_USE;
 

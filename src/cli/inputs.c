@@ -93,10 +93,11 @@ static assay_status_t take_named(const char* text, const char* name, assay_set_t
   return NULL;
 }
 
-static assay_status_t read_runs(const char* text, const assay_model_t* m, assay_saved_t* out) {
+static assay_status_t read_runs(const char* text, const assay_model_t* m,
+                                assay_tensor_reading_t* reading, assay_saved_t* out) {
   const assay_graph_t* g = m->graph;
   const assay_value_t* v;
-  assay_tensor_request_t request = {NULL, g->inputs, g->n_inputs, false};
+  assay_tensor_request_t request = {NULL, g->inputs, g->n_inputs, false, reading};
   ASSAY_TRY(split_name(text, m, &v, &request.path));
   assay_value_t* const value = (assay_value_t*)(uintptr_t)v;
   if (v) {
@@ -133,14 +134,15 @@ static assay_status_t merge(const char* text, const assay_saved_t* from, assay_s
 }
 
 static assay_status_t read_all(const opt_list_t* files, const assay_model_t* model,
-                               assay_saved_t* out) {
+                               assay_tensor_reading_t* reading, assay_saved_t* out) {
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < files->n; i++) {
     assay_saved_t one = {0};
-    st = read_runs(files->items[i], model, &one);
+    st = read_runs(files->items[i], model, reading, &one);
     if (!st) st = merge(files->items[i], &one, out);
     assay_saved_deinit(&one);
   }
+  if (!st && reading) st = assay_tensor_files_retype(reading, out);
   if (st) assay_saved_deinit(out);
   return st;
 }
@@ -149,7 +151,7 @@ assay_status_t cli_read_arrays(const opt_list_t* files, const assay_model_t* mod
                                assay_set_t* out) {
   assay_saved_t runs = {0};
   if (!files->n) return NULL;
-  ASSAY_TRY(read_all(files, model, &runs));
+  ASSAY_TRY(read_all(files, model, NULL, &runs));
   assay_status_t st = assay_saved_join(&runs, out);
   assay_saved_deinit(&runs);
   return st;
@@ -158,7 +160,7 @@ assay_status_t cli_read_arrays(const opt_list_t* files, const assay_model_t* mod
 assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
                                assay_saved_t* out_runs, assay_set_t* out_set) {
   const assay_graph_t* g = model->graph;
-  const assay_tensor_request_t request = {path, g->outputs, g->n_outputs, true};
+  const assay_tensor_request_t request = {path, g->outputs, g->n_outputs, true, NULL};
   assay_saved_t runs = {0};
   assay_set_t set = {0};
   ASSAY_TRY(assay_tensor_file_read(&request, &runs));
@@ -183,6 +185,12 @@ assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* 
 
 assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model, uint64_t seed,
                            assay_samples_t* out) {
+  return cli_samples_read(files, model, NULL, seed, out);
+}
+
+assay_status_t cli_samples_read(const opt_list_t* files, const assay_model_t* model,
+                                assay_tensor_reading_t* reading, uint64_t seed,
+                                assay_samples_t* out) {
   const assay_graph_t* g = model->graph;
   bool any = false;
   for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
@@ -195,7 +203,7 @@ assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model, 
     return assay_samples_generate(model, seed, out);
   }
   assay_saved_t runs = {0};
-  assay_status_t st = read_all(files, model, &runs);
+  assay_status_t st = read_all(files, model, reading, &runs);
   if (!st) st = assay_samples_from_runs(&runs, g->inputs, g->n_inputs, true, out);
   if (!st && out->notes.len) fputs(assay_str_get(&out->notes), stderr);
   assay_saved_deinit(&runs);

@@ -8,8 +8,9 @@
 #include "onnx/load.h"
 
 // What options that take files of tensors say.
-#define CLI_FORMATS_HELP \
-  "npz, npy, safetensors, .pb, JSON of\nPolygraphy or trtexec, a folder of test data, text or raw"
+#define CLI_FORMATS_HELP                                                                           \
+  "npz, npy, safetensors, .pb, JSON of\nPolygraphy or trtexec, a folder of test data, text, raw, " \
+  "or images"
 #define CLI_INPUTS_HELP "FILE or NAME=FILE: " CLI_FORMATS_HELP
 
 // Parses "image=1x3x224x224" (or "image:1x3x224x224"); dims of `out` live until shapes_free.
@@ -35,4 +36,8 @@ assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* 
 // Samples from files, or generated with a warning on stderr if there are none.
 assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model, uint64_t seed,
                            assay_samples_t* out) ASSAY_MUST_USE;
+// The same, read as `reading` says; NULL: as the files are.
+assay_status_t cli_samples_read(const opt_list_t* files, const assay_model_t* model,
+                                assay_tensor_reading_t* reading, uint64_t seed,
+                                assay_samples_t* out) ASSAY_MUST_USE;
 #endif  // ASSAY_CLI_INPUTS_H_

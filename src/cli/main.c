@@ -6,54 +6,19 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/trtexec/trtexec.h"
-
-static const verb_t* const verbs[] = {
-#define ASSAY_VERB(name) &assay_verb_##name,
-#include "cli/verbs.inc"
-#undef ASSAY_VERB
-};
-enum { N_VERBS = sizeof verbs / sizeof *verbs };
-
-// Families of verbs of two words, such as "debug precision": one row each.
-typedef struct family {
-  const char *name, *summary;
-} family_t;
-static const family_t families[] = {
-    {"debug", "find what is to blame for a result, and what mends it"},
-    {"edit", "change a model, and prove what truth makes of that"},
-};
-enum { N_FAMILIES = sizeof families / sizeof *families };
-
-// Command lines of other programs, which are read as those read them.
-typedef struct front {
-  const char *name, *summary;
-  int (*run)(int argc, char** argv);
-} front_t;
-static const front_t fronts[] = {
-    {"trtexec", "the command line of TensorRT's trtexec", assay_trtexec},
-};
-enum { N_FRONTS = sizeof fronts / sizeof *fronts };
-
-// The second word of a verb of this family; NULL: it is of another one, or of none.
-static const char* second_word(const verb_t* verb, const char* family) {
-  const size_t n = strlen(family);
-  return strncmp(verb->name, family, n) == 0 && verb->name[n] == ' ' ? verb->name + n + 1 : NULL;
-}
+#include "cli/verbs.h"
 
 static void help(FILE* out) {
   fputs(
       "Assay runs ONNX models and accounts for every number it changes.\n\n"
       "Usage: assay VERB [arguments]\n\nVerbs:\n",
       out);
-  for (int i = 0; i < N_VERBS; i++)
-    if (!strchr(verbs[i]->name, ' '))
-      fprintf(out, "  %-14s  %s\n", verbs[i]->name, verbs[i]->summary);
-  for (int f = 0; f < N_FAMILIES; f++)
-    fprintf(out, "  %-14s  %s; 'assay %s -h' lists them\n", families[f].name, families[f].summary,
-            families[f].name);
-  for (int f = 0; f < N_FRONTS; f++)
-    fprintf(out, "  %-14s  %s\n", fronts[f].name, fronts[f].summary);
+  for (const verb_t* const* v = assay_cli_verbs; *v; v++)
+    if (!strchr((*v)->name, ' ')) fprintf(out, "  %-14s  %s\n", (*v)->name, (*v)->summary);
+  for (const family_t* f = assay_cli_families; f->name; f++)
+    fprintf(out, "  %-14s  %s; 'assay %s -h' lists them\n", f->name, f->summary, f->name);
+  for (const front_t* f = assay_cli_fronts; f->name; f++)
+    fprintf(out, "  %-14s  %s\n", f->name, f->summary);
   fputs(
       "\n'assay VERB -h' shows a verb's options, with examples; 'assay --version' says which "
       "version this "
@@ -64,9 +29,9 @@ static void help(FILE* out) {
 static void help_family(const family_t* f, FILE* out) {
   fprintf(out, "Verbs that %s\n\nUsage: assay %s VERB [arguments]\n\nVerbs:\n", f->summary,
           f->name);
-  for (int i = 0; i < N_VERBS; i++) {
-    const char* word = second_word(verbs[i], f->name);
-    if (word) fprintf(out, "  %-14s  %s\n", word, verbs[i]->summary);
+  for (const verb_t* const* v = assay_cli_verbs; *v; v++) {
+    const char* word = assay_cli_second_word(*v, f->name);
+    if (word) fprintf(out, "  %-14s  %s\n", word, (*v)->summary);
   }
   fprintf(out, "\n'assay %s VERB -h' shows a verb's options, with examples.\n", f->name);
 }
@@ -125,9 +90,9 @@ static int run_family(const family_t* f, int argc, char** argv) {
     help_family(f, stdout);
     return ASSAY_EXIT_OK;
   }
-  for (int i = 0; i < N_VERBS; i++) {
-    const char* word = second_word(verbs[i], f->name);
-    if (word && strcmp(word, argv[1]) == 0) return run_verb(verbs[i], argc - 2, argv + 2);
+  for (const verb_t* const* v = assay_cli_verbs; *v; v++) {
+    const char* word = assay_cli_second_word(*v, f->name);
+    if (word && strcmp(word, argv[1]) == 0) return run_verb(*v, argc - 2, argv + 2);
   }
   fprintf(stderr, "assay: unknown verb '%s %s'; 'assay %s -h' lists them\n", f->name, argv[1],
           f->name);
@@ -137,9 +102,8 @@ static int run_family(const family_t* f, int argc, char** argv) {
 int main(int argc, char** argv) {
   assay_cli_use_blas(argv);
   const char* slash = argc ? strrchr(argv[0], '/') : NULL;
-  for (int f = 0; argc && f < N_FRONTS; f++)  // by a link of that name
-    if (strcmp(fronts[f].name, slash ? slash + 1 : argv[0]) == 0)
-      return fronts[f].run(argc - 1, argv + 1);
+  for (const front_t* f = assay_cli_fronts; argc && f->name; f++)  // by a link of that name
+    if (strcmp(f->name, slash ? slash + 1 : argv[0]) == 0) return f->run(argc - 1, argv + 1);
   if (argc < 2) {
     help(stderr);
     return ASSAY_EXIT_USAGE;
@@ -153,12 +117,12 @@ int main(int argc, char** argv) {
     assay_cli_print_version();
     return ASSAY_EXIT_OK;
   }
-  for (int i = 0; i < N_VERBS; i++)
-    if (strcmp(verbs[i]->name, name) == 0) return run_verb(verbs[i], argc - 2, argv + 2);
-  for (int f = 0; f < N_FRONTS; f++)
-    if (strcmp(fronts[f].name, name) == 0) return fronts[f].run(argc - 2, argv + 2);
-  for (int f = 0; f < N_FAMILIES; f++)
-    if (strcmp(families[f].name, name) == 0) return run_family(&families[f], argc - 1, argv + 1);
+  const verb_t* verb = strchr(name, ' ') ? NULL : assay_cli_find_verb(name);
+  if (verb) return run_verb(verb, argc - 2, argv + 2);
+  for (const front_t* f = assay_cli_fronts; f->name; f++)
+    if (strcmp(f->name, name) == 0) return f->run(argc - 2, argv + 2);
+  for (const family_t* f = assay_cli_families; f->name; f++)
+    if (strcmp(f->name, name) == 0) return run_family(f, argc - 1, argv + 1);
   fprintf(stderr, "assay: unknown verb '%s'; 'assay -h' lists them\n", name);
   return ASSAY_EXIT_USAGE;
 }

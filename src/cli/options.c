@@ -56,10 +56,11 @@ static bool is_positional(const opt_t* o) { return o->name[0] != '-'; }
 void assay_cli_help(const verb_t* verb, FILE* out) {
   fprintf(out, "%s\n\nUsage: assay %s %s\n", verb->summary, verb->name, verb->usage);
   for (int positional = 1; positional >= 0; positional--) {
-    bool any = false;
+    bool any = !positional;  // of options there is always -h
+    if (any) fputs("\nOptions:\n", out);
     for (const opt_t* o = verb->options; o->name; o++) {
       if (is_positional(o) != (bool)positional) continue;
-      if (!any) fputs(positional ? "\nArguments:\n" : "\nOptions:\n", out);
+      if (!any) fputs("\nArguments:\n", out);
       any = true;
       char left[80];
       if (positional)

@@ -311,12 +311,13 @@ static void run_deinit(run_t* x) {
 static assay_status_t edit(run_t* x, const assay_editor_t* editor, const assay_edit_options_t* o,
                            assay_edit_result_t* r) {
   assay_editing_t* e = &x->e;
-  const bool needed = editor->calibrates || !o->no_proof;
+  const bool calibrates = editor->calibrates && !e->wishes->n_scales;
+  const bool needed = calibrates || !o->no_proof;
   if (needed && !o->given && !assay_onnx_unknown(x->prepared)) {
     assay_status_t st =
         assay_proof_samples(x->prepared, o->n_shapes, o->shapes, o->n_samples, o->seed, &x->made);
     // An input that nothing can be made up for: the edit itself may do without.
-    if (st && editor->calibrates) return st;
+    if (st && calibrates) return st;
     if (st) ASSAY_TRY(keep_reason(r, st));
   }
   e->samples = o->given ? o->given : &x->made;

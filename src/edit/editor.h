@@ -13,6 +13,12 @@ typedef struct assay_words {
   size_t n;
 } assay_words_t;
 
+// The scale of a value's int8 codes; its range is 127 times that, each way.
+typedef struct assay_edit_scale {
+  const char* name;
+  float scale;
+} assay_edit_scale_t;
+
 // What the user asks for; which edit reads what stands behind it. Zero: the default.
 typedef struct assay_edit_wishes {
   assay_words_t nodes, not_nodes;  // patterns of labels: only these, none of these (most edits)
@@ -20,11 +26,13 @@ typedef struct assay_edit_wishes {
   assay_words_t from, to;          // extract: names of values
   assay_words_t values, renamed_nodes, dims;  // rename: OLD=NEW
   assay_words_t attrs;                        // set, of `nodes`: NAME=VALUE; NAME= takes it away
-  assay_words_t shapes, types;                // set: INPUT=1x3xHxW, INPUT=float16
+  assay_words_t shapes, types;                // set: INPUT=1x3xHxW, INPUT=float16, INPUT=int8*SCALE
   int64_t opset;       // set, assemble: import this operator set; 0: as it is
   const char* format;  // cast: fp16, bf16, fp32
   double percentile;   // quantize: of |activation| that is in range; 0: all
   bool per_tensor;     // quantize: one scale for a weight
+  const assay_edit_scale_t* scales;  // quantize: of activations, in place of samples; others stay
+  size_t n_scales;                   // 0: samples tell
   bool numbers;        // broadcasts: constants of one element, too
   bool no_fold, no_dedupe, no_names, no_shapes;  // sanitize
 } assay_edit_wishes_t;

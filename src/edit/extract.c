@@ -5,49 +5,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "edit/cut.h"
 #include "edit/editor.h"
 #include "edit/names.h"
 
 typedef struct cut {
   assay_editing_t* e;
   assay_model_t* m;
-  bool *from, *needed;   // by value id
-  bool* kept;            // by node id
-  assay_node_t** stack;  // nodes whose inputs have not been looked at
-  size_t n_stack, cap_stack;
+  assay_cut_t parts;
 } cut_t;
-
-static assay_status_t need_graph(cut_t* c, const assay_graph_t* g);
-
-static assay_status_t need(cut_t* c, const assay_value_t* v) {
-  if (!v || c->needed[v->id]) return NULL;
-  c->needed[v->id] = true;
-  assay_node_t* n = v->producer;
-  if (c->from[v->id] || !n || c->kept[n->id] || v->graph != c->m->graph) return NULL;
-  c->kept[n->id] = true;
-  ASSAY_TRY(assay_grow(&c->stack, &c->cap_stack, c->n_stack + 1, sizeof *c->stack));
-  c->stack[c->n_stack++] = n;
-  return NULL;
-}
-
-// What a node reads, and what its bodies read of the main graph.
-static assay_status_t need_inputs(cut_t* c, const assay_node_t* n) {
-  for (size_t i = 0; i < n->n_inputs; i++) ASSAY_TRY(need(c, n->inputs[i]));
-  for (size_t a = 0; a < n->n_attrs; a++) {
-    const assay_attr_t* attr = &n->attrs[a];
-    if (*attr->ref) continue;
-    if (attr->type == ASSAY_ATTR_GRAPH) ASSAY_TRY(need_graph(c, attr->u.g));
-    for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
-      ASSAY_TRY(need_graph(c, attr->u.graphs[k]));
-  }
-  return NULL;
-}
-
-static assay_status_t need_graph(cut_t* c, const assay_graph_t* g) {
-  for (size_t i = 0; i < g->n_nodes; i++) ASSAY_TRY(need_inputs(c, g->nodes[i]));
-  for (size_t i = 0; i < g->n_outputs; i++) ASSAY_TRY(need(c, g->outputs[i]));
-  return NULL;
-}
 
 // ---- the ends of the cut ------------------------------------------------------------------------
 
@@ -83,18 +49,11 @@ static assay_status_t cut_around(const cut_t* c, assay_value_t** in, size_t* n_i
   for (size_t i = 0; !st && i < g->n_nodes; i++)
     inside[g->nodes[i]->id] = assay_editing_wants(c->e, g->nodes[i]);
   // The values that wanted nodes need, bodies and all, and those that others do.
-  cut_t ours = *c, others = *c;
-  ours.needed = others.needed = NULL;
-  ours.kept = others.kept = NULL;
-  ours.stack = others.stack = NULL;
-  ours.cap_stack = others.cap_stack = 0;
-  const size_t n_values = (size_t)c->m->n_values, n_nodes = (size_t)c->m->n_node_ids;
-  if (!st) st = assay_new_array(n_values, sizeof *ours.needed, &ours.needed);
-  if (!st) st = assay_new_array(n_values, sizeof *others.needed, &others.needed);
-  if (!st) st = assay_new_array(n_nodes, sizeof *ours.kept, &ours.kept);
-  if (!st) st = assay_new_array(n_nodes, sizeof *others.kept, &others.kept);
+  assay_cut_t ours = {0}, others = {0};
+  if (!st) st = assay_cut_init(c->m, &ours);
+  if (!st) st = assay_cut_init(c->m, &others);
   for (size_t i = 0; !st && i < g->n_nodes; i++)
-    st = need_inputs(inside[g->nodes[i]->id] ? &ours : &others, g->nodes[i]);
+    st = assay_cut_need_inputs(inside[g->nodes[i]->id] ? &ours : &others, g->nodes[i]);
   for (size_t i = 0; !st && i < g->n_nodes; i++)
     for (size_t k = 0; inside[g->nodes[i]->id] && k < g->nodes[i]->n_outputs; k++) {
       assay_value_t* v = g->nodes[i]->outputs[k];
@@ -108,12 +67,8 @@ static assay_status_t cut_around(const cut_t* c, assay_value_t** in, size_t* n_i
       assay_value_t* v = g->nodes[i]->outputs[k];
       if (v && ours.needed[v->id] && !is_constant(v)) in[(*n_in)++] = v;
     }
-  assay_free(ours.needed);
-  assay_free(ours.kept);
-  assay_free(ours.stack);
-  assay_free(others.needed);
-  assay_free(others.kept);
-  assay_free(others.stack);
+  assay_cut_deinit(&ours);
+  assay_cut_deinit(&others);
   assay_free(inside);
   return st;
 }
@@ -151,12 +106,6 @@ static assay_status_t find_ends(const cut_t* c, assay_value_t** in, size_t* n_in
 
 // ---- the cut ------------------------------------------------------------------------------------
 
-static assay_status_t collect(cut_t* c, assay_value_t* const* out, size_t n_out) {
-  for (size_t i = 0; i < n_out; i++) ASSAY_TRY(need(c, out[i]));
-  while (c->n_stack) ASSAY_TRY(need_inputs(c, c->stack[--c->n_stack]));
-  return NULL;
-}
-
 // An input of the cut becomes one of the model: it needs a type.
 static assay_status_t make_input(assay_value_t* v) {
   const assay_valtype_t* t = v->type ? v->type : v->declared;
@@ -176,7 +125,7 @@ static assay_status_t set_inputs(cut_t* c, assay_value_t** in, size_t n_in) {
   size_t n = 0;
   ASSAY_TRY(assay_arena_new(c->m->arena, g->n_inputs + n_in, sizeof *list, &list));
   for (size_t i = 0; i < n_in; i++) {
-    if (!c->needed[in[i]->id]) {
+    if (!c->parts.needed[in[i]->id]) {
       if (c->e->wishes->from.n)
         assay_str_printf(&c->e->notes, "no output depends on '%s': left out\n", in[i]->name);
       continue;
@@ -185,7 +134,7 @@ static assay_status_t set_inputs(cut_t* c, assay_value_t** in, size_t n_in) {
   }
   for (size_t i = 0; i < g->n_inputs; i++) {
     assay_value_t* v = g->inputs[i];
-    if (!c->needed[v->id] || is_listed(list, n, v)) continue;
+    if (!c->parts.needed[v->id] || is_listed(list, n, v)) continue;
     if (!v->constant && c->e->wishes->from.n)
       assay_str_printf(&c->e->notes, "outputs depend on input '%s', too: it stays an input\n",
                        v->name);
@@ -213,75 +162,16 @@ static assay_status_t set_outputs(cut_t* c, assay_value_t** out, size_t n_out) {
   return NULL;
 }
 
-static void drop_nodes(cut_t* c) {
-  assay_graph_t* g = c->m->graph;
-  size_t kept = 0;
-  for (size_t i = 0; i < g->n_nodes; i++) {
-    assay_node_t* n = g->nodes[i];
-    if (c->kept[n->id]) {
-      g->nodes[kept++] = n;
-      continue;
-    }
-    for (size_t k = 0; k < n->n_outputs; k++) assay_node_set_output(n, k, NULL);
-    n->n_outputs = 0;
-  }
-  g->n_nodes = kept;
-  kept = 0;
-  for (size_t i = 0; i < g->n_initializers; i++)
-    if (c->needed[g->initializers[i]->id]) g->initializers[kept++] = g->initializers[i];
-  g->n_initializers = kept;
-}
-
-// The functions that kept nodes call, and what those call.
-static bool mark_functions(const assay_model_t* m, bool* used) {
-  bool more = false;
-  for (size_t k = 0; k < m->n_graphs; k++) {
-    const assay_graph_t* top = m->graphs[k];
-    while (top->outer) top = top->outer;
-    bool live = top == m->graph;
-    for (size_t f = 0; f < m->n_functions; f++) live |= used[f] && m->functions[f]->body == top;
-    for (size_t i = 0; live && i < m->graphs[k]->n_nodes; i++)
-      for (size_t f = 0; f < m->n_functions; f++)
-        if (m->graphs[k]->nodes[i]->function == m->functions[f] && !used[f]) used[f] = more = true;
-  }
-  return more;
-}
-
-static assay_status_t drop_functions(assay_model_t* m) {
-  bool* used = NULL;
-  ASSAY_TRY(assay_new_array(m->n_functions, sizeof *used, &used));
-  while (mark_functions(m, used)) continue;
-  size_t kept = 0;
-  for (size_t f = 0; f < m->n_functions; f++)
-    if (used[f]) m->functions[kept++] = m->functions[f];
-  m->n_functions = kept;
-  assay_free(used);
-  return NULL;
-}
-
-// Bodies of nodes that went are read by nobody.
-static void drop_bodies(const cut_t* c) {
-  for (size_t k = 0; k < c->m->n_graphs; k++) {
-    assay_graph_t* g = c->m->graphs[k];
-    const assay_node_t* owner = g->owner;
-    for (const assay_graph_t* o = g->outer; o && o->owner; o = o->outer) owner = o->owner;
-    if (owner && owner->graph == c->m->graph && !c->kept[owner->id])
-      g->n_nodes = g->n_initializers = g->n_inputs = g->n_outputs = g->n_value_info = 0;
-  }
-}
-
 static assay_status_t cut(cut_t* c, assay_value_t** in, assay_value_t** out) {
   size_t n_in = 0, n_out = 0;
   ASSAY_TRY(find_ends(c, in, &n_in, out, &n_out));
-  for (size_t i = 0; i < n_in; i++) c->from[in[i]->id] = true;
-  ASSAY_TRY(collect(c, out, n_out));
+  for (size_t i = 0; i < n_in; i++) c->parts.from[in[i]->id] = true;
+  for (size_t i = 0; i < n_out; i++) ASSAY_TRY(assay_cut_need(&c->parts, out[i]));
   size_t n = 0;
-  for (size_t i = 0; i < c->m->graph->n_nodes; i++) n += c->kept[c->m->graph->nodes[i]->id];
+  for (size_t i = 0; i < c->m->graph->n_nodes; i++) n += c->parts.kept[c->m->graph->nodes[i]->id];
   ASSAY_TRY(set_inputs(c, in, n_in));
   ASSAY_TRY(set_outputs(c, out, n_out));
-  drop_nodes(c);
-  drop_bodies(c);
-  ASSAY_TRY(drop_functions(c->m));
+  ASSAY_TRY(assay_cut_drop(&c->parts));
   assay_editing_did(c->e, "nodes kept", n);
   return NULL;
 }
@@ -292,18 +182,13 @@ static assay_status_t run(assay_editing_t* e) {
   ASSAY_TRY(assay_model_clone(e->model, &e->out));
   c.m = e->out;
   const size_t n = (size_t)c.m->n_values;
-  assay_status_t st = assay_new_array(n, sizeof *c.from, &c.from);
-  if (!st) st = assay_new_array(n, sizeof *c.needed, &c.needed);
-  if (!st) st = assay_new_array((size_t)c.m->n_node_ids, sizeof *c.kept, &c.kept);
+  assay_status_t st = assay_cut_init(c.m, &c.parts);
   if (!st) st = assay_new_array(n, sizeof *in, &in);
   if (!st) st = assay_new_array(n, sizeof *out, &out);
   if (!st) st = cut(&c, in, out);
   assay_free(in);
   assay_free(out);
-  assay_free(c.from);
-  assay_free(c.needed);
-  assay_free(c.kept);
-  assay_free(c.stack);
+  assay_cut_deinit(&c.parts);
   return st;
 }
 

@@ -1,8 +1,9 @@
 // QuantizeLinear and DequantizeLinear before what multiplies: Conv, ConvTranspose, MatMul, Gemm.
 //
-// Symmetric int8. Scales of activations come from truth on the samples, one for a value; weights
-// have one for each output channel. Weights stay in float32 in front of their quantizer: without
-// the quantizers' rounding the model is what it was, which the proof runs.
+// Symmetric int8. Scales of activations come from truth on the samples, or are given (a calibration
+// cache), one for a value; weights have one for each output channel. Weights stay in float32 in
+// front of their quantizer: without the quantizers' rounding the model is what it was, which the
+// proof runs.
 #include <math.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ typedef struct quantizer {
   int n_values;
   assay_value_t** twins;  // by value id: the value behind its quantizers
   size_t n_activations, n_weights;
+  assay_map_t given;  // names of values -> their places among the given scales
 } quantizer_t;
 
 // ---- which --------------------------------------------------------------------------------------
@@ -41,6 +43,25 @@ static bool can_quantize(const assay_editing_t* e, const assay_node_t* n) {
          n->inputs[1] && assay_elem_of(n->inputs[0]) == ASSAY_TYPE_FLOAT &&
          assay_elem_of(n->inputs[1]) == ASSAY_TYPE_FLOAT && !is_quantized(n->inputs[0]) &&
          !is_quantized(n->inputs[1]);
+}
+
+static const assay_edit_scale_t* given_scale(const quantizer_t* q, const assay_value_t* v) {
+  uint64_t at;
+  return assay_map_get(&q->given, v->name, &at) ? &q->e->wishes->scales[at] : NULL;
+}
+
+// An activation of the node that has no scale where scales are given: the node stays as it is.
+static const assay_value_t* without_scale(const quantizer_t* q, const assay_node_t* n) {
+  for (size_t i = 0; q->e->wishes->n_scales && i < 2; i++)
+    if (!assay_pass_constant(n->inputs[i]) && !given_scale(q, n->inputs[i])) return n->inputs[i];
+  return NULL;
+}
+
+static assay_status_t map_scales(quantizer_t* q) {
+  const assay_edit_wishes_t* w = q->e->wishes;
+  for (size_t i = 0; i < w->n_scales; i++)
+    ASSAY_TRY(assay_map_put(&q->given, w->scales[i].name, i, NULL));
+  return NULL;
 }
 
 // ---- how large activations are ------------------------------------------------------------------
@@ -92,7 +113,8 @@ static assay_status_t calibrate(quantizer_t* q) {
 
 static assay_status_t scale_of(const quantizer_t* q, const assay_value_t* v, double* out) {
   assay_value_summary_t s = {0};
-  *out = 1;
+  const assay_edit_scale_t* given = given_scale(q, v);
+  *out = given ? (double)given->scale : 1;
   if (!q->stats[v->id]) return NULL;  // it was not reached
   ASSAY_TRY(assay_value_stats_summary(q->stats[v->id], &s));
   const double p = q->e->wishes->percentile;
@@ -207,6 +229,12 @@ static assay_status_t quantize_input(quantizer_t* q, assay_edit_t* x, assay_node
 static assay_status_t visit(assay_edit_t* x, assay_node_t* n) {
   quantizer_t* q = x->c->user;
   if (!can_quantize(q->e, n)) return NULL;
+  const assay_value_t* open = without_scale(q, n);
+  if (open) {
+    assay_str_printf(&q->e->notes, "'%s' (%s) is left: no scale is given for its input '%s'\n",
+                     n->label, n->op_type, open->name);
+    return assay_str_status(&q->e->notes);
+  }
   ASSAY_TRY(quantize_input(q, x, n, 0));
   return quantize_input(q, x, n, 1);
 }
@@ -245,8 +273,11 @@ static assay_status_t run(assay_editing_t* e) {
   assay_status_t st = assay_new_array(n, sizeof *q.wanted, &q.wanted);
   if (!st) st = assay_new_array(n, sizeof *q.stats, &q.stats);
   if (!st) st = assay_new_array(n, sizeof *q.twins, &q.twins);
-  if (!st) find_wanted(&q);
-  if (!st) st = calibrate(&q);
+  if (!st) st = map_scales(&q);
+  if (!st && !e->wishes->n_scales) {
+    find_wanted(&q);
+    st = calibrate(&q);
+  }
   if (!st) st = rewrite(&q);
   assay_editing_did(e, "activations", q.n_activations);
   assay_editing_did(e, "weights", q.n_weights);
@@ -254,6 +285,7 @@ static assay_status_t run(assay_editing_t* e) {
   assay_free(q.wanted);
   assay_free(q.stats);
   assay_free(q.twins);
+  assay_map_deinit(&q.given);
   return st;
 }
 

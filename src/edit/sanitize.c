@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "edit/editor.h"
+#include "edit/types.h"
 
 // ---- passes -------------------------------------------------------------------------------------
 
@@ -112,28 +113,7 @@ static void name_nodes(assay_editing_t* e) {
 
 static assay_status_t list_types(assay_editing_t* e) {
   size_t added = 0;
-  for (size_t k = 0; k < e->out->n_graphs; k++) {
-    assay_graph_t* g = e->out->graphs[k];
-    size_t room = g->n_value_info;
-    for (size_t i = 0; i < g->n_nodes; i++) room += g->nodes[i]->n_outputs;
-    assay_value_t** list = NULL;
-    ASSAY_TRY(assay_arena_new(e->out->arena, room, sizeof *list, &list));
-    if (g->n_value_info) memcpy(list, g->value_info, g->n_value_info * sizeof *list);
-    size_t n = g->n_value_info;
-    for (size_t i = 0; i < g->n_nodes; i++)
-      for (size_t o = 0; o < g->nodes[i]->n_outputs; o++) {
-        assay_value_t* v = g->nodes[i]->outputs[o];
-        const assay_valtype_t* t = v ? v->type : NULL;
-        if (!v || v->is_output || !t || (t->kind == ASSAY_KIND_TENSOR && !t->elem)) continue;
-        v->declared = t;
-        if (v->in_value_info) continue;
-        v->in_value_info = true;
-        list[n++] = v;
-        added++;
-      }
-    g->value_info = list;
-    g->n_value_info = n;
-  }
+  ASSAY_TRY(assay_types_list(e->out, &added));
   assay_editing_did(e, "types listed", added);
   return NULL;
 }

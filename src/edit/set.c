@@ -1,12 +1,14 @@
 // What a model says of itself: attributes of nodes, shapes and types of inputs and outputs, the
 // operator set.
 #include <errno.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "edit/editor.h"
 #include "edit/names.h"
+#include "edit/types.h"
 #include "formats/format.h"
 #include "ops/infer.h"
 
@@ -139,18 +141,6 @@ static assay_status_t set_attrs(assay_editing_t* e) {
 
 // ---- shapes -------------------------------------------------------------------------------------
 
-// What the file says of values within follows from the inputs: with other inputs it may be wrong.
-static void forget_types(assay_model_t* m) {
-  for (size_t k = 0; k < m->n_graphs; k++) {
-    assay_graph_t* g = m->graphs[k];
-    for (size_t i = 0; i < g->n_nodes; i++)
-      for (size_t o = 0; o < g->nodes[i]->n_outputs; o++)
-        if (g->nodes[i]->outputs[o]) g->nodes[i]->outputs[o]->declared = NULL;
-    for (size_t i = 0; i < g->n_value_info; i++) g->value_info[i]->in_value_info = false;
-    g->n_value_info = 0;
-  }
-}
-
 static assay_status_t parse_shape(assay_model_t* m, const char* text, const assay_dim_t** dims,
                                   int* rank) {
   char part[64];
@@ -206,14 +196,24 @@ static assay_status_t set_shapes(assay_editing_t* e) {
     ASSAY_TRY(assay_valtype_tensor(m, t->elem, rank, dims, &v->declared));
     v->open = NULL;
   }
-  if (shapes->n) forget_types(m);
+  if (shapes->n) assay_types_forget(m);
   assay_editing_did(e, "shapes", shapes->n);
   return NULL;
 }
 
 // ---- types --------------------------------------------------------------------------------------
 
-static assay_status_t parse_type(const char* text, assay_type_t* out) {
+// "float16", or "int8*0.0078": codes with a scale, which is 0 else.
+static assay_status_t parse_type(const char* text, assay_type_t* out, float* out_scale) {
+  char* end;
+  *out_scale = 0;
+  if (strncmp(text, "int8*", 5) == 0) {
+    *out_scale = strtof(text + 5, &end);
+    if (*end || end == text + 5 || !(*out_scale > 0) || *out_scale > FLT_MAX)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--type: '%s' has no scale above 0 behind its '*'",
+                         text);
+    return *out = ASSAY_TYPE_INT8, NULL;
+  }
   for (int t = 1; t < 32; t++) {
     const char* name = assay_type_name((assay_type_t)t);
     if (name && strcmp(name, text) == 0) return *out = (assay_type_t)t, NULL;
@@ -223,10 +223,45 @@ static assay_status_t parse_type(const char* text, assay_type_t* out) {
       "--type: '%s' is no type; say float, float16, bfloat16, double, uint8, int64 ...", text);
 }
 
+static assay_status_t add_constant(assay_model_t* m, const char* name, assay_tensor_t* take_tensor,
+                                   assay_value_t** out) {
+  assay_value_t* v = NULL;
+  assay_status_t st = assay_graph_new_value(m->graph, name, &v);
+  if (st) return assay_tensor_release(take_tensor), st;
+  ASSAY_TRY(assay_graph_set_initializer(v, take_tensor));
+  *out = v;
+  return NULL;
+}
+
+// The scale of codes and their zero point, 0, beside the value that is one of them.
+static assay_status_t add_scale(assay_model_t* m, const char* of, float scale,
+                                assay_value_t** out_scale, assay_value_t** out_zero) {
+  const char *scale_name = NULL, *zero_name = NULL;
+  assay_tensor_t *s = NULL, *z = NULL;
+  ASSAY_TRY(assay_arena_printf(m->arena, &scale_name, "%s_io_scale", of));
+  ASSAY_TRY(assay_arena_printf(m->arena, &zero_name, "%s_io_zero_point", of));
+  ASSAY_TRY(assay_tensor_scalar_f64(ASSAY_TYPE_FLOAT, (double)scale, &s));
+  ASSAY_TRY(add_constant(m, scale_name, s, out_scale));
+  ASSAY_TRY(assay_tensor_scalar_i64(ASSAY_TYPE_INT8, 0, &z));
+  return add_constant(m, zero_name, z, out_zero);
+}
+
+// What turns one type of an input or output into the other: a Cast, or with a scale a quantizer or
+// its inverse.
 static assay_status_t make_cast(assay_model_t* m, assay_value_t* from, assay_value_t* to,
-                                assay_type_t type, size_t at) {
+                                assay_type_t type, float scale, size_t at) {
   assay_node_t* n = NULL;
   const char* name = NULL;
+  if (scale > 0) {
+    const bool codes = type == ASSAY_TYPE_INT8;
+    const char* op = codes ? "QuantizeLinear" : "DequantizeLinear";
+    ASSAY_TRY(assay_arena_printf(m->arena, &name, "%s_%s", to->name, op));
+    ASSAY_TRY(assay_node_create(m->graph, "", op, name, 3, 1, 0, &n));
+    n->inputs[0] = from;
+    ASSAY_TRY(add_scale(m, codes ? to->name : from->name, scale, &n->inputs[1], &n->inputs[2]));
+    assay_node_set_output(n, 0, to);
+    return assay_graph_insert(m->graph, n, at);
+  }
   ASSAY_TRY(assay_arena_printf(m->arena, &name, "%s_cast", to->name));
   ASSAY_TRY(assay_node_create(m->graph, "", "Cast", name, 1, 1, 1, &n));
   n->inputs[0] = from;
@@ -243,7 +278,8 @@ static assay_status_t with_elem(assay_model_t* m, const assay_valtype_t* t, assa
 }
 
 // Readers of an input read a Cast of it to the type that it had.
-static assay_status_t retype_input(assay_model_t* m, assay_value_t* v, assay_type_t elem) {
+static assay_status_t retype_input(assay_model_t* m, assay_value_t* v, assay_type_t elem,
+                                   float scale) {
   const assay_type_t was = v->declared->elem;
   assay_value_t* inner = NULL;
   const char* name = NULL;
@@ -262,11 +298,12 @@ static assay_status_t retype_input(assay_model_t* m, assay_value_t* v, assay_typ
   inner->type = inner->declared = v->declared;
   ASSAY_TRY(with_elem(m, v->declared, elem, &v->declared));
   v->open = NULL;
-  return make_cast(m, v, inner, was, 0);
+  return make_cast(m, v, inner, was, scale, 0);
 }
 
 // The output is a Cast of what made it.
-static assay_status_t retype_output(assay_model_t* m, assay_value_t* v, assay_type_t elem) {
+static assay_status_t retype_output(assay_model_t* m, assay_value_t* v, assay_type_t elem,
+                                    float scale) {
   assay_value_t* inner = NULL;
   const char* name = NULL;
   const assay_valtype_t* t = v->declared ? v->declared : v->type;
@@ -283,7 +320,7 @@ static assay_status_t retype_output(assay_model_t* m, assay_value_t* v, assay_ty
         if (n->inputs[j] == v) n->inputs[j] = inner;
     }
   ASSAY_TRY(with_elem(m, t, elem, &v->declared));
-  return make_cast(m, inner, v, elem, m->graph->n_nodes);
+  return make_cast(m, inner, v, elem, scale, m->graph->n_nodes);
 }
 
 static assay_status_t set_types(assay_editing_t* e) {
@@ -295,7 +332,8 @@ static assay_status_t set_types(assay_editing_t* e) {
     assay_type_t elem = ASSAY_TYPE_UNDEFINED;
     ASSAY_TRY(assay_names_pair(m, "--type", types->items[i], &name, &text));
     ASSAY_TRY(find_end(m, "--type", name, false, &v));
-    ASSAY_TRY(parse_type(text, &elem));
+    float scale;
+    ASSAY_TRY(parse_type(text, &elem, &scale));
     const assay_valtype_t* t = v->declared ? v->declared : v->type;
     if (!t || t->kind != ASSAY_KIND_TENSOR || assay_type_store(t->elem) == ASSAY_STORE_STR ||
         v->constant)
@@ -306,8 +344,13 @@ static assay_status_t set_types(assay_editing_t* e) {
                          "--type: Casts need operator set 6; the model imports %lld",
                          (long long)assay_model_opset(m, ""));
     if (t->elem == elem) continue;
+    if (scale > 0 && (t->elem != ASSAY_TYPE_FLOAT || assay_model_opset(m, "") < 10))
+      return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                         "--type: codes with a scale are of float values, and need operator set "
+                         "10; '%s' is %s",
+                         name, assay_type_name(t->elem));
     if (!v->declared) v->declared = t;
-    ASSAY_TRY(v->is_input ? retype_input(m, v, elem) : retype_output(m, v, elem));
+    ASSAY_TRY(v->is_input ? retype_input(m, v, elem, scale) : retype_output(m, v, elem, scale));
   }
   assay_editing_did(e, "types", types->n);
   return NULL;

@@ -26,6 +26,58 @@ assay_status_t assay_json_parse_bytes(const void* data, size_t size, json_t** ou
   return parse(data, size, JSON_ALLOW_NUL, out);
 }
 
+// ---- numbers that JSON does not have ------------------------------------------------------------
+
+// The word at p if it is one of those that C++ and Python write for what JSON has no numbers for.
+static size_t special(const char* p, const char* end, const char** out) {
+  static const struct {
+    const char *word, *means;
+  } words[] = {{"nan", "\"nan\""},       {"-nan", "\"nan\""}, {"NaN", "\"nan\""},
+               {"-inf", "\"-inf\""},     {"inf", "\"inf\""},  {"Infinity", "\"inf\""},
+               {"-Infinity", "\"-inf\""}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    const size_t n = strlen(words[i].word);
+    if ((size_t)(end - p) < n || memcmp(p, words[i].word, n) != 0) continue;
+    if (p + n < end && strchr(",] \t\r\n}", p[n]) == NULL) continue;
+    *out = words[i].means;
+    return n;
+  }
+  return 0;
+}
+
+// JSON proper of a text with bare nan and inf.
+static assay_status_t make_proper(const char* p, size_t size, assay_str_t* out) {
+  const char *end = p + size, *from = p;
+  bool quoted = false;
+  while (p < end) {
+    const char* means;
+    size_t n = 0;
+    if (*p == '"') quoted = !quoted;
+    if (quoted && *p == '\\' && p + 1 < end)
+      p++;
+    else if (!quoted && strchr("nNiI-", *p) && *p)
+      n = special(p, end, &means);
+    if (n) {
+      assay_str_append_n(out, from, (size_t)(p - from));
+      assay_str_append(out, means);
+      from = p + n;
+    }
+    p += n ? n : 1;
+  }
+  assay_str_append_n(out, from, (size_t)(end - from));
+  return assay_str_status(out);
+}
+
+assay_status_t assay_json_parse_python(const void* data, size_t size, json_t** out) {
+  assay_str_t proper = {0};
+  assay_status_t st = make_proper(data ? data : "", size, &proper);
+  if (!st) st = assay_json_parse_bytes(assay_str_get(&proper), proper.len, out);
+  assay_str_deinit(&proper);
+  return st;
+}
+
+// ---- values -------------------------------------------------------------------------------------
+
 assay_status_t assay_json_read(const char* path, json_t** out) {
   assay_mapping_t* m = NULL;
   ASSAY_TRY(assay_mapping_open(path, &m));

@@ -12,6 +12,9 @@
 assay_status_t assay_json_parse(const void* data, size_t size, json_t** out) ASSAY_MUST_USE;
 // The same with NULs in strings, for files that keep bytes in them (json_string_length).
 assay_status_t assay_json_parse_bytes(const void* data, size_t size, json_t** out) ASSAY_MUST_USE;
+// The same with the words that C++ and Python write for what JSON has no numbers for (nan, NaN,
+// inf, Infinity, -inf ...): they become the strings that assay_json_get_number reads.
+assay_status_t assay_json_parse_python(const void* data, size_t size, json_t** out) ASSAY_MUST_USE;
 assay_status_t assay_json_read(const char* path, json_t** out) ASSAY_MUST_USE;
 
 // A number; non-finite ones are the strings "nan", "inf", "-inf". NULL: no memory.

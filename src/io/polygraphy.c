@@ -2,11 +2,10 @@
 // polygraphy/comparator/data_loader.py; 0.26 for the older keys.
 #include "io/polygraphy.h"
 
-#include <dirent.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "io/base64.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -115,8 +114,17 @@ static assay_status_t read_arrays(json_t* arrays, assay_set_t* out) {
 
 // ---- reading ----------------------------------------------------------------------------------
 
-// {"lst": [[RUNNER, [{"outputs": {...}}, ...]], ...]}
-static assay_status_t read_results(const json_t* root, assay_saved_t* out) {
+bool assay_polygraphy_is_results(const json_t* root) {
+  return is_class(root, "RunResults") || json_object_get(root, "lst");
+}
+
+static assay_status_t read_iteration(const json_t* iteration, size_t i, assay_set_t* out) {
+  return assay_status_note(read_arrays(json_object_get(iteration, "outputs"), out), "iteration %zu",
+                           i);
+}
+
+// {"lst": [[RUNNER, [{"outputs": {...}}, ...]], ...]}: of the first runner
+static assay_status_t read_first(const json_t* root, assay_saved_t* out) {
   const json_t* runners = json_object_get(root, "lst");
   const json_t* first = json_array_get(runners, 0);
   const json_t* iterations = json_array_get(first, 1);
@@ -126,9 +134,43 @@ static assay_status_t read_results(const json_t* root, assay_saved_t* out) {
   for (size_t i = 0; i < json_array_size(iterations); i++) {
     assay_set_t* set = NULL;
     ASSAY_TRY(assay_saved_add_run(out, &set));
-    assay_status_t st = read_arrays(json_object_get(json_array_get(iterations, i), "outputs"), set);
-    if (st) return assay_status_note(st, "iteration %zu", i);
+    ASSAY_TRY(read_iteration(json_array_get(iterations, i), i, set));
   }
+  return NULL;
+}
+
+static assay_status_t read_runner(const json_t* entry, assay_run_results_t* out) {
+  const char* name = json_string_value(json_array_get(entry, 0));
+  const json_t* iterations = json_array_get(entry, 1);
+  assay_runner_results_t* runner = NULL;
+  if (!name || !json_is_array(iterations))
+    return ASSAY_ERROR(ASSAY_CORRUPT, "Polygraphy's JSON: a runner with its iterations is missing");
+  ASSAY_TRY(assay_run_results_add(out, name, &runner));
+  for (size_t i = 0; i < json_array_size(iterations); i++) {
+    const json_t* iteration = json_array_get(iterations, i);
+    double seconds = (double)NAN;
+    assay_set_t* set = NULL;
+    if (!assay_json_get_number(json_object_get(iteration, "runtime"), &seconds))
+      seconds = (double)NAN;
+    ASSAY_TRY(assay_runner_results_add(runner, seconds, &set));
+    ASSAY_TRY(assay_status_note(read_iteration(iteration, i, set), "runner '%s'", name));
+  }
+  return NULL;
+}
+
+assay_status_t assay_polygraphy_read_results(const json_t* root, assay_run_results_t* out) {
+  const json_t* runners = json_object_get(root, "lst");
+  const char* class = json_string_value(json_object_get(root, "polygraphy_class"));
+  assay_run_results_t r = {0};
+  assay_status_t st = NULL;
+  if (class && strcmp(class, "RunResults") != 0)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "it holds %s, not inputs or outputs", class);
+  if (!json_is_array(runners))
+    return ASSAY_ERROR(ASSAY_CORRUPT, "Polygraphy's JSON: the list of runners is missing");
+  for (size_t i = 0; !st && i < json_array_size(runners); i++)
+    st = read_runner(json_array_get(runners, i), &r);
+  if (st) return assay_run_results_deinit(&r), st;
+  *out = r;
   return NULL;
 }
 
@@ -147,212 +189,9 @@ bool assay_polygraphy_is(const json_t* root) {
 }
 
 assay_status_t assay_polygraphy_read(json_t* root, assay_saved_t* out) {
-  if (is_class(root, "RunResults") || json_object_get(root, "lst")) return read_results(root, out);
+  if (assay_polygraphy_is_results(root)) return read_first(root, out);
   if (json_is_array(root)) return read_inputs(root, out);
   assay_set_t* set = NULL;  // one iteration
   ASSAY_TRY(assay_saved_add_run(out, &set));
   return read_arrays(root, set);
-}
-
-// ---- writing ----------------------------------------------------------------------------------
-
-// A file that is being written: text that goes out from time to time.
-typedef struct out {
-  assay_writer_t* writer;
-  assay_str_t text;
-  assay_str_t* notes;
-} out_t;
-
-// A new line of an object or a list, `depth` levels deep.
-static void new_line(out_t* o, int depth) { assay_str_printf(&o->text, "\n%*s", 4 * depth, ""); }
-
-static assay_status_t flush(out_t* o) {
-  ASSAY_TRY(assay_str_status(&o->text));
-  assay_status_t st = assay_writer_write(o->writer, assay_str_get(&o->text), o->text.len);
-  o->text.len = 0;
-  return st;
-}
-
-static void close_class(out_t* o, int depth, const char* name) {
-  assay_str_append(&o->text, ",");
-  new_line(o, depth + 1);
-  assay_str_printf(&o->text, "\"polygraphy_class\": \"%s\"", name);
-  new_line(o, depth);
-  assay_str_append(&o->text, "}");
-}
-
-// The bytes of an npy file in base64: head and body are one text, so groups of three go across.
-static assay_status_t put_base64(out_t* o, const assay_npy_image_t* image) {
-  enum { CHUNK = 3 << 14 };
-  const uint8_t* body = image->body;
-  size_t left = image->body_len;
-  // The head has a multiple of 64 bytes: what is left of it after groups of three begins the
-  // body's.
-  uint8_t seam[3];
-  const size_t rest = image->head.len % 3, head = image->head.len - rest;
-  assay_base64_encode(image->head.text, head, &o->text);
-  if (rest) {
-    const size_t more = left < 3 - rest ? left : 3 - rest;
-    memcpy(seam, image->head.text + head, rest);
-    if (more) memcpy(seam + rest, body, more);
-    assay_base64_encode(seam, rest + more, &o->text);
-    body += more;
-    left -= more;
-  }
-  while (left) {
-    const size_t n = left < CHUNK ? left : CHUNK;
-    assay_base64_encode(body, n, &o->text);
-    body += n;
-    left -= n;
-    ASSAY_TRY(flush(o));
-  }
-  return NULL;
-}
-
-static assay_status_t put_array(out_t* o, int depth, assay_tensor_t* t) {
-  assay_npy_image_t image;
-  ASSAY_TRY(assay_npy_image_make(t, &image));
-  assay_str_append(&o->text, "{");
-  new_line(o, depth + 1);
-  assay_str_append(&o->text, "\"array\": \"");
-  assay_status_t st = put_base64(o, &image);
-  assay_npy_image_deinit(&image);
-  assay_str_append(&o->text, "\"");
-  close_class(o, depth, "ndarray");
-  return st;
-}
-
-// Types that are not there in the file are named once for each array.
-static void note_type(const out_t* o, const char* name, const assay_tensor_t* t, bool first) {
-  const bool kept = assay_type_store(t->type) != ASSAY_STORE_F64 || t->type == ASSAY_TYPE_FLOAT ||
-                    t->type == ASSAY_TYPE_DOUBLE || t->type == ASSAY_TYPE_FLOAT16;
-  if (o->notes && first && !kept)
-    assay_str_printf(o->notes, "note: array '%s' holds %s and is written as float32\n", name,
-                     assay_type_name(t->type));
-}
-
-// Arrays by name; those of results are wrapped.
-static assay_status_t put_set(out_t* o, int depth, const assay_set_t* set, bool wrap, bool first) {
-  assay_str_append(&o->text, "{");
-  for (size_t i = 0; i < set->n; i++) {
-    if (i) assay_str_append(&o->text, ",");
-    new_line(o, depth + 1);
-    assay_json_quote(set->names[i], &o->text);
-    assay_str_append(&o->text, ": ");
-    if (wrap) {
-      assay_str_append(&o->text, "{");
-      new_line(o, depth + 2);
-      assay_str_append(&o->text, "\"values\": ");
-    }
-    note_type(o, set->names[i], set->tensors[i], first);
-    ASSAY_TRY(assay_status_note(put_array(o, depth + 1 + wrap, set->tensors[i]), "array '%s'",
-                                set->names[i]));
-    if (wrap) close_class(o, depth + 1, "LazyArray");
-    ASSAY_TRY(flush(o));
-  }
-  if (set->n) new_line(o, depth);
-  assay_str_append(&o->text, "}");
-  return NULL;
-}
-
-static assay_status_t put_iteration(out_t* o, const assay_set_t* set, const char* runner,
-                                    bool first) {
-  enum { DEPTH = 4 };
-  assay_str_append(&o->text, "{");
-  new_line(o, DEPTH + 1);
-  assay_str_append(&o->text, "\"outputs\": ");
-  ASSAY_TRY(put_set(o, DEPTH + 1, set, true, first));
-  assay_str_append(&o->text, ",");
-  new_line(o, DEPTH + 1);
-  assay_str_append(&o->text, "\"runtime\": null,");
-  new_line(o, DEPTH + 1);
-  assay_str_append(&o->text, "\"runner_name\": ");
-  assay_json_quote(runner, &o->text);
-  close_class(o, DEPTH, "IterationResult");
-  return NULL;
-}
-
-static assay_status_t put_results(out_t* o, const assay_set_t* runs, size_t n, const char* runner,
-                                  bool first) {
-  assay_str_append(&o->text, "{");
-  new_line(o, 1);
-  assay_str_append(&o->text, "\"lst\": [");
-  new_line(o, 2);
-  assay_str_append(&o->text, "[");
-  new_line(o, 3);
-  assay_json_quote(runner, &o->text);
-  assay_str_append(&o->text, ",");
-  new_line(o, 3);
-  assay_str_append(&o->text, "[");
-  for (size_t i = 0; i < n; i++) {
-    if (i) assay_str_append(&o->text, ",");
-    new_line(o, 4);
-    ASSAY_TRY(put_iteration(o, &runs[i], runner, first && !i));
-  }
-  new_line(o, 3);
-  assay_str_append(&o->text, "]");
-  new_line(o, 2);
-  assay_str_append(&o->text, "]");
-  new_line(o, 1);
-  assay_str_append(&o->text, "]");
-  close_class(o, 0, "RunResults");
-  return NULL;
-}
-
-static assay_status_t put_inputs(out_t* o, const assay_set_t* runs, size_t n) {
-  assay_str_append(&o->text, "[");
-  for (size_t i = 0; i < n; i++) {
-    if (i) assay_str_append(&o->text, ",");
-    new_line(o, 1);
-    ASSAY_TRY(put_set(o, 1, &runs[i], false, !i));
-  }
-  if (n) new_line(o, 0);
-  assay_str_append(&o->text, "]");
-  return NULL;
-}
-
-// alone: of inputs one object in place of a list, as in the files of a folder.
-static assay_status_t write_runs(const char* path, const assay_set_t* runs, size_t n,
-                                 const char* runner, bool alone, bool first, assay_str_t* notes) {
-  out_t o = {.notes = notes};
-  ASSAY_TRY(assay_writer_open(path, &o.writer));
-  assay_status_t st = runner  ? put_results(&o, runs, n, runner, first)
-                      : alone ? put_set(&o, 0, runs, false, first)
-                              : put_inputs(&o, runs, n);
-  if (!st) st = flush(&o);
-  if (!st && notes) st = assay_str_status(notes);
-  assay_str_deinit(&o.text);
-  if (st) return assay_writer_abandon(o.writer), st;
-  return assay_writer_commit(o.writer);
-}
-
-assay_status_t assay_polygraphy_write(const char* path, const assay_saved_t* s, const char* runner,
-                                      assay_str_t* notes) {
-  return write_runs(path, s->runs, s->n, runner, false, true, notes);
-}
-
-static bool is_empty(const char* path) {
-  size_t n = 0;
-  DIR* folder = opendir(path);
-  while (folder && readdir(folder)) n++;
-  if (folder) closedir(folder);
-  return n <= 2;  // "." and ".."
-}
-
-assay_status_t assay_polygraphy_write_folder(const char* path, const assay_saved_t* s,
-                                             const char* runner, assay_str_t* notes) {
-  ASSAY_TRY(assay_folder_make(path));
-  if (!is_empty(path))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "folder '%s' is not empty; name a new one, or a file that ends in .json",
-                       path);
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < s->n; i++) {
-    assay_str_t file = {0};
-    assay_str_printf(&file, "%s/%010zu.json", path, i);
-    st = assay_str_status(&file);
-    if (!st) st = write_runs(assay_str_get(&file), &s->runs[i], 1, runner, true, !i, notes);
-    assay_str_deinit(&file);
-  }
-  return st;
 }

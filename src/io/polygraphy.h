@@ -7,6 +7,7 @@
 #define ASSAY_IO_POLYGRAPHY_H_
 
 #include "io/json.h"
+#include "io/run_results.h"
 #include "io/saved.h"
 
 bool assay_polygraphy_is(const json_t* root);
@@ -21,5 +22,14 @@ assay_status_t assay_polygraphy_write(const char* path, const assay_saved_t* s, 
 // The same as a folder of a file a run: 0000000000.json, ... The folder is made, and must be empty.
 assay_status_t assay_polygraphy_write_folder(const char* path, const assay_saved_t* s,
                                              const char* runner, assay_str_t* notes) ASSAY_MUST_USE;
+
+// Results of all runners that a file holds.
+bool assay_polygraphy_is_results(const json_t* root);
+assay_status_t assay_polygraphy_read_results(const json_t* root,
+                                             assay_run_results_t* out) ASSAY_MUST_USE;
+assay_status_t assay_polygraphy_write_results(const char* path, const assay_run_results_t* r,
+                                              assay_str_t* notes) ASSAY_MUST_USE;
+assay_status_t assay_polygraphy_write_results_folder(const char* path, const assay_run_results_t* r,
+                                                     assay_str_t* notes) ASSAY_MUST_USE;
 
 #endif  // ASSAY_IO_POLYGRAPHY_H_

@@ -14,6 +14,7 @@
 void assay_saved_deinit(assay_saved_t* s) {
   for (size_t i = 0; i < s->n; i++) assay_set_deinit(&s->runs[i]);
   assay_free(s->runs);
+  assay_str_deinit(&s->about);
   *s = (assay_saved_t){0};
 }
 
@@ -26,46 +27,6 @@ assay_status_t assay_saved_add_run(assay_saved_t* s, assay_set_t** out) {
 
 // ---- JSON -------------------------------------------------------------------------------------
 
-// The word at p if it is one of those that C++ and Python write for what JSON has no numbers for.
-static size_t special(const char* p, const char* end, const char** out) {
-  static const struct {
-    const char *word, *means;
-  } words[] = {{"nan", "\"nan\""},       {"-nan", "\"nan\""}, {"NaN", "\"nan\""},
-               {"-inf", "\"-inf\""},     {"inf", "\"inf\""},  {"Infinity", "\"inf\""},
-               {"-Infinity", "\"-inf\""}};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    const size_t n = strlen(words[i].word);
-    if ((size_t)(end - p) < n || memcmp(p, words[i].word, n) != 0) continue;
-    if (p + n < end && strchr(",] \t\r\n}", p[n]) == NULL) continue;
-    *out = words[i].means;
-    return n;
-  }
-  return 0;
-}
-
-// JSON proper of a text with bare nan and inf.
-static assay_status_t make_proper(const char* p, size_t size, assay_str_t* out) {
-  const char *end = p + size, *from = p;
-  bool quoted = false;
-  while (p < end) {
-    const char* means;
-    size_t n = 0;
-    if (*p == '"') quoted = !quoted;
-    if (quoted && *p == '\\' && p + 1 < end)
-      p++;
-    else if (!quoted && strchr("nNiI-", *p) && *p)
-      n = special(p, end, &means);
-    if (n) {
-      assay_str_append_n(out, from, (size_t)(p - from));
-      assay_str_append(out, means);
-      from = p + n;
-    }
-    p += n ? n : 1;
-  }
-  assay_str_append_n(out, from, (size_t)(end - from));
-  return assay_str_status(out);
-}
-
 static assay_status_t read_root(json_t* root, assay_saved_t* out) {
   if (assay_trtexec_is(root)) return assay_trtexec_read(root, out);
   if (assay_polygraphy_is(root)) return assay_polygraphy_read(root, out);
@@ -73,12 +34,9 @@ static assay_status_t read_root(json_t* root, assay_saved_t* out) {
 }
 
 assay_status_t assay_saved_parse_json(const void* data, size_t size, assay_saved_t* out) {
-  assay_str_t proper = {0};
   assay_saved_t saved = {0};
   json_t* root = NULL;
-  assay_status_t st = make_proper(data ? data : "", size, &proper);
-  if (!st) st = assay_json_parse_bytes(assay_str_get(&proper), proper.len, &root);
-  assay_str_deinit(&proper);
+  assay_status_t st = assay_json_parse_python(data, size, &root);
   if (!st) st = read_root(root, &saved);
   json_decref(root);
   if (st) return assay_saved_deinit(&saved), st;

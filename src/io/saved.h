@@ -2,6 +2,7 @@
 #ifndef ASSAY_IO_SAVED_H_
 #define ASSAY_IO_SAVED_H_
 
+#include "base/str.h"
 #include "io/set.h"
 
 // Starts as {0}. Fields are read freely.
@@ -9,6 +10,8 @@ typedef struct assay_saved {
   assay_set_t* runs;
   size_t n, cap;
   bool results;  // the file says that it holds what a run gave, not what it was given
+  bool compress;      // how it is to be written, where the format can
+  assay_str_t about;  // what safetensors has as "__metadata__", a JSON text; "": nothing
 } assay_saved_t;
 
 void assay_saved_deinit(assay_saved_t* s);

@@ -167,6 +167,7 @@ static assay_status_t fill_value(clone_t* c, const assay_value_t* from, assay_va
   v->is_output = from->is_output;
   v->in_value_info = from->in_value_info;
   v->is_sparse_initializer = from->is_sparse_initializer;
+  v->is_stripped = from->is_stripped;
   ASSAY_TRY(text(c, from->doc, &v->doc));
   ASSAY_TRY(text(c, from->tensor_doc, &v->tensor_doc));
   ASSAY_TRY(text(c, from->external_location, &v->external_location));

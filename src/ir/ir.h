@@ -81,6 +81,9 @@ struct assay_value {
   assay_bytes_t tensor_extra;
   const char* external_location;  // file of external data as written in the model; NULL: none
   bool is_sparse_initializer;
+  // The initializer's data were stripped from the file: `constant` has zeros in their place, and
+  // none are written.
+  bool is_stripped;
   assay_bytes_t extra;
 };
 

@@ -86,6 +86,7 @@ static assay_status_t add_initializer(onnx_reader_t* r, assay_graph_t* g, const 
   ASSAY_TRY(assay_graph_set_initializer(v, t));
   v->tensor_extra = info.extra;
   v->external_location = info.external_location;
+  v->is_stripped = info.is_stripped;
   if (dense) return onnx_text(r, dense->doc_string, &v->tensor_doc);
   // A sparse one is written again as it was; external data would have to move with it.
   v->is_sparse_initializer = !info.external_location;
@@ -397,12 +398,19 @@ assay_status_t onnx_set_constant(assay_model_t* m, const assay_node_t* n) {
   return NULL;
 }
 
+// A value that nothing makes stands for a name that nothing defines, where that is let pass.
+static assay_status_t invent(onnx_reader_t* r, assay_graph_t* g, const char* name,
+                             assay_value_t** out) {
+  return r->options.undefined ? assay_graph_add_value(g, name, out) : NULL;
+}
+
 // Inputs and attributes, when all values of the graph are there.
 static assay_status_t connect_node(onnx_reader_t* r, scope_t* scope, const Onnx__NodeProto* p,
                                    assay_node_t* n) {
   for (size_t k = 0; k < p->n_input; k++) {
     if (!*p->input[k]) continue;
     ASSAY_TRY(resolve(scope, p->input[k], &n->inputs[k]));
+    if (!n->inputs[k]) ASSAY_TRY(invent(r, scope->graph, p->input[k], &n->inputs[k]));
     if (!n->inputs[k])
       return ASSAY_ERROR(ASSAY_CORRUPT, "node '%s' (%s) reads value '%s' that nothing defines",
                          n->label, n->op_type, p->input[k]);
@@ -422,9 +430,11 @@ static assay_status_t read_nodes(onnx_reader_t* r, scope_t* scope, size_t n,
 // ---- graphs -----------------------------------------------------------------------------------
 
 // The value that a graph output names.
-static assay_status_t find_output(scope_t* scope, const char* name, assay_value_t** out) {
+static assay_status_t find_output(onnx_reader_t* r, scope_t* scope, const char* name,
+                                  assay_value_t** out) {
   assay_graph_t* g = scope->graph;
   if (name && *name) ASSAY_TRY(resolve(scope, name, out));
+  if (name && *name && !*out) ASSAY_TRY(invent(r, g, name, out));
   if (!name || !*name || !*out)
     return ASSAY_ERROR(ASSAY_CORRUPT, "output '%s' of graph '%s' is a value that nothing defines",
                        name ? name : "", g->name);
@@ -468,7 +478,7 @@ static assay_status_t read_outputs(onnx_reader_t* r, scope_t* scope, const Onnx_
   ASSAY_TRY(assay_arena_new(r->arena, p->n_output, sizeof *g->outputs, &g->outputs));
   for (size_t i = 0; i < p->n_output; i++) {
     assay_value_t* v = NULL;
-    ASSAY_TRY(find_output(scope, p->output[i]->name, &v));
+    ASSAY_TRY(find_output(r, scope, p->output[i]->name, &v));
     // A value of an outer graph is declared there.
     if (v->graph == g) ASSAY_TRY(read_value_info(r, p->output[i], v));
   }
@@ -535,7 +545,7 @@ static assay_status_t read_body(onnx_reader_t* r, const Onnx__FunctionProto* p,
   assay_status_t st = read_nodes(r, &scope, p->n_node, p->node);
   for (size_t i = 0; !st && i < p->n_output; i++) {
     assay_value_t* v = NULL;
-    st = find_output(&scope, p->output[i], &v);
+    st = find_output(r, &scope, p->output[i], &v);
   }
   if (!st) st = read_infos(r, g, p->n_value_info, p->value_info);
   if (!st) st = onnx_sort_nodes(g, scope.captures, scope.n_captures);

@@ -9,6 +9,21 @@
 // operators are not looked up: assay_onnx_check does.
 // Errors: NOT_FOUND no such file; CORRUPT not valid ONNX; UNSUPPORTED past our limits.
 assay_status_t assay_onnx_read(const char* path, assay_model_t** out) ASSAY_MUST_USE;
+// The same, with less asked of the file, for tools that look into models which cannot be run.
+// options may be NULL.
+typedef struct assay_onnx_read_options {
+  const char* folder;  // of external data; NULL: the model's
+  bool hollow;         // external data are not read: zeros stand for them, files need not exist
+  // Names that nothing defines become values that nothing makes. Such a model can be cloned, and is
+  // not to be prepared or written.
+  bool undefined;
+  bool stripped;  // zeros stand for weights whose data were stripped (ASSAY_ONNX_STRIPPED)
+} assay_onnx_read_options_t;
+assay_status_t assay_onnx_read_with(const char* path, const assay_onnx_read_options_t* options,
+                                    assay_model_t** out) ASSAY_MUST_USE;
+// How the documentation of an initializer begins whose data were stripped; "SPARSE_2_4" follows
+// where two of every four weights were zero. The model's own ends with the same word.
+#define ASSAY_ONNX_STRIPPED "TRT_WEIGHTLESS"
 // The same for bytes in memory, which are copied. folder: of external data; NULL: refuse those.
 assay_status_t assay_onnx_read_bytes(const void* data, size_t size, const char* folder,
                                      assay_model_t** out) ASSAY_MUST_USE;
@@ -20,6 +35,10 @@ assay_status_t assay_onnx_check(assay_model_t* model) ASSAY_MUST_USE;
 // The same of the operators that are known in some version; nodes of others stay without schema and
 // op. Such a model can be looked at, changed and written, and not run.
 assay_status_t assay_onnx_check_known(assay_model_t* model) ASSAY_MUST_USE;
+
+// Puts the nodes of every graph into an order in which each finds its inputs made; those that are in
+// order keep it. CORRUPT: a cycle.
+assay_status_t assay_onnx_sort(assay_model_t* model) ASSAY_MUST_USE;
 
 // A copy of a checked model with the calls of its functions replaced by their bodies, and without
 // functions. Names of nodes and values within start with the call's label and a '/'. What the
@@ -38,6 +57,7 @@ typedef struct assay_onnx_write_options {
   assay_onnx_external_t external;
   int64_t min_bytes;      // 0: 1024
   const char* data_name;  // file of external data; NULL: the model's name and ".data"
+  bool apart;             // external data in a file for each tensor, NAME.data
 } assay_onnx_write_options_t;
 
 // Writes a model; options may be NULL. What was read and not changed comes out the same. Readers of

@@ -7,6 +7,7 @@
 #include "ir/ir.h"
 #include "onnx/onnx-data.pb-c.h"
 #include "onnx/onnx-ml.pb-c.h"
+#include "onnx/onnx.h"
 #include "onnx/wire.h"
 
 // A file of external data that is open.
@@ -21,6 +22,7 @@ typedef struct onnx_reader {
   assay_model_t* model;   // NULL: a standalone value is read
   assay_mapping_t* file;  // borrowed
   const char* folder;     // of external data; NULL: there is none
+  assay_onnx_read_options_t options;  // hollow, undefined, stripped
   char* real_folder;      // the same without symbolic links; NULL: not asked for yet
   onnx_external_t* externals;
   size_t n_externals, cap_externals;
@@ -67,6 +69,7 @@ assay_status_t onnx_read_props(onnx_reader_t* r, size_t n, Onnx__StringStringEnt
 typedef struct onnx_tensor_info {
   assay_bytes_t extra;            // carried along
   const char* external_location;  // NULL: the data stood in the message
+  bool is_stripped;               // there were none, which the documentation says
 } onnx_tensor_info_t;
 
 // One reference to the tensor goes to the caller. info may be NULL.

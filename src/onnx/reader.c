@@ -131,9 +131,12 @@ static assay_status_t read_model(onnx_reader_t* r, const Onnx__ModelProto* p) {
 
 // take_file: one reference, which the model gets; data_or_null: external data beside it. path: "" if the bytes did not come from a file.
 static assay_status_t read_mapping(assay_mapping_t* take_file, assay_mapping_t* data_or_null,
-                                   const char* path, const char* folder, assay_model_t** out) {
+                                   const char* path, const char* folder,
+                                   const assay_onnx_read_options_t* options,
+                                   assay_model_t** out) {
   ProtobufCMessage* message = NULL;
   onnx_reader_t r = {.file = take_file};
+  if (options) r.options = *options;
   assay_status_t st = assay_model_create(&r.model);
   if (st) return assay_mapping_release(take_file), st;
   r.arena = r.model->arena;
@@ -155,11 +158,19 @@ static assay_status_t read_mapping(assay_mapping_t* take_file, assay_mapping_t* 
 }
 
 assay_status_t assay_onnx_read(const char* path, assay_model_t** out) {
+  return assay_onnx_read_with(path, NULL, out);
+}
+
+assay_status_t assay_onnx_read_with(const char* path, const assay_onnx_read_options_t* options,
+                                    assay_model_t** out) {
+  const assay_onnx_read_options_t o = options ? *options : (assay_onnx_read_options_t){0};
   assay_mapping_t* file = NULL;
   ASSAY_TRY(assay_mapping_open(path, &file));
   const char* slash = strrchr(path, '/');
   assay_str_t folder = {0};
-  if (slash == path)
+  if (o.folder)
+    assay_str_append(&folder, o.folder);
+  else if (slash == path)
     assay_str_append(&folder, "/");
   else if (slash)
     assay_str_append_n(&folder, path, (size_t)(slash - path));
@@ -169,7 +180,7 @@ assay_status_t assay_onnx_read(const char* path, assay_model_t** out) {
   if (st)
     assay_mapping_release(file);
   else
-    st = read_mapping(file, NULL, path, assay_str_get(&folder), out);
+    st = read_mapping(file, NULL, path, assay_str_get(&folder), &o, out);
   assay_str_deinit(&folder);
   return assay_status_note(st, "'%s'", path);
 }
@@ -178,11 +189,11 @@ assay_status_t assay_onnx_read_bytes(const void* data, size_t size, const char* 
                                      assay_model_t** out) {
   assay_mapping_t* file = NULL;
   ASSAY_TRY(assay_mapping_copy(data, size, &file));
-  return read_mapping(file, NULL, "", folder, out);
+  return read_mapping(file, NULL, "", folder, NULL, out);
 }
 
 assay_status_t assay_onnx_join(assay_mapping_t* message, assay_mapping_t* data,
                                assay_model_t** out) {
   assay_mapping_retain(message);
-  return read_mapping(message, data, "", NULL, out);
+  return read_mapping(message, data, "", NULL, NULL, out);
 }

@@ -124,3 +124,56 @@ assay_status_t onnx_sort_nodes(assay_graph_t* g, const onnx_capture_t* captures,
   assay_free(s.captures);
   return st;
 }
+
+// ---- a model that was changed -------------------------------------------------------------------
+
+typedef struct captures {
+  const assay_graph_t* of;
+  onnx_capture_t* list;
+  size_t n, cap;
+} captures_t;
+
+static assay_status_t add_capture(captures_t* c, assay_node_t* owner, assay_value_t* v) {
+  if (!v || v->graph != c->of) return NULL;
+  ASSAY_TRY(assay_grow(&c->list, &c->cap, c->n + 1, sizeof *c->list));
+  c->list[c->n++] = (onnx_capture_t){owner, v};
+  return NULL;
+}
+
+static assay_status_t capture_bodies(captures_t* c, assay_node_t* owner, const assay_node_t* n);
+
+static assay_status_t capture_graph(captures_t* c, assay_node_t* owner, const assay_graph_t* g) {
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    for (size_t k = 0; k < g->nodes[i]->n_inputs; k++)
+      ASSAY_TRY(add_capture(c, owner, g->nodes[i]->inputs[k]));
+    ASSAY_TRY(capture_bodies(c, owner, g->nodes[i]));
+  }
+  for (size_t i = 0; i < g->n_outputs; i++) ASSAY_TRY(add_capture(c, owner, g->outputs[i]));
+  return NULL;
+}
+
+static assay_status_t capture_bodies(captures_t* c, assay_node_t* owner, const assay_node_t* n) {
+  for (size_t a = 0; a < n->n_attrs; a++) {
+    const assay_attr_t* attr = &n->attrs[a];
+    if (*attr->ref) continue;
+    if (attr->type == ASSAY_ATTR_GRAPH) ASSAY_TRY(capture_graph(c, owner, attr->u.g));
+    for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
+      ASSAY_TRY(capture_graph(c, owner, attr->u.graphs[k]));
+  }
+  return NULL;
+}
+
+assay_status_t assay_onnx_sort(assay_model_t* m) {
+  assay_status_t st = NULL;
+  for (size_t k = 0; !st && k < m->n_graphs; k++) {
+    assay_graph_t* g = m->graphs[k];
+    captures_t c = {.of = g};
+    for (size_t i = 0; i < g->n_nodes; i++) g->nodes[i]->index = (int)i;
+    for (size_t i = 0; !st && i < g->n_nodes; i++)
+      st = capture_bodies(&c, g->nodes[i], g->nodes[i]);
+    if (!st) st = onnx_sort_nodes(g, c.list, c.n);
+    for (size_t i = 0; i < g->n_nodes; i++) g->nodes[i]->index = (int)i;
+    assay_free(c.list);
+  }
+  return st;
+}

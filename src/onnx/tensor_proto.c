@@ -272,9 +272,31 @@ static assay_status_t read_payload(onnx_reader_t* r, const Onnx__TensorProto* p,
   return decode_typed(r, p, type, number, out);
 }
 
+// A tensor whose data were taken away on purpose, with a note in its documentation.
+static bool is_stripped(const Onnx__TensorProto* p, assay_type_t type, int64_t size,
+                        const payload_t* found) {
+  return !found->n && size && type != ASSAY_TYPE_STRING && p->doc_string &&
+         strncmp(p->doc_string, ASSAY_ONNX_STRIPPED, strlen(ASSAY_ONNX_STRIPPED)) == 0;
+}
+
+// Zeros stand for what was taken away, where that is let pass.
+static assay_status_t read_stripped(const onnx_reader_t* r, const Onnx__TensorProto* p,
+                                    assay_type_t type, int64_t size, assay_tensor_t** out) {
+  int64_t bytes = 0;
+  if (!r->options.stripped)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "its data were stripped from the model (" ASSAY_ONNX_STRIPPED
+                       "): take the model with its weights, or fill in random ones with "
+                       "'assay polygraphy surgeon weight-reconstruct'");
+  ASSAY_TRY(assay_tensor_create_packed(type, (int)p->n_dims, p->dims, out));
+  if (assay_type_packed_bytes(type, size, &bytes)) memset((*out)->data, 0, (size_t)bytes);
+  return NULL;
+}
+
 assay_status_t onnx_read_tensor(onnx_reader_t* r, const Onnx__TensorProto* p,
                                 onnx_tensor_info_t* info, assay_tensor_t** out) {
   finder_t found = {0};
+  bool stripped = false;
   assay_bytes_t extra;
   const char* location = NULL;
   int64_t size;
@@ -292,10 +314,13 @@ assay_status_t onnx_read_tensor(onnx_reader_t* r, const Onnx__TensorProto* p,
              p->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT) {
     return ASSAY_ERROR(ASSAY_CORRUPT, "data_location is %d; ONNX has 0 and 1",
                        (int)p->data_location);
+  } else if (is_stripped(p, type, size, &found.payload)) {
+    ASSAY_TRY(read_stripped(r, p, type, size, out));
+    stripped = true;
   } else {
     ASSAY_TRY(read_payload(r, p, type, size, &found.payload, out));
   }
-  if (info) *info = (onnx_tensor_info_t){extra, location};
+  if (info) *info = (onnx_tensor_info_t){extra, location, stripped};
   return NULL;
 }
 

@@ -7,17 +7,20 @@
 #include "onnx/build.h"
 #include "onnx/onnx.h"
 
-// Tensors that go to the file of external data.
+// Tensors that go to the file of external data, or each to one of its own.
 typedef struct external_entry {
   assay_tensor_t* tensor;  // borrowed from the model
   int64_t offset;
+  char* file;  // its own, beside the model; NULL: data_name
 } external_entry_t;
 
 typedef struct export {
   onnx_builder_t b;
   assay_onnx_external_t external;
   int64_t min_bytes;
-  const char* data_name;  // location of external data, relative to the model
+  const char* data_name;             // location of external data, relative to the model
+  bool apart;                        // a file for each tensor
+  const char* file;                  // the model's own name, which no tensor's file may have
   const assay_onnx_parts_t* beside;  // elements that lie there already; NULL: none
   external_entry_t* entries;
   size_t n_entries, cap_entries;
@@ -27,6 +30,7 @@ export_t;
 
 static void export_deinit(export_t* e) {
   onnx_builder_deinit(&e->b);
+  for (size_t i = 0; i < e->n_entries; i++) assay_free(e->entries[i].file);
   assay_free(e->entries);
 }
 
@@ -121,13 +125,56 @@ static int64_t place(export_t* e, assay_tensor_t* t, int64_t bytes) {
   int64_t offset = (e->data_end + align - 1) / align * align;
   if (!e->b.status)
     e->b.status = assay_grow(&e->entries, &e->cap_entries, e->n_entries + 1, sizeof *e->entries);
-  if (!e->b.status) e->entries[e->n_entries++] = (external_entry_t){t, offset};
+  if (!e->b.status) e->entries[e->n_entries++] = (external_entry_t){.tensor = t, .offset = offset};
   e->data_end = offset + bytes;
   return offset;
 }
 
+static bool is_taken(const export_t* e, const char* file) {
+  if (strcmp(file, e->file) == 0) return true;
+  for (size_t i = 0; i < e->n_entries; i++)
+    if (strcmp(file, e->entries[i].file) == 0) return true;
+  return false;
+}
+
 static void put_entry(onnx_builder_t* b, const char* key, const char* value) {
   put_props(b, 13, &(assay_prop_t){key, value}, 1);
+}
+
+// A tensor's name as far as files can be called so, and ".data"; of those that are equal then, with
+// a number.
+static assay_status_t name_file(const export_t* e, const char* name, assay_str_t* out) {
+  enum { LONGEST = 200 };
+  char base[LONGEST + 1];
+  size_t n = 0;
+  for (const char* c = name; *c && n < LONGEST; c++) {
+    const bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                       (*c >= '0' && *c <= '9') || *c == '-' ||
+                       (*c == '.' && n && base[n - 1] != '.');  // ".." is refused by onnx
+    base[n++] = plain ? *c : '_';
+  }
+  if (n && base[n - 1] == '.') base[n - 1] = '_';
+  base[n] = 0;
+  assay_str_printf(out, "%s.data", n ? base : "_");
+  for (size_t i = 1; !out->failed && is_taken(e, out->text); i++) {
+    assay_str_deinit(out);
+    assay_str_printf(out, "%s_%zu.data", base, i);
+  }
+  return assay_str_status(out);
+}
+
+// Gives a tensor a file of its own, and says which.
+static void place_apart(export_t* e, const char* name, assay_tensor_t* t) {
+  assay_str_t file = {0};
+  assay_status_t* st = &e->b.status;
+  if (!*st) *st = name_file(e, name, &file);
+  if (!*st) *st = assay_grow(&e->entries, &e->cap_entries, e->n_entries + 1, sizeof *e->entries);
+  if (*st) {
+    assay_str_deinit(&file);
+    return;
+  }
+  e->entries[e->n_entries++] = (external_entry_t){.tensor = t, .file = file.text};
+  put_entry(&e->b, "location", file.text);
 }
 
 static void put_number_entry(onnx_builder_t* b, const char* key, int64_t value) {
@@ -147,12 +194,16 @@ static void put_initializer(export_t* e, const assay_value_t* v) {
   assay_tensor_t* t = v->constant;
   int64_t bytes = 0;
   assay_type_packed_bytes(t->type, t->size, &bytes);
-  bool outside = goes_outside(e, v, bytes);
+  bool outside = !v->is_stripped && goes_outside(e, v, bytes);
   onnx_mark_t mark = onnx_begin(b, 5);
-  onnx_put_tensor(b, t, !outside);
+  onnx_put_tensor(b, t, !outside && !v->is_stripped);
   onnx_put_name(b, 8, v->name);
   onnx_put_text(b, 12, v->tensor_doc);
-  if (outside) {
+  if (outside && e->apart) {
+    place_apart(e, v->name, t);
+    put_number_entry(b, "length", bytes);
+    onnx_put_int(b, 14, 1);
+  } else if (outside) {
     put_entry(b, "location", e->data_name);
     put_number_entry(b, "offset", place(e, t, bytes));
     put_number_entry(b, "length", bytes);
@@ -318,8 +369,11 @@ static assay_status_t build(export_t* e, const assay_model_t* m) {
   put_model(e, m);
   if (!e->b.status && onnx_built_size(&e->b) > INT_MAX && e->external == ASSAY_ONNX_EXTERNAL_KEEP &&
       e->data_name) {
-    export_t again = {
-        .external = ASSAY_ONNX_EXTERNAL_ALL, .min_bytes = e->min_bytes, .data_name = e->data_name};
+    export_t again = {.external = ASSAY_ONNX_EXTERNAL_ALL,
+                      .min_bytes = e->min_bytes,
+                      .data_name = e->data_name,
+                      .apart = e->apart,
+                      .file = e->file};
     export_deinit(e);
     *e = again;
     put_model(e, m);
@@ -344,11 +398,31 @@ static assay_status_t write_data_file(const export_t* e, assay_writer_t* w) {
   return NULL;
 }
 
+// Each file is complete on disk before it takes its place, and all are before the model is.
+static assay_status_t write_apart(const export_t* e, const char* folder) {
+  for (size_t i = 0; i < e->n_entries; i++) {
+    assay_str_t path = {0};
+    assay_writer_t* w = NULL;
+    assay_str_printf(&path, "%s%s", folder, e->entries[i].file);
+    assay_status_t st = assay_str_status(&path);
+    if (!st) st = assay_writer_open(path.text, &w);
+    if (!st) st = onnx_write_elements(e->entries[i].tensor, w);
+    if (!st) {
+      st = assay_writer_commit(w);
+      w = NULL;
+    }
+    assay_writer_abandon(w);
+    assay_str_deinit(&path);
+    if (st) return st;
+  }
+  return NULL;
+}
+
 // Both files are complete on disk before the first takes its place.
 static assay_status_t write_files(const export_t* e, const char* path, const char* data_path) {
   assay_writer_t *model = NULL, *data = NULL;
   assay_status_t st = NULL;
-  if (e->n_entries) st = assay_writer_open(data_path, &data);
+  if (e->n_entries && !e->apart) st = assay_writer_open(data_path, &data);
   if (!st && data) st = write_data_file(e, data);
   if (!st) st = assay_writer_open(path, &model);
   if (!st) st = onnx_built_write(&e->b, model);
@@ -371,16 +445,18 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
   if (!options) options = &none;
   const char* slash = strrchr(path, '/');
   const char* file = slash ? slash + 1 : path;
-  assay_str_t name = {0}, data_path = {0};
+  assay_str_t name = {0}, folder = {0}, data_path = {0};
   if (options->data_name)
     assay_str_append(&name, options->data_name);
   else
     assay_str_printf(&name, "%s.data", file);
-  assay_str_append_n(&data_path, path, (size_t)(file - path));
-  assay_str_append(&data_path, assay_str_get(&name));
+  assay_str_append_n(&folder, path, (size_t)(file - path));
+  assay_str_printf(&data_path, "%s%s", assay_str_get(&folder), assay_str_get(&name));
   export_t e = {.external = options->external,
                 .min_bytes = options->min_bytes ? options->min_bytes : 1024,
-                .data_name = assay_str_get(&name)};
+                .data_name = assay_str_get(&name),
+                .apart = options->apart,
+                .file = file};
   assay_status_t st = assay_str_status(&name);
   if (!st) st = assay_str_status(&data_path);
   if (!st && strchr(assay_str_get(&name), '/'))
@@ -388,9 +464,12 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
                      "'%s' names a folder; external data stand beside the model",
                      assay_str_get(&name));
   if (!st) st = build(&e, model);
+  if (!st) st = assay_str_status(&folder);
+  if (!st && e.apart) st = write_apart(&e, assay_str_get(&folder));
   if (!st) st = write_files(&e, path, assay_str_get(&data_path));
   export_deinit(&e);
   assay_str_deinit(&name);
+  assay_str_deinit(&folder);
   assay_str_deinit(&data_path);
   return assay_status_note(st, "writing '%s'", path);
 }

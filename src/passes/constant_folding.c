@@ -25,20 +25,6 @@ static bool can_fold(const assay_node_t* n) {
   return true;
 }
 
-static assay_status_t take_outputs(assay_pass_context_t* c, assay_node_t* n, assay_tensor_t** out) {
-  const assay_node_t* node = n;
-  ASSAY_TRY(assay_pass_record(
-      c, ASSAY_PASS_REMOVED, &node, 1, "%s",
-      n->n_inputs ? "it reads only constants: computed once" : "it is a constant"));
-  for (size_t i = 0; i < n->n_outputs; i++) {
-    assay_value_t* v = n->outputs[i];
-    if (!v) continue;
-    assay_node_set_output(n, i, NULL);
-    ASSAY_TRY(assay_pass_set_constant(c, v, assay_tensor_retain(out[i])));
-  }
-  return NULL;
-}
-
 static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machine, assay_node_t* n,
                                 bool* dead) {
   assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
@@ -46,7 +32,8 @@ static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machin
   if (!can_fold(n)) return NULL;
   for (size_t i = 0; i < n->n_inputs; i++) in[i] = assay_pass_constant(n->inputs[i]);
   ASSAY_TRY(assay_fold(machine, n, in, out, &fits));
-  assay_status_t st = fits ? take_outputs(c, n, out) : NULL;
+  const char* why = n->n_inputs ? "it reads only constants: computed once" : "it is a constant";
+  assay_status_t st = fits ? assay_pass_set_outputs(c, n, out, why) : NULL;
   if (!st) dead[n->id] = fits;
   for (size_t i = 0; i < n->n_outputs; i++) assay_tensor_release(out[i]);
   return st;

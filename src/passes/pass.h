@@ -142,6 +142,11 @@ assay_status_t assay_pass_absorb(assay_pass_context_t* c, const assay_node_t* no
 // type's range; stored packed where they are numbers. One reference is taken over.
 assay_status_t assay_pass_set_constant(assay_pass_context_t* c, assay_value_t* value,
                                        assay_tensor_t* take_tensor) ASSAY_MUST_USE;
+// The same of all outputs of a node, which is noted as removed, and why; those that are left out may
+// be NULL in tensors[], which stay the caller's.
+assay_status_t assay_pass_set_outputs(assay_pass_context_t* c, assay_node_t* node,
+                                      assay_tensor_t* const* tensors,
+                                      const char* why) ASSAY_MUST_USE;
 // Rounds float elements in place to the tensor's type. False, with nothing changed, if a finite
 // element would become infinite or a nonzero one zero, or, for types of fewer than 32 bits (which
 // truth does not round to), if any would change.

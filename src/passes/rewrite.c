@@ -134,6 +134,19 @@ assay_status_t assay_pass_set_constant(assay_pass_context_t* c, assay_value_t* v
   return NULL;
 }
 
+assay_status_t assay_pass_set_outputs(assay_pass_context_t* c, assay_node_t* node,
+                                      assay_tensor_t* const* tensors, const char* why) {
+  const assay_node_t* removed = node;
+  ASSAY_TRY(assay_pass_record(c, ASSAY_PASS_REMOVED, &removed, 1, "%s", why));
+  for (size_t i = 0; i < node->n_outputs; i++) {
+    assay_value_t* v = node->outputs[i];
+    if (!v) continue;
+    assay_node_set_output(node, i, NULL);
+    ASSAY_TRY(assay_pass_set_constant(c, v, assay_tensor_retain(tensors[i])));
+  }
+  return NULL;
+}
+
 // ---- nodes -------------------------------------------------------------------------------------
 
 // A body that no node holds any more: nothing in it counts as a reader or a layer.

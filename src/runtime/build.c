@@ -24,13 +24,6 @@ static bool is_open(const assay_value_t* v) {
   return false;
 }
 
-// The range that is asked for an input; NULL: none.
-static const assay_engine_shape_t* range_of(const assay_engine_options_t* o, const char* input) {
-  for (size_t i = 0; i < o->n_shapes; i++)
-    if (o->shapes[i].min && strcmp(o->shapes[i].input, input) == 0) return &o->shapes[i];
-  return NULL;
-}
-
 static assay_status_t check_range(const assay_engine_shape_t* s) {
   bool ok = s->min && s->max && s->rank <= ASSAY_PROFILE_MAX_RANK;
   for (int d = 0; ok && d < s->rank; d++)
@@ -58,6 +51,25 @@ static assay_status_t check_shapes(const assay_engine_options_t* o) {
   return NULL;
 }
 
+// Which profile a range belongs to: an input that is named again belongs to the next one.
+static int number_of(const assay_engine_options_t* o, size_t i) {
+  int n = 0;
+  for (size_t k = 0; k < i; k++)
+    n +=
+        o->shapes[k].min && o->shapes[i].min && strcmp(o->shapes[k].input, o->shapes[i].input) == 0;
+  return n;
+}
+
+// The size of a dimension in every profile; -1: it differs, or is open in one.
+static int64_t common_size(const assay_engine_options_t* o, const assay_engine_shape_t* s, int d) {
+  for (size_t i = 0; s->min && i < o->n_shapes; i++) {
+    const assay_engine_shape_t* x = &o->shapes[i];
+    if (!x->min || strcmp(x->input, s->input) != 0) continue;
+    if (d >= x->rank || x->min[d] != x->max[d] || x->min[d] != s->dims[d]) return -1;
+  }
+  return s->dims[d];
+}
+
 // The model in the shapes that are asked for, ranges left open; with a batch, other open sizes are
 // that. It may be the same model, retained.
 static assay_status_t shape_model(assay_model_t* model, const assay_engine_options_t* o,
@@ -65,20 +77,21 @@ static assay_status_t shape_model(assay_model_t* model, const assay_engine_optio
   assay_input_shape_t *shapes = NULL, *ranges = NULL;
   int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
   assay_model_t* m = NULL;
-  size_t n_ranges = 0;
+  size_t n = 0, n_ranges = 0;
   ASSAY_TRY(check_shapes(o));
   assay_status_t st = assay_new_array(o->n_shapes, sizeof *shapes, &shapes);
   if (!st) st = assay_new_array(o->n_shapes, sizeof *ranges, &ranges);
   if (!st) st = assay_new_array(o->n_shapes, sizeof *dims, &dims);
   for (size_t i = 0; !st && i < o->n_shapes; i++) {
     const assay_engine_shape_t* s = &o->shapes[i];
-    for (int d = 0; d < s->rank; d++)
-      dims[i][d] = !s->min || s->min[d] == s->max[d] ? s->dims[d] : -1;
-    shapes[i] = (assay_input_shape_t){s->input, s->rank, dims[i]};
-    if (s->min) ranges[n_ranges++] = shapes[i];
+    if (number_of(o, i)) continue;
+    for (int d = 0; d < s->rank; d++) dims[n][d] = common_size(o, s, d);
+    shapes[n] = (assay_input_shape_t){s->input, s->rank, dims[n]};
+    if (s->min) ranges[n_ranges++] = shapes[n];
+    n++;
   }
-  if (!st && o->n_shapes)
-    st = assay_onnx_reshape(model, o->n_shapes, shapes, &m);
+  if (!st && n)
+    st = assay_onnx_reshape(model, n, shapes, &m);
   else if (!st)
     m = assay_model_retain(model);
   if (!st && o->batch)
@@ -99,7 +112,7 @@ static assay_status_t set_profiles(assay_engine_t* e, const assay_engine_options
   for (size_t i = 0; i < o->n_shapes; i++) {
     const assay_engine_shape_t* s = &o->shapes[i];
     if (!s->min) continue;
-    p[n] = (assay_profile_t){.input = s->input, .rank = s->rank};
+    p[n] = (assay_profile_t){.input = s->input, .profile = number_of(o, i), .rank = s->rank};
     for (int d = 0; d < s->rank; d++) {
       p[n].min[d] = s->min[d];
       p[n].opt[d] = s->dims[d];
@@ -148,21 +161,25 @@ static bool can_make_up(const assay_graph_t* g) {
 
 typedef enum size_choice { SIZE_SMALLEST, SIZE_LARGEST, SIZE_BEST } size_choice_t;
 
-static const int64_t* sizes_of(const assay_engine_options_t* o, const assay_value_t* v,
-                               size_choice_t which) {
-  const assay_engine_shape_t* s = range_of(o, v->name);
-  if (!s) return NULL;
-  return which == SIZE_SMALLEST ? s->min : which == SIZE_LARGEST ? s->max : s->dims;
+// Of an input in a profile, as that says; p NULL: nothing.
+static assay_status_t make_up_in(const assay_profile_t* p, const assay_value_t* v,
+                                 size_choice_t which, uint64_t seed, assay_tensor_t** out) {
+  if (!p) return make_up(v, NULL, seed, out);
+  const int64_t* n = which == SIZE_SMALLEST ? p->min : which == SIZE_LARGEST ? p->max : p->opt;
+  return p->values ? assay_profile_values(p, v, n, out) : make_up(v, n, seed, out);
 }
 
-static assay_status_t run_made_up(assay_executor_t* e, const assay_engine_options_t* o,
-                                  size_choice_t which) {
+static assay_status_t run_made_up(const assay_engine_t* engine, assay_executor_t* e, int profile,
+                                  size_choice_t which, uint64_t seed) {
   const assay_graph_t* g = assay_executor_graph(e);
+  const assay_profile_t* all;
+  const size_t n = assay_engine_profiles(engine, &all);
   assay_executor_reset(e);
   for (size_t i = 0; i < g->n_inputs; i++) {
     assay_tensor_t* t = NULL;
     if (g->inputs[i]->constant) continue;
-    ASSAY_TRY(make_up(g->inputs[i], sizes_of(o, g->inputs[i], which), o->seed, &t));
+    ASSAY_TRY(make_up_in(assay_profiles_find(all, n, g->inputs[i]->name, profile), g->inputs[i],
+                         which, seed, &t));
     assay_status_t st = assay_executor_set(e, g->inputs[i], t);
     assay_tensor_release(t);
     if (st) return st;
@@ -170,60 +187,41 @@ static assay_status_t run_made_up(assay_executor_t* e, const assay_engine_option
   return assay_executor_run(e);
 }
 
-static bool has_ranges(const assay_engine_options_t* o) {
-  for (size_t i = 0; i < o->n_shapes; i++)
-    if (o->shapes[i].min) return true;
-  return false;
-}
-
 static assay_status_t try_out(void* user, assay_engine_t* engine) {
   const assay_engine_options_t* o = user;
   assay_executor_t* e = NULL;
   ASSAY_TRY(assay_executor_run_engine(engine, NULL, &e));
+  const assay_profile_t* p;
+  const size_t n = assay_engine_profiles(engine, &p);
   assay_status_t st = NULL;
-  if (has_ranges(o)) {
-    st = run_made_up(e, o, SIZE_SMALLEST);
-    if (!st) st = run_made_up(e, o, SIZE_LARGEST);
+  // The best shapes of the first profile come last.
+  for (int k = assay_profiles_count(p, n) - 1; !st && k >= 0; k--) {
+    st = run_made_up(engine, e, k, SIZE_SMALLEST, o->seed);
+    if (!st) st = run_made_up(engine, e, k, SIZE_LARGEST, o->seed);
+    if (!st && k) st = run_made_up(engine, e, k, SIZE_BEST, o->seed);
   }
-  if (!st) st = run_made_up(e, o, SIZE_BEST);
+  if (!st) st = run_made_up(engine, e, 0, SIZE_BEST, o->seed);
   if (!st && o->strict) st = assay_engine_check_strict(engine, e);
   assay_executor_destroy(e);
   return st;
 }
 
-// The profiles as the options that they came from.
-static assay_status_t shapes_of(const assay_engine_t* e, assay_engine_shape_t** out,
-                                size_t* out_n) {
+// Whether each open input has a range.
+static bool all_known(const assay_engine_t* e) {
+  const assay_graph_t* g = assay_plan_layers(assay_engine_plan(e))->model->graph;
   const assay_profile_t* p;
   const size_t n = assay_engine_profiles(e, &p);
-  assay_engine_shape_t* shapes = NULL;
-  ASSAY_TRY(assay_new_array(n, sizeof *shapes, &shapes));
-  for (size_t i = 0; i < n; i++)
-    shapes[i] = (assay_engine_shape_t){p[i].input, p[i].rank, p[i].opt, p[i].min, p[i].max};
-  *out = shapes;
-  *out_n = n;
-  return NULL;
-}
-
-// Whether each open input has a range.
-static bool all_known(const assay_engine_options_t* o, const assay_graph_t* g) {
   for (size_t i = 0; i < g->n_inputs; i++)
-    if (is_open(g->inputs[i]) && !range_of(o, g->inputs[i]->name)) return false;
+    if (is_open(g->inputs[i]) && !assay_profiles_find(p, n, g->inputs[i]->name, 0)) return false;
   return true;
 }
 
 assay_status_t assay_engine_try(assay_engine_t* e, bool open_as_one) {
   const assay_layers_t* l = assay_plan_layers(assay_engine_plan(e));
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
-  assay_engine_shape_t* shapes = NULL;
-  ASSAY_TRY(shapes_of(e, &shapes, &o.n_shapes));
-  o.shapes = shapes;
   o.seed = l->seed;
-  assay_status_t st = NULL;
-  if (can_make_up(l->model->graph) && (open_as_one || all_known(&o, l->model->graph)))
-    st = try_out(&o, e);
-  assay_free(shapes);
-  return st;
+  const bool worth = can_make_up(l->model->graph) && (open_as_one || all_known(e));
+  return worth ? try_out(&o, e) : NULL;
 }
 
 // ---- building -----------------------------------------------------------------------------------
@@ -260,10 +258,10 @@ static assay_status_t build(assay_model_t* model, assay_engine_options_t* o,
   ASSAY_TRY(shape_model(model, o, &shaped));
   const assay_graph_t* g = shaped->graph;
   const bool asked = o->strict || options->measure;
-  const bool worth = asked || (can_make_up(g) && all_known(o, g));
   assay_status_t st = make_plan(shaped, o, &plan);
   if (!st) st = assay_engine_create(plan, backend, options, &e);
   if (!st) st = set_profiles(e, o);
+  const bool worth = !st && (asked || (can_make_up(g) && all_known(e)));
   if (!st && worth) st = assay_status_note(try_out(o, e), "trying the engine out");
   if (!st && worth) st = assay_engine_settle(e, options, o->timing_cache, try_out, o);
   assay_model_release(shaped);

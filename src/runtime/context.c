@@ -299,7 +299,7 @@ static assay_status_t check_fit(const assay_context_t* c, const assay_value_t* v
   if (want->elem && t->type != want->elem)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s; what is given is %s%s", v->name,
                        ASSAY_VALTYPE_TEXT(want), assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
-  return assay_engine_check(c->engine, v, t);
+  return assay_engine_check(c->engine, v, t, NULL);
 }
 
 static assay_status_t set_input(assay_context_t* c, size_t i, assay_tensor_t* take_tensor,

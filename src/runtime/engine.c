@@ -4,10 +4,11 @@
 #include "base/alloc.h"
 #include "runtime/engine_internal.h"
 
-static assay_status_t keep_sources(assay_engine_t* e, const char* sources) {
-  const size_t n = strlen(sources) + 1;
-  ASSAY_TRY(assay_new_array(n, 1, &e->tactic_sources));
-  memcpy(e->tactic_sources, sources, n);
+static assay_status_t keep_text(const char* text, char** out) {
+  if (!text) return NULL;
+  const size_t n = strlen(text) + 1;
+  ASSAY_TRY(assay_new_array(n, 1, out));
+  memcpy(*out, text, n);
   return NULL;
 }
 
@@ -20,7 +21,9 @@ assay_status_t assay_engine_create(assay_plan_t* take_plan, const assay_backend_
   e->plan = take_plan;
   e->backend = backend;
   e->batch_variant = options && options->batch_variant;
-  if (options && options->tactic_sources) st = keep_sources(e, options->tactic_sources);
+  e->max_scratch = options ? options->max_scratch : 0;
+  if (options) st = keep_text(options->tactic_sources, &e->tactic_sources);
+  if (!st && options) st = keep_text(options->forced, &e->forced_tactics);
   if (!st && backend->share) st = backend->share(assay_plan_layers(take_plan), options, &e->shared);
   if (st) return assay_engine_release(e), st;
   *out = e;
@@ -46,13 +49,38 @@ void assay_engine_release(assay_engine_t* e) {
   assay_free(e->profiles);
   assay_mapping_release(e->file);
   assay_free(e->tactic_sources);
+  assay_free(e->forced_tactics);
+  assay_free(e->note);
   assay_free(e);
+}
+
+static bool has_range(const assay_profile_t* p, size_t n, const char* input, int profile) {
+  for (size_t i = 0; i < n; i++)
+    if (p[i].profile == profile && strcmp(p[i].input, input) == 0) return true;
+  return false;
+}
+
+// Each profile has a range of the same inputs.
+static assay_status_t check_profiles(const assay_profile_t* p, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (p[i].profile < 0 || p[i].profile >= ASSAY_MAX_PROFILES)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s': a plan has %d profiles at most",
+                         p[i].input, ASSAY_MAX_PROFILES);
+  for (size_t i = 0; i < n; i++)
+    for (int k = 0; k < assay_profiles_count(p, n); k++)
+      if (!has_range(p, n, p[i].input, k))
+        return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                           "profile %d has no range of input '%s', which profile %d has: give it "
+                           "one",
+                           k, p[i].input, p[i].profile);
+  return NULL;
 }
 
 assay_status_t assay_engine_set_profiles(assay_engine_t* e, const assay_profile_t* profiles,
                                          size_t n) {
   const assay_graph_t* g = assay_plan_layers(e->plan)->model->graph;
   assay_profile_t* copy = NULL;
+  ASSAY_TRY(check_profiles(profiles, n));
   ASSAY_TRY(assay_new_array(n, sizeof *copy, &copy));
   for (size_t i = 0; i < n; i++) {
     const assay_value_t* v = assay_graph_find(g, profiles[i].input);
@@ -74,12 +102,41 @@ size_t assay_engine_profiles(const assay_engine_t* e, const assay_profile_t** ou
   return e->n_profiles;
 }
 
-assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* input,
-                                  const assay_tensor_t* t) {
-  const assay_valtype_t* type = input->type;
-  for (size_t i = 0; i < e->n_profiles; i++)
-    if (e->profiles[i].input == input->name)
+// Why none of some profiles takes a tensor.
+static assay_status_t not_taken(const assay_engine_t* e, const assay_value_t* input,
+                                const assay_tensor_t* t, uint64_t left) {
+  const int count = assay_profiles_count(e->profiles, e->n_profiles);
+  for (size_t i = 0; count == 1 && i < e->n_profiles; i++)
+    if (strcmp(e->profiles[i].input, input->name) == 0 && !e->profiles[i].values)
       return assay_profile_check(&e->profiles[i], t->rank, t->dims);
+  assay_str_t given = {0}, ranges = {0};
+  for (size_t i = 0; i < e->n_profiles; i++) {
+    const assay_profile_t* p = &e->profiles[i];
+    if (strcmp(p->input, input->name) != 0 || !(left >> p->profile & 1)) continue;
+    if (!ranges.len) assay_profile_print_given(p, t, &given);
+    assay_str_append(&ranges, ranges.len ? " or" : "");
+    assay_profile_print(p, &ranges);
+  }
+  assay_status_t st =
+      ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                  "input '%s' is %s; the plan was built for%s%s: build it for that, too",
+                  input->name, assay_str_get(&given), assay_str_get(&ranges),
+                  left != UINT64_MAX && count > 1 ? " beside the other inputs" : "");
+  assay_str_deinit(&given);
+  assay_str_deinit(&ranges);
+  return st;
+}
+
+assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* input,
+                                  const assay_tensor_t* t, uint64_t* profiles) {
+  const assay_valtype_t* type = input->type;
+  const uint64_t left = profiles ? *profiles : UINT64_MAX;
+  if (e->n_profiles) {
+    const uint64_t take = left & assay_profiles_take(e->profiles, e->n_profiles, input, t);
+    if (!take) return not_taken(e, input, t, left);
+    if (profiles) *profiles = take;
+    if (has_range(e->profiles, e->n_profiles, input->name, 0)) return NULL;
+  }
   if (!type || type->kind != ASSAY_KIND_TENSOR || !type->has_shape) return NULL;
   bool ok = t->rank == type->rank;
   for (int i = 0; ok && i < type->rank; i++) {
@@ -98,8 +155,20 @@ assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out)
   return NULL;
 }
 
+assay_status_t assay_engine_set_note(assay_engine_t* e, const char* note) {
+  char* copy = NULL;
+  if (note) ASSAY_TRY(keep_text(note, &copy));
+  assay_free(e->note);
+  e->note = copy;
+  return NULL;
+}
+
+const char* assay_engine_note(const assay_engine_t* e) { return e->note; }
+
 const char* assay_engine_tactic_sources(const assay_engine_t* e) { return e->tactic_sources; }
+const char* assay_engine_forced_tactics(const assay_engine_t* e) { return e->forced_tactics; }
 bool assay_engine_batch_variant(const assay_engine_t* e) { return e->batch_variant; }
+uint64_t assay_engine_max_scratch(const assay_engine_t* e) { return e->max_scratch; }
 
 const assay_plan_t* assay_engine_plan(const assay_engine_t* e) { return e->plan; }
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e) { return e->backend; }

@@ -22,20 +22,30 @@ assay_status_t assay_engine_share_again(assay_engine_t* e,
                                         const assay_backend_options_t* options) ASSAY_MUST_USE;
 
 // The shapes it is for; copied, and checked as inputs are set. None: what the plan's model
-// declares.
+// declares. Errors: INVALID_ARGUMENT no such input; an input that one profile has and another has
+// not; more than ASSAY_MAX_PROFILES.
 assay_status_t assay_engine_set_profiles(assay_engine_t* e, const assay_profile_t* profiles,
                                          size_t n) ASSAY_MUST_USE;
 size_t assay_engine_profiles(const assay_engine_t* e, const assay_profile_t** out);
 
-// INVALID_ARGUMENT unless a tensor has a shape for which the engine was built.
+// INVALID_ARGUMENT unless a tensor has a shape for which the engine was built: in one of those
+// profiles (a bit each) that are left for the run, of which the others are taken away. profiles
+// NULL: in any.
 assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* input,
-                                  const assay_tensor_t* t) ASSAY_MUST_USE;
+                                  const assay_tensor_t* t, uint64_t* profiles) ASSAY_MUST_USE;
+
+// What whoever built it wants to be kept in its plan file: a text that means something to him only.
+// Copied; NULL: none.
+assay_status_t assay_engine_set_note(assay_engine_t* e, const char* note) ASSAY_MUST_USE;
+const char* assay_engine_note(const assay_engine_t* e);
 
 // The model that the engine's plan was made of, before the passes; one reference goes to the caller.
 // Of a plan file it is read now.
 assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
 const char* assay_engine_tactic_sources(const assay_engine_t* e);  // NULL: all
+const char* assay_engine_forced_tactics(const assay_engine_t* e);  // NULL: none
 bool assay_engine_batch_variant(const assay_engine_t* e);
+uint64_t assay_engine_max_scratch(const assay_engine_t* e);  // bytes; 0: no limit
 
 const assay_plan_t* assay_engine_plan(const assay_engine_t* e);
 const assay_backend_t* assay_engine_backend(const assay_engine_t* e);

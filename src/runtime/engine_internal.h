@@ -12,7 +12,10 @@ struct assay_engine {
   size_t n_profiles;
   assay_mapping_t* file;  // of a plan file; NULL: none
   char* tactic_sources;   // as asked for; NULL: all
+  char* forced_tactics;   // as asked for, as assay_backend_options_t has them; NULL: none
+  char* note;             // of whoever built it; NULL: none
   bool batch_variant;     // as asked for
+  uint64_t max_scratch;   // as asked for; 0: no limit
 };
 
 // What a plan file (engine->file) holds of the model that it was made of (plan_file.c).

@@ -9,6 +9,7 @@ struct assay_executor {
   const assay_backend_t* backend;
   void* state;
   assay_engine_t* engine;  // NULL: none
+  uint64_t profiles;       // that take the inputs set so far, a bit each
 };
 
 assay_status_t assay_executor_evaluate(const assay_model_t* model,
@@ -34,6 +35,7 @@ static assay_status_t open_state(const assay_plan_t* plan, const assay_backend_t
   assay_status_t st = backend->open(layers, shared, tap, &e->state);
   if (st) return assay_executor_destroy(e), st;
   e->backend = backend;
+  e->profiles = UINT64_MAX;
   *out = e;
   return NULL;
 }
@@ -64,6 +66,7 @@ const assay_graph_t* assay_executor_graph(const assay_executor_t* e) { return e-
 size_t assay_executor_n_steps(const assay_executor_t* e) { return e->n_steps; }
 
 void assay_executor_reset(assay_executor_t* e) {
+  e->profiles = UINT64_MAX;
   if (e->machine)
     assay_machine_reset(e->machine);
   else
@@ -71,7 +74,8 @@ void assay_executor_reset(assay_executor_t* e) {
 }
 
 assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, assay_tensor_t* t) {
-  if (e->engine && t->kind == ASSAY_KIND_TENSOR) ASSAY_TRY(assay_engine_check(e->engine, v, t));
+  if (e->engine && t->kind == ASSAY_KIND_TENSOR)
+    ASSAY_TRY(assay_engine_check(e->engine, v, t, &e->profiles));
   if (!e->machine) return e->backend->set(e->state, v, t);
   assay_machine_set(e->machine, v, t);
   return NULL;
@@ -140,6 +144,10 @@ assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i) {
   if (e->machine) return "evaluator";
   return e->backend->tactic ? e->backend->tactic(e->state, i) : e->backend->name;
+}
+
+size_t assay_executor_scratch(const assay_executor_t* e, size_t i) {
+  return e->backend && e->backend->scratch ? e->backend->scratch(e->state, i) : 0;
 }
 
 size_t assay_executor_planned_bytes(const assay_executor_t* e) {

@@ -35,6 +35,8 @@ const char* assay_executor_tactic(const assay_executor_t* e, size_t i);
 assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i);
 // How the tactic of step i was chosen: lines for people; nothing where there is no choice.
 void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out);
+// Bytes of scratch that the kernel of step i needed in the last run; 0: none, or not known.
+size_t assay_executor_scratch(const assay_executor_t* e, size_t i);
 // Bytes that a run takes beside inputs, outputs and weights, as planned for the last one; 0: not
 // known.
 size_t assay_executor_planned_bytes(const assay_executor_t* e);

@@ -24,7 +24,7 @@
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
 
-enum { VERSION = 5, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = 6, PAGE = 4096, BLOCK = 1 << 20 };
 
 typedef struct part {
   uint64_t offset, bytes;
@@ -174,6 +174,8 @@ static json_t* profiles_json(const assay_engine_t* e) {
     const assay_profile_t* p = &e->profiles[i];
     json_t* j = json_object();
     j = assay_json_put(j, "input", assay_json_text(p->input));
+    j = assay_json_put(j, "profile", json_integer(p->profile));
+    j = assay_json_put(j, "values", json_boolean(p->values));
     j = assay_json_put(j, "min", dims_json(p->rank, p->min));
     j = assay_json_put(j, "opt", dims_json(p->rank, p->opt));
     j = assay_json_put(j, "max", dims_json(p->rank, p->max));
@@ -243,6 +245,11 @@ static assay_status_t make_text(const assay_engine_t* e, const assay_model_t* so
   root = assay_json_put(root, "source_operators", add_operators(source->graph, json_array()));
   if (e->tactic_sources)
     root = assay_json_put(root, "tactic_sources", assay_json_text(e->tactic_sources));
+  if (e->forced_tactics)
+    root = assay_json_put(root, "forced_tactics", assay_json_text(e->forced_tactics));
+  if (e->note) root = assay_json_put(root, "note", assay_json_text(e->note));
+  if (e->max_scratch)
+    root = assay_json_put(root, "max_scratch", json_integer((json_int_t)e->max_scratch));
   if (e->batch_variant) root = assay_json_put(root, "batch_variant", json_true());
   if (!st && !root) st = assay_status_no_memory();
   if (!st) assay_json_print(root, 0, out);
@@ -690,8 +697,12 @@ static assay_status_t read_profiles(assay_engine_t* e, const json_t* text) {
     const json_t* j = json_array_get(list, i);
     const size_t rank = json_array_size(json_object_get(j, "min"));
     p[i].input = json_string_value(json_object_get(j, "input"));
+    const json_int_t profile = json_integer_value(json_object_get(j, "profile"));
     p[i].rank = rank <= ASSAY_PROFILE_MAX_RANK ? (int)rank : 0;
-    if (!p[i].input || !read_dims(json_object_get(j, "min"), p[i].rank, p[i].min) ||
+    p[i].profile = profile >= 0 && profile < ASSAY_MAX_PROFILES ? (int)profile : -1;
+    p[i].values = json_is_true(json_object_get(j, "values"));
+    if (!p[i].input || p[i].profile < 0 ||
+        !read_dims(json_object_get(j, "min"), p[i].rank, p[i].min) ||
         !read_dims(json_object_get(j, "opt"), p[i].rank, p[i].opt) ||
         !read_dims(json_object_get(j, "max"), p[i].rank, p[i].max))
       st = corrupt("the plan file is damaged: a profile makes no sense");
@@ -730,13 +741,16 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   if (!st) st = read_plan(m, text, &plan);
   const assay_backend_options_t options = {
       .tactic_sources = json_string_value(json_object_get(text, "tactic_sources")),
-      .batch_variant = json_is_true(json_object_get(text, "batch_variant"))};
+      .forced = json_string_value(json_object_get(text, "forced_tactics")),
+      .batch_variant = json_is_true(json_object_get(text, "batch_variant")),
+      .max_scratch = (uint64_t)json_integer_value(json_object_get(text, "max_scratch"))};
   if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), &options, out);
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;
     st = restore_saved(*out, &h, text);
     if (!st) st = read_profiles(*out, text);
+    if (!st) st = assay_engine_set_note(*out, json_string_value(json_object_get(text, "note")));
     if (st) assay_engine_release(*out);
   }
   assay_model_release(m);

@@ -316,12 +316,15 @@ static assay_status_t make_engine(const refit_t* r, assay_plan_t* take_plan, ass
   const assay_backend_options_t options = {.tactic_sources = assay_engine_tactic_sources(r->engine),
                                            .timings = times.len ? assay_str_get(&times) : NULL,
                                            .timings_bytes = times.len,
-                                           .batch_variant = assay_engine_batch_variant(r->engine)};
+                                           .forced = assay_engine_forced_tactics(r->engine),
+                                           .batch_variant = assay_engine_batch_variant(r->engine),
+                                           .max_scratch = assay_engine_max_scratch(r->engine)};
   if (st)
     assay_plan_destroy(take_plan);
   else
     st = assay_engine_create(take_plan, backend, &options, &e);
   if (!st) st = assay_engine_set_profiles(e, profiles, n);
+  if (!st) st = assay_engine_set_note(e, assay_engine_note(r->engine));
   if (!st) st = assay_status_note(assay_engine_try(e, packed), "trying the refitted plan out");
   assay_str_deinit(&times);
   if (st) return assay_engine_release(e), st;

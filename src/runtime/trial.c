@@ -45,7 +45,9 @@ assay_status_t assay_engine_settle(assay_engine_t* engine, const assay_backend_o
   const assay_backend_options_t now = {.tactic_sources = known->tactic_sources,
                                        .timings = assay_str_get(&text),
                                        .timings_bytes = strlen(assay_str_get(&text)),
-                                       .batch_variant = known->batch_variant};
+                                       .forced = known->forced,
+                                       .batch_variant = known->batch_variant,
+                                       .max_scratch = known->max_scratch};
   if (!st && measured) st = assay_engine_share_again(engine, &now);
   if (!st && measured) st = trial(user, engine);
   // Nothing is timed in later runs, whatever their sizes: contexts run side by side then.

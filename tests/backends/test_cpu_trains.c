@@ -92,6 +92,19 @@ static void add_halves(drawn_t* d) {
   d->c /= 2;
 }
 
+// With an input of other channels, one of them or more, on either side.
+static void add_joined(drawn_t* d) {
+  const int c = draw(d, 0, 3) ? draw(d, 1, 3) * 8 : 1, first = draw(d, 0, 1);
+  INPUT("j%d float[%d,%d,%d,%d]", d->last, d->n, c, d->h, d->w);
+  if (first)
+    NODE("Concat n%d j%d v%d -> v%d | axis=1", d->last, d->last, d->last, d->last + 1);
+  else
+    NODE("Concat n%d v%d j%d -> v%d | axis=1", d->last, d->last, d->last, d->last + 1);
+  d->last++;
+  d->c += c;
+  add_activation(d);
+}
+
 // Behind the last layer: an input of its shape, or, where that is of this shape, the first value.
 static void add_residual(drawn_t* d, int c, int h, int w) {
   const bool first = d->c == c && d->h == h && d->w == w;
@@ -119,9 +132,9 @@ static void draw_model(uint64_t seed, drawn_t* d) {
   d->last = 1;
   const int c = d->c, h = d->h, w = d->w;
   for (int i = draw(d, 1, STEPS); i > 0; i--) {
-    static void (*const add[])(drawn_t*) = {add_conv, add_depthwise, add_conv,  add_depthwise,
-                                            add_gate, add_pool,      add_halves};
-    add[draw(d, 0, 6)](d);
+    static void (*const add[])(drawn_t*) = {add_conv, add_depthwise, add_conv,   add_depthwise,
+                                            add_gate, add_pool,      add_halves, add_joined};
+    add[draw(d, 0, 7)](d);
   }
   if (draw(d, 0, 1)) add_residual(d, c, h, w);
   d->graph.outputs = text(d, "v%d", d->last);

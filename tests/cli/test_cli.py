@@ -18,7 +18,7 @@ from onnx import helper
 
 FAITHFUL, UNFAITHFUL, USAGE, INPUT, FAILED = range(5)
 RANDOM = "assay: no inputs given: random ones are used"
-VERBS = ("check", "run", "build", "refit", "certify", "inspect", "conformance", "bench", "tune", "debug precision", "debug passes", "debug tactics", "debug batch", "debug reduce", "debug environment")
+VERBS = ("check", "run", "build", "refit", "certify", "inspect", "conformance", "bench", "tune", "completion", "man", "debug precision", "debug passes", "debug tactics", "debug batch", "debug reduce", "debug environment")
 
 RANGE_ERROR = (r"node 'ramp' \(Range\): output 0 'y': tensor int64\[2147483648\]: out of memory: "
                r"17.2 GB more are needed, 1.0 GB can be had")

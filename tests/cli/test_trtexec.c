@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -205,6 +206,28 @@ static void calibration(void** state) {
            bad[i][0]);
 }
 
+// A cache that is written is read again to the bit.
+static void calibration_written(void** state) {
+  static const trt_scale_t scales[] = {{"x", 0.1f}, {"a: b", 0x1p-140f}, {"y", 3.0f}};
+  char path[] = "/tmp/assay-calibration-XXXXXX";
+  trt_scale_t* s = NULL;
+  size_t n = 0;
+  (void)state;
+  const int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  expect(trt_calibration_write(path, "MinMaxCalibration", scales, 3), NULL, "write");
+  expect(trt_calibration_read(arena, path, &s, &n), NULL, "read");
+  unlink(path);
+  assert_int_equal(n, 3);
+  for (size_t i = 0; i < n; i++) {
+    assert_string_equal(s[i].name, scales[i].name);
+    assert_memory_equal(&s[i].scale, &scales[i].scale, sizeof s[i].scale);
+  }
+  expect(trt_calibration_write("/no/such/folder/c", "MinMaxCalibration", scales, 3), "/no/such",
+         "no folder");
+}
+
 // ---- command lines ------------------------------------------------------------------------------
 
 // Reads words with ' ' between, and checks them.
@@ -267,9 +290,16 @@ static void lines(void** state) {
       {"--onnx=m --optShapes=x:1 --profile=0", "belong to no profile", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profile=0 --profile=0", "given twice", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profile=1 --optShapes=x:1", "no number 0", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --profile=0 --optShapes=x:1 --profile=1 --optShapes=x:2", "several profiles", NULL,
+      {"--onnx=m --profile=0 --optShapes=x:1 --profile=1 --optShapes=x:2 --useProfile=1", NULL,
+       NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profile=0 --optShapes=x:1 --profile=1 --optShapes=x:2 --useProfile=2",
+       "highest profile is number 1", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --loadInputs=a:b --loadInputs=a:c", NULL, "--loadInputs a:c (given twice)\n",
+       TRT_OUTCOME_UNKNOWN},
+      {"--onnx=m --refPair=0 --loadInputs=a:b --loadInputs=a:c", "has one already", NULL,
        TRT_OUTCOME_RUN},
-      {"--onnx=m --useProfile=1", "profile 0 only", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --refPair=1 --refPair=1", "--refPair=1 is given twice", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --useProfile=1", "highest profile is number 0", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --getPlanVersionOnly", "needs --loadEngine", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --timeRefit", "needs --refitFromOnnx", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --output=a --output=b", "--output is not supported", NULL, TRT_OUTCOME_RUN},
@@ -352,10 +382,19 @@ static void no_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(items),      cmocka_unit_test(names),       cmocka_unit_test(dims),
-      cmocka_unit_test(sizes),      cmocka_unit_test(io_formats),  cmocka_unit_test(percentiles),
-      cmocka_unit_test(file_names), cmocka_unit_test(calibration), cmocka_unit_test(lines),
-      cmocka_unit_test(meanings),   cmocka_unit_test(levels),      cmocka_unit_test(no_memory),
+      cmocka_unit_test(items),
+      cmocka_unit_test(names),
+      cmocka_unit_test(dims),
+      cmocka_unit_test(sizes),
+      cmocka_unit_test(io_formats),
+      cmocka_unit_test(percentiles),
+      cmocka_unit_test(file_names),
+      cmocka_unit_test(calibration),
+      cmocka_unit_test(calibration_written),
+      cmocka_unit_test(lines),
+      cmocka_unit_test(meanings),
+      cmocka_unit_test(levels),
+      cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, make_arena, free_arena);
 }

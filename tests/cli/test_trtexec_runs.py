@@ -19,6 +19,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 QUICK = "--duration=0 --iterations=3 --warmUp=0"
+REF_PAIRS = ("--loadEngine=c.plan --accuracyThreshold=2 --accuracyAlgorithm=lInf --refPair=1 --loadInputs=PAIR1 --loadRefOutputs=PAIR1 "
+             "--refPair=0 --loadRefOutputs=scores:ones.npy --loadInputs=image:image.npy " + QUICK)
 # Arguments ({m}: the models), exit code, patterns of the output and of the error (None: nothing is there but warnings).
 ROWS = [
     ("", 0, r"^&&&& RUNNING Assay\.trtexec \[Assay v\d+\] \[b1\] # trtexec\n.*=== Model Options ===.*&&&& PASSED", None),
@@ -51,6 +53,38 @@ ROWS = [
      r"Model input x \(profile 0\): min=1x16, opt=4x16, max=4x16\n", "--optShapes has no shape of input 'x': that of --maxShapes is taken"),
     ("--loadEngine=x.plan --shapes=x:2x16 " + QUICK, 0, "binding for x with dimensions 2x16", None),
     ("--loadEngine=x.plan --optShapes=x:2x16 " + QUICK, 1, "FAILED", "are for a build"),
+    # inputs that hold a shape
+    ("--onnx=expand.onnx " + QUICK, 0, "binding for y with dimensions 1x1 ", "Values missing for input: s, which holds a shape"),
+    ("--onnx=expand.onnx --shapes=x:2x1,s:2x5 " + QUICK, 0, "(?s)Using the values 2x5 of its shape for input s.*binding for y with dimensions 2x5 ", None),
+    ("--onnx=expand.onnx --shapes=x:2x1,s:2 " + QUICK, 1, "FAILED", "input 's' holds a shape of 2 numbers.*'2' has 1"),
+    ("--onnx=expand.onnx --minShapes=x:1x1,s:1x1 --optShapes=x:2x1,s:2x3 --maxShapes=x:4x1,s:4x8 --saveEngine=e.plan --skipInference", 0, "PASSED", None),
+    ("--loadEngine=e.plan --dumpOptimizationProfile " + QUICK, 0,
+     r"(?s)Model input s \(profile 0\): min=1x1, opt=2x3, max=4x8\n.*binding for y with dimensions 2x3 ", None),
+    ("--loadEngine=e.plan --shapes=x:4x1,s:4x8 " + QUICK, 0, "binding for y with dimensions 4x8 ", None),
+    ("--loadEngine=e.plan --shapes=s:2x9 " + QUICK, 1, "FAILED", r"input 's' is 2x9; profile 0 was built for values \[1, 1\] to \[4, 8\]"),
+    ("--loadEngine=e.plan --loadInputs=s:shape.npy " + QUICK, 1, "FAILED", r"input 's' is values \[2, 9\]; the plan was built for values \[1, 1\] to \[4, 8\]"),
+    ("--onnx=expand.onnx --shapes=x:2x1,s:2x5 --show-native", 0, r"--profile 's=\[2,5\]:\[2,5\]:\[2,5\]'", None),
+    # several profiles
+    ("--onnx={m}/external.onnx --profile=1 --minShapes=x:8x16 --maxShapes=x:16x16 --profile=0 --minShapes=x:1x16 --maxShapes=x:4x16 --saveEngine=two.plan "
+     "--skipInference --dumpOptimizationProfile", 0, r"\(profile 0\): min=1x16, opt=4x16, max=4x16\n.*\(profile 1\): min=8x16, opt=16x16, max=16x16\n",
+     "--optShapes has no shape"),
+    ("--loadEngine=two.plan " + QUICK, 0, "binding for x with dimensions 4x16", "has 2 profiles, and --useProfile is not given"),
+    ("--loadEngine=two.plan --useProfile=1 --dumpProfile " + QUICK, 0, r"binding for x with dimensions 16x16.*\[profile 1\]", None),
+    ("--loadEngine=two.plan --useProfile=1 --shapes=x:9x16 " + QUICK, 0, "binding for x with dimensions 9x16", None),
+    ("--loadEngine=two.plan --useProfile=0 --shapes=x:9x16 " + QUICK, 1, "FAILED", r"input 'x' is \[9, 16\]; the plan was built for \[1, 16\] to \[4, 16\]"),
+    ("--loadEngine=two.plan --useProfile=2 " + QUICK, 1, "FAILED", "--useProfile=2: the highest profile is number 1"),
+    # debug tensors, and what a plan keeps
+    ("--onnx={m}/cnn.onnx --markDebug=nothing " + QUICK, 1, "FAILED", "--markDebug: .*the model has no value 'nothing'"),
+    ("--onnx={m}/cnn.onnx --markDebug=n --saveDebugTensors=h:h.raw " + QUICK, 1, "FAILED", "--saveDebugTensors: 'h' is not marked"),
+    ("--onnx={m}/cnn.onnx --saveAllDebugTensors=raw " + QUICK, 1, "FAILED", "--saveAllDebugTensors: no value is marked"),
+    ("--onnx={m}/cnn.onnx --markDebug=n --saveAllDebugTensors=pickle " + QUICK, 1, "FAILED", "'pickle' is no format"),
+    ("--onnx={m}/cnn.onnx --markDebug=n,q --saveEngine=marked.plan --profilingVerbosity=none --show-native", 0,
+     r"assay edit extract \S+cnn.onnx --output model.debug.onnx --to scores --to n --to q\nassay build model.debug.onnx ", None),
+    ("--onnx={m}/cnn.onnx --markDebug=n,q --saveEngine=marked.plan --profilingVerbosity=none --skipInference", 0, "PASSED", None),
+    ("--loadEngine=marked.plan --dumpLayerInfo --profilingVerbosity=detailed " + QUICK, 0, "--profilingVerbosity=none: no layers are told",
+     "--profilingVerbosity has no effect with --loadEngine: the plan was built with none"),
+    ("--loadEngine=marked.plan --refitFromOnnx={m}/cnn.onnx --saveDebugTensors=n:n.raw,q:q.raw " + QUICK, 0,
+     r"(?s)Refitted 0 of.*Output binding for scores(?!.*Output binding).*Wrote n.raw", None),
     # plans
     ("--onnx={m}/cnn.onnx --saveEngine=c.plan --skipInference", 0, r"(?s)Created engine with size: [\d.]+ MiB.*Skipped inference phase", None),
     ("--loadEngine=c.plan " + QUICK, 0, r"(?s)Engine loaded in [\d.e-]+ sec\..*Throughput", None),
@@ -79,12 +113,18 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --stronglyTyped --bf16 --show-native", 0, r"assay build \S+cnn.onnx --output model.plan\n", r"--bf16 is switched off"),
     ("--onnx={m}/cnn.onnx --int8 " + QUICK, 0, "PASSED", "its results mean nothing"),
     ("--onnx={m}/cnn.onnx --int8 --inputIOFormats=fp16:chw --show-native", 0,
-     r"--type image=float16\nassay edit quantize model.formats.onnx --output model.int8.onnx\nassay build model.int8.onnx --output model.plan --precision int8", "mean nothing"),
-    ("--onnx={m}/cnn.onnx --int8 --calib=good.cache", 1, "has 1 scales, 1 of them", "--int8 with --calib is not there yet"),
-    ("--onnx={m}/cnn.onnx --int8 --calib=bad.cache", 1, "FAILED", "bad.cache: line 2 of the calibration cache"),
+     r"assay edit quantize \S+cnn.onnx --output model.int8.onnx\nassay edit set model.int8.onnx --output model.formats.onnx --type image=float16\n"
+     r"assay build model.formats.onnx --output model.plan --precision int8", "mean nothing"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=good.cache " + QUICK, 0, "has 1 scales, 1 of them", r"--calib: '\S+' \(MatMul\) is left: no scale is given for its input 'd'"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=good.cache --show-native", 0, "assay edit quantize \\S+cnn.onnx --output model.int8.onnx --calib good.cache\n", "is left"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=empty.cache", 1, "FAILED", "--calib=empty.cache has no scales"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw --calib=good.cache " + QUICK, 0, "binding for image with dimensions 1x3x8x8 and type int8", "not used without --int8"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw --int8 --calib=good.cache --show-native", 0, r"--calib good.cache\nassay edit set .*--type 'image=int8\*0.00787593[0-9]*'", "is left"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=bad.cache", 1, "FAILED", "bad.cache': line 2 of the calibration cache"),
     ("--onnx={m}/cnn.onnx --int8 --calib=nothing.cache", 1, "FAILED", "nothing.cache"),
     ("--onnx={m}/quantized.onnx --int8 --calib=good.cache " + QUICK, 0, "PASSED", "--calib is not used: the model has Q/DQ"),
-    ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw", 1, "FAILED", "'image' is fp32 in the model, and int8 of it is not there yet"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw", 1, "FAILED", "'image' as int8 needs a scale"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=uint8:chw", 1, "FAILED", "'image' is fp32 in the model, and uint8 of it is not there yet"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --saveEngine=h.plan --loadInputs=image:half.npy " + QUICK, 0,
      r"(?s)binding for image with dimensions 1x3x8x8 and type fp16.*binding for scores with dimensions \S+ and type fp16", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --show-native", 0, r"edit set \S+ --output model.formats.onnx --type image=float16\nassay build model.formats.onnx ", None),
@@ -100,11 +140,40 @@ ROWS = [
     ("--loadEngine=c.plan --loadInputs=image:nothing.bin " + QUICK, 1, "FAILED", "nothing.bin"),
     ("--onnx=whole.onnx --loadInputs=x:wide.bin --dumpOutput " + QUICK, 0, r"(?s)holds int64 values.*y: \(3\)\n\S+ \[I\] 1 -2 3\n", None),
     ("--onnx=whole.onnx --loadInputs=x:far.bin " + QUICK, 1, "FAILED", "4294967296 does not fit the int32"),
+    # shapes of calibration
+    ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --optShapesCalib=x:3x16 --skipInference", 0, "PASSED", "mean nothing"),
+    ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --optShapesCalib=y:3x16 --skipInference", 1, "FAILED", "--optShapesCalib: the model has no input 'y'"),
+    ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --optShapesCalib=x:3x17 --skipInference", 1, "FAILED", "--optShapesCalib: input 'x' .*cannot be 17"),
+    ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --minShapesCalib=x:3x16 --skipInference", 1, "FAILED", "give --optShapesCalib alone, or all three"),
+    ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --minShapesCalib=x:3x16 --optShapesCalib=x:2x16 --maxShapesCalib=x:4x16 --skipInference", 1, "FAILED",
+     "--optShapesCalib: input 'x', dimension 0: 2 is less than the 3 of --minShapesCalib"),
+    ("--onnx=rows.onnx --optShapesCalib=x:3x16 --skipInference", 0, "PASSED", "Shapes of calibration have no effect"),
+    # what a plan with other types at its ends is refitted from
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --saveEngine=fp16_in.plan --skipInference", 0, "PASSED", None),
+    ("--loadEngine=fp16_in.plan --refitFromOnnx={m}/cnn.onnx " + QUICK, 0, "Refitted 0 of", None),
+    # reference outputs
+    ("--loadEngine=c.plan --loadRefOutputs=scores:ones.npy " + QUICK, 1, "FAILED", "needs --accuracyThreshold=X"),
+    ("--loadEngine=c.plan --loadRefOutputs=sores:ones.npy --accuracyThreshold=1 " + QUICK, 1, "FAILED", "no output 'sores'"),
+    ("--loadEngine=c.plan --loadRefOutputs=sc*:ones.npy --accuracyThreshold=0.5 " + QUICK, 1, "scores: l0 = 1 ", "'scores' is too far from its reference: l0 = 1 is above"),
+    ("--loadEngine=c.plan --loadRefOutputs=scores:ones.npy --accuracyThreshold=1 --accuracyAlgorithm=l1 --atol=1 " + QUICK, 1, "FAILED", "--atol is of --accuracyAlgorithm=l0"),
+    ("--loadEngine=c.plan --accuracyThreshold=1 " + QUICK, 1, "FAILED", "--accuracyThreshold needs --loadRefOutputs"),
+    (REF_PAIRS.replace("PAIR1", "image:image.bin", 1).replace("PAIR1", "scores:ones.npy"), 0, r"(?s)Accuracy of output scores.*Accuracy of output scores", None),
+    (REF_PAIRS.replace("PAIR1", "image:image.bin", 1).replace("PAIR1", "scores:far.npy"), 1, "FAILED", "--refPair=1: output 'scores' is too far|output 'scores' is too far"),
+    ("--loadEngine=c.plan --refPair=0 --loadInputs=image:image.bin --loadRefOutputs=scores:ones.npy --accuracyThreshold=2 " + QUICK, 1, "FAILED", "there are two pairs at least"),
+    ("--loadEngine=c.plan --refPair=0 --loadInputs=image:image.bin --refPair=1 --accuracyThreshold=2 " + QUICK, 1, "FAILED", "number 0 of 2 is missing, or is not followed by"),
+    ("--loadEngine=c.plan --refPair=0 --accuracyThreshold=2 --loadInputs=image:image.bin " + QUICK, 1, "FAILED", "it has to follow its --refPair directly"),
+    # natively
+    ("--onnx={m}/cnn.onnx --loadInputs=image:i.npz --exportOutput=o.json --exportProfile=p.json --exportTimes=t.json --show-native", 0,
+     r"assay bench model.plan --inputs image=i.npz --seconds 3 --warm-up 0.2 --layers --trace p.json --latencies > t.json\n"
+     r"assay run model.plan --inputs image=i.npz --save-outputs outputs.trtexec.json\n", None),
+    ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=obey --layerPrecisions=conv:fp32 --skipInference --show-native", 0, "--layer-precision conv:fp32 --strict\n", None),
     # caches
     ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --errorOnTimingCacheMiss " + QUICK, 1, "FAILED", "--errorOnTimingCacheMiss: kernels"),
     ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache " + QUICK, 0, "PASSED", None),
     ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache --errorOnTimingCacheMiss " + QUICK, 0, "PASSED", None),
     ("--onnx={m}/cnn.onnx --timingCacheFile=rt.plan " + QUICK, 0, "PASSED", "'rt.plan' is no timing cache of Assay's"),
+    ("--onnx={m}/cnn.onnx --avgTiming=0", 1, "FAILED", "--avgTiming=0: it is 1 to"),
+    ("--onnx={m}/cnn.onnx --memPoolSize=workspace:16 --show-native", 0, "--max-scratch 16777216\n", None),
     ("--onnx={m}/cnn.onnx --tacticSources=+OWN,-own", 1, "FAILED", "OWN is on and off"),
     ("--onnx={m}/cnn.onnx --tacticSources=-OWN,-ONEDNN", 1, "FAILED", "no source is left"),
     ("--onnx={m}/cnn.onnx --tacticSources=-CUDNN " + QUICK, 0, "PASSED", "--tacticSources=-CUDNN has no effect"),
@@ -116,6 +185,8 @@ BUILD = "--onnx={m}/cnn.onnx --skipInference"
 RUN = "--loadEngine=c.plan " + QUICK
 RANGE = "--onnx={m}/external.onnx --skipInference --dumpOptimizationProfile"
 NATIVE = "--onnx={m}/cnn.onnx --show-native"
+REF = RUN + " --loadInputs=image:image.bin --loadRefOutputs=scores:ones.npy "
+CALIB = "--onnx=rows.onnx --int8 --skipInference"
 WORKS = {
     "onnx": ("--skipInference", "={m}/cnn.onnx", "Finished parsing network model"),
     "saveEngine": (BUILD, "=s.plan", "Created engine with size"),
@@ -130,12 +201,17 @@ WORKS = {
     "int8": ("--onnx={m}/quantized.onnx --show-native", "", "--precision int8"),
     "best": (NATIVE, "", "--precision (bf16|fp16)"),
     "stronglyTyped": (BUILD + " --fp16", "", "--fp16 is switched off"),
+    "minShapesCalib": (CALIB + " --optShapesCalib=x:2x16 --maxShapesCalib=x:4x16", "=x:3x16", "dimension 0: 2 is less than the 3 of --minShapesCalib"),
+    "optShapesCalib": (CALIB, "=x:2x17", "--optShapesCalib: input 'x'"),
+    "maxShapesCalib": (CALIB + " --minShapesCalib=x:1x16 --optShapesCalib=x:2x16", "=x:1x16", "dimension 0: 1 is less than the 2 of --optShapesCalib"),
+    "calibProfile": (CALIB, "=1", "--calibProfile=1: the highest profile is number 0"),
     "precisionConstraints": (NATIVE + " --fp16 --layerPrecisions=conv:fp32", "=prefer", "--layer-precision conv:fp32"),
     "layerPrecisions": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "--layer-precision conv:fp32"),
     "layerOutputTypes": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "Set output 0 of layer conv to type fp32"),
     "calib": (BUILD, "=good.cache", "has 1 scales"),
-    "memPoolSize": (BUILD, "=workspace:1B", "more than the workspace of"),
-    "workspace": (BUILD, "=0.000001", "more than the workspace of"),
+    "memPoolSize": (BUILD, "=workspace:1B", r"need no more than the workspace of|more scratch are passed by"),
+    "workspace": (BUILD, "=16", "Workspace of 16 MiB: kernels that need more scratch are passed by"),
+    "avgTiming": (BUILD + " --builderOptimizationLevel=5", "=3", "avgTiming: 3"),
     "profilingVerbosity": (BUILD + " --dumpLayerInfo", "=detailed", '"TacticName"'),
     "timingCacheFile": (NATIVE, "=t.cache", "--timing-cache t.cache"),
     "noBuilderCache": (BUILD + " --builderOptimizationLevel=5 --timingCacheFile=t.cache --errorOnTimingCacheMiss", "", "would have to be timed"),
@@ -169,10 +245,22 @@ WORKS = {
     "timeDeserialize": (RUN, "", r"(?s)Engine deserialized in(?!.*Starting inference)"),
     "timeRefit": (RUN + " --refitFromOnnx={m}/cnn.onnx", "", "Engine refitted in"),
     "separateProfileRun": (RUN + " --dumpProfile", "", r"(?s)Throughput: .*=== Profile"),
-    "useProfile": (RUN, "=4", "there is profile 0 only"),
+    "useProfile": ("--loadEngine=two.plan " + QUICK, "=1", "binding for x with dimensions 16x16"),
+    "markDebug": ("--onnx={m}/cnn.onnx --show-native", "=n", "assay edit extract .* --to scores --to n"),
+    "markUnfusedTensorsAsDebugTensors": ("--onnx={m}/cnn.onnx --saveAllDebugTensors=numpy " + QUICK, "", "Wrote scores.npy"),
+    "saveDebugTensors": ("--loadEngine=marked.plan " + QUICK, "=n:n.raw", "Wrote n.raw"),
+    "saveAllDebugTensors": ("--loadEngine=marked.plan " + QUICK, "=summary,raw", "Wrote q.raw.*Wrote tensor_summary.json"),
     "verbose": (RUN, "", r"\[V\] Throughput: "),
     "avgRuns": (RUN, "=3", "Average on 3 runs - GPU latency: "),
     "percentile": (RUN, "=12.5", r"percentile\(12\.5%\) = "),
+    "directIO": (BUILD + " --fp16", "", "--directIO: input 'image' is fp32, and layer '[^']+' has it in fp16"),
+    "loadRefOutputs": (RUN + " --loadInputs=image:image.bin", "=scores:image.bin --accuracyThreshold=1", "--loadRefOutputs: 'image.bin' has 768 bytes; output 'scores' takes 20"),
+    "refPair": (RUN, "=0 --loadInputs=image:image.bin --loadRefOutputs=scores:ones.npy --accuracyThreshold=1", "there are two pairs at least"),
+    "accuracyThreshold": (REF + "--accuracyAlgorithm=lInf", "=0.5", r"lInf = [\d.e-]+ \(threshold 0\.5\)"),
+    "accuracyAlgorithm": (REF + "--accuracyThreshold=1", "=cos", r"Accuracy of output scores: cos = "),
+    "atol": (REF + "--accuracyThreshold=0.5", "=10", "scores: l0 = 0 "),
+    "rtol": (REF + "--accuracyThreshold=0.5", "=10", "scores: l0 = 0 "),
+    "dumpRefit": (RUN, "", r"\[I\] conv Kernel\n.*weights can be replaced"),
     "dumpOutput": (RUN, "", r"scores: \([\dx]+\)\n\S+ \[I\] [-\d.e]+ "),
     "dumpRawBindingsToFile": (RUN, "", r"Wrote image\.input\.1\.3\.8\.8\.fp32\.raw"),
     "dumpProfile": (RUN, "", r"=== Profile \(\d+ iterations \) ===\n\S+ \[I\]     Time\(ms\)    Avg\.\(ms\)  Median\(ms\)   Time\(%\)   Layer"),
@@ -214,6 +302,20 @@ def write_files():
         f.write(b"ftrt" + bytes(1000))
     with open("good.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3c010a14\n")
+    with open("empty.cache", "w") as f:
+        f.write("TRT-8601-EntropyCalibration2\n")
+    weight = numpy_helper.from_array(np.random.default_rng(2).standard_normal((16, 4)).astype(np.float32), "w")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [tensor("x", onnx.TensorProto.FLOAT, ["n", 16])],
+                              [tensor("y", onnx.TensorProto.FLOAT, ["n", 4])], [weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "rows.onnx")
+    np.save("far.npy", np.full((1, 5), 9, np.float32))
+    np.save("ones.npy", np.ones((1, 5), np.float32))
+    np.save("shape.npy", np.array([2, 9], np.int32))
+    nodes = [helper.make_node("Cast", ["s"], ["c"], to=onnx.TensorProto.INT64), helper.make_node("Relu", ["x"], ["r"]),
+             helper.make_node("Expand", ["r", "c"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [tensor("x", onnx.TensorProto.FLOAT, ["n", 1]), tensor("s", onnx.TensorProto.INT32, [2])],
+                              [tensor("y", onnx.TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "expand.onnx")
     with open("bad.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3c01\n")
 
@@ -296,6 +398,69 @@ def test_files(program, models, failures):
                    "conv" in conv["Assay"]["nodes"], f"{conv}")
 
 
+def test_debug_tensors(program, models, failures):
+    """What --markDebug shows is what the model has there, whether the plan was loaded or not, and the outputs stay what they are."""
+    code, _, err = trtexec(program, f"--onnx={models}/cnn.onnx", "--markDebug=n,q,scores", "--saveEngine=debug.plan", "--skipInference")
+    failures.check(code == 0, f"--markDebug: {err}")
+    code, out, err = trtexec(program, "--loadEngine=debug.plan", *QUICK.split(), "--loadInputs=image:image.npy", "--exportOutput=o.json",
+                             "--saveDebugTensors=n:debug_n.raw", "--saveAllDebugTensors=summary,numpy,string")
+    failures.check(code == 0, f"--saveDebugTensors: {err}")
+    p = subprocess.run([program, "run", f"{models}/cnn.onnx", "--inputs", "image.npz", "--all-values", "-o", "all.npz"], capture_output=True, text=True)
+    want = np.load("all.npz")
+    failures.check(p.returncode == 0 and np.allclose(np.fromfile("debug_n.raw", np.float32), want["n"].ravel(), rtol=1e-4, atol=1e-5), "raw value of n")
+    for name in "n", "q", "scores":
+        failures.check(np.allclose(np.load(f"{name}.npy"), want[name], rtol=1e-4, atol=1e-5), f"{name}.npy")
+        failures.check(np.allclose(np.loadtxt(f"{name}.txt").ravel(), want[name].ravel(), rtol=1e-4, atol=1e-5), f"{name}.txt")
+    failures.check([o["name"] for o in json.load(open("o.json"))] == ["scores"], "debug tensors among the outputs")
+    told = json.load(open("tensor_summary.json"))
+    failures.check(list(told["metadata"]) == ["title", "time_generated", "engine_name", "command_line"] and
+                   told["metadata"]["engine_name"] == "debug.plan", f"{told['metadata']}")
+    tensors = {t["name"]: t for t in told["tensors"]}
+    q = tensors["q"]
+    failures.check(sorted(tensors) == ["n", "q", "scores"] and q["shape"] == list(want["q"].shape) and q["type"] == "fp32" and
+                   abs(q["statistics"]["max"] - want["q"].max()) < 1e-3 and len(q["elements"]) == min(10, want["q"].size), f"{tensors}")
+
+
+def test_reference(program, models, failures):
+    """Distances are those that numpy finds."""
+    values = np.load("all.npz")["scores"].astype(np.float64)
+    want = (values * [[1.1, 0.9, 1, 1.3, 0.7]]).astype(np.float32)
+    np.save("near.npy", want)
+    d = np.abs(values - want)
+    cos = 1 - (values * want).sum() / np.sqrt((values ** 2).sum() * (want.astype(np.float64) ** 2).sum())
+    for algorithm, distance in ("l0", 0.8), ("l1", d.mean()), ("l2", (d ** 2).mean()), ("lInf", d.max()), ("cos", cos):
+        for factor, code in (1.01, 0), (0.99, 1):
+            got, out, err = trtexec(program, "--loadEngine=c.plan", *QUICK.split(), "--loadInputs=image:image.npy", "--loadRefOutputs=scores:near.npy",
+                                    f"--accuracyAlgorithm={algorithm}", f"--accuracyThreshold={distance * factor}")
+            failures.check(got == code, f"{algorithm} by {distance}, threshold times {factor}: {got}, {out[-300:]} {err}")
+
+
+def test_calibrated(program, models, failures):
+    """A model without Q/DQ, built by a cache: near the model, by the cache's ranges, and the same as natively. int8 at its ends."""
+    values = dict(np.load("all.npz"), image=np.load("image.npy"))
+    with open("all.cache", "w") as f:
+        f.write("TRT-100100-EntropyCalibration2\n(Unnamed Layer* 3) [Softmax]_output: 3f800000\n")
+        for name, x in values.items():
+            f.write(f"{name}: {np.float32(np.abs(x).max() / 127).view(np.uint32):08x}\n")
+    line = [f"--onnx={models}/cnn.onnx", "--int8", "--calib=all.cache", *QUICK.split()]
+    code, out, err = trtexec(program, *line, "--saveEngine=q.plan", "--loadInputs=image:image.npy", "--exportOutput=o.json")
+    got = np.array(json.load(open("o.json"))[0]["values"])
+    off = np.abs(got - values["scores"].ravel()).max()
+    failures.check(code == 0 and " is left" not in err and "mean nothing" not in err and 1e-6 < off < 0.05, f"--calib: {off}, {err}")
+    first = open("q.plan", "rb").read()
+    _, out, _ = trtexec(program, *line, "--saveEngine=q.plan", "--show-native")
+    for command in [l for l in out.splitlines() if re.match("assay (edit|build)", l)]:
+        p = subprocess.run(command.replace("assay", program, 1) + (" --no-proof" if " edit " in command else ""), shell=True, capture_output=True, text=True)
+        failures.check(p.returncode == 0, f"{command}: {p.stderr}")
+    failures.check(len(open("q.plan", "rb").read()) == len(first), "the native commands make another plan")
+    scale, out_scale = (np.float32(np.abs(values[n]).max() / 127) for n in ("image", "scores"))
+    codes = np.clip(np.rint(values["image"] / scale), -128, 127).astype(np.int8)
+    codes.tofile("codes.bin")
+    code, out, err = trtexec(program, *line, "--inputIOFormats=int8:chw", "--outputIOFormats=int8:chw", "--loadInputs=image:codes.bin", "--exportOutput=o.json")
+    got = np.array(json.load(open("o.json"))[0]["values"])
+    failures.check(code == 0 and np.abs(got * out_scale - values["scores"].ravel()).max() < 0.05, f"int8 at the ends: {got}, {err}")
+
+
 def test_nafnet(program, models, failures):
     """The model of the issue, which is NaN in fp16: the list that a script makes of nodes mends it, and the plan keeps that."""
     folder = os.path.join(models, "..", "nafnet")
@@ -353,6 +518,9 @@ def main():
         test_flags(program, models, read_flags(flags), failures)
         test_documented(read_flags(flags), os.path.join(os.path.dirname(flags), "../../../docs/coming-from-trtexec.md"), failures)
         test_files(program, models, failures)
+        test_debug_tensors(program, models, failures)
+        test_reference(program, models, failures)
+        test_calibrated(program, models, failures)
         test_nafnet(program, models, failures)
         test_interrupted(program, models, failures)
         test_link(program, models, failures)

@@ -64,6 +64,16 @@ def check_loading(tree, cc):
     run(tree / "bin/assay", "--help")
 
 
+def check_share(tree):
+    """Each verb has its manual page, and each shell its completion."""
+    verbs = re.findall(r"ASSAY_VERB\((\w+)\)", (PROJECT / "src/cli/verbs.inc").read_text())
+    wanted = ["man/man1/assay.1", *(f"man/man1/assay-{v.replace('_', '-')}.1" for v in verbs),
+              "bash-completion/completions/assay", "zsh/site-functions/_assay", "fish/vendor_completions.d/assay.fish"]
+    lacking = [f for f in wanted if not (tree / "share" / f).is_file() or not (tree / "share" / f).stat().st_size]
+    if lacking:
+        sys.exit(f"not installed: {', '.join(lacking)}")
+
+
 def build_examples(tree, work, cmake, cc, models):
     environment = {**os.environ, "PKG_CONFIG_PATH": str(tree / "lib/pkgconfig")}
 
@@ -111,6 +121,7 @@ def main(build, cmake, cc, models):
         first.rename(tree)
         check_symbols(tree / "lib")
         check_loading(tree, cc)
+        check_share(tree)
         build_examples(tree, work, cmake, cc, models)
         check_static_package(tree, work, cmake, cc)
         print("installed:", ", ".join(sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_file())))

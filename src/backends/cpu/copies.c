@@ -331,3 +331,12 @@ void cpu_box_copy(const cpu_box_t* b, size_t elem, const void* const* in, const 
   for (int i = 0; i < parts; i++)
     copy_pieces(b, elem, x, y, pieces * i / parts, pieces * (i + 1) / parts);
 }
+
+bool cpu_box_is_runs(const cpu_box_t* b) {
+  return b->rank == 2 && b->from_strides[1] == 1 && b->to_strides[1] == 1;
+}
+
+void cpu_box_copy_runs(const cpu_box_t* b, size_t elem, const void* const* in, const void* value,
+                       void* const* out, int64_t first, int64_t end) {
+  copy_pieces(b, elem, b->from < 0 ? value : in[b->from], out[b->to], first, end);
+}

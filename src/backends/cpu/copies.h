@@ -24,6 +24,11 @@ bool cpu_box_is_empty(const cpu_box_t* box);
 // elem: bytes of an element: 1, 2, 4 or 8; value: what boxes without an input are filled with.
 void cpu_box_copy(const cpu_box_t* box, size_t elem, const void* const* in, const void* value,
                   void* const* out);
+// The same of runs [first, end) alone, on the caller's thread: those of dims[0], of a prepared box
+// of two dimensions whose elements lie side by side along the second one on both sides.
+bool cpu_box_is_runs(const cpu_box_t* box);
+void cpu_box_copy_runs(const cpu_box_t* box, size_t elem, const void* const* in, const void* value,
+                       void* const* out, int64_t first, int64_t end);
 
 // The steps in memory by dimension, of a tensor in a layout.
 void cpu_layout_strides(int rank, const int64_t* dims, assay_layout_t layout, int64_t* strides);

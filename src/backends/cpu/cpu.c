@@ -307,5 +307,6 @@ const assay_backend_t assay_backend_cpu = {.name = "cpu",
                                            .reset = assay_runner_reset,
                                            .tactic = assay_runner_tactic,
                                            .planned = cpu_planned,
+                                           .scratch = assay_runner_scratch,
                                            .each_tactic = cpu_each_tactic,
                                            .rounding = assay_runner_rounding};

@@ -16,6 +16,7 @@ typedef struct moves {
   uint64_t value;  // of one element, in its first bytes
   cpu_box_t* boxes;
   size_t n, cap;
+  int64_t row;  // places of one, where it works by rows
 } moves_t;
 
 // What is known while a kernel is made.
@@ -114,6 +115,33 @@ static assay_status_t make_transpose(maker_t* k, bool* ok) {
 
 // ---- Concat and Split -----------------------------------------------------------------------
 
+// Rows [row, end) of a sample (assay_by_rows_t); the inputs are read as a whole.
+static void run_rows(const assay_kernel_t* k, const void* const* in, void* const* out,
+                     void* scratch, int64_t sample, int64_t row, int64_t end) {
+  const moves_t* m = (const moves_t*)k;
+  const int64_t before = sample * k->by_rows.rows;
+  (void)scratch;
+  for (size_t i = 0; i < m->n; i++)
+    cpu_box_copy_runs(&m->boxes[i], m->elem, in, &m->value, out, (before + row) * m->row,
+                      (before + end) * m->row);
+}
+
+// Channels that are joined, channels last: each box has a run at each place.
+static void describe_rows(maker_t* k, int axis) {
+  const assay_operand_t* y = k->y;
+  moves_t* m = k->m;
+  if (k->layout != ASSAY_LAYOUT_CHANNELS_LAST || y->rank != 4 || axis != 1 || !y->size) return;
+  const int64_t places = y->dims[0] * y->dims[2] * y->dims[3];
+  for (size_t i = 0; i < m->n; i++)
+    if (!cpu_box_is_runs(&m->boxes[i]) || m->boxes[i].dims[0] != places) return;
+  m->row = y->dims[3];
+  m->base.by_rows = (assay_by_rows_t){.samples = y->dims[0],
+                                      .rows = y->dims[2],
+                                      .row_bytes = (size_t)(m->row * y->dims[1]) * m->elem,
+                                      .work = (double)(m->row * y->dims[1]) / 2,
+                                      .run = run_rows};
+}
+
 static assay_status_t make_concat(maker_t* k, bool* ok) {
   // Concat-1 joins along axis 1 by default, later versions have no default.
   const int axis = cpu_axis(assay_attr_i64(k->node, "axis", 1), k->x->rank);
@@ -133,6 +161,7 @@ static assay_status_t make_concat(maker_t* k, bool* ok) {
     ASSAY_TRY(add_box(k->m, b));
   }
   *ok = *ok && at == k->y->dims[axis];
+  if (*ok) describe_rows(k, axis);
   return NULL;
 }
 

@@ -3,6 +3,7 @@
 #define ASSAY_CLI_TRTEXEC_BINDINGS_H_
 
 #include "cli/trtexec/job.h"
+#include "cli/trtexec/specs.h"
 
 // Tensors of all inputs, packed, in the engine's order.
 typedef struct trt_inputs {
@@ -10,12 +11,27 @@ typedef struct trt_inputs {
   size_t n;
 } trt_inputs_t;
 
-// Of --loadInputs, the others random. Says which is what.
-assay_status_t trt_inputs_make(const trt_job_t* j, trt_inputs_t* out) ASSAY_MUST_USE;
+// Of a list as --loadInputs has it (NULL: none), the others random. Says which is what.
+assay_status_t trt_inputs_make(const trt_job_t* j, const char* list,
+                               trt_inputs_t* out) ASSAY_MUST_USE;
 void trt_inputs_deinit(trt_inputs_t* in);
+
+// A file of a binding's values: raw, npy or npz. flag and what ("input"): for messages.
+assay_status_t trt_read_file(const char* flag, const char* what, const char* path,
+                             const assay_io_t* io, int rank, const int64_t* dims,
+                             assay_tensor_t** out) ASSAY_MUST_USE;
+// The item of a list that a name is meant by: an exact one before a '*'; NULL: none.
+const trt_item_t* trt_file_of(const trt_item_t* items, size_t n, const char* name);
+
+// --loadRefOutputs against the outputs of the last run of a context, and of the pairs behind the
+// first one in runs of their own: fails where one is too far from its file (reference.c).
+assay_status_t trt_check_reference(const trt_job_t* j, assay_context_t* context) ASSAY_MUST_USE;
 
 // --dumpOutput, --exportOutput, --dumpRawBindingsToFile, of the last run of a context.
 assay_status_t trt_tell_outputs(const trt_job_t* j, const trt_inputs_t* in,
                                 assay_context_t* context) ASSAY_MUST_USE;
+
+// --saveDebugTensors and --saveAllDebugTensors, in a run of their own (debug.c).
+assay_status_t trt_save_debug(const trt_job_t* j, const trt_inputs_t* in) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_TRTEXEC_BINDINGS_H_

@@ -1,6 +1,7 @@
 #include "cli/trtexec/calibration.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,20 +56,94 @@ assay_status_t trt_calibration_parse(assay_arena_t* arena, const char* text, siz
   return NULL;
 }
 
-assay_status_t trt_check_calibration(const trt_job_t* j) {
-  const char* path = trt_text(j->options, TRT_FLAG_calib);
+assay_status_t trt_calibration_read(assay_arena_t* arena, const char* path, trt_scale_t** out,
+                                    size_t* out_n) {
   assay_mapping_t* m = NULL;
-  trt_scale_t* scales = NULL;
-  size_t n = 0, known = 0;
-  if (!path) return NULL;
-  ASSAY_TRY(assay_status_note(assay_mapping_open(path, &m), "--calib"));
-  assay_status_t st = trt_calibration_parse(j->arena, (const char*)assay_mapping_data(m),
-                                            assay_mapping_size(m), &scales, &n);
+  ASSAY_TRY(assay_mapping_open(path, &m));
+  assay_status_t st = trt_calibration_parse(arena, (const char*)assay_mapping_data(m),
+                                            assay_mapping_size(m), out, out_n);
   assay_mapping_release(m);
-  if (st) return assay_status_note(st, "--calib=%s", path);
-  for (size_t i = 0; i < n; i++) known += assay_graph_find(j->model->graph, scales[i].name) != NULL;
-  trt_info("The calibration cache %s has %zu scales, %zu of them of values of the model", path, n,
-           known);
+  return assay_status_note(st, "'%s'", path);
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+// Whether a node quantizes an activation, of which a line of a cache can speak.
+static bool quantizes(const assay_node_t* n) {
+  return strcmp(n->op_type, "QuantizeLinear") == 0 && n->n_inputs >= 2 && n->inputs[0] &&
+         n->inputs[1] && !n->inputs[0]->constant && !strchr(n->inputs[0]->name, '\n') &&
+         n->inputs[1]->constant && n->inputs[1]->constant->size == 1;
+}
+
+// false: it is none that a cache can hold.
+static assay_status_t read_scale(const assay_node_t* n, float* out, bool* out_ok) {
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen(n->inputs[1]->constant, &wide));
+  *out_ok = wide->store == ASSAY_STORE_F64;
+  if (*out_ok) *out = (float)assay_f64(wide)[0];
+  *out_ok = *out_ok && isfinite(*out) && *out >= 0;
+  assay_tensor_release(wide);
+  return NULL;
+}
+
+static assay_status_t add_scale(assay_arena_t* arena, const char* name, float scale,
+                                assay_map_t* seen, trt_scale_t* list, size_t* n) {
+  uint64_t at;
+  if (assay_map_get(seen, name, &at)) return NULL;
+  ASSAY_TRY(assay_map_put(seen, name, *n, NULL));
+  list[*n].scale = scale;
+  return assay_arena_strdup(arena, name, &list[(*n)++].name);
+}
+
+assay_status_t trt_calibration_of_model(assay_arena_t* arena, const assay_model_t* m,
+                                        trt_scale_t** out, size_t* out_n) {
+  assay_status_t st = NULL;
+  assay_map_t seen = {0};
+  trt_scale_t* list = NULL;
+  size_t most = 0, n = 0;
+  float scale = 0;
+  for (size_t g = 0; g < m->n_graphs; g++) most += m->graphs[g]->n_nodes;
+  ASSAY_TRY(assay_arena_new(arena, most, sizeof *list, &list));
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; !st && i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* node = m->graphs[g]->nodes[i];
+      bool ok = quantizes(node);
+      if (ok) st = read_scale(node, &scale, &ok);
+      if (!st && ok) st = add_scale(arena, node->inputs[0]->name, scale, &seen, list, &n);
+    }
+  assay_map_deinit(&seen);
+  *out = list;
+  *out_n = n;
+  return st;
+}
+
+assay_status_t trt_calibration_write(const char* path, const char* algorithm,
+                                     const trt_scale_t* scales, size_t n) {
+  assay_str_t text = {0};
+  assay_str_printf(&text, "TRT-100100-%s\n", algorithm);
+  for (size_t i = 0; i < n; i++) {
+    uint32_t bits;
+    memcpy(&bits, &scales[i].scale, sizeof bits);
+    assay_str_printf(&text, "%s: %08" PRIx32 "\n", scales[i].name, bits);
+  }
+  assay_status_t st = assay_str_status(&text);
+  if (!st) st = assay_file_write(path, assay_str_get(&text), text.len);
+  assay_str_deinit(&text);
+  return st;
+}
+
+// ---- --calib ------------------------------------------------------------------------------------
+
+assay_status_t trt_load_calibration(trt_job_t* j) {
+  const char* path = trt_text(j->options, TRT_FLAG_calib);
+  size_t known = 0;
+  if (!path) return NULL;
+  ASSAY_TRY(
+      assay_status_note(trt_calibration_read(j->arena, path, &j->scales, &j->n_scales), "--calib"));
+  for (size_t i = 0; i < j->n_scales; i++)
+    known += assay_graph_find(j->model->graph, j->scales[i].name) != NULL;
+  trt_info("The calibration cache %s has %zu scales, %zu of them of values of the model", path,
+           j->n_scales, known);
   if (cli_has_quantizers(j->model))
     trt_warn("--calib is not used: the model has Q/DQ nodes, whose scales count");
   else if (!trt_given(j->options, TRT_FLAG_int8))

@@ -5,14 +5,25 @@
 #define ASSAY_CLI_TRTEXEC_CALIBRATION_H_
 
 #include "base/alloc.h"
+#include "edit/editor.h"
 
-typedef struct trt_scale {
-  const char* name;  // may hold ':' and spaces
-  float scale;
-} trt_scale_t;
+typedef assay_edit_scale_t trt_scale_t;  // names may hold ':' and spaces
 
 // Lines without ':' are skipped. Names lie in the arena. Errors: CORRUPT with the line.
 assay_status_t trt_calibration_parse(assay_arena_t* arena, const char* text, size_t n,
                                      trt_scale_t** out, size_t* out_n) ASSAY_MUST_USE;
+
+// The same of a file.
+assay_status_t trt_calibration_read(assay_arena_t* arena, const char* path, trt_scale_t** out,
+                                    size_t* out_n) ASSAY_MUST_USE;
+
+// The scales with which a model's activations are quantized, each value once; names lie in the
+// arena.
+assay_status_t trt_calibration_of_model(assay_arena_t* arena, const assay_model_t* m,
+                                        trt_scale_t** out, size_t* out_n) ASSAY_MUST_USE;
+
+// Writes a cache. algorithm: as in its first line, "EntropyCalibration2".
+assay_status_t trt_calibration_write(const char* path, const char* algorithm,
+                                     const trt_scale_t* scales, size_t n) ASSAY_MUST_USE;
 
 #endif  // ASSAY_CLI_TRTEXEC_CALIBRATION_H_

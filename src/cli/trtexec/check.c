@@ -1,11 +1,13 @@
 // What a command line cannot say, beyond what each flag's kind says of it.
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cli/trtexec/flags.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
+#include "runtime/profile.h"
 
 // Flags that do not go together.
 static const struct {
@@ -44,6 +46,7 @@ static const struct {
     {TRT_FLAG_infStreams, 1, 256},
     {TRT_FLAG_avgRuns, 1, 1e12},
     {TRT_FLAG_maxTactics, -1, 1e6},
+    {TRT_FLAG_avgTiming, 1, 1e6},
     {TRT_FLAG_workspace, 0, 1e9},
     {TRT_FLAG_device, 0, 1e6},
     {TRT_FLAG_useProfile, 0, 1e6},
@@ -157,14 +160,80 @@ static assay_status_t check_profiles(const trt_options_t* o) {
                          "profiles: they are numbered from 0 without gaps",
                          i, o->n_profiles);
   }
-  if (o->n_profiles > 1)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "--profile=%lld: several profiles in a plan are not there yet: give one "
-                       "range that holds them all, or build a plan for each",
-                       (long long)o->profiles[1].index);
-  if (trt_number(o, TRT_FLAG_useProfile) != 0)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--useProfile=%s: there is profile 0 only",
-                       trt_text(o, TRT_FLAG_useProfile));
+  const size_t n = o->n_profiles ? o->n_profiles : 1;
+  if (n > ASSAY_MAX_PROFILES)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--profile: a plan has %d profiles at most",
+                       ASSAY_MAX_PROFILES);
+  if (trt_given(o, TRT_FLAG_onnx) && trt_number(o, TRT_FLAG_useProfile) >= (double)n)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--useProfile=%s: the highest profile is number %zu",
+                       trt_text(o, TRT_FLAG_useProfile), n - 1);
+  return NULL;
+}
+
+static int by_index(const void* a, const void* b) {
+  const trt_pair_text_t *x = a, *y = b;
+  return (x->index > y->index) - (x->index < y->index);
+}
+
+// Pairs are numbered without gaps, and each has both lists; the first one's inputs are measured.
+static assay_status_t check_pairs(trt_options_t* o) {
+  if (!o->n_pairs) return NULL;
+  qsort(o->pairs, o->n_pairs, sizeof *o->pairs, by_index);
+  for (size_t i = 0; i < o->n_pairs; i++)
+    if (o->pairs[i].index != (int64_t)i || !o->pairs[i].inputs || !o->pairs[i].outputs)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--refPair: number %zu of %zu is missing, or is not followed by "
+                         "--loadInputs and --loadRefOutputs",
+                         i, o->n_pairs);
+  if (o->n_pairs < 2)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--refPair: there are two pairs at least; of one give --loadInputs and "
+                       "--loadRefOutputs alone");
+  o->at[TRT_FLAG_loadInputs].text = o->pairs[0].inputs;
+  o->at[TRT_FLAG_loadRefOutputs].text = o->pairs[0].outputs;
+  return NULL;
+}
+
+static assay_status_t check_reference(const trt_options_t* o) {
+  static const trt_flag_id_t flags[] = {TRT_FLAG_accuracyThreshold, TRT_FLAG_accuracyAlgorithm,
+                                        TRT_FLAG_atol, TRT_FLAG_rtol};
+  const bool given = trt_given(o, TRT_FLAG_loadRefOutputs);
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    if (!given && trt_given(o, flags[i]))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s needs --loadRefOutputs=NAME:FILE",
+                         trt_flags[flags[i]].name);
+    if (i > 1 && trt_given(o, flags[i]) && !trt_is(o, TRT_FLAG_accuracyAlgorithm, "l0"))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s is of --accuracyAlgorithm=l0",
+                         trt_flags[flags[i]].name);
+    if (i > 1 && trt_number(o, flags[i]) < 0)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it is 0 or more", trt_flags[flags[i]].name,
+                         trt_text(o, flags[i]));
+  }
+  if (given && !(trt_number(o, TRT_FLAG_accuracyThreshold) > 0))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--loadRefOutputs needs --accuracyThreshold=X, above 0");
+  return NULL;
+}
+
+// Shapes of calibration: opt alone, or all three.
+static assay_status_t check_calibration(const trt_options_t* o) {
+  const bool min = trt_given(o, TRT_FLAG_minShapesCalib),
+             opt = trt_given(o, TRT_FLAG_optShapesCalib),
+             max = trt_given(o, TRT_FLAG_maxShapesCalib),
+             which = trt_given(o, TRT_FLAG_calibProfile);
+  const size_t n = o->n_profiles ? o->n_profiles : 1;
+  const double profile = trt_number(o, TRT_FLAG_calibProfile);
+  if ((min || max) && !(min && opt && max))
+    return ASSAY_ERROR(
+        ASSAY_INVALID_ARGUMENT,
+        "--minShapesCalib, --optShapesCalib, --maxShapesCalib: give --optShapesCalib "
+        "alone, or all three");
+  if (which && !(profile >= 0 && profile < (double)n))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--calibProfile=%s: the highest profile is number %zu",
+                       trt_text(o, TRT_FLAG_calibProfile), n - 1);
+  if ((opt || which) && (!trt_given(o, TRT_FLAG_int8) || trt_given(o, TRT_FLAG_calib)))
+    trt_warn("Shapes of calibration have no effect but with --int8 and without --calib");
   return NULL;
 }
 
@@ -176,6 +245,8 @@ static assay_status_t check_needs(const trt_options_t* o) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--getPlanVersionOnly needs --loadEngine=FILE");
   if (trt_given(o, TRT_FLAG_timeRefit) && !trt_given(o, TRT_FLAG_refitFromOnnx))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--timeRefit needs --refitFromOnnx=FILE");
+  ASSAY_TRY(check_reference(o));
+  ASSAY_TRY(check_calibration(o));
   if (!loads && !trt_is(o, TRT_FLAG_useRuntime, "full"))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--useRuntime=%s builds nothing: it needs "
@@ -234,6 +305,7 @@ assay_status_t trt_options_check(trt_options_t* o) {
   ASSAY_TRY(check_conflicts(o));
   ASSAY_TRY(check_ranges(o));
   ASSAY_TRY(check_levels(o));
+  ASSAY_TRY(check_pairs(o));
   ASSAY_TRY(check_profiles(o));
   ASSAY_TRY(check_needs(o));
   ASSAY_TRY(assay_arena_create(&arena));

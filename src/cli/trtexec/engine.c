@@ -7,13 +7,13 @@
 #include <time.h>
 
 #include "backends/cpu/gemm.h"
-#include "backends/timings.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/trtexec/edit.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
 #include "formats/format.h"
+#include "onnx/onnx.h"
 
 double trt_now_ms(void) {
   struct timespec t;
@@ -34,6 +34,12 @@ void trt_job_deinit(trt_job_t* j) {
   assay_arena_destroy(j->arena);
 }
 
+assay_status_t trt_list_add(opt_list_t* list, const char* text) {
+  ASSAY_TRY(assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items));
+  list->items[list->n++] = text;
+  return NULL;
+}
+
 // ---- what flags mean ----------------------------------------------------------------------------
 
 // The format of a CPU's faster kernels.
@@ -44,15 +50,7 @@ static assay_status_t choose_precision(trt_job_t* j) {
   const bool best = trt_given(o, TRT_FLAG_best);
   const bool fp16 = trt_given(o, TRT_FLAG_fp16), bf16 = trt_given(o, TRT_FLAG_bf16);
   const bool int8 = trt_given(o, TRT_FLAG_int8);
-  if (int8 && !cli_has_quantizers(j->model)) {
-    if (trt_given(o, TRT_FLAG_calib))
-      return ASSAY_ERROR(
-          ASSAY_UNSUPPORTED,
-          "--int8 with --calib is not there yet for a model without QuantizeLinear and "
-          "DequantizeLinear nodes: put them in with 'assay edit quantize', which takes "
-          "the ranges from data, and build that");
-    ASSAY_TRY(trt_quantize(j));
-  }
+  if (int8 && !cli_has_quantizers(j->model)) ASSAY_TRY(trt_quantize(j));
   const bool quantized = cli_has_quantizers(j->model);
   if (int8 && !quantized) trt_warn("--int8: the model has nothing that can be quantized");
   if (quantized && (int8 || best)) {
@@ -66,6 +64,27 @@ static assay_status_t choose_precision(trt_job_t* j) {
   } else if (fp16 || bf16) {
     j->native.precision = fp16 ? "fp16" : "bf16";
   }
+  return NULL;
+}
+
+// The limit of --memPoolSize=workspace and --workspace.
+static assay_status_t choose_workspace(trt_job_t* j) {
+  const trt_options_t* o = j->options;
+  trt_item_t* items = NULL;
+  size_t n = 0;
+  uint64_t bytes = (uint64_t)(trt_number(o, TRT_FLAG_workspace) * 0x1p20);
+  bool any = trt_given(o, TRT_FLAG_workspace);
+  if (trt_given(o, TRT_FLAG_memPoolSize))
+    ASSAY_TRY(
+        trt_items_parse(j->arena, "--memPoolSize", trt_text(o, TRT_FLAG_memPoolSize), &items, &n));
+  for (size_t i = 0; i < n; i++) {
+    if (strcmp(items[i].name, "workspace") != 0) continue;
+    any = true;
+    ASSAY_TRY(trt_size_parse("--memPoolSize", items[i].value, 0x1p20, &bytes));
+  }
+  if (any) j->workspace = bytes ? bytes : 1;  // nothing at all is as good as one byte
+  if (j->workspace > INT64_MAX) j->workspace = INT64_MAX;
+  j->native.max_scratch = (int64_t)j->workspace;
   return NULL;
 }
 
@@ -121,92 +140,20 @@ assay_status_t trt_translate(trt_job_t* j) {
   if (path[0] == '~' && path[1] == '/' && getenv("HOME"))
     ASSAY_TRY(assay_arena_printf(j->arena, &path, "%s%s", getenv("HOME"), path + 1));
   trt_info("Start parsing network model.");
-  ASSAY_TRY(assay_onnx_load(path, 0, NULL, &j->model));
+  if (!j->model) ASSAY_TRY(assay_onnx_load(path, 0, NULL, &j->model));
   trt_info("Finished parsing network model. Parse time: %g", 1e-3 * (trt_now_ms() - start));
   j->native.model = path;
   j->native.loaded = j->model;
   j->native.batch_variant = trt_number(o, TRT_FLAG_builderOptimizationLevel) == 5;
+  j->verbosity = trt_text(o, TRT_FLAG_profilingVerbosity);
+  ASSAY_TRY(trt_mark_debug(j));
+  ASSAY_TRY(trt_load_calibration(j));
+  ASSAY_TRY(choose_precision(j));
   ASSAY_TRY(trt_set_io_formats(j));
   ASSAY_TRY(trt_resolve_profile(j));
-  ASSAY_TRY(trt_check_calibration(j));
-  ASSAY_TRY(choose_precision(j));
   ASSAY_TRY(choose_sources(j));
+  ASSAY_TRY(choose_workspace(j));
   return trt_resolve_layers(j);
-}
-
-// ---- the timing cache ---------------------------------------------------------------------------
-
-static const char* cache_file(const trt_options_t* o) {
-  return trt_given(o, TRT_FLAG_noBuilderCache) ? NULL : trt_text(o, TRT_FLAG_timingCacheFile);
-}
-
-// The file's text in the arena, "" where there is none that a build could read.
-static assay_status_t read_cache(const trt_job_t* j, const char* path, bool warn, bool* out_foreign,
-                                 const char** out) {
-  assay_mapping_t* m = NULL;
-  assay_timings_t* t = NULL;
-  *out = "";
-  ASSAY_TRY(assay_timing_cache_read(path, &m));
-  if (!m) return NULL;
-  const char* text = (const char*)assay_mapping_data(m);
-  const size_t n = assay_mapping_size(m);
-  assay_status_t st = assay_timings_create("", &t);
-  if (!st) {
-    assay_status_t bad = assay_timings_parse(t, text, n, NULL);
-    if (bad && assay_status_code(bad) == ASSAY_CORRUPT) {
-      *out_foreign = true;
-      if (warn)
-        trt_warn("'%s' is no timing cache of Assay's (%s): it is not read, and left as it is", path,
-                 assay_status_message(bad));
-      assay_status_free(bad);
-    } else {
-      st = bad;
-    }
-  }
-  assay_timings_destroy(t);
-  if (!st && !*out_foreign) st = assay_arena_strndup(j->arena, text, n, out);
-  assay_mapping_release(m);
-  return st;
-}
-
-// The second line of a cache: the machine that it is of.
-static size_t machine_line(const char* text, const char** out) {
-  const char* end = strchr(text, '\n');
-  *out = end ? end + 1 : "";
-  return strcspn(*out, "\n");
-}
-
-static bool same_machine(const char* a, const char* b) {
-  const char *x, *y;
-  const size_t n = machine_line(a, &x), m = machine_line(b, &y);
-  return n == m && strncmp(x, y, n) == 0;
-}
-
-// Writes what was measured, with what others have added to the file since it was read.
-static assay_status_t write_cache(const trt_job_t* j, const char* path) {
-  const char *there, *machine, *name;
-  bool foreign = j->timings_kept;
-  assay_timings_t* t = NULL;
-  assay_str_t text = {0};
-  if (!path || foreign || !j->timings.len) return NULL;
-  ASSAY_TRY(read_cache(j, path, false, &foreign, &there));
-  if (foreign) return NULL;
-  if (*there && !same_machine(there, assay_str_get(&j->timings)))
-    return trt_warn(
-               "'%s' is of another machine or number of threads: it is not read, and left as "
-               "it is",
-               path),
-           NULL;
-  const size_t n = machine_line(assay_str_get(&j->timings), &machine);
-  ASSAY_TRY(assay_arena_strndup(j->arena, machine, n, &name));
-  assay_status_t st = assay_timings_create(name, &t);
-  if (!st && *there) st = assay_timings_parse(t, there, strlen(there), NULL);
-  if (!st) st = assay_timings_parse(t, j->timings.text, j->timings.len, NULL);
-  if (!st) st = assay_timings_print(t, false, &text);
-  if (!st) st = assay_file_write(path, assay_str_get(&text), text.len);
-  assay_timings_destroy(t);
-  assay_str_deinit(&text);
-  return assay_status_note(st, "--timingCacheFile=%s", path);
 }
 
 // ---- building -----------------------------------------------------------------------------------
@@ -217,8 +164,14 @@ static assay_status_t keep_facts(trt_job_t* j, const assay_engine_t* engine,
   if (!j->facts) ASSAY_TRY(assay_new_array(n, sizeof *j->facts, &j->facts));
   j->n_facts = n;
   j->run_bytes = assay_executor_planned_bytes(e);
-  for (size_t i = 0; i < n; i++)
+  j->scratch = j->n_over = 0;
+  for (size_t i = 0; i < n; i++) {
+    const size_t scratch = assay_executor_scratch(e, i);
     j->facts[i] = (trt_fact_t){assay_executor_tactic(e, i), assay_executor_executed(e, i)};
+    if (scratch > j->scratch) j->scratch = scratch;
+    if (j->workspace && scratch > j->workspace && !j->n_over++)
+      j->over = assay_plan_layers(assay_engine_plan(engine))->layers[i].name;
+  }
   return NULL;
 }
 
@@ -247,22 +200,19 @@ static void tell_memory(const trt_job_t* j, const char* phase) {
              (double)usage.ru_maxrss / 1024);
 }
 
-// The limit of --memPoolSize=workspace and --workspace in bytes; false: there is none.
-static assay_status_t workspace_limit(const trt_job_t* j, bool* out_any, uint64_t* out) {
-  const trt_options_t* o = j->options;
-  trt_item_t* items = NULL;
-  size_t n = 0;
-  *out_any = trt_given(o, TRT_FLAG_workspace);
-  *out = (uint64_t)(trt_number(o, TRT_FLAG_workspace) * 0x1p20);
-  if (!trt_given(o, TRT_FLAG_memPoolSize)) return NULL;
-  ASSAY_TRY(
-      trt_items_parse(j->arena, "--memPoolSize", trt_text(o, TRT_FLAG_memPoolSize), &items, &n));
-  for (size_t i = 0; i < n; i++) {
-    if (strcmp(items[i].name, "workspace") != 0) continue;
-    *out_any = true;
-    ASSAY_TRY(trt_size_parse("--memPoolSize", items[i].value, 0x1p20, out));
-  }
-  return NULL;
+// What came of the limit.
+static void tell_workspace(const trt_job_t* j) {
+  const double limit = (double)j->workspace * 0x1p-20;
+  if (!j->workspace) return;
+  trt_info(
+      "Workspace of %g MiB: kernels that need more scratch are passed by; those that are used need "
+      "%g MiB at most. A run takes %.3g MiB for values between layers and scratch together",
+      limit, (double)j->scratch * 0x1p-20, (double)j->run_bytes * 0x1p-20);
+  if (j->n_over)
+    trt_warn(
+        "%zu layers have no kernel that needs no more than the workspace of %g MiB, such as %s: "
+        "they take the one that needs least",
+        j->n_over, limit, j->over);
 }
 
 static assay_status_t save(const trt_job_t* j) {
@@ -278,30 +228,29 @@ static assay_status_t save(const trt_job_t* j) {
 
 static assay_status_t build(trt_job_t* j) {
   const trt_options_t* o = j->options;
-  const char *path = cache_file(o), *timings;
-  bool limited;
-  uint64_t limit;
+  const char *path = trt_cache_file(o), *timings;
   int code;
   tell_memory(j, "parsing");
-  ASSAY_TRY(workspace_limit(j, &limited, &limit));
   const double start = trt_now_ms();
-  ASSAY_TRY(read_cache(j, path, true, &j->timings_kept, &timings));
+  ASSAY_TRY(trt_cache_read(j, path, &j->timings_kept, &timings));
   const double most = trt_number(o, TRT_FLAG_maxTactics);  // -1: all
   const double level = trt_number(o, TRT_FLAG_builderOptimizationLevel);
+  if (j->lent && *j->lent) timings = j->lent;
+  const double runs = trt_given(o, TRT_FLAG_avgTiming) ? trt_number(o, TRT_FLAG_avgTiming) : 0;
   const cli_build_t how = {.timings = *timings ? timings : NULL,
+                           .forced = j->forced,
                            .unmeasured = level<2, .max_tactics = most> 0 ? (int)most : 0,
+                           .timing_runs = (int)runs,
                            .tried = tried,
                            .user = j};
   ASSAY_TRY(cli_engine_build(&j->native, &how, &j->engine, &code));
-  ASSAY_TRY(write_cache(j, path));
+  ASSAY_TRY(trt_cache_write(j, j->cache_out ? j->cache_out : path));
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
-  if (limited && j->run_bytes > limit)
-    trt_warn(
-        "A run takes %.1f MiB for values between layers and scratch together, which is more than "
-        "the workspace of %.1f MiB: Assay cannot limit the scratch alone",
-        (double)j->run_bytes * 0x1p-20, (double)limit * 0x1p-20);
+  tell_workspace(j);
+  ASSAY_TRY(trt_check_direct(j));
   const double seconds = 1e-3 * (trt_now_ms() - start);
   tell_memory(j, "building");
+  ASSAY_TRY(trt_note_write(j));
   ASSAY_TRY(save(j));
   trt_info("Engine built in %g sec.", seconds);
   return NULL;
@@ -323,13 +272,41 @@ static assay_status_t refuse_tensorrt(const char* path) {
             : NULL;
 }
 
+// The model that weights come from, with the edits that the plan's model has had before its build.
+static assay_status_t read_weights(const trt_job_t* j, const char* path, assay_model_t** out) {
+  assay_model_t *raw = NULL, *edited = NULL, *ready = NULL;
+  const assay_edit_options_t options = {0};
+  const assay_edit_wishes_t marked = {.to = j->ends};
+  const assay_edit_wishes_t typed = {.types = {j->io_types.items, j->io_types.n}};
+  if (!j->n_debug_outputs && !j->io_types.n) return assay_onnx_load(path, 0, NULL, out);
+  ASSAY_TRY(assay_onnx_read(path, &raw));
+  assay_status_t st = NULL;
+  if (j->n_debug_outputs)
+    st = trt_edit_other(raw, &assay_editor_extract, &marked, &options, &edited, &ready, NULL);
+  if (!st && j->n_debug_outputs) {
+    assay_model_release(raw);
+    raw = edited;
+    edited = NULL;
+  }
+  if (!st && j->io_types.n) {
+    assay_model_release(ready);
+    ready = NULL;
+    st = trt_edit_other(raw, &assay_editor_set, &typed, &options, &edited, &ready, NULL);
+  }
+  assay_model_release(raw);
+  assay_model_release(edited);
+  if (st) return assay_model_release(ready), st;
+  *out = ready;
+  return NULL;
+}
+
 static assay_status_t refit(trt_job_t* j) {
   const char* path = trt_text(j->options, TRT_FLAG_refitFromOnnx);
   assay_model_t* weights = NULL;
   assay_engine_t* fitted = NULL;
   assay_refit_t told = {0};
   if (!path) return NULL;
-  ASSAY_TRY(assay_onnx_load(path, 0, NULL, &weights));
+  ASSAY_TRY(read_weights(j, path, &weights));
   const double start = trt_now_ms();
   assay_status_t st = assay_engine_refit_with(j->engine, weights, 0, NULL, NULL, &told, &fitted);
   assay_model_release(weights);
@@ -361,7 +338,9 @@ static void warn_of_build_flags(const trt_options_t* o) {
                                         TRT_FLAG_errorOnTimingCacheMiss,
                                         TRT_FLAG_builderOptimizationLevel,
                                         TRT_FLAG_heuristic,
-                                        TRT_FLAG_tacticSources};
+                                        TRT_FLAG_tacticSources,
+                                        TRT_FLAG_markDebug,
+                                        TRT_FLAG_markUnfusedTensorsAsDebugTensors};
   for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
     if (trt_given(o, flags[i]))
       trt_warn("%s has no effect with --loadEngine: it was settled when the plan was built",
@@ -377,11 +356,14 @@ static assay_status_t load(trt_job_t* j) {
   const double seconds = 1e-3 * (trt_now_ms() - start);
   trt_info("Engine loaded in %g sec.", seconds);
   trt_info("Engine deserialized in %g sec.", seconds);
+  j->verbosity = trt_text(j->options, TRT_FLAG_profilingVerbosity);
+  ASSAY_TRY(trt_note_read(j));
   return refit(j);
 }
 
 assay_status_t trt_open_engine(trt_job_t* j) {
   ASSAY_TRY(j->model ? build(j) : load(j));
+  ASSAY_TRY(trt_check_debug(j));
   return trt_check_run_shapes(j);
 }
 

@@ -33,6 +33,7 @@ bool trt_is(const trt_options_t* o, trt_flag_id_t f, const char* word) {
 
 void trt_options_deinit(trt_options_t* o) {
   assay_free(o->profiles);
+  assay_free(o->pairs);
   assay_str_deinit(&o->unknown);
 }
 
@@ -122,7 +123,7 @@ static bool read_number(const char* text, bool whole, double* out) {
 }
 
 static assay_status_t set_value(const trt_flag_t* f, const char* value, trt_value_t* v) {
-  const bool whole = f->kind == TRT_INT || f->kind == TRT_PROFILE;
+  const bool whole = f->kind == TRT_INT || f->kind == TRT_PROFILE || f->kind == TRT_PAIR;
   if (f->kind == TRT_SWITCH) return NULL;
   if (!value || !*value)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s needs a value: %s=%s", f->name, f->name,
@@ -173,23 +174,65 @@ static assay_status_t start_profile(trt_options_t* o) {
   return new_profile(o, (int64_t)n);
 }
 
+// ---- pairs of inputs and outputs ----------------------------------------------------------------
+
+static assay_status_t start_pair(trt_options_t* o) {
+  const trt_value_t* v = &o->at[TRT_FLAG_refPair];
+  for (size_t i = 0; i < o->n_pairs; i++)
+    if ((double)o->pairs[i].index == v->number)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--refPair=%s is given twice", v->text);
+  if (v->number < 0 || v->number > 1e6)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--refPair=%s: pairs are numbered from 0", v->text);
+  ASSAY_TRY(assay_grow(&o->pairs, &o->cap_pairs, o->n_pairs + 1, sizeof *o->pairs));
+  o->pairs[o->n_pairs++] = (trt_pair_text_t){.index = (int64_t)v->number};
+  return NULL;
+}
+
+static assay_status_t add_paired(trt_options_t* o, trt_flag_id_t f, bool grouped) {
+  if (!o->n_pairs) return NULL;
+  if (!grouped)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: it has to follow its --refPair directly",
+                       trt_flags[f].name, o->at[f].text);
+  trt_pair_text_t* p = &o->pairs[o->n_pairs - 1];
+  const char** at = f == TRT_FLAG_loadInputs ? &p->inputs : &p->outputs;
+  if (*at)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s=%s: its --refPair has one already",
+                       trt_flags[f].name, o->at[f].text);
+  *at = o->at[f].text;
+  return NULL;
+}
+
 // ---- the command line ---------------------------------------------------------------------------
 
-// One argument. *group: whether shapes belong to a --profile before them.
-static assay_status_t take(trt_options_t* o, const char* arg, bool* group) {
+// What flags that come now may belong to.
+typedef enum group { GROUP_NONE = 0, GROUP_PROFILE, GROUP_PAIR } group_t;
+
+static group_t next_group(trt_kind_t kind, group_t now) {
+  if (kind == TRT_PROFILE) return GROUP_PROFILE;
+  if (kind == TRT_PAIR) return GROUP_PAIR;
+  const bool goes_on =
+      (kind == TRT_SHAPES && now == GROUP_PROFILE) || (kind == TRT_PAIRED && now == GROUP_PAIR);
+  return goes_on ? now : GROUP_NONE;
+}
+
+// One argument. *group: what it may belong to.
+static assay_status_t take(trt_options_t* o, const char* arg, group_t* group) {
   const char* equals = strchr(arg, '=');
   const char* note;
   const size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
   const trt_flag_id_t id = find(arg, n, &note);
   if (id == TRT_N_FLAGS) return add_unknown(o, arg, NULL), NULL;
   const trt_flag_t* f = &trt_flags[id];
-  const bool again = f->kind == TRT_WORDS || f->kind == TRT_PROFILE || f->kind == TRT_SHAPES;
+  const bool again = f->kind == TRT_WORDS || f->kind == TRT_PROFILE || f->kind == TRT_SHAPES ||
+                     f->kind == TRT_PAIR || (f->kind == TRT_PAIRED && o->n_pairs);
   if (o->at[id].given && !again) return add_unknown(o, arg, "given twice"), NULL;
   ASSAY_TRY(set_value(f, equals ? equals + 1 : NULL, &o->at[id]));
   if (f->kind == TRT_SWITCH && equals)
     trt_warn("%s: its value is ignored, and it is on: leave it out to switch it off", arg);
   if (note) trt_warn("%s", note);
-  if (f->kind == TRT_SHAPES) ASSAY_TRY(add_shapes(o, id, *group));
+  if (f->kind == TRT_SHAPES) ASSAY_TRY(add_shapes(o, id, *group == GROUP_PROFILE));
+  if (f->kind == TRT_PAIR) ASSAY_TRY(start_pair(o));
+  if (f->kind == TRT_PAIRED) ASSAY_TRY(add_paired(o, id, *group == GROUP_PAIR));
   if (f->kind == TRT_PROFILE) {
     if (!o->at[id].given && o->n_profiles)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -197,13 +240,13 @@ static assay_status_t take(trt_options_t* o, const char* arg, bool* group) {
     ASSAY_TRY(start_profile(o));
   }
   o->at[id].given = true;
-  *group = f->kind == TRT_PROFILE || (f->kind == TRT_SHAPES && *group);
+  *group = next_group(f->kind, *group);
   return NULL;
 }
 
 assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
                                  trt_outcome_t* out_outcome) {
-  bool group = false;
+  group_t group = GROUP_NONE;
   *out_outcome = TRT_OUTCOME_HELP;
   if (!argc) return NULL;
   for (int i = 0; i < argc; i++)

@@ -18,6 +18,8 @@ typedef enum trt_kind {
   TRT_WORDS,    // text; may be given again
   TRT_PROFILE,  // a whole number; starts a group of SHAPES
   TRT_SHAPES,   // text; once, or once in each group
+  TRT_PAIR,     // a whole number; starts a group of PAIRED
+  TRT_PAIRED,   // text; once, or once in each such group
 } trt_kind_t;
 
 typedef enum trt_level {
@@ -76,10 +78,18 @@ typedef struct trt_profile_text {
   const char *min, *opt, *max;
 } trt_profile_text_t;
 
+// The files of a --refPair; NULL: not given.
+typedef struct trt_pair_text {
+  int64_t index;
+  const char *inputs, *outputs;
+} trt_pair_text_t;
+
 typedef struct trt_options {
   trt_value_t at[TRT_N_FLAGS];
   trt_profile_text_t* profiles;  // one for shapes without --profile, too
   size_t n_profiles, cap_profiles;
+  trt_pair_text_t* pairs;
+  size_t n_pairs, cap_pairs;
   assay_str_t unknown;  // lines "--name value (why)"
 } trt_options_t;
 

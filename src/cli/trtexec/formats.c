@@ -1,9 +1,24 @@
 // --inputIOFormats and --outputIOFormats: the types that a caller's buffers have. Where the model
-// has others, Casts are put in, as 'assay edit set --type' does.
+// has others, Casts are put in, or quantizers for int8, as 'assay edit set --type' does.
+#include <string.h>
+
 #include "cli/trtexec/edit.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
 #include "formats/format.h"
+
+// A constant of one element.
+static bool one_number(const assay_value_t* v, double* out) {
+  assay_tensor_t* wide = NULL;
+  if (!v || !v->constant || v->constant->size != 1) return false;
+  assay_status_t st = assay_tensor_widen(v->constant, &wide);
+  const bool numbers = !st && (wide->store == ASSAY_STORE_F64 || wide->store == ASSAY_STORE_I64);
+  if (numbers)
+    *out = wide->store == ASSAY_STORE_F64 ? assay_f64(wide)[0] : (double)assay_i64(wide)[0];
+  assay_tensor_release(wide);
+  assay_status_free(st);
+  return numbers;
+}
 
 // Formats that stand for the same numbers, rounded: an int8 of a float has a scale besides.
 static bool converts(assay_type_t from, assay_type_t to) {
@@ -14,6 +29,45 @@ static bool converts(assay_type_t from, assay_type_t to) {
   return floats || integers;
 }
 
+// The scale of a QuantizeLinear that reads v, or of the DequantizeLinear that makes it: one number,
+// and codes without a zero point; 0: there is none.
+static float scale_in_model(const assay_model_t* m, const assay_value_t* v) {
+  for (size_t i = 0; i < m->graph->n_nodes; i++) {
+    const assay_node_t* n = m->graph->nodes[i];
+    const bool reads = strcmp(n->op_type, "QuantizeLinear") == 0 && n->inputs[0] == v;
+    const bool makes = strcmp(n->op_type, "DequantizeLinear") == 0 && n->outputs[0] == v;
+    double scale, zero = 0;
+    if ((!reads && !makes) || n->n_inputs < 2 || !one_number(n->inputs[1], &scale)) continue;
+    if (n->n_inputs > 2 && n->inputs[2] && (!one_number(n->inputs[2], &zero) || zero != 0))
+      continue;
+    return (float)scale;
+  }
+  return 0;
+}
+
+// The scale of int8 codes of an input or output: the model's, or that of --calib.
+static float scale_of(const trt_job_t* j, const assay_value_t* v) {
+  const float own = scale_in_model(j->model, v);
+  for (size_t i = 0; !(own > 0) && i < j->n_scales; i++)
+    if (strcmp(j->scales[i].name, v->name) == 0) return j->scales[i].scale;
+  return own;
+}
+
+static assay_status_t want_codes(trt_job_t* j, const char* flag, const assay_value_t* v) {
+  const char* text = NULL;
+  const float scale = scale_of(j, v);
+  if (!(scale > 0))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "%s: '%s' as int8 needs a scale: the model has no Q/DQ nodes with one (and "
+                       "zero point 0) there, and --calib names none of it",
+                       flag, v->name);
+  ASSAY_TRY(assay_arena_printf(j->arena, &text, "%s=int8*%.9g", v->name, (double)scale));
+  ASSAY_TRY(trt_list_add(&j->io_types, text));
+  trt_info("%s: %s is handed over as int8, each standing for %.9g times itself", flag, v->name,
+           (double)scale);
+  return NULL;
+}
+
 static assay_status_t want_type(trt_job_t* j, const char* flag, const assay_value_t* v,
                                 assay_type_t from, assay_type_t to) {
   opt_list_t* list = &j->io_types;
@@ -22,13 +76,13 @@ static assay_status_t want_type(trt_job_t* j, const char* flag, const assay_valu
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%s: '%s' is %s in the model: with --stronglyTyped it cannot be %s", flag,
                        v->name, trt_type_word(from), trt_type_word(to));
+  if (from == ASSAY_TYPE_FLOAT && to == ASSAY_TYPE_INT8) return want_codes(j, flag, v);
   if (!converts(from, to))
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "%s: '%s' is %s in the model, and %s of it is not there yet: use %s:chw",
                        flag, v->name, trt_type_word(from), trt_type_word(to), trt_type_word(from));
   ASSAY_TRY(assay_arena_printf(j->arena, &text, "%s=%s", v->name, assay_type_name(to)));
-  ASSAY_TRY(assay_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items));
-  list->items[list->n++] = text;
+  ASSAY_TRY(trt_list_add(list, text));
   trt_info("%s: %s is handed over as %s, and converted to and from the model's %s", flag, v->name,
            trt_type_word(to), trt_type_word(from));
   return NULL;
@@ -70,7 +124,7 @@ assay_status_t trt_set_io_formats(trt_job_t* j) {
   for (size_t i = 0; i < g->n_inputs; i++)
     if (!g->inputs[i]->constant) inputs[n++] = g->inputs[i];
   ASSAY_TRY(check(j, TRT_FLAG_inputIOFormats, inputs, n));
-  ASSAY_TRY(
-      check(j, TRT_FLAG_outputIOFormats, (const assay_value_t* const*)g->outputs, g->n_outputs));
+  ASSAY_TRY(check(j, TRT_FLAG_outputIOFormats, (const assay_value_t* const*)g->outputs,
+                  g->n_outputs - j->n_debug_outputs));
   return j->io_types.n ? put_casts(j) : NULL;
 }

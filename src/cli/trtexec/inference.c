@@ -6,7 +6,7 @@
 
 // Shapes of outputs are known when one run has made them.
 static void tell_output_bindings(const trt_job_t* j, assay_context_t* c) {
-  for (size_t i = 0; i < assay_engine_output_count(j->engine); i++) {
+  for (size_t i = 0; i < trt_output_count(j); i++) {
     const assay_io_t* io = assay_engine_output(j->engine, i);
     int64_t dims[ASSAY_MAX_RANK];
     int rank = 0;
@@ -49,6 +49,7 @@ static assay_status_t measure(const trt_job_t* j, const trt_inputs_t* in) {
   if (!st && wanted && apart) st = trt_measure(j, in, true, &profiled);
   if (!st && wanted) st = trt_report_profile(j, apart ? &profiled : &t);
   if (!st) st = trt_tell_outputs(j, in, t.context);
+  if (!st) st = trt_check_reference(j, t.context);
   trt_trace_deinit(&t);
   trt_trace_deinit(&profiled);
   return st;
@@ -56,9 +57,10 @@ static assay_status_t measure(const trt_job_t* j, const trt_inputs_t* in) {
 
 assay_status_t trt_infer(trt_job_t* j) {
   trt_inputs_t in = {0};
-  assay_status_t st = trt_inputs_make(j, &in);
+  assay_status_t st = trt_inputs_make(j, trt_text(j->options, TRT_FLAG_loadInputs), &in);
   if (!st) st = try_once(j, &in);
   if (!st) st = measure(j, &in);
+  if (!st) st = trt_save_debug(j, &in);
   trt_inputs_deinit(&in);
   return st;
 }

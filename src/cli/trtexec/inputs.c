@@ -56,37 +56,60 @@ static assay_status_t random_tensor(const trt_job_t* j, const assay_io_t* io, in
   return st;
 }
 
+// The values of an input that holds a shape.
+static assay_status_t shape_tensor(const assay_io_t* io, int n, const int64_t* values,
+                                   assay_tensor_t** out) {
+  const assay_profile_t p = {.input = assay_io_name(io), .values = true, .rank = n};
+  assay_tensor_t* wide = NULL;
+  assay_str_t text = {0};
+  ASSAY_TRY(assay_profile_values(&p, io, values, &wide));
+  trt_put_dims(&text, n, values);
+  trt_info("Using the values %s of its shape for input %s", assay_str_get(&text),
+           assay_io_name(io));
+  assay_str_deinit(&text);
+  assay_status_t st = assay_tensor_pack(wide, out);
+  assay_tensor_release(wide);
+  return st;
+}
+
 // ---- files --------------------------------------------------------------------------------------
 
-static assay_status_t check_array(const char* path, const assay_io_t* io, int rank,
+// Of messages: "--loadInputs", "input".
+typedef struct source {
+  const char *flag, *what, *path;
+} source_t;
+
+static assay_status_t check_array(const source_t* from, const assay_io_t* io, int rank,
                                   const int64_t* dims, const assay_tensor_t* t) {
   bool same = t->type == assay_io_elem(io) && t->rank == rank;
   for (int d = 0; same && d < rank; d++) same = t->dims[d] == dims[d];
   char want[512];
   return same ? NULL
               : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                            "--loadInputs: '%s' holds %s%s; input '%s' is %s%s: other shapes are "
+                            "%s: '%s' holds %s%s; %s '%s' is %s%s: other shapes are "
                             "given with --shapes",
-                            path, assay_type_name(t->type), ASSAY_DIMS_TEXT(t), assay_io_name(io),
-                            assay_type_name(assay_io_elem(io)),
+                            from->flag, from->path, assay_type_name(t->type), ASSAY_DIMS_TEXT(t),
+                            from->what, assay_io_name(io), assay_type_name(assay_io_elem(io)),
                             assay_dims_text(rank, dims, want, sizeof want));
 }
 
 // An archive has the array under the input's name, or one array only.
-static assay_status_t read_npz(const char* path, const char* input, assay_tensor_t** out) {
+static assay_status_t read_npz(const source_t* from, const char* input, assay_tensor_t** out) {
   assay_set_t set = {0};
-  ASSAY_TRY(assay_npz_read(path, &set));
+  ASSAY_TRY(assay_npz_read(from->path, &set));
   assay_tensor_t* t = assay_set_find(&set, input);
   if (!t && set.n == 1) t = set.tensors[0];
   *out = assay_tensor_retain(t);
   assay_set_deinit(&set);
   return t ? NULL
-           : ASSAY_ERROR(ASSAY_NOT_FOUND, "--loadInputs: '%s' has no array '%s'", path, input);
+           : ASSAY_ERROR(ASSAY_NOT_FOUND, "%s: '%s' has no array '%s'", from->flag, from->path,
+                         input);
 }
 
 // int64 values for an int32 input.
-static assay_status_t narrow(const char* path, const assay_io_t* io, int rank, const int64_t* dims,
-                             const uint8_t* data, int64_t n, assay_tensor_t** out) {
+static assay_status_t narrow(const source_t* from, const assay_io_t* io, int rank,
+                             const int64_t* dims, const uint8_t* data, int64_t n,
+                             assay_tensor_t** out) {
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_INT32, rank, dims, &wide));
   for (int64_t i = 0; i < n; i++) {
@@ -95,50 +118,51 @@ static assay_status_t narrow(const char* path, const assay_io_t* io, int rank, c
     if (x < INT32_MIN || x > INT32_MAX) {
       assay_tensor_release(wide);
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "--loadInputs: '%s' as int64: %lld does not fit the "
-                         "int32 of input '%s'",
-                         path, (long long)x, assay_io_name(io));
+                         "%s: '%s' as int64: %lld does not fit the int32 of %s '%s'", from->flag,
+                         from->path, (long long)x, from->what, assay_io_name(io));
     }
     assay_i64(wide)[i] = x;
   }
-  trt_info("%s holds int64 values, which are converted to the int32 of input %s", path,
-           assay_io_name(io));
+  trt_info("%s holds int64 values, which are converted to the int32 of %s %s", from->path,
+           from->what, assay_io_name(io));
   assay_status_t st = assay_tensor_pack(wide, out);
   assay_tensor_release(wide);
   return st;
 }
 
-static assay_status_t read_raw(const char* path, const assay_io_t* io, int rank,
+static assay_status_t read_raw(const source_t* from, const assay_io_t* io, int rank,
                                const int64_t* dims, const uint8_t* data, size_t bytes,
                                assay_tensor_t** out) {
   int64_t n = 0, want = 0;
   if (!assay_dims_size(rank, dims, &n) || !assay_type_packed_bytes(assay_io_elem(io), n, &want))
     return assay_status_no_memory();
   if (assay_io_elem(io) == ASSAY_TYPE_INT32 && bytes == 2 * (size_t)want)
-    return narrow(path, io, rank, dims, data, n, out);
+    return narrow(from, io, rank, dims, data, n, out);
   if (bytes != (size_t)want)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "--loadInputs: '%s' has %zu bytes; input '%s' takes %lld: values of %s, "
+                       "%s: '%s' has %zu bytes; %s '%s' takes %lld: values of %s, "
                        "little-endian, without a header",
-                       path, bytes, assay_io_name(io), (long long)want,
-                       trt_type_word(assay_io_elem(io)));
+                       from->flag, from->path, bytes, from->what, assay_io_name(io),
+                       (long long)want, trt_type_word(assay_io_elem(io)));
   return assay_tensor_make(assay_io_elem(io), rank, dims, data, bytes, out);
 }
 
-static assay_status_t read_file(const char* path, const assay_io_t* io, int rank,
-                                const int64_t* dims, assay_tensor_t** out) {
+assay_status_t trt_read_file(const char* flag, const char* what, const char* path,
+                             const assay_io_t* io, int rank, const int64_t* dims,
+                             assay_tensor_t** out) {
+  const source_t from = {flag, what, path};
   assay_mapping_t* m = NULL;
   assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_status_note(assay_mapping_open(path, &m), "--loadInputs"));
+  ASSAY_TRY(assay_status_note(assay_mapping_open(path, &m), "%s", flag));
   const uint8_t* data = assay_mapping_data(m);
   const size_t bytes = assay_mapping_size(m);
   const bool npy = bytes > 6 && memcmp(data, "\x93NUMPY", 6) == 0;
   const bool npz = bytes > 4 && memcmp(data, "PK\3\4", 4) == 0;
   assay_status_t st = npy   ? assay_npy_read(path, &t)
-                      : npz ? read_npz(path, assay_io_name(io), &t)
-                            : read_raw(path, io, rank, dims, data, bytes, &t);
+                      : npz ? read_npz(&from, assay_io_name(io), &t)
+                            : read_raw(&from, io, rank, dims, data, bytes, &t);
   assay_mapping_release(m);
-  if (!st && (npy || npz)) st = check_array(path, io, rank, dims, t);
+  if (!st && (npy || npz)) st = check_array(&from, io, rank, dims, t);
   if (st) return assay_tensor_release(t), st;
   *out = t;
   return NULL;
@@ -146,7 +170,7 @@ static assay_status_t read_file(const char* path, const assay_io_t* io, int rank
 
 // ---- both ---------------------------------------------------------------------------------------
 
-static const trt_item_t* file_of(const trt_item_t* items, size_t n, const char* input) {
+const trt_item_t* trt_file_of(const trt_item_t* items, size_t n, const char* input) {
   const trt_item_t* found = NULL;
   for (size_t i = 0; i < n; i++) {
     const bool exact = strcmp(items[i].name, input) == 0;
@@ -157,11 +181,11 @@ static const trt_item_t* file_of(const trt_item_t* items, size_t n, const char* 
   return found;
 }
 
-static assay_status_t read_list(const trt_job_t* j, trt_item_t** out, size_t* out_n) {
+static assay_status_t read_list(const trt_job_t* j, const char* text, trt_item_t** out,
+                                size_t* out_n) {
   *out_n = 0;
-  if (!trt_given(j->options, TRT_FLAG_loadInputs)) return NULL;
-  ASSAY_TRY(trt_items_parse(j->arena, "--loadInputs", trt_text(j->options, TRT_FLAG_loadInputs),
-                            out, out_n));
+  if (!text) return NULL;
+  ASSAY_TRY(trt_items_parse(j->arena, "--loadInputs", text, out, out_n));
   for (size_t i = 0; i < *out_n; i++) {
     bool known = false;
     ASSAY_TRY(trt_name_check("--loadInputs", (*out)[i].name));
@@ -177,13 +201,21 @@ static assay_status_t read_list(const trt_job_t* j, trt_item_t** out, size_t* ou
 static assay_status_t make_input(const trt_job_t* j, const trt_item_t* items, size_t n_items,
                                  size_t i, bool* random, assay_tensor_t** out) {
   const assay_io_t* io = assay_engine_input(j->engine, i);
-  const trt_item_t* item = file_of(items, n_items, assay_io_name(io));
-  int64_t dims[ASSAY_MAX_RANK];
+  const trt_item_t* item = trt_file_of(items, n_items, assay_io_name(io));
+  int64_t dims[ASSAY_MAX_RANK], values[ASSAY_MAX_RANK];
   int rank = 0;
-  ASSAY_TRY(trt_run_shape(j, i, &rank, dims));
+  bool shape = false;
+  ASSAY_TRY(trt_run_shape(j, i, &shape, &rank, dims));
+  if (shape) {
+    memcpy(values, dims, sizeof values);
+    dims[0] = rank;
+    rank = assay_io_rank(io) ? 1 : 0;
+  }
   if (item) {
-    ASSAY_TRY(read_file(item->value, io, rank, dims, out));
+    ASSAY_TRY(trt_read_file("--loadInputs", "input", item->value, io, rank, dims, out));
     trt_info("Using values loaded from %s for input %s", item->value, assay_io_name(io));
+  } else if (shape) {
+    ASSAY_TRY(shape_tensor(io, rank ? (int)dims[0] : 1, values, out));
   } else {
     ASSAY_TRY(random_tensor(j, io, rank, dims, out));
     trt_info("Using random values for input %s", assay_io_name(io));
@@ -197,12 +229,12 @@ static assay_status_t make_input(const trt_job_t* j, const trt_item_t* items, si
   return NULL;
 }
 
-assay_status_t trt_inputs_make(const trt_job_t* j, trt_inputs_t* out) {
+assay_status_t trt_inputs_make(const trt_job_t* j, const char* list, trt_inputs_t* out) {
   const size_t n = assay_engine_input_count(j->engine);
   trt_item_t* items = NULL;
   size_t n_items;
   bool random = false;
-  ASSAY_TRY(read_list(j, &items, &n_items));
+  ASSAY_TRY(read_list(j, list, &items, &n_items));
   ASSAY_TRY(assay_new_array(n, sizeof *out->tensors, &out->tensors));
   for (; out->n < n; out->n++)
     ASSAY_TRY(make_input(j, items, n_items, out->n, &random, &out->tensors[out->n]));

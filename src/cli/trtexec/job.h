@@ -4,7 +4,9 @@
 
 #include <assay/context.h>
 
+#include "accuracy/samples.h"
 #include "cli/engine_source.h"
+#include "cli/trtexec/calibration.h"
 #include "cli/trtexec/flags.h"
 
 // What was asked for a node by --layerPrecisions and --layerOutputTypes; NONE: nothing.
@@ -22,9 +24,19 @@ typedef struct trt_job {
   const trt_options_t* options;
   assay_arena_t* arena;
   const char* command_line;
-  assay_model_t* model;      // that is built; NULL: a plan is loaded
-  assay_model_t* edited;     // the same as it would be written; NULL: it is as in the file
-  bool quantized;            // by trt_quantize
+  assay_model_t* model;            // that is built; NULL: a plan is loaded
+  assay_model_t* edited;           // the same as it would be written; NULL: it is as in the file
+  bool quantized;                  // by trt_quantize
+  const assay_samples_t* samples;  // of the inputs, that ranges of int8 come from; NULL: random
+  const char* cache_out;  // where times go in place of --timingCacheFile; "": nowhere; NULL: there
+  trt_scale_t* scales;    // --calib, or what came of the samples
+  size_t n_scales;
+  const char* verbosity;  // --profilingVerbosity, or what the plan was built with
+  const char** debug;     // --markDebug: names of values
+  size_t n_debug;
+  size_t n_debug_outputs;    // so many outputs behind the model's own are debug tensors
+  assay_words_t ends;        // all outputs of what is built, where there are any such
+  bool all_debug;            // --markUnfusedTensorsAsDebugTensors
   cli_engine_args_t native;  // what the flags mean to cli_engine_build
   opt_list_t io_types;       // "NAME=TYPE" of inputs and outputs in another type than the model's
   trt_wish_t* wishes;        // by node id of `model`; NULL: none
@@ -36,19 +48,34 @@ typedef struct trt_job {
   assay_engine_t* engine;
   trt_fact_t* facts;  // by layer
   size_t n_facts, run_bytes;
-  bool* warned;         // by node id: that its wish was not met
-  assay_str_t timings;  // what the timing cache may get
-  bool timings_kept;    // there is a file of another machine or kind: it stays
+  uint64_t workspace;      // bytes of scratch that a kernel may need; 0: any
+  size_t scratch, n_over;  // the most that one needs; how many layers' need more than that
+  const char* over;        // the first of these layers
+  bool* warned;            // by node id: that its wish was not met
+  assay_str_t timings;     // what the timing cache may get
+  bool timings_kept;       // there is a file of another machine or kind: it stays
+  const char* lent;        // times that are known, in place of the cache's file; NULL: none
+  const char* forced;      // tactics of layers, as cli_build_t has them; NULL: none
 } trt_job_t;
 
 // Reads the flags of shapes into native.profiles, with what they leave out filled in (shapes.c).
 assay_status_t trt_resolve_profile(trt_job_t* j) ASSAY_MUST_USE;
-// The shape of input i in the run. out_dims has room for ASSAY_MAX_RANK.
-assay_status_t trt_run_shape(const trt_job_t* j, size_t i, int* out_rank,
+// How many elements an input of the model has that holds a shape; 0: it does not (shape_inputs.c).
+assay_status_t trt_shape_input(const assay_model_t* m, const assay_value_t* input,
+                               int64_t* out_n) ASSAY_MUST_USE;
+// The shape of input i in the run. out_dims has room for ASSAY_MAX_RANK. Of an input that holds a
+// shape: the values, which *out_values says.
+assay_status_t trt_run_shape(const trt_job_t* j, size_t i, bool* out_values, int* out_rank,
                              int64_t* out_dims) ASSAY_MUST_USE;
-// Fails where --shapes names no input, or one that is static and otherwise.
+// Fails where --shapes names no input, or one that is static and otherwise, or --useProfile a
+// profile that there is not.
 assay_status_t trt_check_run_shapes(const trt_job_t* j) ASSAY_MUST_USE;
 void trt_dump_optimization_profile(const trt_job_t* j);
+
+// The shapes that ranges of int8 are looked for in: --optShapesCalib, or those of --calibProfile;
+// *out lies in the arena.
+assay_status_t trt_calibration_shapes(const trt_job_t* j, assay_input_shape_t** out,
+                                      size_t* out_n) ASSAY_MUST_USE;
 
 // Reads --layerPrecisions and --layerOutputTypes into wishes and rules (layers.c).
 assay_status_t trt_resolve_layers(trt_job_t* j) ASSAY_MUST_USE;
@@ -57,17 +84,37 @@ assay_status_t trt_check_layers(trt_job_t* j, const assay_layers_t* layers) ASSA
 
 // Finds `facts` of a plan that was loaded: runs it once.
 assay_status_t trt_find_facts(trt_job_t* j) ASSAY_MUST_USE;
+// The timing cache (cache.c): its file, NULL: none; its text, "" where there is none that a build
+// could read, which lies in the arena; what is written behind a build.
+const char* trt_cache_file(const trt_options_t* o);
+assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_foreign,
+                              const char** out) ASSAY_MUST_USE;
+assay_status_t trt_cache_write(const trt_job_t* j, const char* path) ASSAY_MUST_USE;
 // Builds or loads the engine, with all that is told about it (engine.c).
 assay_status_t trt_open_engine(trt_job_t* j) ASSAY_MUST_USE;
-// Loads the model and finds out what the flags mean to the native commands.
+// Loads the model, unless it is there, and finds out what the flags mean to the native commands.
 assay_status_t trt_translate(trt_job_t* j) ASSAY_MUST_USE;
 void trt_job_deinit(trt_job_t* j);
 // The native commands that do the same (native.c).
 assay_status_t trt_print_native(const trt_job_t* j) ASSAY_MUST_USE;
-// Puts Casts into the model for --inputIOFormats and --outputIOFormats; checks --calib (formats.c,
-// calibration.c).
+// How many of the engine's outputs are the model's.
+size_t trt_output_count(const trt_job_t* j);
+// --markDebug: makes outputs of them; whether what --saveDebugTensors and --saveAllDebugTensors
+// name is marked (debug.c).
+assay_status_t trt_mark_debug(trt_job_t* j) ASSAY_MUST_USE;
+assay_status_t trt_check_debug(const trt_job_t* j) ASSAY_MUST_USE;
+// What trtexec keeps in a plan (note.c).
+assay_status_t trt_note_write(trt_job_t* j) ASSAY_MUST_USE;
+assay_status_t trt_note_read(trt_job_t* j) ASSAY_MUST_USE;
+// Appends a text, which is borrowed.
+assay_status_t trt_list_add(opt_list_t* list, const char* text) ASSAY_MUST_USE;
+// --dumpRefit; whether --directIO holds (refit_info.c).
+assay_status_t trt_dump_refit(const trt_job_t* j) ASSAY_MUST_USE;
+assay_status_t trt_check_direct(const trt_job_t* j) ASSAY_MUST_USE;
+// Reads --calib into scales (calibration.c).
+assay_status_t trt_load_calibration(trt_job_t* j) ASSAY_MUST_USE;
+// Puts Casts, or quantizers, into the model for --inputIOFormats and --outputIOFormats (formats.c).
 assay_status_t trt_set_io_formats(trt_job_t* j) ASSAY_MUST_USE;
-assay_status_t trt_check_calibration(const trt_job_t* j) ASSAY_MUST_USE;
 // The layers as text and JSON (layer_info.c).
 assay_status_t trt_tell_layers(const trt_job_t* j) ASSAY_MUST_USE;
 // Runs and reports (inference.c).

@@ -210,9 +210,9 @@ static json_t* own_json(const assay_layers_t* layers, const assay_layer_t* l, co
   return assay_json_put(j, "why", assay_json_text(l->reason));
 }
 
-static json_t* name_json(const assay_layer_t* l) {
+static json_t* name_json(const trt_job_t* j, const assay_layer_t* l) {
   assay_str_t name = {0};
-  trt_put_layer_name(&name, l);
+  trt_put_layer_name(&name, l, (int)trt_number(j->options, TRT_FLAG_useProfile));
   return text_json(&name);
 }
 
@@ -223,7 +223,7 @@ static json_t* layer_json(const trt_job_t* j, const assay_layer_t* l, const trt_
   put_metadata(j, l, &metadata);
   snprintf(value, sizeof value, "0x%016llx",
            (unsigned long long)assay_hash(f->tactic, strlen(f->tactic), 0));
-  json_t* o = assay_json_put(json_object(), "Name", name_json(l));
+  json_t* o = assay_json_put(json_object(), "Name", name_json(j, l));
   o = assay_json_put(o, "LayerType", json_string(l->nodes[0]->op_type));
   o = assay_json_put(o, "Inputs", inputs_json(layers, l));
   o = assay_json_put(o, "Outputs", outputs_json(layers, l));
@@ -241,7 +241,7 @@ static json_t* bindings_json(const trt_job_t* j) {
   json_t* list = json_array();
   for (size_t i = 0; i < assay_engine_input_count(j->engine); i++)
     list = assay_json_push(list, assay_json_text(assay_io_name(assay_engine_input(j->engine, i))));
-  for (size_t i = 0; i < assay_engine_output_count(j->engine); i++)
+  for (size_t i = 0; i < trt_output_count(j); i++)
     list = assay_json_push(list, assay_json_text(assay_io_name(assay_engine_output(j->engine, i))));
   return list;
 }
@@ -266,12 +266,12 @@ static assay_status_t dump(const json_t* layers) {
 assay_status_t trt_tell_layers(const trt_job_t* j) {
   const trt_options_t* o = j->options;
   const assay_layers_t* layers = layers_of(j);
-  const bool none = trt_is(o, TRT_FLAG_profilingVerbosity, "none");
-  const bool detailed = trt_is(o, TRT_FLAG_profilingVerbosity, "detailed");
+  const bool none = strcmp(j->verbosity, "none") == 0;
+  const bool detailed = strcmp(j->verbosity, "detailed") == 0;
   json_t* list = json_array();
   for (size_t i = 0; !none && i < layers->n_layers && i < j->n_facts; i++)
     list = assay_json_push(list, detailed ? layer_json(j, &layers->layers[i], &j->facts[i])
-                                          : name_json(&layers->layers[i]));
+                                          : name_json(j, &layers->layers[i]));
   if (!list) return assay_status_no_memory();
   if (none) trt_info("--profilingVerbosity=none: no layers are told");
   assay_status_t st = trt_given(o, TRT_FLAG_dumpLayerInfo) ? dump(list) : NULL;

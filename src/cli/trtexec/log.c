@@ -3,16 +3,38 @@
 #include <stdio.h>
 #include <time.h>
 
-static bool verbose;
+#include "base/alloc.h"
 
+static bool verbose, silent;
+static void (*sink)(char level, const char* text);
+
+void trt_log_silent(bool on) { silent = on; }
 void trt_log_verbose(bool on) { verbose = on; }
 bool trt_log_is_verbose(void) { return verbose; }
+void trt_log_to(void (*line)(char level, const char* text)) { sink = line; }
+
+static void hand_on(char level, const char* format, va_list args) ASSAY_PRINTF(2, 0);
+static void hand_on(char level, const char* format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  const int n = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  char* text = n < 0 ? NULL : assay_malloc((size_t)n + 1);
+  if (text) vsnprintf(text, (size_t)n + 1, format, args);
+  sink(level, text ? text : "out of memory");
+  assay_free(text);
+}
 
 static void say(FILE* out, char level, const char* format, va_list args) ASSAY_PRINTF(3, 0);
 static void say(FILE* out, char level, const char* format, va_list args) {
+  if (silent) return;
   const time_t seconds = time(NULL);
   struct tm parts;
   char stamp[32] = "";
+  if (sink) {
+    hand_on(level, format, args);
+    return;
+  }
   if (localtime_r(&seconds, &parts)) strftime(stamp, sizeof stamp, "%m/%d/%Y-%H:%M:%S", &parts);
   // What went to the other stream before stands before it, where both go to one place.
   fflush(out == stdout ? stderr : stdout);

@@ -211,6 +211,7 @@ assay_status_t trt_measure(const trt_job_t* j, const trt_inputs_t* in, bool prof
   if (!st) st = run_lanes(&s);
   if (endless) sigaction(SIGINT, &old, NULL);
   if (!st) st = gather(&s, out);
+  out->profile = (int)trt_number(o, TRT_FLAG_useProfile);
   session_deinit(&s);
   return st;
 }

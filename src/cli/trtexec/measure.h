@@ -17,6 +17,7 @@ typedef struct trt_trace {
   double warm_up_ms;
   float* layer_ms;  // by run of the profile and layer; NULL: not profiled
   size_t n_profiled, n_layers;
+  int profile;               // --useProfile
   assay_context_t* context;  // of the first stream, behind its last run
 } trt_trace_t;
 

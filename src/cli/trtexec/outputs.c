@@ -86,7 +86,7 @@ assay_status_t trt_tell_outputs(const trt_job_t* j, const trt_inputs_t* in, assa
   bool first = true;
   if (trt_given(o, TRT_FLAG_dumpOutput)) trt_info("Output Tensors:");
   assay_str_append(&exported, "[\n");
-  for (size_t i = 0; !st && i < assay_engine_output_count(j->engine); i++) {
+  for (size_t i = 0; !st && i < trt_output_count(j); i++) {
     assay_tensor_t* t = assay_context_output(c, i);
     if (!t) continue;
     st = tell_output(j, assay_io_name(assay_engine_output(j->engine, i)), t, &exported, first);

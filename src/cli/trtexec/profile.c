@@ -47,7 +47,7 @@ static void dump(const assay_layers_t* layers, const trt_trace_t* t, const row_t
   for (size_t i = 0; i < t->n_layers && i < layers->n_layers; i++) {
     assay_str_t name = {0};
     if (!(rows[i].total > 0)) continue;
-    trt_put_layer_name(&name, &layers->layers[i]);
+    trt_put_layer_name(&name, &layers->layers[i], t->profile);
     print_row(&rows[i], total, assay_str_get(&name));
     assay_str_deinit(&name);
   }
@@ -61,7 +61,7 @@ static assay_status_t export(const char* path, const assay_layers_t* layers, con
   assay_str_printf(&text, "[\n  { \"count\" : %zu }\n", t->n_profiled);
   for (size_t i = 0; i < t->n_layers && i < layers->n_layers; i++) {
     assay_str_t name = {0};
-    trt_put_layer_name(&name, &layers->layers[i]);
+    trt_put_layer_name(&name, &layers->layers[i], t->profile);
     assay_str_append(&text, ", { \"name\" : ");
     trt_put_json(&text, assay_str_get(&name));
     assay_str_printf(&text,

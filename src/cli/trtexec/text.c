@@ -61,9 +61,10 @@ void trt_put_element(assay_str_t* out, const assay_tensor_t* t, int64_t i) {
   }
 }
 
-void trt_put_layer_name(assay_str_t* out, const assay_layer_t* l) {
+void trt_put_layer_name(assay_str_t* out, const assay_layer_t* l, int profile) {
   for (size_t k = 0; k < l->n_nodes; k++)
     assay_str_printf(out, "%s%s", k ? " + " : "", l->nodes[k]->label);
+  if (profile) assay_str_printf(out, " [profile %d]", profile);
 }
 
 assay_status_t trt_write_text(const char* flag, const char* path, assay_str_t* take_text) {

@@ -58,6 +58,7 @@ static assay_status_t run_job(trt_job_t* j) {
   if (trt_given(o, TRT_FLAG_show_native)) return trt_print_native(j);
   ASSAY_TRY(trt_open_engine(j));
   if (trt_given(o, TRT_FLAG_dumpOptimizationProfile)) trt_dump_optimization_profile(j);
+  if (trt_given(o, TRT_FLAG_dumpRefit)) ASSAY_TRY(trt_dump_refit(j));
   if (trt_given(o, TRT_FLAG_dumpLayerInfo) || trt_given(o, TRT_FLAG_exportLayerInfo)) {
     ASSAY_TRY(trt_find_facts(j));
     ASSAY_TRY(trt_tell_layers(j));
@@ -90,6 +91,7 @@ static int run(trt_options_t* o, trt_job_t* j, int argc, char** argv) {
   trt_outcome_t outcome;
   assay_status_t st = assay_arena_create(&j->arena);
   if (!st) st = make_command_line(j->arena, argc, argv, &command_line);
+  j->command_line = command_line;
   banner("RUNNING", command_line);
   if (!st) st = trt_options_parse(argc, argv, o, &outcome);
   if (!st && outcome == TRT_OUTCOME_HELP) trt_print_help(stdout);

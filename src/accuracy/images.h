@@ -1,0 +1,32 @@
+// Image files (PNG, JPEG, PPM) as tensors. Nothing is done to them that was not asked for.
+#ifndef ASSAY_ACCURACY_IMAGES_H_
+#define ASSAY_ACCURACY_IMAGES_H_
+
+#include "base/str.h"
+#include "ir/ir.h"
+
+enum { ASSAY_IMAGE_CHANNELS = 3 };
+
+// What is asked for; zeros: nothing.
+typedef struct assay_image_wish {
+  const char* layout;     // "nchw" or "nhwc"; NULL: as the shape of the input says
+  int64_t height, width;  // that it is resized to
+  double scale;           // pixels, 0 to 255, times this; 0: 1
+  // Then minus the mean, divided by std: one number for all channels, or one for each.
+  double mean[ASSAY_IMAGE_CHANNELS], std[ASSAY_IMAGE_CHANNELS];
+  int n_mean, n_std;
+} assay_image_wish_t;
+
+// Whether bytes begin as such a file does.
+bool assay_image_is(const uint8_t* data, size_t size);
+
+// An image for an input of a model; NULL: float32 [1, 3, H, W].
+//   wish   may be NULL
+//   notes  a line of what was done; may be NULL
+// Errors: CORRUPT it cannot be decoded; INVALID_ARGUMENT it does not fit the input as it is, or a
+// wish that makes no sense there.
+assay_status_t assay_image_tensor(const uint8_t* data, size_t size, const char* name,
+                                  const assay_value_t* input, const assay_image_wish_t* wish,
+                                  assay_str_t* notes, assay_tensor_t** out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCURACY_IMAGES_H_

@@ -1,0 +1,26 @@
+// A model as text: what inspect model shows.
+#ifndef ASSAY_CLI_POLYGRAPHY_MODEL_TEXT_H_
+#define ASSAY_CLI_POLYGRAPHY_MODEL_TEXT_H_
+
+#include "cli/polygraphy/job.h"
+
+typedef struct pg_show {
+  bool layers, attrs, weights;
+  int level;  // of bodies within bodies: how far they are indented
+} pg_show_t;
+
+// Name, inputs, outputs, initializers, nodes; failure shows in `out`.
+void pg_put_model(assay_str_t* out, const assay_model_t* m, pg_show_t show);
+// The same of a plan: profiles, and layers with what runs them. It is run once for that.
+assay_status_t pg_put_plan(assay_str_t* out, assay_engine_t* engine, pg_show_t show) ASSAY_MUST_USE;
+// Whether a node of the layer makes the value.
+bool pg_is_made_within(const assay_layer_t* l, const assay_value_t* v);
+// "Layer 3    | name [Op: Conv]", and below it what it reads and makes.
+void pg_put_layer(assay_str_t* out, const char* kind, size_t index, const char* name,
+                  const char* op, const char* in, const char* made);
+// Each line of a text behind 4 * level spaces, with no line break at the end.
+void pg_put_indented(assay_str_t* out, const char* text, int level);
+// Without the line breaks and spaces at its end.
+void pg_trim(assay_str_t* text);
+
+#endif  // ASSAY_CLI_POLYGRAPHY_MODEL_TEXT_H_

@@ -1,0 +1,168 @@
+#include "io/run_results.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "io/json.h"
+#include "io/polygraphy.h"
+#include "io/trtexec.h"
+
+void assay_run_results_deinit(assay_run_results_t* r) {
+  for (size_t i = 0; i < r->n; i++) {
+    assay_saved_deinit(&r->runners[i].saved);
+    assay_free(r->runners[i].name);
+    assay_free(r->runners[i].seconds);
+  }
+  assay_free(r->runners);
+  *r = (assay_run_results_t){0};
+}
+
+assay_status_t assay_run_results_add(assay_run_results_t* r, const char* name,
+                                     assay_runner_results_t** out) {
+  char* copy = NULL;
+  const size_t n = strlen(name) + 1;
+  ASSAY_TRY(assay_grow(&r->runners, &r->cap, r->n + 1, sizeof *r->runners));
+  ASSAY_TRY(assay_new_array(n, 1, &copy));
+  memcpy(copy, name, n);
+  r->runners[r->n] = (assay_runner_results_t){.name = copy, .saved = {.results = !r->inputs}};
+  *out = &r->runners[r->n++];
+  return NULL;
+}
+
+assay_status_t assay_runner_results_add(assay_runner_results_t* r, double seconds,
+                                        assay_set_t** out) {
+  const size_t at = r->saved.n;
+  ASSAY_TRY(assay_grow(&r->seconds, &r->cap, at + 1, sizeof *r->seconds));
+  ASSAY_TRY(assay_saved_add_run(&r->saved, out));
+  r->seconds[at] = seconds;
+  return NULL;
+}
+
+// ---- joining ------------------------------------------------------------------------------------
+
+static assay_status_t runner_of(assay_run_results_t* r, const char* name,
+                                assay_runner_results_t** out) {
+  for (size_t i = 0; i < r->n; i++)
+    if (strcmp(r->runners[i].name, name) == 0) return *out = &r->runners[i], NULL;
+  return assay_run_results_add(r, name, out);
+}
+
+static assay_status_t append_run(assay_runner_results_t* to, const assay_set_t* from,
+                                 double seconds) {
+  assay_set_t* run = NULL;
+  ASSAY_TRY(assay_runner_results_add(to, seconds, &run));
+  for (size_t i = 0; i < from->n; i++)
+    ASSAY_TRY(assay_set_add(run, from->names[i], assay_tensor_retain(from->tensors[i])));
+  return NULL;
+}
+
+assay_status_t assay_run_results_append(assay_run_results_t* to, const assay_run_results_t* from) {
+  if (to->n && to->inputs != from->inputs)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "inputs and results of runs cannot be joined");
+  if (!to->n) to->inputs = from->inputs;
+  for (size_t i = 0; i < from->n; i++) {
+    const assay_runner_results_t* r = &from->runners[i];
+    assay_runner_results_t* runner = NULL;
+    ASSAY_TRY(runner_of(to, r->name, &runner));
+    for (size_t k = 0; k < r->saved.n; k++)
+      ASSAY_TRY(append_run(runner, &r->saved.runs[k], r->seconds[k]));
+  }
+  return NULL;
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+// Inputs, or outputs of somebody who does not say who.
+static assay_status_t read_saved(json_t* root, assay_run_results_t* out) {
+  assay_saved_t saved = {0};
+  assay_runner_results_t* runner = NULL;
+  out->inputs = true;
+  ASSAY_TRY(assay_run_results_add(out, "", &runner));
+  assay_status_t st =
+      assay_trtexec_is(root)
+          ? assay_trtexec_read(root, &saved)
+          : (assay_polygraphy_is(root)
+                 ? assay_polygraphy_read(root, &saved)
+                 : ASSAY_ERROR(ASSAY_CORRUPT, "it is neither Polygraphy's nor trtexec's JSON"));
+  for (size_t i = 0; !st && i < saved.n; i++) st = append_run(runner, &saved.runs[i], (double)NAN);
+  assay_saved_deinit(&saved);
+  return st;
+}
+
+assay_status_t assay_run_results_parse_json(const void* data, size_t size,
+                                            assay_run_results_t* out) {
+  assay_run_results_t r = {0};
+  json_t* root = NULL;
+  assay_status_t st = assay_json_parse_python(data, size, &root);
+  if (!st)
+    st = assay_polygraphy_is_results(root) ? assay_polygraphy_read_results(root, &r)
+                                           : read_saved(root, &r);
+  json_decref(root);
+  if (st) return assay_run_results_deinit(&r), st;
+  *out = r;
+  return NULL;
+}
+
+static int is_json_name(const struct dirent* entry) {
+  const size_t n = strlen(entry->d_name);
+  return n > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + n - 5, ".json") == 0;
+}
+
+static assay_status_t read_one(const char* path, assay_run_results_t* out) {
+  assay_run_results_t one = {0};
+  assay_mapping_t* m = NULL;
+  ASSAY_TRY(assay_mapping_open(path, &m));
+  assay_status_t st =
+      assay_run_results_parse_json(assay_mapping_data(m), assay_mapping_size(m), &one);
+  assay_mapping_release(m);
+  if (!st) st = assay_run_results_append(out, &one);
+  assay_run_results_deinit(&one);
+  return assay_status_note(st, "'%s'", path);
+}
+
+assay_status_t assay_run_results_read_folder(const char* path, assay_run_results_t* out) {
+  struct dirent** names = NULL;
+  assay_run_results_t r = {0};
+  assay_status_t st = NULL;
+  const int n = scandir(path, &names, is_json_name, alphasort);
+  if (n < 1) {
+    free(names);
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "folder '%s' holds no files of JSON", path);
+  }
+  for (int i = 0; i < n; i++) {
+    assay_str_t file = {0};
+    assay_str_printf(&file, "%s/%s", path, names[i]->d_name);
+    if (!st) st = assay_str_status(&file);
+    if (!st) st = read_one(file.text, &r);
+    assay_str_deinit(&file);
+    free(names[i]);
+  }
+  free(names);
+  if (st) return assay_run_results_deinit(&r), st;
+  *out = r;
+  return NULL;
+}
+
+// ---- writing ------------------------------------------------------------------------------------
+
+static bool has_ending(const char* path) {
+  const char* slash = strrchr(path, '/');
+  const char* name = slash ? slash + 1 : path;
+  const char* dot = strrchr(name, '.');
+  return dot && dot != name;
+}
+
+assay_status_t assay_run_results_write(const char* path, const assay_run_results_t* r,
+                                       assay_str_t* notes) {
+  if (!r->inputs)
+    return has_ending(path) ? assay_polygraphy_write_results(path, r, notes)
+                            : assay_polygraphy_write_results_folder(path, r, notes);
+  static const assay_saved_t none = {0};
+  const assay_saved_t* saved = r->n ? &r->runners[0].saved : &none;
+  return has_ending(path) ? assay_polygraphy_write(path, saved, NULL, notes)
+                          : assay_polygraphy_write_folder(path, saved, NULL, notes);
+}
