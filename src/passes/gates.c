@@ -39,16 +39,11 @@ bool assay_gate_read(const assay_node_t* const* nodes, size_t n, assay_gate_t* o
 
 // ---- of the graph -------------------------------------------------------------------------------
 
-static bool is_free(const assay_pass_context_t* c, const assay_node_t* n) {
-  return n->graph == c->model->graph && n->op && !assay_pass_is_grouped(c, n);
-}
-
 // Both halves are read by the product alone.
-static bool may_group(const assay_pass_context_t* c, const assay_uses_t* uses,
-                      const assay_node_t* split, const assay_node_t* product) {
-  bool ok = is_free(c, split) && is_free(c, product);
-  for (int i = 0; i < 2; i++)
-    ok = ok && !split->outputs[i]->is_output && assay_uses_of(uses, split->outputs[i]) == 1;
+static bool is_apart(const assay_pass_context_t* c, const assay_uses_t* uses,
+                     const assay_node_t* split, const assay_node_t* product) {
+  bool ok = assay_pass_may_group(c, split) && assay_pass_may_group(c, product);
+  for (int i = 0; i < 2; i++) ok = ok && assay_uses_once(uses, split->outputs[i]);
   return ok;
 }
 
@@ -60,7 +55,7 @@ static assay_status_t run(assay_pass_context_t* c) {
   for (size_t i = 0; !st && i < graph->n_nodes; i++) {
     const assay_node_t* split;
     assay_gate_t gate;
-    if (!read_back(graph->nodes[i], &split, &gate) || !may_group(c, &uses, split, graph->nodes[i]))
+    if (!read_back(graph->nodes[i], &split, &gate) || !is_apart(c, &uses, split, graph->nodes[i]))
       continue;
     assay_node_t* members[ASSAY_GATE_NODES] = {(assay_node_t*)(uintptr_t)split, graph->nodes[i]};
     st = assay_pass_group(c, members, ASSAY_GATE_NODES, "halves of a tensor, multiplied");

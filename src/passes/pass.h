@@ -174,6 +174,8 @@ assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) ASSA
 void assay_uses_deinit(assay_uses_t* u);
 // How often a value is read; INT_MAX for one that is newer than the count.
 int assay_uses_of(const assay_uses_t* u, const assay_value_t* v);
+// Whether a value is no output and read by one node, once: a layer may keep it to itself.
+bool assay_uses_once(const assay_uses_t* u, const assay_value_t* v);
 // While a pass changes nodes: what a node reads does not count any more, or counts from now on.
 void assay_uses_forget(assay_uses_t* u, const assay_node_t* node);
 void assay_uses_add(assay_uses_t* u, const assay_node_t* node);
@@ -186,6 +188,8 @@ assay_status_t assay_pass_group(assay_pass_context_t* c, assay_node_t* const* no
 assay_status_t assay_pass_group_int8(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
                                      const assay_int8_t* int8, const char* why) ASSAY_MUST_USE;
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node);
+// Whether a node may be put into a layer: of a known operator, in no layer yet, in no body.
+bool assay_pass_may_group(const assay_pass_context_t* c, const assay_node_t* node);
 bool assay_rewrite_is_of_sizes(const assay_rewrite_t* r, const assay_node_t* node);
 // Whether a node can be fused: a pointwise function with one float output and nothing random or
 // discrete in it.

@@ -66,21 +66,13 @@ bool assay_quantized_gate_read(const assay_node_t* const* nodes, size_t n,
 
 // ---- of the graph -------------------------------------------------------------------------------
 
-static bool is_free(const assay_pass_context_t* c, const assay_node_t* n) {
-  return n->graph == c->model->graph && n->op && !assay_pass_is_grouped(c, n);
-}
-
-// Read by the layer alone, once.
-static bool is_hidden(const assay_uses_t* uses, const assay_value_t* v) {
-  return !v->is_output && assay_uses_of(uses, v) == 1;
-}
-
-static bool may_group(const assay_pass_context_t* c, const assay_uses_t* uses, const gate_t* g) {
-  bool ok = is_free(c, g->last) && is_free(c, g->product) && is_free(c, g->split) &&
-            is_hidden(uses, g->product->outputs[0]);
+static bool is_apart(const assay_pass_context_t* c, const assay_uses_t* uses, const gate_t* g) {
+  bool ok = assay_pass_may_group(c, g->last) && assay_pass_may_group(c, g->product) &&
+            assay_pass_may_group(c, g->split) && assay_uses_once(uses, g->product->outputs[0]);
   for (int i = 0; i < 2; i++)
-    ok = ok && is_free(c, g->dequantizers[i]) && is_hidden(uses, g->split->outputs[i]) &&
-         is_hidden(uses, g->dequantizers[i]->outputs[0]);
+    ok = ok && assay_pass_may_group(c, g->dequantizers[i]) &&
+         assay_uses_once(uses, g->split->outputs[i]) &&
+         assay_uses_once(uses, g->dequantizers[i]->outputs[0]);
   return ok;
 }
 
@@ -91,7 +83,7 @@ static assay_status_t run(assay_pass_context_t* c) {
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < graph->n_nodes; i++) {
     gate_t g;
-    if (!read_back(&g, graph->nodes[i]) || !may_group(c, &uses, &g)) continue;
+    if (!read_back(&g, graph->nodes[i]) || !is_apart(c, &uses, &g)) continue;
     const bool turned = uses.position[g.dequantizers[1]->id] < uses.position[g.dequantizers[0]->id];
     const assay_node_t* const nodes[N_NODES] = {g.split, g.dequantizers[turned],
                                                 g.dequantizers[!turned], g.product, g.last};

@@ -36,19 +36,15 @@ bool assay_quantized_mean_read(const assay_node_t* const* nodes, size_t n,
 
 // ---- of the graph -------------------------------------------------------------------------------
 
-static bool is_free(const assay_pass_context_t* c, const assay_node_t* n) {
-  return n->graph == c->model->graph && n->op && !assay_pass_is_grouped(c, n);
-}
-
 static assay_status_t group(assay_pass_context_t* c, assay_uses_t* uses, assay_node_t* last) {
   assay_node_t* mean = last->n_inputs && last->inputs[0] ? last->inputs[0]->producer : NULL;
   assay_node_t* first = mean && is_mean(mean) ? mean->inputs[0]->producer : NULL;
   assay_quantized_mean_t read;
-  if (!first || !is_free(c, last) || !is_free(c, mean) || !is_free(c, first) ||
-      mean->outputs[0]->is_output || assay_uses_of(uses, mean->outputs[0]) != 1 ||
+  if (!first || !assay_pass_may_group(c, last) || !assay_pass_may_group(c, mean) ||
+      !assay_pass_may_group(c, first) || !assay_uses_once(uses, mean->outputs[0]) ||
       !assay_quantized_mean_read((const assay_node_t* const[]){first, mean, last}, N_NODES, &read))
     return NULL;
-  if (first->outputs[0]->is_output || assay_uses_of(uses, first->outputs[0]) != 1)
+  if (!assay_uses_once(uses, first->outputs[0]))
     ASSAY_TRY(
         assay_node_repeat_for(c, uses, first, (const assay_node_t* const[]){mean}, 1, &first));
   return assay_pass_group(c, (assay_node_t* const[]){first, mean, last}, N_NODES,

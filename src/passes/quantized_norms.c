@@ -225,8 +225,7 @@ typedef struct job {
 
 static bool is_free(const assay_node_t* n, const void* user) {
   const job_t* j = user;
-  return n->graph == j->c->model->graph && n->op && !assay_pass_is_grouped(j->c, n) &&
-         !n->outputs[0]->is_output;
+  return assay_pass_may_group(j->c, n) && !n->outputs[0]->is_output;
 }
 
 // Whether every value that the noted nodes make, but for the last one's, is read by them alone.

@@ -255,6 +255,9 @@ assay_status_t assay_uses_create(const assay_model_t* m, assay_uses_t* out) {
 int assay_uses_of(const assay_uses_t* u, const assay_value_t* v) {
   return v->id < u->n_values ? u->n_reads[v->id] : INT_MAX;
 }
+bool assay_uses_once(const assay_uses_t* u, const assay_value_t* v) {
+  return !v->is_output && assay_uses_of(u, v) == 1;
+}
 
 static void count_reads(assay_uses_t* u, const assay_node_t* node, int by) {
   for (size_t i = 0; i < node->n_inputs; i++)
@@ -278,6 +281,9 @@ bool assay_rewrite_is_of_sizes(const assay_rewrite_t* r, const assay_node_t* nod
 
 bool assay_pass_is_grouped(const assay_pass_context_t* c, const assay_node_t* node) {
   return c->rewrite->group_of_node[node->id] >= 0;
+}
+bool assay_pass_may_group(const assay_pass_context_t* c, const assay_node_t* node) {
+  return node->graph == c->model->graph && node->op && !assay_pass_is_grouped(c, node);
 }
 
 assay_status_t assay_pass_group(assay_pass_context_t* c, assay_node_t* const* nodes, size_t n,
