@@ -1,11 +1,11 @@
 // Convolution as a product of matrices, tile by tile, and depthwise convolution directly.
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/target.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
+#include "ops/product_f64.h"
 
 // Tiles: output positions and rows of the panel at a time. 1 MiB of panel stays in the cache
 // between its making and its use.
@@ -118,9 +118,8 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
   for (int64_t i = 0; twice && k0 == 0 && i < m1 - m0; i++)
     for (int64_t j = 0; j < t1 - t0; j++) y[i * s->out_size + j] = p->bias ? p->bias[ch + i] : 0;
   if (p->c->arith == ASSAY_ARITH_F64 && !p->c->coarse) {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)(m1 - m0), (int)(t1 - t0),
-                (int)(k1 - k0), 1.0, p->w + ch * p->k + k0, (int)p->k, b, (int)ldb,
-                k0 == 0 ? 0.0 : 1.0, y, (int)s->out_size);
+    assay_product_f64(m1 - m0, t1 - t0, k1 - k0, p->w + ch * p->k + k0, p->k, b, ldb, k0 > 0, y,
+                s->out_size);
   } else {
     const assay_matrix_t ma = {.data = p->w, .store = ASSAY_STORE_F64, .type = ASSAY_TYPE_DOUBLE,
                                .offset = ch * p->k + k0, .row_stride = p->k, .col_stride = 1};

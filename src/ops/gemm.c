@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/target.h"
 #include "ops/gemm_fma.h"
+#include "ops/product_f64.h"
 #include "ops/twice.h"
 
 // An output is cut into tiles, a product's sum into panels of K_PANEL terms; both depend on m, n
@@ -171,6 +172,19 @@ static void add_vector(const block_t* w, int64_t rows, int64_t k, const double* 
               w->data, w->ld, x, 1, 1.0, out, (int)out_stride);
 }
 
+// out (+)= x y.
+static void multiply_blocks(const job_t* job, const block_t* x, const block_t* y, int64_t k,
+                            bool add) {
+  const int64_t ld = job->m == 1 ? job->n : job->p->out_i;
+  if (!x->transposed && !y->transposed) {
+    assay_product_f64(job->m, job->n, k, x->data, x->ld, y->data, y->ld, add, job->out, ld);
+    return;
+  }
+  cblas_dgemm(CblasRowMajor, x->transposed ? CblasTrans : CblasNoTrans,
+              y->transposed ? CblasTrans : CblasNoTrans, (int)job->m, (int)job->n, (int)k, 1.0,
+              x->data, x->ld, y->data, y->ld, add ? 1.0 : 0.0, job->out, (int)ld);
+}
+
 static void tile_f64(const job_t* job) {
   const product_t* p = job->p;
   if (p->m * p->n <= TINY && p->m * p->n * p->k <= TINY && job->a.store == ASSAY_STORE_F64 &&
@@ -195,10 +209,7 @@ static void tile_f64(const job_t* job) {
     } else {
       const block_t x = get_block(&a, job->m, k, job->room_a);
       const block_t y = get_block(&b, k, job->n, job->room_b);
-      cblas_dgemm(CblasRowMajor, x.transposed ? CblasTrans : CblasNoTrans,
-                  y.transposed ? CblasTrans : CblasNoTrans, (int)job->m, (int)job->n, (int)k, 1.0,
-                  x.data, x.ld, y.data, y.ld, p->add || l ? 1.0 : 0.0, job->out,
-                  (int)(job->m == 1 ? job->n : p->out_i));
+      multiply_blocks(job, &x, &y, k, p->add || l);
     }
   }
 }
