@@ -124,7 +124,7 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --int8 --calib=nothing.cache", 1, "FAILED", "nothing.cache"),
     ("--onnx={m}/quantized.onnx --int8 --calib=good.cache " + QUICK, 0, "PASSED", "--calib is not used: the model has Q/DQ"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw", 1, "FAILED", "'image' as int8 needs a scale"),
-    ("--onnx={m}/cnn.onnx --inputIOFormats=uint8:chw", 1, "FAILED", "'image' is fp32 in the model, and uint8 of it is not there yet"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=uint8:chw", 1, "FAILED", "'image' is fp32 in the model, and cannot be handed over as uint8: floats"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --saveEngine=h.plan --loadInputs=image:half.npy " + QUICK, 0,
      r"(?s)binding for image with dimensions 1x3x8x8 and type fp16.*binding for scores with dimensions \S+ and type fp16", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --show-native", 0, r"edit set \S+ --output model.formats.onnx --type image=float16\nassay build model.formats.onnx ", None),
@@ -133,7 +133,7 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:chw,fp32:chw", 1, "FAILED", "has 2 formats; the model has 1"),
     # layouts
     ("--onnx={m}/cnn.onnx --outputIOFormats=fp32:hwc8", 1, "FAILED", r"--outputIOFormats: 'scores' cannot be in layout hwc8: it has fewer than 3 dimensions \(C, H, W\)"),
-    ("--onnx={m}/cnn.onnx --inputIOFormats=dhwc+dhwc8 --outputIOFormats=cdhw32+chw", 0, "image is handed over in layout dhwc,", None),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=dhwc+dhwc8 --outputIOFormats=cdhw32+chw", 0, "Input image is handed over in layout dhwc,", None),
     ("--onnx=rows.onnx --optShapes=x:2x16 --inputIOFormats=chw4+dhwc", 1, "FAILED", "'x' cannot be in layout chw4.dhwc: it has fewer than 3 dimensions"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:dla_hwc4", 1, "FAILED", "--inputIOFormats: 'dla_hwc4': there is no DLA; use chw"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:nhwc", 1, "FAILED", "'nhwc' is no layout: chw, chw2, chw4, chw16, chw32, hwc, hwc8, hwc16, dhwc, dhwc8 or cdhw32"),
@@ -143,7 +143,7 @@ ROWS = [
     ("--loadEngine=chw16.plan " + QUICK, 0, r"Input binding for image with dimensions 1x3x8x8 and type fp16:chw16 is created\.\n", None),
     ("--loadEngine=chw16.plan --loadInputs=image:half.npy --refitFromOnnx={m}/cnn.onnx " + QUICK, 0, "type fp16:chw16 is created", None),
     ("--loadEngine=chw16.plan --directIO " + QUICK, 0, "PASSED", "--directIO has no effect with --loadEngine"),
-    ("--onnx={m}/cnn.onnx --inputIOFormats=hwc --directIO " + QUICK, 1, "FAILED", "--directIO: 'image' in layout hwc would be rearranged: use chw for it"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=hwc --directIO " + QUICK, 1, "FAILED", "--directIO: 'image' in layout hwc would be rearranged: leave the layout out"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=hwc+chw --directIO " + QUICK, 0, "type fp32 is created", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=hwc --show-native", 0, "# input 'image': trtexec's raw files are in layout hwc; these commands read and write rows\nassay build", None),
     # inputs

@@ -80,9 +80,11 @@ static assay_status_t want_type(trt_job_t* j, const char* flag, const assay_valu
                        v->name, trt_type_word(from), trt_type_word(to));
   if (from == ASSAY_TYPE_FLOAT && to == ASSAY_TYPE_INT8) return want_codes(j, flag, v);
   if (!converts(from, to))
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "%s: '%s' is %s in the model, and %s of it is not there yet: use %s:chw",
-                       flag, v->name, trt_type_word(from), trt_type_word(to), trt_type_word(from));
+    return ASSAY_ERROR(
+        ASSAY_UNSUPPORTED,
+        "%s: '%s' is %s in the model, and cannot be handed over as %s: floats can be as fp32, "
+        "fp16, bf16 or int8 (by a scale), integers as int32 or int64",
+        flag, v->name, trt_type_word(from), trt_type_word(to));
   ASSAY_TRY(assay_arena_printf(j->arena, &text, "%s=%s", v->name, assay_type_name(to)));
   ASSAY_TRY(trt_list_add(list, text));
   trt_info("%s: %s is handed over as %s, and converted to and from the model's %s", flag, v->name,
@@ -103,13 +105,13 @@ static assay_status_t want_layout(trt_job_t* j, const char* flag, const assay_va
   if (trt_given(j->options, TRT_FLAG_directIO))
     return ASSAY_ERROR(
         ASSAY_UNSUPPORTED,
-        "--directIO: '%s' in layout %s would be rearranged: use chw for it, or leave "
-        "--directIO out",
+        "--directIO: '%s' in layout %s would be rearranged: leave the layout out, or "
+        "--directIO",
         v->name, l->word);
   ASSAY_TRY(assay_arena_strdup(j->arena, v->name, &name));
   ASSAY_TRY(trt_ends_add(&j->layouts, name, output, l));
-  trt_info("%s: %s is handed over in layout %s, and rearranged outside the times that are measured",
-           flag, name, l->word);
+  trt_info("%s %s is handed over in layout %s, and rearranged outside the times that are measured",
+           output ? "Output" : "Input", name, l->word);
   return NULL;
 }
 

@@ -62,8 +62,8 @@ assay_status_t trt_layout_choose(const char* flag, const char* text, const char*
     if (!*at) break;
   }
   if (!first)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' cannot be in layout %s: %s; use chw", flag,
-                       name, text, why);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' cannot be in layout %s: %s", flag, name,
+                       text, why);
   *out = first;
   return NULL;
 }
