@@ -192,6 +192,14 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --tacticSources=-OWN,-ONEDNN", 1, "FAILED", "no source is left"),
     ("--onnx={m}/cnn.onnx --tacticSources=-CUDNN " + QUICK, 0, "PASSED", "--tacticSources=-CUDNN has no effect"),
     ("--loadEngine=c.plan --refitFromOnnx={m}/external.onnx", 1, "FAILED", "--refitFromOnnx="),
+    # temporary files
+    ("--onnx={m}/cnn.onnx --tempdir=. --tempfileControls=temporary:deny,in_memory:allow --saveEngine=t.plan --skipInference", 0, "Created engine with size", None),
+    ("--onnx={m}/cnn.onnx --tempdir=nowhere", 1, "FAILED", "--tempdir=nowhere: there is no such folder"),
+    ("--onnx={m}/cnn.onnx --tempdir=rt.plan", 1, "FAILED", "--tempdir=rt.plan: it is no folder"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=in_memory:allow,in_memory:deny", 1, "FAILED", "--tempfileControls: in_memory is given twice"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=disk:allow", 1, "FAILED", "'disk' is no kind of temporary files: in_memory or temporary"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=temporary:maybe", 1, "FAILED", "'maybe' of temporary is neither allow nor deny"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=temporary", 1, "FAILED", "'temporary' is not NAME:VALUE"),
 ]
 # Inputs of ends.onnx, whose outputs are twice as much: four dimensions, five, three.
 ENDS = [("a", onnx.TensorProto.FLOAT, [2, 5, 3, 4]), ("v", onnx.TensorProto.FLOAT, [2, 5, 2, 3, 4]), ("i", onnx.TensorProto.INT32, [7, 3, 2])]
@@ -275,6 +283,8 @@ WORKS = {
     "verbose": (RUN, "", r"\[V\] Throughput: "),
     "avgRuns": (RUN, "=3", "Average on 3 runs - GPU latency: "),
     "percentile": (RUN, "=12.5", r"percentile\(12\.5%\) = "),
+    "tempdir": (BUILD, "=nowhere", "--tempdir=nowhere: there is no such folder"),
+    "tempfileControls": (BUILD, "=temporary:no", "--tempfileControls: 'no' of temporary is neither allow nor deny"),
     "directIO": (BUILD + " --fp16", "", "--directIO: input 'image' is fp32, and layer '[^']+' has it in fp16"),
     "loadRefOutputs": (RUN + " --loadInputs=image:image.bin", "=scores:image.bin --accuracyThreshold=1", "--loadRefOutputs: 'image.bin' has 768 bytes; output 'scores' takes 20"),
     "refPair": (RUN, "=0 --loadInputs=image:image.bin --loadRefOutputs=scores:ones.npy --accuracyThreshold=1", "there are two pairs at least"),
