@@ -146,8 +146,11 @@ static assay_status_t read_raw(const trt_source_t* from, const assay_io_t* io, i
   const assay_type_t type = assay_io_elem(io);
   int64_t n = 0, n_padded = 0, plain = 0, want = 0;
   uint8_t* rows = NULL;
-  if (!assay_dims_size(rank, dims, &n) || !trt_layout_elems(l, rank, dims, &n_padded) ||
-      !assay_type_packed_bytes(type, n, &plain) || !assay_type_packed_bytes(type, n_padded, &want))
+  if (!trt_layout_elems(l, rank, dims, &n_padded))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: %s '%s' cannot be in layout %s with this shape",
+                       from->flag, from->what, assay_io_name(io), l->word);
+  if (!assay_dims_size(rank, dims, &n) || !assay_type_packed_bytes(type, n, &plain) ||
+      !assay_type_packed_bytes(type, n_padded, &want))
     return assay_status_no_memory();
   const bool wide = type == ASSAY_TYPE_INT32 && want && bytes == 2 * (size_t)want;
   if (bytes != (size_t)want && !wide) return refuse_size(from, io, bytes, want, plain);

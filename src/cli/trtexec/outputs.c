@@ -51,8 +51,9 @@ static assay_status_t make_buffer(assay_tensor_t* t, const trt_layout_t* l, uint
   assay_status_t st = assay_tensor_read(t, rows, *out_n);
   if (!st && l->spatial) {
     const size_t width = (size_t)assay_type_bits(t->type) / 8;
-    st = trt_layout_elems(l, t->rank, t->dims, &n) ? assay_new_array((size_t)n, width, &buffer)
-                                                   : assay_status_no_memory();
+    if (!trt_layout_elems(l, t->rank, t->dims, &n))
+      st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "this shape cannot be in layout %s", l->word);
+    if (!st) st = assay_new_array((size_t)n, width, &buffer);
     if (!st) trt_layout_put(l, t->rank, t->dims, width, rows, buffer);
     *out_n = (size_t)n * width;
     assay_free(rows);
