@@ -225,9 +225,21 @@ void assay_shell_quote(assay_str_t* out, const char* text) {
   assay_str_append(out, "'");
 }
 
+static const char *temporary_base, *temporary_refused_by;
+
+void assay_folder_rule_temporary(const char* where, const char* refused_by) {
+  temporary_base = where;
+  temporary_refused_by = refused_by;
+}
+
 assay_status_t assay_folder_make_temporary(assay_str_t* out_path) {
-  const char* base = getenv("TMPDIR");
+  const char* base = temporary_base ? temporary_base : getenv("TMPDIR");
   assay_str_t path = {0};
+  if (temporary_refused_by)
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                       "a folder for temporary files is needed, and %s does not allow it: leave it "
+                       "out",
+                       temporary_refused_by);
   assay_str_printf(&path, "%s/assay.XXXXXX", base && *base ? base : "/tmp");
   assay_status_t st = assay_str_status(&path);
   if (!st && !mkdtemp(path.text))

@@ -25,5 +25,10 @@ void assay_shell_quote(assay_str_t* out, const char* text);
 
 // A new folder for files that are needed for a while: in $TMPDIR, or /tmp. Appends its path.
 assay_status_t assay_folder_make_temporary(assay_str_t* out_path) ASSAY_MUST_USE;
+// Where such folders are made from now on in this process; NULL: as above. With `refused_by`, the
+// option that says so, none is made: asking for one is an error. Both are borrowed until the next
+// call. (Files that are written are not meant: see file.h.)
+// Threads: before others ask for folders.
+void assay_folder_rule_temporary(const char* where, const char* refused_by);
 
 #endif  // ASSAY_BASE_PROCESS_H_

@@ -7,10 +7,11 @@
 #include <string.h>
 
 // cmocka needs these before it
-#include <cmocka.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 #include "base/process.h"
 
@@ -92,8 +93,40 @@ static void folders(void** state) {
   assay_str_deinit(&b);
 }
 
+// A rule says where folders are made, or that none is; without one it is as before.
+static void folders_by_rule(void** state) {
+  assay_str_t base = {0}, made = {0}, nowhere = {0};
+  (void)state;
+  assert_null(assay_folder_make_temporary(&base));
+  assay_folder_rule_temporary(assay_str_get(&base), NULL);
+  assert_null(assay_folder_make_temporary(&made));
+  assert_int_equal(strncmp(assay_str_get(&made), assay_str_get(&base), base.len), 0);
+  assert_int_equal(made.text[base.len], '/');
+  assert_int_equal(rmdir(assay_str_get(&made)), 0);
+  assay_folder_rule_temporary(assay_str_get(&base), "--some-flag=no");
+  assay_status_t st = assay_folder_make_temporary(&nowhere);
+  assert_non_null(st);
+  assert_non_null(strstr(assay_status_message(st), "--some-flag=no does not allow it"));
+  assay_status_free(st);
+  assay_folder_rule_temporary("/no/such/folder", NULL);
+  st = assay_folder_make_temporary(&nowhere);
+  assert_non_null(st);
+  assert_non_null(strstr(assay_status_message(st), "/no/such/folder/"));
+  assay_status_free(st);
+  assert_int_equal(nowhere.len, 0);
+  assay_folder_rule_temporary(NULL, NULL);
+  assert_null(assay_folder_make_temporary(&nowhere));
+  assert_int_not_equal(strncmp(assay_str_get(&nowhere), assay_str_get(&base), base.len), 0);
+  assert_int_equal(rmdir(assay_str_get(&nowhere)), 0);
+  assert_int_equal(rmdir(assay_str_get(&base)), 0);
+  assay_str_deinit(&nowhere);
+  assay_str_deinit(&made);
+  assay_str_deinit(&base);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(commands_end),
-                                     cmocka_unit_test(words_stay_words), cmocka_unit_test(folders)};
+                                     cmocka_unit_test(words_stay_words), cmocka_unit_test(folders),
+                                     cmocka_unit_test(folders_by_rule)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,32 @@ ROWS = [
     ("run tiny.onnx --trt --tf32 --strongly-typed", 0, [r"PASSED"], ""),
     ("run tiny.onnx --trt --stronglyTyped", 0, [r"\[W\] --stronglyTyped is spelled --strongly-typed"], ""),
     ("run tiny.onnx --trt --pool-limit attic:5", 1, [r"--pool-limit: 'attic:5' is no POOL:SIZE"], ""),
-    ("run tiny.onnx --trt --tensor-formats x:[chw4]", 1, [r"layout '\[chw4\]' is not there yet"], ""),
+    # types and layouts of inputs and outputs
+    ("run tiny.onnx --trt --tensor-formats x:[chw4,linear] --save-engine chw4.plan -vv", 0, ["Input x is handed over in layout chw4"], ""),
+    ("inspect model chw4.plan --show layers", 0, [r"(?s)Input\(s\) ----\n    \{x \[dtype=float32, shape=\(1, 3, 4, 4\), format=chw4\]\}.*Layer 0 .*\{x \[.*, format=chw4\]\}",
+                                                 r"\{prob \[dtype=float32, shape=\(1, 5\)\]\}"], ""),
+    ("run chw4.plan --trt --tensor-formats x:[hwc]", 0, ["--tensor-formats has no effect on a plan"], ""),
+    ("inspect model tiny.onnx --convert-to trt --all-tensor-formats HWC8, LINEAR --tensor-formats prob:linear", 0, [r"\{x \[.*, format=hwc8\]\}", r"!prob \[.*format"], ""),
+    ("inspect model tiny.onnx --convert-to trt --tensor-formats *:[chw32,linear] --tensor-dtypes x:float16", 0, [r"\{x \[dtype=float16, .*, format=chw32\]\}", "!prob .*format"], ""),
+    ("convert tiny.onnx --convert-to trt --tensor-formats x:[dhwc] -o dhwc.plan", 0, [], ""),
+    ("inspect model dhwc.plan", 0, [r"\{x \[.*, format=dhwc\]\}"], ""),
+    ("run tiny.onnx --trt --all-tensor-formats chw4", 1, [r"--all-tensor-formats: 'prob' cannot be in layout chw4: it has fewer than 3 dimensions"], ""),
+    ("run tiny.onnx --trt --all-tensor-formats chw4,", 1, [r"--all-tensor-formats: 'prob' cannot be in layout chw4: "], ""),
+    ("run tiny.onnx --trt --tensor-formats x:[nhwc]", 1, [r"--tensor-formats: 'nhwc' is no layout: linear, chw2, chw4, .*cdhw32\n"], ""),
+    ("run tiny.onnx --trt --tensor-formats x:chw", 1, [r"--tensor-formats: 'chw' is no layout"], ""),
+    ("run tiny.onnx --trt --tensor-formats x:[linear,DLA_HWC4]", 1, [r"--tensor-formats: 'dla_hwc4': there is no DLA; use linear"], ""),
+    ("run tiny.onnx --trt --tensor-formats x:[]", 1, [r"--tensor-formats: '\[\]' names no layout"], ""),
+    ("run tiny.onnx --trt --tensor-formats x:[chw4", 1, [r"--tensor-formats: '\[chw4' is a list of which the brackets do not match"], ""),
+    ("run tiny.onnx --trt --tensor-formats q:[hwc] --tensor-dtypes r:float16", 0,
+     [r"\[W\] --tensor-formats: 'q' is no input and no output", r"\[W\] --tensor-dtypes: 'r' is no input and no output"], ""),
+    ("run tiny.onnx --trt --tensor-dtypes x:uint8", 1, [r"--tensor-dtypes: 'x' is fp32 in the model, and cannot be handed over as uint8"], ""),
+    ("run tiny.onnx --trt --tensor-dtypes x:frob", 1, [r"--tensor-dtypes: 'frob' is no type"], ""),
+    ("run tiny.onnx --trt --all-tensor-dtypes frob", 1, [r"--all-tensor-dtypes: 'frob' is no type"], ""),
+    ("run tiny.onnx --trt --direct-io", 0, [r"PASSED", "!has no effect"], ""),
+    ("run tiny.onnx --trt --direct-io --fp16", 1, [r"--direct-io: input 'x' is fp32, and layer '[^']+' has it in fp16: it would be converted; build a model of that type"], ""),
+    ("run tiny.onnx --trt --direct-io --tensor-dtypes x:float16", 1, [r"--direct-io: 'x=float16' would be converted"], ""),
+    ("run tiny.onnx --trt --direct-io --tensor-formats x:[hwc8]", 1, [r"--direct-io: 'x' in layout hwc8 would be rearranged"], ""),
+    ("run tiny.onnx --trt --direct-io --tensor-formats x:[hwc8,linear]", 0, ["PASSED"], ""),
     ("run tiny.onnx --trt --tensor-dtypes x:float16", 0, [r"PASSED"], ""),
     ("run tiny.onnx --trt --trt-min-shapes x:[1,3,4,4] --trt-max-shapes x:[2,3,4,4] --input-shapes x:[3,3,4,4]", 1, [r"was built for"], ""),
     ("run tiny.onnx --onnxrt --use-dla", 1, [r"\[!\] --use-dla is not supported: "], ""),
@@ -479,6 +504,25 @@ def test_marked(program, models):
             expect(all(marked[k].tobytes() == v.tobytes() for k, v in plain.items()), f"{line}: other bits with --trt-outputs mark all")
 
 
+def test_layouts(program):
+    """Layouts are for callers of a plan: runs take and give the same rows, bit by bit, from the model and from the plan; trtexec's raw files have them."""
+    call(program, "run tiny.onnx --trt --save-inputs in.json --save-outputs rows.json")
+    line = "--trt --load-inputs in.json --save-outputs"
+    code, out, _ = call(program, f"run tiny.onnx {line} hwc.json --tensor-formats x:[hwc8] --save-engine hwc.plan --trt-outputs mark all")
+    expect(code == 0, f"--tensor-formats: {out[-300:]}")
+    code, out, _ = call(program, f"run hwc.plan {line} plan.json")
+    expect(code == 0, f"a plan with layouts: {out[-300:]}")
+    rows = outputs_of("rows.json")[0][1][0]["prob"]
+    for path in "hwc.json", "plan.json":
+        expect(outputs_of(path)[0][1][0]["prob"].tobytes() == rows.tobytes(), f"{path}: other values")
+    x = inputs_of("in.json")[0]["x"]
+    np.pad(x, [(0, 0), (0, 5), (0, 0), (0, 0)]).transpose(0, 2, 3, 1).tofile("x.raw")
+    p = subprocess.run([program, "trtexec", "--loadEngine=hwc.plan", "--loadInputs=x:x.raw", "--duration=0", "--iterations=1", "--warmUp=0", "--exportOutput=o.json"],
+                       capture_output=True, text=True)
+    got = np.array(json.load(open("o.json"))[0]["values"], np.float32) if not p.returncode else np.zeros(0)
+    expect(got.tobytes() == rows.tobytes(), f"trtexec with a plan of polygraphy: {got}, {p.stderr}")
+
+
 def test_script_of_commands(program):
     """What --show-native prints can be run, and gives the same plan."""
     code, out, _ = call(program, "run tiny.onnx --trt --fp16 --input-shapes x:[2,3,4,4] --save-engine n.plan --show-native -qqqq")
@@ -552,6 +596,7 @@ def main():
         test_calibration(program, models)
         test_lock(program)
         test_marked(program, models)
+        test_layouts(program)
         test_script_of_commands(program)
         test_generated(program)
         test_link(program)

@@ -4,10 +4,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/process.h"
 #include "cli/trtexec/calibration.h"
 #include "cli/trtexec/flags.h"
 #include "cli/trtexec/measure.h"
@@ -140,7 +142,7 @@ static void io_formats(void** state) {
   expect(trt_io_formats_parse(arena, "--x", "fp16:chw,int8:chw32+chw,hwc", &f, &n), NULL, "three");
   assert_int_equal(n, 3);
   assert_int_equal(f[0].type, ASSAY_TYPE_FLOAT16);
-  assert_true(f[0].plain && f[1].plain && !f[2].plain);
+  assert_string_equal(f[1].layouts, "chw32+chw");
   assert_int_equal(f[2].type, ASSAY_TYPE_UNDEFINED);
   expect(trt_io_formats_parse(arena, "--x", "fp12:chw", &f, &n), "'fp12' is no type", "fp12:chw");
   expect(trt_io_formats_parse(arena, "--x", "fp16:wch", &f, &n), "'wch' is no layout", "fp16:wch");
@@ -362,6 +364,52 @@ static void levels(void** state) {
   }
 }
 
+// Folders for temporary files are made where the line says, or not at all.
+static void temporary(void** state) {
+  static const struct {
+    const char *more, *error, *refused;
+  } rows[] = {
+      {"", NULL, NULL},
+      {" --tempfileControls=temporary:allow,in_memory:deny", NULL, NULL},
+      {" --tempfileControls=in_memory:allow,temporary:deny", NULL, "temporary:deny does not allow"},
+      {" --tempfileControls=temporary:deny,temporary:deny", "given twice", NULL},
+      {" --tempfileControls=", "", NULL},
+  };
+  char folder[] = "/tmp/assay_test.XXXXXX", line[256];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    trt_options_t o;
+    trt_outcome_t outcome;
+    assay_str_t path = {0};
+    snprintf(line, sizeof line, "--onnx=m --tempdir=%s%s", folder, rows[i].more);
+    assay_status_t st = read_line(line, &o, &outcome);
+    if (!st) st = trt_rule_temporary(&o);
+    expect(st, rows[i].error, line);
+    if (!rows[i].error) {
+      expect(assay_folder_make_temporary(&path), rows[i].refused, line);
+      assert_int_equal(strncmp(assay_str_get(&path), folder, path.len ? strlen(folder) : 0), 0);
+      assert_int_equal(path.len > 0, !rows[i].refused);
+      if (path.len) assert_int_equal(rmdir(assay_str_get(&path)), 0);
+    }
+    assay_folder_rule_temporary(NULL, NULL);
+    assay_str_deinit(&path);
+    trt_options_deinit(&o);
+  }
+  // What nobody may write; to the superuser that is nothing.
+  if (geteuid() != 0) {
+    trt_options_t o;
+    trt_outcome_t outcome;
+    assert_int_equal(chmod(folder, 0500), 0);
+    snprintf(line, sizeof line, "--onnx=m --tempdir=%s", folder);
+    assay_status_t st = read_line(line, &o, &outcome);
+    if (!st) st = trt_rule_temporary(&o);
+    expect(st, "nothing can be written there", line);
+    trt_options_deinit(&o);
+  }
+  assert_int_equal(rmdir(folder), 0);
+}
+
 // Any allocation may fail while a line is read.
 static void no_memory(void** state) {
   (void)state;
@@ -394,6 +442,7 @@ int main(void) {
       cmocka_unit_test(lines),
       cmocka_unit_test(meanings),
       cmocka_unit_test(levels),
+      cmocka_unit_test(temporary),
       cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, make_arena, free_arena);

@@ -124,14 +124,28 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --int8 --calib=nothing.cache", 1, "FAILED", "nothing.cache"),
     ("--onnx={m}/quantized.onnx --int8 --calib=good.cache " + QUICK, 0, "PASSED", "--calib is not used: the model has Q/DQ"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw", 1, "FAILED", "'image' as int8 needs a scale"),
-    ("--onnx={m}/cnn.onnx --inputIOFormats=uint8:chw", 1, "FAILED", "'image' is fp32 in the model, and uint8 of it is not there yet"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=uint8:chw", 1, "FAILED", "'image' is fp32 in the model, and cannot be handed over as uint8: floats"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --saveEngine=h.plan --loadInputs=image:half.npy " + QUICK, 0,
      r"(?s)binding for image with dimensions 1x3x8x8 and type fp16.*binding for scores with dimensions \S+ and type fp16", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --show-native", 0, r"edit set \S+ --output model.formats.onnx --type image=float16\nassay build model.formats.onnx ", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=chw+hwc --outputIOFormats=fp32:chw " + QUICK, 0, "type fp32 is created", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --stronglyTyped", 1, "FAILED", "with --stronglyTyped it cannot be fp16"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:chw,fp32:chw", 1, "FAILED", "has 2 formats; the model has 1"),
-    ("--onnx={m}/cnn.onnx --outputIOFormats=fp32:hwc8", 1, "FAILED", "in layout hwc8 is not there yet"),
+    # layouts
+    ("--onnx={m}/cnn.onnx --outputIOFormats=fp32:hwc8", 1, "FAILED", r"--outputIOFormats: 'scores' cannot be in layout hwc8: it has fewer than 3 dimensions \(C, H, W\)"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=dhwc+dhwc8 --outputIOFormats=cdhw32+chw", 0, "Input image is handed over in layout dhwc,", None),
+    ("--onnx=rows.onnx --optShapes=x:2x16 --inputIOFormats=chw4+dhwc", 1, "FAILED", "'x' cannot be in layout chw4.dhwc: it has fewer than 3 dimensions"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:dla_hwc4", 1, "FAILED", "--inputIOFormats: 'dla_hwc4': there is no DLA; use chw"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:nhwc", 1, "FAILED", "'nhwc' is no layout: chw, chw2, chw4, chw16, chw32, hwc, hwc8, hwc16, dhwc, dhwc8 or cdhw32"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp32:hwc8 --loadInputs=image:image.bin " + QUICK, 1, "FAILED",
+     r"--loadInputs: 'image.bin' has 768 bytes; input 'image' takes 2048: values of fp32 in layout hwc8 \(rows would take 768\)"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw16+chw --saveEngine=chw16.plan --skipInference", 0, "image is handed over in layout chw16, .*is handed over as fp16", None),
+    ("--loadEngine=chw16.plan " + QUICK, 0, r"Input binding for image with dimensions 1x3x8x8 and type fp16:chw16 is created\.\n", None),
+    ("--loadEngine=chw16.plan --loadInputs=image:half.npy --refitFromOnnx={m}/cnn.onnx " + QUICK, 0, "type fp16:chw16 is created", None),
+    ("--loadEngine=chw16.plan --directIO " + QUICK, 0, "PASSED", "--directIO has no effect with --loadEngine"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=hwc --directIO " + QUICK, 1, "FAILED", "--directIO: 'image' in layout hwc would be rearranged: leave the layout out"),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=hwc+chw --directIO " + QUICK, 0, "type fp32 is created", None),
+    ("--onnx={m}/cnn.onnx --inputIOFormats=hwc --show-native", 0, "# input 'image': trtexec's raw files are in layout hwc; these commands read and write rows\nassay build", None),
     # inputs
     ("--loadEngine=c.plan --loadInputs='image':image.bin,image:image.npy " + QUICK, 0, "Using values loaded from image.npy for input image", None),
     ("--loadEngine=c.plan --loadInputs=im*:image.npz " + QUICK, 0, "Using values loaded from image.npz", None),
@@ -178,6 +192,22 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --tacticSources=-OWN,-ONEDNN", 1, "FAILED", "no source is left"),
     ("--onnx={m}/cnn.onnx --tacticSources=-CUDNN " + QUICK, 0, "PASSED", "--tacticSources=-CUDNN has no effect"),
     ("--loadEngine=c.plan --refitFromOnnx={m}/external.onnx", 1, "FAILED", "--refitFromOnnx="),
+    # temporary files
+    ("--onnx={m}/cnn.onnx --tempdir=. --tempfileControls=temporary:deny,in_memory:allow --saveEngine=t.plan --skipInference", 0, "Created engine with size", None),
+    ("--onnx={m}/cnn.onnx --tempdir=nowhere", 1, "FAILED", "--tempdir=nowhere: there is no such folder"),
+    ("--onnx={m}/cnn.onnx --tempdir=rt.plan", 1, "FAILED", "--tempdir=rt.plan: it is no folder"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=in_memory:allow,in_memory:deny", 1, "FAILED", "--tempfileControls: in_memory is given twice"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=disk:allow", 1, "FAILED", "'disk' is no kind of temporary files: in_memory or temporary"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=temporary:maybe", 1, "FAILED", "'maybe' of temporary is neither allow nor deny"),
+    ("--onnx={m}/cnn.onnx --tempfileControls=temporary", 1, "FAILED", "'temporary' is not NAME:VALUE"),
+]
+# Inputs of ends.onnx, whose outputs are twice as much: four dimensions, five, three.
+ENDS = [("a", onnx.TensorProto.FLOAT, [2, 5, 3, 4]), ("v", onnx.TensorProto.FLOAT, [2, 5, 2, 3, 4]), ("i", onnx.TensorProto.INT32, [7, 3, 2])]
+# What they are handed over as, and their outputs.
+LAYOUTS = [
+    ("fp32:chw4,chw2,chw4", "hwc,fp16:chw32,int32:hwc8"), ("fp16:chw2,fp32:dhwc,chw2", "fp16:hwc8,fp32:dhwc,chw"), ("chw32,cdhw32,hwc", "chw16,dhwc8,chw32"),
+    ("hwc8,fp16:dhwc8,int64:hwc16", "bf16:chw4,fp16:cdhw32,int64:chw4"), ("bf16:hwc16,hwc,int32:chw16", "fp32:chw2,hwc16,hwc"),
+    ("int8:chw32,fp32:chw16,chw", "int8:hwc,chw,int32:chw2"), ("hwc", "hwc8+chw"),
 ]
 
 # A flag that works: arguments beside it, and a pattern that its presence makes true and its absence does not.
@@ -253,6 +283,8 @@ WORKS = {
     "verbose": (RUN, "", r"\[V\] Throughput: "),
     "avgRuns": (RUN, "=3", "Average on 3 runs - GPU latency: "),
     "percentile": (RUN, "=12.5", r"percentile\(12\.5%\) = "),
+    "tempdir": (BUILD, "=nowhere", "--tempdir=nowhere: there is no such folder"),
+    "tempfileControls": (BUILD, "=temporary:no", "--tempfileControls: 'no' of temporary is neither allow nor deny"),
     "directIO": (BUILD + " --fp16", "", "--directIO: input 'image' is fp32, and layer '[^']+' has it in fp16"),
     "loadRefOutputs": (RUN + " --loadInputs=image:image.bin", "=scores:image.bin --accuracyThreshold=1", "--loadRefOutputs: 'image.bin' has 768 bytes; output 'scores' takes 20"),
     "refPair": (RUN, "=0 --loadInputs=image:image.bin --loadRefOutputs=scores:ones.npy --accuracyThreshold=1", "there are two pairs at least"),
@@ -316,6 +348,12 @@ def write_files():
     graph = helper.make_graph(nodes, "g", [tensor("x", onnx.TensorProto.FLOAT, ["n", 1]), tensor("s", onnx.TensorProto.INT32, [2])],
                               [tensor("y", onnx.TensorProto.FLOAT, None)])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "expand.onnx")
+    ends = [(name + which, elem, shape) for which in "xy" for name, elem, shape in ENDS]
+    graph = helper.make_graph([helper.make_node("Add", [f"{n}x", f"{n}x"], [f"{n}y"]) for n, *_ in ENDS], "g",
+                              *[[tensor(*e) for e in ends if e[0].endswith(which)] for which in "xy"])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "ends.onnx")
+    with open("ends.cache", "w") as f:  # 1/8 and 1/4: exact
+        f.write("TRT-8601-EntropyCalibration2\nax: 3e000000\nay: 3e800000\n")
     with open("bad.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3c01\n")
 
@@ -461,6 +499,78 @@ def test_calibrated(program, models, failures):
     failures.check(code == 0 and np.abs(got * out_scale - values["scores"].ravel()).max() < 0.05, f"int8 at the ends: {got}, {err}")
 
 
+def laid_out(x, layout):
+    """The array as a buffer of this layout has it."""
+    c = x.ndim - (4 if "d" in layout else 3)
+    n = int(re.search(r"\d*$", layout)[0] or 1)
+    if layout == "chw":
+        return x
+    x = np.pad(x, [(0, -x.shape[c] % n if d == c else 0) for d in range(x.ndim)])
+    if "hwc" in layout:
+        return np.moveaxis(x, c, -1)
+    return np.moveaxis(x.reshape(*x.shape[:c], -1, n, *x.shape[c + 1:]), c + 1, -1)
+
+
+def buffer_of(x, word, own):
+    """The bytes of whole numbers, as trtexec's type and layout say."""
+    kind, _, layout = word.rpartition(":")
+    kind, layout = kind or own, layout.split("+")[0]
+    as_type = {"fp32": np.float32, "fp16": np.float16, "int32": np.int32, "int64": np.int64, "int8": np.int8, "bf16": np.float32}[kind]
+    x = np.ascontiguousarray(laid_out(x.astype(as_type), layout))
+    return kind, (x.view(np.uint32) >> 16).astype(np.uint16).tobytes() if kind == "bf16" else x.tobytes()
+
+
+def test_layouts(program, failures):
+    """Raw files of all layouts go in and come out as numpy arranges them; JSON and npy are rows; a plan keeps its layouts, and takes rows natively."""
+    r = np.random.default_rng(7)
+    for ins, outs in LAYOUTS:
+        int8 = "int8" in ins
+        values = {n: r.integers(-60, 60, shape) for n, _, shape in ENDS}
+        scale = {"ax": 0.125, "ay": 0.25} if int8 else {}  # codes of int8 stand for so much
+        words = [(f.split(",") * 3)[:3] for f in (ins, outs)]
+        raw = []
+        for (name, elem, shape), word in zip(ENDS, words[0]):
+            _, data = buffer_of(values[name], word, "int32" if elem == onnx.TensorProto.INT32 else "fp32")
+            open(f"{name}.raw", "wb").write(data)
+            raw.append(f"{name}x:{name}.raw")
+        formats = [f"--inputIOFormats={ins}", f"--outputIOFormats={outs}"]
+        for line in (["--onnx=ends.onnx", *formats, "--calib=ends.cache", "--saveEngine=ends.plan"], ["--loadEngine=ends.plan"]):
+            for old in [f for f in os.listdir() if f.endswith(".raw") and "put." in f]:
+                os.remove(old)
+            code, out, err = trtexec(program, *line, *QUICK.split(), "--loadInputs=" + ",".join(raw), "--dumpRawBindingsToFile", "--exportOutput=o.json")
+            where = f"{ins} to {outs}, {line[0]}"
+            failures.check(code == 0, f"{where}: {code}, {err}")
+            if code:
+                continue
+            told = {o["name"]: o for o in json.load(open("o.json"))}
+            for k, (name, elem, shape) in enumerate(ENDS):
+                own = "int32" if elem == onnx.TensorProto.INT32 else "fp32"
+                dims = ".".join(map(str, shape))
+                kind, data = buffer_of(values[name], words[0][k], own)
+                failures.check(open(f"{name}x.input.{dims}.{kind}.raw", "rb").read() == data, f"{where}: buffer of input {name}")
+                want = values[name] * (1 if int8 and name == "a" else 2)
+                kind, data = buffer_of(want, words[1][k], own)
+                failures.check(open(f"{name}y.output.{dims}.{kind}.raw", "rb").read() == data, f"{where}: buffer of output {name}")
+                got = np.array(told[f"{name}y"]["values"]).reshape(shape)
+                failures.check(np.array_equal(got, want), f"{where}: --exportOutput of {name}: {got.ravel()[:9]}, {want.ravel()[:9]} expected")
+                refs = f"--loadRefOutputs={name}y:{name}y.output.{dims}.{kind}.raw"
+                code, out, err = trtexec(program, "--loadEngine=ends.plan", *QUICK.split(), "--loadInputs=" + ",".join(raw), refs,
+                                         "--accuracyThreshold=1e-30", "--accuracyAlgorithm=lInf")
+                failures.check(code == 0 and "lInf = 0 " in out, f"{where}: {refs}: {code}, {err}")
+    np.savez("rows.npz", ax=values["a"].astype(np.float32), vx=values["v"].astype(np.float32), ix=values["i"].astype(np.int32))
+    p = subprocess.run([program, "run", "ends.plan", "--inputs", "rows.npz", "-o", "native.npz"], capture_output=True, text=True)
+    failures.check(p.returncode == 0 and all(np.array_equal(np.load("native.npz")[f"{n}y"], 2 * values[n]) for n in "avi"), f"natively: {p.stderr}")
+    code, _, err = trtexec(program, "--loadEngine=ends.plan", "--exportLayerInfo=l.json", "--skipInference")
+    code2, _, err2 = trtexec(program, "--onnx=ends.onnx", "--inputIOFormats=fp16:hwc8,fp32:cdhw32,chw", "--outputIOFormats=chw,dhwc,chw4", "--exportLayerInfo=l.json",
+                             "--profilingVerbosity=detailed", "--skipInference")
+    failures.check(code == code2 == 0, f"--exportLayerInfo: {err} {err2}")
+    told = {t["Name"]: t["Format/Datatype"] for l in json.load(open("l.json"))["Layers"] for t in l["Inputs"] + l["Outputs"]}
+    want = {"ax": "Channel major FP16 format where channel % 8 == 0", "ix": "Row major linear Int32", "ay": "Row major linear FP32",
+            "vx": "Thirty-two wide channel vectorized row major FP32 format with 3 spatial dimensions",
+            "vy": "Channel major FP32 format with 3 spatial dimensions", "iy": "Four wide channel vectorized row major Int32 format"}
+    failures.check({n: told.get(n) for n in want} == want, f"--exportLayerInfo: {told}")
+
+
 def test_nafnet(program, models, failures):
     """The model of the issue, which is NaN in fp16: the list that a script makes of nodes mends it, and the plan keeps that."""
     folder = os.path.join(models, "..", "nafnet")
@@ -521,6 +631,7 @@ def main():
         test_debug_tensors(program, models, failures)
         test_reference(program, models, failures)
         test_calibrated(program, models, failures)
+        test_layouts(program, failures)
         test_nafnet(program, models, failures)
         test_interrupted(program, models, failures)
         test_link(program, models, failures)

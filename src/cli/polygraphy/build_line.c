@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/polygraphy/build.h"
+#include "cli/polygraphy/ends.h"
 #include "cli/polygraphy/model.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/specs.h"
@@ -27,6 +28,7 @@ static const struct {
     {PG_FLAG_refittable, "--refit", SAME},
     {PG_FLAG_error_on_timing_cache_miss, "--errorOnTimingCacheMiss", SAME},
     {PG_FLAG_optimization_profile, "--useProfile", SAME},
+    {PG_FLAG_direct_io, "--directIO", SAME},
     {PG_FLAG_builder_optimization_level, "--builderOptimizationLevel", SAME},
     {PG_FLAG_precision_constraints, "--precisionConstraints", NAMED},
     {PG_FLAG_profiling_verbosity, "--profilingVerbosity", SAME},
@@ -312,61 +314,18 @@ static assay_status_t add_layers(line_t* l) {
 
 // ---- the ends -----------------------------------------------------------------------------------
 
-// The type that is asked for a value; its own where none is.
-static assay_status_t wanted_type(line_t* l, const assay_value_t* v, assay_type_t* out) {
-  const pg_args_t* a = l->j->args;
-  const assay_valtype_t* t = v->type ? v->type : v->declared;
-  const char* name = NULL;
-  *out = t ? t->elem : ASSAY_TYPE_UNDEFINED;
-  ASSAY_TRY(pg_pair_find(l->j->arena, pg_words(a, PG_FLAG_tensor_dtypes), v->name, &name));
-  if (!name && t && assay_type_is_float(t->elem)) name = pg_text(a, PG_FLAG_all_tensor_dtypes);
-  if (!name) return NULL;
-  *out = pg_type_parse(name);
-  if (*out && *trt_type_word(*out)) return NULL;
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--tensor-dtypes: '%s' is no type, such as float16",
-                     name);
-}
-
-static assay_status_t add_ends(line_t* l, const char* trt, assay_value_t* const* values, size_t n) {
-  assay_str_t text = {0};
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < n; i++) {
-    assay_type_t type;
-    if (values[i]->constant && values[i]->is_input) continue;
-    st = wanted_type(l, values[i], &type);
-    if (!st)
-      assay_str_printf(&text, "%s%s:chw", text.len ? "," : "",
-                       *trt_type_word(type) ? trt_type_word(type) : "fp32");
-  }
-  if (st || !text.len) return assay_str_deinit(&text), st;
-  return add_text(l, trt, &text);
-}
-
-static assay_status_t check_formats(line_t* l, pg_flag_id_t flag) {
-  const pg_words_t* words = pg_words(l->j->args, flag);
-  for (size_t i = 0; i < words->n; i++) {
-    pg_pair_t pair;
-    pg_words_t layouts;
-    ASSAY_TRY(pg_pair_split(l->j->arena, words->items[i], &pair));
-    ASSAY_TRY(pg_list_split(l->j->arena, pg_flags[flag].names, pair.value, &layouts));
-    bool linear = false;
-    for (size_t k = 0; k < layouts.n; k++)
-      linear |= strcmp(layouts.items[k], "linear") == 0 || strcmp(layouts.items[k], "LINEAR") == 0;
-    if (!linear)
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%.*s: layout '%s' is not there yet: use linear",
-                         (int)strcspn(pg_flags[flag].names, " "), pg_flags[flag].names, pair.value);
-  }
-  return NULL;
-}
-
-static assay_status_t add_types(line_t* l) {
-  const pg_args_t* a = l->j->args;
+static assay_status_t add_ends(line_t* l) {
   const assay_graph_t* g = l->model->graph;
-  ASSAY_TRY(check_formats(l, PG_FLAG_tensor_formats));
-  ASSAY_TRY(check_formats(l, PG_FLAG_all_tensor_formats));
-  if (!pg_given(a, PG_FLAG_tensor_dtypes) && !pg_given(a, PG_FLAG_all_tensor_dtypes)) return NULL;
-  ASSAY_TRY(add_ends(l, "--inputIOFormats", g->inputs, g->n_inputs));
-  return add_ends(l, "--outputIOFormats", g->outputs, g->n_outputs);
+  const bool formats = !l->build->aside;  // an engine beside the line's own takes and gives rows
+  assay_str_t in = {0}, out = {0};
+  if (formats) ASSAY_TRY(pg_warn_of_ends(l->j, g));
+  assay_status_t st = pg_put_ends(l->j, g->inputs, g->n_inputs, formats, &in);
+  if (!st) st = pg_put_ends(l->j, g->outputs, g->n_outputs, formats, &out);
+  if (!st && in.len) st = add_text(l, "--inputIOFormats", &in);
+  if (!st && out.len) st = add_text(l, "--outputIOFormats", &out);
+  assay_str_deinit(&in);
+  assay_str_deinit(&out);
+  return st;
 }
 
 // ---- the others ---------------------------------------------------------------------------------
@@ -439,7 +398,7 @@ assay_status_t pg_build_line(pg_job_t* j, const pg_build_t* b, const assay_model
   ASSAY_TRY(add_same(&l));
   ASSAY_TRY(add_all_shapes(&l));
   ASSAY_TRY(add_layers(&l));
-  ASSAY_TRY(add_types(&l));
+  ASSAY_TRY(add_ends(&l));
   ASSAY_TRY(add_sources(&l));
   ASSAY_TRY(add_pools(&l));
   ASSAY_TRY(add_files(&l));

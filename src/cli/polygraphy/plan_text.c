@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/polygraphy/model_text.h"
+#include "cli/trtexec/job.h"
 #include "formats/format.h"
 #include "io/numpy_text.h"
 #include "onnx/load.h"
@@ -14,8 +15,20 @@ typedef struct telling {
   const assay_plan_t* plan;
   const assay_model_t* source;  // before the passes
   assay_executor_t* ran;
+  trt_ends_t ends;  // that are not handed over in rows
   pg_show_t show;
 } telling_t;
+
+// As tensors of models are told, and the layout that an input or output is handed over in.
+static void put_info(const telling_t* t, const assay_value_t* v, assay_str_t* out) {
+  const trt_layout_t* in = v->is_input ? trt_ends_find(&t->ends, v->name, false) : trt_layouts;
+  const trt_layout_t* made = v->is_output ? trt_ends_find(&t->ends, v->name, true) : trt_layouts;
+  const trt_layout_t* l = in->spatial ? in : made;
+  pg_put_tensor_info(out, v);
+  if (!l->spatial || out->failed || !out->len || out->text[out->len - 1] != ']') return;
+  out->text[--out->len] = '\0';
+  assay_str_printf(out, ", format=%s]", l->word);
+}
 
 // ---- profiles -----------------------------------------------------------------------------------
 
@@ -95,24 +108,24 @@ bool pg_is_made_within(const assay_layer_t* l, const assay_value_t* v) {
 }
 
 // What a layer reads from outside, constants apart.
-static void put_inputs(assay_str_t* out, const assay_layer_t* l) {
+static void put_inputs(const telling_t* t, assay_str_t* out, const assay_layer_t* l) {
   size_t n = 0;
   for (size_t k = 0; k < l->n_nodes; k++)
     for (size_t i = 0; i < l->nodes[k]->n_inputs; i++) {
       const assay_value_t* v = l->nodes[k]->inputs[i];
       if (!v || v->constant || pg_is_made_within(l, v)) continue;
       assay_str_append(out, n++ ? ",\n " : "{");
-      pg_put_tensor_info(out, v);
+      put_info(t, v, out);
     }
   if (n) assay_str_append(out, "}");
 }
 
-static void put_outputs(assay_str_t* out, const assay_node_t* last) {
+static void put_outputs(const telling_t* t, assay_str_t* out, const assay_node_t* last) {
   size_t n = 0;
   for (size_t i = 0; i < last->n_outputs; i++) {
     if (!last->outputs[i]) continue;
     assay_str_append(out, n++ ? ",\n " : "{");
-    pg_put_tensor_info(out, last->outputs[i]);
+    put_info(t, last->outputs[i], out);
   }
   if (n) assay_str_append(out, "}");
 }
@@ -136,8 +149,8 @@ static void put_layer(const telling_t* t, const assay_layer_t* l, size_t index) 
   const assay_format_t executed = assay_executor_executed(t->ran, index);
   for (size_t k = 0; k < l->n_nodes; k++)
     assay_str_printf(&op, "%s%s", k ? "+" : "", l->nodes[k]->op_type);
-  put_inputs(&in, l);
-  put_outputs(&made, last);
+  put_inputs(t, &in, l);
+  put_outputs(t, &made, last);
   pg_put_layer(t->out, "Layer", index, l->name, assay_str_get(&op), assay_str_get(&in),
                assay_str_get(&made));
   t->out->failed |= in.failed | made.failed | op.failed;
@@ -166,7 +179,7 @@ static void put_ends(const telling_t* t, const char* what, assay_value_t* const*
   for (size_t i = 0; i < n; i++) {
     if (values[i]->is_input && values[i]->constant) continue;
     assay_str_append(t->out, count++ ? ",\n " : "");
-    pg_put_tensor_info(t->out, values[i]);
+    put_info(t, values[i], t->out);
   }
   assay_str_append(t->out, "}\n\n");
 }
@@ -189,8 +202,11 @@ static void put_plan(const telling_t* t) {
 assay_status_t pg_put_plan(assay_str_t* out, assay_engine_t* engine, pg_show_t show) {
   telling_t t = {.out = out, .engine = engine, .plan = assay_engine_plan(engine), .show = show};
   assay_model_t *source = NULL, *ready = NULL;
-  ASSAY_TRY(assay_engine_source(engine, &source));
-  assay_status_t st = assay_onnx_prepare_known(source, 0, NULL, &ready);
+  assay_arena_t* arena = NULL;
+  ASSAY_TRY(assay_arena_create(&arena));
+  assay_status_t st = trt_note_layouts(engine, arena, &t.ends);
+  if (!st) st = assay_engine_source(engine, &source);
+  if (!st) st = assay_onnx_prepare_known(source, 0, NULL, &ready);
   // Outputs have the sizes that follow from those of the inputs.
   for (size_t i = 0; !st && i < ready->graph->n_outputs; i++)
     if (ready->graph->outputs[i]->type)
@@ -202,5 +218,7 @@ assay_status_t pg_put_plan(assay_str_t* out, assay_engine_t* engine, pg_show_t s
   assay_executor_destroy(t.ran);
   assay_model_release(ready);
   assay_model_release(source);
+  trt_ends_deinit(&t.ends);
+  assay_arena_destroy(arena);
   return st;
 }

@@ -16,10 +16,20 @@ assay_status_t trt_inputs_make(const trt_job_t* j, const char* list,
                                trt_inputs_t* out) ASSAY_MUST_USE;
 void trt_inputs_deinit(trt_inputs_t* in);
 
-// A file of a binding's values: raw, npy or npz. flag and what ("input"): for messages.
-assay_status_t trt_read_file(const char* flag, const char* what, const char* path,
-                             const assay_io_t* io, int rank, const int64_t* dims,
-                             assay_tensor_t** out) ASSAY_MUST_USE;
+// A file of a binding's values: raw, in the binding's layout; npy or npz, in rows. flag and what
+// ("input"): for messages.
+typedef struct trt_source {
+  const char *flag, *what, *path;
+  const trt_layout_t* layout;
+} trt_source_t;
+assay_status_t trt_read_file(const trt_source_t* from, const assay_io_t* io, int rank,
+                             const int64_t* dims, assay_tensor_t** out) ASSAY_MUST_USE;
+// "Input binding for x with dimensions 1x3x4x4 and type fp32:chw4 is created."; of rows without
+// the layout. which: "Input".
+void trt_tell_binding(const trt_job_t* j, const char* which, const assay_io_t* io, int rank,
+                      const int64_t* dims);
+// The layout of an input or output.
+const trt_layout_t* trt_layout_of(const trt_job_t* j, const assay_io_t* io, bool output);
 // The item of a list that a name is meant by: an exact one before a '*'; NULL: none.
 const trt_item_t* trt_file_of(const trt_item_t* items, size_t n, const char* name);
 

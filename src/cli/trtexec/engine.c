@@ -27,6 +27,7 @@ void trt_job_deinit(trt_job_t* j) {
   assay_model_release(j->edited);
   assay_free(j->native.profiles.items);
   assay_free(j->io_types.items);
+  trt_ends_deinit(&j->layouts);
   assay_free(j->facts);
   assay_map_deinit(&j->wished);
   assay_str_deinit(&j->rules);
@@ -331,6 +332,7 @@ static void warn_of_build_flags(const trt_options_t* o) {
                                         TRT_FLAG_layerOutputTypes,
                                         TRT_FLAG_inputIOFormats,
                                         TRT_FLAG_outputIOFormats,
+                                        TRT_FLAG_directIO,
                                         TRT_FLAG_calib,
                                         TRT_FLAG_memPoolSize,
                                         TRT_FLAG_workspace,

@@ -106,6 +106,9 @@ assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
 void trt_options_deinit(trt_options_t* o);
 // What does not go together, and what values cannot be (check.c); notes of flags without effect.
 assay_status_t trt_options_check(trt_options_t* o) ASSAY_MUST_USE;
+// --tempdir and --tempfileControls: checks them, and has folders for temporary files made by them
+// from now on, for as long as the options are there (temporary.c).
+assay_status_t trt_rule_temporary(const trt_options_t* o) ASSAY_MUST_USE;
 
 static inline bool trt_given(const trt_options_t* o, trt_flag_id_t f) { return o->at[f].given; }
 static inline const char* trt_text(const trt_options_t* o, trt_flag_id_t f) {

@@ -1,5 +1,7 @@
-// --inputIOFormats and --outputIOFormats: the types that a caller's buffers have. Where the model
-// has others, Casts are put in, or quantizers for int8, as 'assay edit set --type' does.
+// --inputIOFormats and --outputIOFormats: the types and layouts that a caller's buffers have. Where
+// the model has other types, Casts are put in, or quantizers for int8, as 'assay edit set --type'
+// does. Layouts stay out of the model: they are noted in the plan, and heeded where files are read
+// and written (inputs.c, outputs.c).
 #include <string.h>
 
 #include "cli/trtexec/edit.h"
@@ -78,13 +80,38 @@ static assay_status_t want_type(trt_job_t* j, const char* flag, const assay_valu
                        v->name, trt_type_word(from), trt_type_word(to));
   if (from == ASSAY_TYPE_FLOAT && to == ASSAY_TYPE_INT8) return want_codes(j, flag, v);
   if (!converts(from, to))
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "%s: '%s' is %s in the model, and %s of it is not there yet: use %s:chw",
-                       flag, v->name, trt_type_word(from), trt_type_word(to), trt_type_word(from));
+    return ASSAY_ERROR(
+        ASSAY_UNSUPPORTED,
+        "%s: '%s' is %s in the model, and cannot be handed over as %s: floats can be as fp32, "
+        "fp16, bf16 or int8 (by a scale), integers as int32 or int64",
+        flag, v->name, trt_type_word(from), trt_type_word(to));
   ASSAY_TRY(assay_arena_printf(j->arena, &text, "%s=%s", v->name, assay_type_name(to)));
   ASSAY_TRY(trt_list_add(list, text));
   trt_info("%s: %s is handed over as %s, and converted to and from the model's %s", flag, v->name,
            trt_type_word(to), trt_type_word(from));
+  return NULL;
+}
+
+static assay_status_t want_layout(trt_job_t* j, const char* flag, const assay_value_t* v,
+                                  bool output, const trt_io_format_t* f) {
+  const assay_valtype_t* t = v->type ? v->type : v->declared;
+  const bool known = t && t->kind == ASSAY_KIND_TENSOR && t->has_shape;
+  const assay_type_t type = f->type ? f->type : t ? t->elem : ASSAY_TYPE_UNDEFINED;
+  const trt_layout_t* l = NULL;
+  const char* name = NULL;
+  ASSAY_TRY(trt_layout_choose(flag, f->layouts, v->name, known ? t->rank : -1, type,
+                              trt_given(j->options, TRT_FLAG_directIO), &l));
+  if (!l->spatial) return NULL;
+  if (trt_given(j->options, TRT_FLAG_directIO))
+    return ASSAY_ERROR(
+        ASSAY_UNSUPPORTED,
+        "--directIO: '%s' in layout %s would be rearranged: leave the layout out, or "
+        "--directIO",
+        v->name, l->word);
+  ASSAY_TRY(assay_arena_strdup(j->arena, v->name, &name));
+  ASSAY_TRY(trt_ends_add(&j->layouts, name, output, l));
+  trt_info("%s %s is handed over in layout %s, and rearranged outside the times that are measured",
+           output ? "Output" : "Input", name, l->word);
   return NULL;
 }
 
@@ -102,9 +129,7 @@ static assay_status_t check(trt_job_t* j, trt_flag_id_t flag, const assay_value_
   for (size_t i = 0; i < n_values; i++) {
     const trt_io_format_t* f = &formats[n == 1 ? 0 : i];
     const assay_valtype_t* t = values[i]->type ? values[i]->type : values[i]->declared;
-    if (!f->plain)
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%s: '%s' in layout %s is not there yet: use chw", name,
-                         values[i]->name, f->layouts);
+    ASSAY_TRY(want_layout(j, name, values[i], flag == TRT_FLAG_outputIOFormats, f));
     if (f->type && t && t->kind == ASSAY_KIND_TENSOR && t->elem != f->type)
       ASSAY_TRY(want_type(j, name, values[i], t->elem, f->type));
   }

@@ -1,8 +1,6 @@
 // The runs of a plan, and what is told of them.
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/measure.h"
-#include "cli/trtexec/specs.h"
-#include "cli/trtexec/text.h"
 
 // Shapes of outputs are known when one run has made them.
 static void tell_output_bindings(const trt_job_t* j, assay_context_t* c) {
@@ -10,16 +8,12 @@ static void tell_output_bindings(const trt_job_t* j, assay_context_t* c) {
     const assay_io_t* io = assay_engine_output(j->engine, i);
     int64_t dims[ASSAY_MAX_RANK];
     int rank = 0;
-    assay_str_t text = {0};
     assay_status_t none = assay_context_output_shape(c, i, &rank, dims);
     if (none) {
       assay_status_free(none);
       continue;
     }
-    trt_put_dims(&text, rank, dims);
-    trt_info("Output binding for %s with dimensions %s and type %s is created.", assay_io_name(io),
-             assay_str_get(&text), trt_type_word(assay_io_elem(io)));
-    assay_str_deinit(&text);
+    trt_tell_binding(j, "Output", io, rank, dims);
   }
 }
 

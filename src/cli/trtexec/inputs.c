@@ -1,4 +1,5 @@
 // What the inputs of a run are: files, or random numbers.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -74,12 +75,7 @@ static assay_status_t shape_tensor(const assay_io_t* io, int n, const int64_t* v
 
 // ---- files --------------------------------------------------------------------------------------
 
-// Of messages: "--loadInputs", "input".
-typedef struct source {
-  const char *flag, *what, *path;
-} source_t;
-
-static assay_status_t check_array(const source_t* from, const assay_io_t* io, int rank,
+static assay_status_t check_array(const trt_source_t* from, const assay_io_t* io, int rank,
                                   const int64_t* dims, const assay_tensor_t* t) {
   bool same = t->type == assay_io_elem(io) && t->rank == rank;
   for (int d = 0; same && d < rank; d++) same = t->dims[d] == dims[d];
@@ -94,7 +90,7 @@ static assay_status_t check_array(const source_t* from, const assay_io_t* io, in
 }
 
 // An archive has the array under the input's name, or one array only.
-static assay_status_t read_npz(const source_t* from, const char* input, assay_tensor_t** out) {
+static assay_status_t read_npz(const trt_source_t* from, const char* input, assay_tensor_t** out) {
   assay_set_t set = {0};
   ASSAY_TRY(assay_npz_read(from->path, &set));
   assay_tensor_t* t = assay_set_find(&set, input);
@@ -107,7 +103,7 @@ static assay_status_t read_npz(const source_t* from, const char* input, assay_te
 }
 
 // int64 values for an int32 input.
-static assay_status_t narrow(const source_t* from, const assay_io_t* io, int rank,
+static assay_status_t narrow(const trt_source_t* from, const assay_io_t* io, int rank,
                              const int64_t* dims, const uint8_t* data, int64_t n,
                              assay_tensor_t** out) {
   assay_tensor_t* wide = NULL;
@@ -130,45 +126,82 @@ static assay_status_t narrow(const source_t* from, const assay_io_t* io, int ran
   return st;
 }
 
-static assay_status_t read_raw(const source_t* from, const assay_io_t* io, int rank,
-                               const int64_t* dims, const uint8_t* data, size_t bytes,
-                               assay_tensor_t** out) {
-  int64_t n = 0, want = 0;
-  if (!assay_dims_size(rank, dims, &n) || !assay_type_packed_bytes(assay_io_elem(io), n, &want))
-    return assay_status_no_memory();
-  if (assay_io_elem(io) == ASSAY_TYPE_INT32 && bytes == 2 * (size_t)want)
-    return narrow(from, io, rank, dims, data, n, out);
-  if (bytes != (size_t)want)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "%s: '%s' has %zu bytes; %s '%s' takes %lld: values of %s, "
-                       "little-endian, without a header",
-                       from->flag, from->path, bytes, from->what, assay_io_name(io),
-                       (long long)want, trt_type_word(assay_io_elem(io)));
-  return assay_tensor_make(assay_io_elem(io), rank, dims, data, bytes, out);
+static assay_status_t refuse_size(const trt_source_t* from, const assay_io_t* io, size_t bytes,
+                                  int64_t want, int64_t rows) {
+  char layout[80] = "";
+  if (from->layout->spatial)
+    snprintf(layout, sizeof layout, " in layout %s (rows would take %lld)", from->layout->word,
+             (long long)rows);
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "%s: '%s' has %zu bytes; %s '%s' takes %lld: values of %s%s, little-endian, "
+                     "without a header",
+                     from->flag, from->path, bytes, from->what, assay_io_name(io), (long long)want,
+                     trt_type_word(assay_io_elem(io)), layout);
 }
 
-assay_status_t trt_read_file(const char* flag, const char* what, const char* path,
-                             const assay_io_t* io, int rank, const int64_t* dims,
-                             assay_tensor_t** out) {
-  const source_t from = {flag, what, path};
+static assay_status_t read_raw(const trt_source_t* from, const assay_io_t* io, int rank,
+                               const int64_t* dims, const uint8_t* data, size_t bytes,
+                               assay_tensor_t** out) {
+  const trt_layout_t* l = from->layout;
+  const assay_type_t type = assay_io_elem(io);
+  int64_t n = 0, n_padded = 0, plain = 0, want = 0;
+  uint8_t* rows = NULL;
+  if (!trt_layout_elems(l, rank, dims, &n_padded))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: %s '%s' cannot be in layout %s with this shape",
+                       from->flag, from->what, assay_io_name(io), l->word);
+  if (!assay_dims_size(rank, dims, &n) || !assay_type_packed_bytes(type, n, &plain) ||
+      !assay_type_packed_bytes(type, n_padded, &want))
+    return assay_status_no_memory();
+  const bool wide = type == ASSAY_TYPE_INT32 && want && bytes == 2 * (size_t)want;
+  if (bytes != (size_t)want && !wide) return refuse_size(from, io, bytes, want, plain);
+  if (l->spatial) {
+    const size_t width = wide ? sizeof(int64_t) : (size_t)assay_type_bits(type) / 8;
+    ASSAY_TRY(assay_new_array((size_t)n, width, &rows));
+    trt_layout_take(l, rank, dims, width, data, rows);
+    data = rows;
+    bytes = (size_t)n * width;
+  }
+  assay_status_t st = wide ? narrow(from, io, rank, dims, data, n, out)
+                           : assay_tensor_make(type, rank, dims, data, bytes, out);
+  assay_free(rows);
+  return st;
+}
+
+assay_status_t trt_read_file(const trt_source_t* from, const assay_io_t* io, int rank,
+                             const int64_t* dims, assay_tensor_t** out) {
   assay_mapping_t* m = NULL;
   assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_status_note(assay_mapping_open(path, &m), "%s", flag));
+  ASSAY_TRY(assay_status_note(assay_mapping_open(from->path, &m), "%s", from->flag));
   const uint8_t* data = assay_mapping_data(m);
   const size_t bytes = assay_mapping_size(m);
   const bool npy = bytes > 6 && memcmp(data, "\x93NUMPY", 6) == 0;
   const bool npz = bytes > 4 && memcmp(data, "PK\3\4", 4) == 0;
-  assay_status_t st = npy   ? assay_npy_read(path, &t)
-                      : npz ? read_npz(&from, assay_io_name(io), &t)
-                            : read_raw(&from, io, rank, dims, data, bytes, &t);
+  assay_status_t st = npy   ? assay_npy_read(from->path, &t)
+                      : npz ? read_npz(from, assay_io_name(io), &t)
+                            : read_raw(from, io, rank, dims, data, bytes, &t);
   assay_mapping_release(m);
-  if (!st && (npy || npz)) st = check_array(&from, io, rank, dims, t);
+  if (!st && (npy || npz)) st = check_array(from, io, rank, dims, t);
   if (st) return assay_tensor_release(t), st;
   *out = t;
   return NULL;
 }
 
 // ---- both ---------------------------------------------------------------------------------------
+
+const trt_layout_t* trt_layout_of(const trt_job_t* j, const assay_io_t* io, bool output) {
+  return trt_ends_find(&j->layouts, assay_io_name(io), output);
+}
+
+void trt_tell_binding(const trt_job_t* j, const char* which, const assay_io_t* io, int rank,
+                      const int64_t* dims) {
+  const trt_layout_t* l = trt_layout_of(j, io, *which == 'O');
+  assay_str_t text = {0};
+  trt_put_dims(&text, rank, dims);
+  trt_info("%s binding for %s with dimensions %s and type %s%s%s is created.", which,
+           assay_io_name(io), assay_str_get(&text), trt_type_word(assay_io_elem(io)),
+           l->spatial ? ":" : "", l->spatial ? l->word : "");
+  assay_str_deinit(&text);
+}
 
 const trt_item_t* trt_file_of(const trt_item_t* items, size_t n, const char* input) {
   const trt_item_t* found = NULL;
@@ -212,7 +245,8 @@ static assay_status_t make_input(const trt_job_t* j, const trt_item_t* items, si
     rank = assay_io_rank(io) ? 1 : 0;
   }
   if (item) {
-    ASSAY_TRY(trt_read_file("--loadInputs", "input", item->value, io, rank, dims, out));
+    const trt_source_t from = {"--loadInputs", "input", item->value, trt_layout_of(j, io, false)};
+    ASSAY_TRY(trt_read_file(&from, io, rank, dims, out));
     trt_info("Using values loaded from %s for input %s", item->value, assay_io_name(io));
   } else if (shape) {
     ASSAY_TRY(shape_tensor(io, rank ? (int)dims[0] : 1, values, out));
@@ -221,11 +255,7 @@ static assay_status_t make_input(const trt_job_t* j, const trt_item_t* items, si
     trt_info("Using random values for input %s", assay_io_name(io));
     *random = true;
   }
-  assay_str_t text = {0};
-  trt_put_dims(&text, rank, dims);
-  trt_info("Input binding for %s with dimensions %s and type %s is created.", assay_io_name(io),
-           assay_str_get(&text), trt_type_word(assay_io_elem(io)));
-  assay_str_deinit(&text);
+  trt_tell_binding(j, "Input", io, rank, dims);
   return NULL;
 }
 

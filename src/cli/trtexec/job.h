@@ -8,6 +8,7 @@
 #include "cli/engine_source.h"
 #include "cli/trtexec/calibration.h"
 #include "cli/trtexec/flags.h"
+#include "cli/trtexec/layouts.h"
 
 // What was asked for a node by --layerPrecisions and --layerOutputTypes; NONE: nothing.
 typedef struct trt_wish {
@@ -39,6 +40,7 @@ typedef struct trt_job {
   bool all_debug;            // --markUnfusedTensorsAsDebugTensors
   cli_engine_args_t native;  // what the flags mean to cli_engine_build
   opt_list_t io_types;       // "NAME=TYPE" of inputs and outputs in another type than the model's
+  trt_ends_t layouts;        // inputs and outputs that are handed over otherwise than in rows
   trt_wish_t* wishes;        // by node id of `model`; NULL: none
   assay_map_t wished;        // labels of nodes with a wish -> their ids
   bool obey;
@@ -106,6 +108,9 @@ assay_status_t trt_check_debug(const trt_job_t* j) ASSAY_MUST_USE;
 // What trtexec keeps in a plan (note.c).
 assay_status_t trt_note_write(trt_job_t* j) ASSAY_MUST_USE;
 assay_status_t trt_note_read(trt_job_t* j) ASSAY_MUST_USE;
+// The layouts alone; names lie in the arena.
+assay_status_t trt_note_layouts(const assay_engine_t* engine, assay_arena_t* arena,
+                                trt_ends_t* out) ASSAY_MUST_USE;
 // Appends a text, which is borrowed.
 assay_status_t trt_list_add(opt_list_t* list, const char* text) ASSAY_MUST_USE;
 // --dumpRefit; whether --directIO holds (refit_info.c).
@@ -113,7 +118,8 @@ assay_status_t trt_dump_refit(const trt_job_t* j) ASSAY_MUST_USE;
 assay_status_t trt_check_direct(const trt_job_t* j) ASSAY_MUST_USE;
 // Reads --calib into scales (calibration.c).
 assay_status_t trt_load_calibration(trt_job_t* j) ASSAY_MUST_USE;
-// Puts Casts, or quantizers, into the model for --inputIOFormats and --outputIOFormats (formats.c).
+// Puts Casts, or quantizers, into the model for --inputIOFormats and --outputIOFormats, and chooses
+// layouts (formats.c).
 assay_status_t trt_set_io_formats(trt_job_t* j) ASSAY_MUST_USE;
 // The layers as text and JSON (layer_info.c).
 assay_status_t trt_tell_layers(const trt_job_t* j) ASSAY_MUST_USE;

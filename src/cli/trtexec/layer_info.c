@@ -57,20 +57,32 @@ static json_t* text_json(assay_str_t* take_text) {
   return j;
 }
 
-static json_t* value_json(const assay_layers_t* layers, const assay_value_t* v) {
+// A buffer of the caller's in a layout of its own is told as it is; everything else lies in rows.
+static void put_format(const trt_job_t* j, const assay_value_t* v, assay_str_t* out) {
+  const assay_format_t f = format_of(layers_of(j), v);
+  const trt_layout_t* l = trt_layouts;
+  if (v->is_input) l = trt_ends_find(&j->layouts, v->name, false);
+  if (v->is_output && !l->spatial) l = trt_ends_find(&j->layouts, v->name, true);
+  const assay_valtype_t* t = v->type ? v->type : v->declared;
+  if (f)
+    trt_layout_tell(out, l, format_word(l->spatial ? assay_type_format(t->elem) : f));
+  else
+    assay_str_append(out, format_word(f));
+}
+
+static json_t* value_json(const trt_job_t* j, const assay_value_t* v) {
   const assay_valtype_t* t = v->type ? v->type : v->declared;
   json_t* dims = json_array();
   for (int d = 0; t && t->kind == ASSAY_KIND_TENSOR && t->has_shape && d < t->rank; d++) {
     int64_t size;
     dims = assay_json_push(dims, json_integer(assay_dim_value(t->dims[d], &size) ? size : -1));
   }
-  const assay_format_t f = format_of(layers, v);
   assay_str_t format = {0};
-  assay_str_printf(&format, f ? "Row major linear %s" : "%s", format_word(f));
-  json_t* j = assay_json_put(json_object(), "Name", assay_json_text(v->name));
-  j = assay_json_put(j, "Location", json_string("Host"));
-  j = assay_json_put(j, "Dimensions", dims);
-  return assay_json_put(j, "Format/Datatype", text_json(&format));
+  put_format(j, v, &format);
+  json_t* o = assay_json_put(json_object(), "Name", assay_json_text(v->name));
+  o = assay_json_put(o, "Location", json_string("Host"));
+  o = assay_json_put(o, "Dimensions", dims);
+  return assay_json_put(o, "Format/Datatype", text_json(&format));
 }
 
 static bool is_own(const assay_layers_t* layers, const assay_layer_t* l, const assay_value_t* v) {
@@ -79,26 +91,26 @@ static bool is_own(const assay_layers_t* layers, const assay_layer_t* l, const a
 }
 
 // What goes in: values that are no constants and come from other layers, each once.
-static json_t* inputs_json(const assay_layers_t* layers, const assay_layer_t* l) {
+static json_t* inputs_json(const trt_job_t* j, const assay_layer_t* l) {
   json_t* list = json_array();
   for (size_t k = 0; k < l->n_nodes; k++)
     for (size_t i = 0; i < l->nodes[k]->n_inputs; i++) {
       const assay_value_t* v = l->nodes[k]->inputs[i];
       bool listed = false;
-      if (!v || v->constant || is_own(layers, l, v)) continue;
+      if (!v || v->constant || is_own(layers_of(j), l, v)) continue;
       for (size_t n = 0; n < json_array_size(list); n++)
         listed |= strcmp(json_string_value(json_object_get(json_array_get(list, n), "Name")),
                          v->name) == 0;
-      if (!listed) list = assay_json_push(list, value_json(layers, v));
+      if (!listed) list = assay_json_push(list, value_json(j, v));
     }
   return list;
 }
 
-static json_t* outputs_json(const assay_layers_t* layers, const assay_layer_t* l) {
+static json_t* outputs_json(const trt_job_t* j, const assay_layer_t* l) {
   const assay_node_t* last = l->nodes[l->n_nodes - 1];
   json_t* list = json_array();
   for (size_t i = 0; i < last->n_outputs; i++)
-    if (last->outputs[i]) list = assay_json_push(list, value_json(layers, last->outputs[i]));
+    if (last->outputs[i]) list = assay_json_push(list, value_json(j, last->outputs[i]));
   return list;
 }
 
@@ -225,8 +237,8 @@ static json_t* layer_json(const trt_job_t* j, const assay_layer_t* l, const trt_
            (unsigned long long)assay_hash(f->tactic, strlen(f->tactic), 0));
   json_t* o = assay_json_put(json_object(), "Name", name_json(j, l));
   o = assay_json_put(o, "LayerType", json_string(l->nodes[0]->op_type));
-  o = assay_json_put(o, "Inputs", inputs_json(layers, l));
-  o = assay_json_put(o, "Outputs", outputs_json(layers, l));
+  o = assay_json_put(o, "Inputs", inputs_json(j, l));
+  o = assay_json_put(o, "Outputs", outputs_json(j, l));
   o = parameters_json(o, l);
   o = assay_json_put(o, "TacticName", json_string(f->tactic));
   o = assay_json_put(o, "TacticValue", json_string(value));

@@ -144,10 +144,19 @@ static assay_status_t print_bench(const trt_job_t* j, const char* plan) {
   return print_run(j, plan);
 }
 
+// What native commands leave out: their tensors are rows.
+static void print_layouts(const trt_job_t* j) {
+  for (size_t i = 0; i < j->layouts.n; i++)
+    printf("# %s '%s': trtexec's raw files are in layout %s; these commands read and write rows\n",
+           j->layouts.items[i].output ? "output" : "input", j->layouts.items[i].name,
+           j->layouts.items[i].layout->word);
+}
+
 assay_status_t trt_print_native(const trt_job_t* j) {
   const trt_options_t* o = j->options;
   const char* save = trt_text(o, TRT_FLAG_saveEngine);
   const char* plan = j->model ? (save ? save : "model.plan") : trt_text(o, TRT_FLAG_loadEngine);
+  print_layouts(j);
   if (j->model) print_build(j, plan);
   const char* weights = trt_text(o, TRT_FLAG_refitFromOnnx);
   if (weights) {

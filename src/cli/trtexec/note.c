@@ -1,6 +1,6 @@
 // What trtexec keeps in a plan beside what the plan is: how much may be told of it, which of its
-// values are debug tensors, which types its ends were given. A plan that was built with none of
-// these has no note: it is what 'assay build' makes.
+// values are debug tensors, which types and layouts its ends were given. A plan that was built with
+// none of these has no note: it is what 'assay build' makes.
 #include <string.h>
 
 #include "cli/trtexec/job.h"
@@ -16,16 +16,28 @@ static json_t* words_json(const char* const* words, size_t n) {
   return list;
 }
 
+static json_t* layouts_json(const trt_ends_t* ends) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < ends->n; i++) {
+    const trt_end_t* e = &ends->items[i];
+    json_t* one = assay_json_put(json_object(), "name", assay_json_text(e->name));
+    one = assay_json_put(one, "end", json_string(e->output ? "output" : "input"));
+    list = assay_json_push(list, assay_json_put(one, "layout", json_string(e->layout->word)));
+  }
+  return list;
+}
+
 assay_status_t trt_note_write(trt_job_t* j) {
   const bool usual = trt_is(j->options, TRT_FLAG_profilingVerbosity, "layer_names_only");
   assay_str_t text = {0};
-  if (usual && !j->n_debug && !j->all_debug && !j->io_types.n) return NULL;
+  if (usual && !j->n_debug && !j->all_debug && !j->io_types.n && !j->layouts.n) return NULL;
   json_t* note = json_pack("{s:s, s:b, s:I}", "schema", schema, "all_debug", j->all_debug,
                            "debug_outputs", (json_int_t)j->n_debug_outputs);
   note = assay_json_put(note, "verbosity", assay_json_text(j->verbosity));
   note = assay_json_put(note, "debug", words_json(j->debug, j->n_debug));
   note = assay_json_put(note, "ends", words_json(j->ends.items, j->ends.n));
   note = assay_json_put(note, "types", words_json(j->io_types.items, j->io_types.n));
+  note = assay_json_put(note, "layouts", layouts_json(&j->layouts));
   if (!note) return assay_status_no_memory();
   assay_json_print(note, 0, &text);
   json_decref(note);
@@ -55,11 +67,42 @@ static assay_status_t read_types(trt_job_t* j, const json_t* list) {
   return NULL;
 }
 
-static assay_status_t read_note(trt_job_t* j, const json_t* note) {
+static assay_status_t read_layouts(assay_arena_t* arena, const json_t* list, trt_ends_t* out) {
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const json_t* one = json_array_get(list, i);
+    const char* name = json_string_value(json_object_get(one, "name"));
+    const char* end = json_string_value(json_object_get(one, "end"));
+    const char* word = json_string_value(json_object_get(one, "layout"));
+    const trt_layout_t* l = word ? trt_layout_find(word, strlen(word)) : NULL;
+    if (!name || !end || !l)
+      return ASSAY_ERROR(ASSAY_CORRUPT, "what trtexec noted in the plan makes no sense");
+    ASSAY_TRY(assay_arena_strdup(arena, name, &name));
+    ASSAY_TRY(trt_ends_add(out, name, strcmp(end, "output") == 0, l));
+  }
+  return NULL;
+}
+
+static bool is_ours(const json_t* note) {
   const char* is = json_string_value(json_object_get(note, "schema"));
+  return is && strcmp(is, schema) == 0;
+}
+
+assay_status_t trt_note_layouts(const assay_engine_t* engine, assay_arena_t* arena,
+                                trt_ends_t* out) {
+  const char* text = assay_engine_note(engine);
+  json_t* note = NULL;
+  if (!text) return NULL;
+  ASSAY_TRY(assay_json_parse(text, strlen(text), &note));
+  assay_status_t st =
+      is_ours(note) ? read_layouts(arena, json_object_get(note, "layouts"), out) : NULL;
+  json_decref(note);
+  return st;
+}
+
+static assay_status_t read_note(trt_job_t* j, const json_t* note) {
   const char* verbosity = json_string_value(json_object_get(note, "verbosity"));
   const json_int_t outputs = json_integer_value(json_object_get(note, "debug_outputs"));
-  if (!is || strcmp(is, schema) != 0) return NULL;  // somebody else's
+  if (!is_ours(note)) return NULL;  // somebody else's
   const size_t n = assay_engine_output_count(j->engine);
   if (!verbosity || outputs < 0 || (size_t)outputs > n)
     return ASSAY_ERROR(ASSAY_CORRUPT, "what trtexec noted in the plan makes no sense");
@@ -74,6 +117,7 @@ static assay_status_t read_note(trt_job_t* j, const json_t* note) {
   if (trt_given(j->options, TRT_FLAG_profilingVerbosity))
     trt_warn("--profilingVerbosity has no effect with --loadEngine: the plan was built with %s",
              j->verbosity);
+  ASSAY_TRY(read_layouts(j->arena, json_object_get(note, "layouts"), &j->layouts));
   return read_types(j, json_object_get(note, "types"));
 }
 

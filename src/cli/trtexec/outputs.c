@@ -6,6 +6,7 @@
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
 #include "cli/trtexec/text.h"
+#include "formats/format.h"
 
 // Values from `from` on, with a separator between.
 static void put_values(assay_str_t* out, const assay_tensor_t* t, const char* separator) {
@@ -40,11 +41,35 @@ static void put_output(assay_str_t* out, const char* name, const assay_tensor_t*
   assay_str_append(out, " ]\n  }\n");
 }
 
+// The bytes of a tensor's buffer in its layout; freed by the caller.
+static assay_status_t make_buffer(assay_tensor_t* t, const trt_layout_t* l, uint8_t** out,
+                                  size_t* out_n) {
+  uint8_t *rows = NULL, *buffer = NULL;
+  int64_t n = 0;
+  *out_n = assay_tensor_bytes(t);
+  ASSAY_TRY(assay_new_array(*out_n, 1, &rows));
+  assay_status_t st = assay_tensor_read(t, rows, *out_n);
+  if (!st && l->spatial) {
+    const size_t width = (size_t)assay_type_bits(t->type) / 8;
+    if (!trt_layout_elems(l, t->rank, t->dims, &n))
+      st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "this shape cannot be in layout %s", l->word);
+    if (!st) st = assay_new_array((size_t)n, width, &buffer);
+    if (!st) trt_layout_put(l, t->rank, t->dims, width, rows, buffer);
+    *out_n = (size_t)n * width;
+    assay_free(rows);
+    rows = buffer;
+  }
+  if (st) return assay_free(rows), st;
+  *out = rows;
+  return NULL;
+}
+
 // "<name>.<input or output>.<d0.d1...>.<type>.raw"
-static assay_status_t write_raw(const char* name, const char* which, assay_tensor_t* t) {
+static assay_status_t write_raw(const char* name, const char* which, const trt_layout_t* l,
+                                assay_tensor_t* t) {
   assay_str_t path = {0};
-  void* bytes = NULL;
-  const size_t n = assay_tensor_bytes(t);
+  uint8_t* bytes = NULL;
+  size_t n = 0;
   if (t->kind != ASSAY_KIND_TENSOR || t->type == ASSAY_TYPE_STRING) {
     trt_warn("--dumpRawBindingsToFile: %s is no tensor of numbers, and is not written", name);
     return NULL;
@@ -55,8 +80,7 @@ static assay_status_t write_raw(const char* name, const char* which, assay_tenso
     assay_str_printf(&path, d ? ".%lld" : "%lld", (long long)t->dims[d]);
   assay_str_printf(&path, ".%s.raw", trt_type_word(t->type));
   assay_status_t st = assay_str_status(&path);
-  if (!st) st = assay_new_array(n, 1, &bytes);
-  if (!st) st = assay_tensor_read(t, bytes, n);
+  if (!st) st = make_buffer(t, l, &bytes, &n);
   if (!st) st = assay_file_write(assay_str_get(&path), bytes, n);
   if (!st) trt_info("Wrote %s", assay_str_get(&path));
   assay_free(bytes);
@@ -64,8 +88,9 @@ static assay_status_t write_raw(const char* name, const char* which, assay_tenso
   return assay_status_note(st, "--dumpRawBindingsToFile");
 }
 
-static assay_status_t tell_output(const trt_job_t* j, const char* name, assay_tensor_t* t,
+static assay_status_t tell_output(const trt_job_t* j, const assay_io_t* io, assay_tensor_t* t,
                                   assay_str_t* exported, bool first) {
+  const char* name = assay_io_name(io);
   assay_tensor_t* wide = NULL;
   assay_status_t st = NULL;
   if (t->kind != ASSAY_KIND_TENSOR)
@@ -75,7 +100,7 @@ static assay_status_t tell_output(const trt_job_t* j, const char* name, assay_te
   if (trt_given(j->options, TRT_FLAG_exportOutput)) put_output(exported, name, wide, first);
   assay_tensor_release(wide);
   if (!st && trt_given(j->options, TRT_FLAG_dumpRawBindingsToFile))
-    st = write_raw(name, "output", t);
+    st = write_raw(name, "output", trt_layout_of(j, io, true), t);
   return st;
 }
 
@@ -89,12 +114,14 @@ assay_status_t trt_tell_outputs(const trt_job_t* j, const trt_inputs_t* in, assa
   for (size_t i = 0; !st && i < trt_output_count(j); i++) {
     assay_tensor_t* t = assay_context_output(c, i);
     if (!t) continue;
-    st = tell_output(j, assay_io_name(assay_engine_output(j->engine, i)), t, &exported, first);
+    st = tell_output(j, assay_engine_output(j->engine, i), t, &exported, first);
     assay_tensor_release(t);
     first = false;
   }
-  for (size_t i = 0; !st && trt_given(o, TRT_FLAG_dumpRawBindingsToFile) && i < in->n; i++)
-    st = write_raw(assay_io_name(assay_engine_input(j->engine, i)), "input", in->tensors[i]);
+  for (size_t i = 0; !st && trt_given(o, TRT_FLAG_dumpRawBindingsToFile) && i < in->n; i++) {
+    const assay_io_t* io = assay_engine_input(j->engine, i);
+    st = write_raw(assay_io_name(io), "input", trt_layout_of(j, io, false), in->tensors[i]);
+  }
   assay_str_append(&exported, "]\n");
   if (!st && trt_given(o, TRT_FLAG_exportOutput))
     return trt_write_text("--exportOutput", trt_text(o, TRT_FLAG_exportOutput), &exported);

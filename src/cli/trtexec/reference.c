@@ -94,8 +94,8 @@ static assay_status_t check_output(const trt_job_t* j, const trt_item_t* item, s
     st =
         ASSAY_ERROR(ASSAY_UNSUPPORTED, "--loadRefOutputs: output '%s' is no tensor of real numbers",
                     assay_io_name(io));
-  if (!st)
-    st = trt_read_file("--loadRefOutputs", "output", item->value, io, got->rank, got->dims, &file);
+  const trt_source_t from = {"--loadRefOutputs", "output", item->value, trt_layout_of(j, io, true)};
+  if (!st) st = trt_read_file(&from, io, got->rank, got->dims, &file);
   if (!st) st = assay_tensor_widen(got, &a);
   if (!st) st = assay_tensor_widen(file, &b);
   const pair_t p = {a, b, trt_number(j->options, TRT_FLAG_atol),

@@ -72,8 +72,8 @@ assay_status_t trt_dump_refit(const trt_job_t* j) {
 static assay_status_t converted(const assay_value_t* v, const char* which, const assay_layer_t* l) {
   return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                      "--directIO: %s '%s' is fp32, and layer '%s' has it in %s: it would be "
-                     "converted; give it that type with --inputIOFormats or --outputIOFormats in a "
-                     "model of that type, or leave --directIO out",
+                     "converted; build a model of that type ('assay edit cast'), or leave --directIO "
+                     "out",
                      which, v->name, l->name, assay_format_name(l->format));
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/trtexec/layouts.h"
+
 // ---- lists --------------------------------------------------------------------------------------
 
 // The end of an element: a ',' outside quotes, or the end of the text.
@@ -201,32 +203,6 @@ assay_format_t trt_layer_type(const char* word) {
   return ASSAY_FORMAT_NONE;
 }
 
-static const char* const layouts[] = {"chw",    "chw2",       "chw4",    "chw16", "chw32",
-                                      "hwc",    "hwc8",       "hwc16",   "dhwc",  "dhwc8",
-                                      "cdhw32", "dla_linear", "dla_hwc4"};
-
-static assay_status_t check_layouts(const char* flag, trt_io_format_t* f) {
-  f->plain = false;
-  for (const char* at = f->layouts;;) {
-    const size_t n = strcspn(at, "+");
-    size_t i = 0;
-    while (i < sizeof layouts / sizeof *layouts &&
-           (strlen(layouts[i]) != n || strncmp(layouts[i], at, n) != 0))
-      i++;
-    if (i == sizeof layouts / sizeof *layouts)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                         "%s: '%.*s' is no layout: chw, chw2, chw4, chw16, chw32, hwc, hwc8, "
-                         "hwc16, dhwc, dhwc8 or cdhw32",
-                         flag, (int)n, at);
-    if (strncmp(layouts[i], "dla_", 4) == 0)
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s': there is no DLA; use chw", flag,
-                         layouts[i]);
-    f->plain |= i == 0;
-    if (!at[n]) return NULL;
-    at += n + 1;
-  }
-}
-
 assay_status_t trt_io_formats_parse(assay_arena_t* arena, const char* flag, const char* text,
                                     trt_io_format_t** out, size_t* out_n) {
   const char** words = NULL;
@@ -244,7 +220,7 @@ assay_status_t trt_io_formats_parse(assay_arena_t* arena, const char* flag, cons
                            "bool, fp8 or int4",
                            flag, (int)(colon - words[i]), words[i]);
     }
-    ASSAY_TRY(check_layouts(flag, f));
+    ASSAY_TRY(trt_layouts_check(flag, f->layouts));
   }
   return NULL;
 }

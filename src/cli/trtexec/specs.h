@@ -38,12 +38,10 @@ assay_status_t trt_size_parse(const char* flag, const char* text, double unit,
 assay_status_t trt_percentiles_parse(assay_arena_t* arena, const char* flag, const char* text,
                                      double** out, size_t* out_n) ASSAY_MUST_USE;
 
-// An element of --inputIOFormats: a type (UNDEFINED: the model's), and whether all its layouts are
-// plain rows (chw).
+// An element of --inputIOFormats: a type (UNDEFINED: the model's), and layouts joined by '+'.
 typedef struct trt_io_format {
   assay_type_t type;
   const char* layouts;
-  bool plain;
 } trt_io_format_t;
 assay_status_t trt_io_formats_parse(assay_arena_t* arena, const char* flag, const char* text,
                                     trt_io_format_t** out, size_t* out_n) ASSAY_MUST_USE;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/process.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/log.h"
 #include "runtime/engine.h"
@@ -102,6 +103,7 @@ static int run(trt_options_t* o, trt_job_t* j, int argc, char** argv) {
   } else if (!st && outcome == TRT_OUTCOME_RUN) {
     trt_log_verbose(trt_given(o, TRT_FLAG_verbose));
     st = trt_options_check(o);
+    if (!st) st = trt_rule_temporary(o);
     if (!st && !trt_given(o, TRT_FLAG_show_native)) {
       trt_print_options(o);
       tell_device();
@@ -119,6 +121,7 @@ int assay_trtexec(int argc, char** argv) {
   trt_options_t options = {0};
   trt_job_t job = {.options = &options};
   const int code = run(&options, &job, argc, argv);
+  assay_folder_rule_temporary(NULL, NULL);  // it borrows from the options
   trt_job_deinit(&job);
   trt_options_deinit(&options);
   if (fflush(stdout) || ferror(stdout)) return 1;
