@@ -95,7 +95,7 @@ bool pg_is_made_within(const assay_layer_t* l, const assay_value_t* v) {
 }
 
 // What a layer reads from outside, constants apart.
-static void put_inputs(assay_str_t* out, const assay_layer_t* l) {
+static void put_inputs(assay_str_t* out, const assay_layer_t* l, const assay_tensor_info_t* info) {
   size_t n = 0;
   for (size_t k = 0; k < l->n_nodes; k++)
     for (size_t i = 0; i < l->nodes[k]->n_inputs; i++) {
@@ -103,16 +103,19 @@ static void put_inputs(assay_str_t* out, const assay_layer_t* l) {
       if (!v || v->constant || pg_is_made_within(l, v)) continue;
       assay_str_append(out, n++ ? ",\n " : "{");
       pg_put_tensor_info(out, v);
+      pg_put_stats(out, v, info);
     }
   if (n) assay_str_append(out, "}");
 }
 
-static void put_outputs(assay_str_t* out, const assay_node_t* last) {
+static void put_outputs(assay_str_t* out, const assay_node_t* last,
+                        const assay_tensor_info_t* info) {
   size_t n = 0;
   for (size_t i = 0; i < last->n_outputs; i++) {
     if (!last->outputs[i]) continue;
     assay_str_append(out, n++ ? ",\n " : "{");
     pg_put_tensor_info(out, last->outputs[i]);
+    pg_put_stats(out, last->outputs[i], info);
   }
   if (n) assay_str_append(out, "}");
 }
@@ -136,8 +139,8 @@ static void put_layer(const telling_t* t, const assay_layer_t* l, size_t index) 
   const assay_format_t executed = assay_executor_executed(t->ran, index);
   for (size_t k = 0; k < l->n_nodes; k++)
     assay_str_printf(&op, "%s%s", k ? "+" : "", l->nodes[k]->op_type);
-  put_inputs(&in, l);
-  put_outputs(&made, last);
+  put_inputs(&in, l, t->show.info);
+  put_outputs(&made, last, t->show.info);
   pg_put_layer(t->out, "Layer", index, l->name, assay_str_get(&op), assay_str_get(&in),
                assay_str_get(&made));
   t->out->failed |= in.failed | made.failed | op.failed;
