@@ -33,8 +33,8 @@ const detail = (() => {
       el("dl", {class: "attrs"}, list.flatMap(([name, text]) => [el("dt", {}, name), el("dd", {}, el("pre", {tabindex: text.length > 200 ? "0" : null}, text))])));
   }
   function bodyOf(body) {
-    const names = (list) => list.map((v) => values[v].name).join(", ") || "nothing";
-    return el("div", {class: "ports"}, el("h3", {}, body.name, el("small", {}, ` ${many(body.layers.length, "layer")}, reads ${names(body.inputs)}, gives ${names(body.outputs)}`)),
+    const names = (what, list) => (list.length ? `, ${what} ${list.map((v) => values[v].name).join(", ")}` : "");
+    return el("div", {class: "ports"}, el("h3", {}, body.name, el("small", {}, ` ${many(body.layers.length, "layer")}${names("takes", body.inputs)}${names("gives", body.outputs)}`)),
       el("ul", {class: "body"}, body.layers.map((k) => el("li", {}, chip(layers[k], "", layers[k].op)))));
   }
   function facts(raw) {
@@ -63,10 +63,11 @@ function statistics(v) {
   const s = v.stats;
   if (!s) return null;
   if (!s.text) return el("p", {class: "notes"}, `saved ${s.type}[${s.shape.join(", ")}]: no numbers`);
+  const saved = s.shape.join("×") === sizesOf(v.type) ? "saved" : `saved ${s.shape.join("×")}`;
   const names = STATISTICS.filter((name) => s[name] !== undefined);
   return el("table", {class: "stats", title: s.text},
-    el("thead", {}, el("tr", {}, el("th", {}, `saved ${s.type}[${s.shape.join(", ")}]`), names.map((name) => el("th", {}, name)))),
-    el("tbody", {}, el("tr", {}, el("th", {}), names.map((name) => {
+    el("thead", {}, el("tr", {}, el("th", {}, saved), names.map((name) => el("th", {}, name)))),
+    el("tbody", {}, el("tr", {}, el("th", {}, el("small", {}, s.type)), names.map((name) => {
       const text = short(number(s[name]));
       return el("td", {class: /NaN|∞/.test(text) ? "bad" : null}, text);
     }))));
