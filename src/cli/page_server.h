@@ -13,8 +13,9 @@
 typedef struct page_server page_server_t;
 
 // Starts to serve an HTML page, whose bytes are borrowed until the server is stopped. port 0: any
-// that is free. From here on SIGINT and SIGTERM end page_server_wait, not the program. One server
-// at a time. Errors: INVALID_ARGUMENT no such port, or it is taken; DEVICE the system refuses.
+// that is free. From here on SIGINT and SIGTERM end page_server_wait, not the program. Errors:
+// INVALID_ARGUMENT no such port, it is taken, or there is a server already (there can be one at a
+// time); DEVICE the system refuses.
 assay_status_t page_server_start(const char* html, size_t n, int64_t port,
                                  page_server_t** out) ASSAY_MUST_USE;
 int page_server_port(const page_server_t* s);

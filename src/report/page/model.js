@@ -60,6 +60,7 @@ function partOf(name, op) {
 
 // "float[1, 64, 56, 56]" as "1×64×56×56", and as "float".
 const sizesOf = (type) => (/\[([^\]]*)\]/.exec(type) || ["", ""])[1].split(",").map((s) => s.trim()).join("×");
+const shapeOf = (type) => (/×|^$/.test(sizesOf(type)) ? sizesOf(type) : `[${sizesOf(type)}]`);
 const elementOf = (type) => type.replace(/\[[^\]]*\]/, "");
 const firstMade = (layer) => layer.makes.find(Boolean) || null;
 

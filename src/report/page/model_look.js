@@ -14,10 +14,10 @@ const kinds = (() => {
   let get = KINDS[0][1], places = new Map(), painted = new Map();
   const of = (l) => get(l) || "—";
 
-  // Most frequent first: they get the hues, the rest is grey.
+  // Most frequent first: they get the hues, the rest is grey. Constants, which are not drawn at first, come behind.
   function count() {
     const counts = new Map();
-    for (const l of layers) counts.set(of(l), (counts.get(of(l)) || 0) + 1);
+    for (const l of layers) counts.set(of(l), (counts.get(of(l)) || 0) + (l.minor ? 1e-6 : 1));
     const order = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
     places = new Map(order.map((word, k) => [word, k]));
     paint();
@@ -50,7 +50,7 @@ const look = {
   colour: kinds.colour,
   // At the right of a node, where there is room for it.
   note(l, room) {
-    const text = isPlan ? l.format : firstMade(l) ? sizesOf(firstMade(l).type) : "";
+    const text = isPlan ? l.format : firstMade(l) ? shapeOf(firstMade(l).type) : "";
     return text.length <= room ? text : "";
   },
   alarms: () => false,
