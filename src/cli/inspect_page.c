@@ -11,9 +11,11 @@
 
 bool cli_page_check(const cli_page_args_t* a) {
   const char* port = a->serve;
-  if (!port || (*port && strlen(port) <= 5 && strspn(port, "0123456789") == strlen(port) && atoi(port) <= UINT16_MAX))
+  if (!port || (*port && strlen(port) <= 5 && strspn(port, "0123456789") == strlen(port) &&
+                atoi(port) <= UINT16_MAX))
     return true;
-  assay_cli_usage("inspect", "--serve: '%s' is no port: they go from 0 (any that is free) to 65535", port);
+  assay_cli_usage("inspect", "--serve: '%s' is no port: they go from 0 (any that is free) to 65535",
+                  port);
   return false;
 }
 
@@ -21,8 +23,8 @@ static int serve(const cli_page_args_t* a, const assay_str_t* page) {
   page_server_t* server = NULL;
   assay_status_t st = page_server_start(page->text, page->len, atoi(a->serve), &server);
   if (st) return assay_cli_fail(assay_status_note(st, "--serve"), ASSAY_EXIT_USAGE);
-  printf("page       http://127.0.0.1:%d/ until Ctrl-C\n", page_server_port(server));
   fflush(stdout);
+  fprintf(stderr, "page       http://127.0.0.1:%d/ until Ctrl-C\n", page_server_port(server));
   page_server_wait(server);
   page_server_stop(server);
   return ASSAY_EXIT_OK;

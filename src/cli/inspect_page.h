@@ -7,7 +7,7 @@
 typedef struct cli_page_args {
   const char* file;    // the model or the plan
   const char* report;  // where the page is written; NULL: nowhere
-  const char* serve;   // the port that it is served at, until the program is interrupted; NULL: none
+  const char* serve;  // the port that it is served at, until the program is interrupted; NULL: none
 } cli_page_args_t;
 
 static inline bool cli_page_asked(const cli_page_args_t* a) { return a->report || a->serve; }

@@ -125,7 +125,9 @@ static assay_status_t refused(int socket, int64_t port, const char* what) {
   if (socket >= 0) close(socket);
   if (error == EADDRINUSE)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "port %" PRId64 " of 127.0.0.1 is taken: give another one, or 0 for any that is free", port);
+                       "port %" PRId64
+                       " of 127.0.0.1 is taken: give another one, or 0 for any that is free",
+                       port);
   return ASSAY_ERROR(error == EACCES ? ASSAY_INVALID_ARGUMENT : ASSAY_DEVICE,
                      "port %" PRId64 " of 127.0.0.1: %s: %s", port, what, strerror(error));
 }
@@ -152,17 +154,19 @@ static assay_status_t listen_at(int64_t port, int* out, int* out_port) {
 static assay_status_t serve(page_server_t* s, int64_t port) {
   int listening = -1;
   ASSAY_TRY(listen_at(port, &listening, &s->port));
-  s->daemon = MHD_start_daemon(
-      MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, answer, s,
-      MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
-      (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_END);
+  s->daemon =
+      MHD_start_daemon(MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, answer, s,
+                       MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listening, MHD_OPTION_CONNECTION_LIMIT,
+                       (unsigned)MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                       (unsigned)IDLE_SECONDS, MHD_OPTION_END);
   return s->daemon ? NULL : refused(listening, port, "it cannot be served");
 }
 
 assay_status_t page_server_start(const char* html, size_t n, int64_t port, page_server_t** out) {
   page_server_t* s = NULL;
   if (port < 0 || port > UINT16_MAX)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%" PRId64 " is no port: they go from 0 (any that is free) to 65535", port);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "%" PRId64 " is no port: they go from 0 (any that is free) to 65535", port);
   if (told[0] >= 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a page is served already: stop that server first");
   ASSAY_TRY(ASSAY_NEW(&s));

@@ -1,7 +1,7 @@
 // Serves one page to this machine's browsers until the program is interrupted.
 //
-// It listens at 127.0.0.1 only, answers GET and HEAD of "/", and refuses requests for other hosts: a
-// site whose name is turned into 127.0.0.1 (DNS rebinding) cannot read the page.
+// It listens at 127.0.0.1 only, answers GET and HEAD of "/", and refuses requests for other hosts:
+// a site whose name is turned into 127.0.0.1 (DNS rebinding) cannot read the page.
 #ifndef ASSAY_CLI_PAGE_SERVER_H_
 #define ASSAY_CLI_PAGE_SERVER_H_
 

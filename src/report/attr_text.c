@@ -28,7 +28,8 @@ void assay_elements_text(assay_tensor_t* t, assay_str_t* out) {
 
 static void put_tensor(assay_tensor_t* t, bool elements, assay_str_t* out) {
   assay_str_printf(out, "%s[", assay_type_name(t->type));
-  for (int i = 0; i < t->rank; i++) assay_str_printf(out, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
+  for (int i = 0; i < t->rank; i++)
+    assay_str_printf(out, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
   assay_str_append(out, "]");
   if (!elements) return;
   assay_str_append(out, "\n");

@@ -16,16 +16,19 @@ static json_t* text_of(assay_str_t* take_text) {
 static json_t* stats_json(const assay_tensor_stats_t* s) {
   const assay_numeric_stats_t* n = &s->numbers;
   json_t* shape = json_array();
-  for (int i = 0; i < s->rank; i++) shape = assay_json_push(shape, json_integer((json_int_t)s->dims[i]));
-  json_t* j = json_pack("{s:s, s:o, s:o}", "type", assay_numpy_type_name(s->type), "shape", shape, "text",
-                        assay_json_text(s->text));
+  for (int i = 0; i < s->rank; i++)
+    shape = assay_json_push(shape, json_integer((json_int_t)s->dims[i]));
+  json_t* j = json_pack("{s:s, s:o, s:o}", "type", assay_numpy_type_name(s->type), "shape", shape,
+                        "text", assay_json_text(s->text));
   if (!*s->text) return j;
   const struct {
     const char* name;
     double x;
-  } numbers[] = {{"mean", n->mean},         {"std-dev", n->deviation},       {"min", n->min.x},
-                 {"max", n->max.x},         {"median", n->median},           {"avg-magnitude", n->magnitude},
-                 {"variance", n->variance}, {"p90", n->p90}, {"p95", n->p95}, {"p99", n->p99}};
+  } numbers[] = {{"mean", n->mean},         {"std-dev", n->deviation},
+                 {"min", n->min.x},         {"max", n->max.x},
+                 {"median", n->median},     {"avg-magnitude", n->magnitude},
+                 {"variance", n->variance}, {"p90", n->p90},
+                 {"p95", n->p95},           {"p99", n->p99}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     j = assay_json_put(j, numbers[i].name, assay_json_number(numbers[i].x));
   return j;
@@ -34,7 +37,8 @@ static json_t* stats_json(const assay_tensor_stats_t* s) {
 static json_t* value_json(const assay_model_data_t* d, const assay_value_t* v) {
   const assay_valtype_t* type = v->type ? v->type : v->declared;
   const bool constant = v->constant && !v->producer;
-  const assay_tensor_stats_t* s = v->graph->outer ? NULL : assay_tensor_info_find(d->options->info, v->name);
+  const assay_tensor_stats_t* s =
+      v->graph->outer ? NULL : assay_tensor_info_find(d->options->info, v->name);
   assay_str_t text = {0};
   if (type) {
     assay_str_append(&text, ASSAY_VALTYPE_TEXT(type));
@@ -97,7 +101,8 @@ static json_t* bodies_of(assay_model_data_t* d, json_t* list, const assay_node_t
 }
 
 // [name, text] of each; where a layer has several nodes, the name begins with the node's.
-static json_t* attrs_of(const assay_model_data_t* d, json_t* list, const assay_node_t* n, bool several) {
+static json_t* attrs_of(const assay_model_data_t* d, json_t* list, const assay_node_t* n,
+                        bool several) {
   for (size_t i = 0; d->options->attrs && i < n->n_attrs; i++) {
     const assay_attr_t* a = &n->attrs[i];
     assay_str_t name = {0}, text = {0};
@@ -124,8 +129,9 @@ void assay_model_data_layer(assay_model_data_t* d, const assay_node_t* const* no
 
 void assay_model_data_node(assay_model_data_t* d, const assay_node_t* n) {
   json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", assay_json_text(n->label), "op",
-                        assay_json_text(n->op_type), "domain", assay_json_text(n->domain), "doc", assay_json_text(n->doc),
-                        "reads", assay_model_data_values(d, n->inputs, n->n_inputs), "makes",
+                        assay_json_text(n->op_type), "domain", assay_json_text(n->domain), "doc",
+                        assay_json_text(n->doc), "reads",
+                        assay_model_data_values(d, n->inputs, n->n_inputs), "makes",
                         assay_model_data_values(d, n->outputs, n->n_outputs));
   assay_model_data_layer(d, &n, 1, j);
 }
@@ -135,7 +141,8 @@ void assay_model_data_node(assay_model_data_t* d, const assay_node_t* n) {
 assay_status_t assay_model_data_init(const assay_model_t* m, const assay_model_page_t* options,
                                      assay_model_data_t* out) {
   const size_t n = (size_t)m->n_values;
-  *out = (assay_model_data_t){.model = m, .options = options, .values = json_array(), .layers = json_array()};
+  *out = (assay_model_data_t){
+      .model = m, .options = options, .values = json_array(), .layers = json_array()};
   assay_status_t st = assay_new_array(n ? n : 1, sizeof *out->at, &out->at);
   if (st) return assay_model_data_deinit(out), st;
   for (size_t i = 0; i < n; i++) out->at[i] = -1;

@@ -24,11 +24,13 @@ json_t* assay_model_data_value(assay_model_data_t* d, const assay_value_t* v);
 json_t* assay_model_data_values(assay_model_data_t* d, assay_value_t* const* values, size_t n);
 // Adds a node behind the nodes of its bodies.
 void assay_model_data_node(assay_model_data_t* d, const assay_node_t* n);
-// Adds a layer of which all is known but bodies and attributes: those of its nodes, which are added here.
+// Adds a layer of which all is known but bodies and attributes: those of its nodes, which are added
+// here.
 void assay_model_data_layer(assay_model_data_t* d, const assay_node_t* const* nodes, size_t n_nodes,
                             json_t* take_layer);
 
-// Appends what an attribute is, in a line; of a tensor the elements, too, where they are wanted. Nothing of graphs.
+// Appends what an attribute is, in a line; of a tensor the elements, too, where they are wanted.
+// Nothing of graphs.
 void assay_attr_text(const assay_attr_t* a, bool elements, assay_str_t* out);
 // Appends the elements of a tensor, shortened in the middle.
 void assay_elements_text(assay_tensor_t* t, assay_str_t* out);

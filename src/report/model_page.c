@@ -27,7 +27,8 @@ static json_t* about_model(const assay_model_t* m) {
   assay_str_t text = {0};
   double elements = 0, bytes = 0;
   for (size_t i = 0; i < m->n_opsets; i++)
-    assay_str_printf(&text, "%s%s %lld", i ? ", " : "", *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
+    assay_str_printf(&text, "%s%s %lld", i ? ", " : "",
+                     *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
                      (long long)m->opsets[i].version);
   list = add_line(list, "operator sets", &text);
   assay_str_printf(&text, "%lld", (long long)m->ir_version);
@@ -76,7 +77,8 @@ static json_t* about_plan(const assay_engine_t* engine, const assay_executor_t* 
   assay_str_t text = {0};
   assay_str_append(&text, assay_engine_backend(engine)->name);
   list = add_line(list, "runs on", &text);
-  assay_str_printf(&text, "%s besides the weights", ASSAY_BYTES_TEXT(assay_executor_planned_bytes(ran)));
+  assay_str_printf(&text, "%s besides the weights",
+                   ASSAY_BYTES_TEXT(assay_executor_planned_bytes(ran)));
   list = add_line(list, "a run takes", &text);
   assay_str_append(&text, assay_fp32_name(assay_plan_layers(assay_engine_plan(engine))->fp32));
   list = add_line(list, "fp32", &text);
@@ -124,23 +126,27 @@ static json_t* origins_json(const assay_plan_t* plan, const assay_layer_t* l) {
   json_t* list = json_array();
   for (size_t k = 0; k < l->n_nodes; k++) {
     const assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
-    for (size_t i = 0; i < o.n; i++) list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
+    for (size_t i = 0; i < o.n; i++)
+      list = assay_json_push(list, assay_json_text(o.nodes[i]->label));
   }
   return list;
 }
 
-static void add_layer(assay_model_data_t* d, const assay_engine_t* engine, const assay_executor_t* ran, size_t index) {
+static void add_layer(assay_model_data_t* d, const assay_engine_t* engine,
+                      const assay_executor_t* ran, size_t index) {
   const assay_plan_t* plan = assay_engine_plan(engine);
   const assay_layers_t* layers = assay_plan_layers(plan);
   const assay_layer_t* l = &layers->layers[index];
   const assay_format_t executed = assay_executor_executed(ran, index);
   assay_str_t op = {0};
-  for (size_t k = 0; k < l->n_nodes; k++) assay_str_printf(&op, "%s%s", k ? "+" : "", l->nodes[k]->op_type);
-  json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o}", "name", assay_json_text(l->name), "op",
-                        op.failed ? NULL : assay_json_text(assay_str_get(&op)), "reads", reads_json(d, l), "makes",
-                        makes_json(d, l, layers->hidden_value), "nodes", origins_json(plan, l), "format",
-                        assay_format_name(l->format), "ran", executed ? assay_format_name(executed) : "", "tactic",
-                        assay_json_text(assay_executor_tactic(ran, index)), "reason", assay_json_text(l->reason));
+  for (size_t k = 0; k < l->n_nodes; k++)
+    assay_str_printf(&op, "%s%s", k ? "+" : "", l->nodes[k]->op_type);
+  json_t* j = json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o}", "name", assay_json_text(l->name), "op",
+      op.failed ? NULL : assay_json_text(assay_str_get(&op)), "reads", reads_json(d, l), "makes",
+      makes_json(d, l, layers->hidden_value), "nodes", origins_json(plan, l), "format",
+      assay_format_name(l->format), "ran", executed ? assay_format_name(executed) : "", "tactic",
+      assay_json_text(assay_executor_tactic(ran, index)), "reason", assay_json_text(l->reason));
   assay_str_deinit(&op);
   assay_model_data_layer(d, l->nodes, l->n_nodes, j);
 }
@@ -164,28 +170,34 @@ static void put_ends(assay_str_t* out, const char* what, assay_value_t* const* v
 }
 
 // Puts what was gathered into a page; the lists move there.
-static assay_status_t put_page(assay_model_data_t* d, const char* kind, json_t* take_about, assay_str_t* out) {
+static assay_status_t put_page(assay_model_data_t* d, const char* kind, json_t* take_about,
+                               assay_str_t* out) {
   const assay_graph_t* g = d->model->graph;
   const char* path = d->options->path;
   const char* slash = strrchr(path, '/');
   assay_page_t page = {0};
   assay_str_append(&page.title, slash ? slash + 1 : path);
-  assay_str_printf(&page.text, "%s: a %s of %d layers. Its graph is drawn by JavaScript, which is switched off.\n",
-                   assay_str_get(&page.title), kind, d->n_layers);
+  assay_str_printf(
+      &page.text,
+      "%s: a %s of %d layers. Its graph is drawn by JavaScript, which is switched off.\n",
+      assay_str_get(&page.title), kind, d->n_layers);
   put_ends(&page.text, "input", g->inputs, g->n_inputs);
   put_ends(&page.text, "output", g->outputs, g->n_outputs);
-  json_t *inputs = ends_json(d, g->inputs, g->n_inputs), *outputs = ends_json(d, g->outputs, g->n_outputs);
-  page.data = json_pack("{s:s, s:s, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "schema", "assay.page.model/1", "kind",
-                        kind, "model", assay_json_text(path), "name", assay_json_text(g->name), "attrs",
-                        d->options->attrs, "weights", d->options->weights, "about", take_about, "inputs", inputs,
-                        "outputs", outputs, "values", d->values, "layers", d->layers);
+  json_t *inputs = ends_json(d, g->inputs, g->n_inputs),
+         *outputs = ends_json(d, g->outputs, g->n_outputs);
+  page.data = json_pack("{s:s, s:s, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "schema",
+                        "assay.page.model/1", "kind", kind, "model", assay_json_text(path), "name",
+                        assay_json_text(g->name), "attrs", d->options->attrs, "weights",
+                        d->options->weights, "about", take_about, "inputs", inputs, "outputs",
+                        outputs, "values", d->values, "layers", d->layers);
   d->values = d->layers = NULL;
   assay_status_t st = assay_page_put(ASSAY_PAGE_MODEL, &page, out);
   assay_page_deinit(&page);
   return st;
 }
 
-assay_status_t assay_model_page(const assay_model_t* m, const assay_model_page_t* options, assay_str_t* out) {
+assay_status_t assay_model_page(const assay_model_t* m, const assay_model_page_t* options,
+                                assay_str_t* out) {
   assay_model_data_t d = {0};
   ASSAY_TRY(assay_model_data_init(m, options, &d));
   for (size_t i = 0; i < m->graph->n_nodes; i++) assay_model_data_node(&d, m->graph->nodes[i]);

@@ -11,8 +11,10 @@ typedef struct assay_model_page {
   const assay_tensor_info_t* info;  // statistics of values of the top graph; NULL: none
 } assay_model_page_t;
 
-// A model that need not be fit to run. Types are those that inference knows, else those of the file.
-assay_status_t assay_model_page(const assay_model_t* m, const assay_model_page_t* options, assay_str_t* out) ASSAY_MUST_USE;
+// A model that need not be fit to run. Types are those that inference knows, else those of the
+// file.
+assay_status_t assay_model_page(const assay_model_t* m, const assay_model_page_t* options,
+                                assay_str_t* out) ASSAY_MUST_USE;
 // The layers of an engine's plan, with what ran them last in `ran`.
 assay_status_t assay_plan_page(const assay_engine_t* engine, const assay_executor_t* ran,
                                const assay_model_page_t* options, assay_str_t* out) ASSAY_MUST_USE;

@@ -3,7 +3,7 @@
 typedef struct page_piece {
   const unsigned char* text;  // NULL: a slot, to be filled
   size_t len;
-  char slot;                  // 't' the title, 'p' the text, 'd' the data
+  char slot;  // 't' the title, 'p' the text, 'd' the data
 } page_piece_t;
 #include "report/page.inc"
 
@@ -38,8 +38,8 @@ static void append_text(assay_str_t* out, const char* text) {
   }
 }
 
-// JSON in a script element: '<' and '>' end or open nothing there, and '&' is no entity. All three occur within
-// strings only, where JSON has an escape for them.
+// JSON in a script element: '<' and '>' end or open nothing there, and '&' is no entity. All three
+// occur within strings only, where JSON has an escape for them.
 static int append_json(const char* text, size_t n, void* user) {
   assay_str_t* out = user;
   size_t from = 0;
@@ -59,7 +59,8 @@ static void append_slot(char slot, const assay_page_t* p, assay_str_t* out) {
     append_text(out, assay_str_get(&p->title));
   else if (slot == 'p')
     append_text(out, assay_str_get(&p->text));
-  else if (json_dump_callback(p->data, append_json, out, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)))
+  else if (json_dump_callback(p->data, append_json, out,
+                              JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)))
     out->failed = true;
 }
 

@@ -1,4 +1,5 @@
-// Pages: one HTML file that holds all it needs, made of what the build embedded (page/) and of data.
+// Pages: one HTML file that holds all it needs, made of what the build embedded (page/) and of
+// data.
 #ifndef ASSAY_REPORT_PAGE_H_
 #define ASSAY_REPORT_PAGE_H_
 
@@ -20,6 +21,7 @@ typedef struct assay_page {
 
 void assay_page_deinit(assay_page_t* p);
 // Appends the page; what failed while the texts were made is told here.
-assay_status_t assay_page_put(assay_page_kind_t kind, const assay_page_t* p, assay_str_t* out) ASSAY_MUST_USE;
+assay_status_t assay_page_put(assay_page_kind_t kind, const assay_page_t* p,
+                              assay_str_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_REPORT_PAGE_H_

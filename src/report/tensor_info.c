@@ -60,8 +60,9 @@ assay_status_t assay_tensor_info_read(const char* path, assay_tensor_info_t* out
     if (!first && r.runners[i].saved.n) first = &r.runners[i].saved.runs[0];
     made.n_runs += r.runners[i].saved.n;
   }
-  assay_status_t st = first && first->n ? take_set(first, &made)
-                                        : ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' holds no tensors", path);
+  assay_status_t st = first && first->n
+                          ? take_set(first, &made)
+                          : ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s' holds no tensors", path);
   assay_run_results_deinit(&r);
   if (st) return assay_tensor_info_deinit(&made), st;
   *out = made;

@@ -1,4 +1,5 @@
-// Statistics of saved tensors, by the names of the values that they are of: what is shown beside a model's values.
+// Statistics of saved tensors, by the names of the values that they are of: what is shown beside a
+// model's values.
 #ifndef ASSAY_REPORT_TENSOR_INFO_H_
 #define ASSAY_REPORT_TENSOR_INFO_H_
 
@@ -21,11 +22,13 @@ typedef struct assay_tensor_info {
   assay_arena_t* arena;         // all below lives in it
   assay_tensor_stats_t* items;  // in the file's order
   size_t n;
-  size_t n_runs;  // iterations and runners that the file holds; it is the first one's tensors that are told
+  size_t n_runs;  // iterations and runners that the file holds; it is the first one's tensors that
+                  // are told
   assay_map_t by_name;
 } assay_tensor_info_t;
 
-// Reads a file of any format that tensors are kept in (accuracy/tensor_files.h). Errors: as there; NOT_FOUND it holds none.
+// Reads a file of any format that tensors are kept in (accuracy/tensor_files.h). Errors: as there;
+// NOT_FOUND it holds none.
 assay_status_t assay_tensor_info_read(const char* path, assay_tensor_info_t* out) ASSAY_MUST_USE;
 void assay_tensor_info_deinit(assay_tensor_info_t* info);
 // NULL: there is no such tensor, or no info.

@@ -196,14 +196,14 @@ REQUESTS = [("GET", "/", "localhost", 200), ("GET", "/", "127.0.0.1:{port}", 200
 
 
 def start(program, *words):
-    process = subprocess.Popen([program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([program, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = []
     for line in process.stdout:
         lines.append(line)
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", line)
         if found:
             return process, int(found[1]), "".join(lines)
-    raise AssertionError(f"{words}: no address in {lines}; {process.stderr.read()}")
+    raise AssertionError(f"{words}: no address in {lines}")
 
 
 def ask(port, method, path, host):
@@ -263,8 +263,8 @@ def test_server(program, failures):
         code, out, err = assay(program, *line.split())
         failures.check(code and f"port {port} of 127.0.0.1 is taken" in out + err, f"{line}: {code}, {out}, {err}")
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=20)
-    failures.check(process.returncode == 0 and not err, f"SIGTERM: {process.returncode}, {err}")
+    out, _ = process.communicate(timeout=20)
+    failures.check(process.returncode == 0 and not out, f"SIGTERM: {process.returncode}, {out}")
     failures.check(refuses("127.0.0.1", port), "it still listens")
 
     # The port can be had again at once; a plan, whose run has started threads; Ctrl-C.

@@ -23,8 +23,8 @@ static assay_status_t tell(const pg_job_t* j, const assay_tensor_info_t* info, c
   if (strange > MOST) assay_str_printf(&names, " and %zu more", strange - MOST);
   assay_status_t st = assay_str_status(&names);
   if (!st && strange && strange == info->n)
-    st = ASSAY_ERROR(ASSAY_NOT_FOUND, "--combine-tensor-info: no tensor of '%s' is %s: it has %s", path,
-                     whose, assay_str_get(&names));
+    st = ASSAY_ERROR(ASSAY_NOT_FOUND, "--combine-tensor-info: no tensor of '%s' is %s: it has %s",
+                     path, whose, assay_str_get(&names));
   else if (!st && strange)
     pg_log(PG_WARNING, "--combine-tensor-info: %zu of %zu tensors of %s are not %s: %s", strange,
            info->n, path, whose, assay_str_get(&names));
@@ -32,7 +32,8 @@ static assay_status_t tell(const pg_job_t* j, const assay_tensor_info_t* info, c
   return st;
 }
 
-assay_status_t pg_match_model(const pg_job_t* j, const assay_model_t* m, assay_tensor_info_t* info) {
+assay_status_t pg_match_model(const pg_job_t* j, const assay_model_t* m,
+                              assay_tensor_info_t* info) {
   for (size_t i = 0; i < info->n; i++)
     info->items[i].met = assay_graph_find(m->graph, info->items[i].name) != NULL;
   return tell(j, info, "a value of the model");
@@ -44,7 +45,8 @@ static void meet(const assay_tensor_info_t* info, const assay_value_t* v, const 
   if (s) s->met = true;
 }
 
-assay_status_t pg_match_plan(const pg_job_t* j, const assay_engine_t* engine, assay_tensor_info_t* info) {
+assay_status_t pg_match_plan(const pg_job_t* j, const assay_engine_t* engine,
+                             assay_tensor_info_t* info) {
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
   for (size_t i = 0; i < layers->n_layers; i++)
     for (size_t k = 0; k < layers->layers[i].n_nodes; k++) {
