@@ -1,5 +1,5 @@
 # Code made at build time: from the pinned onnx package of PyPI the protobuf messages and the table of operator
-# schemas; from src/report/page the report's page. scripts/setup makes the Python environment below build/.
+# schemas; from src/report/page the pages of reports. scripts/setup makes the Python environment below build/.
 
 set(ASSAY_PYTHON "${PROJECT_SOURCE_DIR}/build/venv/bin/python" CACHE FILEPATH
     "Python with the pinned onnx package (scripts/setup makes it)")
@@ -53,7 +53,7 @@ function(assay_generate_report target)
     OUTPUT "${ASSAY_GENERATED}/report/page.inc"
     COMMAND "${ASSAY_PYTHON}" "${PROJECT_SOURCE_DIR}/scripts/embed_page.py" "${PROJECT_SOURCE_DIR}/src/report/page"
             "${ASSAY_GENERATED}/report/page.inc"
-    DEPENDS "${PROJECT_SOURCE_DIR}/scripts/embed_page.py" ${sources} COMMENT "The report's page" VERBATIM)
+    DEPENDS "${PROJECT_SOURCE_DIR}/scripts/embed_page.py" ${sources} COMMENT "The pages of reports" VERBATIM)
   target_sources(${target} PRIVATE "${ASSAY_GENERATED}/report/page.inc")
   target_include_directories(${target} PRIVATE "${ASSAY_GENERATED}")
 endfunction()

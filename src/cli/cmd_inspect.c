@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "cli/inputs.h"
 #include "cli/inspect_engine.h"
+#include "cli/inspect_page.h"
 #include "cli/plan_options.h"
 #include "formats/error_sum.h"
 #include "formats/format.h"
@@ -17,7 +18,7 @@
 #include "runtime/engine.h"
 
 typedef struct args {
-  const char *what, *file, *json, *precision, *layer_precision, *explain;
+  const char *what, *file, *json, *precision, *layer_precision, *explain, *report, *serve;
   opt_list_t shapes, no_pass, ops;
   bool fused;
 } args_t;
@@ -241,8 +242,13 @@ static int emit_json(json_t* j, const char* path) {
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
 
+static cli_page_args_t page_args(const args_t* a) {
+  return (cli_page_args_t){.file = a->file, .report = a->report, .serve = a->serve};
+}
+
 static int inspect_model(const args_t* a) {
   cli_shapes_t shapes = {0};
+  const cli_page_args_t page = page_args(a);
   assay_model_t *m = NULL, *ready = NULL;
   assay_status_t st = cli_shapes_parse(&a->shapes, &shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
@@ -264,6 +270,10 @@ static int inspect_model(const args_t* a) {
       if (written) code = written;
     } else if ((st = print_model(shown))) {
       code = assay_cli_fail(st, ASSAY_EXIT_FAILED);
+    }
+    if (cli_page_asked(&page) && code != ASSAY_EXIT_FAILED) {
+      int written = cli_page_of_model(&page, shown);
+      if (written) code = written;
     }
   }
   assay_model_release(ready);
@@ -483,9 +493,17 @@ static int inspect_plan(const args_t* a) {
 
 static int run(void* p) {
   args_t* a = p;
+  const cli_page_args_t page = page_args(a);
+  const bool is_plan = strcmp(a->what, "plan") == 0;
+  if (!cli_page_check(&page)) return ASSAY_EXIT_USAGE;
+  if (cli_page_asked(&page) && strcmp(a->what, "model") != 0 && !(is_plan && assay_engine_is_plan_file(a->file)))
+    return assay_cli_usage("inspect", "--report and --serve show models and plan files; build one with 'assay build'");
   if (strcmp(a->what, "model") == 0) return inspect_model(a);
   if (strcmp(a->what, "data") == 0) return inspect_data(a);
-  if (strcmp(a->what, "plan") == 0) return inspect_plan(a);
+  if (is_plan) {
+    const int code = inspect_plan(a);
+    return code || !cli_page_asked(&page) ? code : cli_page_of_plan(&page);
+  }
   return assay_cli_usage("inspect", "'%s' cannot be inspected: say model, data or plan", a->what);
 }
 
@@ -500,6 +518,10 @@ static const opt_t options[] = {
      "plan: 'PATTERN:FORMAT,...'", false},
     {"--explain", 0, OPT_STRING, offsetof(args_t, explain), "NODE",
      "plan file: which tactics competed for its layer, and\nhow long each took", false},
+    {"--report", 0, OPT_STRING, offsetof(args_t, report), "FILE",
+     "model, plan file: one HTML page with the graph to look at;\nneeds no network", false},
+    {"--serve", 0, OPT_STRING, offsetof(args_t, serve), "PORT",
+     "the same page at http://127.0.0.1:PORT, until Ctrl-C;\n0: any port that is free", false},
     CLI_OPS_OPTION,
     CLI_FUSED_OPTIONS,
     {0}};
@@ -511,6 +533,7 @@ const verb_t assay_verb_inspect = {
     .examples =
         "  assay inspect model model.onnx\n"
         "  assay inspect model model.onnx --json -\n"
+        "  assay inspect model model.onnx --report model.html\n"
         "  assay inspect data inputs.npz\n"
         "  assay inspect plan model.onnx --precision fp16 --fused\n"
         "  assay inspect plan model.plan --explain conv1\n",

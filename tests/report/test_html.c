@@ -19,6 +19,7 @@
 #include "onnx/load.h"
 #include "onnx/onnx.h"
 #include "passes/graph_case.h"
+#include "report/model_page.h"
 #include "report/page_data.h"
 
 static void fine(assay_status_t st) {
@@ -254,6 +255,121 @@ static void data_has_the_graph(void** state) {
   }
 }
 
+// ---- the page of a model ------------------------------------------------------------------------
+
+static json_t* data_in(const assay_str_t* page) {
+  static const char begin[] = "<script type=\"application/json\" id=\"data\">";
+  json_t* data = NULL;
+  const char* from = strstr(assay_str_get(page), begin);
+  assert_non_null(from);
+  from += strlen(begin);
+  fine(assay_json_parse(from, (size_t)(strstr(from, "</script>") - from), &data));
+  return data;
+}
+
+static size_t all_nodes(const assay_model_t* m) {
+  size_t n = 0;
+  for (size_t g = 0; g < m->n_graphs; g++) n += m->graphs[g]->n_nodes;
+  return n;
+}
+
+// All nodes are there, those of bodies before the one that has them; places of values are those of the list.
+static void models_have_pages(void** state) {
+  (void)state;
+  static const char* const models[] = {"cnn", "loop", "if_sequence", "external", "quantized"};
+  for (size_t k = 0; k < sizeof models / sizeof *models; k++) {
+    char path[64];
+    assay_model_t* m = NULL;
+    assay_str_t page = {0};
+    snprintf(path, sizeof path, "models/small/%s.onnx", models[k]);
+    fine(assay_onnx_load(path, 0, NULL, &m));
+    const assay_model_page_t options = {.path = path, .attrs = true, .weights = true};
+    fine(assay_model_page(m, &options, &page));
+    json_t *data = data_in(&page), *layers = json_object_get(data, "layers"), *values = json_object_get(data, "values");
+    json_t *layer, *list, *place, *body;
+    size_t i, j;
+    assert_int_equal(json_array_size(layers), all_nodes(m));
+    json_array_foreach(layers, i, layer) {
+      static const char* const ports[] = {"reads", "makes"};
+      for (size_t p = 0; p < 2; p++) {
+        list = json_object_get(layer, ports[p]);
+        json_array_foreach(list, j, place) {
+          if (json_is_integer(place)) assert_in_range(json_integer_value(place), 0, json_array_size(values) - 1);
+        }
+      }
+      list = json_object_get(layer, "bodies");
+      json_array_foreach(list, j, body) {
+        size_t l;
+        json_t* inside = json_object_get(body, "layers");
+        json_array_foreach(inside, l, place) assert_true(json_integer_value(place) < (json_int_t)i);
+      }
+    }
+    json_decref(data);
+    assay_str_deinit(&page);
+    assay_model_release(m);
+  }
+}
+
+// Wherever memory runs out, that is told, and all is given back.
+static void pages_without_memory(void** state) {
+  (void)state;
+  assay_model_t* m = NULL;
+  fine(assay_onnx_load("models/small/if_sequence.onnx", 0, NULL, &m));
+  const assay_model_page_t options = {.path = "m.onnx", .attrs = true, .weights = true};
+  const int64_t live = assay_alloc_live();
+  uint64_t nth = 1;
+  for (bool done = false; !done; nth++) {
+    assay_str_t page = {0};
+    assay_alloc_fail_after(nth, false);
+    assay_status_t st = assay_model_page(m, &options, &page);
+    assay_alloc_fail_after(0, false);
+    done = !st;
+    if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+    assay_status_free(st);
+    if (done) json_decref(data_in(&page));
+    assay_str_deinit(&page);
+    if (assay_alloc_live() != live) fail_msg("allocation %d: something is left", (int)nth);
+  }
+  assert_true(nth > 100);
+  assay_model_release(m);
+}
+
+// Statistics of a file by name; what fails while it is read.
+static void tensors_have_statistics(void** state) {
+  (void)state;
+  static const char path[] = "tensor_info.json";
+  static const char text[] =
+      "[{\"name\": \"y\", \"dimensions\": \"2x2\", \"values\": [1, 2, 3, 6]},"
+      " {\"name\": \"z\", \"dimensions\": \"1\", \"values\": [5]}]";
+  fine(assay_file_write(path, text, sizeof text - 1));
+  assay_tensor_info_t info = {0};
+  fine(assay_tensor_info_read(path, &info));
+  const assay_tensor_stats_t* y = assay_tensor_info_find(&info, "y");
+  assert_int_equal(info.n, 2);
+  assert_non_null(y);
+  assert_float_equal(y->numbers.mean, 3, 0);
+  assert_float_equal(y->numbers.variance, 3.5, 0);
+  assert_float_equal(y->numbers.max.x, 6, 0);
+  assert_int_equal(y->rank, 2);
+  assert_non_null(strstr(y->text, "mean=3, "));
+  assert_null(assay_tensor_info_find(&info, "x"));
+  assert_null(assay_tensor_info_find(NULL, "y"));
+  assay_tensor_info_deinit(&info);
+  const int64_t live = assay_alloc_live();
+  for (uint64_t nth = 1;; nth++) {
+    assay_alloc_fail_after(nth, false);
+    assay_status_t st = assay_tensor_info_read(path, &info);
+    assay_alloc_fail_after(0, false);
+    if (!st) break;
+    // Jansson calls a string that it has no memory for a mistake of the text.
+    if (assay_status_code(st) != ASSAY_CORRUPT) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+    assay_status_free(st);
+    assert_int_equal(assay_alloc_live(), live);
+  }
+  assay_tensor_info_deinit(&info);
+  remove(path);
+}
+
 // ---- findings in the model ----------------------------------------------------------------------
 
 static const char* prop(const assay_prop_t* props, size_t n, const char* key) {
@@ -312,6 +428,9 @@ int main(void) {
       cmocka_unit_test(pictures_count),
       cmocka_unit_test(page_escapes),
       cmocka_unit_test(data_has_the_graph),
+      cmocka_unit_test(models_have_pages),
+      cmocka_unit_test(pages_without_memory),
+      cmocka_unit_test(tensors_have_statistics),
       cmocka_unit_test(annotations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

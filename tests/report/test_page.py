@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The report's page in headless Chromium: test_page.py ASSAY FOLDER...
+"""The pages of checks and of models in headless Chromium: test_page.py ASSAY FOLDER...
 
 FOLDERs hold models, by themselves or in folders of their own. Exits with 77 (skipped) where Chromium is not installed; scripts/setup full installs it.
 """
@@ -277,6 +277,90 @@ def check_small(assay, b, folder, model, *options):
     check_alone(page, path.as_uri())
 
 
+# ---- pages of models ------------------------------------------------------------------------------------------------
+
+def model_page(assay, folder, what, model):
+    page = folder / "model.html"
+    result = subprocess.run([assay, "inspect", what, str(model), "--report", str(page)], capture_output=True, text=True)
+    assert page.exists() and result.returncode in (0, 3), result.stderr
+    return page
+
+
+def check_deep_model(assay, b, folder):
+    """2,000 nodes load in time; search, keys, the graph and the panel."""
+    path = model_page(assay, folder, "model", folder / "deep.onnx")
+    url, data = path.as_uri(), data_of(path)
+    page = check_load(b, url, len(data["layers"]))
+    page.key("/")
+    page.type("op:conv block.12/")
+    found = [l["name"] for l in data["layers"] if l["op"] == "Conv" and "block.12/" in l["name"]]
+    assert found and page.evaluate(COUNT) == f"{len(found)} of {len(data['layers']):,}"
+    page.key("Enter")
+    layer = data["layers"][page.evaluate(LAYER)]
+    assert layer["name"] == found[0]
+    detail = page.evaluate("document.getElementById('detail').textContent")
+    value = data["values"][layer["makes"][0]]
+    for text in (layer["name"], "Conv", "pads", "[1, 1, 1, 1]", value["name"], value["type"], "constant", "elements"):
+        assert text in detail, (text, detail)
+    page.key("Escape")
+    assert page.evaluate(COUNT) == f"{len(data['layers']):,}"
+    # Values are found, too; what reads one.
+    page.key("/")
+    page.type(f"reads:{value['name'].lower()}")
+    readers = sum(layer["makes"][0] in l["reads"] for l in data["layers"])
+    assert readers and page.evaluate(COUNT) == f"{readers} of {len(data['layers']):,}"
+    page.key("Escape")
+    before = page.evaluate(LAYER)
+    page.key("g")
+    page.key("ArrowDown")
+    assert before != page.evaluate(LAYER), "an arrow does not follow the edge"
+    page.key("ArrowUp")
+    check_graph(page)
+    page.key("l")
+    page.key("End")
+    assert page.evaluate(LAYER) == len(data["layers"]) - 1
+    check_alone(page, url)
+    for width, height in (NARROW, (640, 800), (1000, 800), WIDE, (2000, 1100)):
+        page = b.open(url, width, height)
+        over = page.evaluate("document.documentElement.scrollWidth") - width
+        assert over <= 0, f"{width} pixels: the page is {over} wider"
+        for id in ("graph-view", "tbody", "detail", "inputs"):
+            box = page.evaluate(f"(b => [b.left, b.right, b.height])(document.getElementById('{id}').getBoundingClientRect())")
+            assert box[0] >= 0 and box[1] <= width and box[2] > 10, (width, id, box)
+
+
+COLOURS = "[...document.querySelectorAll('#chips .swatch')].map(e => e.style.background)"
+
+
+def check_small_model(assay, b, folder, what, model):
+    """Every layer, and every way of colouring, shows without complaint."""
+    path = model_page(assay, folder, what, model)
+    page, data = b.open(path.as_uri(), *WIDE), data_of(path)
+    names = [data["values"][k]["name"] for k in data["inputs"] + data["outputs"]]
+    ends = page.evaluate("document.getElementById('inputs').textContent + document.getElementById('outputs').textContent")
+    assert all(name in ends for name in names), (names, ends)
+    for key in "nnpgltl":
+        page.key(key)
+    for k, layer in enumerate(data["layers"]):
+        page.key("Home" if k == 0 else "ArrowDown")
+        detail = page.evaluate("document.getElementById('detail').textContent")
+        assert layer["name"] in detail and all(b["name"] in detail for b in layer["bodies"]), (layer, detail)
+    for kind in page.evaluate("[...document.querySelectorAll('#kind option')].map(o => o.value)"):
+        page.evaluate(f"(s => {{ s.value = '{kind}'; s.dispatchEvent(new Event('change')); }})(document.getElementById('kind'))")
+        assert len(page.evaluate(COLOURS)) or not data["layers"]
+    page.click("#graph-all")
+    check_alone(page, path.as_uri())
+
+
+def check_models(assay, b, folder, models):
+    check_deep_model(assay, b, folder)
+    plan = folder / "small.plan"
+    for model in models:
+        check_small_model(assay, b, folder, "model", model)
+        if subprocess.run([assay, "build", str(model), "-o", str(plan)], capture_output=True).returncode == 0:
+            check_small_model(assay, b, folder, "plan", plan)
+
+
 def main(assay, *folders):
     program = browser.find()
     if not program:
@@ -287,6 +371,7 @@ def main(assay, *folders):
         check_deep(assay, b, folder)
         models = [m for f in folders for pattern in ("*.onnx", "*/model.onnx") for m in sorted(pathlib.Path(f).glob(pattern))]
         assert len(models) > 5, folders
+        check_models(assay, b, folder, models)
         for model in models:
             for options in (["--precision", "fp16"], ["--precision", "bf16", "--fused", "--shares"]):
                 try:

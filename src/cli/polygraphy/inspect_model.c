@@ -1,11 +1,13 @@
-// polygraphy inspect model: a model or a plan as text.
+// polygraphy inspect model: a model or a plan as text, or as a page.
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/polygraphy/bounds.h"
 #include "cli/polygraphy/build.h"
+#include "cli/polygraphy/combine.h"
 #include "cli/polygraphy/model.h"
 #include "cli/polygraphy/model_text.h"
+#include "cli/polygraphy/visual.h"
 #include "runtime/engine.h"
 
 static bool shows(const pg_job_t* j, const char* what) {
@@ -15,21 +17,41 @@ static bool shows(const pg_job_t* j, const char* what) {
   return false;
 }
 
-static pg_show_t read_show(const pg_job_t* j) {
-  return (pg_show_t){
-      .layers = shows(j, "layers"), .attrs = shows(j, "attrs"), .weights = shows(j, "weights")};
+// info: of --combine-tensor-info, if it holds anything.
+static pg_show_t read_show(const pg_job_t* j, const assay_tensor_info_t* info) {
+  return (pg_show_t){.layers = shows(j, "layers"),
+                     .attrs = shows(j, "attrs"),
+                     .weights = shows(j, "weights"),
+                     .info = info->n ? info : NULL};
+}
+
+static void warn_unseen(const pg_job_t* j) {
+  if (pg_given(j->args, PG_FLAG_combine_tensor_info) && !shows(j, "layers") && !pg_wants_page(j))
+    pg_log(PG_WARNING,
+           "--combine-tensor-info is shown beside layers: give '--show layers', or --save-visual");
 }
 
 // ---- models -------------------------------------------------------------------------------------
 
-static assay_status_t show_model(const pg_job_t* j, const assay_model_t* m) {
+static assay_status_t print_model(const assay_model_t* m, pg_show_t show) {
   assay_str_t text = {0};
-  pg_put_model(&text, m, read_show(j));
+  pg_put_model(&text, m, show);
   pg_trim(&text);
   assay_status_t st = assay_str_status(&text);
   if (!st) pg_log(PG_INFO, "==== ONNX Model ====\n%s", assay_str_get(&text));
   assay_str_deinit(&text);
-  return st ? st : pg_given(j->args, PG_FLAG_list_unbounded_dds) ? pg_list_unbounded(m) : NULL;
+  return st;
+}
+
+static assay_status_t show_model(pg_job_t* j, assay_model_t* m) {
+  assay_tensor_info_t info = {0};
+  assay_status_t st = pg_read_tensor_info(j, &info);
+  if (!st) st = pg_match_model(j, m, &info);
+  if (!st && pg_wants_text(j)) st = print_model(m, read_show(j, &info));
+  if (!st && pg_given(j->args, PG_FLAG_list_unbounded_dds)) st = pg_list_unbounded(m);
+  if (!st && pg_wants_page(j)) st = pg_show_model_page(j, m, read_show(j, &info));
+  assay_tensor_info_deinit(&info);
+  return st;
 }
 
 // What is wrong with a model is no reason not to show it.
@@ -41,13 +63,23 @@ static assay_status_t load(pg_job_t* j, assay_model_t** out) {
 
 // ---- plans --------------------------------------------------------------------------------------
 
-static assay_status_t show_engine(const pg_job_t* j, assay_engine_t* engine) {
+static assay_status_t print_engine(assay_engine_t* engine, pg_show_t show) {
   assay_str_t text = {0};
-  assay_status_t st = pg_put_plan(&text, engine, read_show(j));
+  assay_status_t st = pg_put_plan(&text, engine, show);
   pg_trim(&text);
   if (!st) st = assay_str_status(&text);
   if (!st) pg_log(PG_INFO, "==== Assay Plan ====\n%s", assay_str_get(&text));
   assay_str_deinit(&text);
+  return st;
+}
+
+static assay_status_t show_engine(pg_job_t* j, assay_engine_t* engine) {
+  assay_tensor_info_t info = {0};
+  assay_status_t st = pg_read_tensor_info(j, &info);
+  if (!st) st = pg_match_plan(j, engine, &info);
+  if (!st && pg_wants_text(j)) st = print_engine(engine, read_show(j, &info));
+  if (!st && pg_wants_page(j)) st = pg_show_plan_page(j, engine, read_show(j, &info));
+  assay_tensor_info_deinit(&info);
   return st;
 }
 
@@ -76,6 +108,7 @@ static assay_status_t display_as_plan(pg_job_t* j) {
 assay_status_t pg_run_inspect_model(pg_job_t* j) {
   const char* path = j->args->positional.items[0];
   assay_model_t* m = NULL;
+  warn_unseen(j);
   if (pg_is_engine(j, path)) return inspect_engine(j, path);
   if (pg_given(j->args, PG_FLAG_convert_to_inspect_model)) return display_as_plan(j);
   ASSAY_TRY(load(j, &m));

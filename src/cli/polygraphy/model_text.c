@@ -49,15 +49,23 @@ static void put_value(assay_str_t* out, const assay_value_t* v) {
     pg_put_tensor_info(out, v);
 }
 
+void pg_put_stats(assay_str_t* out, const assay_value_t* v, const assay_tensor_info_t* info) {
+  // Runs save values of the graph at the top only.
+  const assay_tensor_stats_t* s =
+      v && !v->graph->outer ? assay_tensor_info_find(info, v->name) : NULL;
+  if (s) assay_str_printf(out, " | Stats: %s", *s->text ? s->text : "<not numbers>");
+}
+
 // "{a [...],\n b [...]}"; NULL entries were left out. graph: its initializers are marked; or NULL.
 static void put_values(assay_str_t* out, assay_value_t* const* values, size_t n,
-                       const assay_graph_t* graph) {
+                       const assay_graph_t* graph, const assay_tensor_info_t* info) {
   assay_str_append(out, "{");
   for (size_t i = 0; i < n; i++) {
     if (i) assay_str_append(out, ",\n ");
     if (graph && values[i] && is_initializer(graph, values[i]))
       assay_str_append(out, "Initializer | ");
     put_value(out, values[i]);
+    pg_put_stats(out, values[i], info);
   }
   assay_str_append(out, "}");
 }
@@ -124,7 +132,7 @@ static void put_initializers(assay_str_t* out, const assay_graph_t* g, pg_show_t
     }
     if (!g->n_initializers) assay_str_append(out, "{}\n\n");
   } else if (show.layers) {
-    put_values(out, g->initializers, g->n_initializers, NULL);
+    put_values(out, g->initializers, g->n_initializers, NULL, NULL);
     assay_str_append(out, "\n\n");
   } else {
     assay_str_append(out, "\n");
@@ -248,8 +256,8 @@ void pg_put_layer(assay_str_t* out, const char* kind, size_t index, const char* 
 
 static void put_node(assay_str_t* out, const assay_node_t* n, size_t index, pg_show_t show) {
   assay_str_t in = {0}, made = {0};
-  if (n->n_inputs) put_values(&in, n->inputs, n->n_inputs, n->graph);
-  if (n->n_outputs) put_values(&made, n->outputs, n->n_outputs, n->graph);
+  if (n->n_inputs) put_values(&in, n->inputs, n->n_inputs, n->graph, show.info);
+  if (n->n_outputs) put_values(&made, n->outputs, n->n_outputs, n->graph, show.info);
   pg_put_layer(out, "Node", index, n->name, n->op_type, assay_str_get(&in), assay_str_get(&made));
   out->failed |= in.failed | made.failed;
   assay_str_deinit(&in);

@@ -116,6 +116,7 @@ static void put_inputs(const telling_t* t, assay_str_t* out, const assay_layer_t
       if (!v || v->constant || pg_is_made_within(l, v)) continue;
       assay_str_append(out, n++ ? ",\n " : "{");
       put_info(t, v, out);
+      pg_put_stats(out, v, t->show.info);
     }
   if (n) assay_str_append(out, "}");
 }
@@ -126,6 +127,7 @@ static void put_outputs(const telling_t* t, assay_str_t* out, const assay_node_t
     if (!last->outputs[i]) continue;
     assay_str_append(out, n++ ? ",\n " : "{");
     put_info(t, last->outputs[i], out);
+    pg_put_stats(out, last->outputs[i], t->show.info);
   }
   if (n) assay_str_append(out, "}");
 }

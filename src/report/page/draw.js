@@ -59,14 +59,17 @@ function cut(text, width, characterWidth) {
 function drawNode(c, node, x, y, view) {
   const left = x - NODE.width / 2, chosen = node === view.chosen;
   c.globalAlpha = view.matches && !view.matches.has(node) ? 0.22 : 1;
-  const colour = node.layer ? colourOf(node.layer) : colours.card;
+  const colour = node.layer ? look.colour(node.layer) : colours.card;
   c.fillStyle = colour;
   roundBox(c, left, y, NODE.width, NODE.height, node.layer ? 5 : 13);
   c.fill();
   if (!node.layer || view.scale > 0.3) {
-    c.strokeStyle = node.layer ? "rgba(128,128,128,.35)" : colours.dim;
+    const inner = node.layer && node.layer.inner;  // of a body
+    c.strokeStyle = node.layer && !inner ? "rgba(128,128,128,.35)" : colours.dim;
     c.lineWidth = 1;
+    if (inner) c.setLineDash([4, 3]);
     c.stroke();
+    c.setLineDash([]);
   }
   if (chosen || (node.layer && node.layer.fixed && view.scale > 0.2)) {
     c.strokeStyle = chosen ? colours.select : colours.good;
@@ -78,19 +81,19 @@ function drawNode(c, node, x, y, view) {
 }
 
 function drawLabel(c, node, left, y, colour) {
-  const error = !node.layer ? "" : stateOf(node.layer) || (node.layer.own ? short(node.layer.own, 2) : "");
-  const wide = 6.63;
+  const wide = 6.63, most = Math.floor((NODE.width - 18) / wide);
+  const note = node.layer ? look.note(node.layer, most - node.title.length - 1) : "";  // at the right
   c.font = `11px ${colours.font}`;
   c.textBaseline = "middle";
   c.fillStyle = node.layer ? inkOn(colour) : colours.text;
   c.textAlign = "left";
-  const room = NODE.width - 18 - error.length * wide, title = cut(node.title, room, wide), middle = y + NODE.height / 2 + 0.5;
+  const room = NODE.width - 18 - note.length * wide, title = cut(node.title, room, wide), middle = y + NODE.height / 2 + 0.5;
   c.fillText(title, left + 7, middle);
   const alpha = c.globalAlpha, part = node.part ? cut(node.part, room - (title.length + 1) * wide, wide) : "";
   c.globalAlpha *= 0.62;
   if (part.length > 2) c.fillText(part, left + 7 + (title.length + 1) * wide, middle);
   c.globalAlpha = alpha;
   c.textAlign = "right";
-  if (node.layer && stateOf(node.layer) && colour !== colours.bad && !node.layer.own) c.fillStyle = colours.bad;
-  c.fillText(error, left + NODE.width - 7, middle);
+  if (node.layer && look.alarms(node.layer) && colour !== colours.bad) c.fillStyle = colours.bad;
+  c.fillText(note, left + NODE.width - 7, middle);
 }

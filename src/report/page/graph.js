@@ -4,7 +4,7 @@ const graph = (() => {
   const canvas = byId("graph-view"), overview = byId("graph-map"), tip = byId("graph-tip");
   const view = {scale: 1, x: 0, y: 0, chosen: null, matches: null};  // the point x, y of the graph is the canvas's corner
   let nodes = [], layout = null, bands = new Map(), waiting = false, painted = null;
-  let marked = [];   // layers of the error's way, in order
+  let marked = [], ink = null;   // layers of a way through the graph, in order, and what gives its colour
   let wanted = null;  // layers that the search leaves; null: all
 
   // Nodes in an order in which each stands behind those it reads: inputs, layers, outputs.
@@ -72,7 +72,7 @@ const graph = (() => {
   }
   function paintMarked(c) {
     const ids = marked.map((l) => nodes.byLayer.get(l)).filter(Boolean).map((n) => n.id);
-    strokePairs(c, ids.slice(1).map((v, i) => [ids[i], v]), way.colour(), 3);
+    if (ids.length > 1) strokePairs(c, ids.slice(1).map((v, i) => [ids[i], v]), ink(), 3);
   }
   function paintChosen(c) {
     if (!view.chosen) return;
@@ -98,7 +98,7 @@ const graph = (() => {
       const c = painted.getContext("2d");
       c.scale(o.ratio, o.ratio);
       const draw = (node) => {
-        c.fillStyle = node.layer ? colourOf(node.layer) : colours.dim;
+        c.fillStyle = node.layer ? look.colour(node.layer) : colours.dim;
         const w = Math.max(3, NODE.width * k.x), h = Math.max(1.2, NODE.height * k.y);
         c.fillRect(4 + (layout.x[node.id] - box.left) * k.x - w / 2, 2 + (layout.y[node.id] - box.top) * k.y, w, h);
       };
@@ -178,8 +178,9 @@ const graph = (() => {
     view.matches = set ? new Set(nodes.filter((n) => n.layer && set.has(n.layer))) : null;
     redraw();
   }
-  function mark(path) {
+  function mark(path, colour) {
     marked = path;
+    ink = colour;
     redraw();
   }
 
@@ -243,19 +244,18 @@ const graph = (() => {
     tip.hidden = !node;
     if (!node) return;
     const l = node.layer;
-    tip.replaceChildren(el("b", {}, l ? l.name : node.title), el("div", {}, l
-      ? `${l.op}: ${l.verdict}${l.format ? ` in ${l.format}` : ""}${l.own === null ? "" : `, own ${short(l.own)}, total ${stateOf(l) || short(l.total)}`}`
-      : node.input ? `input ${node.input.type}` : "output"));
+    tip.replaceChildren(el("b", {}, l ? l.name : node.title), el("div", {}, l ? look.tip(l) : node.input ? `input ${node.input.type}` : `output ${node.output.type || ""}`));
     tip.style.left = `${clamp(at[0] + 14, 0, Math.max(0, canvas.clientWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${at[1] + 18 + tip.offsetHeight > canvas.clientHeight ? at[1] - tip.offsetHeight - 10 : at[1] + 18}px`;
   }
   const choose = (node) => {
     if (node.layer) select(node.layer, "graph");
     else if (node.output) select(layers[node.output.layer], "graph");
+    else select(layers.find((l) => l.from.includes(-1 - data.inputs.indexOf(node.input))), "graph");
   };
   // Along the edges, or to the neighbour in the row.
   function step(key) {
-    if (!view.chosen) return view.chosen || select(culprit || layers[0], "keys");
+    if (!view.chosen) return view.chosen || select(look.first(), "keys");
     const v = view.chosen.id, near = (list) => list.reduce((best, u) => (best === null || Math.abs(layout.x[u] - layout.x[v]) < Math.abs(layout.x[best] - layout.x[v]) ? u : best), null);
     const row = layout.rows[layout.rank[v]].filter((u) => nodes[u].layer), at = row.indexOf(v);
     const next = key === "ArrowUp" ? near(layout.from[v].filter((u) => nodes[u].layer))
@@ -299,15 +299,12 @@ const graph = (() => {
   new ResizeObserver(redraw).observe(canvas);
   repaints.push(redraw);
 
-  return {build, paint, show, filter, mark, fit, centreOn: (layer) => nodes.byLayer.has(layer) && centre(nodes.byLayer.get(layer), 0.85), legend};
+  const recolour = () => { painted = null; redraw(); };
+  // The whole where it can be read, else around a layer.
+  const startAt = (layer) => (fitScale() > 0.6 ? fit() : nodes.byLayer.has(layer) && centre(nodes.byLayer.get(layer), 0.85));
+  return {build, paint, recolour, startAt, show, filter, mark, fit, centreOn: (layer) => nodes.byLayer.has(layer) && centre(nodes.byLayer.get(layer), 0.85), legend};
 
   function legend() {
-    const stops = colours.ramp.map(css).join(",");
-    byId("graph-legend").replaceChildren(
-      el("span", {title: "RMS of own error over RMS of the values"}, "own error"),
-      el("span", {class: "key"}, el("i", {style: `background:${colours.exact}`}), "0"),
-      el("span", {class: "key"}, decade(SHADES.low), el("i", {class: "wide", style: `background:linear-gradient(90deg,${stops})`}), decade(SHADES.high)),
-      el("span", {class: "key"}, el("i", {style: `background:${colours.warn}`}), "warning"),
-      el("span", {class: "key"}, el("i", {style: `background:${colours.bad}`}), "broken"));
+    byId("graph-legend").replaceChildren(...look.legend());
   }
 })();

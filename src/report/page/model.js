@@ -1,34 +1,51 @@
-// ---- the data, in the form in which the parts use it ----
+// ---- the data of a model or a plan, in the form in which the parts use it ----
 
 const data = JSON.parse(byId("data").textContent);
+const isPlan = data.kind === "plan";
 
-// Verdicts from harmless to worst, and how each is shown.
-const VERDICTS = ["exact", "rounding", "truth uncertain", "unclassified", "amplified", "flipped", "underflow", "overflow",
-  "invalid", "defect"];
-const rankOf = (verdict) => VERDICTS.indexOf(verdict);
-const MEANING = {
-  exact: "truth rounded once to the storage format",
-  rounding: "what rounding in the layer's formats explains",
-  "truth uncertain": "truth's own rounding leaves it open",
-  unclassified: "an operator without a bound",
-  amplified: "ill-conditioned: a small error that came in left as a large one",
-  flipped: "a discrete choice that differs because of what came in",
-  underflow: "nonzero values became zero",
-  overflow: "values past the format's range",
-  invalid: "NaN was born here",
-  defect: "more error than rounding can do",
-};
+// Values: who makes and who reads each. source: of a value of a body that the node around it hands in.
+const values = data.values.map((raw) => ({...raw, maker: null, readers: [], source: null, input: -1}));
+data.inputs.forEach((v, k) => { values[v].input = k; });
 
-// An error relative to what it is an error of; null: no floats; NaN: not finite.
-function relative(sums) {
-  if (!sums) return null;
-  if (sums.mismatched) return NaN;
-  const db = number(sums.snr_db);
-  return db === Infinity ? 0 : Math.pow(10, -db / 20);
+const layers = data.layers.map((raw, index) => ({
+  index, raw, name: raw.name, op: raw.op, format: raw.format || "",
+  reads: raw.reads.map((v) => (v === null ? null : values[v])), makes: raw.makes.map((v) => (v === null ? null : values[v])),
+  from: [], to: [], outputs: [], inner: null, bad: false, minor: false,
+  text: [raw.name, raw.op, raw.domain, ...(raw.nodes || []), ...raw.makes.filter((v) => v !== null).map((v) => values[v].name)].join(" ").toLowerCase(),
+}));
+
+for (const layer of layers) {
+  for (const v of layer.makes) if (v) v.maker = layer;
+  for (const v of layer.reads) if (v && !v.readers.includes(layer)) v.readers.push(layer);
+  for (const body of layer.raw.bodies) {
+    for (const k of body.layers) layers[k].inner = {layer, body};
+    body.inputs.forEach((v, k) => { values[v].source = layer.reads[k] || null; });
+  }
 }
 
-// Of large errors the one that sorts last: NaN, then infinity.
-const weight = (x) => (x === null ? -1 : Number.isNaN(x) ? Infinity : x);
+// Where a value comes from: a layer, an input as -1 - k; undefined: it is a constant.
+function sourceOf(v) {
+  for (let left = 64; v && left > 0; left--) {
+    if (v.maker) return v.maker.index;
+    if (v.input >= 0) return -1 - v.input;
+    v = v.source;
+  }
+  return undefined;
+}
+for (const layer of layers) {
+  const given = layer.raw.bodies.flatMap((b) => b.outputs.map((v) => values[v]));  // by its bodies
+  const all = [...layer.reads, ...given].map(sourceOf).filter((s) => s !== undefined && s !== layer.index);
+  layer.from = [...new Set(all)].filter((s) => s < layer.index);
+  for (const s of layer.from) if (s >= 0) layers[s].to.push(layer.index);
+  // What the graph leaves out at first: constants.
+  layer.minor = !layer.from.length && (layer.op === "Constant" || (layer.reads.length > 0 && !layer.inner));
+}
+
+// The ends of the graph, in the form that graph.js knows.
+data.inputs = data.inputs.map((v) => ({name: values[v].name, type: values[v].type, value: values[v]}));
+data.outputs = data.outputs.map((v) => ({name: values[v].name, type: values[v].type, value: values[v], layer: sourceOf(values[v])}));
+for (const output of data.outputs)
+  if (Number.isInteger(output.layer) && output.layer >= 0) layers[output.layer].outputs.push(output.name);
 
 // The end of a name: "sca.0/CumSum_1".
 const lastOf = (name) => name.split("/").filter(Boolean).slice(-2).join("/") || name;
@@ -41,80 +58,15 @@ function partOf(name, op) {
   return part.replace(/_\d+$/, "") === op ? "" : part;
 }
 
-function makeLayer(raw, index) {
-  const values = raw.values || [];
-  return {
-    index, raw, values,
-    name: raw.name, op: raw.op, verdict: raw.verdict, format: raw.storage || "",
-    own: relative(raw.own), inherited: relative(raw.inherited), total: relative(raw.total),
-    ownMax: raw.own ? number(raw.own.max_abs) : null,
-    largest: raw.total ? number(raw.truth_max) : null,
-    ofBound: raw.own && raw.judged.elements ? number(raw.judged.error_over_probable_rms) : null,
-    from: raw.from || [],  // layers, and inputs as -1 - k
-    to: [],
-    outputs: [],           // of the graph
-    share: null,
-    bad: rankOf(raw.verdict) >= rankOf("amplified"),
-    // What the graph leaves out at first: what reads nothing, and what has no floats.
-    minor: rankOf(raw.verdict) < rankOf("amplified") && (!(raw.from || []).length || (!raw.own && !values.length)),
-    text: `${raw.name} ${raw.op} ${raw.nodes.join(" ")}`.toLowerCase(),
-  };
-}
+// "float[1, 64, 56, 56]" as "1×64×56×56", and as "float".
+const sizesOf = (type) => (/\[([^\]]*)\]/.exec(type) || ["", ""])[1].split(",").map((s) => s.trim()).join("×");
+const shapeOf = (type) => (/×|^$/.test(sizesOf(type)) ? sizesOf(type) : `[${sizesOf(type)}]`);
+const elementOf = (type) => type.replace(/\[[^\]]*\]/, "");
+const firstMade = (layer) => layer.makes.find(Boolean) || null;
 
-const layers = data.layers.map(makeLayer);
-for (const layer of layers)
-  for (const from of layer.from) if (from >= 0) layers[from].to.push(layer.index);
-for (const output of data.outputs)
-  if (Number.isInteger(output.layer) && output.layer >= 0) layers[output.layer].outputs.push(output.name);
-for (const stretch of data.shares || []) {
-  if (stretch.layers.length !== 1) continue;
-  const layer = layers.find((l) => l.name === stretch.layers[0]);
-  if (layer) layer.share = Math.max(...Object.values(stretch.share).map((x) => Math.abs(number(x))));
-}
-const byName = new Map(layers.map((l) => [l.name, l]));
-const byNode = new Map(layers.flatMap((l) => l.raw.nodes.map((n) => [n, l])));
-const fixed = new Set(data.fix ? data.fix.nodes : []);
-for (const layer of layers) layer.fixed = layer.raw.nodes.some((n) => fixed.has(n));
-
-// The state of a layer's outputs in the engine where truth is finite.
-function stateOf(layer) {
-  const sums = layer.raw.total;
-  if (!sums || !sums.mismatched) return "";
-  return sums.nan ? "NaN" : "Inf";
-}
-
-// Whole decades that hold these errors, but for so large a part of the smallest ones; at most so many.
-function decadesOf(errors, leftOut, most) {
-  const all = errors.filter((x) => x > 0 && Number.isFinite(x)).map(Math.log10).sort((a, b) => a - b);
-  if (!all.length) return {low: -8, high: 0};
-  const high = Math.ceil(all[all.length - 1]), low = Math.floor(all[Math.floor(all.length * leftOut)]);
-  return {low: clamp(low, high - most, high - 1), high};
-}
-// The place of an error among decades, [0, 1] for those within.
-const placeIn = (decades, error) => (Math.log10(error) - decades.low) / (decades.high - decades.low);
-const DECADES = decadesOf(layers.flatMap((l) => [l.own, l.total]), 0, 9);                    // of charts
-const SHADES = decadesOf(layers.filter((l) => !l.minor).map((l) => l.own), 0.25, 4);         // of colours
-
-// The colour of a layer: by own error, but for verdicts that speak for themselves.
-function colourOf(layer) {
-  if (layer.exported || rankOf(layer.verdict) >= rankOf("overflow") || Number.isNaN(layer.own)) return colours.bad;
-  if (layer.bad) return colours.warn;
-  if (!layer.own) return colours.exact;
-  return css(ramp(placeIn(SHADES, layer.own)));
-}
-function verdictClass(verdict) {
-  const rank = rankOf(verdict);
-  if (rank >= rankOf("overflow")) return "bad";
-  if (rank >= rankOf("amplified")) return "warn";
-  return rank === 0 ? "exact" : "fine";
-}
-
-const layerOf = (culprit) => culprit.nodes.map((n) => byNode.get(n) || byName.get(n)).find(Boolean);
-// Layers that read something, those that err most first.
-const byOwnError = layers.filter((l) => l.own > 0 && l.from.length).sort((a, b) => (b.share ?? -1) - (a.share ?? -1) || b.own - a.own);
-// The first culprit, if there is one.
-for (const c of data.culprits || []) {
-  const layer = layerOf(c);
-  if (layer && c.verdict === "export") layer.exported = layer.bad = true;  // differs from golden by itself
-}
-const culprit = (data.culprits || []).map(layerOf).find(Boolean) || null;
+const STATISTICS = ["mean", "std-dev", "min", "max", "median", "avg-magnitude", "p90", "p95", "p99"];
+const hasStats = values.some((v) => v.stats);
+const statOf = (layer, name) => {
+  const v = layer.makes.find((m) => m && m.stats && m.stats[name] !== undefined);
+  return v ? number(v.stats[name]) : null;
+};

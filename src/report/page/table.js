@@ -1,47 +1,30 @@
 // ---- the table: rows in sight only, sorted and filtered ----
 
-const COLUMNS = [
-  {key: "index", title: "#", hint: "in the order in which they run", get: (l) => l.index, show: (l) => String(l.index), numeric: true},
-  {key: "name", title: "layer", get: (l) => l.name, show: (l) => l.name, wide: true},
-  {key: "op", title: "op", get: (l) => l.op, show: (l) => l.op},
-  {key: "verdict", title: "verdict", get: (l) => (l.exported ? VERDICTS.length : rankOf(l.verdict)), show: (l) => l.verdict, first: "down"},
-  {key: "format", title: "format", hint: "that its outputs are stored in", get: (l) => l.format, show: (l) => l.format},
-  {key: "own", title: "own", hint: "RMS own error over RMS of the values: what the layer did", get: (l) => weight(l.own), show: (l) => (l.own === null ? "" : Number.isNaN(l.own) ? (l.raw.own.nan ? "NaN" : "∞") : short(l.own)), numeric: true, first: "down"},
-  {key: "inherited", title: "inherited", hint: "what came in, amplified", get: (l) => weight(l.inherited), show: (l) => (l.inherited === null ? "" : short(l.inherited)), numeric: true, first: "down"},
-  {key: "total", title: "total", hint: "engine against truth", get: (l) => weight(l.total), show: (l) => (l.total === null ? "" : stateOf(l) || short(l.total)), numeric: true, first: "down"},
-  {key: "bound", title: "of bound", hint: "own error, storing aside, over the probable rounding bound (RMS)", get: (l) => l.ofBound ?? -1, show: (l) => (l.ofBound ? short(l.ofBound, 2) : ""), numeric: true, first: "down"},
-  {key: "largest", title: "largest", hint: "largest magnitude in truth", get: (l) => l.largest ?? -1, show: (l) => short(l.largest), numeric: true, first: "down"},
-];
-if (layers.some((l) => l.share !== null))
-  COLUMNS.push({key: "share", title: "share", hint: "of an output's error", get: (l) => l.share ?? -1, show: (l) => (l.share === null ? "" : `${(100 * l.share).toFixed(1)} %`), numeric: true, first: "down"});
-
 const table = (() => {
   const ROW = 24, body = byId("tbody"), space = byId("tspace"), search = byId("search");
-  let rows = layers, sort = {column: COLUMNS.find((c) => c.key === (data.blame === "export" ? "verdict" : "own")), down: true}, shown = null, chosen = null, verdicts = new Set();
+  let rows = layers, sort = {column: look.columns.find((c) => c.key === look.sort.key), down: look.sort.down}, chosen = null, wanted = new Set();  // of the chips
   const drawn = new Map();  // row -> element
 
   // ---- which rows ----
 
-  // Words of the search: "op:Conv", "is:overflow", "in:fp16", or part of a name; all have to hold.
+  // Words of the search: "op:Conv" and what else look.words has, or part of a name; all have to hold.
   function matcher(text) {
     const tests = text.trim().toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
-      const [, key, rest] = word.match(/^(op|is|in):(.*)$/) || [null, null, word];
-      if (key === "op") return (l) => l.op.toLowerCase().includes(rest);
-      if (key === "is") return (l) => l.verdict.includes(rest) || (rest === "fixed" && l.fixed) || (rest === "bad" && l.bad);
-      if (key === "in") return (l) => l.format.includes(rest);
-      return (l) => l.text.includes(rest);
+      const [, key, rest] = word.match(/^(\w+):(.*)$/) || [];
+      const test = key && Object.hasOwn(look.words, key) ? look.words[key] : null;
+      return test ? (l) => test(l, rest) : (l) => l.text.includes(word);
     });
     return (layer) => tests.every((t) => t(layer));
   }
   function refresh() {
     const match = matcher(search.value), {column, down} = sort;
-    rows = layers.filter((l) => match(l) && (!verdicts.size || verdicts.has(l.verdict)));
+    rows = layers.filter((l) => match(l) && (!wanted.size || wanted.has(look.facet(l))));
     const sign = down ? -1 : 1;
     rows.sort((a, b) => {
       const x = column.get(a), y = column.get(b);
       return (x < y ? -1 : x > y ? 1 : 0) * sign || a.index - b.index;
     });
-    const some = search.value.trim() !== "" || verdicts.size > 0;
+    const some = search.value.trim() !== "" || wanted.size > 0;
     graph.filter(some ? new Set(rows) : null);
     byId("count").textContent = some ? `${grouped(rows.length)} of ${grouped(layers.length)}` : grouped(layers.length);
     space.style.height = `${rows.length * ROW}px`;
@@ -74,15 +57,15 @@ const table = (() => {
   }
   function rowOf(layer, k) {
     return el("div", {class: `row${layer.fixed ? " fixed" : ""}`, role: "row", id: `row-${layer.index}`, "aria-rowindex": k + 2, style: `top:${k * ROW}px`, onclick: () => select(layer, "table")},
-      COLUMNS.map((column) => {
+      look.columns.map((column) => {
         const text = column.show(layer), broken = text === "NaN" || text === "∞" || text === "Inf";
         return el("span", {role: "gridcell", class: `c-${column.key}${column.numeric ? " num" : ""}${broken ? " bad" : ""}`, title: column.wide ? text : null},
-          column.key === "verdict" ? el("b", {class: `tag ${layer.exported ? "bad" : verdictClass(layer.verdict)}`}, layer.exported ? "export" : text)
-            : column.key === "name" ? [el("i", {class: "swatch", style: `background:${colourOf(layer)}`}), el("bdi", {}, text)] : text);
+          column.cell ? column.cell(layer, text)
+            : column.key === "name" ? [el("i", {class: "swatch", style: `background:${look.colour(layer)}`}), el("bdi", {}, text)] : text);
       }));
   }
   function head() {
-    byId("thead").replaceChildren(...COLUMNS.map((column) => {
+    byId("thead").replaceChildren(...look.columns.map((column) => {
       const on = sort.column === column;
       return el("button", {type: "button", role: "columnheader", class: `c-${column.key}${column.numeric ? " num" : ""}`, title: column.hint,
         "aria-sort": on ? (sort.down ? "descending" : "ascending") : "none", onclick: () => sortBy(column)},
@@ -92,22 +75,21 @@ const table = (() => {
   function sortBy(column) {
     sort = {column, down: sort.column === column ? !sort.down : column.first === "down"};
     head();
-    byId("thead").children[COLUMNS.indexOf(column)].focus();
+    byId("thead").children[look.columns.indexOf(column)].focus();
     body.scrollTop = 0;
     refresh();
     say(`sorted by ${column.title}, ${sort.down ? "largest" : "smallest"} first`);
   }
   function chips() {
     const counts = new Map();
-    for (const l of layers) counts.set(l.verdict, (counts.get(l.verdict) || 0) + 1);
-    const present = VERDICTS.filter((v) => counts.has(v)).reverse();
-    byId("chips").replaceChildren(...present.map((v) =>
-      el("button", {type: "button", class: `chip ${verdictClass(v)}`, "aria-pressed": "false", title: MEANING[v], onclick: (e) => {
-        if (!verdicts.delete(v)) verdicts.add(v);
-        e.currentTarget.setAttribute("aria-pressed", verdicts.has(v));
+    for (const l of layers) counts.set(look.facet(l), (counts.get(look.facet(l)) || 0) + 1);
+    byId("chips").replaceChildren(...look.facets(counts).map(([v, kind, hint, swatch]) =>
+      el("button", {type: "button", class: `chip ${kind}`, "aria-pressed": wanted.has(v) ? "true" : "false", title: hint, onclick: (e) => {
+        if (!wanted.delete(v)) wanted.add(v);
+        e.currentTarget.setAttribute("aria-pressed", wanted.has(v));
         body.scrollTop = 0;
         refresh();
-      }}, v, el("small", {}, ` ${grouped(counts.get(v))}`))));
+      }}, swatch ? el("i", {class: "swatch", style: `background:${swatch}`}) : null, v, el("small", {}, ` ${grouped(counts.get(v))}`))));
   }
 
   // ---- moving ----
@@ -149,11 +131,14 @@ const table = (() => {
     start() { head(); chips(); refresh(); },
     focus: () => body.focus(),
     show(layer) { chosen = layer; reveal(layer); draw(); },
-    clear() { search.value = ""; verdicts.clear(); chips(); refresh(); if (chosen) reveal(chosen); },
-    filtered: () => search.value !== "" || verdicts.size > 0,
+    clear() { search.value = ""; wanted.clear(); chips(); refresh(); if (chosen) reveal(chosen); },
+    filtered: () => search.value !== "" || wanted.size > 0,
+    // Other chips, without any chosen; the same in other colours.
+    regroup() { wanted.clear(); chips(); refresh(); },
+    chips,
     // The next layer that is worth looking at, in the order in which they run.
     problem(step) {
-      const bad = layers.filter((l) => l.bad || l.outputs.length);
+      const bad = layers.filter(look.isNotable);
       const at = chosen ? chosen.index : step > 0 ? -1 : layers.length;
       const next = step > 0 ? bad.find((l) => l.index > at) : bad.reverse().find((l) => l.index < at);
       return next || null;

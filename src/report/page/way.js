@@ -42,7 +42,7 @@ const way = (() => {
   function set(start) {
     path = from(start);
     if (!path.length && start) path = [start];
-    graph.mark(path);
+    graph.mark(path, colour);
     title();
     steps();
     draw();
