@@ -275,7 +275,8 @@ static void switch_on(trt_options_t* o, trt_flag_id_t f) { o->at[f].given = true
 
 // The defaults of trtexec 11, and what stands for something else.
 static void settle(trt_options_t* o) {
-  static const trt_flag_id_t formats[] = {TRT_FLAG_fp16, TRT_FLAG_bf16, TRT_FLAG_int8};
+  static const trt_flag_id_t formats[] = {TRT_FLAG_fp16, TRT_FLAG_bf16, TRT_FLAG_int8,
+                                          TRT_FLAG_best};
   if (trt_is(o, TRT_FLAG_compat, "11")) {
     switch_on(o, TRT_FLAG_stronglyTyped);
     switch_on(o, TRT_FLAG_separateProfileRun);
@@ -287,8 +288,12 @@ static void settle(trt_options_t* o) {
                trt_flags[formats[i]].name);
       o->at[formats[i]].given = false;
     }
-  if (trt_given(o, TRT_FLAG_heuristic) && !trt_given(o, TRT_FLAG_builderOptimizationLevel))
-    o->at[TRT_FLAG_builderOptimizationLevel].number = 2;
+  if (trt_given(o, TRT_FLAG_heuristic)) {
+    if (trt_given(o, TRT_FLAG_builderOptimizationLevel))
+      trt_warn("--heuristic has no effect beside --builderOptimizationLevel");
+    else
+      o->at[TRT_FLAG_builderOptimizationLevel] = (trt_value_t){.text = "2", .number = 2};
+  }
   if (trt_given(o, TRT_FLAG_workspace))
     trt_warn("--workspace is deprecated: use --memPoolSize=workspace:%s",
              trt_text(o, TRT_FLAG_workspace));
