@@ -49,6 +49,9 @@ static void items(void** state) {
       {"'a:1", {0}, {0}, "quotes"},
       {"a':'1", {0}, {0}, "quotes"},
       {"'a'b:1", {0}, {0}, "quotes"},
+      {"'in':0':1", {0}, {0}, "quotes"},
+      {"'a':it's.bin", {0}, {0}, "quotes"},
+      {"a:'b'", {0}, {0}, "quotes"},
       {"a", {0}, {0}, "is not NAME:VALUE"},
       {":1", {0}, {0}, "no name"},
       {"'':1", {0}, {0}, "no name"},
@@ -124,7 +127,8 @@ static void sizes(void** state) {
   } rows[] = {{"16", 16 << 20, NULL},   {"0.25M", 1 << 18, NULL}, {"2g", 2ull << 30, NULL},
               {"5B", 5, NULL},          {"3k", 3072, NULL},       {"1T", 0, "B, K, M or G"},
               {"-1", 0, "no size"},     {"M", 0, "no size"},      {"1MB", 0, "B, K, M or G"},
-              {"1e30G", 0, "too much"}, {"", 0, "no size"}};
+              {"1e30G", 0, "too much"}, {"", 0, "no size"},       {"0x1M", 0, "no size"},
+              {" 1M", 0, "no size"},    {"nanM", 0, "no size"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uint64_t bytes = 0;
@@ -250,6 +254,13 @@ static void lines(void** state) {
       {"", NULL, NULL, TRT_OUTCOME_HELP},
       {"--onnx=m --fp17 --help", NULL, NULL, TRT_OUTCOME_HELP},
       {"-h", NULL, NULL, TRT_OUTCOME_HELP},
+      {"--help=0 --nonsense", NULL, NULL, TRT_OUTCOME_HELP},
+      {"--onnx=m --duration=0x10", "is no number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --percentile=0x10", "0 to 100", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=9223372036854775808", "is no whole number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --memPoolSize=workspace:1 --workspace=1", "give one", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --streams=2 --infStreams=2", NULL, "--infStreams 2 (given twice)\n",
+       TRT_OUTCOME_UNKNOWN},
       {"--onnx=m --fp16=0", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --fp17", NULL, "--fp17 (did you mean --fp16?)\n", TRT_OUTCOME_UNKNOWN},
       {"--onnx m", "--onnx needs a value", NULL, TRT_OUTCOME_RUN},
@@ -335,6 +346,13 @@ static void meanings(void** state) {
   assert_true(trt_number(&o, TRT_FLAG_infStreams) == 2);
   assert_true(trt_is(&o, TRT_FLAG_profilingVerbosity, "detailed"));
   assert_true(trt_number(&o, TRT_FLAG_builderOptimizationLevel) == 2);
+  assert_string_equal(trt_text(&o, TRT_FLAG_builderOptimizationLevel), "2");
+  trt_options_deinit(&o);
+  expect(read_line("--onnx=m --compat=11 --best --heuristic --builderOptimizationLevel=4", &o,
+                   &outcome),
+         NULL, "3");
+  assert_false(trt_given(&o, TRT_FLAG_best));
+  assert_true(trt_number(&o, TRT_FLAG_builderOptimizationLevel) == 4);
   trt_options_deinit(&o);
 }
 

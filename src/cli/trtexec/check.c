@@ -113,7 +113,7 @@ static assay_status_t check_devices(assay_arena_t* arena, const char* text) {
   return NULL;
 }
 
-static assay_status_t check_pools(assay_arena_t* arena, const char* text) {
+static assay_status_t check_pools(assay_arena_t* arena, const char* text, bool workspace) {
   static const char* const others[] = {"dlaSRAM", "dlaLocalDRAM", "dlaGlobalDRAM",
                                        "tacticSharedMem"};
   trt_item_t* items = NULL;
@@ -123,7 +123,11 @@ static assay_status_t check_pools(assay_arena_t* arena, const char* text) {
     uint64_t bytes;
     size_t k = 0;
     ASSAY_TRY(trt_size_parse("--memPoolSize", items[i].value, 0x1p20, &bytes));
-    if (strcmp(items[i].name, "workspace") == 0) continue;
+    if (strcmp(items[i].name, "workspace") == 0) {
+      if (!workspace) continue;
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--memPoolSize=workspace and --workspace are the same limit: give one");
+    }
     while (k < sizeof others / sizeof *others && strcmp(others[k], items[i].name) != 0) k++;
     if (k == sizeof others / sizeof *others)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -143,7 +147,8 @@ static assay_status_t check_lists(const trt_options_t* o, assay_arena_t* arena) 
   if (trt_given(o, TRT_FLAG_layerDeviceTypes))
     ASSAY_TRY(check_devices(arena, trt_text(o, TRT_FLAG_layerDeviceTypes)));
   if (trt_given(o, TRT_FLAG_memPoolSize))
-    ASSAY_TRY(check_pools(arena, trt_text(o, TRT_FLAG_memPoolSize)));
+    ASSAY_TRY(
+        check_pools(arena, trt_text(o, TRT_FLAG_memPoolSize), trt_given(o, TRT_FLAG_workspace)));
   return trt_percentiles_parse(arena, "--percentile", trt_text(o, TRT_FLAG_percentile), &numbers,
                                &n);
 }
