@@ -3,7 +3,7 @@
 
     test_trtexec_rules.py ASSAY MODELS FLAGS
 
-MODELS is tests/models/small, FLAGS the table (flags.inc), of which only the folder counts.
+MODELS is tests/models/small, FLAGS the table (flags.inc).
 """
 import json
 import math
@@ -19,13 +19,12 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from test_trtexec_flags import BUILD, LAYERS, RUN, TIMED, Bench, looks, stored, write_data
-from test_trtexec_runs import QUICK, Failures
+from test_trtexec_runs import QUICK, Failures, read_flags
 
 TYPES = {"fp32": np.float32, "fp16": np.float16, "int32": np.int32, "int64": np.int64, "int8": np.int8, "uint8": np.uint8, "bool": np.uint8}
 LONG = "a" + 200 * "x" + "z"
 SHAPED = "--onnx={d}/names.onnx --skipInference --dumpOptimizationProfile "
 PREFER = "--fp16 --precisionConstraints=prefer "
-FILES = "--separateProfileRun --profilingVerbosity=detailed --exportTimes=t.json --exportProfile=p.json --exportLayerInfo=l.json --dumpProfile "
 
 # Section, arguments ({m}: the models, {d}: the data), exit code, a pattern of what is printed or a function of the run.
 Rule = namedtuple("Rule", "section line code sees")
@@ -111,11 +110,21 @@ RULES = [
     Rule(1, SHAPED + "--shapes=*n*:2x16", 1, names("'*n*' has more than one '*'")),
     Rule(1, "--onnx={d}/names.onnx --loadInputs='in:0':{d}/in.npy,'a,b':{d}/ab.bin --shapes='in:0':2x16,'a,b':3x4 " + QUICK, 0,
          r"Using values loaded from \S+in\.npy for input in:0\n(.*\n)*.*Using values loaded from \S+ab\.bin for input a,b\n"),
+    Rule(2, "--loadEngine={d}/rt.plan --getPlanVersionOnly", 1, names("is a plan of TensorRT")),
+    Rule(2, BUILD + "--tacticSources=CUDNN", 1, names("'CUDNN' needs + or - before it")),
+    Rule(2, BUILD + "--tacticSources=+CUDA", 1, names("'CUDA' is no source")),
+    Rule(2, BUILD + "--tacticSources=-cudnn,+onednn,+own", 0, warns("--tacticSources=-cudnn has no effect in Assay")),
+    Rule(2, BUILD + "--noBuilderCache --timingCacheFile=t.cache", 0, warns("--timingCacheFile has no effect beside --noBuilderCache")),
+    Rule(2, BUILD + "--exportTimes=t.json --dumpOutput", 0, warns("--exportTimes has no effect with --skipInference", "--dumpOutput has no effect")),
+    Rule(2, BUILD + "--saveEngine=no/such/folder", 1, names("'no/such/folder'")),
+    Rule(2, TIMED + "--timingCacheFile=no/such/folder", 1, names("--timingCacheFile=no/such/folder")),
     # 3. shapes
     Rule(3, SHAPED + "--optShapes=in:0:2x16,'a,b':3x4", 0,
-         both(profile((2, 2, 2), (3, 3, 3)), warns("--minShapes has no shape of input 'in:0': that of --optShapes", "--maxShapes has no shape of input 'a,b'"))),
+         both(profile((2, 2, 2), (3, 3, 3)), warns("--minShapes has no shape of input 'in:0': that of --optShapes",
+                                                       "--maxShapes has no shape of input 'a,b'"))),
     Rule(3, SHAPED + "--minShapes=in:0:2x16,'a,b':3x4", 0,
-         both(profile((2, 2, 2), (3, 3, 3)), warns("--optShapes has no shape of input 'in:0': that of --minShapes", "--maxShapes .* 'a,b': that of --minShapes"))),
+         both(profile((2, 2, 2), (3, 3, 3)), warns("--optShapes has no shape of input 'in:0': that of --minShapes",
+                                                       "--maxShapes .* 'a,b': that of --minShapes"))),
     Rule(3, SHAPED + "--maxShapes=in:0:2x16,'a,b':3x4", 0,
          both(profile((2, 2, 2), (3, 3, 3)), warns("--minShapes .* 'in:0': that of --maxShapes", "--optShapes .* 'a,b': that of --maxShapes"))),
     Rule(3, SHAPED + "--minShapes='*':1x16,'a,b':1x4 --optShapes='*':2x16,'a,b':3x4", 0, profile((1, 2, 2), (1, 3, 3))),
@@ -125,7 +134,8 @@ RULES = [
     Rule(3, SHAPED + "--minShapes=in:0:1x16 --optShapes=in:0:2x16 --maxShapes=in:0:4x16 --shapes='a,b':3x4", 0, profile((1, 2, 4), (3, 3, 3))),
     Rule(3, "--onnx={d}/names.onnx --minShapes=in:0:1x16 --optShapes=in:0:2x16 --maxShapes=in:0:4x16 --shapes='a,b':3x4 " + QUICK, 0,
          "(?s)binding for in:0 with dimensions 2x16 .*binding for a,b with dimensions 3x4 "),
-    Rule(3, "--onnx={d}/names.onnx " + QUICK, 0, both(warns("required for input: in:0", "required for input: a,b"), "binding for a,b with dimensions 1x4 ")),
+    Rule(3, "--onnx={d}/names.onnx " + QUICK, 0,
+         both(warns("required for input: in:0", "required for input: a,b"), "binding for a,b with dimensions 1x4 ")),
     Rule(3, SHAPED + "--optShapes=in:1:2x16", 1, names("--optShapes: the model has no input 'in:1'")),
     Rule(3, SHAPED + "--maxShapes=z*:2x16", 1, names("--maxShapes: the model has no input 'z*'")),
     Rule(3, BUILD + "--optShapes=image:1x3x8x8", 1, names("static model does not take explicit shapes")),
@@ -134,8 +144,10 @@ RULES = [
     Rule(3, SHAPED + "--shapes=in:0:2x16x1", 1, names("in:0", "'2x16x1' has 3 dimensions")),
     Rule(3, SHAPED + "--shapes=in:0:2x17", 1, names("in:0", "dimension 1 is fixed to 16 and cannot be 17")),
     Rule(3, SHAPED + "--shapes=in:0:-1x16", 1, names("in:0", "'-1x16'")),
-    Rule(3, SHAPED + "--minShapes=in:0:3x16 --optShapes=in:0:2x16 --maxShapes=in:0:4x16", 1, names("in:0", "dimension 0", "--minShapes has 3", "the 2 of --optShapes")),
-    Rule(3, SHAPED + "--minShapes=in:0:1x16 --optShapes=in:0:5x16 --maxShapes=in:0:4x16", 1, names("in:0", "dimension 0", "--optShapes has 5", "the 4 of --maxShapes")),
+    Rule(3, SHAPED + "--minShapes=in:0:3x16 --optShapes=in:0:2x16 --maxShapes=in:0:4x16", 1,
+         names("in:0", "dimension 0", "--minShapes has 3", "the 2 of --optShapes")),
+    Rule(3, SHAPED + "--minShapes=in:0:1x16 --optShapes=in:0:5x16 --maxShapes=in:0:4x16", 1,
+         names("in:0", "dimension 0", "--optShapes has 5", "the 4 of --maxShapes")),
     Rule(3, "--loadEngine={d}/x.plan --shapes=x:5x16 " + QUICK, 1, names("x", "[5, 16]", "[1, 16] to [4, 16]")),
     Rule(3, SHAPED + "--profile=1 --maxShapes='*':8x16,'a,b':8x4 --minShapes='*':1x16,'a,b':1x4 --profile=0 --optShapes='*':2x16,'a,b':3x4", 0,
          both(profile((2, 2, 2), (3, 3, 3)), r"in:0 \(profile 1\): min=1x16, opt=8x16, max=8x16\n.*a,b \(profile 1\): min=1x4, opt=8x4, max=8x4\n")),
@@ -149,7 +161,8 @@ RULES = [
     Rule(5, LAYERS + PREFER + "--layerPrecisions=norm/*:fp16,n*:fp32", 0, stored(**{"norm/scale": "fp32", "conv": "fp16"})),
     Rule(5, LAYERS + PREFER + "--layerPrecisions=n*:fp32,norm/*:fp16", 0, stored(**{"norm/scale": "fp16", "conv": "fp16"})),
     Rule(5, LAYERS + PREFER + "--layerPrecisions=norm/scale:fp32,norm/*:fp16", 0, stored(**{"norm/scale": "fp32", "conv": "fp16"})),
-    Rule(5, LAYERS + PREFER + "--layerPrecisions=conv:fp32,relu:fp16", 0, both(stored(conv="fp32", head="fp16"), "Set layer conv to precision fp32\n")),
+    Rule(5, LAYERS + PREFER + "--layerPrecisions=conv:fp32,relu:fp16", 0,
+         both(stored(conv="fp32", head="fp16"), "Set layer conv to precision fp32\n")),
     Rule(5, LAYERS + PREFER + "--layerOutputTypes=conv:fp32", 0, both(stored(conv="fp32"), r"\[I\] Set output 0 of layer conv to type fp32\n")),
     Rule(5, LAYERS + PREFER + "--layerPrecisions=hed:fp32", 0, warns("'hed' is the name of no layer; the nearest one is 'head'")),
     Rule(5, LAYERS + PREFER + "--layerPrecisions='head':fp32", 0, stored(head="fp32", conv="fp16")),
@@ -161,7 +174,8 @@ RULES = [
     Rule(5, "--onnx={d}/sizes.onnx --skipInference --shapes=x:2x2x3 --fp16 --precisionConstraints=obey --layerPrecisions=shape:fp16", 1,
          names("layer 'shape' cannot be in fp16")),
     Rule(5, "--onnx={d}/sizes.onnx --skipInference --shapes=x:2x2x3 " + PREFER + "--layerPrecisions=shape:fp16", 0, warns("shape")),
-    Rule(5, "--onnx={d}/sizes.onnx --skipInference --shapes=x:2x2x3 " + PREFER + "--layerPrecisions=node_of_r:fp32", 0, r"\[I\] Set layer Relu_6 to precision fp32\n"),
+    Rule(5, "--onnx={d}/sizes.onnx --skipInference --shapes=x:2x2x3 " + PREFER + "--layerPrecisions=node_of_r:fp32", 0,
+         r"\[I\] Set layer Relu_6 to precision fp32\n"),
     # 6. inputs
     Rule(6, RUN + "--loadInputs=image:{d}/double.bin", 1, names("double.bin' has 1536 bytes", "takes 768")),
     Rule(6, RUN + "--loadInputs=image:{d}/short.bin", 1, names("has 12 bytes", "takes 768")),
@@ -169,8 +183,8 @@ RULES = [
     Rule(6, RUN, 0, warns(r"\(seed 0\) show how fast a model is, and nothing of its accuracy")),
     Rule(6, RUN + "--loadRefOutputs=scores:{d}/ones.npy --accuracyThreshold=0", 1, names("--accuracyThreshold=X, above 0")),
     Rule(6, "--onnx={d}/long.onnx --dumpRawBindingsToFile --shapes='in/0(1)':2x3 " + QUICK, 0,
-         lambda run: run.has("in_0_1_.input.2.3.fp32.raw") and any(re.fullmatch(r"ax+\.\.\.x+z\.output\.2\.3\.fp32\.raw", name) and name.index(".output") <= 150
-                                                                 for name in os.listdir(run.folder))),
+         lambda run: run.has("in_0_1_.input.2.3.fp32.raw") and any(
+             re.fullmatch(r"ax+\.\.\.x+z\.output\.2\.3\.fp32\.raw", name) and name.index(".output") <= 150 for name in os.listdir(run.folder))),
     # 8. timing caches
     Rule(8, TIMED + "--timingCacheFile={d}/strange.cache", 0, both(warns("strange.cache' is no timing cache of Assay's"),
                                                                    lambda run: run.bytes("../strange.cache") == b"ftrt nothing of ours\n")),
@@ -178,14 +192,16 @@ RULES = [
                                                                      lambda run: run.bytes("../elsewhere.cache") == run.bytes("../elsewhere.copy"))),
     Rule(8, TIMED + "--timingCacheFile={d}/elsewhere.cache --errorOnTimingCacheMiss", 1, names("--errorOnTimingCacheMiss")),
     # 9. files
-    Rule(9, RUN + "--dumpProfile", 0, lambda run: "=== Performance summary ===" not in run.text and "no summary is printed. Use --separateProfileRun" in run.text),
+    Rule(9, RUN + "--dumpProfile", 0,
+         lambda run: "=== Performance summary ===" not in run.text and "no summary is printed. Use --separateProfileRun" in run.text),
     Rule(9, BUILD + "--profilingVerbosity=none --exportLayerInfo=l.json", 0,
          both("no layers are told", lambda run: run.json("l.json") == {"Layers": [], "Bindings": ["image", "scores"]})),
     Rule(9, BUILD + "--exportLayerInfo=l.json", 0, lambda run: run.json("l.json")["Layers"][:2] == ["conv + relu", "pool"]),
     Rule(9, "--loadEngine={d}/two.plan --useProfile=1 --exportLayerInfo=l.json " + QUICK, 0,
          lambda run: all(name.endswith(" [profile 1]") for name in run.json("l.json")["Layers"])),
     Rule(9, "--loadEngine={d}/two.plan --useProfile=0 --exportLayerInfo=l.json " + QUICK, 0, lambda run: "[profile" not in str(run.json("l.json"))),
-    Rule(9, LAYERS + "--dumpLayerInfo", 0, lambda run: [json.loads(line.split("[I] ", 1)[1]) for line in run.text.splitlines() if '"LayerType"' in line] ==
+    Rule(9, LAYERS + "--dumpLayerInfo", 0,
+         lambda run: [json.loads(line.split("[I] ", 1)[1]) for line in run.text.splitlines() if '"LayerType"' in line] ==
          run.json("l.json")["Layers"]),
     Rule(9, "--onnx={d}/wild.onnx --loadInputs=x:{d}/wild.npy --exportOutput=o.json --dumpOutput " + QUICK, 0,
          both(r'y: \(5\)\n\S+ \[I\] NaN Infinity -Infinity 0\.100000001 -0\n',
@@ -194,10 +210,12 @@ RULES = [
     # 10. what is printed
     Rule(10, "--loadEngine={d}/c.plan --duration=0 --warmUp=0 --iterations=400 --avgRuns=1", 0, trace_lines(400, 0)),
     Rule(10, "--loadEngine={d}/c.plan --duration=0 --warmUp=0 --iterations=437 --avgRuns=1", 0, trace_lines(400, 37)),
-    Rule(10, RUN + "--verbose", 0, lambda run: all(re.match(r"(&&&& \w+ |\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[IV]\] )", line) for line in run.out.splitlines()) and
+    Rule(10, RUN + "--verbose", 0,
+         lambda run: all(re.match(r"(&&&& \w+ |\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[IV]\] )", line) for line in run.out.splitlines()) and
          all(re.match(r"\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[WE]\] ", line) for line in run.err.splitlines())),
     # 11. the defaults of trtexec 11
-    Rule(11, LAYERS + "--compat=11 --int8", 0, both(warns("--int8 is switched off"), lambda run: first_layer(run)["Assay"]["nodes"] == ["conv", "relu"])),
+    Rule(11, LAYERS + "--compat=11 --int8", 0,
+         both(warns("--int8 is switched off"), lambda run: first_layer(run)["Assay"]["nodes"] == ["conv", "relu"])),
     Rule(11, LAYERS + "--compat=11 --best", 0, both(warns("--best is switched off"), stored(conv="fp32", head="fp32"))),
     Rule(11, BUILD + "--compat=11 --inputIOFormats=chw+hwc --outputIOFormats=chw", 0, "Engine built"),
     Rule(11, BUILD + "--compat=11 --inputIOFormats=fp16:chw", 1, names("'image' is fp32 in the model")),
@@ -259,7 +277,8 @@ def test_rules(bench, failures):
             failures.check(looks(rule.sees, run), f"{told}: {rule.sees!r}")
         except Exception as e:
             failures.check(False, f"{told}: {e!r}")
-        failures.check(run.out.startswith("&&&& RUNNING Assay.trtexec ") and run.out.splitlines()[-1].startswith("&&&& FAILED" if run.code else "&&&& PASSED"),
+        failures.check(run.out.startswith("&&&& RUNNING Assay.trtexec ") and
+                       run.out.splitlines()[-1].startswith("&&&& FAILED" if run.code else "&&&& PASSED"),
                        f"{told}: first and last line")
 
 
@@ -283,7 +302,8 @@ def test_numbers(bench, failures):
         run = bench(line + more)
         t = run.json("t.json")
         latency, compute = sorted(r["latencyMs"] for r in t), sorted(r["computeMs"] for r in t)
-        failures.check(len(t) == runs and all(math.isclose(r["endComputeMs"] - r["startComputeMs"], r["computeMs"], abs_tol=2e-3) for r in t), f"{t[:2]}")
+        agree = all(math.isclose(r["endComputeMs"] - r["startComputeMs"], r["computeMs"], abs_tol=2e-3) for r in t)
+        failures.check(len(t) == runs and agree, f"{t[:2]}")
 
         def percentile(x, p):
             return x[max(len(x) - 1 - math.trunc((1 - p / 100) * len(x)), 0)]
@@ -308,9 +328,9 @@ def test_profile(bench, failures):
     run = bench(RUN + "--separateProfileRun --dumpProfile --exportProfile=p.json")
     lines, profile = run.bytes("p.json").decode().splitlines(), run.json("p.json")
     number = r"[\d.e+-]+"
+    layer_line = rf', \{{ "name" : ".*", "timeMs" : {number}, "averageMs" : {number}, "medianMs" : {number}, "percentage" : {number} \}}'
     failures.check(lines[:2] == ["[", '  { "count" : 3 }'] and lines[-1] == "]" and len(lines) == len(profile) + 2 and
-                   all(re.fullmatch(rf', \{{ "name" : ".*", "timeMs" : {number}, "averageMs" : {number}, "medianMs" : {number}, "percentage" : {number} \}}', line)
-                       for line in lines[2:-1]), f"lines of --exportProfile: {lines}")
+                   all(re.fullmatch(layer_line, line) for line in lines[2:-1]), f"lines of --exportProfile: {lines}")
     told = [line.split("[I] ", 1)[1] for line in run.out.splitlines() if "[I] " in line]
     told = told[told.index("=== Profile (3 iterations ) ===") + 1:]
     table = told[:next(i for i, line in enumerate(told) if line.endswith("   Total")) + 1]
@@ -321,7 +341,8 @@ def test_profile(bench, failures):
     want = {layer["name"]: layer for layer in profile[1:] if layer["timeMs"] > 0}
     failures.check(list(rows) == [*want, "Total"] and rows["Total"][3] == 100 and
                    all(abs(rows[name][0] - want[name]["timeMs"]) <= 0.006 and abs(rows[name][1] - want[name]["averageMs"]) <= 6e-5 and
-                       abs(rows[name][2] - want[name]["medianMs"]) <= 6e-5 and abs(rows[name][3] - want[name]["percentage"]) <= 0.06 for name in want), f"{rows}, {want}")
+                       abs(rows[name][2] - want[name]["medianMs"]) <= 6e-5 and abs(rows[name][3] - want[name]["percentage"]) <= 0.06
+                       for name in want), f"{rows}, {want}")
     total = sum(layer["timeMs"] for layer in profile[1:])
     failures.check(all(math.isclose(layer["averageMs"], layer["timeMs"] / 3, rel_tol=1e-4) and
                        math.isclose(layer["percentage"], 100 * layer["timeMs"] / total, rel_tol=1e-3) for layer in profile[1:]), f"{profile}")
@@ -331,7 +352,8 @@ def test_layer_info(bench, failures):
     """Section 9: the keys of a convolution and a pooling."""
     run = bench(LAYERS)
     conv, pool = run.json("l.json")["Layers"][:2]
-    own = set(("Kernel PaddingMode PrePadding PostPadding Stride Dilation OutMaps Groups Weights Bias HasBias HasReLU HasSparseWeights Activation").split())
+    own = set("Kernel PaddingMode PrePadding PostPadding Stride Dilation OutMaps Groups Weights Bias HasBias HasReLU HasSparseWeights "
+              "Activation".split())
     every = set("Name LayerType Inputs Outputs ParameterType TacticName TacticValue StreamId Metadata Assay".split())
     failures.check(own | every == set(conv), f"keys of a convolution: {sorted((own | every) ^ set(conv))}")
     failures.check(every <= set(pool), f"keys of a pooling: {sorted(pool)}")
@@ -343,7 +365,8 @@ def test_layer_info(bench, failures):
 
 def test_merged(bench, failures):
     """Section 8: builds that write one timing cache at the same time keep each other's entries."""
-    models = [f"{bench.names['m']}/cnn.onnx", f"{bench.names['m']}/quantized.onnx", f"{bench.names['m']}/external.onnx", f"{bench.names['d']}/rows.onnx"]
+    models = [f"{bench.names['m']}/cnn.onnx", f"{bench.names['m']}/quantized.onnx", f"{bench.names['m']}/external.onnx",
+              f"{bench.names['d']}/rows.onnx"]
     shape = {"external.onnx": ["--shapes=x:3x16"], "rows.onnx": ["--shapes=x:3x16"]}
     line = [[bench.program, "trtexec", f"--onnx={m}", "--skipInference", "--builderOptimizationLevel=5", "--timingCacheFile=merged.cache",
              *shape.get(os.path.basename(m), [])] for m in models]
@@ -354,8 +377,37 @@ def test_merged(bench, failures):
         failures.check(p.returncode == 0, f"{words}: entries of a build at the same time are lost: {p.stderr}")
 
 
+def test_loaded(bench, flags, build, failures):
+    """Section 2: every flag of a build beside a plan that is there says that it has no effect, or that it cannot be."""
+    beside = {"profilingVerbosity", "skipInference", "getPlanVersionOnly", "refit"}  # these mean something then, too
+    needs = {"minShapesCalib": " --optShapesCalib=x:1 --maxShapesCalib=x:1", "maxShapesCalib": " --optShapesCalib=x:1 --minShapesCalib=x:1",
+             "runtimePlatform": "=WindowsAMD64", "markDebug": "=n", "precisionConstraints": "=obey", "profile": "=0", "calibProfile": "=0",
+             "memPoolSize": "=workspace:1"}
+    asked = [row for row in flags if row[3] == "WORKS" and row[0] in build - beside]
+    failures.check(len(asked) > 30, f"only {len(asked)} flags of a build were found")
+    for id, name, kind, _, value in asked:
+        word = "" if kind == "SWITCH" else "=" + (value.split("|")[0] if kind == "CHOICE" else "1")
+        more = needs.get(id, "")
+        run = bench(f"{RUN}--{name}{more if more.startswith('=') else word + more}")
+        good = run.code == 0 and f"[W] --{name} has no effect with --loadEngine" in run.err
+        refused = run.code == 1 and ("are for a build" in run.err or "do not go together" in run.err or "is not supported" in run.err)
+        failures.check(good or refused, f"--{name} beside --loadEngine: {run.code}, {run.err!r}")
+
+
+def test_unwritable(bench, failures):
+    """A file that cannot be written fails, and is named with its flag."""
+    for flag in "exportTimes", "exportOutput", "exportProfile", "exportLayerInfo":
+        run = bench(f"{RUN}--{flag}=no/such/folder")
+        failures.check(run.code == 1 and re.search(rf"\[E\] --{flag}.*'no/such/folder'", run.err), f"--{flag}: {run.code}, {run.err!r}")
+
+
+def build_flags(path):
+    with open(path) as f:
+        return set(re.findall(r"^TRT_FLAG\((\w+), \w+, \w+, BUILD,", f.read(), re.M))
+
+
 def main():
-    program, models, _ = (os.path.abspath(a) for a in sys.argv[1:4])
+    program, models, table = (os.path.abspath(a) for a in sys.argv[1:4])
     failures = Failures()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -363,8 +415,9 @@ def main():
         bench = Bench(program, models, folder)
         write_data(bench)
         write_rule_data(bench)
-        for test in test_rules, test_random, test_numbers, test_profile, test_layer_info, test_merged:
+        for test in test_rules, test_random, test_numbers, test_profile, test_layer_info, test_merged, test_unwritable:
             test(bench, failures)
+        test_loaded(bench, read_flags(table), build_flags(table), failures)
         os.chdir("/")
     print(f"{len(RULES)} rules, {len(bench.runs)} runs, {len(failures)} failures")
     return bool(failures)

@@ -237,7 +237,8 @@ static assay_status_t check_calibration(const trt_options_t* o) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--calibProfile=%s: the highest profile is number %zu",
                        trt_text(o, TRT_FLAG_calibProfile), n - 1);
-  if ((opt || which) && (!trt_given(o, TRT_FLAG_int8) || trt_given(o, TRT_FLAG_calib)))
+  if ((opt || which) && trt_given(o, TRT_FLAG_onnx) &&
+      (!trt_given(o, TRT_FLAG_int8) || trt_given(o, TRT_FLAG_calib)))
     trt_warn("Shapes of calibration have no effect but with --int8 and without --calib");
   return NULL;
 }
@@ -276,6 +277,22 @@ static assay_status_t check_needs(const trt_options_t* o) {
   return NULL;
 }
 
+// What a run would have told, where there is none.
+static void warn_of_no_run(const trt_options_t* o) {
+  static const trt_flag_id_t flags[] = {TRT_FLAG_loadRefOutputs,
+                                        TRT_FLAG_saveDebugTensors,
+                                        TRT_FLAG_saveAllDebugTensors,
+                                        TRT_FLAG_dumpOutput,
+                                        TRT_FLAG_exportOutput,
+                                        TRT_FLAG_dumpProfile,
+                                        TRT_FLAG_dumpRawBindingsToFile,
+                                        TRT_FLAG_exportProfile,
+                                        TRT_FLAG_exportTimes};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    if (trt_given(o, flags[i]))
+      trt_warn("%s has no effect with --skipInference: nothing is run", trt_flags[flags[i]].name);
+}
+
 static void switch_on(trt_options_t* o, trt_flag_id_t f) { o->at[f].given = true; }
 
 // The defaults of trtexec 11, and what stands for something else.
@@ -299,10 +316,13 @@ static void settle(trt_options_t* o) {
     else
       o->at[TRT_FLAG_builderOptimizationLevel] = (trt_value_t){.text = "2", .number = 2};
   }
+  if (trt_given(o, TRT_FLAG_noBuilderCache) && trt_given(o, TRT_FLAG_timingCacheFile))
+    trt_warn("--timingCacheFile has no effect beside --noBuilderCache");
+  if (trt_given(o, TRT_FLAG_skipInference)) warn_of_no_run(o);
   if (trt_given(o, TRT_FLAG_workspace))
     trt_warn("--workspace is deprecated: use --memPoolSize=workspace:%s",
              trt_text(o, TRT_FLAG_workspace));
-  if (trt_is(o, TRT_FLAG_sparsity, "enable"))
+  if (trt_is(o, TRT_FLAG_sparsity, "enable") && trt_given(o, TRT_FLAG_onnx))
     trt_warn("--sparsity=enable has no effect in Assay: no kernel uses 2:4 sparse weights");
   if (trt_is(o, TRT_FLAG_profilingVerbosity, "default"))
     o->at[TRT_FLAG_profilingVerbosity].text = "layer_names_only";

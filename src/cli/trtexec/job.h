@@ -97,6 +97,8 @@ assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_fo
 assay_status_t trt_cache_write(const trt_job_t* j, const char* path) ASSAY_MUST_USE;
 // Builds or loads the engine, with all that is told about it (engine.c).
 assay_status_t trt_open_engine(trt_job_t* j) ASSAY_MUST_USE;
+// Fails where a file is a plan of TensorRT.
+assay_status_t trt_refuse_tensorrt(const char* path) ASSAY_MUST_USE;
 // Loads the model, unless it is there, and finds out what the flags mean to the native commands.
 assay_status_t trt_translate(trt_job_t* j) ASSAY_MUST_USE;
 void trt_job_deinit(trt_job_t* j);

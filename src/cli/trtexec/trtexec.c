@@ -50,6 +50,7 @@ static assay_status_t run_job(trt_job_t* j) {
   const trt_options_t* o = j->options;
   if (trt_given(o, TRT_FLAG_getPlanVersionOnly)) {
     const char* version = NULL;
+    ASSAY_TRY(trt_refuse_tensorrt(trt_text(o, TRT_FLAG_loadEngine)));
     ASSAY_TRY(assay_engine_plan_version(j->arena, trt_text(o, TRT_FLAG_loadEngine), &version));
     trt_info("Plan was created with Assay version %s", version);
     return NULL;
