@@ -252,6 +252,7 @@ def write_rule_data(bench):
              node("Relu", ["x"], ["r"]), node("Reshape", ["r", "z"], ["y"], name="reshape")]
     save("sizes.onnx", nodes, [tensor("x", 1, ["n", 2, 3])], [tensor("y", 1, ["n", 6])], zero=np.int64([0]), one=np.float32([1]), rest=np.int64([-1]))
     save("long.onnx", [node("Relu", ["in/0(1)"], [LONG])], [tensor("in/0(1)", 1, ["n", 3])], [tensor(LONG, 1, ["n", 3])])
+    save("chain.onnx", [node("Relu", ["x"], ["h"], name="a"), node("Sigmoid", ["h"], ["y"], name="b")], [tensor("x", 1, [5])], [tensor("y", 1, [5])])
     save("wild.onnx", [node("Identity", ["x"], ["y"])], [tensor("x", 1, [5])], [tensor("y", 1, [5])])
     np.save("wild.npy", np.float32([np.nan, np.inf, -np.inf, 0.1, -0.0]))
     kinds = {word: helper.np_dtype_to_tensor_dtype(np.dtype(bool if word == "bool" else kind)) for word, kind in TYPES.items()}
@@ -396,6 +397,14 @@ def test_loaded(bench, flags, build, failures):
         failures.check(good or refused, f"--{name} beside --loadEngine: {run.code}, {run.err!r}")
 
 
+def test_strict(bench, failures):
+    """Section 5: what --show-native prints for obey takes the same plan."""
+    line = "--onnx={d}/chain.onnx --skipInference --fp16 --precisionConstraints=obey --layerPrecisions=b:fp32 --saveEngine=s.plan"
+    native = re.search(r"(?m)^assay (build .*--strict)$", bench(line + " --show-native").out)
+    p = native and subprocess.run([bench.program, *native[1].replace("'", "").split()], capture_output=True, text=True)
+    failures.check(bench(line).code == 0 and p and p.returncode == 0, f"--strict of what obey builds: {native}, {p}")
+
+
 def test_unwritable(bench, failures):
     """A file that cannot be written fails, and is named with its flag."""
     for flag in "exportTimes", "exportOutput", "exportProfile", "exportLayerInfo":
@@ -417,7 +426,7 @@ def main():
         bench = Bench(program, models, folder)
         write_data(bench)
         write_rule_data(bench)
-        for test in test_rules, test_random, test_numbers, test_profile, test_layer_info, test_merged, test_unwritable:
+        for test in test_rules, test_random, test_numbers, test_profile, test_layer_info, test_merged, test_strict, test_unwritable:
             test(bench, failures)
         test_loaded(bench, read_flags(table), build_flags(table), failures)
         os.chdir("/")

@@ -50,6 +50,10 @@ static const struct {
     {TRT_FLAG_workspace, 0, 1e9},
     {TRT_FLAG_device, 0, 1e6},
     {TRT_FLAG_useProfile, 0, 1e6},
+    {TRT_FLAG_persistentCacheRatio, 0, 1},
+    {TRT_FLAG_tilingOptimizationLevel, 0, 3},
+    {TRT_FLAG_l2LimitForTiling, -1, 1e18},
+    {TRT_FLAG_maxAuxStreams, -1, 1e6},
 };
 
 static assay_status_t check_ranges(const trt_options_t* o) {
@@ -139,6 +143,16 @@ static assay_status_t check_pools(assay_arena_t* arena, const char* text, bool w
   return NULL;
 }
 
+// Bytes with a unit or not, a share in percent, or one of trtexec's own -1 and -2.
+static assay_status_t check_budget(const char* text) {
+  char* end;
+  uint64_t bytes;
+  const double percent = strtod(text, &end);
+  if (strcmp(text, "-1") == 0 || strcmp(text, "-2") == 0) return NULL;
+  if (strcmp(end, "%") == 0 && end != text && percent >= 0 && percent <= 100) return NULL;
+  return trt_size_parse("--weightStreamingBudget", text, 1, &bytes);
+}
+
 static assay_status_t check_lists(const trt_options_t* o, assay_arena_t* arena) {
   double* numbers;
   size_t n;
@@ -149,6 +163,8 @@ static assay_status_t check_lists(const trt_options_t* o, assay_arena_t* arena) 
   if (trt_given(o, TRT_FLAG_memPoolSize))
     ASSAY_TRY(
         check_pools(arena, trt_text(o, TRT_FLAG_memPoolSize), trt_given(o, TRT_FLAG_workspace)));
+  if (trt_given(o, TRT_FLAG_weightStreamingBudget))
+    ASSAY_TRY(check_budget(trt_text(o, TRT_FLAG_weightStreamingBudget)));
   return trt_percentiles_parse(arena, "--percentile", trt_text(o, TRT_FLAG_percentile), &numbers,
                                &n);
 }

@@ -278,26 +278,6 @@ assay_status_t trt_resolve_layers(trt_job_t* j) {
 
 // ---- what came of it ----------------------------------------------------------------------------
 
-// Whether a layer reads a value of another layer's that is stored in this format.
-static bool reads(const assay_layers_t* layers, const assay_layer_t* l, assay_format_t f) {
-  for (size_t k = 0; k < l->n_nodes; k++)
-    for (size_t i = 0; i < l->nodes[k]->n_inputs; i++) {
-      const assay_value_t* v = l->nodes[k]->inputs[i];
-      const assay_valtype_t* t = v ? (v->type ? v->type : v->declared) : NULL;
-      const int at = v && v->producer ? layers->layer_of_node[v->producer->id] : -1;
-      if (!t || t->kind != ASSAY_KIND_TENSOR || v->constant) continue;
-      if (assay_layer_storage(at < 0 ? NULL : &layers->layers[at], t->elem) == f) return true;
-    }
-  return false;
-}
-
-// Whether a layer computes in format f, of which `executed` is what its kernel reads; NONE:
-// nothing. To fp32, narrower values that come from other layers are widened, to the bit.
-static bool computes(const assay_layers_t* layers, const assay_layer_t* l, assay_format_t f,
-                     assay_format_t executed) {
-  return !executed || executed == f || (f == ASSAY_FORMAT_FP32 && reads(layers, l, executed));
-}
-
 static assay_status_t check_layer(trt_job_t* j, const assay_plan_t* plan, const assay_layer_t* l,
                                   assay_format_t executed) {
   const assay_layers_t* layers = assay_plan_layers(plan);
@@ -308,7 +288,7 @@ static assay_status_t check_layer(trt_job_t* j, const assay_plan_t* plan, const 
       uint64_t id;
       if (!assay_map_get(&j->wished, o.nodes[i]->label, &id) || j->warned[id]) continue;
       const assay_format_t f = j->wishes[id].compute;
-      if (l->format == f && computes(layers, l, f, executed)) continue;
+      if (l->format == f && assay_layer_computes(layers, l, executed)) continue;
       j->warned[id] = true;
       ASSAY_TRY(refuse(j, o.nodes[i], f,
                        l->format == f ? "it is stored so, but the kernel computes in another format"
