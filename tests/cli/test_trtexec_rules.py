@@ -317,6 +317,9 @@ def test_numbers(bench, failures):
             want = {"min": x[0], "max": x[-1], "mean": sum(x) / runs, "median": (x[(runs - 1) // 2] + x[runs // 2]) / 2}
             want.update({f"percentile({p:g}%)": percentile(x, p) for p in (0, 10, 50, 90, 99, 99.9, 100)})
             failures.check(told.keys() == want.keys() and all(math.isclose(told[k], want[k], rel_tol=1e-4) for k in want), f"{name}: {told}, {want}")
+        variation = 100 * np.std(compute) / np.mean(compute)
+        told = "GPU compute time is unstable" in run.err
+        failures.check(abs(variation - 2.5) < 0.01 or told == (variation > 2.5), f"coefficient of variation {variation}: {run.err}")
         wall = 1e-3 * (max(r["endD2hMs"] for r in t) - min(r["startH2dMs"] for r in t))
         for name, x in (("Throughput", runs / wall), ("Total Host Walltime", wall), ("Total GPU Compute Time", 1e-3 * sum(compute))):
             told = float(re.search(rf"\[I\] {name}: ([\d.e+-]+) (qps|s)\n", run.out)[1])
