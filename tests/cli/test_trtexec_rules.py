@@ -65,6 +65,12 @@ def trace_lines(n, omitted):
     return sees
 
 
+def two_outputs(run):
+    lines = run.bytes("o.json").decode().splitlines()
+    return lines == ["[", '  { "name" : "p"', '  , "dimensions" : "2x16"', f'  , "values" : [ {", ".join(["1"] * 32)} ]', "  }",
+                     ', { "name" : "q"', '  , "dimensions" : "3x4"', f'  , "values" : [ {", ".join(["1"] * 12)} ]', "  }", "]"]
+
+
 def first_layer(run):
     return run.json("l.json")["Layers"][0]
 
@@ -196,6 +202,8 @@ RULES = [
     Rule(8, TIMED + "--timingCacheFile={d}/elsewhere.cache", 0, both(warns("elsewhere.cache' is of another machine"),
                                                                      lambda run: run.bytes("../elsewhere.cache") == run.bytes("../elsewhere.copy"))),
     Rule(8, TIMED + "--timingCacheFile={d}/elsewhere.cache --errorOnTimingCacheMiss", 1, names("--errorOnTimingCacheMiss")),
+    Rule(8, TIMED + "--timingCacheFile={d}/older.cache", 0,
+         both(warns("older.cache' is no timing cache of Assay's"), lambda run: run.bytes("../older.cache") == run.bytes("../older.copy"))),
     # 9. files
     Rule(9, RUN + "--dumpProfile", 0,
          lambda run: "=== Performance summary ===" not in run.text and "no summary is printed. Use --separateProfileRun" in run.text),
@@ -212,6 +220,8 @@ RULES = [
          both(r'y: \(5\)\n\S+ \[I\] NaN Infinity -Infinity 0\.100000001 -0\n',
               lambda run: run.bytes("o.json") == b'[\n  { "name" : "y"\n  , "dimensions" : "5"\n'
               b'  , "values" : [ NaN, Infinity, -Infinity, 0.100000001, -0 ]\n  }\n]\n')),
+    Rule(9, "--onnx={d}/names.onnx --loadInputs='in:0':{d}/in.npy,'a,b':{d}/ab.bin --shapes='in:0':2x16,'a,b':3x4 --exportOutput=o.json " + QUICK, 0,
+         two_outputs),
     # 10. what is printed
     Rule(10, "--loadEngine={d}/c.plan --duration=0 --warmUp=0 --iterations=400 --avgRuns=1", 0, trace_lines(400, 0)),
     Rule(10, "--loadEngine={d}/c.plan --duration=0 --warmUp=0 --iterations=437 --avgRuns=1", 0, trace_lines(400, 37)),
@@ -266,9 +276,11 @@ def write_rule_data(bench):
     with open("strange.cache", "wb") as f:
         f.write(b"ftrt nothing of ours\n")
     lines = open("t.cache").read().split("\n")
-    for name in "elsewhere.cache", "elsewhere.copy":
-        with open(name, "w") as f:
+    for ending in "cache", "copy":
+        with open(f"elsewhere.{ending}", "w") as f:
             f.write("\n".join([lines[0], lines[1] + " elsewhere", *lines[2:]]))
+        with open(f"older.{ending}", "w") as f:
+            f.write("\n".join([lines[0] + "0", *lines[1:]]))
     assert bench("--onnx={d}/scalar.onnx --skipInference --saveEngine={d}/scalar.plan").code == 0
 
 
