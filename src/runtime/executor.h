@@ -33,6 +33,10 @@ assay_status_t assay_executor_step(assay_executor_t* e, size_t i) ASSAY_MUST_USE
 const char* assay_executor_tactic(const assay_executor_t* e, size_t i);
 // The format of the float operands that step i's arithmetic took; NONE: it has none.
 assay_format_t assay_executor_executed(const assay_executor_t* e, size_t i);
+// Whether a layer computes in its format, of which `executed` is what assay_executor_executed says
+// of it. To fp32, narrower values that come from other layers are widened, to the bit.
+bool assay_layer_computes(const assay_layers_t* layers, const assay_layer_t* layer,
+                          assay_format_t executed);
 // How the tactic of step i was chosen: lines for people; nothing where there is no choice.
 void assay_executor_explain(const assay_executor_t* e, size_t i, assay_str_t* out);
 // Bytes of scratch that the kernel of step i needed in the last run; 0: none, or not known.

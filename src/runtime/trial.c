@@ -5,11 +5,31 @@
 #include "base/file.h"
 #include "runtime/executor.h"
 
+// Whether a layer reads a value of another layer's that is stored in this format.
+static bool reads(const assay_layers_t* layers, const assay_layer_t* l, assay_format_t f) {
+  for (size_t k = 0; k < l->n_nodes; k++)
+    for (size_t i = 0; i < l->nodes[k]->n_inputs; i++) {
+      const assay_value_t* v = l->nodes[k]->inputs[i];
+      const assay_valtype_t* t = v ? (v->type ? v->type : v->declared) : NULL;
+      const int at = v && v->producer ? layers->layer_of_node[v->producer->id] : -1;
+      if (!t || t->kind != ASSAY_KIND_TENSOR || v->constant) continue;
+      if (assay_layer_storage(at < 0 ? NULL : &layers->layers[at], t->elem) == f) return true;
+    }
+  return false;
+}
+
+bool assay_layer_computes(const assay_layers_t* layers, const assay_layer_t* l,
+                          assay_format_t executed) {
+  return !executed || executed == l->format ||
+         (l->format == ASSAY_FORMAT_FP32 && reads(layers, l, executed));
+}
+
 // How a layer ran otherwise than was asked for; NULL: it did not.
-static const char* difference(const assay_executor_t* e, const assay_layer_t* l, size_t i) {
+static const char* difference(const assay_layers_t* layers, const assay_executor_t* e, size_t i) {
+  const assay_layer_t* l = &layers->layers[i];
   const assay_format_t executed = assay_executor_executed(e, i);
   if (strcmp(assay_executor_tactic(e, i), "emu") == 0) return "has no kernel and is emulated";
-  if (executed && executed != l->format)
+  if (!assay_layer_computes(layers, l, executed))
     return "is stored so, but this CPU's kernel computes in another format";
   return NULL;
 }
@@ -19,7 +39,7 @@ assay_status_t assay_engine_check_strict(const assay_engine_t* engine,
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
   for (size_t i = 0; i < layers->n_layers; i++) {
     const assay_layer_t* l = &layers->layers[i];
-    const char* how = difference(executor, l, i);
+    const char* how = difference(layers, executor, i);
     if (how)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                          "layer '%s' in %s %s; build without --strict, or give it another format "

@@ -51,6 +51,9 @@ static void items(void** state) {
       {"'a:1", {0}, {0}, "quotes"},
       {"a':'1", {0}, {0}, "quotes"},
       {"'a'b:1", {0}, {0}, "quotes"},
+      {"'in':0':1", {0}, {0}, "quotes"},
+      {"'a':it's.bin", {0}, {0}, "quotes"},
+      {"a:'b'", {0}, {0}, "quotes"},
       {"a", {0}, {0}, "is not NAME:VALUE"},
       {":1", {0}, {0}, "no name"},
       {"'':1", {0}, {0}, "no name"},
@@ -126,7 +129,8 @@ static void sizes(void** state) {
   } rows[] = {{"16", 16 << 20, NULL},   {"0.25M", 1 << 18, NULL}, {"2g", 2ull << 30, NULL},
               {"5B", 5, NULL},          {"3k", 3072, NULL},       {"1T", 0, "B, K, M or G"},
               {"-1", 0, "no size"},     {"M", 0, "no size"},      {"1MB", 0, "B, K, M or G"},
-              {"1e30G", 0, "too much"}, {"", 0, "no size"}};
+              {"1e30G", 0, "too much"}, {"", 0, "no size"},       {"0x1M", 0, "no size"},
+              {" 1M", 0, "no size"},    {"nanM", 0, "no size"}};
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     uint64_t bytes = 0;
@@ -252,6 +256,13 @@ static void lines(void** state) {
       {"", NULL, NULL, TRT_OUTCOME_HELP},
       {"--onnx=m --fp17 --help", NULL, NULL, TRT_OUTCOME_HELP},
       {"-h", NULL, NULL, TRT_OUTCOME_HELP},
+      {"--help=0 --nonsense", NULL, NULL, TRT_OUTCOME_HELP},
+      {"--onnx=m --duration=0x10", "is no number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --percentile=0x10", "0 to 100", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=9223372036854775808", "is no whole number", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --memPoolSize=workspace:1 --workspace=1", "give one", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --streams=2 --infStreams=2", NULL, "--infStreams 2 (given twice)\n",
+       TRT_OUTCOME_UNKNOWN},
       {"--onnx=m --fp16=0", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --fp17", NULL, "--fp17 (did you mean --fp16?)\n", TRT_OUTCOME_UNKNOWN},
       {"--onnx m", "--onnx needs a value", NULL, TRT_OUTCOME_RUN},
@@ -284,6 +295,36 @@ static void lines(void** state) {
       {"--onnx=m --preview=profileSharing0806", "needs + or -", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --layerDeviceTypes=a:TPU", "neither GPU nor DLA", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --weightStreamingBudget=5", "needs --allowWeightStreaming", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --allowWeightStreaming --weightStreamingBudget=50%", NULL, NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --allowWeightStreaming --weightStreamingBudget=-2", NULL, NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --allowWeightStreaming --weightStreamingBudget=2G", NULL, NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --allowWeightStreaming --weightStreamingBudget=-3", "no size", NULL,
+       TRT_OUTCOME_RUN},
+      {"--onnx=m --allowWeightStreaming --weightStreamingBudget=101%", "B, K, M or G", NULL,
+       TRT_OUTCOME_RUN},
+      {"--onnx=m --refitFromOnnx=n", "do not go together", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --noDataTransfers --includeDataTransfers", "do not go together", NULL,
+       TRT_OUTCOME_RUN},
+      {"--onnx=m --useSpinWait --noSpinWait", "do not go together", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --useCudaGraph --noCudaGraph", "do not go together", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --builderOptimizationLevel=-1", "it is 0 to 5", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --iterations=-1", "it is 0 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --warmUp=-1", "it is 0 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --sleepTime=-1", "it is 0 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --idleTime=-1", "it is 0 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --avgRuns=0", "it is 1 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --avgTiming=0", "it is 1 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --maxTactics=-2", "it is -1 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --workspace=-1", "it is 0 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --useProfile=-1", "it is 0 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --device=-1", "it is 0 to", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --calibProfile=1", "highest profile is number 0", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --accuracyThreshold=1", "needs --loadRefOutputs", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --profile=-1", "numbered from 0", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --refPair=-1", "numbered from 0", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --persistentCacheRatio=2", "it is 0 to 1", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --tilingOptimizationLevel=4", "it is 0 to 3", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --maxAuxStreams=-2", "it is -1 to", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --sparsity=force", "--sparsity=force is not there yet", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --minShapes=x:1 --minShapes=x:2", "given before", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profile=0 --optShapes=x:1 --maxShapes=x:2", NULL, NULL, TRT_OUTCOME_RUN},
@@ -337,6 +378,13 @@ static void meanings(void** state) {
   assert_true(trt_number(&o, TRT_FLAG_infStreams) == 2);
   assert_true(trt_is(&o, TRT_FLAG_profilingVerbosity, "detailed"));
   assert_true(trt_number(&o, TRT_FLAG_builderOptimizationLevel) == 2);
+  assert_string_equal(trt_text(&o, TRT_FLAG_builderOptimizationLevel), "2");
+  trt_options_deinit(&o);
+  expect(read_line("--onnx=m --compat=11 --best --heuristic --builderOptimizationLevel=4", &o,
+                   &outcome),
+         NULL, "3");
+  assert_false(trt_given(&o, TRT_FLAG_best));
+  assert_true(trt_number(&o, TRT_FLAG_builderOptimizationLevel) == 4);
   trt_options_deinit(&o);
 }
 
@@ -410,6 +458,67 @@ static void temporary(void** state) {
   assert_int_equal(rmdir(folder), 0);
 }
 
+// A line of one flag, as it is read; nothing of what flags say together is checked.
+static void expect_read(const char* line, const char* error, const char* unknown) {
+  char copy[512];
+  char* argv[8];
+  char* save = NULL;
+  int argc = 0;
+  trt_options_t o = {0};
+  trt_outcome_t outcome;
+  snprintf(copy, sizeof copy, "%s", line);
+  for (char* w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) argv[argc++] = w;
+  expect(trt_options_parse(argc, argv, &o, &outcome), error, line);
+  if (!error && (outcome == TRT_OUTCOME_UNKNOWN) != (unknown != NULL))
+    fail_msg("'%s': outcome %d", line, (int)outcome);
+  if (unknown && !strstr(assay_str_get(&o.unknown), unknown))
+    fail_msg("'%s': '%s'; '%s' was expected", line, assay_str_get(&o.unknown), unknown);
+  trt_options_deinit(&o);
+}
+
+// Every flag: without its value, with one that is none of its kind, twice, and misspelt.
+static void malformed(void** state) {
+  static const struct {
+    const char *bad, *bad_error, *good, *twice_error;
+    bool again;  // without any error
+  } kinds[] = {
+      [TRT_SWITCH] = {NULL, NULL, NULL, NULL, false},
+      [TRT_TEXT] = {NULL, NULL, "1", NULL, false},
+      [TRT_INT] = {"10abc", "is no whole number", "1", NULL, false},
+      [TRT_FLOAT] = {"10abc", "is no number", "1", NULL, false},
+      [TRT_CHOICE] = {"any", "it is one of ", NULL, NULL, false},
+      [TRT_WORDS] = {NULL, NULL, "1", NULL, true},
+      [TRT_PROFILE] = {"0.5", "is no whole number", "1", "is given twice", false},
+      [TRT_SHAPES] = {NULL, NULL, "x:1", "it was given before", false},
+      [TRT_PAIR] = {"0.5", "is no whole number", "1", "is given twice", false},
+      [TRT_PAIRED] = {NULL, NULL, "x:y", NULL, false},
+  };
+  (void)state;
+  for (int i = 0; i < TRT_N_FLAGS; i++) {
+    const trt_flag_t* f = &trt_flags[i];
+    const bool value = f->kind != TRT_SWITCH;
+    char line[512], word[64] = "", wrong[128];
+    if (kinds[f->kind].good) snprintf(word, sizeof word, "%s", kinds[f->kind].good);
+    if (f->kind == TRT_CHOICE)
+      snprintf(word, sizeof word, "%.*s", (int)strcspn(f->value, "|"), f->value);
+    snprintf(line, sizeof line, "%s", f->name);
+    expect_read(line, value ? "needs a value" : NULL, NULL);
+    snprintf(line, sizeof line, "%s=", f->name);
+    expect_read(line, value ? "needs a value" : NULL, NULL);
+    if (kinds[f->kind].bad) {
+      snprintf(line, sizeof line, "%s=%s", f->name, kinds[f->kind].bad);
+      expect_read(line, kinds[f->kind].bad_error, NULL);
+    }
+    snprintf(line, sizeof line, "%s%s%s %s%s%s", f->name, value ? "=" : "", word, f->name,
+             value ? "=" : "", word);
+    const bool unknown = !kinds[f->kind].again && !kinds[f->kind].twice_error;
+    expect_read(line, kinds[f->kind].twice_error, unknown ? "(given twice)\n" : NULL);
+    snprintf(line, sizeof line, "%sq", f->name);
+    snprintf(wrong, sizeof wrong, "%sq (did you mean %s?)\n", f->name, f->name);
+    expect_read(line, NULL, wrong);
+  }
+}
+
 // Any allocation may fail while a line is read.
 static void no_memory(void** state) {
   (void)state;
@@ -443,6 +552,7 @@ int main(void) {
       cmocka_unit_test(meanings),
       cmocka_unit_test(levels),
       cmocka_unit_test(temporary),
+      cmocka_unit_test(malformed),
       cmocka_unit_test(no_memory),
   };
   return cmocka_run_group_tests(tests, make_arena, free_arena);

@@ -15,6 +15,9 @@ typedef struct trt_inputs {
 assay_status_t trt_inputs_make(const trt_job_t* j, const char* list,
                                trt_inputs_t* out) ASSAY_MUST_USE;
 void trt_inputs_deinit(trt_inputs_t* in);
+// Whether integers of an input are numbers wherever they go, and no index, size or count (draw.c).
+assay_status_t trt_are_numbers(const assay_model_t* m, const assay_value_t* input,
+                               bool* out) ASSAY_MUST_USE;
 
 // A file of a binding's values: raw, in the binding's layout; npy or npz, in rows. flag and what
 // ("input"): for messages.

@@ -50,6 +50,10 @@ static const struct {
     {TRT_FLAG_workspace, 0, 1e9},
     {TRT_FLAG_device, 0, 1e6},
     {TRT_FLAG_useProfile, 0, 1e6},
+    {TRT_FLAG_persistentCacheRatio, 0, 1},
+    {TRT_FLAG_tilingOptimizationLevel, 0, 3},
+    {TRT_FLAG_l2LimitForTiling, -1, 1e18},
+    {TRT_FLAG_maxAuxStreams, -1, 1e6},
 };
 
 static assay_status_t check_ranges(const trt_options_t* o) {
@@ -113,7 +117,7 @@ static assay_status_t check_devices(assay_arena_t* arena, const char* text) {
   return NULL;
 }
 
-static assay_status_t check_pools(assay_arena_t* arena, const char* text) {
+static assay_status_t check_pools(assay_arena_t* arena, const char* text, bool workspace) {
   static const char* const others[] = {"dlaSRAM", "dlaLocalDRAM", "dlaGlobalDRAM",
                                        "tacticSharedMem"};
   trt_item_t* items = NULL;
@@ -123,7 +127,11 @@ static assay_status_t check_pools(assay_arena_t* arena, const char* text) {
     uint64_t bytes;
     size_t k = 0;
     ASSAY_TRY(trt_size_parse("--memPoolSize", items[i].value, 0x1p20, &bytes));
-    if (strcmp(items[i].name, "workspace") == 0) continue;
+    if (strcmp(items[i].name, "workspace") == 0) {
+      if (!workspace) continue;
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--memPoolSize=workspace and --workspace are the same limit: give one");
+    }
     while (k < sizeof others / sizeof *others && strcmp(others[k], items[i].name) != 0) k++;
     if (k == sizeof others / sizeof *others)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
@@ -135,6 +143,16 @@ static assay_status_t check_pools(assay_arena_t* arena, const char* text) {
   return NULL;
 }
 
+// Bytes with a unit or not, a share in percent, or one of trtexec's own -1 and -2.
+static assay_status_t check_budget(const char* text) {
+  char* end;
+  uint64_t bytes;
+  const double percent = strtod(text, &end);
+  if (strcmp(text, "-1") == 0 || strcmp(text, "-2") == 0) return NULL;
+  if (strcmp(end, "%") == 0 && end != text && percent >= 0 && percent <= 100) return NULL;
+  return trt_size_parse("--weightStreamingBudget", text, 1, &bytes);
+}
+
 static assay_status_t check_lists(const trt_options_t* o, assay_arena_t* arena) {
   double* numbers;
   size_t n;
@@ -143,7 +161,10 @@ static assay_status_t check_lists(const trt_options_t* o, assay_arena_t* arena) 
   if (trt_given(o, TRT_FLAG_layerDeviceTypes))
     ASSAY_TRY(check_devices(arena, trt_text(o, TRT_FLAG_layerDeviceTypes)));
   if (trt_given(o, TRT_FLAG_memPoolSize))
-    ASSAY_TRY(check_pools(arena, trt_text(o, TRT_FLAG_memPoolSize)));
+    ASSAY_TRY(
+        check_pools(arena, trt_text(o, TRT_FLAG_memPoolSize), trt_given(o, TRT_FLAG_workspace)));
+  if (trt_given(o, TRT_FLAG_weightStreamingBudget))
+    ASSAY_TRY(check_budget(trt_text(o, TRT_FLAG_weightStreamingBudget)));
   return trt_percentiles_parse(arena, "--percentile", trt_text(o, TRT_FLAG_percentile), &numbers,
                                &n);
 }
@@ -232,7 +253,8 @@ static assay_status_t check_calibration(const trt_options_t* o) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--calibProfile=%s: the highest profile is number %zu",
                        trt_text(o, TRT_FLAG_calibProfile), n - 1);
-  if ((opt || which) && (!trt_given(o, TRT_FLAG_int8) || trt_given(o, TRT_FLAG_calib)))
+  if ((opt || which) && trt_given(o, TRT_FLAG_onnx) &&
+      (!trt_given(o, TRT_FLAG_int8) || trt_given(o, TRT_FLAG_calib)))
     trt_warn("Shapes of calibration have no effect but with --int8 and without --calib");
   return NULL;
 }
@@ -271,11 +293,28 @@ static assay_status_t check_needs(const trt_options_t* o) {
   return NULL;
 }
 
+// What a run would have told, where there is none.
+static void warn_of_no_run(const trt_options_t* o) {
+  static const trt_flag_id_t flags[] = {TRT_FLAG_loadRefOutputs,
+                                        TRT_FLAG_saveDebugTensors,
+                                        TRT_FLAG_saveAllDebugTensors,
+                                        TRT_FLAG_dumpOutput,
+                                        TRT_FLAG_exportOutput,
+                                        TRT_FLAG_dumpProfile,
+                                        TRT_FLAG_dumpRawBindingsToFile,
+                                        TRT_FLAG_exportProfile,
+                                        TRT_FLAG_exportTimes};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    if (trt_given(o, flags[i]))
+      trt_warn("%s has no effect with --skipInference: nothing is run", trt_flags[flags[i]].name);
+}
+
 static void switch_on(trt_options_t* o, trt_flag_id_t f) { o->at[f].given = true; }
 
 // The defaults of trtexec 11, and what stands for something else.
 static void settle(trt_options_t* o) {
-  static const trt_flag_id_t formats[] = {TRT_FLAG_fp16, TRT_FLAG_bf16, TRT_FLAG_int8};
+  static const trt_flag_id_t formats[] = {TRT_FLAG_fp16, TRT_FLAG_bf16, TRT_FLAG_int8,
+                                          TRT_FLAG_best};
   if (trt_is(o, TRT_FLAG_compat, "11")) {
     switch_on(o, TRT_FLAG_stronglyTyped);
     switch_on(o, TRT_FLAG_separateProfileRun);
@@ -287,12 +326,19 @@ static void settle(trt_options_t* o) {
                trt_flags[formats[i]].name);
       o->at[formats[i]].given = false;
     }
-  if (trt_given(o, TRT_FLAG_heuristic) && !trt_given(o, TRT_FLAG_builderOptimizationLevel))
-    o->at[TRT_FLAG_builderOptimizationLevel].number = 2;
+  if (trt_given(o, TRT_FLAG_heuristic)) {
+    if (trt_given(o, TRT_FLAG_builderOptimizationLevel))
+      trt_warn("--heuristic has no effect beside --builderOptimizationLevel");
+    else
+      o->at[TRT_FLAG_builderOptimizationLevel] = (trt_value_t){.text = "2", .number = 2};
+  }
+  if (trt_given(o, TRT_FLAG_noBuilderCache) && trt_given(o, TRT_FLAG_timingCacheFile))
+    trt_warn("--timingCacheFile has no effect beside --noBuilderCache");
+  if (trt_given(o, TRT_FLAG_skipInference)) warn_of_no_run(o);
   if (trt_given(o, TRT_FLAG_workspace))
     trt_warn("--workspace is deprecated: use --memPoolSize=workspace:%s",
              trt_text(o, TRT_FLAG_workspace));
-  if (trt_is(o, TRT_FLAG_sparsity, "enable"))
+  if (trt_is(o, TRT_FLAG_sparsity, "enable") && trt_given(o, TRT_FLAG_onnx))
     trt_warn("--sparsity=enable has no effect in Assay: no kernel uses 2:4 sparse weights");
   if (trt_is(o, TRT_FLAG_profilingVerbosity, "default"))
     o->at[TRT_FLAG_profilingVerbosity].text = "layer_names_only";

@@ -259,7 +259,7 @@ static assay_status_t build(trt_job_t* j) {
 
 // ---- loading ------------------------------------------------------------------------------------
 
-static assay_status_t refuse_tensorrt(const char* path) {
+assay_status_t trt_refuse_tensorrt(const char* path) {
   static const unsigned char tag[] = {0x66, 0x74, 0x72, 0x74};
   assay_mapping_t* m = NULL;
   ASSAY_TRY(assay_mapping_open(path, &m));
@@ -320,38 +320,25 @@ static assay_status_t refit(trt_job_t* j) {
   return NULL;
 }
 
-// Flags of a build beside a plan that is there.
+// Flags of a build beside a plan that is there: all but those that mean something then, too, or are
+// refused.
 static void warn_of_build_flags(const trt_options_t* o) {
-  static const trt_flag_id_t flags[] = {TRT_FLAG_fp16,
-                                        TRT_FLAG_bf16,
-                                        TRT_FLAG_int8,
-                                        TRT_FLAG_best,
-                                        TRT_FLAG_stronglyTyped,
-                                        TRT_FLAG_precisionConstraints,
-                                        TRT_FLAG_layerPrecisions,
-                                        TRT_FLAG_layerOutputTypes,
-                                        TRT_FLAG_inputIOFormats,
-                                        TRT_FLAG_outputIOFormats,
-                                        TRT_FLAG_directIO,
-                                        TRT_FLAG_calib,
-                                        TRT_FLAG_memPoolSize,
-                                        TRT_FLAG_workspace,
-                                        TRT_FLAG_timingCacheFile,
-                                        TRT_FLAG_errorOnTimingCacheMiss,
-                                        TRT_FLAG_builderOptimizationLevel,
-                                        TRT_FLAG_heuristic,
-                                        TRT_FLAG_tacticSources,
-                                        TRT_FLAG_markDebug,
-                                        TRT_FLAG_markUnfusedTensorsAsDebugTensors};
-  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-    if (trt_given(o, flags[i]))
+  static const trt_flag_id_t others[] = {
+      TRT_FLAG_minShapes, TRT_FLAG_optShapes,          TRT_FLAG_maxShapes,
+      TRT_FLAG_profile,   TRT_FLAG_profilingVerbosity, TRT_FLAG_skipInference,
+      TRT_FLAG_refit,     TRT_FLAG_runtimePlatform};
+  for (int f = 0; f < TRT_N_FLAGS; f++) {
+    bool warn = trt_flags[f].block == TRT_BUILD && trt_flags[f].level == TRT_WORKS;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) warn &= f != (int)others[i];
+    if (warn && o->at[f].given)
       trt_warn("%s has no effect with --loadEngine: it was settled when the plan was built",
-               trt_flags[flags[i]].name);
+               trt_flags[f].name);
+  }
 }
 
 static assay_status_t load(trt_job_t* j) {
   const char* path = trt_text(j->options, TRT_FLAG_loadEngine);
-  ASSAY_TRY(refuse_tensorrt(path));
+  ASSAY_TRY(trt_refuse_tensorrt(path));
   warn_of_build_flags(j->options);
   const double start = trt_now_ms();
   ASSAY_TRY(assay_engine_load(path, &j->engine));

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "cli/trtexec/log.h"
+#include "cli/trtexec/specs.h"
 
 const trt_flag_t trt_flags[TRT_N_FLAGS] = {
 #define TRT_FLAG(id, kind, level, block, value, fallback, text) \
@@ -119,7 +120,7 @@ static bool read_number(const char* text, bool whole, double* out) {
   } else {
     *out = strtod(text, &end);
   }
-  return *text && !*end && !errno && isfinite(*out) && *text != ' ';
+  return trt_is_decimal(text) && !*end && !errno && isfinite(*out);
 }
 
 static assay_status_t set_value(const trt_flag_t* f, const char* value, trt_value_t* v) {
@@ -250,7 +251,8 @@ assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
   *out_outcome = TRT_OUTCOME_HELP;
   if (!argc) return NULL;
   for (int i = 0; i < argc; i++)
-    if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) return NULL;
+    if (strcmp(argv[i], "-h") == 0 || is_name("--help", argv[i], strcspn(argv[i], "=")))
+      return NULL;
   for (int f = 0; f < TRT_N_FLAGS; f++) {
     trt_value_t* v = &out->at[f];
     v->text = trt_flags[f].fallback;

@@ -20,7 +20,23 @@ void trt_inputs_deinit(trt_inputs_t* in) {
 
 // ---- random -------------------------------------------------------------------------------------
 
-// Floats uniform in [-1, 1]; integers as far as what they index goes.
+static bool draws_integers(assay_type_t type) {
+  return type == ASSAY_TYPE_INT8 || type == ASSAY_TYPE_UINT8 || type == ASSAY_TYPE_INT32 ||
+         type == ASSAY_TYPE_INT64;
+}
+
+// Uniform in [-128, 127], or in [0, 255].
+static assay_status_t random_integers(const assay_io_t* io, int rank, const int64_t* dims,
+                                      uint64_t seed, assay_tensor_t** out) {
+  const assay_random_t r = assay_random_make(seed, assay_io_name(io), 0);
+  const int64_t least = assay_io_elem(io) == ASSAY_TYPE_UINT8 ? 0 : -128;
+  ASSAY_TRY(assay_tensor_create(assay_io_elem(io), rank, dims, out));
+  for (int64_t i = 0; i < (*out)->size; i++)
+    assay_i64(*out)[i] = least + (int64_t)(256 * assay_random_uniform(&r, (uint64_t)i));
+  return NULL;
+}
+
+// Floats uniform in [-1, 1]; integers as trtexec draws them, or as far as what they index goes.
 static assay_status_t random_tensor(const trt_job_t* j, const assay_io_t* io, int rank,
                                     const int64_t* dims, assay_tensor_t** out) {
   const assay_model_t* m = assay_plan_layers(assay_engine_plan(j->engine))->model;
@@ -28,7 +44,11 @@ static assay_status_t random_tensor(const trt_job_t* j, const assay_io_t* io, in
   const assay_input_shape_t shape = {assay_io_name(io), rank, dims};
   assay_tensor_t *wide = NULL, *drawn = NULL;
   assay_samples_t samples = {0};
-  if (assay_type_is_float(assay_io_elem(io))) {
+  bool numbers = false;
+  if (draws_integers(assay_io_elem(io))) ASSAY_TRY(trt_are_numbers(m, io, &numbers));
+  if (numbers) {
+    ASSAY_TRY(random_integers(io, rank, dims, seed, &wide));
+  } else if (assay_type_is_float(assay_io_elem(io))) {
     const assay_random_t r = assay_random_make(seed, assay_io_name(io), 0);
     const assay_format_t f = assay_type_format(assay_io_elem(io));
     ASSAY_TRY(assay_tensor_create(assay_io_elem(io), rank, dims, &wide));

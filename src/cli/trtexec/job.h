@@ -44,6 +44,7 @@ typedef struct trt_job {
   trt_wish_t* wishes;        // by node id of `model`; NULL: none
   assay_map_t wished;        // labels of nodes with a wish -> their ids
   bool obey;
+  const bool* shape_nodes;    // by node id: that it computes a shape; NULL: there are no lists
   size_t n_integer_layers;    // that are named, and have no floats
   const char* integer_layer;  // the first of them
   assay_str_t rules;          // of layers, as --layer-precision has them
@@ -65,6 +66,10 @@ assay_status_t trt_resolve_profile(trt_job_t* j) ASSAY_MUST_USE;
 // How many elements an input of the model has that holds a shape; 0: it does not (shape_inputs.c).
 assay_status_t trt_shape_input(const assay_model_t* m, const assay_value_t* input,
                                int64_t* out_n) ASSAY_MUST_USE;
+// Of each node id whether it computes a shape: all that it makes is read for sizes only. *out lies
+// in the arena.
+assay_status_t trt_shape_nodes(assay_arena_t* arena, const assay_model_t* m,
+                               bool** out) ASSAY_MUST_USE;
 // The shape of input i in the run. out_dims has room for ASSAY_MAX_RANK. Of an input that holds a
 // shape: the values, which *out_values says.
 assay_status_t trt_run_shape(const trt_job_t* j, size_t i, bool* out_values, int* out_rank,
@@ -94,6 +99,8 @@ assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_fo
 assay_status_t trt_cache_write(const trt_job_t* j, const char* path) ASSAY_MUST_USE;
 // Builds or loads the engine, with all that is told about it (engine.c).
 assay_status_t trt_open_engine(trt_job_t* j) ASSAY_MUST_USE;
+// Fails where a file is a plan of TensorRT.
+assay_status_t trt_refuse_tensorrt(const char* path) ASSAY_MUST_USE;
 // Loads the model, unless it is there, and finds out what the flags mean to the native commands.
 assay_status_t trt_translate(trt_job_t* j) ASSAY_MUST_USE;
 void trt_job_deinit(trt_job_t* j);

@@ -79,13 +79,17 @@ static bool matches(const char* pattern, const assay_node_t* n) {
   return same;
 }
 
+static const char of_integers[] = "it computes on integers";
+
 static bool is_float(const assay_value_t* v) {
   const assay_valtype_t* t = v ? (v->type ? v->type : v->declared) : NULL;
   return v && (!t || t->kind != ASSAY_KIND_TENSOR || assay_type_is_float(t->elem) || !t->elem);
 }
 
-// Whether nothing that goes in or comes out is a float: no format of floats means anything there.
+// Whether nothing that goes in or comes out is a float, or its size only counts: no format of
+// floats means anything there.
 static bool is_integer(const assay_node_t* n) {
+  if (strcmp(n->op_type, "Shape") == 0 || strcmp(n->op_type, "Size") == 0) return true;
   for (size_t i = 0; i < n->n_inputs; i++)
     if (is_float(n->inputs[i])) return false;
   for (size_t i = 0; i < n->n_outputs; i++)
@@ -93,16 +97,23 @@ static bool is_integer(const assay_node_t* n) {
   return true;
 }
 
+// Why a wildcard skips a node; NULL: it does not.
+static const char* skipped(const trt_job_t* j, const assay_node_t* n) {
+  if (j->shape_nodes[n->id]) return "it computes a shape";
+  return is_integer(n) ? of_integers : NULL;
+}
+
 // The request for a node, an exact name before a wildcard, of several the last one; NULL: none.
-static const request_t* request_of(const request_t* list, size_t n, const assay_node_t* node) {
+static const request_t* request_of(const trt_job_t* j, const request_t* list, size_t n,
+                                   const assay_node_t* node) {
   const request_t* found = NULL;
   bool exact = false;
   for (size_t i = 0; i < n; i++) {
     const bool wild = trt_has_wildcard(list[i].name);
     if ((exact && wild) || !matches(list[i].name, node)) continue;
-    if (wild && is_integer(node)) {
-      trt_verbose("Layer %s is skipped by '%s': it computes on integers", node->label,
-                  list[i].name);
+    const char* why = wild ? skipped(j, node) : NULL;
+    if (why) {
+      trt_verbose("Layer %s is skipped by '%s': %s", node->label, list[i].name, why);
       continue;
     }
     found = &list[i];
@@ -137,8 +148,6 @@ static assay_status_t refuse(const trt_job_t* j, const assay_node_t* n, assay_fo
   trt_warn("Layer %s is not in %s: %s", n->label, assay_format_name(format), why);
   return NULL;
 }
-
-static const char of_integers[] = "it computes on integers";
 
 // Why a node cannot be in a format, whatever the kernels; NULL: it may.
 static const char* obstacle(const trt_job_t* j, const assay_node_t* n, assay_format_t f) {
@@ -199,8 +208,8 @@ static void skip_integers(trt_job_t* j, const assay_node_t* n) {
 }
 
 static assay_status_t resolve_node(trt_job_t* j, const lists_t* l, const assay_node_t* n) {
-  const request_t* compute = request_of(l->compute, l->n_compute, n);
-  const request_t* output = request_of(l->output, l->n_output, n);
+  const request_t* compute = request_of(j, l->compute, l->n_compute, n);
+  const request_t* output = request_of(j, l->output, l->n_output, n);
   trt_wish_t* w = &j->wishes[n->id];
   assay_format_t format;
   if (compute) {
@@ -249,6 +258,9 @@ assay_status_t trt_resolve_layers(trt_job_t* j) {
            NULL;
   ASSAY_TRY(assay_arena_new(j->arena, (size_t)j->model->n_node_ids, sizeof *j->wishes, &j->wishes));
   ASSAY_TRY(assay_arena_new(j->arena, (size_t)j->model->n_node_ids, sizeof *j->warned, &j->warned));
+  bool* shape_nodes = NULL;
+  ASSAY_TRY(trt_shape_nodes(j->arena, j->model, &shape_nodes));
+  j->shape_nodes = shape_nodes;
   warn_of_unmatched(j, "--layerPrecisions", l.compute, l.n_compute);
   warn_of_unmatched(j, "--layerOutputTypes", l.output, l.n_output);
   for (size_t g = 0; g < j->model->n_graphs; g++)
@@ -268,6 +280,7 @@ assay_status_t trt_resolve_layers(trt_job_t* j) {
 
 static assay_status_t check_layer(trt_job_t* j, const assay_plan_t* plan, const assay_layer_t* l,
                                   assay_format_t executed) {
+  const assay_layers_t* layers = assay_plan_layers(plan);
   for (size_t k = 0; k < l->n_nodes; k++) {
     const assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
     for (size_t i = 0; i < o.n; i++) {
@@ -275,7 +288,7 @@ static assay_status_t check_layer(trt_job_t* j, const assay_plan_t* plan, const 
       uint64_t id;
       if (!assay_map_get(&j->wished, o.nodes[i]->label, &id) || j->warned[id]) continue;
       const assay_format_t f = j->wishes[id].compute;
-      if (l->format == f && (!executed || executed == f)) continue;
+      if (l->format == f && assay_layer_computes(layers, l, executed)) continue;
       j->warned[id] = true;
       ASSAY_TRY(refuse(j, o.nodes[i], f,
                        l->format == f ? "it is stored so, but the kernel computes in another format"

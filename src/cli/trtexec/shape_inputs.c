@@ -1,4 +1,5 @@
-// Which inputs hold shapes: integers that nothing but sizes of other values depend on.
+// Which inputs hold shapes: integers that nothing but sizes of other values depend on. Which nodes
+// compute shapes: of what they make nothing but sizes is made.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,7 +14,7 @@ typedef struct role {
 
 static const role_t roles[] = {
     {"Reshape", 2, 1},    {"Expand", 2, 1},        {"ConstantOfShape", 1, 0},
-    {"Tile", 2, 0},       {"Slice", 30, 1},        {"Resize", 8, 0},
+    {"Tile", 2, 0},       {"Slice", 30, 1},        {"Resize", 12, 0},
     {"Range", 7, 0},      {"Unsqueeze", 2, 1},     {"Squeeze", 2, 1},
     {"Pad", 10, 0},       {"TopK", 2, 0},          {"Split", 2, 1},
     {"OneHot", 2, 0},     {"CenterCropPad", 2, 0}, {"AffineGrid", 2, 0},
@@ -79,5 +80,63 @@ assay_status_t trt_shape_input(const assay_model_t* m, const assay_value_t* v, i
   ASSAY_TRY(assay_new_array((size_t)m->n_values, sizeof *holds, &holds));
   if (holds_only_sizes(m, v, holds)) *out_n = n;
   assay_free(holds);
+  return NULL;
+}
+
+// ---- nodes --------------------------------------------------------------------------------------
+
+// Whether all that a node makes is known to be read for sizes only.
+static bool makes_sizes(const assay_node_t* n, const bool* sizes) {
+  bool any = false;
+  for (size_t i = 0; i < n->n_outputs; i++) {
+    if (!n->outputs[i]) continue;
+    any = true;
+    if (!sizes[n->outputs[i]->id]) return false;
+  }
+  return any;
+}
+
+// Takes back that values are sizes which a node reads for something else. True: some were.
+static bool take_back(const assay_node_t* n, bool* sizes) {
+  const role_t* r = role_of(n);
+  const bool passes = makes_sizes(n, sizes);
+  bool any = false;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_value_t* v = n->inputs[i];
+    const unsigned bit = i < 32 ? 1u << i : 0;
+    const bool size = r && (r->sizes & bit || (r->passed & bit && passes));
+    if (!v || size || !sizes[v->id]) continue;
+    sizes[v->id] = false;
+    any = true;
+  }
+  return any;
+}
+
+assay_status_t trt_shape_nodes(assay_arena_t* arena, const assay_model_t* m, bool** out) {
+  bool *sizes = NULL, *nodes = NULL, again = true;
+  ASSAY_TRY(assay_arena_new(arena, (size_t)m->n_values, sizeof *sizes, &sizes));
+  ASSAY_TRY(assay_arena_new(arena, (size_t)m->n_node_ids, sizeof *nodes, &nodes));
+  // What is read at all; then, as long as something changes, less what is read for something else.
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      for (size_t k = 0; k < n->n_inputs; k++)
+        if (n->inputs[k]) sizes[n->inputs[k]->id] = true;
+    }
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_outputs; i++)
+      if (m->graphs[g]->outputs[i]) sizes[m->graphs[g]->outputs[i]->id] = false;
+  while (again) {
+    again = false;
+    for (size_t g = 0; g < m->n_graphs; g++)  // from the last node on, since these are in order
+      for (size_t i = m->graphs[g]->n_nodes; i-- > 0;)
+        again |= take_back(m->graphs[g]->nodes[i], sizes);
+  }
+  for (size_t g = 0; g < m->n_graphs; g++)
+    for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      nodes[n->id] = makes_sizes(n, sizes);
+    }
+  *out = nodes;
   return NULL;
 }

@@ -23,12 +23,17 @@ static size_t count_elements(const char* text) {
   return n;
 }
 
+static size_t count_quotes(const char* s, size_t n) {
+  size_t quotes = 0;
+  for (size_t i = 0; i < n; i++) quotes += s[i] == '\'';
+  return quotes;
+}
+
 // Takes the quotes off a name of n bytes at s.
 static assay_status_t take_name(assay_arena_t* arena, const char* flag, const char* s, size_t n,
                                 const char** out) {
   const bool quoted = n && s[0] == '\'';
-  size_t quotes = 0;
-  for (size_t i = 0; i < n; i++) quotes += s[i] == '\'';
+  const size_t quotes = count_quotes(s, n);
   if (quotes && (quotes != 2 || !quoted || s[n - 1] != '\''))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "%s: '%.*s': a name in quotes has one before it and one behind it", flag,
@@ -41,7 +46,10 @@ static assay_status_t take_name(assay_arena_t* arena, const char* flag, const ch
 static assay_status_t take_item(assay_arena_t* arena, const char* flag, const char* s, size_t n,
                                 trt_item_t* out) {
   const char* colon = NULL;
-  if (n && s[0] == '\'') {
+  const size_t quotes = count_quotes(s, n);
+  if (quotes && (quotes != 2 || s[0] != '\'')) {
+    // neither name nor value is told apart from the other
+  } else if (quotes) {
     const char* close = memchr(s + 1, '\'', n - 1);
     if (close && close + 1 < s + n && close[1] == ':') colon = close + 1;
   } else {
@@ -50,7 +58,7 @@ static assay_status_t take_item(assay_arena_t* arena, const char* flag, const ch
   }
   if (!colon)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%.*s' is not NAME:VALUE%s", flag, (int)n, s,
-                       n && memchr(s, '\'', n) ? ", with two quotes around the name" : "");
+                       quotes ? ", with two quotes around the name" : "");
   ASSAY_TRY(take_name(arena, flag, s, (size_t)(colon - s), &out->name));
   return assay_arena_strndup(arena, colon + 1, (size_t)(s + n - colon - 1), &out->value);
 }
@@ -105,6 +113,10 @@ assay_status_t trt_name_check(const char* flag, const char* name) {
 
 // ---- numbers ------------------------------------------------------------------------------------
 
+bool trt_is_decimal(const char* text) {
+  return *text && !isspace((unsigned char)*text) && !strpbrk(text, "xX");
+}
+
 assay_status_t trt_dims_parse(const char* flag, const trt_item_t* item, int* out_rank,
                               int64_t* out_dims) {
   int rank = 0;
@@ -132,7 +144,7 @@ assay_status_t trt_size_parse(const char* flag, const char* text, double unit, u
   char* end;
   errno = 0;
   const double x = strtod(text, &end);
-  if (end == text || errno || !isfinite(x) || x < 0)
+  if (end == text || errno || !isfinite(x) || x < 0 || !trt_is_decimal(text))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no size of 0 or more", flag, text);
   if (*end) {
     const char* at = strchr(units, toupper((unsigned char)*end));
@@ -156,7 +168,7 @@ assay_status_t trt_percentiles_parse(assay_arena_t* arena, const char* flag, con
   for (size_t i = 0; i < *out_n; i++) {
     char* end;
     (*out)[i] = strtod(words[i], &end);
-    if (*end || !((*out)[i] >= 0 && (*out)[i] <= 100))
+    if (*end || !trt_is_decimal(words[i]) || !((*out)[i] >= 0 && (*out)[i] <= 100))
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s: '%s' is no percentile, 0 to 100", flag,
                          words[i]);
   }

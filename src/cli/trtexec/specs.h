@@ -26,6 +26,9 @@ bool trt_has_wildcard(const char* name);
 bool trt_name_matches(const char* name, const char* text);
 assay_status_t trt_name_check(const char* flag, const char* name) ASSAY_MUST_USE;
 
+// Whether a text begins like a number and is none of C's in hexadecimal digits.
+bool trt_is_decimal(const char* text);
+
 // "1x3x224x224"; "scalar" or "" for rank 0. Dimensions are positive.
 assay_status_t trt_dims_parse(const char* flag, const trt_item_t* item, int* out_rank,
                               int64_t* out_dims) ASSAY_MUST_USE;

@@ -47,10 +47,21 @@ static void tell_device(void) {
   assay_str_deinit(&text);
 }
 
+// How long the plan takes to load that was just written.
+static assay_status_t time_load(const char* path) {
+  assay_engine_t* engine = NULL;
+  const double start = trt_now_ms();
+  ASSAY_TRY(assay_engine_load(path, &engine));
+  trt_info("Engine deserialized in %g sec.", 1e-3 * (trt_now_ms() - start));
+  assay_engine_release(engine);
+  return NULL;
+}
+
 static assay_status_t run_job(trt_job_t* j) {
   const trt_options_t* o = j->options;
   if (trt_given(o, TRT_FLAG_getPlanVersionOnly)) {
     const char* version = NULL;
+    ASSAY_TRY(trt_refuse_tensorrt(trt_text(o, TRT_FLAG_loadEngine)));
     ASSAY_TRY(assay_engine_plan_version(j->arena, trt_text(o, TRT_FLAG_loadEngine), &version));
     trt_info("Plan was created with Assay version %s", version);
     return NULL;
@@ -65,10 +76,11 @@ static assay_status_t run_job(trt_job_t* j) {
     ASSAY_TRY(trt_tell_layers(j));
   }
   if (trt_given(o, TRT_FLAG_timeDeserialize)) {
-    if (!trt_given(o, TRT_FLAG_loadEngine))
-      trt_warn("--timeDeserialize has no effect without --loadEngine: nothing was loaded");
-    else
-      return NULL;
+    if (trt_given(o, TRT_FLAG_loadEngine)) return NULL;
+    if (trt_given(o, TRT_FLAG_saveEngine)) return time_load(trt_text(o, TRT_FLAG_saveEngine));
+    trt_warn(
+        "--timeDeserialize has no effect without --loadEngine or --saveEngine: there is no plan "
+        "to load");
   }
   if (trt_given(o, TRT_FLAG_skipInference)) {
     trt_info("Skipped inference phase since --skipInference is added.");
