@@ -225,10 +225,27 @@ static assay_status_t picture_of(assay_pictures_t* p, const assay_value_t* v, as
     memset(p->of_value + p->n, 0, (id + 1 - p->n) * sizeof(assay_picture_t*));
     p->n = id + 1;
   }
-  if (!p->of_value[id]) ASSAY_TRY(ASSAY_NEW(&p->of_value[id]));
+  if (!p->of_value[id]) {
+    ASSAY_TRY(ASSAY_NEW(&p->of_value[id]));
+    p->of_value[id]->low = INFINITY;
+    p->of_value[id]->high = -INFINITY;
+    p->of_value[id]->error = ASSAY_ERROR_SUM_INIT;
+  }
   p->of_value[id]->value = v;
   *out = p->of_value[id];
   return NULL;
+}
+
+static void note_range(assay_picture_t* p, const double* t, int64_t n) {
+  double low = p->low, high = p->high;
+#pragma omp parallel for schedule(static) reduction(min : low) reduction(max : high) if (n > 100000)
+  for (int64_t i = 0; i < n; i++) {
+    if (!isfinite(t[i])) continue;
+    low = t[i] < low ? t[i] : low;
+    high = t[i] > high ? t[i] : high;
+  }
+  p->low = low;
+  p->high = high;
 }
 
 static assay_status_t add(assay_pictures_t* all, const assay_value_t* v, const assay_tensor_t* engine,
@@ -237,6 +254,10 @@ static assay_status_t add(assay_pictures_t* all, const assay_value_t* v, const a
   ASSAY_TRY(picture_of(all, v, &p));
   const double *e = assay_f64(engine), *l = assay_f64(local), *t = assay_f64(truth);
   count_all(p, e, l, t, truth->size);
+  note_range(p, t, truth->size);
+  assay_error_sum_t error = ASSAY_ERROR_SUM_INIT;
+  assay_error_sum_add(&error, e, t, (size_t)truth->size);
+  assay_error_sum_join(&p->error, &error);
   if (p->runs++) return NULL;
   p->rank = truth->rank;
   memcpy(p->dims, truth->dims, (size_t)truth->rank * sizeof *p->dims);

@@ -35,6 +35,8 @@ typedef struct assay_picture {
   assay_octaves_t truth;
   assay_magnitudes_t own, total;  // finite errors
   int64_t engine_nan, engine_inf, truth_unfinite;
+  double low, high;         // of truth's finite elements; low > high: there are none
+  assay_error_sum_t error;  // engine minus truth
   // Over the last two dimensions, if both have at least 4 elements; the others are taken together. Else rows are 0.
   int rows, columns;
   assay_map_of_t truth_map, own_map, total_map;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/str.h"
 #include "io/json.h"
 
 // Exit codes: scripts rely on them.
@@ -56,6 +57,8 @@ typedef struct verb {
 // or usage error told).
 bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit);
 void assay_cli_free_args(const verb_t* verb, void* args);
+// Appends the command that was parsed last, as one could type it: "assay check model.onnx ...".
+void assay_cli_command(assay_str_t* out);
 void assay_cli_help(const verb_t* verb, FILE* out);
 
 // Prints "assay: message" to stderr, frees the status, and returns `code`; NO_MEMORY and INTERNAL

@@ -2,6 +2,7 @@
 #include <libgen.h>
 #include <string.h>
 
+#include "accuracy/certificate/certify.h"
 #include "accuracy/chain.h"
 #include "accuracy/check.h"
 #include "accuracy/engine.h"
@@ -23,7 +24,7 @@ typedef struct args {
   double search_seconds, exec_timeout;
   bool shares;
   int64_t seed, memory_limit;
-  bool no_fix, fused;
+  bool no_fix, fused, annotate_names;
 } args_t;
 
 // Everything that a check holds on to, freed together.
@@ -312,11 +313,18 @@ static assay_status_t write_page(const args_t* a, const job_t* j, const assay_re
 
 static assay_status_t write_annotated(const args_t* a, const job_t* j, const assay_report_names_t* names) {
   assay_model_t* raw = NULL;
+  assay_report_notes_t notes = {.pictures = &j->pictures, .page = a->report, .mark_names = a->annotate_names};
+  assay_str_t command = {0};
   if (!a->annotate) return NULL;
-  ASSAY_TRY(assay_onnx_read(a->model, &raw));
-  assay_status_t st = assay_report_annotate(j->check, names, raw);
+  assay_cli_command(&command);
+  notes.command = assay_str_get(&command);
+  assay_status_t st = assay_str_status(&command);
+  if (!st) st = assay_certificate_inputs(&j->inputs, &notes.inputs);
+  if (!st) st = assay_onnx_read(a->model, &raw);
+  if (!st) st = assay_report_annotate(j->check, names, &notes, raw);
   if (!st) st = assay_onnx_write(raw, a->annotate, NULL);
   assay_model_release(raw);
+  assay_str_deinit(&command);
   return st;
 }
 
@@ -388,6 +396,8 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
 static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
+  if (a->annotate_names && !a->annotate)
+    return assay_cli_usage("check", "--annotate-names marks nodes of the file that --annotate names");
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
@@ -399,7 +409,7 @@ static int run_job(args_t* a, job_t* j) {
       .no_fix = a->no_fix,
       .require = &j->require,
       .shares = a->shares,
-      .pictures = a->report ? &j->pictures : NULL,
+      .pictures = a->report || a->annotate ? &j->pictures : NULL,
       .seed = (uint64_t)a->seed,
       .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
@@ -497,7 +507,9 @@ static const opt_t options[] = {
     {"--report", 0, OPT_STRING, offsetof(args_t, report), "FILE",
      "one HTML page to look at: graph, layers, histograms, maps of\nerrors, the fix; needs no network", false},
     {"--annotate", 0, OPT_STRING, offsetof(args_t, annotate), "FILE",
-     "the model again, with what was found in metadata_props of its\nnodes ('assay.*'), for viewers such as Netron", false},
+     "the model again, with what was found in metadata_props and\ndoc_string of its nodes, and types, errors and ranges of values:\nfor viewers such as Netron", false},
+    {"--annotate-names", 0, OPT_FLAG, offsetof(args_t, annotate_names), NULL,
+     "there, '!! ' in front of the names of nodes that are to blame", false},
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "NODE:FAULT",
      "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},

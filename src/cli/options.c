@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "cli/cli.h"
 
 int assay_cli_fail(assay_status_t status, int code) {
@@ -163,7 +164,29 @@ static const opt_t* nearest(const verb_t* verb, const char* arg) {
   return best;
 }
 
+// What was parsed last.
+static const verb_t* command_verb;
+static int command_words;
+static char** command_argv;
+
+void assay_cli_command(assay_str_t* out) {
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  assay_str_printf(out, "assay %s", command_verb ? command_verb->name : "");
+  for (int i = 0; i < command_words; i++) {
+    const char* word = command_argv[i];
+    assay_str_append(out, " ");
+    if (*word && !word[strspn(word, plain)])
+      assay_str_append(out, word);
+    else
+      assay_shell_quote(out, word);
+  }
+}
+
 bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit) {
+  command_verb = verb;
+  command_words = argc;
+  command_argv = argv;
   int positional = 0;
   bool only_positional = false;
   for (int i = 0; i < argc; i++) {

@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 
-enum { MOST_CONNECTIONS = 64, IDLE_SECONDS = 30 };
+enum { MOST_CONNECTIONS = 64, IDLE_SECONDS = 5 };
 
 struct page_server {
   struct MHD_Daemon* daemon;

@@ -1,10 +1,11 @@
-// What a check found, as metadata of the model's own nodes: viewers of ONNX files show it beside each.
+// What a check found, noted in the model's own nodes: viewers of ONNX files show it beside each.
+#include "report/annotate.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "formats/format.h"
-#include "report/report.h"
 
 static const char PREFIX[] = "assay.";
 
@@ -88,7 +89,9 @@ static assay_status_t find(index_t* x, const assay_node_t* node, const assay_lay
 
 // ---- what is said -------------------------------------------------------------------------------
 
-enum { MOST_PROPS = 8 };
+enum { MOST_PROPS = 12, DOC = 512 };
+static const char DOC_START[] = "assay: ";
+static const char MARK[] = "!! ";
 
 // Properties in the making; text lives in the model's arena.
 typedef struct props {
@@ -129,18 +132,31 @@ static assay_status_t say_bound(props_t* p, const assay_layer_account_t* a) {
   return say(p, "assay.bound", text);
 }
 
-static assay_status_t say_layer(props_t* p, const assay_layer_account_t* a, bool fixed, const assay_fix_t* fix) {
+// The layer's part of the error of the output that it harms most, where the error was split so far.
+static assay_status_t say_share(props_t* p, const assay_check_t* c, const assay_layer_account_t* a) {
+  const assay_layers_t* l = assay_plan_layers(c->plan);
+  const ptrdiff_t at = a->layer ? a->layer - l->layers : -1;
+  char text[48];
+  if (at < 0 || (size_t)at >= l->n_layers) return NULL;
+  const double share = assay_shares_of_layer(&c->shares, (size_t)at);
+  if (share <= 0) return NULL;
+  snprintf(text, sizeof text, "%.3g %%", 100 * share);
+  return say(p, "assay.share", text);
+}
+
+static assay_status_t say_layer(props_t* p, const assay_check_t* c, const assay_layer_account_t* a, bool fixed) {
   char text[48];
   ASSAY_TRY(say(p, "assay.verdict", assay_verdict_name(a->verdict)));
-  if (a->storage) ASSAY_TRY(say(p, "assay.precision", assay_format_name(a->storage)));
-  ASSAY_TRY(say_error(p, "assay.own", &a->own));
-  ASSAY_TRY(say_error(p, "assay.inherited", &a->inherited));
+  ASSAY_TRY(say_error(p, "assay.own_error", &a->own));
+  ASSAY_TRY(say_error(p, "assay.inherited_error", &a->inherited));
   ASSAY_TRY(say_bound(p, a));
+  if (a->storage) ASSAY_TRY(say(p, "assay.format", assay_format_name(a->storage)));
+  ASSAY_TRY(say_share(p, c, a));
   if (a->truth_max > 0) {
     snprintf(text, sizeof text, "%.4g", a->truth_max);
     ASSAY_TRY(say(p, "assay.largest", text));
   }
-  return fixed ? say(p, "assay.fix", assay_format_name(fix->format)) : NULL;
+  return fixed ? say(p, "assay.fix", assay_format_name(c->fix.format)) : NULL;
 }
 
 // What was there stays, but for what an earlier check said.
@@ -157,30 +173,92 @@ static assay_status_t attach(assay_arena_t* arena, const props_t* p, assay_prop_
   return NULL;
 }
 
-static assay_status_t annotate_node(index_t* x, assay_model_t* m, assay_node_t* node) {
+// ---- doc strings and names ----------------------------------------------------------------------
+
+assay_status_t assay_annotate_doc(assay_arena_t* arena, const char* doc, const char* line,
+                                  bool (*is_ours)(const char* line), const char** out) {
+  const char* last = doc ? strrchr(doc, '\n') : NULL;
+  const char* start = last ? last + 1 : doc ? doc : "";
+  size_t kept = doc ? strlen(doc) : 0;
+  if (is_ours(start)) kept = last ? (size_t)(last - doc) : 0;
+  if (!*line && doc && kept == strlen(doc)) return *out = doc, NULL;
+  return assay_arena_printf(arena, out, "%.*s%s%s", (int)kept, doc ? doc : "", kept && *line ? "\n" : "", line);
+}
+
+static bool is_note(const char* line) { return strncmp(line, DOC_START, strlen(DOC_START)) == 0; }
+
+// The properties in one line: "assay: overflow; own error RMS 0.1, max 2; ...".
+static void put_line(const props_t* p, char line[DOC]) {
+  int n = 0;
+  line[0] = '\0';
+  for (size_t i = 0; i < p->n && n < DOC - 1; i++) {
+    char key[32];
+    snprintf(key, sizeof key, "%s", p->at[i].key + strlen(PREFIX));
+    for (char* c = key; *c; c++)
+      if (*c == '_') *c = ' ';
+    n += snprintf(line + n, (size_t)(DOC - n), "%s%s%s%s", i ? "; " : DOC_START, i ? key : "", i ? " " : "",
+                  p->at[i].value);
+  }
+}
+
+static bool is_blamed(const assay_check_t* c, const assay_layer_account_t* a) {
+  if (a->verdict == ASSAY_VERDICT_DEFECT) return true;
+  for (size_t i = 0; i < c->n_culprits; i++)
+    if (c->culprits[i].account == a) return true;
+  return false;
+}
+
+// An earlier mark goes; a node without a name gets none.
+static assay_status_t mark_name(assay_arena_t* arena, bool blamed, assay_node_t* node) {
+  const bool marked = strncmp(node->name, MARK, strlen(MARK)) == 0;
+  if (!*node->name || marked == blamed) return NULL;
+  if (marked) return assay_arena_strdup(arena, node->name + strlen(MARK), &node->name);
+  return assay_arena_printf(arena, &node->name, "%s%s", MARK, node->name);
+}
+
+// ---- nodes and the model ------------------------------------------------------------------------
+
+static assay_status_t annotate_node(index_t* x, const assay_report_notes_t* notes, assay_model_t* m,
+                                    assay_node_t* node) {
   const assay_layer_account_t* a = NULL;
   props_t p = {.arena = m->arena};
   bool fixed = false;
+  char line[DOC];
   ASSAY_TRY(find(x, node, &a, &fixed));
-  if (a) ASSAY_TRY(say_layer(&p, a, fixed, &x->check->fix));
-  return attach(m->arena, &p, &node->props, &node->n_props);
+  if (a) ASSAY_TRY(say_layer(&p, x->check, a, fixed));
+  ASSAY_TRY(attach(m->arena, &p, &node->props, &node->n_props));
+  put_line(&p, line);
+  ASSAY_TRY(assay_annotate_doc(m->arena, node->doc, line, is_note, &node->doc));
+  return notes->mark_names ? mark_name(m->arena, a && is_blamed(x->check, a), node) : NULL;
 }
 
-static assay_status_t annotate_model(const assay_check_t* c, const assay_report_names_t* names, assay_model_t* m) {
+static assay_status_t annotate_model(const assay_check_t* c, const assay_report_names_t* names,
+                                     const assay_report_notes_t* notes, assay_model_t* m) {
   props_t p = {.arena = m->arena};
+  char hash[17];
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)notes->inputs);
+  ASSAY_TRY(say(&p, "assay.version", ASSAY_VERSION));
+  if (notes->command) ASSAY_TRY(say(&p, "assay.command", notes->command));
+  ASSAY_TRY(say(&p, "assay.inputs", hash));
+  if (notes->page) ASSAY_TRY(say(&p, "assay.report", notes->page));
   ASSAY_TRY(say(&p, "assay.verdict", c->faithful ? "faithful" : "unfaithful"));
   ASSAY_TRY(say(&p, "assay.blame", assay_blame_name(c->blame)));
-  ASSAY_TRY(say(&p, "assay.precision", names->precision));
+  ASSAY_TRY(say(&p, "assay.format", names->precision));
   ASSAY_TRY(say(&p, "assay.target", names->target));
   return attach(m->arena, &p, &m->props, &m->n_props);
 }
 
-assay_status_t assay_report_annotate(const assay_check_t* c, const assay_report_names_t* names, assay_model_t* m) {
+assay_status_t assay_report_annotate(const assay_check_t* c, const assay_report_names_t* names,
+                                     const assay_report_notes_t* notes, assay_model_t* m) {
+  enum { NODES_HAVE_PROPS = 10 };
   index_t x;
   assay_status_t st = index_create(c, &x);
   for (size_t g = 0; g < m->n_graphs; g++)
-    for (size_t i = 0; !st && i < m->graphs[g]->n_nodes; i++) st = annotate_node(&x, m, m->graphs[g]->nodes[i]);
-  if (!st) st = annotate_model(c, names, m);
+    for (size_t i = 0; !st && i < m->graphs[g]->n_nodes; i++)
+      st = annotate_node(&x, notes, m, m->graphs[g]->nodes[i]);
+  if (!st) st = assay_annotate_values(c, notes->pictures, m);
+  if (!st) st = annotate_model(c, names, notes, m);
+  if (m->ir_version < NODES_HAVE_PROPS) m->ir_version = NODES_HAVE_PROPS;
   index_deinit(&x);
   return st;
 }

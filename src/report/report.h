@@ -35,10 +35,19 @@ assay_status_t assay_report_json(const assay_check_t* check, const assay_report_
 // One HTML page that holds all it needs: everything of the JSON, the graph, and pictures (NULL: none).
 assay_status_t assay_report_html(const assay_check_t* check, const assay_report_names_t* names,
                                  const assay_pictures_t* pictures, assay_str_t* out) ASSAY_MUST_USE;
-// Adds what was found to metadata_props of the model as it is in its file, and of its nodes: keys "assay.*". Those of an
-// earlier check are replaced.
+// Notes for viewers of ONNX files. Of the model as it is in its file, and of its nodes, in metadata_props: keys "assay.*";
+// of nodes the same once more as the last line of doc_string, for old viewers. Values get their types, and with pictures a
+// doc_string such as "max abs 1.2e-3, snr 48 dB, range [-3.1, 70123]". Notes of an earlier check are replaced. Metadata of
+// nodes takes ir_version 10: a lower one is raised.
+typedef struct assay_report_notes {
+  const assay_pictures_t* pictures;  // NULL: none
+  const char* command;               // the command line; NULL: not told
+  const char* page;                  // the report's file; NULL: none
+  uint64_t inputs;                   // a hash of what was fed
+  bool mark_names;  // "!! " in front of the names of nodes that are to blame: tools that look for names lose them
+} assay_report_notes_t;
 assay_status_t assay_report_annotate(const assay_check_t* check, const assay_report_names_t* names,
-                                     assay_model_t* model) ASSAY_MUST_USE;
+                                     const assay_report_notes_t* notes, assay_model_t* model) ASSAY_MUST_USE;
 
 // The fix as options: Assay's "PATTERN:FORMAT,..." and trtexec's "--layerPrecisions=...".
 void assay_report_layer_precision(const assay_fix_t* fix, assay_str_t* out);

@@ -187,6 +187,9 @@ ROWS = [
     Row("layerPrecisions", LAYERS + "--fp16 --precisionConstraints=prefer", "--layerPrecisions=conv:fp32", stored(conv="fp32", head="fp16")),
     Row("layerOutputTypes", LAYERS + "--fp16 --precisionConstraints=prefer", "--layerOutputTypes=conv:fp32", stored(conv="fp32", head="fp16")),
     Row("sparsity", BUILD, "--sparsity=enable", r"--sparsity=enable has no effect in Assay"),
+    # No folder for temporary files is made here; where they are made is tested in test_trtexec.c.
+    Row("tempdir", BUILD, "--tempdir={d}/no_such_folder", fails),
+    Row("tempfileControls", BUILD, "--tempfileControls=temporary:never", fails),
     Row("runtimePlatform", BUILD, "--runtimePlatform=WindowsAMD64", fails),
     # calibration
     Row("calib", "--onnx={m}/cnn.onnx --int8 --loadInputs=image:{d}/image.npy --exportOutput=o.json " + QUICK, "--calib={d}/good.cache",

@@ -400,7 +400,8 @@ def test_merged(bench, failures):
 
 def test_loaded(bench, flags, build, failures):
     """Section 2: every flag of a build beside a plan that is there says that it has no effect, or that it cannot be."""
-    beside = {"profilingVerbosity", "skipInference", "getPlanVersionOnly", "refit"}  # these mean something then, too
+    # These mean something then, too.
+    beside = {"profilingVerbosity", "skipInference", "getPlanVersionOnly", "refit", "tempdir", "tempfileControls"}
     needs = {"minShapesCalib": " --optShapesCalib=x:1 --maxShapesCalib=x:1", "maxShapesCalib": " --optShapesCalib=x:1 --minShapesCalib=x:1",
              "runtimePlatform": "=WindowsAMD64", "markDebug": "=n", "precisionConstraints": "=obey", "profile": "=0", "calibProfile": "=0",
              "memPoolSize": "=workspace:1"}

@@ -382,6 +382,37 @@ static const char* prop(const assay_prop_t* props, size_t n, const char* key) {
   return found;
 }
 
+// The last line of a doc string, which follows `before`.
+static const char* last_line(const char* doc, const char* before) {
+  const size_t n = strlen(before);
+  assert_non_null(doc);
+  assert_int_equal(strncmp(doc, before, n), 0);
+  assert_null(strstr(doc + n, "\n"));  // one line, although annotated twice
+  return doc + n;
+}
+
+// Every value that a picture was made of tells its range and error; all have types and are listed.
+static void values_tell(const held_t* h, const assay_model_t* m) {
+  size_t told = 0;
+  for (size_t i = 0; i < m->graph->n_nodes; i++)
+    for (size_t o = 0; o < m->graph->nodes[i]->n_outputs; o++) {
+      const assay_value_t* v = m->graph->nodes[i]->outputs[o];
+      assert_non_null(v->declared);
+      assert_true(v->is_output || v->in_value_info);
+      for (size_t k = 0; k < h->pictures.n; k++) {
+        const assay_picture_t* p = h->pictures.of_value[k];
+        char range[80];
+        if (!p || strcmp(p->value->name, v->name) != 0) continue;
+        snprintf(range, sizeof range, ", range [%.5g, %.5g]", p->low, p->high);
+        const char* line = last_line(v->doc, "");
+        assert_non_null(strstr(line, range));
+        assert_int_equal(strncmp(line, p->error.mismatched ? "not finite in " : "max abs ", 8), 0);
+        told++;
+      }
+    }
+  assert_true(told > 2);
+}
+
 static void annotations(void** state) {
   (void)state;
   held_t h = {0};
@@ -393,28 +424,45 @@ static void annotations(void** state) {
   fine(assay_onnx_read("models/small/cnn.onnx", &raw));
   raw->graph->nodes[0]->props = &(assay_prop_t){"mine", "stays"};
   raw->graph->nodes[0]->n_props = 1;
-  for (int k = 0; k < 2; k++) fine(assay_report_annotate(h.check, &names, raw));
+  raw->graph->nodes[0]->doc = "my words\nof two lines";
+  const assay_report_notes_t notes = {
+      .pictures = &h.pictures, .command = "assay check it", .page = "page.html", .inputs = 0xab, .mark_names = true};
+  for (int k = 0; k < 2; k++) fine(assay_report_annotate(h.check, &names, &notes, raw));
   fine(assay_onnx_write_bytes(raw, &bytes, &size));
   fine(assay_onnx_read_bytes(bytes, size, NULL, &again));
   assert_string_equal(prop(again->props, again->n_props, "assay.verdict"), "unfaithful");
   assert_string_equal(prop(again->props, again->n_props, "assay.blame"), "precision");
-  size_t overflowed = 0, fixed = 0;
+  assert_string_equal(prop(again->props, again->n_props, "assay.command"), "assay check it");
+  assert_string_equal(prop(again->props, again->n_props, "assay.inputs"), "00000000000000ab");
+  assert_string_equal(prop(again->props, again->n_props, "assay.report"), "page.html");
+  assert_non_null(prop(again->props, again->n_props, "assay.version"));
+  assert_true(again->ir_version >= 10);
+  size_t overflowed = 0, fixed = 0, marked = 0;
   for (size_t i = 0; i < again->graph->n_nodes; i++) {
     const assay_node_t* n = again->graph->nodes[i];
     const char* verdict = prop(n->props, n->n_props, "assay.verdict");
     const assay_layer_account_t* a = NULL;
     for (size_t k = 0; k < assay_account_layer_count(h.check->account); k++)
-      if (!strcmp(assay_account_layer(h.check->account, k)->node->label, n->label)) a = assay_account_layer(h.check->account, k);
+      if (!strcmp(assay_account_layer(h.check->account, k)->node->label, n->label + (strncmp(n->label, "!! ", 3) ? 0 : 3))) a = assay_account_layer(h.check->account, k);
     if (!a) continue;
     assert_string_equal(verdict, assay_verdict_name(a->verdict));
-    if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.own"));
-    if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.inherited"));
-    if (a->storage) assert_string_equal(prop(n->props, n->n_props, "assay.precision"), assay_format_name(a->storage));
+    if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.own_error"));
+    if (a->own.n) assert_non_null(prop(n->props, n->n_props, "assay.inherited_error"));
+    if (a->storage) assert_string_equal(prop(n->props, n->n_props, "assay.format"), assay_format_name(a->storage));
+    const char* line = last_line(n->doc, i ? "" : "my words\nof two lines\n");
+    assert_int_equal(strncmp(line, "assay: ", 7), 0);
+    assert_non_null(strstr(line, verdict));
+    bool blamed = a->verdict == ASSAY_VERDICT_DEFECT;
+    for (size_t k = 0; k < h.check->n_culprits; k++) blamed |= h.check->culprits[k].account == a;
+    assert_int_equal(strncmp(n->name, "!! ", 3) == 0, blamed);
+    marked += blamed;
     overflowed += a->verdict == ASSAY_VERDICT_OVERFLOW;
     fixed += prop(n->props, n->n_props, "assay.fix") != NULL;
   }
   assert_string_equal(prop(again->graph->nodes[0]->props, again->graph->nodes[0]->n_props, "mine"), "stays");
+  values_tell(&h, again);
   assert_true(overflowed > 0);
+  assert_true(marked > 0);
   assert_int_equal(fixed, h.check->fix.n_nodes);
   assay_free(bytes);
   assay_model_release(again);

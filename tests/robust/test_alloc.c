@@ -35,13 +35,15 @@ static assay_status_t run_machine(const assay_model_t* m, assay_mode_t mode,
 // The page, and the findings written into a copy of the model.
 static assay_status_t show(const assay_check_t* check, const assay_model_t* m,
                            const assay_report_names_t* names) {
+  const assay_report_notes_t notes = {
+      .pictures = check->options.pictures, .command = "assay check", .mark_names = true};
   assay_str_t page = {0};
   assay_model_t* noted = NULL;
   uint8_t* bytes = NULL;
   size_t size = 0;
   assay_status_t st = assay_report_html(check, names, check->options.pictures, &page);
   if (!st) st = assay_model_clone(m, &noted);
-  if (!st) st = assay_report_annotate(check, names, noted);
+  if (!st) st = assay_report_annotate(check, names, &notes, noted);
   if (!st) st = assay_onnx_write_bytes(noted, &bytes, &size);
   if (!st) alloc_digest_add(assay_str_get(&page), page.len);
   if (!st) alloc_digest_add(bytes, size);
