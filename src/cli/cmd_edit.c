@@ -10,7 +10,7 @@
 #include "report/edit_report.h"
 
 typedef struct args {
-  const char *model, *output, *json, *format, *calib;
+  const char *model, *output, *json, *format, *calib, *calibrator;
   opt_list_t inputs, shapes, ops, nodes, not_nodes, operators, from, to, values, renamed, dims,
       attrs, set_shapes, types;
   int64_t seed, samples, memory_limit, opset;
@@ -34,6 +34,7 @@ static assay_edit_wishes_t wishes_of(const args_t* a) {
                                .types = words(&a->types),
                                .opset = a->opset,
                                .format = a->format,
+                               .calibrator = a->calibrator,
                                .percentile = a->percentile,
                                .per_tensor = a->per_tensor,
                                .numbers = a->numbers,
@@ -207,8 +208,16 @@ EDIT_VERB(
 static const opt_t quantize_options[] = {
     COMMON_FIRST,
     NODE_OPTIONS,
+    TEXT("--format", 0, format, "FORMAT",
+         "int8 (default), fp8 (float8e4m3fn), or int4: of products' weights\n"
+         "alone, in blocks"),
+    TEXT("--calibrator", 0, calibrator, "NAME",
+         "an activation's range: minmax (default), its largest magnitude;\n"
+         "entropy, where codes diverge least from the magnitudes; percentile"),
     {"--percentile", 0, OPT_FLOAT, offsetof(args_t, percentile), "P",
-     "this part of an activation's magnitudes is in range, such as 99.99\n(default: all)", false},
+     "with --calibrator percentile, or alone: this part of the magnitudes\n"
+     "is in range (default: 99.99)",
+     false},
     FLAG("--per-tensor", per_tensor, "one scale for a weight, not one a channel"),
     TEXT("--calib", 0, calib, "FILE",
          "scales of activations from TensorRT's INT8 calibration cache;\n"
@@ -216,7 +225,8 @@ static const opt_t quantize_options[] = {
     COMMON};
 EDIT_VERB(
     quantize, "insert QuantizeLinear and DequantizeLinear, scales from samples", "[options]",
-    "  assay edit quantize model.onnx -o int8.onnx -i calibration.npz --not-nodes '/head/*'\n");
+    "  assay edit quantize model.onnx -o int8.onnx -i calibration.npz --not-nodes '/head/*'\n"
+    "  assay edit quantize model.onnx -o int8.onnx -i calibration.npz --calibrator entropy\n");
 
 static const opt_t broadcasts_options[] = {
     COMMON_FIRST, NODE_OPTIONS, FLAG("--numbers", numbers, "constants of one element, too"),

@@ -28,6 +28,8 @@ typedef struct trt_job {
   assay_model_t* edited;           // the same as it would be written; NULL: it is as in the file
   bool quantized;                  // by trt_quantize
   const assay_samples_t* samples;  // of the inputs, that ranges of int8 come from; NULL: random
+  const char* calibrator;  // of the samples, as 'assay edit quantize' calls it; NULL: its default
+  double percentile;       // of that calibrator; 0: it has none
   const char* cache_out;  // where times go in place of --timingCacheFile; "": nowhere; NULL: there
   trt_scale_t* scales;    // --calib, or what came of the samples
   size_t n_scales;
