@@ -282,7 +282,7 @@ static void lines(void** state) {
       {"--onnx=m --preview=profileSharing0806", "needs + or -", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --layerDeviceTypes=a:TPU", "neither GPU nor DLA", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --weightStreamingBudget=5", "needs --allowWeightStreaming", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --sparsity=force", "--sparsity=force is not there yet", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --sparsity=force", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --minShapes=x:1 --minShapes=x:2", "given before", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profile=0 --optShapes=x:1 --maxShapes=x:2", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profile=0 --fp16 --optShapes=x:1", "follow its --profile directly", NULL,
@@ -320,13 +320,15 @@ static void meanings(void** state) {
   trt_options_t o;
   trt_outcome_t outcome;
   (void)state;
-  expect(read_line("--onnx=a=b --profile=0 --maxShapes=x:2 --minShapes=x:1 --int8 --stronglyTyped",
-                   &o, &outcome),
+  expect(read_line(
+             "--onnx=a=b --profile=0 --maxShapes=x:2 --minShapes=x:1 --int8 --int4 --stronglyTyped",
+             &o, &outcome),
          NULL, "1");
   assert_string_equal(trt_text(&o, TRT_FLAG_onnx), "a=b");
   assert_string_equal(o.profiles[0].max, "x:2");
   assert_null(o.profiles[0].opt);
   assert_false(trt_given(&o, TRT_FLAG_int8));
+  assert_false(trt_given(&o, TRT_FLAG_int4));
   assert_true(trt_number(&o, TRT_FLAG_duration) == 3 && !trt_given(&o, TRT_FLAG_duration));
   trt_options_deinit(&o);
   expect(read_line("--onnx=m --compat=11 --streams=2 --nvtxMode=verbose --heuristic", &o, &outcome),

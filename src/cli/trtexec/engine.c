@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "backends/cpu/gemm.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/trtexec/edit.h"
@@ -41,31 +40,6 @@ assay_status_t trt_list_add(opt_list_t* list, const char* text) {
 }
 
 // ---- what flags mean ----------------------------------------------------------------------------
-
-// The format of a CPU's faster kernels.
-static const char* fast_format(void) { return cpu_gemm_has_bf16() ? "bf16" : "fp16"; }
-
-static assay_status_t choose_precision(trt_job_t* j) {
-  const trt_options_t* o = j->options;
-  const bool best = trt_given(o, TRT_FLAG_best);
-  const bool fp16 = trt_given(o, TRT_FLAG_fp16), bf16 = trt_given(o, TRT_FLAG_bf16);
-  const bool int8 = trt_given(o, TRT_FLAG_int8);
-  if (int8 && !cli_has_quantizers(j->model)) ASSAY_TRY(trt_quantize(j));
-  const bool quantized = cli_has_quantizers(j->model);
-  if (int8 && !quantized) trt_warn("--int8: the model has nothing that can be quantized");
-  if (quantized && (int8 || best)) {
-    j->native.precision = "int8";
-    if (fp16 || bf16 || best)
-      trt_info(
-          "The model has Q/DQ nodes: its layers between them compute on int8, the others in fp32");
-  } else if (best || (fp16 && bf16)) {
-    j->native.precision = fast_format();
-    trt_info("Of the formats that are allowed, %s is taken", j->native.precision);
-  } else if (fp16 || bf16) {
-    j->native.precision = fp16 ? "fp16" : "bf16";
-  }
-  return NULL;
-}
 
 // The limit of --memPoolSize=workspace and --workspace.
 static assay_status_t choose_workspace(trt_job_t* j) {
@@ -148,7 +122,7 @@ assay_status_t trt_translate(trt_job_t* j) {
   j->verbosity = trt_text(o, TRT_FLAG_profilingVerbosity);
   ASSAY_TRY(trt_mark_debug(j));
   ASSAY_TRY(trt_load_calibration(j));
-  ASSAY_TRY(choose_precision(j));
+  ASSAY_TRY(trt_choose_precision(j));
   ASSAY_TRY(trt_set_io_formats(j));
   ASSAY_TRY(trt_resolve_profile(j));
   ASSAY_TRY(choose_sources(j));
@@ -324,6 +298,9 @@ static void warn_of_build_flags(const trt_options_t* o) {
   static const trt_flag_id_t flags[] = {TRT_FLAG_fp16,
                                         TRT_FLAG_bf16,
                                         TRT_FLAG_int8,
+                                        TRT_FLAG_fp8,
+                                        TRT_FLAG_int4,
+                                        TRT_FLAG_sparsity,
                                         TRT_FLAG_best,
                                         TRT_FLAG_stronglyTyped,
                                         TRT_FLAG_precisionConstraints,

@@ -42,6 +42,12 @@ static void print_build(const trt_job_t* j, const char* plan) {
     for (size_t i = 0; i < j->ends.n; i++) print_option("--to", j->ends.items[i]);
     putchar('\n');
   }
+  if (j->pruned) {
+    fputs("assay polygraphy surgeon prune", stdout);
+    print_word(model);
+    print_option("--output", model = "model.sparse.onnx");
+    putchar('\n');
+  }
   if (j->quantized) {
     fputs("assay edit quantize", stdout);
     print_word(model);
