@@ -37,6 +37,7 @@ typedef struct assay_edit_wishes {
   size_t n_scales;                   // 0: samples tell
   bool numbers;                      // broadcasts: constants of one element, too
   bool no_fold, no_dedupe, no_names, no_shapes;  // sanitize
+  bool store_codes;                              // sanitize: constants that are quantized
 } assay_edit_wishes_t;
 
 typedef struct assay_editing {

@@ -68,6 +68,8 @@ ROWS = [
      "(?s)CHANGED .*activations 1, weights 1\n.*without quantizers: largest difference .*", "",
      "QuantizeLinear DequantizeLinear QuantizeLinear DequantizeLinear MatMul"),
     ("edit quantize product.onnx -o out.onnx --format int4", 0, "(?s)CHANGED .*quantize: weights 1\n.*", "", "QuantizeLinear DequantizeLinear MatMul"),
+    ("edit sanitize coded.onnx -o out.onnx --store-codes", 0, "(?s)UNCHANGED .*sanitize: weights stored as codes 1.*", "", "DequantizeLinear MatMul"),
+    ("edit sanitize coded.onnx -o out.onnx", 0, "(?s)UNCHANGED .*", "", "QuantizeLinear DequantizeLinear MatMul"),
     ("edit quantize product.onnx -o out.onnx --format int4 --calib scales.cache", USAGE, "", "the scales of a calibration cache are those of int8", None),
     ("edit quantize product.onnx -o out.onnx -i bad.npz", FAILED, "",
      "calibrating: node 'mm' \\(MatMul\\): of its input 'x' 2 of 1536 elements are NaN or infinite in sample 1, .*--not-nodes", None),
@@ -113,6 +115,12 @@ def write_files():
     save("unknown.onnx", [n("Frobnicate", ["x"], ["y"], domain="own")], x, y, domains=["own"])
     w = np.random.default_rng(4).standard_normal((32, 5)).astype(np.float32)
     save("product.onnx", [n("MatMul", ["x", "w"], ["y"], "mm")], [info("x", [48, 32])], [info("y", [48, 5])], [("w", w)], opset=21)
+    blocks = [n(f"{op}Linear", [x, "s", "z"], [y], axis=0, block_size=16) for op, x, y in (("Quantize", "w", "q"), ("Dequantize", "q", "d"))]
+    save("coded.onnx", [*blocks, n("MatMul", ["x", "d"], ["y"])], [info("x", [48, 32])], [info("y", [48, 5])],
+         [("w", w), ("s", np.full((2, 5), 0.25, np.float32))], opset=21)
+    coded = onnx.load("coded.onnx")
+    coded.graph.initializer.append(h.make_tensor("z", T.INT4, [2, 5], bytes(5), raw=True))
+    onnx.save(coded, "coded.onnx")
     bad = np.ones((3, 48, 32), np.float32)
     bad[1, 3, 4:6] = np.nan, np.inf
     np.savez("bad.npz", x=bad)
