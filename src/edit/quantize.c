@@ -309,8 +309,9 @@ static assay_status_t choose_form(quantizer_t* q) {
   if (opset >= q->form->opset) return NULL;
   return ASSAY_ERROR(
       ASSAY_UNSUPPORTED,
-      "quantizers to %s need operator set %lld%s, and the model imports %lld: 'assay "
-      "edit set MODEL --opset %lld' writes it with that one",
+      "quantizers to %s need operator set %lld%s, and the model imports %lld: "
+      "export it anew with that one; where none of its operators changed, 'assay edit set MODEL "
+      "--opset %lld' is enough",
       q->form->name, (long long)q->form->opset,
       q->form == &forms[0] ? ", with scales for each channel 13" : "", (long long)opset,
       (long long)q->form->opset);

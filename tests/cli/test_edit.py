@@ -62,7 +62,7 @@ ROWS = [
     ("edit quantize {m}/cnn.onnx -o out.onnx --calibrator minmax --percentile 99", USAGE, "", "--percentile is of --calibrator percentile, not minmax", None),
     ("edit quantize {m}/cnn.onnx -o out.onnx --percentile 101", USAGE, "", "--percentile 101: it is above 0, and 100 at most", None),
     ("edit quantize {m}/cnn.onnx -o out.onnx --format fp8", FAILED, "",
-     "quantizers to fp8 need operator set 19, and the model imports 17: 'assay edit set MODEL --opset 19'", None),
+     "quantizers to fp8 need operator set 19, and the model imports 17: export it anew .*'assay edit set MODEL --opset 19'", None),
     ("edit quantize {m}/cnn.onnx -o out.onnx --format fp9", USAGE, "", "--format 'fp9': values can be quantized to int8, fp8 and int4", None),
     ("edit quantize product.onnx -o out.onnx --format fp8 --calibrator entropy", 0,
      "(?s)CHANGED .*activations 1, weights 1\n.*without quantizers: largest difference .*", "",
