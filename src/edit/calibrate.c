@@ -13,9 +13,9 @@ enum { BINS = 4096, BINS_BITS = 12, LEVELS = 128 };
 
 struct assay_magnitudes {
   const assay_calibrator_t* calibrator;
-  assay_value_stats_t* stats;
   double most;
-  uint64_t* bins;  // NULL: the calibrator does without
+  assay_value_stats_t* stats;  // NULL: the calibrator does without
+  uint64_t* bins;              // the same
   int exponent;
 };
 
@@ -24,7 +24,8 @@ assay_status_t assay_magnitudes_create(const assay_calibrator_t* for_calibrator,
   assay_magnitudes_t* m = NULL;
   ASSAY_TRY(ASSAY_NEW(&m));
   m->calibrator = for_calibrator;
-  assay_status_t st = assay_value_stats_create(ASSAY_FORMAT_NONE, &m->stats);
+  assay_status_t st = NULL;
+  if (for_calibrator->ranks) st = assay_value_stats_create(ASSAY_FORMAT_NONE, &m->stats);
   if (!st && for_calibrator->counts) st = assay_new_array(BINS, sizeof *m->bins, &m->bins);
   if (st) return assay_magnitudes_destroy(m), st;
   *out = m;
@@ -65,8 +66,11 @@ static void count(assay_magnitudes_t* m, double most_before, const double* x, in
     m->exponent = exponent;
   else if (exponent > m->exponent)
     widen_bins(m, exponent);
+  // 1 / width is a power of two: products by it are exact, but where it overflows.
+  const double per_width = ldexp(1, -m->exponent);
   for (int64_t i = 0; i < n; i++)
-    if (x[i] > 0) m->bins[(size_t)ldexp(x[i], -m->exponent)]++;
+    if (x[i] > 0)
+      m->bins[(size_t)(isfinite(per_width) ? x[i] * per_width : ldexp(x[i], -m->exponent))]++;
 }
 
 // Magnitudes of the finite elements; the others become NaN. Returns how many these are.
@@ -89,7 +93,7 @@ assay_status_t assay_magnitudes_add(assay_magnitudes_t* m, assay_tensor_t* t,
     double* x = assay_f64(copy);
     const double before = m->most;
     *out_not_finite = take_magnitudes(x, copy->size);
-    assay_value_stats_add(m->stats, ASSAY_TYPE_DOUBLE, x, copy->size);
+    if (m->stats) assay_value_stats_add(m->stats, ASSAY_TYPE_DOUBLE, x, copy->size);
     for (int64_t i = 0; i < copy->size; i++)
       if (x[i] > m->most) m->most = x[i];
     if (m->bins) count(m, before, x, copy->size);
@@ -175,7 +179,7 @@ static assay_status_t range_entropy(const assay_magnitudes_t* m, double quantile
 static const assay_calibrator_t calibrators[] = {
     {.name = "minmax", .range = range_minmax},
     {.name = "entropy", .counts = true, .range = range_entropy},
-    {.name = "percentile", .range = range_percentile},
+    {.name = "percentile", .ranks = true, .range = range_percentile},
 };
 
 const assay_calibrator_t* assay_calibrator_find(const char* name) {
@@ -187,7 +191,7 @@ const assay_calibrator_t* assay_calibrator_find(const char* name) {
 assay_status_t assay_magnitudes_range(const assay_magnitudes_t* m, double quantile, double* out) {
   assay_value_summary_t counted;
   double range = 0;
-  ASSAY_TRY(assay_value_stats_summary(m->stats, &counted));  // no counts may be missing
+  if (m->stats) ASSAY_TRY(assay_value_stats_summary(m->stats, &counted));  // none may be missing
   ASSAY_TRY(m->calibrator->range(m, quantile, &range));
   // A quantile of values that are mostly zero is zero, and would clip all the others away.
   *out = range > 0 && range < m->most ? range : m->most;

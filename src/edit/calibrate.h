@@ -12,6 +12,7 @@ typedef struct assay_magnitudes assay_magnitudes_t;
 typedef struct assay_calibrator {
   const char* name;
   bool counts;  // needs magnitudes in bins of equal width
+  bool ranks;   // needs to know how many lie below one
   // quantile: 0 to 1, of calibrators that have one.
   assay_status_t (*range)(const assay_magnitudes_t* m, double quantile, double* out);
 } assay_calibrator_t;

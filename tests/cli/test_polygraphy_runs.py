@@ -471,11 +471,11 @@ def test_calibrators(program, models):
     np.savez("calib.npz", image=image)
     magnitudes = np.abs(image)
     ranges = {}
+    script = "import numpy as np\ndef load_data():\n    for x in np.load('calib.npz')['image']:\n        yield {'image': x}\n"
+    open("calib.py", "w").write(script)
     for word, algorithm, more in [("MinMax", "MinMaxCalibration", ""), ("Entropy", "EntropyCalibration", ""), ("Entropy2", "EntropyCalibration2", ""),
                                   ("Legacy", "LegacyCalibration", " --quantile 0.99")]:
         cls = "IInt8EntropyCalibrator2" if word == "Entropy2" else f"IInt8{word}Calibrator"
-        script = "import numpy as np\ndef load_data():\n    for x in np.load('calib.npz')['image']:\n        yield {'image': x}\n"
-        open("calib.py", "w").write(script)
         code, out, _ = call(program, f"run {models}/cnn.onnx --trt --int8 --data-loader-script calib.py --calibration-cache {word}.cache --calib-base-cls {cls}{more}",
                             {"ASSAY_PYTHON": sys.executable})
         expect(code == 0 and "Calibrating int8 with 3 inputs" in out, f"{cls}: {out[-400:]}")
@@ -485,6 +485,10 @@ def test_calibrators(program, models):
         ranges[word] = 127 * float(np.uint32(bits).view(np.float32))
     expect(abs(ranges["MinMax"] - 64) < 1e-4, f"MinMax: {ranges}")
     expect(2 < ranges["Entropy"] < 6 and ranges["Entropy"] == ranges["Entropy2"], f"Entropy: {ranges}")
+    image[2, 0, 1, 1, 1] = np.inf
+    np.savez("calib.npz", image=image)
+    code, out, _ = call(program, f"run {models}/cnn.onnx --trt --int8 --data-loader-script calib.py", {"ASSAY_PYTHON": sys.executable})
+    expect(code == 1 and re.search(r"\[!\] .*of its input 'image' 1 of 192 elements are NaN or infinite in sample 2", out), f"infinity: {out[-400:]}")
     quantile = np.quantile(magnitudes, 0.99)
     expect(abs(ranges["Legacy"] - quantile) < quantile / 60, f"Legacy: {ranges}, {quantile}")
 

@@ -189,6 +189,16 @@ static void tell_workspace(const trt_job_t* j) {
         j->n_over, limit, j->over);
 }
 
+// Times of what is emulated say nothing of what could be.
+static void tell_emulated(const trt_job_t* j, const assay_layers_t* layers) {
+  size_t n = 0, first = 0;
+  for (size_t i = j->n_facts; i-- > 0;)
+    if (strcmp(j->facts[i].tactic, "emu") == 0) n++, first = i;
+  if (n)
+    trt_info("%zu of %zu layers have no kernel and are emulated, slowly, such as %s", n, j->n_facts,
+             layers->layers[first].name);
+}
+
 static assay_status_t save(const trt_job_t* j) {
   const char* path = trt_text(j->options, TRT_FLAG_saveEngine);
   struct stat info = {0};
@@ -221,6 +231,7 @@ static assay_status_t build(trt_job_t* j) {
   ASSAY_TRY(trt_cache_write(j, j->cache_out ? j->cache_out : path));
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
   tell_workspace(j);
+  tell_emulated(j, assay_plan_layers(assay_engine_plan(j->engine)));
   ASSAY_TRY(trt_check_direct(j));
   const double seconds = 1e-3 * (trt_now_ms() - start);
   tell_memory(j, "building");
