@@ -10,12 +10,13 @@
 #include "report/edit_report.h"
 
 typedef struct args {
-  const char *model, *output, *json, *format, *calib;
+  const char *model, *output, *json, *format, *calib, *calibrator;
   opt_list_t inputs, shapes, ops, nodes, not_nodes, operators, from, to, values, renamed, dims,
       attrs, set_shapes, types;
   int64_t seed, samples, memory_limit, opset;
   double percentile;
-  bool no_proof, force, all, per_tensor, numbers, no_fold, no_dedupe, no_names, no_shapes;
+  bool no_proof, force, all, per_tensor, numbers, no_fold, no_dedupe, no_names, no_shapes,
+      store_codes;
 } args_t;
 
 static assay_words_t words(const opt_list_t* list) { return (assay_words_t){list->items, list->n}; }
@@ -34,13 +35,15 @@ static assay_edit_wishes_t wishes_of(const args_t* a) {
                                .types = words(&a->types),
                                .opset = a->opset,
                                .format = a->format,
+                               .calibrator = a->calibrator,
                                .percentile = a->percentile,
                                .per_tensor = a->per_tensor,
                                .numbers = a->numbers,
                                .no_fold = a->no_fold,
                                .no_dedupe = a->no_dedupe,
                                .no_names = a->no_names,
-                               .no_shapes = a->no_shapes};
+                               .no_shapes = a->no_shapes,
+                               .store_codes = a->store_codes};
 }
 
 static void show_progress(void* user, const char* what, double fraction) {
@@ -207,8 +210,16 @@ EDIT_VERB(
 static const opt_t quantize_options[] = {
     COMMON_FIRST,
     NODE_OPTIONS,
+    TEXT("--format", 0, format, "FORMAT",
+         "int8 (default), fp8 (float8e4m3fn), or int4: of products' weights\n"
+         "alone, in blocks"),
+    TEXT("--calibrator", 0, calibrator, "NAME",
+         "an activation's range: minmax (default), its largest magnitude;\n"
+         "entropy, where codes diverge least from the magnitudes; percentile"),
     {"--percentile", 0, OPT_FLOAT, offsetof(args_t, percentile), "P",
-     "this part of an activation's magnitudes is in range, such as 99.99\n(default: all)", false},
+     "with --calibrator percentile, or alone: this part of the magnitudes\n"
+     "is in range (default: 99.99)",
+     false},
     FLAG("--per-tensor", per_tensor, "one scale for a weight, not one a channel"),
     TEXT("--calib", 0, calib, "FILE",
          "scales of activations from TensorRT's INT8 calibration cache;\n"
@@ -216,7 +227,8 @@ static const opt_t quantize_options[] = {
     COMMON};
 EDIT_VERB(
     quantize, "insert QuantizeLinear and DequantizeLinear, scales from samples", "[options]",
-    "  assay edit quantize model.onnx -o int8.onnx -i calibration.npz --not-nodes '/head/*'\n");
+    "  assay edit quantize model.onnx -o int8.onnx -i calibration.npz --not-nodes '/head/*'\n"
+    "  assay edit quantize model.onnx -o int8.onnx -i calibration.npz --calibrator entropy\n");
 
 static const opt_t broadcasts_options[] = {
     COMMON_FIRST, NODE_OPTIONS, FLAG("--numbers", numbers, "constants of one element, too"),
@@ -244,6 +256,9 @@ static const opt_t sanitize_options[] = {
     COMMON_FIRST,
     FLAG("--no-fold", no_fold, "leave nodes that read only constants"),
     FLAG("--no-dedupe", no_dedupe, "leave equal nodes and constants"),
+    FLAG("--store-codes", store_codes,
+         "weights behind quantizers become their codes: int8 and fp8 take a\n"
+         "quarter of the room, int4 an eighth"),
     FLAG("--no-names", no_names, "leave nodes without a name"),
     FLAG("--no-shapes", no_shapes, "do not write inferred types"),
     COMMON};

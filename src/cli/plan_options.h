@@ -45,8 +45,7 @@ static inline assay_status_t cli_want_quantizers(const assay_model_t* m) {
   if (cli_has_quantizers(m)) return NULL;
   return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                      "--precision int8 needs a model with QuantizeLinear and DequantizeLinear (or "
-                     "QLinear operators): this one has none, and Assay does not quantize models "
-                     "yet");
+                     "QLinear operators): this one has none; 'assay edit quantize' puts them in");
 }
 
 #endif  // ASSAY_CLI_PLAN_OPTIONS_H_

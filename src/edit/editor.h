@@ -27,14 +27,17 @@ typedef struct assay_edit_wishes {
   assay_words_t values, renamed_nodes, dims;  // rename: OLD=NEW
   assay_words_t attrs;                        // set, of `nodes`: NAME=VALUE; NAME= takes it away
   assay_words_t shapes, types;                // set: INPUT=1x3xHxW, INPUT=float16, INPUT=int8*SCALE
-  int64_t opset;       // set, assemble: import this operator set; 0: as it is
-  const char* format;  // cast: fp16, bf16, fp32
-  double percentile;   // quantize: of |activation| that is in range; 0: all
-  bool per_tensor;     // quantize: one scale for a weight
+  int64_t opset;           // set, assemble: import this operator set; 0: as it is
+  const char* format;      // cast: fp16, bf16, fp32; quantize: int8 (default), fp8, int4
+  const char* calibrator;  // quantize: minmax, entropy, percentile; NULL: minmax or percentile
+  double percentile;       // quantize: of |activation| that is in range; 0: not given
+  bool any_data;           // quantize: NaN and infinities are passed over; else an error
+  bool per_tensor;         // quantize: one scale for a weight
   const assay_edit_scale_t* scales;  // quantize: of activations, in place of samples; others stay
   size_t n_scales;                   // 0: samples tell
-  bool numbers;        // broadcasts: constants of one element, too
+  bool numbers;                      // broadcasts: constants of one element, too
   bool no_fold, no_dedupe, no_names, no_shapes;  // sanitize
+  bool store_codes;                              // sanitize: constants that are quantized
 } assay_edit_wishes_t;
 
 typedef struct assay_editing {

@@ -1,24 +1,47 @@
 // QuantizeLinear and DequantizeLinear before what multiplies: Conv, ConvTranspose, MatMul, Gemm.
 //
-// Symmetric int8. Scales of activations come from truth on the samples, or are given (a calibration
-// cache), one for a value; weights have one for each output channel. Weights stay in float32 in
-// front of their quantizer: without the quantizers' rounding the model is what it was, which the
-// proof runs.
+// Symmetric, to int8 or fp8. Scales of activations come from truth on the samples, or are given (a
+// calibration cache), one for a value; weights have one for each output channel. int4 is for the
+// weights of products alone, with a scale for each block of what is summed over. Weights stay in
+// float32 in front of their quantizer: without the quantizers' rounding the model is what it was,
+// which the proof runs.
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "edit/calibrate.h"
 #include "edit/editor.h"
-#include "formats/stats.h"
+#include "edit/quantizer_pair.h"
 #include "passes/edit.h"
 #include "truth/machine.h"
 
-enum { STEPS = 127 };  // of int8, each way
+// What values are quantized to.
+typedef struct form {
+  const char* name;
+  assay_type_t type;
+  double most;    // the largest code, each way
+  int64_t opset;  // that has quantizers to it
+  int64_t block;  // weights alone, with scales of blocks of so many; 0: activations too
+} form_t;
+
+static const form_t forms[] = {
+    {.name = "int8", .type = ASSAY_TYPE_INT8, .most = 127, .opset = 10},
+    {.name = "fp8", .type = ASSAY_TYPE_FLOAT8E4M3FN, .most = 448, .opset = 19},
+    {.name = "int4", .type = ASSAY_TYPE_INT4, .most = 7, .opset = 21, .block = 128},
+};
+enum { N_FORMS = sizeof forms / sizeof *forms };
+
+static const double DEFAULT_PERCENTILE = 99.99;
 
 typedef struct quantizer {
   assay_editing_t* e;
-  bool* wanted;                 // by value id: activations that are quantized
-  assay_value_stats_t** stats;  // by value id: of their magnitudes
+  const form_t* form;
+  const assay_calibrator_t* calibrator;
+  double quantile;             // of the calibrator
+  size_t sample;               // that runs
+  assay_status_t bad;          // why no range can be had, whatever the other samples say
+  bool* wanted;                // by value id: activations that are quantized
+  assay_magnitudes_t** sizes;  // by value id: their magnitudes
   int n_values;
   assay_value_t** twins;  // by value id: the value behind its quantizers
   size_t n_activations, n_weights;
@@ -38,11 +61,21 @@ static bool is_quantized(const assay_value_t* v) {
   return v->producer && strcmp(v->producer->op_type, "DequantizeLinear") == 0;
 }
 
-static bool can_quantize(const assay_editing_t* e, const assay_node_t* n) {
-  return multiplies(n) && assay_editing_wants(e, n) && n->n_inputs >= 2 && n->inputs[0] &&
-         n->inputs[1] && assay_elem_of(n->inputs[0]) == ASSAY_TYPE_FLOAT &&
-         assay_elem_of(n->inputs[1]) == ASSAY_TYPE_FLOAT && !is_quantized(n->inputs[0]) &&
-         !is_quantized(n->inputs[1]);
+// The axis of a product's weight that is summed over; -1: it is no such weight.
+static int summed_axis(const assay_node_t* n) {
+  const int rank = assay_rank_of(n->inputs[1]);
+  if (!assay_pass_constant(n->inputs[1]) || rank < 2) return -1;
+  if (assay_is(n, "MatMul")) return rank - 2;
+  return assay_is(n, "Gemm") ? (assay_attr_i64(n, "transB", 0) ? 1 : 0) : -1;
+}
+
+static bool can_quantize(const quantizer_t* q, const assay_node_t* n) {
+  if (!multiplies(n) || !assay_editing_wants(q->e, n) || n->n_inputs < 2 || !n->inputs[0] ||
+      !n->inputs[1] || assay_elem_of(n->inputs[0]) != ASSAY_TYPE_FLOAT ||
+      assay_elem_of(n->inputs[1]) != ASSAY_TYPE_FLOAT)
+    return false;
+  if (q->form->block) return summed_axis(n) >= 0 && !is_quantized(n->inputs[1]);
+  return !is_quantized(n->inputs[0]) && !is_quantized(n->inputs[1]);
 }
 
 static const assay_edit_scale_t* given_scale(const quantizer_t* q, const assay_value_t* v) {
@@ -66,115 +99,77 @@ static assay_status_t map_scales(quantizer_t* q) {
 
 // ---- how large activations are ------------------------------------------------------------------
 
-static assay_status_t add_magnitudes(assay_value_stats_t* s, assay_tensor_t* t) {
-  assay_tensor_t *wide = NULL, *copy = NULL;
-  ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_status_t st = assay_tensor_copy(wide, &copy);
-  for (int64_t i = 0; !st && i < copy->size; i++) assay_f64(copy)[i] = fabs(assay_f64(copy)[i]);
-  if (!st) assay_value_stats_add(s, ASSAY_TYPE_DOUBLE, copy->data, copy->size);
-  assay_tensor_release(wide);
-  assay_tensor_release(copy);
-  return st;
+static assay_status_t add_magnitudes(quantizer_t* q, const assay_node_t* n, const assay_value_t* v,
+                                     assay_tensor_t* t) {
+  assay_magnitudes_t** m = &q->sizes[v->id];
+  int64_t bad = 0;
+  if (!*m) ASSAY_TRY(assay_magnitudes_create(q->calibrator, m));
+  ASSAY_TRY(assay_magnitudes_add(*m, t, &bad));
+  if (!bad || q->e->wishes->any_data) return NULL;
+  q->bad = ASSAY_NODE_ERROR(
+      n, ASSAY_UNSUPPORTED,
+      "of its input '%s' %lld of %lld elements are NaN or infinite in sample %zu, and a range is "
+      "of finite numbers: mend the inputs, or leave the node out ('assay edit quantize "
+      "--not-nodes')",
+      v->name, (long long)bad, (long long)t->size, q->sample);
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED, "calibration stops");
 }
 
 static assay_status_t look(void* user, const assay_node_t* n, size_t n_in, assay_tensor_t** in) {
   quantizer_t* q = user;
   for (size_t i = 0; i < n_in && i < 2; i++) {
     const assay_value_t* v = n->inputs[i];
-    if (!v || !in[i] || !q->wanted[v->id] || !can_quantize(q->e, n)) continue;
-    if (!q->stats[v->id]) ASSAY_TRY(assay_value_stats_create(ASSAY_FORMAT_NONE, &q->stats[v->id]));
-    ASSAY_TRY(add_magnitudes(q->stats[v->id], in[i]));
+    if (v && in[i] && q->wanted[v->id] && can_quantize(q, n))
+      ASSAY_TRY(add_magnitudes(q, n, v, in[i]));
   }
   return NULL;
+}
+
+static assay_status_t run_sample(quantizer_t* q, size_t k) {
+  const assay_editing_t* e = q->e;
+  const assay_samples_t* s = e->samples;
+  assay_machine_t* machine = NULL;
+  const assay_machine_config_t config = {
+      .mode = ASSAY_MODE_TRUTH, .seed = e->seed, .hooks = {.before = look, .user = q}};
+  assay_status_t st = assay_machine_create(e->model, &config, &machine);
+  for (size_t i = 0; !st && i < s->n_values; i++)
+    if (assay_samples_get(s, k)[i])
+      assay_machine_set(machine, e->model->graph->inputs[i], assay_samples_get(s, k)[i]);
+  if (!st) st = assay_machine_run(machine);
+  assay_machine_destroy(machine);
+  return st;
 }
 
 static assay_status_t calibrate(quantizer_t* q) {
-  const assay_editing_t* e = q->e;
-  const assay_samples_t* s = e->samples;
   assay_status_t first = NULL;
   size_t ran = 0;
-  for (size_t k = 0; k < s->n; k++) {
-    assay_machine_t* machine = NULL;
-    const assay_machine_config_t config = {
-        .mode = ASSAY_MODE_TRUTH, .seed = e->seed, .hooks = {.before = look, .user = q}};
-    assay_status_t st = assay_machine_create(e->model, &config, &machine);
-    for (size_t i = 0; !st && i < s->n_values; i++)
-      if (assay_samples_get(s, k)[i])
-        assay_machine_set(machine, e->model->graph->inputs[i], assay_samples_get(s, k)[i]);
-    if (!st) st = assay_machine_run(machine);
-    assay_machine_destroy(machine);
+  for (q->sample = 0; !q->bad && q->sample < q->e->samples->n; q->sample++) {
+    assay_status_t st = run_sample(q, q->sample);
     ran += !st;
     first = assay_status_join(first, st);
   }
-  if (!ran) return assay_status_note(first, "calibrating");
-  assay_status_free(first);
-  return NULL;
+  if (q->bad) {
+    assay_status_free(first);
+    first = q->bad;
+    q->bad = NULL;
+  } else if (ran) {
+    assay_status_free(first);
+    return NULL;
+  }
+  return assay_status_note(first, "calibrating");
 }
 
 static assay_status_t scale_of(const quantizer_t* q, const assay_value_t* v, double* out) {
-  assay_value_summary_t s = {0};
   const assay_edit_scale_t* given = given_scale(q, v);
+  double range = 0;
   *out = given ? (double)given->scale : 1;
-  if (!q->stats[v->id]) return NULL;  // it was not reached
-  ASSAY_TRY(assay_value_stats_summary(q->stats[v->id], &s));
-  const double p = q->e->wishes->percentile;
-  const double most = p > 0 && p < 100
-                          ? fmin(s.max, assay_value_stats_percentile(q->stats[v->id], p / 100))
-                          : s.max;
-  if (most > 0) *out = most / STEPS;
+  if (!q->sizes[v->id]) return NULL;  // it was not reached
+  ASSAY_TRY(assay_magnitudes_range(q->sizes[v->id], q->quantile, &range));
+  if (range > 0) *out = range / q->form->most;
   return NULL;
 }
 
 // ---- nodes --------------------------------------------------------------------------------------
-
-static assay_status_t floats(assay_edit_t* x, assay_graph_t* g, const char* name, int rank,
-                             int64_t n, const double* scales, assay_value_t** out) {
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_FLOAT, rank, &n, &t));
-  for (int64_t i = 0; i < n; i++) {
-    const double s = (double)(float)scales[i];
-    assay_f64(t)[i] = s > 0 ? s : (double)(float)1e-30;
-  }
-  return assay_edit_constant(x, g, name, t, out);
-}
-
-static assay_status_t zeros(assay_edit_t* x, assay_graph_t* g, const char* name, int rank,
-                            int64_t n, assay_value_t** out) {
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(assay_tensor_create_zero(ASSAY_TYPE_INT8, rank, &n, &t));
-  return assay_edit_constant(x, g, name, t, out);
-}
-
-// Quantizes v and dequantizes it again before `n`. axis -1: one scale.
-static assay_status_t insert_pair(assay_edit_t* x, assay_node_t* n, assay_value_t* v, int64_t count,
-                                  const double* scales, int axis, assay_value_t** out) {
-  assay_node_t *q = NULL, *dq = NULL;
-  assay_value_t *s = NULL, *z = NULL;
-  const char *s_name = NULL, *z_name = NULL, *q_name = NULL, *dq_name = NULL;
-  assay_arena_t* a = x->c->model->arena;
-  const assay_valtype_t* coded = NULL;
-  ASSAY_TRY(assay_arena_printf(a, &s_name, "%s_scale", v->name));
-  ASSAY_TRY(assay_arena_printf(a, &z_name, "%s_zero_point", v->name));
-  ASSAY_TRY(assay_arena_printf(a, &q_name, "%s_quantized", v->name));
-  ASSAY_TRY(assay_arena_printf(a, &dq_name, "%s_dequantized", v->name));
-  ASSAY_TRY(floats(x, n->graph, s_name, axis < 0 ? 0 : 1, count, scales, &s));
-  ASSAY_TRY(zeros(x, n->graph, z_name, axis < 0 ? 0 : 1, count, &z));
-  if (v->type->has_shape)
-    ASSAY_TRY(
-        assay_valtype_tensor(x->c->model, ASSAY_TYPE_INT8, v->type->rank, v->type->dims, &coded));
-  else
-    ASSAY_TRY(assay_valtype_unranked(x->c->model, ASSAY_TYPE_INT8, &coded));
-  assay_value_t* in[3] = {v, s, z};
-  ASSAY_TRY(assay_edit_insert(x, n, "QuantizeLinear", 3, in, q_name, coded, &q));
-  in[0] = q->outputs[0];
-  ASSAY_TRY(assay_edit_insert(x, n, "DequantizeLinear", 3, in, dq_name, v->type, &dq));
-  if (axis >= 0) {
-    ASSAY_TRY(assay_edit_attr_i(x, q, "axis", axis));
-    ASSAY_TRY(assay_edit_attr_i(x, dq, "axis", axis));
-  }
-  *out = dq->outputs[0];
-  return NULL;
-}
 
 // The axis of a weight's output channels; -1: it has none, or scales cannot be by axis.
 static int channel_axis(const quantizer_t* q, const assay_node_t* n, size_t input) {
@@ -186,24 +181,54 @@ static int channel_axis(const quantizer_t* q, const assay_node_t* n, size_t inpu
   return input == 1 ? rank - 1 : rank - 2;
 }
 
+// The largest power of two up to `most` that divides n; all of n where that is below 16.
+static int64_t block_of(int64_t n, int64_t most) {
+  int64_t block = most;
+  while (block > 1 && n % block) block /= 2;
+  return block < 16 ? n : block;
+}
+
+// Which scales a weight has.
+static void lay_out(const quantizer_t* q, const assay_node_t* n, size_t input,
+                    const assay_tensor_t* weight, assay_pair_scales_t* s) {
+  s->axis = q->form->block ? summed_axis(n) : channel_axis(q, n, input);
+  if (q->form->block) {
+    s->rank = weight->rank;
+    s->block = block_of(weight->dims[s->axis], q->form->block);
+    memcpy(s->dims, weight->dims, (size_t)s->rank * sizeof *s->dims);
+    if (s->block) s->dims[s->axis] /= s->block;
+  } else if (s->axis >= 0) {
+    s->rank = 1;
+    s->dims[0] = weight->dims[s->axis];
+  }
+}
+
+// Which of the scales element i of a weight has.
+static int64_t scale_at(const assay_pair_scales_t* s, const assay_tensor_t* weight, int64_t i) {
+  if (s->axis < 0) return 0;
+  const int64_t inner = assay_dims_product(weight->dims, s->axis + 1, weight->rank);
+  const int64_t along = i / inner % weight->dims[s->axis];
+  if (!s->block) return along;
+  return (i / inner / weight->dims[s->axis] * s->dims[s->axis] + along / s->block) * inner +
+         i % inner;
+}
+
 static assay_status_t quantize_weight(quantizer_t* q, assay_edit_t* x, assay_node_t* n,
                                       size_t input, assay_value_t** out) {
   assay_value_t* v = n->inputs[input];
   assay_tensor_t* wide = NULL;
-  double* scales = NULL;
+  assay_pair_scales_t s = {0};
   ASSAY_TRY(assay_tensor_widen(v->constant, &wide));
-  const int axis = channel_axis(q, n, input);
-  const int64_t count = axis < 0 ? 1 : wide->dims[axis];
-  const int64_t inner =
-      axis < 0 ? wide->size : assay_dims_product(wide->dims, axis + 1, wide->rank);
-  assay_status_t st = assay_new_array((size_t)count, sizeof *scales, &scales);
+  lay_out(q, n, input, wide, &s);
+  const int64_t count = assay_dims_product(s.dims, 0, s.rank);
+  assay_status_t st = assay_new_array((size_t)count, sizeof *s.at, &s.at);
   for (int64_t i = 0; !st && i < wide->size; i++) {
-    double* s = &scales[axis < 0 ? 0 : i / inner % count];
-    *s = fmax(*s, fabs(assay_f64(wide)[i]) / STEPS);
+    double* scale = &s.at[scale_at(&s, wide, i)];
+    *scale = fmax(*scale, fabs(assay_f64(wide)[i]) / q->form->most);
   }
-  if (!st) st = insert_pair(x, n, v, count, scales, axis, out);
+  if (!st) st = assay_quantizer_pair_insert(x, n, v, q->form->type, &s, out);
   if (!st) q->n_weights++;
-  assay_free(scales);
+  assay_free(s.at);
   assay_tensor_release(wide);
   return st;
 }
@@ -219,7 +244,8 @@ static assay_status_t quantize_input(quantizer_t* q, assay_edit_t* x, assay_node
   } else {
     double scale = 1;
     ASSAY_TRY(scale_of(q, v, &scale));
-    ASSAY_TRY(insert_pair(x, n, v, 1, &scale, -1, &y));
+    const assay_pair_scales_t one = {.at = &scale, .axis = -1};
+    ASSAY_TRY(assay_quantizer_pair_insert(x, n, v, q->form->type, &one, &y));
     q->twins[v->id] = y;
     q->n_activations++;
   }
@@ -228,7 +254,8 @@ static assay_status_t quantize_input(quantizer_t* q, assay_edit_t* x, assay_node
 
 static assay_status_t visit(assay_edit_t* x, assay_node_t* n) {
   quantizer_t* q = x->c->user;
-  if (!can_quantize(q->e, n)) return NULL;
+  if (!can_quantize(q, n)) return NULL;
+  if (q->form->block) return quantize_input(q, x, n, 1);
   const assay_value_t* open = without_scale(q, n);
   if (open) {
     assay_str_printf(&q->e->notes, "'%s' (%s) is left: no scale is given for its input '%s'\n",
@@ -257,33 +284,76 @@ static void find_wanted(quantizer_t* q) {
   for (size_t k = 0; k < m->n_graphs; k++)
     for (size_t i = 0; i < m->graphs[k]->n_nodes; i++) {
       const assay_node_t* n = m->graphs[k]->nodes[i];
-      for (size_t j = 0; j < 2 && can_quantize(q->e, n); j++)
+      for (size_t j = 0; j < 2 && can_quantize(q, n); j++)
         if (!assay_pass_constant(n->inputs[j])) q->wanted[n->inputs[j]->id] = true;
     }
+}
+
+// ---- what is asked for --------------------------------------------------------------------------
+
+static assay_status_t choose_form(quantizer_t* q) {
+  const assay_edit_wishes_t* w = q->e->wishes;
+  const int64_t opset = assay_model_opset(q->e->model, "");
+  q->form = &forms[0];
+  for (size_t i = 0; w->format && i <= N_FORMS; i++) {
+    if (i == N_FORMS)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "--format '%s': values can be quantized to int8, fp8 and int4", w->format);
+    q->form = &forms[i];
+    if (strcmp(w->format, forms[i].name) == 0) break;
+  }
+  if (w->n_scales && q->form != &forms[0])
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--format %s: the scales of a calibration cache are those of int8",
+                       q->form->name);
+  if (opset >= q->form->opset) return NULL;
+  return ASSAY_ERROR(
+      ASSAY_UNSUPPORTED,
+      "quantizers to %s need operator set %lld%s, and the model imports %lld: "
+      "export it anew with that one; where none of its operators changed, 'assay edit set MODEL "
+      "--opset %lld' is enough",
+      q->form->name, (long long)q->form->opset,
+      q->form == &forms[0] ? ", with scales for each channel 13" : "", (long long)opset,
+      (long long)q->form->opset);
+}
+
+// Percentile where a percentile is given, minmax where nothing is.
+static assay_status_t choose_calibrator(quantizer_t* q) {
+  const assay_edit_wishes_t* w = q->e->wishes;
+  const char* name = w->calibrator ? w->calibrator : w->percentile > 0 ? "percentile" : "minmax";
+  q->calibrator = assay_calibrator_find(name);
+  if (!q->calibrator)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--calibrator '%s' is none of minmax, entropy and percentile", name);
+  if (w->percentile > 0 && strcmp(name, "percentile") != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--percentile is of --calibrator percentile, not %s",
+                       name);
+  if (!(w->percentile >= 0 && w->percentile <= 100))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--percentile %g: it is above 0, and 100 at most",
+                       w->percentile);
+  q->quantile = (w->percentile > 0 ? w->percentile : DEFAULT_PERCENTILE) / 100;
+  return NULL;
 }
 
 static assay_status_t run(assay_editing_t* e) {
   quantizer_t q = {.e = e, .n_values = e->model->n_values};
   const size_t n = (size_t)q.n_values;
-  if (assay_model_opset(e->model, "") < 10)
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "QuantizeLinear needs operator set 10, and scales for each channel 13; the "
-                       "model imports %lld",
-                       (long long)assay_model_opset(e->model, ""));
+  ASSAY_TRY(choose_form(&q));
+  ASSAY_TRY(choose_calibrator(&q));
   assay_status_t st = assay_new_array(n, sizeof *q.wanted, &q.wanted);
-  if (!st) st = assay_new_array(n, sizeof *q.stats, &q.stats);
+  if (!st) st = assay_new_array(n, sizeof *q.sizes, &q.sizes);
   if (!st) st = assay_new_array(n, sizeof *q.twins, &q.twins);
   if (!st) st = map_scales(&q);
-  if (!st && !e->wishes->n_scales) {
+  if (!st && !e->wishes->n_scales && !q.form->block) {
     find_wanted(&q);
     st = calibrate(&q);
   }
   if (!st) st = rewrite(&q);
   assay_editing_did(e, "activations", q.n_activations);
   assay_editing_did(e, "weights", q.n_weights);
-  for (size_t i = 0; q.stats && i < n; i++) assay_value_stats_destroy(q.stats[i]);
+  for (size_t i = 0; q.sizes && i < n; i++) assay_magnitudes_destroy(q.sizes[i]);
   assay_free(q.wanted);
-  assay_free(q.stats);
+  assay_free(q.sizes);
   assay_free(q.twins);
   assay_map_deinit(&q.given);
   return st;

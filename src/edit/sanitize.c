@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "edit/editor.h"
+#include "edit/store_codes.h"
 #include "edit/types.h"
 
 // ---- passes -------------------------------------------------------------------------------------
@@ -119,7 +120,10 @@ static assay_status_t list_types(assay_editing_t* e) {
 }
 
 static assay_status_t run(assay_editing_t* e) {
+  size_t n_codes = 0;
   ASSAY_TRY(run_passes(e));
+  if (e->wishes->store_codes) ASSAY_TRY(assay_edit_store_codes(e, &n_codes));
+  assay_editing_did(e, "weights stored as codes", n_codes);
   if (!e->wishes->no_dedupe) ASSAY_TRY(share_initializers(e));
   if (!e->wishes->no_names) name_nodes(e);
   return e->wishes->no_shapes ? NULL : list_types(e);

@@ -1,5 +1,6 @@
 // Constants that are dequantized for nodes that take floats (scales and biases of normalizations)
-// are dequantized once. Those of int8 layers stay integers: this runs behind int8_fusion.
+// are dequantized once, and weights in float8, which no kernel reads as they are. Those of int8
+// layers stay integers: this runs behind int8_fusion.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,6 +19,12 @@ static bool is_small(const assay_value_t* v) {
   return wide <= 1;
 }
 
+static bool is_float8(const assay_value_t* v) {
+  const assay_type_t t = assay_elem_of(v);
+  return t == ASSAY_TYPE_FLOAT8E4M3FN || t == ASSAY_TYPE_FLOAT8E4M3FNUZ ||
+         t == ASSAY_TYPE_FLOAT8E5M2 || t == ASSAY_TYPE_FLOAT8E5M2FNUZ;
+}
+
 static bool can_fold(const assay_pass_context_t* c, const assay_node_t* n) {
   if (*n->domain || strcmp(n->op_type, "DequantizeLinear") != 0 || !n->op || !n->op->eval ||
       n->n_outputs != 1 || !n->outputs[0] || n->outputs[0]->is_output ||
@@ -25,7 +32,8 @@ static bool can_fold(const assay_pass_context_t* c, const assay_node_t* n) {
     return false;
   for (size_t i = 0; i < n->n_inputs; i++)
     if (n->inputs[i] && !assay_pass_constant(n->inputs[i])) return false;
-  return is_small(n->outputs[0]);
+  return is_small(n->outputs[0]) ||
+         (is_float8(n->inputs[0]) && assay_elem_of(n->outputs[0]) == ASSAY_TYPE_FLOAT);
 }
 
 static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machine, assay_node_t* n,
@@ -65,7 +73,7 @@ static assay_status_t run(assay_pass_context_t* c) {
 
 const assay_pass_t assay_pass_dequantized_constants = {
     .name = "dequantized_constants",
-    .summary = "constants that nodes take as floats are dequantized once",
+    .summary = "constants that nodes take as floats, and float8 weights, are dequantized once",
     .rounds = true,
     .run = run,
 };

@@ -57,6 +57,25 @@ ROWS = [
     ("edit cast {m}/if_sequence.onnx -o out.onnx --to fp16", 0, "(?s)(ROUNDED|UNCHANGED) .*wrote .*", "", ""),
     ("edit quantize {m}/cnn.onnx -o out.onnx", 0,
      "(?s)CHANGED .*quantize: activations 2, weights 2\n.*without quantizers: largest difference [0-9.e-]+ of .*", "", ""),
+    ("edit quantize {m}/cnn.onnx -o out.onnx --calibrator entropy", 0, "(?s)CHANGED .*quantize: activations 2, weights 2\n.*", "", ""),
+    ("edit quantize {m}/cnn.onnx -o out.onnx --calibrator frob", USAGE, "", "--calibrator 'frob' is none of minmax, entropy and percentile", None),
+    ("edit quantize {m}/cnn.onnx -o out.onnx --calibrator minmax --percentile 99", USAGE, "",
+     "--percentile is of --calibrator percentile, not minmax", None),
+    ("edit quantize {m}/cnn.onnx -o out.onnx --percentile 101", USAGE, "", "--percentile 101: it is above 0, and 100 at most", None),
+    ("edit quantize {m}/cnn.onnx -o out.onnx --format fp8", FAILED, "",
+     "quantizers to fp8 need operator set 19, and the model imports 17: export it anew .*'assay edit set MODEL --opset 19'", None),
+    ("edit quantize {m}/cnn.onnx -o out.onnx --format fp9", USAGE, "", "--format 'fp9': values can be quantized to int8, fp8 and int4", None),
+    ("edit quantize product.onnx -o out.onnx --format fp8 --calibrator entropy", 0,
+     "(?s)CHANGED .*activations 1, weights 1\n.*without quantizers: largest difference .*", "",
+     "QuantizeLinear DequantizeLinear QuantizeLinear DequantizeLinear MatMul"),
+    ("edit quantize product.onnx -o out.onnx --format int4", 0, "(?s)CHANGED .*quantize: weights 1\n.*", "",
+     "QuantizeLinear DequantizeLinear MatMul"),
+    ("edit sanitize coded.onnx -o out.onnx --store-codes", 0, "(?s)UNCHANGED .*sanitize: weights stored as codes 1.*", "", "DequantizeLinear MatMul"),
+    ("edit sanitize coded.onnx -o out.onnx", 0, "(?s)UNCHANGED .*", "", "QuantizeLinear DequantizeLinear MatMul"),
+    ("edit quantize product.onnx -o out.onnx --format int4 --calib scales.cache", USAGE, "",
+     "the scales of a calibration cache are those of int8", None),
+    ("edit quantize product.onnx -o out.onnx -i bad.npz", FAILED, "",
+     "calibrating: node 'mm' \\(MatMul\\): of its input 'x' 2 of 1536 elements are NaN or infinite in sample 1, .*--not-nodes", None),
     ("edit sanitize called.onnx -o out.onnx", 0, "(?s)UNCHANGED .*calls of 1 functions were replaced by their bodies.*", "",
      "Tanh Mul Relu Tanh Mul"),
     ("edit extract called.onnx -o out.onnx --from b", 0, "(?s)UNCHANGED .*nodes kept 1.*", "", "Twist"),
@@ -97,6 +116,19 @@ def write_files():
     save("called.onnx", [n("Twist", ["x"], ["a"], domain="own"), n("Relu", ["a"], ["b"]), n("Twist", ["b"], ["y"], domain="own")],
          x, y, functions=[twist], domains=["own"])
     save("unknown.onnx", [n("Frobnicate", ["x"], ["y"], domain="own")], x, y, domains=["own"])
+    w = np.random.default_rng(4).standard_normal((32, 5)).astype(np.float32)
+    save("product.onnx", [n("MatMul", ["x", "w"], ["y"], "mm")], [info("x", [48, 32])], [info("y", [48, 5])], [("w", w)], opset=21)
+    blocks = [n(f"{op}Linear", [x, "s", "z"], [y], axis=0, block_size=16) for op, x, y in (("Quantize", "w", "q"), ("Dequantize", "q", "d"))]
+    save("coded.onnx", [*blocks, n("MatMul", ["x", "d"], ["y"])], [info("x", [48, 32])], [info("y", [48, 5])],
+         [("w", w), ("s", np.full((2, 5), 0.25, np.float32))], opset=21)
+    coded = onnx.load("coded.onnx")
+    coded.graph.initializer.append(h.make_tensor("z", T.INT4, [2, 5], bytes(5), raw=True))
+    onnx.save(coded, "coded.onnx")
+    bad = np.ones((3, 48, 32), np.float32)
+    bad[1, 3, 4:6] = np.nan, np.inf
+    np.savez("bad.npz", x=bad)
+    with open("scales.cache", "w") as f:
+        f.write("TRT-100100-EntropyCalibration2\nx: 3c010a14\n")
     save("far.onnx", [n("Identity", ["x"], ["a"]), n("Relu", ["a"], ["b"]), n("Dropout", ["b"], ["c"]), n("Add", ["c", "w"], ["y"])],
          [info("x", ["N", 3])], [info("y", ["N", 3])], [("w", np.ones(3, np.float32))])
 
@@ -152,6 +184,52 @@ def test_given_inputs(program, failures):
     failures.check(code == 0 and ", 3 samples" in out, f"three samples: {code}, {out!r}, {err!r}")
 
 
+def entropy_range(x):
+    """As in Migacz, "8-bit Inference with TensorRT", written out: bins of a power of two, 2049 to 4096 of them."""
+    x = np.abs(x[x != 0].astype(np.float64))
+    width = 2.0 ** (np.frexp(x.max())[1] - 12)
+    bins = np.bincount((x / width).astype(int)).astype(float)
+    best = None
+    for k in range(128, len(bins) + 1):
+        edges = np.arange(129) * k // 128
+        level = np.repeat(np.arange(128), np.diff(edges))
+        spread = np.add.reduceat(bins[:k], edges[:-1]) / np.maximum(np.add.reduceat(bins[:k] > 0, edges[:-1], dtype=int), 1)
+        p, q, clipped = bins[:k].copy(), np.where(bins[:k] > 0, spread[level], 0), bins[k:].sum()
+        if clipped and not q[-1]:
+            q[-1] = 0.5
+        p[-1] += clipped
+        p, q = p[p > 0] / p.sum(), q[p > 0] / q.sum()
+        divergence = (p * np.log(p / q)).sum()
+        if best is None or divergence <= best[0]:
+            best = divergence, k
+    return min((best[1] + 0.5) * width, x.max())
+
+
+def test_calibrators(program, failures):
+    """Ranges over all samples, as NumPy has them; the same for any order of the samples and any number of threads."""
+    x = np.random.default_rng(5).standard_normal((40, 48, 32)).astype(np.float32)
+    x[17, 3, 3] = -60
+    np.savez("samples.npz", x=x)
+    np.savez("backwards.npz", x=x[::-1])
+    expected = {"minmax": 60, "entropy": entropy_range(x), "percentile": np.quantile(np.abs(x), 0.9999),
+                "percentile --percentile 90": np.quantile(np.abs(x), 0.9)}
+    was = os.environ.get("OMP_NUM_THREADS", "2")
+    for way, most in expected.items():
+        files = []
+        for given, threads in (("samples", "1"), ("backwards", "3")):
+            os.environ["OMP_NUM_THREADS"] = threads
+            code, out, err = assay(program, "edit", "quantize", "product.onnx", "-o", f"{given}.onnx", "-i", f"{given}.npz", "--no-proof",
+                                   "--calibrator", *way.split())
+            failures.check(code == 0, f"--calibrator {way}: {code}, {out!r}, {err!r}")
+            files.append(open(f"{given}.onnx", "rb").read())
+        failures.check(files[0] == files[1], f"--calibrator {way}: other bits for another order or number of threads")
+        scale = [nh.to_array(i) for i in onnx.load("samples.onnx").graph.initializer if i.name == "x_scale"][0]
+        failures.check(abs(127 * scale - most) < most / 120, f"--calibrator {way}: range {127 * scale}, expected {most}")
+        if way == "entropy":
+            failures.check(scale == np.float32(most / 127) and 3.5 < most < 5, f"entropy: {scale}, expected {np.float32(most / 127)}")
+    os.environ["OMP_NUM_THREADS"] = was
+
+
 def test_external(program, failures):
     """Data that lay beside the model lie beside the edited one; the original's stay as they are."""
     w = np.random.default_rng(2).standard_normal((64, 64)).astype(np.float32)
@@ -181,6 +259,7 @@ def main(program, models):
         test_help(program, failures)
         test_json(program, models, failures)
         test_given_inputs(program, failures)
+        test_calibrators(program, failures)
         test_external(program, failures)
         os.chdir("/")
     print(f"{len(ROWS)} command lines, {len(failures)} failures")

@@ -193,6 +193,9 @@ static const char* value_for(pg_flag_id_t f) {
       return "native_instancenorm";
     case PG_FLAG_calib_base_cls:
       return "IInt8LegacyCalibrator";
+    case PG_FLAG_quantile:
+    case PG_FLAG_regression_cutoff:
+      return "0.5";
     case PG_FLAG_profiling_verbosity:
       return "none";
     default:

@@ -222,6 +222,18 @@ ROWS = [
     ("run tiny.onnx --trt --int8 --calibration-cache no.cache --show-native", 0, ["assay edit quantize"], ""),
     ("run tiny.onnx --trt --int8 --calibration-cache no/such.cache", 1, [r"--calibration-cache: cannot write 'no/such\.cache'"], ""),
     ("run tiny.onnx --trt --int8 --calibration-cache cut.json", 1, [r"--calibration-cache: 'cut\.json': line 1 of the calibration cache"], ""),
+    ("run tiny.onnx --trt --int8 --calib-base-cls IInt8LegacyCalibrator", 0, [r"\[W\] IInt8LegacyCalibrator without --quantile takes all magnitudes"], ""),
+    ("run tiny.onnx --trt --int8 --calib-base-cls IInt8LegacyCalibrator --quantile 0.9", 0, [r"Calibrating int8", r"!\[W\].*quantile"], ""),
+    ("run tiny.onnx --trt --int8 --calib-base-cls IInt8LegacyCalibrator --quantile 0", 1, [r"\[!\] --quantile 0 leaves nothing in range"], ""),
+    ("run tiny.onnx --trt --int8 --quantile 0.9", 0, [r"\[W\] --quantile has no effect: it is of IInt8LegacyCalibrator, not of IInt8EntropyCalibrator2"], ""),
+    ("run tiny.onnx --trt --int8 --quantile 1.5", 1, [r"\[!\] --quantile 1\.5: it is 0 to 1"], ""),
+    ("run tiny.onnx --trt --int8 --regression-cutoff -1", 1, [r"\[!\] --regression-cutoff -1: it is 0 to 1"], ""),
+    ("run nan.onnx --trt --int8", 0, [r"there are no ranges|nothing that can be quantized"], ""),
+    ("run tiny.onnx --trt --int8 --calib-base-cls IInt8LegacyCalibrator --quantile 0.999 --show-native", 0,
+     [r"assay edit quantize tiny\.onnx --output model\.int8\.onnx --inputs inputs\.json --calibrator percentile --percentile 99\.9\n"], ""),
+    ("run tiny.onnx --trt --fp8", 0, [r"\[W\] --fp8: the model has no Q/DQ nodes of fp8 .*'assay edit quantize MODEL --format fp8", "PASSED"], ""),
+    ("run tiny.onnx --trt --fp8 --int8", 1, [r"\[!\] --fp8 and --int8 do not go together"], ""),
+    ("run tiny.onnx --trt --sparse-weights", 0, [r"\[W\] --sparse-weights has no effect in Assay: no kernel uses 2:4 sparse weights"], ""),
     ("run tiny.onnx --trt --int8 --calib-base-cls Frob", 1, ["--calib-base-cls: 'Frob' is none of IInt8EntropyCalibrator2"], ""),
     ("run tiny.onnx --onnxrt --load-inputs empty.json", 1, [r"'empty\.json' is empty"], ""),
     ("run tiny.onnx --onnxrt --load-inputs cut.json", 1, [r"\[!\] --load-inputs: 'cut\.json': JSON"], ""),
@@ -476,6 +488,36 @@ def test_calibration(program, models):
     expect(open("c.cache").read() != text and open("c1.plan", "rb").read() != open("c3.plan", "rb").read(), "the cache's ranges are not taken")
 
 
+def test_calibrators(program, models):
+    """Each class takes the ranges that it says, of all iterations; its cache says which one it was."""
+    # The bell of the first iteration has an outlier in the second one.
+    image = np.random.default_rng(1).standard_normal((3, 1, 3, 8, 8)).astype(np.float32)
+    image[1, 0, 2, 7, 7] = 64
+    np.savez("calib.npz", image=image)
+    magnitudes = np.abs(image)
+    ranges = {}
+    script = "import numpy as np\ndef load_data():\n    for x in np.load('calib.npz')['image']:\n        yield {'image': x}\n"
+    open("calib.py", "w").write(script)
+    for word, algorithm, more in [("MinMax", "MinMaxCalibration", ""), ("Entropy", "EntropyCalibration", ""), ("Entropy2", "EntropyCalibration2", ""),
+                                  ("Legacy", "LegacyCalibration", " --quantile 0.99")]:
+        cls = "IInt8EntropyCalibrator2" if word == "Entropy2" else f"IInt8{word}Calibrator"
+        code, out, _ = call(program, f"run {models}/cnn.onnx --trt --int8 --data-loader-script calib.py --calibration-cache {word}.cache --calib-base-cls {cls}{more}",
+                            {"ASSAY_PYTHON": sys.executable})
+        expect(code == 0 and "Calibrating int8 with 3 inputs" in out, f"{cls}: {out[-400:]}")
+        text = open(f"{word}.cache").read()
+        expect(re.match(rf"TRT-\d+-{algorithm}\n", text), f"{cls}: {text}")
+        bits = int(re.search(r"\nimage: ([0-9a-f]{8})\n", text).group(1), 16)
+        ranges[word] = 127 * float(np.uint32(bits).view(np.float32))
+    expect(abs(ranges["MinMax"] - 64) < 1e-4, f"MinMax: {ranges}")
+    expect(2 < ranges["Entropy"] < 6 and ranges["Entropy"] == ranges["Entropy2"], f"Entropy: {ranges}")
+    image[2, 0, 1, 1, 1] = np.inf
+    np.savez("calib.npz", image=image)
+    code, out, _ = call(program, f"run {models}/cnn.onnx --trt --int8 --data-loader-script calib.py", {"ASSAY_PYTHON": sys.executable})
+    expect(code == 1 and re.search(r"\[!\] .*of its input 'image' 1 of 192 elements are NaN or infinite in sample 2", out), f"infinity: {out[-400:]}")
+    quantile = np.quantile(magnitudes, 0.99)
+    expect(abs(ranges["Legacy"] - quantile) < quantile / 60, f"Legacy: {ranges}, {quantile}")
+
+
 def test_lock(program):
     """Times are written when nobody else holds the lock."""
     with open("held.lock", "w") as lock:
@@ -594,6 +636,7 @@ def main():
         test_apart(program)
         test_network(program, models)
         test_calibration(program, models)
+        test_calibrators(program, models)
         test_lock(program)
         test_marked(program, models)
         test_layouts(program)

@@ -325,7 +325,7 @@ static void lines(void** state) {
       {"--onnx=m --persistentCacheRatio=2", "it is 0 to 1", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --tilingOptimizationLevel=4", "it is 0 to 3", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --maxAuxStreams=-2", "it is -1 to", NULL, TRT_OUTCOME_RUN},
-      {"--onnx=m --sparsity=force", "--sparsity=force is not there yet", NULL, TRT_OUTCOME_RUN},
+      {"--onnx=m --sparsity=force", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --minShapes=x:1 --minShapes=x:2", "given before", NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profile=0 --optShapes=x:1 --maxShapes=x:2", NULL, NULL, TRT_OUTCOME_RUN},
       {"--onnx=m --profile=0 --fp16 --optShapes=x:1", "follow its --profile directly", NULL,
@@ -363,13 +363,15 @@ static void meanings(void** state) {
   trt_options_t o;
   trt_outcome_t outcome;
   (void)state;
-  expect(read_line("--onnx=a=b --profile=0 --maxShapes=x:2 --minShapes=x:1 --int8 --stronglyTyped",
-                   &o, &outcome),
+  expect(read_line(
+             "--onnx=a=b --profile=0 --maxShapes=x:2 --minShapes=x:1 --int8 --int4 --stronglyTyped",
+             &o, &outcome),
          NULL, "1");
   assert_string_equal(trt_text(&o, TRT_FLAG_onnx), "a=b");
   assert_string_equal(o.profiles[0].max, "x:2");
   assert_null(o.profiles[0].opt);
   assert_false(trt_given(&o, TRT_FLAG_int8));
+  assert_false(trt_given(&o, TRT_FLAG_int4));
   assert_true(trt_number(&o, TRT_FLAG_duration) == 3 && !trt_given(&o, TRT_FLAG_duration));
   trt_options_deinit(&o);
   expect(read_line("--onnx=m --compat=11 --streams=2 --nvtxMode=verbose --heuristic", &o, &outcome),

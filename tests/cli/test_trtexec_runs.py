@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 import onnx
+import onnx.reference
 from onnx import helper, numpy_helper
 
 QUICK = "--duration=0 --iterations=3 --warmUp=0"
@@ -154,6 +155,24 @@ ROWS = [
     ("--loadEngine=c.plan --loadInputs=image:nothing.bin " + QUICK, 1, "FAILED", "nothing.bin"),
     ("--onnx=whole.onnx --loadInputs=x:wide.bin --dumpOutput " + QUICK, 0, r"(?s)holds int64 values.*y: \(3\)\n\S+ \[I\] 1 -2 3\n", None),
     ("--onnx=whole.onnx --loadInputs=x:far.bin " + QUICK, 1, "FAILED", "4294967296 does not fit the int32"),
+    # fp8 and int4
+    ("--onnx=fp8.onnx --fp8 " + QUICK, 0, r"\d of \d+ layers have no kernel and are emulated, slowly, such as \S", r"(?s)^(?!.*--fp8)"),
+    ("--onnx=int4.onnx --int4 --fp16 " + QUICK, 0, r"(?s)^(?!.*are emulated).*PASSED", r"(?s)^(?!.*--int4)"),
+    ("--onnx=int4.onnx --fp8 --skipInference", 0, "PASSED", r"--fp8: the model has no Q/DQ nodes of fp8 .*'assay edit quantize MODEL --format fp8"),
+    ("--onnx=fp8.onnx --int4 --skipInference", 0, "PASSED", r"--int4: the model has no Q/DQ nodes of int4.*'assay edit quantize MODEL --format int4"),
+    ("--onnx={m}/cnn.onnx --fp8 --int8", 1, "FAILED", "--fp8 and --int8 do not go together"),
+    ("--onnx=fp8.onnx --int8 --skipInference", 0, "PASSED", "--int8: the model's Q/DQ nodes are of other types"),
+    ("--onnx=fp8.onnx --fp8 --int4 --stronglyTyped --skipInference", 0, "PASSED", "(?s)--fp8 is switched off.*--int4 is switched off"),
+    ("--onnx=fp8.onnx --fp8 --layerPrecisions=conv:fp8 --precisionConstraints=obey", 1, "FAILED", "'conv' cannot be in fp8e4m3: .*where the model's Q/DQ nodes say so"),
+    ("--onnx=fp8.onnx --layerPrecisions=conv:fp8 --precisionConstraints=obey", 1, "FAILED", "'conv' cannot be in fp8e4m3: --fp8 is not given"),
+    ("--onnx=fp8.onnx --fp8 --show-native", 0, r"\nassay build fp8.onnx --output model.plan\n", None),
+    # sparsity
+    ("--onnx=fp8.onnx --sparsity=force " + QUICK, 0, "PASSED", r"--sparsity=force is deprecated and changes results: .* of 1 weights the two smallest became 0 \(1 others stay"),
+    ("--onnx={m}/cnn.onnx --sparsity=force " + QUICK, 0, "PASSED", "--sparsity=force changes nothing: none of the 2 weights"),
+    ("--onnx=rows.onnx --sparsity=force --int8 --show-native", 0,
+     r"assay polygraphy surgeon prune rows.onnx --output model.sparse.onnx\nassay edit quantize model.sparse.onnx --output model.int8.onnx\n"
+     r"assay build model.int8.onnx ", "changes results"),
+    ("--loadEngine=c.plan --sparsity=force --fp8 " + QUICK, 0, "PASSED", "(?s)--fp8 has no effect with --loadEngine.*--sparsity has no effect with --loadEngine"),
     # shapes of calibration
     ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --optShapesCalib=x:3x16 --skipInference", 0, "PASSED", "mean nothing"),
     ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --optShapesCalib=y:3x16 --skipInference", 1, "FAILED", "--optShapesCalib: the model has no input 'y'"),
@@ -229,6 +248,8 @@ WORKS = {
     "fp16": (NATIVE, "", "--precision fp16"),
     "bf16": (NATIVE, "", "--precision bf16"),
     "int8": ("--onnx={m}/quantized.onnx --show-native", "", "--precision int8"),
+    "fp8": (BUILD, "", "--fp8: the model has no Q/DQ nodes of fp8"),
+    "int4": (BUILD, "", "--int4: the model has no Q/DQ nodes of int4"),
     "best": (NATIVE, "", "--precision (bf16|fp16)"),
     "stronglyTyped": (BUILD + " --fp16", "", "--fp16 is switched off"),
     "minShapesCalib": (CALIB + " --optShapesCalib=x:2x16 --maxShapesCalib=x:4x16", "=x:3x16", "dimension 0: 2 is less than the 3 of --minShapesCalib"),
@@ -317,6 +338,29 @@ def trtexec(program, *args):
     return p.returncode, p.stdout, p.stderr
 
 
+def write_low_bits():
+    """fp8 quantizers around Conv and MatMul, and int4 weights in blocks in front of MatMul."""
+    kinds, node, info, rng = onnx.TensorProto, helper.make_node, helper.make_tensor_value_info, np.random.default_rng(6)
+    w, m = (rng.standard_normal(s).astype(np.float32) for s in ((8, 3, 3, 3), (288, 10)))
+    numbers = [("sx", np.float32(4 / 448)), ("sw", np.float32(np.abs(w).max() / 448)), ("sy", np.float32(16 / 448)),
+               ("sm", np.float32(np.abs(m).max() / 448)), ("w", w), ("m", m), ("shape", np.array([1, -1]))]
+    zero = helper.make_tensor("z", kinds.FLOAT8E4M3FN, [], b"\0", raw=True)
+    nodes = [node(op, [x, s, "z"], [x + end]) for x, s in (("x", "sx"), ("w", "sw"), ("r", "sy"), ("m", "sm"))
+             for op, x, end in (("QuantizeLinear", x, "q"), ("DequantizeLinear", x + "q", "d"))]
+    nodes[4:4] = [node("Conv", ["xqd", "wqd"], ["c"], "conv"), node("Relu", ["c"], ["r"])]
+    nodes += [node("Reshape", ["rqd", "shape"], ["flat"]), node("MatMul", ["flat", "mqd"], ["y"], "mm")]
+    low = [helper.make_graph(nodes, "g", [info("x", kinds.FLOAT, [1, 3, 8, 8])], [info("y", kinds.FLOAT, [1, 10])],
+                             [zero] + [numpy_helper.from_array(v, k) for k, v in numbers])]
+    codes = rng.integers(-8, 8, 64 * 32).astype(np.uint8) & 15
+    scales = (rng.random((4, 32)) * 0.05 + 0.01).astype(np.float32)
+    nodes = [node("DequantizeLinear", ["w4", "s"], ["w"], axis=0, block_size=16), node("MatMul", ["x", "w"], ["y"])]
+    low += [helper.make_graph(nodes, "g", [info("x", kinds.FLOAT, [4, 64])], [info("y", kinds.FLOAT, [4, 32])],
+                              [helper.make_tensor("w4", kinds.INT4, [64, 32], (codes[::2] | codes[1::2] << 4).tobytes(), raw=True),
+                               numpy_helper.from_array(scales, "s")])]
+    for name, graph in zip(("fp8", "int4"), low):
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), name + ".onnx")
+
+
 def write_files():
     image = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32)
     image.tofile("image.bin")
@@ -327,6 +371,7 @@ def write_files():
     np.array([1, -2, 3], np.int64).tofile("wide.bin")
     np.array([1, -2, 1 << 32], np.int64).tofile("far.bin")
     tensor = helper.make_tensor_value_info
+    write_low_bits()
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [tensor("x", onnx.TensorProto.INT32, [3])],
                               [tensor("y", onnx.TensorProto.INT32, [3])])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "whole.onnx")
@@ -571,6 +616,36 @@ def test_layouts(program, failures):
     failures.check({n: told.get(n) for n in want} == want, f"--exportLayerInfo: {told}")
 
 
+def test_low_bits(program, failures):
+    """Models with fp8 and int4 quantizers give what ONNX's own evaluator gives, natively and built; a check finds them faithful."""
+    for name in "fp8", "int4":
+        model = onnx.load(f"{name}.onnx")
+        x = np.random.default_rng(7).standard_normal([d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]).astype(np.float32)
+        np.savez("x.npz", x=x)
+        np.save("x.npy", x)
+        want = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})[0].ravel()
+        code, out, err = trtexec(program, f"--onnx={name}.onnx", f"--{name}", *QUICK.split(), "--loadInputs=x:x.npy", "--exportOutput=o.json")
+        built = np.array(json.load(open("o.json"))[0]["values"])
+        run, check = (subprocess.run([program, *line.split()], capture_output=True, text=True)
+                      for line in (f"run {name}.onnx -i x.npz -o o.npz", f"check {name}.onnx -i x.npz"))
+        native = np.load("o.npz")["y"].ravel()
+        failures.check(code == 0 and run.returncode == 0 and np.abs(built - native).max() < 1e-5 * np.abs(native).max(), f"{name}: {built}, {native}, {err}")
+        failures.check(np.abs(native - want).max() < 1e-4 * np.abs(want).max(), f"{name}: {native}, ONNX's evaluator: {want}")
+        failures.check(check.returncode == 0 and check.stdout.startswith("FAITHFUL"), f"check {name}: {check.stdout}, {check.stderr}")
+
+
+def test_sparsity(program, failures):
+    """--sparsity=force gives what the model gives that 'surgeon prune' writes."""
+    subprocess.run([program, "polygraphy", "surgeon", "prune", "fp8.onnx", "-o", "pruned.onnx"], check=True, capture_output=True)
+    got = []
+    np.save("x.npy", np.random.default_rng(8).standard_normal((1, 3, 8, 8)).astype(np.float32))
+    for line in ["--onnx=fp8.onnx"], ["--onnx=fp8.onnx", "--sparsity=force"], ["--onnx=pruned.onnx"]:
+        code, out, err = trtexec(program, *line, *QUICK.split(), "--loadInputs=x:x.npy", "--exportOutput=o.json")
+        got.append(json.load(open("o.json"))[0]["values"])
+        failures.check(code == 0, f"{line}: {err}")
+    failures.check(got[1] == got[2] != got[0], f"--sparsity=force: {got}")
+
+
 def test_nafnet(program, models, failures):
     """The model of the issue, which is NaN in fp16: the list that a script makes of nodes mends it, and the plan keeps that."""
     folder = os.path.join(models, "..", "nafnet")
@@ -632,6 +707,8 @@ def main():
         test_reference(program, models, failures)
         test_calibrated(program, models, failures)
         test_layouts(program, failures)
+        test_low_bits(program, failures)
+        test_sparsity(program, failures)
         test_nafnet(program, models, failures)
         test_interrupted(program, models, failures)
         test_link(program, models, failures)

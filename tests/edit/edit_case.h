@@ -50,8 +50,10 @@ static inline void edit_wish(edit_wishes_t* out, const char* const* texts) {
     }
     if (strncmp(texts[i], "format=", 7) == 0) out->w.format = equals + 1, known = true;
     if (strncmp(texts[i], "opset=", 6) == 0) out->w.opset = atoi(equals + 1), known = true;
+    if (strncmp(texts[i], "calibrator=", 11) == 0) out->w.calibrator = equals + 1, known = true;
     if (strcmp(texts[i], "numbers") == 0) out->w.numbers = known = true;
     if (strcmp(texts[i], "per_tensor") == 0) out->w.per_tensor = known = true;
+    if (strcmp(texts[i], "store_codes") == 0) out->w.store_codes = known = true;
     if (strcmp(texts[i], "no_shapes") == 0) out->w.no_shapes = known = true;
     if (!known) fail_msg("unknown wish '%s'", texts[i]);
   }

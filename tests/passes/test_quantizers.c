@@ -219,6 +219,32 @@ static const form_case_t cases[] = {
       {"QuantizeLinear q x tiny z -> xq", "DequantizeLinear d xq tiny z -> xf",
        "QuantizeLinear q2 xf tiny z -> xr", "DequantizeLinear d2 xr tiny z -> y"},
       "y"}},
+
+    // ---- weights
+    {"dequantized_constants",
+     "Conv",
+     {"float8, which no kernel reads",
+      19,
+      X,
+      {"w8 float8e4m3fn[3,4,1,1]", "s float[3] 0.02 0.01 0.3", "z float8e4m3fn[3] 0 0 0"},
+      {"DequantizeLinear d w8 s z -> wf | axis=0", "Conv c x wf -> y"},
+      "y"}},
+    {"dequantized_constants",
+     "DequantizeLinear Conv",
+     {"not: codes that stay small",
+      19,
+      X,
+      {"w8 int8[3,4,1,1]", "s float[] 0.02"},
+      {"DequantizeLinear d w8 s -> wf", "Conv c x wf -> y"},
+      "y"}},
+    {"dequantized_constants",
+     "QuantizeLinear DequantizeLinear Conv",
+     {"not: a quantizer, which truth may leave out",
+      19,
+      X,
+      {"w float[3,4,1,1]", "s float[] 0.02", "z float8e4m3fn[] 0"},
+      {"QuantizeLinear q w s z -> w8", "DequantizeLinear d w8 s z -> wf", "Conv c x wf -> y"},
+      "y"}},
 };
 
 FORM_CASE_TESTS(cases)

@@ -61,6 +61,50 @@ static void call_deinit(call_t* c) {
   assay_saved_deinit(&c->made);
 }
 
+// What a class of calibrators is called in a cache, and which of ours does what it says. (Entropy
+// and Entropy2 differ in TensorRT by whether ranges are taken before layers are fused: here they
+// are of what quantized layers read, which fusion leaves as it is.)
+typedef struct calibrator {
+  const char* class, *algorithm, *own;
+} calibrator_t;
+
+static const calibrator_t calibrators[] = {
+    {"IInt8EntropyCalibrator2", "EntropyCalibration2", "entropy"},
+    {"IInt8EntropyCalibrator", "EntropyCalibration", "entropy"},
+    {"IInt8MinMaxCalibrator", "MinMaxCalibration", "minmax"},
+    {"IInt8LegacyCalibrator", "LegacyCalibration", "percentile"},
+};
+
+static const calibrator_t* calibrator_of(const pg_args_t* a) {
+  const char* class = pg_text(a, PG_FLAG_calib_base_cls);
+  for (size_t i = 0; i < sizeof calibrators / sizeof *calibrators; i++)
+    if (strcasecmp(calibrators[i].class, class) == 0) return &calibrators[i];
+  return &calibrators[0];
+}
+
+static assay_status_t choose_calibrator(const pg_args_t* a, trt_job_t* job) {
+  const calibrator_t* c = calibrator_of(a);
+  const bool given = pg_given(a, PG_FLAG_quantile);
+  const double quantile = given ? pg_float(a, PG_FLAG_quantile) : 1;
+  if (quantile <= 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--quantile 0 leaves nothing in range: it is above 0, and 1 at most");
+  job->calibrator = c->own;
+  if (strcmp(c->own, "percentile") != 0) {
+    if (given)
+      pg_log(PG_WARNING, "--quantile has no effect: it is of IInt8LegacyCalibrator, not of %s",
+             c->class);
+    return NULL;
+  }
+  job->percentile = 100 * quantile;
+  if (!given)
+    pg_log(PG_WARNING,
+           "%s without --quantile takes all magnitudes (Polygraphy's 0.5 would clip every other "
+           "one); give --quantile 0.9999, or the like",
+           c->class);
+  return NULL;
+}
+
 // Ranges of int8 come from the inputs.
 static assay_status_t take_samples(pg_job_t* j, const pg_build_t* b, call_t* c) {
   const assay_model_t* m = c->job.model;
@@ -80,20 +124,9 @@ static assay_status_t take_samples(pg_job_t* j, const pg_build_t* b, call_t* c) 
   ASSAY_TRY(
       assay_samples_from_runs(inputs, m->graph->inputs, m->graph->n_inputs, true, &c->samples));
   c->job.samples = &c->samples;
+  ASSAY_TRY(choose_calibrator(j->args, &c->job));
   pg_log(PG_INFO, "Calibrating int8 with %zu inputs", c->samples.n);
   return NULL;
-}
-
-// How a cache names the calibrator.
-static const char* algorithm_of(const pg_args_t* a) {
-  static const char* const names[][2] = {{"IInt8EntropyCalibrator2", "EntropyCalibration2"},
-                                         {"IInt8EntropyCalibrator", "EntropyCalibration"},
-                                         {"IInt8MinMaxCalibrator", "MinMaxCalibration"},
-                                         {"IInt8LegacyCalibrator", "LegacyCalibration"}};
-  const char* class = pg_text(a, PG_FLAG_calib_base_cls);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcasecmp(names[i][0], class) == 0) return names[i][1];
-  return names[0][1];
 }
 
 // Ranges that were found go into the file that was not there. Without any there is nothing that a
@@ -106,9 +139,9 @@ static assay_status_t save_ranges(pg_job_t* j, const pg_build_t* b, const call_t
                   path),
            NULL;
   pg_log(PG_INFO, "Saving calibration cache to %s", path);
-  return assay_status_note(
-      trt_calibration_write(path, algorithm_of(j->args), c->job.scales, c->job.n_scales),
-      "--calibration-cache");
+  return assay_status_note(trt_calibration_write(path, calibrator_of(j->args)->algorithm,
+                                                 c->job.scales, c->job.n_scales),
+                           "--calibration-cache");
 }
 
 // Where times go: a file that is only to be read gets none.

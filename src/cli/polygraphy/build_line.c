@@ -24,6 +24,7 @@ static const struct {
     {PG_FLAG_fp16, "--fp16", SAME},
     {PG_FLAG_bf16, "--bf16", SAME},
     {PG_FLAG_int8, "--int8", SAME},
+    {PG_FLAG_fp8, "--fp8", SAME},
     {PG_FLAG_strongly_typed, "--stronglyTyped", SAME},
     {PG_FLAG_refittable, "--refit", SAME},
     {PG_FLAG_error_on_timing_cache_miss, "--errorOnTimingCacheMiss", SAME},

@@ -95,10 +95,23 @@ static assay_status_t check_flag(const pg_args_t* a, pg_flag_id_t id) {
   return NULL;
 }
 
+// Fractions, whether they are used or not.
+static assay_status_t check_fractions(const pg_args_t* a) {
+  static const pg_flag_id_t flags[] = {PG_FLAG_quantile, PG_FLAG_regression_cutoff};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    const double x = pg_float(a, flags[i]);
+    if (pg_given(a, flags[i]) && !(x >= 0 && x <= 1))
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "%s %g: it is 0 to 1", pg_flags[flags[i]].names,
+                         x);
+  }
+  return NULL;
+}
+
 assay_status_t pg_args_check(const pg_args_t* a) {
   if (a->note) pg_log(PG_WARNING, "%s", a->note);
   for (int f = 0; f < PG_N_FLAGS; f++)
     if (a->at[f].given) ASSAY_TRY(check_flag(a, (pg_flag_id_t)f));
+  ASSAY_TRY(check_fractions(a));
   const char* type = a->at[PG_FLAG_model_type].text;
   if (type && strcmp(type, "onnx") != 0 && strcmp(type, "engine") != 0)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,

@@ -281,10 +281,6 @@ static assay_status_t check_needs(const trt_options_t* o) {
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "--runtimePlatform=WindowsAMD64 is not supported: plans "
                        "are built on the machine that runs them");
-  if (trt_is(o, TRT_FLAG_sparsity, "force"))
-    return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                       "--sparsity=force is not there yet (and changes results): "
-                       "use --sparsity=disable");
   if (trt_number(o, TRT_FLAG_device) != 0)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--device=%s: there is no such device; the CPU is "
@@ -314,7 +310,7 @@ static void switch_on(trt_options_t* o, trt_flag_id_t f) { o->at[f].given = true
 // The defaults of trtexec 11, and what stands for something else.
 static void settle(trt_options_t* o) {
   static const trt_flag_id_t formats[] = {TRT_FLAG_fp16, TRT_FLAG_bf16, TRT_FLAG_int8,
-                                          TRT_FLAG_best};
+                                          TRT_FLAG_best, TRT_FLAG_fp8,  TRT_FLAG_int4};
   if (trt_is(o, TRT_FLAG_compat, "11")) {
     switch_on(o, TRT_FLAG_stronglyTyped);
     switch_on(o, TRT_FLAG_separateProfileRun);
@@ -339,7 +335,10 @@ static void settle(trt_options_t* o) {
     trt_warn("--workspace is deprecated: use --memPoolSize=workspace:%s",
              trt_text(o, TRT_FLAG_workspace));
   if (trt_is(o, TRT_FLAG_sparsity, "enable") && trt_given(o, TRT_FLAG_onnx))
-    trt_warn("--sparsity=enable has no effect in Assay: no kernel uses 2:4 sparse weights");
+    trt_warn(
+        "--sparsity=enable has no effect in Assay: no kernel uses 2:4 sparse weights, which give "
+        "the "
+        "same results as others");
   if (trt_is(o, TRT_FLAG_profilingVerbosity, "default"))
     o->at[TRT_FLAG_profilingVerbosity].text = "layer_names_only";
   if (trt_is(o, TRT_FLAG_profilingVerbosity, "verbose"))

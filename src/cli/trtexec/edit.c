@@ -75,7 +75,9 @@ static assay_status_t quantize_by_cache(trt_job_t* j) {
 }
 
 assay_status_t trt_quantize(trt_job_t* j) {
-  const assay_edit_wishes_t wishes = {0};
+  const assay_edit_wishes_t wishes = {.calibrator = j->samples ? j->calibrator : NULL,
+                                      .percentile = j->samples ? j->percentile : 0,
+                                      .any_data = !j->samples};
   assay_edit_options_t options = {.given = j->samples, .seed = (uint64_t)j->native.seed};
   assay_input_shape_t* shapes = NULL;
   j->quantized = true;

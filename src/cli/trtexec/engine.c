@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "backends/cpu/gemm.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/trtexec/edit.h"
@@ -42,31 +41,6 @@ assay_status_t trt_list_add(opt_list_t* list, const char* text) {
 }
 
 // ---- what flags mean ----------------------------------------------------------------------------
-
-// The format of a CPU's faster kernels.
-static const char* fast_format(void) { return cpu_gemm_has_bf16() ? "bf16" : "fp16"; }
-
-static assay_status_t choose_precision(trt_job_t* j) {
-  const trt_options_t* o = j->options;
-  const bool best = trt_given(o, TRT_FLAG_best);
-  const bool fp16 = trt_given(o, TRT_FLAG_fp16), bf16 = trt_given(o, TRT_FLAG_bf16);
-  const bool int8 = trt_given(o, TRT_FLAG_int8);
-  if (int8 && !cli_has_quantizers(j->model)) ASSAY_TRY(trt_quantize(j));
-  const bool quantized = cli_has_quantizers(j->model);
-  if (int8 && !quantized) trt_warn("--int8: the model has nothing that can be quantized");
-  if (quantized && (int8 || best)) {
-    j->native.precision = "int8";
-    if (fp16 || bf16 || best)
-      trt_info(
-          "The model has Q/DQ nodes: its layers between them compute on int8, the others in fp32");
-  } else if (best || (fp16 && bf16)) {
-    j->native.precision = fast_format();
-    trt_info("Of the formats that are allowed, %s is taken", j->native.precision);
-  } else if (fp16 || bf16) {
-    j->native.precision = fp16 ? "fp16" : "bf16";
-  }
-  return NULL;
-}
 
 // The limit of --memPoolSize=workspace and --workspace.
 static assay_status_t choose_workspace(trt_job_t* j) {
@@ -149,7 +123,7 @@ assay_status_t trt_translate(trt_job_t* j) {
   j->verbosity = trt_text(o, TRT_FLAG_profilingVerbosity);
   ASSAY_TRY(trt_mark_debug(j));
   ASSAY_TRY(trt_load_calibration(j));
-  ASSAY_TRY(choose_precision(j));
+  ASSAY_TRY(trt_choose_precision(j));
   ASSAY_TRY(trt_set_io_formats(j));
   ASSAY_TRY(trt_resolve_profile(j));
   ASSAY_TRY(choose_sources(j));
@@ -216,6 +190,16 @@ static void tell_workspace(const trt_job_t* j) {
         j->n_over, limit, j->over);
 }
 
+// Times of what is emulated say nothing of what could be.
+static void tell_emulated(const trt_job_t* j, const assay_layers_t* layers) {
+  size_t n = 0, first = 0;
+  for (size_t i = j->n_facts; i-- > 0;)
+    if (strcmp(j->facts[i].tactic, "emu") == 0) n++, first = i;
+  if (n)
+    trt_info("%zu of %zu layers have no kernel and are emulated, slowly, such as %s", n, j->n_facts,
+             layers->layers[first].name);
+}
+
 static assay_status_t save(const trt_job_t* j) {
   const char* path = trt_text(j->options, TRT_FLAG_saveEngine);
   struct stat info = {0};
@@ -248,6 +232,7 @@ static assay_status_t build(trt_job_t* j) {
   ASSAY_TRY(trt_cache_write(j, j->cache_out ? j->cache_out : path));
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
   tell_workspace(j);
+  tell_emulated(j, assay_plan_layers(assay_engine_plan(j->engine)));
   ASSAY_TRY(trt_check_direct(j));
   const double seconds = 1e-3 * (trt_now_ms() - start);
   tell_memory(j, "building");
@@ -324,9 +309,10 @@ static assay_status_t refit(trt_job_t* j) {
 // refused.
 static void warn_of_build_flags(const trt_options_t* o) {
   static const trt_flag_id_t others[] = {
-      TRT_FLAG_minShapes, TRT_FLAG_optShapes,          TRT_FLAG_maxShapes,
-      TRT_FLAG_profile,   TRT_FLAG_profilingVerbosity, TRT_FLAG_skipInference,
-      TRT_FLAG_refit,     TRT_FLAG_runtimePlatform};
+      TRT_FLAG_minShapes,       TRT_FLAG_optShapes,          TRT_FLAG_maxShapes,
+      TRT_FLAG_profile,         TRT_FLAG_profilingVerbosity, TRT_FLAG_skipInference,
+      TRT_FLAG_refit,           TRT_FLAG_runtimePlatform,    TRT_FLAG_tempdir,
+      TRT_FLAG_tempfileControls};
   for (int f = 0; f < TRT_N_FLAGS; f++) {
     bool warn = trt_flags[f].block == TRT_BUILD && trt_flags[f].level == TRT_WORKS;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) warn &= f != (int)others[i];

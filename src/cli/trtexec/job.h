@@ -27,10 +27,13 @@ typedef struct trt_job {
   const char* command_line;
   assay_model_t* model;            // that is built; NULL: a plan is loaded
   assay_model_t* edited;           // the same as it would be written; NULL: it is as in the file
+  bool pruned;                     // by --sparsity=force
   bool quantized;                  // by trt_quantize
   const assay_samples_t* samples;  // of the inputs, that ranges of int8 come from; NULL: random
-  const char* cache_out;  // where times go in place of --timingCacheFile; "": nowhere; NULL: there
-  trt_scale_t* scales;    // --calib, or what came of the samples
+  const char* calibrator;  // of the samples, as 'assay edit quantize' calls it; NULL: its default
+  double percentile;       // of that calibrator; 0: it has none
+  const char* cache_out;   // where times go in place of --timingCacheFile; "": nowhere; NULL: there
+  trt_scale_t* scales;     // --calib, or what came of the samples
   size_t n_scales;
   const char* verbosity;  // --profilingVerbosity, or what the plan was built with
   const char** debug;     // --markDebug: names of values
@@ -83,6 +86,10 @@ void trt_dump_optimization_profile(const trt_job_t* j);
 // *out lies in the arena.
 assay_status_t trt_calibration_shapes(const trt_job_t* j, assay_input_shape_t** out,
                                       size_t* out_n) ASSAY_MUST_USE;
+
+// Chooses the format of the build; with it go the edits that --int8 and --sparsity=force ask for
+// (precision.c).
+assay_status_t trt_choose_precision(trt_job_t* j) ASSAY_MUST_USE;
 
 // Reads --layerPrecisions and --layerOutputTypes into wishes and rules (layers.c).
 assay_status_t trt_resolve_layers(trt_job_t* j) ASSAY_MUST_USE;

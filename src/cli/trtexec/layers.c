@@ -156,9 +156,12 @@ static const char* obstacle(const trt_job_t* j, const assay_node_t* n, assay_for
   if (f == ASSAY_FORMAT_FP16 && !trt_given(o, TRT_FLAG_fp16) && !best) return "--fp16 is not given";
   if (f == ASSAY_FORMAT_BF16 && !trt_given(o, TRT_FLAG_bf16) && !best) return "--bf16 is not given";
   if (f == ASSAY_FORMAT_INT8 && !trt_given(o, TRT_FLAG_int8) && !best) return "--int8 is not given";
+  if (f == ASSAY_FORMAT_FP8E4M3 && !trt_given(o, TRT_FLAG_fp8)) return "--fp8 is not given";
+  if (f == ASSAY_FORMAT_INT4 && !trt_given(o, TRT_FLAG_int4)) return "--int4 is not given";
+  if (f == ASSAY_FORMAT_INT8 || f == ASSAY_FORMAT_FP8E4M3 || f == ASSAY_FORMAT_INT4)
+    return "Assay takes that format where the model's Q/DQ nodes say so";
   if (f != ASSAY_FORMAT_FP32 && f != ASSAY_FORMAT_FP16 && f != ASSAY_FORMAT_BF16)
-    return f == ASSAY_FORMAT_INT8 ? "Assay computes on int8 where the model has Q/DQ nodes"
-                                  : "layers are put into fp32, fp16 or bf16";
+    return "layers are put into fp32, fp16 or bf16";
   if (is_integer(n)) return of_integers;
   return NULL;
 }

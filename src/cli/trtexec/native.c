@@ -42,11 +42,20 @@ static void print_build(const trt_job_t* j, const char* plan) {
     for (size_t i = 0; i < j->ends.n; i++) print_option("--to", j->ends.items[i]);
     putchar('\n');
   }
+  if (j->pruned) {
+    fputs("assay polygraphy surgeon prune", stdout);
+    print_word(model);
+    print_option("--output", model = "model.sparse.onnx");
+    putchar('\n');
+  }
   if (j->quantized) {
     fputs("assay edit quantize", stdout);
     print_word(model);
     print_option("--output", model = "model.int8.onnx");
     print_option("--calib", trt_text(o, TRT_FLAG_calib));
+    if (j->samples) print_option("--inputs", "inputs.json");
+    if (j->samples) print_option("--calibrator", j->calibrator);
+    if (j->samples && j->percentile > 0) printf(" --percentile %g", j->percentile);
     putchar('\n');
   }
   if (j->io_types.n) {
