@@ -46,6 +46,7 @@ typedef enum kind {
   DTYPE,    // storage type or element type: number is its row
   UNTYPED,  // storage of bytes
   REBUILD,  // number: 2 or 3, the version
+  WRAP,     // what makes a parameter of a tensor
   HOOKS,    // collections.OrderedDict, and one that it made
   STORAGE,  // number: row or -1; text: the key
   TENSOR,
@@ -147,6 +148,8 @@ static assay_status_t name_global(machine_t* m) {
     return push(m, (item_t){.kind = REBUILD, .number = 2});
   if (is_text(&module, "torch._utils") && is_text(&name, "_rebuild_tensor_v3"))
     return push(m, (item_t){.kind = REBUILD, .number = 3});
+  if (is_text(&module, "torch._utils") && is_text(&name, "_rebuild_parameter"))
+    return push(m, (item_t){.kind = WRAP});
   if ((is_text(&module, "torch.storage") || is_text(&module, "torch")) &&
       is_text(&name, "UntypedStorage"))
     return push(m, (item_t){.kind = UNTYPED, .number = -1});
@@ -208,6 +211,7 @@ static assay_status_t reduce(machine_t* m) {
   const item_t args = m->stack[--m->n];
   item_t* f = &m->stack[m->n - 1];
   if (f->kind == HOOKS) return args.n ? foreign() : NULL;
+  if (f->kind == WRAP && at(m, &args, 0, TENSOR)) return *f = (item_t){.kind = TENSOR}, NULL;
   if (f->kind != REBUILD) return foreign();
   ASSAY_TRY(rebuild(m, &args, (int)f->number));
   *f = (item_t){.kind = TENSOR};
@@ -361,6 +365,16 @@ static const assay_zip_member_t* find(const assay_zip_t* zip, const char* folder
   for (size_t i = 0; i < zip->n; i++)
     if (ends_with(zip->members[i].name, folder, tail)) return &zip->members[i];
   return NULL;
+}
+
+bool assay_torch_is(const uint8_t* data, size_t size) {
+  assay_zip_t zip = {0};
+  if (size < 4 || memcmp(data, "PK\3\4", 4) != 0) return false;
+  assay_status_t st = assay_zip_open(data, size, &zip);
+  const bool is = !st && find(&zip, "", "data.pkl");
+  assay_status_free(st);
+  assay_zip_close(&zip);
+  return is;
 }
 
 static assay_status_t read_pickle(const uint8_t* data, const assay_zip_t* zip, machine_t* m) {

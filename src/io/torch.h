@@ -7,6 +7,9 @@
 
 #include "tensor/tensor.h"
 
+// Whether it is an archive of that kind, whatever it holds.
+bool assay_torch_is(const uint8_t* data, size_t size);
+
 // One reference goes to the caller; the bytes are copied. Errors: CORRUPT, UNSUPPORTED.
 assay_status_t assay_torch_parse(const uint8_t* data, size_t size,
                                  assay_tensor_t** out) ASSAY_MUST_USE;
