@@ -178,7 +178,8 @@ def test_others(assay, folder, wrong):
         for line, want in (("assay debug env", "environment"), ("assay check --prec", "--precision"),
                            ("assay debug precision x --mode bi", "bisect"), ("assay check --target ", "cpu"),
                            ("assay trtexec --onn", "--onnx"), ("assay trtexec --sparsity=", "--sparsity=force"), ("trtexec --bf", "--bf16"),
-                           ("assay polygraphy ins", "inspect"), ("polygraphy inspect ta", "tactics"), ("polygraphy run --compare l2 co", "cosine_similarity"),
+                           ("assay polygraphy ins", "inspect"), ("polygraphy inspect ta", "tactics"),
+                           ("polygraphy run --compare l2 co", "cosine_similarity"),
                            ("polygraphy run x --precision-constraints ", "obey"), ("assay polygraphy debug precision --dir ", "reverse")):
             out = run("fish", "--no-config", "-c", f"source {folder}/assay.fish; complete -C '{line}'")[1]
             if want not in re.findall(r"^[^\t\n]+", out, re.M):
