@@ -137,10 +137,17 @@ static bool is_torch(const file_t* f) { return assay_torch_is(f->data, f->size);
 
 static assay_status_t read_torch(const file_t* f, assay_saved_t* out) {
   const assay_value_t* v;
-  assay_tensor_t* t = NULL;
-  ASSAY_TRY(only_value(f->request, &v));
-  ASSAY_TRY(assay_torch_parse(f->data, f->size, &t));
-  return add_single(f, v, t, out);
+  assay_set_t set = {0}, *run = NULL;
+  bool named;
+  ASSAY_TRY(assay_torch_read(f->data, f->size, &set, &named));
+  assay_status_t st = named ? assay_saved_add_run(out, &run) : only_value(f->request, &v);
+  if (!st && named) {
+    *run = set;
+    return NULL;
+  }
+  if (!st) st = add_single(f, v, assay_tensor_retain(set.tensors[0]), out);
+  assay_set_deinit(&set);
+  return st;
 }
 
 static bool is_safetensors(const file_t* f) { return assay_safetensors_is(f->data, f->size); }
@@ -455,7 +462,7 @@ static assay_status_t read_sample_folder(const file_t* f, assay_saved_t* out) {
 // The first whose `is` holds reads a file; what can be mistaken for something else comes later. The
 // first whose ending fits writes one.
 static const format_t formats[] = {
-    {.name = "tensor of torch.save", .is = is_torch, .read = read_torch},
+    {.name = "tensors of torch.save", .is = is_torch, .read = read_torch},
     {.name = "npz", .ending = ".npz", .is = is_npz, .read = read_npz, .write = write_npz},
     {.name = "npy", .ending = ".npy", .is = is_npy, .read = read_npy, .write = write_npy},
     {.name = "TensorProto",

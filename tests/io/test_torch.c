@@ -75,6 +75,13 @@ static void others(void** state) {
       ROW("\x80\x02"
           "Q",
           "damaged"),
+      ROW("\x80\x02u.", "damaged"),
+      ROW("\x80\x02}s.", "damaged"),
+      ROW("\x80\x02K\x01(u.", "more than one plain tensor"),
+      ROW("\x80\x02}K\x01"
+          "b.",
+          "more than one plain tensor"),
+      ROW("\x80\x02K\x01q\x07.", "more than one plain tensor"),
       ROW("\x80\x02"
           "h\x05.",
           "damaged"),
@@ -120,6 +127,7 @@ static const sample_t samples[] = {
     {.file = "expanded", .says = "an expanded one; save a copy"},
     {.file = "complex", .says = "'torch.ComplexFloatStorage'"},
     {.file = "dictionary", .says = "more than one plain tensor"},
+    {.file = "checkpoint", .says = "more than one plain tensor"},
 };
 
 static assay_mapping_t* map_sample(const char* name) {
@@ -164,6 +172,34 @@ static void real_files(void** state) {
   }
 }
 
+// Dictionaries of tensors, and nothing else in them.
+static void dictionaries(void** state) {
+  (void)state;
+  static const struct {
+    const char *file, *says, *names;
+  } rows[] = {{"dictionary.pt", NULL, "x "},
+              {"state_dict.pt", NULL, "weight bias "},
+              {"bfloat16.pt", NULL, " "},
+              {"checkpoint.pt", "more than a dictionary of them", ""}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_mapping_t* m = map_sample(rows[i].file);
+    assay_set_t set = {0};
+    bool named = false;
+    char names[64] = "";
+    assay_status_t st =
+        assay_torch_read(assay_mapping_data(m), assay_mapping_size(m), &set, &named);
+    if (rows[i].says ? !st || !strstr(assay_status_message(st), rows[i].says) : st != NULL)
+      fail_msg("%s: %s", rows[i].file, st ? assay_status_message(st) : "was read");
+    assay_status_free(st);
+    for (size_t k = 0; k < set.n; k++) strcat(strcat(names, set.names[k]), " ");
+    assert_string_equal(names, rows[i].names);
+    if (set.n) assert_int_equal(named, *set.names[0] != 0);
+    if (i == 0) hold_against(&samples[0], set.tensors[0]);
+    assay_set_deinit(&set);
+    assay_mapping_release(m);
+  }
+}
+
 // As Polygraphy saves inputs that NumPy has no type for.
 static void real_json(void** state) {
   (void)state;
@@ -182,15 +218,16 @@ static void real_json(void** state) {
 }
 
 static assay_status_t read_file(const uint8_t* data, size_t size) {
-  assay_tensor_t* t = NULL;
-  assay_status_t st = assay_torch_parse(data, size, &t);
-  if (!st) assay_tensor_release(t);
+  assay_set_t set = {0};
+  bool named;
+  assay_status_t st = assay_torch_read(data, size, &set, &named);
+  assay_set_deinit(&set);
   return st;
 }
 
 static void damaged_files(void** state) {
   (void)state;
-  static const char* const names[] = {"view.pt", "parameter.pt", "float8.pt"};
+  static const char* const names[] = {"view.pt", "parameter.pt", "float8.pt", "dictionary.pt", "state_dict.pt"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     assay_mapping_t* m = map_sample(names[i]);
     damage_all(assay_mapping_data(m), assay_mapping_size(m), true, read_file);
@@ -206,6 +243,7 @@ static void damaged(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_tensor), cmocka_unit_test(others),    cmocka_unit_test(damaged),
-      cmocka_unit_test(real_files), cmocka_unit_test(real_json), cmocka_unit_test(damaged_files)};
+      cmocka_unit_test(real_files), cmocka_unit_test(real_json), cmocka_unit_test(damaged_files),
+      cmocka_unit_test(dictionaries)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

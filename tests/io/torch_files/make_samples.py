@@ -30,4 +30,8 @@ print(f"torch {torch.__version__}, Polygraphy {polygraphy.__version__}")
 for name, tensor in TENSORS.items():
     torch.save(tensor, f"{name}.pt")
 torch.save({"x": TENSORS["float32"]}, "dictionary.pt")
+linear = torch.nn.Linear(2, 1)
+linear.weight.data, linear.bias.data = torch.tensor([[1.5, -2.0]]), torch.tensor([0.25])
+torch.save(linear.state_dict(), "state_dict.pt")
+torch.save({"x": TENSORS["int64"], "epoch": 3}, "checkpoint.pt")
 save_json([{"x": TENSORS["bfloat16"], "y": TENSORS["transposed"]}], "inputs.json")
