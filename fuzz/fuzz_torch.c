@@ -1,4 +1,5 @@
-// What torch.save writes: 'P' begins an archive; anything else is the pickle within one.
+// What torch.save writes: 'P' begins an archive, of a tensor or of several; anything else is the
+// pickle within one.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   assay_tensor_t *t = NULL, *wide = NULL;
-  assay_status_t st = size && *data == 'P' ? assay_torch_parse(data, size, &t)
-                                           : assay_torch_unpickle(data, size, &t);
+  assay_set_t set = {0};
+  bool named;
+  const bool archive = size && *data == 'P';
+  assay_status_t st = archive ? assay_torch_read(data, size, &set, &named)
+                              : assay_torch_unpickle(data, size, &t);
+  if (!st && archive) t = assay_tensor_retain(set.tensors[0]);
+  assay_set_deinit(&set);
   if (!st) st = assay_tensor_widen(t, &wide);
   if (assay_status_code(st) == ASSAY_INTERNAL) abort();
   assay_status_free(st);

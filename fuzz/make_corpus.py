@@ -255,6 +255,10 @@ def torch():
     yield PICKLE
     yield PICKLE.replace(b"ctorch\nBFloat16Storage", b"ctorch\nUntypedStorage").replace(b"_v2", b"_v3").replace(
         b"q\ttq", b"q\tctorch\nfloat8_e5m2\ntq")
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "io", "torch_files")
+    for path in sorted(glob.glob(os.path.join(folder, "*.pt"))):
+        with open(path, "rb") as f:
+            yield f.read()
 
 
 def text():

@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "io/npz.h"
-#include "accuracy/tensor_files.h"
 
 struct assay_engine {
   const assay_model_t* model;
@@ -273,16 +272,19 @@ static assay_status_t take_file(assay_engine_t* e, const assay_saved_t* saved, s
   return assay_str_status(&e->notes);
 }
 
-assay_status_t assay_engine_read(const assay_model_t* model, const char* path, size_t n,
+assay_status_t assay_engine_read(const assay_model_t* model, const char* path,
+                                 assay_tensor_reading_t* reading, size_t n,
                                  const assay_name_map_t* names, assay_engine_t** out) {
   assay_saved_t saved = {0};
   assay_engine_t* e = NULL;
   const assay_tensor_request_t request = {.path = path,
                                           .values = model->graph->outputs,
                                           .n_values = model->graph->n_outputs,
-                                          .outputs = true};
+                                          .outputs = true,
+                                          .reading = reading};
   ASSAY_TRY(assay_tensor_file_read(&request, &saved));
-  assay_status_t st = make(model, saved.n, names, &e);
+  assay_status_t st = reading ? assay_tensor_files_retype(reading, &saved) : NULL;
+  if (!st) st = make(model, saved.n, names, &e);
   if (!st) st = take_file(e, &saved, n);
   assay_saved_deinit(&saved);
   if (st) return assay_engine_destroy(e), assay_status_note(st, "'%s'", path);

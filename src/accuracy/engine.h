@@ -8,6 +8,7 @@
 
 #include "accuracy/golden.h"
 #include "accuracy/samples.h"
+#include "accuracy/tensor_files.h"
 #include "backends/dump.h"
 
 typedef struct assay_engine assay_engine_t;
@@ -29,9 +30,11 @@ assay_status_t assay_engine_run(const assay_model_t* model, const assay_engine_c
                                 const assay_samples_t* inputs, const assay_name_map_t* names,
                                 assay_engine_t** out) ASSAY_MUST_USE;
 
-// Reads what an engine gave: npz, or JSON of Polygraphy or trtexec (io/saved.h), for n samples.
+// Reads what an engine gave, in any format of tensor_files.h, for n samples.
+//   reading  how; NULL: as the file is
 // Errors: NOT_FOUND, CORRUPT the file; INVALID_ARGUMENT it does not fit the model or the samples.
-assay_status_t assay_engine_read(const assay_model_t* model, const char* path, size_t n,
+assay_status_t assay_engine_read(const assay_model_t* model, const char* path,
+                                 assay_tensor_reading_t* reading, size_t n,
                                  const assay_name_map_t* names,
                                  assay_engine_t** out) ASSAY_MUST_USE;
 

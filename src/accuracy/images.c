@@ -101,6 +101,46 @@ static assay_status_t read_input(const assay_value_t* v, const assay_image_wish_
   return choose_layout(w->layout, v, f);
 }
 
+// ---- sizes --------------------------------------------------------------------------------------
+
+// What becomes of an image: resized, and cut out of that.
+typedef struct extent {
+  int64_t height, width;  // as it is resized, or was
+  int64_t top, left, cut_height, cut_width;
+} extent_t;
+
+static bool is_resized(const assay_image_wish_t* w) { return w->height || w->shorter; }
+
+static assay_status_t find_extent(const assay_image_t* image, const assay_image_wish_t* w,
+                                  extent_t* out) {
+  extent_t e = {.height = image->height, .width = image->width};
+  if (w->height) {
+    e.height = w->height;
+    e.width = w->width;
+  } else if (w->shorter) {  // the other side in proportion, rounded down
+    const bool tall = e.height > e.width;
+    const int64_t side = tall ? e.height : e.width, less = tall ? e.width : e.height;
+    int64_t longer;
+    if (!assay_mul_i64(w->shorter, side, &longer)) return assay_status_no_memory();
+    e.height = tall ? longer / less : w->shorter;
+    e.width = tall ? w->shorter : longer / less;
+  }
+  if (is_resized(w) && !assay_image_size_ok(e.height, e.width))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "an image cannot be resized to %" PRId64 " x %" PRId64, e.height, e.width);
+  e.cut_height = w->crop_height ? w->crop_height : e.height;
+  e.cut_width = w->crop_height ? w->crop_width : e.width;
+  if (e.cut_height > e.height || e.cut_width > e.width)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "it is %" PRId64 " x %" PRId64 ": --crop %" PRId64 "x%" PRId64
+                       " is larger; resize it with --size",
+                       e.height, e.width, e.cut_height, e.cut_width);
+  e.top = (int64_t)nearbyint((double)(e.height - e.cut_height) / 2);
+  e.left = (int64_t)nearbyint((double)(e.width - e.cut_width) / 2);
+  *out = e;
+  return NULL;
+}
+
 // ---- pixels -------------------------------------------------------------------------------------
 
 // Weights of the pixels under pixel `at` of a line that gets n pixels in place of `from`: bilinear,
@@ -160,14 +200,14 @@ static double adjust(const assay_image_wish_t* w, double pixel, int channel) {
 }
 
 // pixels: resized ones; NULL: those of the image.
-static void fill(const assay_image_t* image, const double* pixels, const frame_t* f,
-                 const assay_image_wish_t* w, assay_tensor_t* t) {
+static void fill(const assay_image_t* image, const double* pixels, const extent_t* e,
+                 const frame_t* f, const assay_image_wish_t* w, assay_tensor_t* t) {
   const int64_t height = t->dims[f->row], width = t->dims[f->column];
   const bool floats = t->store == ASSAY_STORE_F64, behind = f->channel == f->rank - 1;
   for (int64_t y = 0; y < height; y++)
     for (int64_t x = 0; x < width; x++)
       for (int64_t c = 0; c < f->channels; c++) {
-        const int64_t from = (y * width + x) * 3 + c;
+        const int64_t from = ((e->top + y) * e->width + e->left + x) * 3 + c;
         const int64_t to =
             behind ? (y * width + x) * f->channels + c : (c * height + y) * width + x;
         const double pixel = pixels ? pixels[from] : (double)image->rgb[from];
@@ -186,23 +226,27 @@ static void note_numbers(assay_str_t* notes, const char* what, const double* x, 
 }
 
 static void note(assay_str_t* notes, const char* name, const char* kind, const char* less,
-                 const assay_image_t* image, const assay_image_wish_t* w, const assay_tensor_t* t) {
+                 const assay_image_t* image, const assay_image_wish_t* w, const extent_t* e,
+                 const assay_tensor_t* t) {
   if (!notes) return;
   assay_str_printf(notes, "'%s': %s of %" PRId64 " x %" PRId64 "%s", name, kind, image->height,
                    image->width, less);
-  if (w->height)
-    assay_str_printf(notes, ", resized to %" PRId64 " x %" PRId64 " (bilinear)", w->height,
-                     w->width);
+  if (is_resized(w))
+    assay_str_printf(notes, ", resized to %" PRId64 " x %" PRId64 " (bilinear)", e->height,
+                     e->width);
+  if (w->crop_height)
+    assay_str_printf(notes, ", cut to the %" PRId64 " x %" PRId64 " in its middle", e->cut_height,
+                     e->cut_width);
   if (w->scale != 0) assay_str_printf(notes, ", times %g", w->scale);
   note_numbers(notes, ", minus ", w->mean, w->n_mean);
   note_numbers(notes, ", divided by ", w->std, w->n_std);
   assay_str_printf(notes, ", as %s%s\n", assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
 }
 
-static assay_status_t check_fit(const assay_image_t* image, const frame_t* f,
+static assay_status_t check_fit(const assay_image_t* image, const extent_t* e, const frame_t* f,
                                 const assay_value_t* v, const assay_image_wish_t* w) {
-  const int64_t h = w->height ? w->height : image->height, want_h = f->dims[f->row];
-  const int64_t x = w->height ? w->width : image->width, want_x = f->dims[f->column];
+  const int64_t h = e->cut_height, want_h = f->dims[f->row];
+  const int64_t x = e->cut_width, want_x = f->dims[f->column];
   if ((want_h >= 0 && want_h != h) || (want_x >= 0 && want_x != x))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "it is %" PRId64 " x %" PRId64 "; input '%s' takes %" PRId64 " x %" PRId64
@@ -220,18 +264,18 @@ static assay_status_t check_fit(const assay_image_t* image, const frame_t* f,
   return NULL;
 }
 
-static assay_status_t make(const assay_image_t* image, const frame_t* f,
+static assay_status_t make(const assay_image_t* image, const extent_t* e, const frame_t* f,
                            const assay_image_wish_t* w, assay_tensor_t** out) {
   int64_t dims[4] = {1, 1, 1, 1};
   double* pixels = NULL;
   assay_tensor_t* t = NULL;
   dims[f->channel] = f->channels;
-  dims[f->row] = w->height ? w->height : image->height;
-  dims[f->column] = w->height ? w->width : image->width;
+  dims[f->row] = e->cut_height;
+  dims[f->column] = e->cut_width;
   ASSAY_TRY(assay_tensor_create(f->elem, f->rank, dims, &t));
   assay_status_t st = NULL;
-  if (w->height) st = resize(image, w->height, w->width, &pixels);
-  if (!st) fill(image, pixels, f, w, t);
+  if (is_resized(w)) st = resize(image, e->height, e->width, &pixels);
+  if (!st) fill(image, pixels, e, f, w, t);
   assay_free(pixels);
   if (st) return assay_tensor_release(t), st;
   *out = t;
@@ -246,18 +290,17 @@ assay_status_t assay_image_tensor(const uint8_t* data, size_t size, const char* 
   const assay_image_codec_t* codec = codec_of(data, size);
   assay_image_t image = {0};
   frame_t frame;
-  if (w->height && !assay_image_size_ok(w->height, w->width))
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "an image cannot be resized to %" PRId64 " x %" PRId64, w->height, w->width);
+  extent_t extent = {0};
   ASSAY_TRY(read_input(input, w, &frame));
   if (codec) ASSAY_TRY(codec->decode(data, size, &image));
   if (!image.rgb)
     return ASSAY_ERROR(ASSAY_CORRUPT, "it begins as %s does, and cannot be decoded",
                        codec ? codec->name : "no image");
   assay_tensor_t* t = NULL;
-  assay_status_t st = check_fit(&image, &frame, input, w);
-  if (!st) st = make(&image, &frame, w, &t);
-  if (!st) note(notes, name, codec->name, left_out(data, size), &image, w, t);
+  assay_status_t st = find_extent(&image, w, &extent);
+  if (!st) st = check_fit(&image, &extent, &frame, input, w);
+  if (!st) st = make(&image, &extent, &frame, w, &t);
+  if (!st) note(notes, name, codec->name, left_out(data, size), &image, w, &extent, t);
   assay_image_drop(&image);
   if (st) return st;
   *out = t;

@@ -11,6 +11,8 @@ enum { ASSAY_IMAGE_CHANNELS = 3 };
 typedef struct assay_image_wish {
   const char* layout;     // "nchw" or "nhwc"; NULL: as the shape of the input says
   int64_t height, width;  // that it is resized to
+  int64_t shorter;        // in their place: what its shorter side is resized to
+  int64_t crop_height, crop_width;  // then so much of its middle is taken
   double scale;           // pixels, 0 to 255, times this; 0: 1
   // Then minus the mean, divided by std: one number for all channels, or one for each.
   double mean[ASSAY_IMAGE_CHANNELS], std[ASSAY_IMAGE_CHANNELS];

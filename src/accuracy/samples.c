@@ -123,15 +123,24 @@ static assay_status_t convert(assay_tensor_t* t, assay_type_t type, const char* 
   return st;
 }
 
+// What a user should know of a conversion. Unsigned integers of 16 bits are rarely numbers.
+static void note_converted(assay_str_t* notes, const char* name, const assay_tensor_t* from,
+                           const assay_tensor_t* to) {
+  if (from->type == to->type) return;
+  assay_str_printf(notes, "note: array '%s' holds %s and was converted to %s", name,
+                   assay_type_name(from->type), assay_type_name(to->type));
+  if (from->type == ASSAY_TYPE_UINT16 && assay_type_is_float(to->type))
+    assay_str_printf(notes, " (if it is bits of bf16: --dtype %s:bf16)", name);
+  assay_str_append(notes, "\n");
+}
+
 static assay_status_t one_array(assay_samples_t* s, size_t value, const assay_value_t* v,
                                 assay_tensor_t* t, const cut_t* cut) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
   assay_tensor_t* typed = NULL;
   bool tensor = want && want->kind == ASSAY_KIND_TENSOR;
   ASSAY_TRY(convert(t, tensor ? want->elem : ASSAY_TYPE_UNDEFINED, v->name, &typed));
-  if (typed->type != t->type)
-    assay_str_printf(&s->notes, "note: array '%s' holds %s and was converted to %s\n", v->name,
-                     assay_type_name(t->type), assay_type_name(typed->type));
+  note_converted(&s->notes, v->name, t, typed);
   assay_status_t st = NULL;
   for (size_t k = 0; !st && k < s->n; k++)
     st = slice(typed, cut, cut->n == 1 ? 0 : (int64_t)k, &s->at[k * s->n_values + value]);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accuracy/tensor_folder.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "formats/format.h"
@@ -14,6 +15,7 @@
 #include "io/polygraphy.h"
 #include "io/safetensors.h"
 #include "io/text.h"
+#include "io/torch.h"
 #include "io/trtexec.h"
 #include "onnx/onnx.h"
 #include "onnx/test_data.h"
@@ -94,7 +96,7 @@ static assay_status_t single(const assay_saved_t* s, const char* format, assay_t
   return NULL;
 }
 
-// ---- npz, npy, safetensors ----------------------------------------------------------------------
+// ---- npz, npy, torch.save, safetensors ----------------------------------------------------------
 
 static bool is_npz(const file_t* f) {
   return f->size >= 4 && memcmp(f->data, "PK", 2) == 0 && (f->data[2] == 3 || f->data[2] == 5);
@@ -128,6 +130,24 @@ static assay_status_t write_npy(const char* path, const assay_saved_t* s, const 
   (void)runner, (void)notes;
   ASSAY_TRY(single(s, "npy", &t));
   return assay_npy_write(path, t);
+}
+
+// Zip archives, too: they are told before npz.
+static bool is_torch(const file_t* f) { return assay_torch_is(f->data, f->size); }
+
+static assay_status_t read_torch(const file_t* f, assay_saved_t* out) {
+  const assay_value_t* v;
+  assay_set_t set = {0}, *run = NULL;
+  bool named;
+  ASSAY_TRY(assay_torch_read(f->data, f->size, &set, &named));
+  assay_status_t st = named ? assay_saved_add_run(out, &run) : only_value(f->request, &v);
+  if (!st && named) {
+    *run = set;
+    return NULL;
+  }
+  if (!st) st = add_single(f, v, assay_tensor_retain(set.tensors[0]), out);
+  assay_set_deinit(&set);
+  return st;
 }
 
 static bool is_safetensors(const file_t* f) { return assay_safetensors_is(f->data, f->size); }
@@ -356,9 +376,10 @@ static assay_status_t add_image(const file_t* f, const char* name, const uint8_t
   const assay_value_t* v;
   assay_tensor_t* t = NULL;
   ASSAY_TRY(only_value(f->request, &v));
-  ASSAY_TRY(
-      assay_image_tensor(data, size, name, v, r ? &r->images : NULL, r ? &r->notes : NULL, &t));
-  if (r) r->n_images++;
+  const bool prepared = r && !f->request->outputs;
+  ASSAY_TRY(assay_image_tensor(data, size, name, v, prepared ? &r->images : NULL,
+                               r ? &r->notes : NULL, &t));
+  if (prepared) r->n_images++;
   return add_single(f, v, t, out);
 }
 
@@ -426,11 +447,22 @@ static assay_status_t read_image_folder(const file_t* f, assay_saved_t* out) {
   return st;
 }
 
+// ---- folders of samples -------------------------------------------------------------------------
+
+static bool is_sample_folder(const file_t* f) {
+  return !f->mapping && assay_tensor_folder_is(f->request);
+}
+
+static assay_status_t read_sample_folder(const file_t* f, assay_saved_t* out) {
+  return assay_tensor_folder_read(f->request, out);
+}
+
 // ---- the table ----------------------------------------------------------------------------------
 
 // The first whose `is` holds reads a file; what can be mistaken for something else comes later. The
 // first whose ending fits writes one.
 static const format_t formats[] = {
+    {.name = "tensors of torch.save", .is = is_torch, .read = read_torch},
     {.name = "npz", .ending = ".npz", .is = is_npz, .read = read_npz, .write = write_npz},
     {.name = "npy", .ending = ".npy", .is = is_npy, .read = read_npy, .write = write_npy},
     {.name = "TensorProto",
@@ -459,6 +491,7 @@ static const format_t formats[] = {
     {.name = "folder of Polygraphy's JSON", .is = is_json_folder, .read = read_json_folder},
     {.name = "image", .is = is_image, .read = read_image},
     {.name = "folder of images", .is = is_image_folder, .read = read_image_folder},
+    {.name = "folder of samples", .is = is_sample_folder, .read = read_sample_folder},
     {.name = "text", .ending = ".txt", .is = is_text, .read = read_text, .write = write_text},
     {.name = "raw", .ending = ".raw", .is = is_raw, .read = read_raw, .write = write_raw},
     {.name = "raw", .ending = ".bin", .write = write_raw},
@@ -473,11 +506,11 @@ static assay_status_t unknown(const file_t* f) {
   if (!f->mapping)
     return ASSAY_ERROR(
         ASSAY_UNSUPPORTED,
-        "the folder holds neither %s_0.pb nor %ss.npz nor Polygraphy's JSON files nor "
-        "images",
+        "the folder holds neither %s_0.pb nor %ss.npz, and its files are neither test_data_set_0 "
+        "... nor Polygraphy's JSON nor images nor npz, npy or safetensors",
         stem, stem);
   return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                     "it is in no format that can be read; save it as npz, npy, safetensors, "
+                     "it is in no format that can be read; save it as npz, npy, safetensors, .pt, "
                      "TensorProto (.pb), JSON of Polygraphy or trtexec, text, PNG, JPEG or PPM");
 }
 

@@ -13,13 +13,15 @@
 
 // How files are read, beyond what they say; zeros: as they are.
 typedef struct assay_tensor_reading {
-  assay_image_wish_t images;
+  assay_image_wish_t images;  // of inputs; outputs that are images are read as they are
   // "NAME:bf16": the bits of an array of unsigned integers are those of this type; float32 is
   // rounded to it (assay_tensor_files_retype).
   const char* const* dtypes;
   size_t n_dtypes;
+  bool* met;          // by dtype: whether a file had such an array; NULL: nobody asks
   assay_str_t notes;  // lines of what was done
   size_t n_images;    // that were read
+  assay_str_t about;  // of inputs: the "__metadata__" of the first safetensors file that has one
 } assay_tensor_reading_t;
 
 // What is read, and for what.
@@ -43,8 +45,10 @@ assay_status_t assay_tensor_file_read(const assay_tensor_request_t* request,
 // where they are asked for as outputs, else inputs.
 assay_status_t assay_tensor_file_read_all(const assay_tensor_request_t* request,
                                           assay_run_results_t* out) ASSAY_MUST_USE;
-// Gives arrays of runs the types of reading->dtypes. Errors: NOT_FOUND no such array;
-// INVALID_ARGUMENT no such type, or one of other bits.
+// INVALID_ARGUMENT a text is not NAME:TYPE with a type that there is.
+assay_status_t assay_tensor_dtype_check(const char* wish) ASSAY_MUST_USE;
+// Gives arrays of runs the types of reading->dtypes, and says in reading->met which were there.
+// Errors: INVALID_ARGUMENT no such type, or one of other bits.
 assay_status_t assay_tensor_files_retype(const assay_tensor_reading_t* reading,
                                          assay_saved_t* runs) ASSAY_MUST_USE;
 // Arrays of types that NumPy lacks become the unsigned integers of their bits.

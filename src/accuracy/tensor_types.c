@@ -52,27 +52,45 @@ static assay_status_t retype(const char* name, assay_type_t type, assay_tensor_t
   return NULL;
 }
 
-static assay_status_t retype_named(const char* wish, assay_saved_t* runs) {
+// Names may hold colons: the last one counts.
+static assay_status_t parse(const char* wish, size_t* out_name, assay_type_t* out_type) {
   const char* colon = strrchr(wish, ':');
   size_t k = 0;
-  bool any = false;
   while (colon && k < N_BIT_TYPES && strcmp(bit_types[k].name, colon + 1) != 0) k++;
   if (!colon || colon == wish || k == N_BIT_TYPES)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "--dtype '%s' is not NAME:TYPE with bf16, fp16, fp8e4m3 or fp8e5m2", wish);
+  *out_name = (size_t)(colon - wish);
+  *out_type = bit_types[k].type;
+  return NULL;
+}
+
+assay_status_t assay_tensor_dtype_check(const char* wish) {
+  size_t n;
+  assay_type_t type;
+  return parse(wish, &n, &type);
+}
+
+static assay_status_t retype_named(const char* wish, assay_saved_t* runs, bool* met) {
+  size_t n;
+  assay_type_t type;
+  ASSAY_TRY(parse(wish, &n, &type));
   for (size_t i = 0; i < runs->n; i++)
     for (size_t a = 0; a < runs->runs[i].n; a++) {
       const char* name = runs->runs[i].names[a];
-      if (strlen(name) != (size_t)(colon - wish) || strncmp(name, wish, strlen(name)) != 0)
-        continue;
-      ASSAY_TRY(retype(name, bit_types[k].type, &runs->runs[i].tensors[a]));
-      any = true;
+      if (strlen(name) != n || strncmp(name, wish, n) != 0) continue;
+      ASSAY_TRY(retype(name, type, &runs->runs[i].tensors[a]));
+      *met = true;
     }
-  return any ? NULL : ASSAY_ERROR(ASSAY_NOT_FOUND, "--dtype '%s': no file has such an array", wish);
+  return NULL;
 }
 
 assay_status_t assay_tensor_files_retype(const assay_tensor_reading_t* r, assay_saved_t* runs) {
-  for (size_t i = 0; i < r->n_dtypes; i++) ASSAY_TRY(retype_named(r->dtypes[i], runs));
+  for (size_t i = 0; i < r->n_dtypes; i++) {
+    bool met = false;
+    ASSAY_TRY(retype_named(r->dtypes[i], runs, &met));
+    if (r->met) r->met[i] |= met;
+  }
   return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
+#include "cli/reading.h"
 #include "io/npz.h"
 #include "onnx/onnx.h"
 #include "report/audit_report.h"
@@ -16,11 +17,13 @@ typedef struct args {
   int64_t seed, batch, memory_limit;
   double seconds;
   bool all, operators, broadcasts, constants, values, no_radius, no_witness;
+  cli_reading_args_t reading;
 } args_t;
 
 typedef struct job {
   assay_model_t *open, *model;  // as declared, and with its sizes closed
   cli_shapes_t shapes;
+  assay_tensor_reading_t reading;
   assay_samples_t samples;
   assay_precision_t precision;
   assay_audit_t audit;
@@ -31,6 +34,7 @@ static void job_deinit(job_t* j) {
   assay_precision_deinit(&j->precision);
   assay_samples_deinit(&j->samples);
   cli_shapes_free(&j->shapes);
+  cli_reading_deinit(&j->reading);
   assay_model_release(j->model);
   assay_model_release(j->open);
 }
@@ -55,14 +59,8 @@ static assay_status_t parse_precision(const args_t* a, const assay_model_t* m, a
 
 // Samples settle the sizes of the inputs that they are of.
 static assay_status_t read_samples(const args_t* a, job_t* j) {
-  assay_set_t set = {0};
-  if (!a->inputs.n) return NULL;
-  assay_status_t st = cli_read_arrays(&a->inputs, j->open, &set);
-  const assay_graph_t* g = j->open->graph;
-  if (!st) st = assay_samples_from_set(&set, g->inputs, g->n_inputs, false, &j->samples);
-  if (!st && j->samples.notes.len) fputs(assay_str_get(&j->samples.notes), stderr);
-  assay_set_deinit(&set);
-  return st;
+  return cli_reading_end(&a->reading, &j->reading,
+                         cli_samples_given(&a->inputs, j->open, &j->reading, false, &j->samples));
 }
 
 // Operators that nobody knows are told, not refused.
@@ -131,7 +129,8 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
 }
 
 static int run_job(const args_t* a, job_t* j) {
-  assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
+  assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
+  if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = load(a, j);
   if (!st) st = read_samples(a, j);
@@ -182,6 +181,7 @@ static const opt_t options[] = {
      "(default: -1:1, or the range of --inputs)", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      "samples, whose range is the box;\n" CLI_INPUTS_HELP, false},
+    CLI_READING_OPTIONS(reading),
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--batch", 0, OPT_INT, offsetof(args_t, batch), "N", "what open sizes are (default: 1)", false},

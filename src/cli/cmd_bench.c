@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "cli/bench_trace.h"
 #include "cli/engine_source.h"
+#include "cli/reading.h"
 
 enum { MAX_CONTEXTS = 256, TRACE_EVENTS = 200000 };  // of all contexts
 
@@ -20,6 +21,7 @@ typedef struct args {
   int64_t threads, contexts, memory_limit;
   double seconds, warm_up;
   bool latencies, layers;
+  cli_reading_args_t reading;
 } args_t;
 
 // A context, and what it has measured.
@@ -35,6 +37,7 @@ typedef struct lane {
 
 typedef struct job {
   const args_t* args;
+  assay_tensor_reading_t reading;
   assay_samples_t samples;
   assay_engine_t* engine;
   const assay_model_t* model;
@@ -68,6 +71,7 @@ static void job_deinit(job_t* j) {
   assay_free(j->inputs);
   assay_engine_release(j->engine);
   assay_samples_deinit(&j->samples);
+  cli_reading_deinit(&j->reading);
   assay_free(j->milliseconds);
 }
 
@@ -305,7 +309,9 @@ static assay_status_t write_trace(const job_t* j) {
 
 static int run_job(const args_t* a, job_t* j) {
   int code;
-  assay_status_t st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
+  assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
   if (st) return assay_cli_fail(st, code);
   j->model = assay_plan_layers(assay_engine_plan(j->engine))->model;
   st = open_lanes(j);
@@ -314,9 +320,10 @@ static int run_job(const args_t* a, job_t* j) {
   cli_shapes_t shapes = {0};
   st = cli_shapes_parse(&a->engine.shapes, &shapes);
   if (!st && a->inputs.n)
-    st = cli_samples(&a->inputs, j->model, (uint64_t)a->engine.seed, &j->samples);
+    st = cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->engine.seed, &j->samples);
   else if (!st)
     st = cli_engine_samples(j->engine, &shapes, (uint64_t)a->engine.seed, &j->samples);
+  st = cli_reading_end(&a->reading, &j->reading, st);
   cli_shapes_free(&shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = pack_inputs(j);
@@ -351,6 +358,7 @@ static const opt_t options[] = {
     CLI_ENGINE_OPTIONS,
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      CLI_INPUTS_HELP "\n(default: random)", false},
+    CLI_READING_OPTIONS(reading),
     {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S", "how long to measure (default: 3)",
      false},
     {"--warm-up", 0, OPT_FLOAT, offsetof(args_t, warm_up), "S",

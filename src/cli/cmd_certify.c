@@ -153,12 +153,12 @@ static const char* conflict(const args_t* a) {
   const cli_debug_args_t* d = &a->debug;
   if (!a->output == !a->verify) return "say -o FILE to make a certificate, or --verify FILE";
   if (a->output && (a->plan || a->bits)) return "--plan and --bits are for --verify";
-  if (a->size < 0) return "--size is a number of bytes";
+  if (a->size < 0) return "--max-size is a number of bytes";
   if (!a->verify) return NULL;
   if (d->precision || d->layer_precision || d->shapes.n || d->truth || d->seed)
     return "precision, shapes, truth and seed are those of the certificate: leave them out with "
            "--verify";
-  if (a->thresholds.n || a->size) return "--threshold and --size are for making a certificate";
+  if (a->thresholds.n || a->size) return "--threshold and --max-size are for making a certificate";
   if (a->plan && (d->target || d->fused || d->unfused || d->no_pass.n || a->plant))
     return "--plan runs a plan that was built: nothing about building goes with it";
   return NULL;
@@ -251,7 +251,7 @@ static const opt_t options[] = {
      "elements of this output are decided by a threshold; rows of an\noutput of two dimensions are "
      "by their largest element",
      false},
-    {"--size", 0, OPT_BYTES, offsetof(args_t, size), "SIZE",
+    {"--max-size", 0, OPT_BYTES, offsetof(args_t, size), "SIZE",
      "how large the certificate may be (default: 1 % of the model, or 512\nbytes)", false},
     {"--plan", 0, OPT_STRING, offsetof(args_t, plan), "PLAN",
      "with --verify: run this plan, which 'assay build' wrote", false},

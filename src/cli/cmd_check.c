@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
+#include "cli/reading.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
@@ -25,6 +26,7 @@ typedef struct args {
   bool shares;
   int64_t seed, memory_limit;
   bool no_fix, fused, annotate_names;
+  cli_reading_args_t reading;
 } args_t;
 
 // Everything that a check holds on to, freed together.
@@ -38,6 +40,7 @@ typedef struct job {
   assay_export_t repaired;         // golden against the repaired model
   size_t n_repairs;
   cli_shapes_t shapes;
+  assay_tensor_reading_t reading;
   assay_pictures_t pictures;       // for the page
   assay_check_options_t options;
   assay_engine_t* engine;          // not ours; NULL: a backend
@@ -61,6 +64,7 @@ static void job_deinit(job_t* j) {
   assay_set_deinit(&j->golden_set);
   assay_pictures_deinit(&j->pictures);
   cli_shapes_free(&j->shapes);
+  cli_reading_deinit(&j->reading);
   assay_model_release(j->model);
   for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
 }
@@ -96,7 +100,7 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
   assay_set_t set = {0};
   if (!a->golden) return NULL;
   assay_saved_t runs = {0};
-  assay_status_t st = cli_read_golden(a->golden, j->model, &runs, &set);
+  assay_status_t st = cli_read_golden(a->golden, j->model, &j->reading, &runs, &set);
   const assay_graph_t* g = j->model->graph;
   if (!st) st = cli_golden_samples(&runs, &set, g, j->inputs.n, &j->golden);
   assay_saved_deinit(&runs);
@@ -166,7 +170,7 @@ static assay_status_t read_intermediates(const args_t* a, job_t* j) {
   if (a->golden_intermediates) {
     assay_saved_t runs = {0};
     assay_set_t inner = {0};
-    assay_status_t st = cli_read_golden(a->golden_intermediates, j->model, &runs, &inner);
+    assay_status_t st = cli_read_golden(a->golden_intermediates, j->model, &j->reading, &runs, &inner);
     assay_saved_deinit(&runs);
     for (size_t i = 0; !st && i < inner.n; i++)
       if (!assay_set_find(&j->golden_set, inner.names[i]))
@@ -203,18 +207,25 @@ static assay_status_t start_engine(const args_t* a, job_t* j) {
                                       .model = a->model,
                                       .precision = a->precision ? a->precision : "fp32",
                                       .seconds = a->exec_timeout > 0 ? a->exec_timeout : 600};
-  if (!a->exec && !a->engine_outputs) return NULL;
   if (a->name_map) ASSAY_TRY(assay_name_map_read(a->name_map, &j->engine_names));
   assay_cli_progress("running the engine", 0);
   assay_status_t st = a->exec ? assay_engine_run(j->model, &how, &j->inputs, &j->engine_names, &j->engine)
-                              : assay_engine_read(j->model, a->engine_outputs, j->inputs.n, &j->engine_names,
-                                                  &j->engine);
+                              : assay_engine_read(j->model, a->engine_outputs, &j->reading, j->inputs.n,
+                                                  &j->engine_names, &j->engine);
   assay_cli_progress("", 1);
   if (st) return st;
   fputs(assay_engine_notes(j->engine), stderr);
   j->options.backend = &assay_backend_dump;
   j->options.plan.dump = assay_engine_dump(j->engine);
   return NULL;
+}
+
+// All that is files of tensors: inputs, golden, what another engine gave.
+static assay_status_t read_files(const args_t* a, job_t* j) {
+  ASSAY_TRY(cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->inputs));
+  ASSAY_TRY(read_golden(a, j));
+  ASSAY_TRY(read_intermediates(a, j));
+  return a->engine_outputs ? start_engine(a, j) : NULL;
 }
 
 // ---- the fix's files ------------------------------------------------------------------------------
@@ -399,7 +410,8 @@ static int run_job(args_t* a, job_t* j) {
   if (a->annotate_names && !a->annotate)
     return assay_cli_usage("check", "--annotate-names marks nodes of the file that --annotate names");
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
-  assay_status_t st = cli_shapes_parse(&a->shapes, &j->shapes);
+  assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
+  if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
@@ -429,14 +441,11 @@ static int run_job(args_t* a, job_t* j) {
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (a->output_folder) st = assay_folder_make(a->output_folder);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  st = cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs);
-  if (!st) st = read_golden(a, j);
-  if (!st) st = read_intermediates(a, j);
+  st = cli_reading_end(&a->reading, &j->reading, read_files(a, j));
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = start_engine(a, j);
-  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT && a->exec)
-    return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  if (st) return assay_cli_fail(st, a->exec ? ASSAY_EXIT_FAILED : ASSAY_EXIT_INPUT);
+  if (a->exec) st = start_engine(a, j);
+  if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   st = assay_check_run(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &j->check);
   if (st && !j->engine && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     // The options' precision went with the failed check.
@@ -475,7 +484,7 @@ static const opt_t options[] = {
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      CLI_INPUTS_HELP, false},
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
-     "the original framework's outputs: " CLI_FORMATS_HELP, false},
+     "the original framework's outputs, " CLI_LIKE_INPUTS_HELP, false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
      "the original framework's inner tensors, by ONNX name, else by\nshape and contents", false},
     {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",
@@ -490,7 +499,8 @@ static const opt_t options[] = {
     {"--exec-timeout", 0, OPT_FLOAT, offsetof(args_t, exec_timeout), "SECONDS",
      "how long one run of it may take (default: 600)", false},
     {"--engine-outputs", 0, OPT_STRING, offsetof(args_t, engine_outputs), "FILE",
-     "the same for what an engine gave elsewhere: \n" CLI_FORMATS_HELP, false},
+     "the same for what an engine gave elsewhere, marked outputs or all\ntensors, " CLI_LIKE_INPUTS_HELP, false},
+    CLI_READING_OPTIONS(reading),
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",

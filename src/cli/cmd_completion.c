@@ -9,13 +9,10 @@ typedef struct args {
 static int run(void* p) {
   const args_t* a = p;
   assay_str_t text = {0};
-  if (!assay_cli_completion(a->shell, &text))
-    return assay_cli_usage("completion", "'%s' is no shell that is known: bash, zsh, fish",
-                           a->shell);
-  assay_status_t st = assay_str_status(&text);
+  assay_status_t st = assay_cli_completion(a->shell, &text);
   if (!st) fputs(assay_str_get(&text), stdout);
   assay_str_deinit(&text);
-  return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
+  return st ? assay_cli_fail(st, ASSAY_EXIT_USAGE) : ASSAY_EXIT_OK;
 }
 
 static const opt_t options[] = {

@@ -11,7 +11,7 @@
 
 typedef struct args {
   cli_debug_args_t debug;
-  const char *json, *judge, *output, *golden, *intermediates;
+  const char *json, *judge, *output;
   double seconds, judge_seconds;
 } args_t;
 
@@ -69,7 +69,7 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   add_option(out, "--inputs", assay_str_get(&path));
   path.len = 0;
   assay_str_printf(&path, "%s/golden.npz", folder);
-  if (a->golden || a->intermediates) add_option(out, "--golden", assay_str_get(&path));
+  if (j->known.n) add_option(out, "--golden", assay_str_get(&path));
   add_option(out, "--precision", a->debug.precision);
   add_option(out, "--layer-precision", a->debug.layer_precision);
   add_option(out, "--target", a->debug.target);
@@ -126,25 +126,11 @@ static assay_status_t hand_over(const args_t* a, const cli_debug_job_t* j,
   return st;
 }
 
-static assay_status_t add_golden(const char* path, const assay_model_t* model, assay_set_t* out) {
-  assay_set_t set = {0};
-  assay_saved_t runs = {0};
-  if (!path) return NULL;
-  ASSAY_TRY(cli_read_golden(path, model, &runs, &set));
-  assay_saved_deinit(&runs);
-  assay_status_t st = NULL;
-  for (size_t i = 0; !st && i < set.n; i++)
-    if (!assay_set_find(out, set.names[i]))
-      st = assay_set_add(out, set.names[i], assay_tensor_retain(set.tensors[i]));
-  assay_set_deinit(&set);
-  return st;
-}
-
-static int reduce(const args_t* a, cli_debug_job_t* j, const assay_set_t* golden) {
+static int reduce(const args_t* a, cli_debug_job_t* j) {
   const assay_engine_command_t exec = cli_debug_exec(&a->debug);
   const assay_reduce_options_t options = {.check = &j->options,
                                           .exec = exec.command ? &exec : NULL,
-                                          .golden = golden->n ? golden : NULL,
+                                          .golden = j->known.n ? &j->known : NULL,
                                           .judge = a->judge,
                                           .judge_seconds = a->judge_seconds,
                                           .seconds = a->seconds};
@@ -168,25 +154,19 @@ static int run(void* p) {
   args_t* a = p;
   cli_debug_job_t j = {0};
   int code;
-  assay_set_t golden = {0};
   if (conflict(a)) return assay_cli_usage(VERB, "%s", conflict(a));
-  if (cli_debug_open(&a->debug, &j, &code)) {
-    assay_status_t st = add_golden(a->golden, j.model, &golden);
-    if (!st) st = add_golden(a->intermediates, j.model, &golden);
-    code = st ? assay_cli_fail(st, ASSAY_EXIT_INPUT) : reduce(a, &j, &golden);
-  }
+  if (cli_debug_open(&a->debug, &j, &code)) code = reduce(a, &j);
   cli_debug_close(&j);
-  assay_set_deinit(&golden);
   return code;
 }
 
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
-    {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
+    {"--golden", 'g', OPT_STRING, offsetof(args_t, debug.known[0]), "FILE",
      "the original framework's outputs: a fault of the export's is\nreduced, too",
      false},
-    {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, intermediates), "FILE",
+    {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, debug.known[1]), "FILE",
      "its inner tensors, by ONNX name: where parts can be cut", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, debug.require), "DEMAND",
      "'STATISTIC OP VALUE', such as 'cosine >= 0.9999', of the outputs\nof the model and of every "

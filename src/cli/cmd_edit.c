@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "cli/inputs.h"
+#include "cli/reading.h"
 #include "cli/trtexec/calibration.h"
 #include "edit/editor.h"
 #include "onnx/onnx.h"
@@ -17,6 +18,7 @@ typedef struct args {
   double percentile;
   bool no_proof, force, all, per_tensor, numbers, no_fold, no_dedupe, no_names, no_shapes,
       store_codes;
+  cli_reading_args_t reading;
 } args_t;
 
 static assay_words_t words(const opt_list_t* list) { return (assay_words_t){list->items, list->n}; }
@@ -55,11 +57,13 @@ static void show_progress(void* user, const char* what, double fraction) {
 static assay_status_t read_samples(const args_t* a, assay_model_t* raw, const cli_shapes_t* shapes,
                                    assay_samples_t* out) {
   assay_model_t* m = NULL;
-  if (!a->inputs.n) return NULL;
-  ASSAY_TRY(assay_onnx_prepare_known(raw, shapes->n, shapes->shapes, &m));
-  assay_status_t st = cli_samples(&a->inputs, m, (uint64_t)a->seed, out);
+  assay_tensor_reading_t reading = {0};
+  ASSAY_TRY(cli_reading_begin(&a->reading, &reading));
+  assay_status_t st = NULL;
+  if (a->inputs.n) st = assay_onnx_prepare_known(raw, shapes->n, shapes->shapes, &m);
+  if (!st && m) st = cli_samples_given(&a->inputs, m, &reading, true, out);
   assay_model_release(m);
-  return st;
+  return cli_reading_end(&a->reading, &reading, st);
 }
 
 static assay_status_t tell(const args_t* a, const assay_edit_result_t* r) {
@@ -164,7 +168,8 @@ static int run_edit(const char* name, const args_t* a) {
 
 #define COMMON                                                                            \
   LIST("--inputs", 'i', inputs, "FILE",                                                   \
-       "samples for the proof (default: made from the seed);\n" CLI_INPUTS_HELP),          \
+       "samples for the proof (default: made from the seed);\n" CLI_INPUTS_HELP),         \
+      CLI_READING_OPTIONS(reading),                                                       \
       LIST("--input-shape", 0, shapes, "NAME=DIMS", "shape of an input in the proof"),    \
       {"--samples", 0,                                                                    \
        OPT_INT,     offsetof(args_t, samples),                                            \

@@ -28,11 +28,13 @@ typedef struct job {
   assay_plan_t* plan;  // of mode plan
   assay_engine_t* engine;  // of a plan file
   assay_executor_t* executor;
+  assay_tensor_reading_t reading;
   assay_saved_t results;  // a run a sample
 } job_t;
 
 static void job_deinit(job_t* j) {
   assay_saved_deinit(&j->results);
+  cli_reading_deinit(&j->reading);
   assay_executor_destroy(j->executor);
   assay_plan_destroy(j->plan);
   assay_engine_release(j->engine);
@@ -210,6 +212,7 @@ static int run_job(args_t* a, job_t* j) {
   if (a->compress && strchr(a->save, '.') && !assay_glob_match("*.npz", a->save))
     return assay_cli_usage("run", "--compress is for npz, and '%s' is none", a->save);
   assay_status_t st = a->save ? assay_tensor_file_check_name(a->save) : NULL;
+  if (!st) st = cli_reading_begin(&a->reading, &j->reading);
   if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   double start = now();
@@ -226,11 +229,10 @@ static int run_job(args_t* a, job_t* j) {
   if (!built)
     st = plan ? open_plan(a, j) : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  assay_tensor_reading_t reading;
-  st = cli_reading_parse(&a->reading, &reading);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = cli_samples_read(&a->inputs, j->model, &reading, (uint64_t)a->seed, &j->samples);
-  cli_reading_tell(&a->reading, &reading, !st);
+  st = cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->samples);
+  j->results.about = j->reading.about;  // what is said of a sample holds for its outputs
+  j->reading.about = (assay_str_t){0};
+  st = cli_reading_end(&a->reading, &j->reading, st);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   double loaded = now();
   for (size_t k = 0; !st && k < j->samples.n; k++) {
@@ -267,7 +269,7 @@ static const opt_t options[] = {
      "backend",
      false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE", CLI_INPUTS_HELP, false},
-    CLI_READING_OPTIONS,
+    CLI_READING_OPTIONS(reading),
     {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
      "shape of an input, such as image=1x3x224x224", false},
     {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE",

@@ -1,14 +1,146 @@
-// Completion scripts for shells, from the tables of verbs and options. What a script knows is in
-// it: it does not call the program.
+// Completion scripts for shells, from the tables of verbs, options and other programs' flags. What a
+// script knows is in it: it does not call the program.
+#include "cli/completion.h"
+
 #include <string.h>
 
-#include "cli/verbs.h"
+// ---- the lines ----------------------------------------------------------------------------------
 
-static bool is_positional(const opt_t* o) { return o->name[0] != '-'; }
+// A group is what stands in front of a line's last word, and in front of a group's.
+static assay_status_t add_group(completion_t* c, const char* path, size_t n) {
+  for (size_t i = 0; i < c->n_groups; i++)
+    if (strlen(c->groups[i]) == n && strncmp(c->groups[i], path, n) == 0) return NULL;
+  const char* group;
+  ASSAY_TRY(assay_arena_strndup(c->arena, path, n, &group));
+  ASSAY_TRY(assay_grow(&c->groups, &c->cap_groups, c->n_groups + 1, sizeof *c->groups));
+  c->groups[c->n_groups++] = group;
+  return NULL;
+}
 
-// Text for '...' of a shell: a quote ends it, is written, and begins it anew; newlines become
-// spaces.
-static void append_quoted(assay_str_t* out, const char* text) {
+assay_status_t complete_add(completion_t* c, const complete_line_t* line) {
+  ASSAY_TRY(assay_grow(&c->lines, &c->cap, c->n + 1, sizeof *c->lines));
+  ASSAY_TRY(add_group(c, "", 0));
+  for (const char* p = line->path; (p = strchr(p, ' ')); p++)
+    ASSAY_TRY(add_group(c, line->path, (size_t)(p - line->path)));
+  c->lines[c->n++] = *line;
+  return NULL;
+}
+
+assay_status_t complete_words(assay_arena_t* arena, const char* choice, const char** out) {
+  const size_t n = strlen(choice);
+  char* words = assay_arena_alloc(arena, n + 1, 1);
+  if (!words) return assay_status_no_memory();
+  for (size_t i = 0; i < n; i++) words[i] = choice[i] == '|' ? ' ' : choice[i];
+  *out = words;
+  return NULL;
+}
+
+static assay_status_t take_option(completion_t* c, const verb_t* verb, const opt_t* o,
+                                  complete_option_t* out) {
+  assay_str_t words = {0};
+  *out = (complete_option_t){.name = o->name,
+                             .letter = o->letter,
+                             .takes = o->kind == OPT_FLAG ? TAKES_NOTHING : TAKES_ONE,
+                             .value = o->value ? o->value : o->name,
+                             .help = o->help,
+                             .again = o->kind == OPT_LIST,
+                             .required = o->required};
+  if (o->kind == OPT_FLAG) return NULL;
+  out->kind = assay_cli_value_words(verb, o, &words);
+  assay_status_t st = assay_str_status(&words);
+  if (!st) st = assay_arena_strdup(c->arena, assay_str_get(&words), &out->words);
+  assay_str_deinit(&words);
+  return st;
+}
+
+static assay_status_t add_verb(completion_t* c, const verb_t* verb) {
+  complete_option_t* options = NULL;
+  complete_line_t line = {.path = verb->name, .summary = verb->summary};
+  while (verb->options[line.n].name) line.n++;
+  ASSAY_TRY(assay_arena_new(c->arena, line.n, sizeof *options, &options));
+  for (size_t i = 0; i < line.n; i++)
+    ASSAY_TRY(take_option(c, verb, &verb->options[i], &options[i]));
+  line.options = options;
+  return complete_add(c, &line);
+}
+
+static assay_status_t gather(completion_t* c) {
+  ASSAY_TRY(assay_arena_create(&c->arena));
+  for (const verb_t* const* v = assay_cli_verbs; *v; v++) ASSAY_TRY(add_verb(c, *v));
+  for (const front_t* f = assay_cli_fronts; f->name; f++) ASSAY_TRY(f->complete(c));
+  return NULL;
+}
+
+// ---- what writers share -------------------------------------------------------------------------
+
+// The word of a line that follows a group's; NULL: it is of another one.
+static const char* word_behind(const char* path, const char* group, size_t* out_n) {
+  const size_t n = strlen(group);
+  if (n && (strncmp(path, group, n) != 0 || path[n] != ' ')) return NULL;
+  const char* word = n ? path + n + 1 : path;
+  *out_n = strcspn(word, " ");
+  return word;
+}
+
+static const char* own_summary(const char* path) {
+  for (const family_t* f = assay_cli_families; f->name; f++)
+    if (strcmp(f->name, path) == 0) return f->summary;
+  for (const front_t* f = assay_cli_fronts; f->name; f++)
+    if (strcmp(f->name, path) == 0) return f->summary;
+  return NULL;
+}
+
+// Of a family or another program its own; of a group of that: the words that follow.
+static void summarize(const completion_t* c, const char* path, assay_str_t* out) {
+  const char* own = own_summary(path);
+  if (own) assay_str_append(out, own);
+  for (size_t i = 0; !own && i < c->n; i++) {
+    size_t n;
+    const char* word = word_behind(c->lines[i].path, path, &n);
+    if (word) assay_str_printf(out, "%s%.*s", out->len ? ", " : "", (int)n, word);
+  }
+}
+
+static bool came_before(const completion_t* c, size_t line, const char* group, const char* word,
+                        size_t n) {
+  for (size_t i = 0; i < line; i++) {
+    size_t k;
+    const char* other = word_behind(c->lines[i].path, group, &k);
+    if (other && k == n && strncmp(other, word, n) == 0) return true;
+  }
+  return false;
+}
+
+void complete_each_word(const completion_t* c, const char* group, assay_str_t* out,
+                        complete_word_fn append) {
+  for (size_t i = 0; i < c->n; i++) {
+    size_t n;
+    const char* path = c->lines[i].path;
+    const char* word = word_behind(path, group, &n);
+    if (!word || came_before(c, i, group, word, n)) continue;
+    assay_str_t name = {0}, whole = {0}, summary = {0};
+    assay_str_append_n(&name, word, n);
+    assay_str_append_n(&whole, path, (size_t)(word - path) + n);
+    if (word[n])
+      summarize(c, assay_str_get(&whole), &summary);
+    else
+      assay_str_append(&summary, c->lines[i].summary);
+    append(out, group, assay_str_get(&name), assay_str_get(&summary));
+    out->failed |= name.failed | whole.failed | summary.failed;
+    assay_str_deinit(&name);
+    assay_str_deinit(&whole);
+    assay_str_deinit(&summary);
+  }
+}
+
+const front_t* complete_front(const char* path) {
+  const size_t n = strcspn(path, " ");
+  for (const front_t* f = assay_cli_fronts; f->name; f++)
+    if (strlen(f->name) == n && strncmp(f->name, path, n) == 0) return f;
+  return NULL;
+}
+
+void complete_quoted(assay_str_t* out, const char* text) {
   for (const char* p = text; *p; p++) {
     if (*p == '\'')
       assay_str_append(out, "'\\''");
@@ -17,275 +149,24 @@ static void append_quoted(assay_str_t* out, const char* text) {
   }
 }
 
-// The words that may follow "assay", or a family's name, each with its summary.
-typedef void (*word_fn)(assay_str_t* out, const char* word, const char* summary);
-static void each_first_word(assay_str_t* out, word_fn append) {
-  for (const verb_t* const* v = assay_cli_verbs; *v; v++)
-    if (!strchr((*v)->name, ' ')) append(out, (*v)->name, (*v)->summary);
-  for (const family_t* f = assay_cli_families; f->name; f++) append(out, f->name, f->summary);
-  for (const front_t* f = assay_cli_fronts; f->name; f++) append(out, f->name, f->summary);
-}
-static void each_second_word(assay_str_t* out, const family_t* family, word_fn append) {
-  for (const verb_t* const* v = assay_cli_verbs; *v; v++) {
-    const char* word = assay_cli_second_word(*v, family->name);
-    if (word) append(out, word, (*v)->summary);
-  }
-}
-
-// ---- bash
-// -----------------------------------------------------------------------------------------
-
-static const char bash_begin[] =
-    "# Completion of assay's command line for bash, as 'assay completion bash' prints it.\n"
-    "_assay() {\n"
-    "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-    "  local verb=${COMP_WORDS[1]} first=2 kind=words words=''\n"
-    "  # Of '--name=value' the shell makes three words.\n"
-    "  if [[ $current == = ]]; then current=''\n"
-    "  elif [[ $previous == = ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}\n"
-    "  fi\n";
-
-static const char bash_end[] =
-    "  [[ $kind == any ]] && return\n"
-    "  if [[ $kind == files ]]; then\n"
-    "    compopt -o filenames 2>/dev/null\n"
-    "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
-    "  else\n"
-    "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-    "  fi\n"
-    "}\n"
-    "complete -F _assay assay\n";
-
-static void bash_word(assay_str_t* out, const char* word, const char* summary) {
-  (void)summary;
-  assay_str_printf(out, " %s", word);
-}
-
-// "--inputs|-i" as a pattern of case.
-static void bash_pattern(assay_str_t* out, const opt_t* o) {
-  assay_str_append(out, o->name);
-  if (o->letter) assay_str_printf(out, "|-%c", o->letter);
-}
-
-// What stands behind an option that takes a value.
-static void bash_value(assay_str_t* out, const verb_t* verb, const opt_t* o) {
-  assay_str_t words = {0};
-  const value_kind_t kind = assay_cli_value_words(verb, o, &words);
-  if (kind == VALUE_WORDS)
-    assay_str_printf(out, "words='%s'", assay_str_get(&words));
-  else
-    assay_str_printf(out, "kind=%s", kind == VALUE_FILE ? "files" : "any");
-  out->failed |= words.failed;
-  assay_str_deinit(&words);
-}
-
-static void bash_verb(assay_str_t* out, const verb_t* verb) {
-  const opt_t* first = NULL;
-  assay_str_printf(out, "    '%s')\n      case $previous in\n", verb->name);
-  for (const opt_t* o = verb->options; o->name; o++) {
-    if (is_positional(o)) {
-      if (!first) first = o;
-      continue;
-    }
-    if (o->kind == OPT_FLAG) continue;
-    assay_str_append(out, "        ");
-    bash_pattern(out, o);
-    assay_str_append(out, ") ");
-    bash_value(out, verb, o);
-    assay_str_append(out, " ;;\n");
-  }
-  assay_str_append(out, "        *)\n          if [[ $current == -* ]]; then words='");
-  for (const opt_t* o = verb->options; o->name; o++)
-    if (!is_positional(o)) assay_str_printf(out, "%s ", o->name);
-  assay_str_append(out, "--help'\n");
-  assay_str_t words = {0};
-  if (first && assay_cli_value_words(verb, first, &words) == VALUE_WORDS)
-    assay_str_printf(out, "          elif ((COMP_CWORD == first)); then words='%s'\n",
-                     assay_str_get(&words));
-  out->failed |= words.failed;
-  assay_str_deinit(&words);
-  assay_str_append(out, "          else kind=files\n          fi ;;\n      esac ;;\n");
-}
-
-static void bash(assay_str_t* out) {
-  assay_str_append(out, bash_begin);
-  assay_str_append(out, "  case $verb in\n    ");
-  for (const family_t* f = assay_cli_families; f->name; f++)
-    assay_str_printf(out, "%s%s", f == assay_cli_families ? "" : "|", f->name);
-  assay_str_append(out,
-                   ") if ((COMP_CWORD > 2)); then verb+=\" ${COMP_WORDS[2]}\" first=3; fi ;;\n"
-                   "  esac\n"
-                   "  if ((COMP_CWORD == 1)); then verb=''; fi\n"
-                   "  case $verb in\n    '') words='");
-  each_first_word(out, bash_word);
-  assay_str_append(out, " --help --version' ;;\n");
-  for (const family_t* f = assay_cli_families; f->name; f++) {
-    assay_str_printf(out, "    %s) words='", f->name);
-    each_second_word(out, f, bash_word);
-    assay_str_append(out, " --help' ;;\n");
-  }
-  for (const verb_t* const* v = assay_cli_verbs; *v; v++) bash_verb(out, *v);
-  assay_str_append(out, "    *) kind=files ;;\n  esac\n");
-  assay_str_append(out, bash_end);
-}
-
-// ---- zsh
-// ------------------------------------------------------------------------------------------
-
-static void zsh_word(assay_str_t* out, const char* word, const char* summary) {
-  assay_str_printf(out, "      '%s:", word);
-  append_quoted(out, summary);
-  assay_str_append(out, "'\n");
-}
-
-// Text within the brackets or between the colons of a specification of _arguments.
-static void zsh_text(assay_str_t* out, const char* text) {
-  for (const char* p = text; *p; p++) {
-    if (strchr("[]:\\", *p)) assay_str_append(out, "\\");
-    append_quoted(out, (const char[]){*p, 0});
-  }
-}
-
-static void zsh_value(assay_str_t* out, const verb_t* verb, const opt_t* o) {
-  assay_str_t words = {0};
-  const value_kind_t kind = assay_cli_value_words(verb, o, &words);
-  assay_str_append(out, ":");
-  zsh_text(out, o->value ? o->value : o->name);
-  if (kind == VALUE_WORDS)
-    assay_str_printf(out, ":(%s)", assay_str_get(&words));
-  else
-    assay_str_append(out, kind == VALUE_FILE ? ":_files" : ": ");
-  out->failed |= words.failed;
-  assay_str_deinit(&words);
-}
-
-static void zsh_option(assay_str_t* out, const verb_t* verb, const opt_t* o, const char* name) {
-  assay_str_printf(out, "        '%s%s%s[", o->kind == OPT_LIST ? "*" : "", name,
-                   o->kind == OPT_FLAG || name[1] != '-' ? "" : "=");
-  zsh_text(out, o->help);
-  assay_str_append(out, "]");
-  if (o->kind != OPT_FLAG) zsh_value(out, verb, o);
-  assay_str_append(out, "' \\\n");
-}
-
-static void zsh_verb(assay_str_t* out, const verb_t* verb) {
-  assay_str_printf(out, "    ('%s')\n      _arguments -s \\\n", verb->name);
-  for (const opt_t* o = verb->options; o->name; o++) {
-    if (is_positional(o)) {
-      assay_str_append(out, o->kind == OPT_LIST ? "        '*" : "        '");
-      if (!o->required && o->kind != OPT_LIST) assay_str_append(out, ":");
-      zsh_value(out, verb, o);
-      assay_str_append(out, "' \\\n");
-      continue;
-    }
-    zsh_option(out, verb, o, o->name);
-    if (o->letter) zsh_option(out, verb, o, (const char[]){'-', o->letter, 0});
-  }
-  assay_str_append(out, "        '(- *)'{-h,--help}'[show the options]' ;;\n");
-}
-
-static void zsh(assay_str_t* out) {
-  assay_str_append(
-      out,
-      "#compdef assay\n"
-      "# Completion of assay's command line for zsh, as 'assay completion zsh' prints it.\n"
-      "_assay() {\n"
-      "  local -a verbs\n"
-      "  if ((CURRENT == 2)); then\n    verbs=(\n");
-  each_first_word(out, zsh_word);
-  assay_str_append(out,
-                   "    )\n    _describe verb verbs\n    return\n  fi\n"
-                   "  local verb=$words[2]\n  shift words\n  ((CURRENT--))\n  case $verb in\n");
-  for (const family_t* f = assay_cli_families; f->name; f++) {
-    assay_str_printf(out, "    (%s)\n      verbs=(\n", f->name);
-    each_second_word(out, f, zsh_word);
-    assay_str_append(out,
-                     "      )\n      if ((CURRENT == 2)); then\n        _describe verb verbs\n"
-                     "        return\n      fi\n"
-                     "      verb+=\" $words[2]\"\n      shift words\n      ((CURRENT--)) ;;\n");
-  }
-  assay_str_append(out, "  esac\n  case $verb in\n");
-  for (const verb_t* const* v = assay_cli_verbs; *v; v++) zsh_verb(out, *v);
-  assay_str_append(
-      out,
-      "    (*) _files ;;\n  esac\n}\n"
-      "if [[ $funcstack[1] == _assay ]]; then _assay \"$@\"; else compdef _assay assay; fi\n");
-}
-
-// ---- fish
-// -----------------------------------------------------------------------------------------
-
-// Of a string in fish's '...' a backslash and a quote are escaped by a backslash.
-static void fish_quoted(assay_str_t* out, const char* text) {
-  assay_str_append(out, "'");
-  for (const char* p = text; *p; p++) {
-    if (*p == '\'' || *p == '\\') assay_str_append(out, "\\");
-    assay_str_append_n(out, *p == '\n' ? " " : p, 1);
-  }
-  assay_str_append(out, "'");
-}
-
-static void fish_first_word(assay_str_t* out, const char* word, const char* summary) {
-  assay_str_printf(out, "complete -c assay -n '__assay_at' -f -a %s -d ", word);
-  fish_quoted(out, summary);
-  assay_str_append(out, "\n");
-}
-
-static void fish_option(assay_str_t* out, const verb_t* verb, const opt_t* o) {
-  assay_str_t words = {0};
-  assay_str_printf(out, "complete -c assay -n '__assay_in %s'", verb->name);
-  if (!is_positional(o)) assay_str_printf(out, " -l %s", o->name + 2);
-  if (o->letter) assay_str_printf(out, " -s %c", o->letter);
-  if (o->kind != OPT_FLAG) {
-    const value_kind_t kind = assay_cli_value_words(verb, o, &words);
-    if (!is_positional(o)) assay_str_append(out, kind == VALUE_FILE ? " -r -F" : " -x");
-    if (kind == VALUE_WORDS) assay_str_printf(out, " -a '%s'", assay_str_get(&words));
-  }
-  assay_str_append(out, " -d ");
-  fish_quoted(out, o->help);
-  assay_str_append(out, "\n");
-  out->failed |= words.failed;
-  assay_str_deinit(&words);
-}
-
-static void fish(assay_str_t* out) {
-  assay_str_append(
-      out,
-      "# Completion of assay's command line for fish, as 'assay completion fish' prints it.\n"
-      "# Whether what stands before the cursor is assay with these words, and nothing behind "
-      "them.\n"
-      "function __assay_at\n"
-      "  set -l words (commandline -opc)\n"
-      "  test \"$words[2..-1]\" = \"$argv\"\n"
-      "end\n"
-      "# Whether these words are the verb.\n"
-      "function __assay_in\n"
-      "  set -l words (commandline -opc)\n"
-      "  set -l last (math (count $argv) + 1)\n"
-      "  test \"$words[2..$last]\" = \"$argv\"\n"
-      "end\n");
-  each_first_word(out, fish_first_word);
-  for (const family_t* f = assay_cli_families; f->name; f++)
-    for (const verb_t* const* v = assay_cli_verbs; *v; v++) {
-      const char* word = assay_cli_second_word(*v, f->name);
-      if (!word) continue;
-      assay_str_printf(out, "complete -c assay -n '__assay_at %s' -f -a %s -d ", f->name, word);
-      fish_quoted(out, (*v)->summary);
-      assay_str_append(out, "\n");
-    }
-  for (const verb_t* const* v = assay_cli_verbs; *v; v++)
-    for (const opt_t* o = (*v)->options; o->name; o++)
-      if (!is_positional(o) || o == (*v)->options) fish_option(out, *v, o);
-}
-
 // -------------------------------------------------------------------------------------------------
 
-bool assay_cli_completion(const char* shell, assay_str_t* out) {
-  static const struct {
-    const char* name;
-    void (*write)(assay_str_t* out);
-  } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-  for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
-    if (strcmp(shells[i].name, shell) == 0) return shells[i].write(out), true;
-  return false;
+static const struct {
+  const char* name;
+  void (*write)(const completion_t* c, assay_str_t* out);
+} shells[] = {{"bash", complete_bash}, {"zsh", complete_zsh}, {"fish", complete_fish}};
+
+assay_status_t assay_cli_completion(const char* shell, assay_str_t* out) {
+  size_t k = 0;
+  while (k < sizeof shells / sizeof *shells && strcmp(shells[k].name, shell) != 0) k++;
+  if (k == sizeof shells / sizeof *shells)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' is no shell that is known: bash, zsh, fish",
+                       shell);
+  completion_t c = {0};
+  assay_status_t st = gather(&c);
+  if (!st) shells[k].write(&c, out);
+  assay_free(c.lines);
+  assay_free(c.groups);
+  assay_arena_destroy(c.arena);
+  return st ? st : assay_str_status(out);
 }

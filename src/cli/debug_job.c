@@ -78,7 +78,7 @@ static assay_status_t read_golden(const cli_debug_args_t* a, cli_debug_job_t* j)
   bool any = false;
   if (!a->golden) return NULL;
   assay_saved_t runs = {0};
-  ASSAY_TRY(cli_read_golden(a->golden, j->model, &runs, &set));
+  ASSAY_TRY(cli_read_golden(a->golden, j->model, &j->reading, &runs, &set));
   assay_status_t st = cli_golden_samples(&runs, &set, g, j->inputs.n, &j->golden);
   assay_saved_deinit(&runs);
   assay_set_deinit(&set);
@@ -95,8 +95,35 @@ static assay_status_t read_golden(const cli_debug_args_t* a, cli_debug_job_t* j)
   return NULL;
 }
 
+// The first file that has a name tells.
+static assay_status_t add_known(const char* path, cli_debug_job_t* j) {
+  assay_set_t set = {0};
+  assay_saved_t runs = {0};
+  if (!path) return NULL;
+  ASSAY_TRY(cli_read_golden(path, j->model, &j->reading, &runs, &set));
+  assay_saved_deinit(&runs);
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < set.n; i++)
+    if (!assay_set_find(&j->known, set.names[i]))
+      st = assay_set_add(&j->known, set.names[i], assay_tensor_retain(set.tensors[i]));
+  assay_set_deinit(&set);
+  return st;
+}
+
+static assay_status_t read_files(const cli_debug_args_t* a, cli_debug_job_t* j) {
+  if (a->drawn && !a->inputs.n)
+    ASSAY_TRY(assay_samples_generate(j->model, (uint64_t)a->seed, &j->inputs));
+  else
+    ASSAY_TRY(cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->inputs));
+  ASSAY_TRY(read_golden(a, j));
+  for (size_t i = 0; i < sizeof a->known / sizeof *a->known; i++)
+    ASSAY_TRY(add_known(a->known[i], j));
+  return NULL;
+}
+
 static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, int* out_exit) {
   *out_exit = ASSAY_EXIT_USAGE;
+  ASSAY_TRY(cli_reading_begin(&a->reading, &j->reading));
   ASSAY_TRY(cli_shapes_parse(&a->shapes, &j->shapes));
   *out_exit = ASSAY_EXIT_INPUT;
   ASSAY_TRY(assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model));
@@ -112,11 +139,7 @@ static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, in
   j->options.plan.plant = a->plant;
   ASSAY_TRY(parse(a, j));
   *out_exit = ASSAY_EXIT_INPUT;
-  if (a->drawn && !a->inputs.n)
-    ASSAY_TRY(assay_samples_generate(j->model, (uint64_t)a->seed, &j->inputs));
-  else
-    ASSAY_TRY(cli_samples(&a->inputs, j->model, (uint64_t)a->seed, &j->inputs));
-  return read_golden(a, j);
+  return cli_reading_end(&a->reading, &j->reading, read_files(a, j));
 }
 
 assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
@@ -166,7 +189,9 @@ void cli_debug_close(cli_debug_job_t* j) {
   assay_precision_deinit(&j->options.precision);
   assay_samples_deinit(&j->inputs);
   assay_samples_deinit(&j->golden);
+  assay_set_deinit(&j->known);
   assay_requirements_deinit(&j->require);
   cli_shapes_free(&j->shapes);
+  cli_reading_deinit(&j->reading);
   assay_model_release(j->model);
 }

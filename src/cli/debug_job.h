@@ -7,6 +7,7 @@
 #include "accuracy/engine.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
+#include "cli/reading.h"
 #include "report/report.h"
 
 typedef struct cli_debug_args {
@@ -15,7 +16,9 @@ typedef struct cli_debug_args {
   int64_t seed, memory_limit;
   bool fused, unfused;
   const char *exec, *plant;
+  const char* known[2];  // files of golden arrays, for `known` of the job; NULL: none
   double exec_seconds;
+  cli_reading_args_t reading;
   bool drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
 } cli_debug_args_t;
 
@@ -29,7 +32,8 @@ typedef struct cli_debug_args {
       {"--layer-precision", 0, OPT_STRING, offsetof(args_t, debug.layer_precision), "RULES",       \
        "'PATTERN:FORMAT,...' on names of nodes and outputs", false},                               \
       {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE",                          \
-       CLI_INPUTS_HELP, false},                             \
+       CLI_INPUTS_HELP, false},                                                                    \
+      CLI_READING_OPTIONS(debug.reading),                                                          \
       {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET",                        \
        CLI_DEBUG_TARGET_HELP, false},                                                              \
       {"--shape", 0, OPT_LIST, offsetof(args_t, debug.shapes), "NAME=DIMS",                        \
@@ -59,7 +63,8 @@ typedef struct cli_debug_args {
 #define CLI_DEBUG_DEMANDS                                                                       \
   {"--golden", 'g',                                                                             \
    OPT_STRING, offsetof(args_t, debug.golden),                                                  \
-   "FILE",     "the original framework's outputs, for demands on golden",                       \
+   "FILE",     "the original framework's outputs, for demands on golden,\n"                    \
+               CLI_LIKE_INPUTS_HELP,                                                            \
    false},                                                                                      \
       {"--require",                                                                             \
        0,                                                                                       \
@@ -113,8 +118,10 @@ typedef struct cli_debug_args {
 typedef struct cli_debug_job {
   assay_model_t* model;
   assay_samples_t inputs, golden;
+  assay_set_t known;  // golden's arrays by name, outputs and inner values
   assay_requirements_t require;
   cli_shapes_t shapes;
+  assay_tensor_reading_t reading;
   assay_check_options_t options;  // with the precision, until a run takes it over
 } cli_debug_job_t;
 

@@ -107,6 +107,11 @@ static assay_status_t read_runs(const char* text, const assay_model_t* m,
   ASSAY_TRY(assay_tensor_file_read(&request, out));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && v && i < out->n; i++) st = take_named(text, v->name, &out->runs[i]);
+  if (reading && !reading->about.len) {
+    const assay_str_t none = reading->about;
+    reading->about = out->about;
+    out->about = none;
+  }
   if (st) assay_saved_deinit(out);
   return st;
 }
@@ -117,10 +122,31 @@ static assay_status_t add_arrays(const assay_set_t* from, assay_set_t* to) {
   return NULL;
 }
 
+// Whether a run has arrays of all these names already, or of none.
+static assay_status_t find_names(const char* text, const assay_set_t* names,
+                                  const assay_set_t* run, bool* out_all) {
+  const char *has = NULL, *lacks = NULL;
+  for (size_t i = 0; i < names->n; i++)
+    *(assay_set_find(run, names->names[i]) ? &has : &lacks) = names->names[i];
+  *out_all = has != NULL;
+  if (!has || !lacks) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "'%s' has another array '%s', as the files before it have, and '%s', as they "
+                     "have not: a file is one more sample, or more inputs of the same",
+                     text, has, lacks);
+}
+
 // Adds the arrays of one file's runs to those of the files before. What has one run goes with every
-// run of the others.
+// run of the others. A file of the same arrays again is of more samples.
 static assay_status_t merge(const char* text, const assay_saved_t* from, assay_saved_t* to) {
   assay_set_t* run = NULL;
+  bool again = false;
+  if (to->n && from->n) ASSAY_TRY(find_names(text, &from->runs[0], &to->runs[0], &again));
+  for (size_t i = 0; again && i < from->n; i++) {
+    ASSAY_TRY(assay_saved_add_run(to, &run));
+    ASSAY_TRY(add_arrays(&from->runs[i], run));
+  }
+  if (again) return NULL;
   for (bool single = to->n <= 1; single && to->n < from->n;) {
     ASSAY_TRY(assay_saved_add_run(to, &run));
     if (to->n > 1) ASSAY_TRY(add_arrays(&to->runs[0], run));
@@ -147,24 +173,17 @@ static assay_status_t read_all(const opt_list_t* files, const assay_model_t* mod
   return st;
 }
 
-assay_status_t cli_read_arrays(const opt_list_t* files, const assay_model_t* model,
-                               assay_set_t* out) {
-  assay_saved_t runs = {0};
-  if (!files->n) return NULL;
-  ASSAY_TRY(read_all(files, model, NULL, &runs));
-  assay_status_t st = assay_saved_join(&runs, out);
-  assay_saved_deinit(&runs);
-  return st;
-}
-
 assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
-                               assay_saved_t* out_runs, assay_set_t* out_set) {
+                               assay_tensor_reading_t* reading, assay_saved_t* out_runs,
+                               assay_set_t* out_set) {
   const assay_graph_t* g = model->graph;
-  const assay_tensor_request_t request = {path, g->outputs, g->n_outputs, true, NULL};
+  const assay_tensor_request_t request = {path, g->outputs, g->n_outputs, true, reading};
   assay_saved_t runs = {0};
   assay_set_t set = {0};
   ASSAY_TRY(assay_tensor_file_read(&request, &runs));
-  assay_status_t st = assay_saved_join(&runs, &set);
+  assay_status_t st = reading ? assay_tensor_files_retype(reading, &runs) : NULL;
+  if (st) return assay_saved_deinit(&runs), assay_status_note(st, "'%s'", path);
+  st = assay_saved_join(&runs, &set);
   if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     assay_status_free(st);
     st = add_arrays(&runs.runs[0], &set);
@@ -183,29 +202,29 @@ assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* 
              : assay_samples_from_set(set, g->outputs, g->n_outputs, false, out);
 }
 
-assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model, uint64_t seed,
-                           assay_samples_t* out) {
-  return cli_samples_read(files, model, NULL, seed, out);
-}
-
-assay_status_t cli_samples_read(const opt_list_t* files, const assay_model_t* model,
-                                assay_tensor_reading_t* reading, uint64_t seed,
-                                assay_samples_t* out) {
+assay_status_t cli_samples_given(const opt_list_t* files, const assay_model_t* model,
+                                 assay_tensor_reading_t* reading, bool required,
+                                 assay_samples_t* out) {
   const assay_graph_t* g = model->graph;
-  bool any = false;
-  for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
-  if (!files->n) {
-    if (any)
-      fputs(
-          "assay: no inputs given: random ones are used, which show no accuracy on real data "
-          "(ranges, masks and indices differ)\n",
-          stderr);
-    return assay_samples_generate(model, seed, out);
-  }
   assay_saved_t runs = {0};
+  if (!files->n) return NULL;
   assay_status_t st = read_all(files, model, reading, &runs);
-  if (!st) st = assay_samples_from_runs(&runs, g->inputs, g->n_inputs, true, out);
+  if (!st) st = assay_samples_from_runs(&runs, g->inputs, g->n_inputs, required, out);
   if (!st && out->notes.len) fputs(assay_str_get(&out->notes), stderr);
   assay_saved_deinit(&runs);
   return st;
+}
+
+assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model,
+                           assay_tensor_reading_t* reading, uint64_t seed, assay_samples_t* out) {
+  const assay_graph_t* g = model->graph;
+  bool any = false;
+  if (files->n) return cli_samples_given(files, model, reading, true, out);
+  for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
+  if (any)
+    fputs(
+        "assay: no inputs given: random ones are used, which show no accuracy on real data "
+        "(ranges, masks and indices differ)\n",
+        stderr);
+  return assay_samples_generate(model, seed, out);
 }

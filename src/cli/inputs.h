@@ -8,10 +8,10 @@
 #include "onnx/load.h"
 
 // What options that take files of tensors say.
-#define CLI_FORMATS_HELP                                                                           \
-  "npz, npy, safetensors, .pb, JSON of\nPolygraphy or trtexec, a folder of test data, text, raw, " \
-  "or images"
-#define CLI_INPUTS_HELP "FILE or NAME=FILE: " CLI_FORMATS_HELP
+#define CLI_INPUTS_HELP                                                                           \
+  "FILE or NAME=FILE: npz, npy, safetensors, .pb, .pt, JSON of\nPolygraphy or trtexec, test data, " \
+  "text, raw, images, a folder of\nsamples; given again: more inputs, or more samples"
+#define CLI_LIKE_INPUTS_HELP "in any format that --inputs takes"
 
 // Parses "image=1x3x224x224" (or "image:1x3x224x224"); dims of `out` live until shapes_free.
 typedef struct cli_shapes {
@@ -21,23 +21,24 @@ typedef struct cli_shapes {
 assay_status_t cli_shapes_parse(const opt_list_t* texts, cli_shapes_t* out) ASSAY_MUST_USE;
 void cli_shapes_free(cli_shapes_t* s);
 
-// Reads arrays from files of any format that accuracy/tensor_files.h knows, FILE or NAME=FILE; runs
-// one behind the other.
-assay_status_t cli_read_arrays(const opt_list_t* files, const assay_model_t* model,
-                               assay_set_t* out) ASSAY_MUST_USE;
+// Files are of any format that accuracy/tensor_files.h knows, FILE or NAME=FILE, and are read as
+// `reading` says (reading.h); NULL: as they are.
+
 // What is known of a model's outputs: run by run, and as one set (where the runs' shapes differ,
 // the first one's arrays).
 assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
-                               assay_saved_t* out_runs, assay_set_t* out_set) ASSAY_MUST_USE;
+                               assay_tensor_reading_t* reading, assay_saved_t* out_runs,
+                               assay_set_t* out_set) ASSAY_MUST_USE;
 // Samples of those: a run each where the inputs have as many samples, else the set's rows.
 assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* set,
                                   const assay_graph_t* g, size_t n_inputs,
                                   assay_samples_t* out) ASSAY_MUST_USE;
 // Samples from files, or generated with a warning on stderr if there are none.
-assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model, uint64_t seed,
+assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model,
+                           assay_tensor_reading_t* reading, uint64_t seed,
                            assay_samples_t* out) ASSAY_MUST_USE;
-// The same, read as `reading` says; NULL: as the files are.
-assay_status_t cli_samples_read(const opt_list_t* files, const assay_model_t* model,
-                                assay_tensor_reading_t* reading, uint64_t seed,
-                                assay_samples_t* out) ASSAY_MUST_USE;
+// Samples from files; none if there are none. required: of every input without an initializer.
+assay_status_t cli_samples_given(const opt_list_t* files, const assay_model_t* model,
+                                 assay_tensor_reading_t* reading, bool required,
+                                 assay_samples_t* out) ASSAY_MUST_USE;
 #endif  // ASSAY_CLI_INPUTS_H_

@@ -19,8 +19,9 @@ const family_t assay_cli_families[] = {
     {0}};
 
 const front_t assay_cli_fronts[] = {
-    {"trtexec", "the command line of TensorRT's trtexec", assay_trtexec},
-    {"polygraphy", "the command line of Polygraphy", assay_polygraphy},
+    {"trtexec", "the command line of TensorRT's trtexec", assay_trtexec, assay_trtexec_complete},
+    {"polygraphy", "the command line of Polygraphy", assay_polygraphy,
+     assay_polygraphy_complete},
     {0}};
 
 const char* assay_cli_second_word(const verb_t* verb, const char* family) {

@@ -10,9 +10,11 @@ typedef struct family {
 } family_t;
 
 // Command lines of other programs, which are read as those read them.
+typedef struct completion completion_t;  // completion.h
 typedef struct front {
   const char *name, *summary;
   int (*run)(int argc, char** argv);
+  assay_status_t (*complete)(completion_t* out);  // adds what completion scripts are to know
 } front_t;
 
 extern const verb_t* const assay_cli_verbs[];  // ends with NULL
@@ -36,8 +38,8 @@ typedef struct value_row {
 } value_row_t;
 extern const value_row_t assay_cli_value_rows[];  // ends with a row without option
 
-// Appends a completion script for a shell ("bash"); false: that shell is not known.
-bool assay_cli_completion(const char* shell, assay_str_t* out);
+// Appends a completion script for a shell ("bash"). INVALID_ARGUMENT: that shell is not known.
+assay_status_t assay_cli_completion(const char* shell, assay_str_t* out) ASSAY_MUST_USE;
 // Append a manual page: of the program, or of a verb.
 void assay_cli_manual(assay_str_t* out);
 void assay_cli_manual_verb(const verb_t* verb, assay_str_t* out);

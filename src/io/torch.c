@@ -39,6 +39,7 @@ enum { N_DTYPES = sizeof dtypes / sizeof *dtypes };
 // ---- values of the pickle ----------------------------------------------------------------------
 
 typedef enum kind {
+  NOTHING,  // a memo's place that holds none
   MARK,
   NUMBER,   // bool, too
   TEXT,     // a string of the pickle
@@ -46,9 +47,11 @@ typedef enum kind {
   DTYPE,    // storage type or element type: number is its row
   UNTYPED,  // storage of bytes
   REBUILD,  // number: 2 or 3, the version
-  HOOKS,    // collections.OrderedDict, and one that it made
+  WRAP,     // what makes a parameter of a tensor
+  ORDERED,  // collections.OrderedDict
+  DICT,     // number: which
   STORAGE,  // number: row or -1; text: the key
-  TENSOR,
+  TENSOR,   // number: which of those that were found
 } kind_t;
 
 typedef struct item {
@@ -67,16 +70,37 @@ typedef struct found {
   int64_t dims[ASSAY_MAX_RANK], strides[ASSAY_MAX_RANK];
 } found_t;
 
-// The pickles of one tensor are some 200 bytes; the limits are generous.
-enum { MAX_STACK = 256, MAX_POOL = 1024, MAX_MEMO = 256, MAX_PICKLE = 1 << 16 };
+// What a dictionary has under a name.
+typedef struct entry {
+  int64_t dict;
+  const char* key;  // in the pickle
+  size_t len;
+  int64_t tensor;  // -1: something else
+} entry_t;
+
+// The pickle of a tensor is some 200 bytes.
+enum { MAX_PICKLE = 1 << 24 };
 
 typedef struct machine {
   const uint8_t *p, *end;
-  item_t stack[MAX_STACK], pool[MAX_POOL], memo[MAX_MEMO];
-  size_t n, n_pool;
-  bool known[MAX_MEMO];
-  found_t found;
+  item_t *stack, *pool, *memo;
+  size_t n, cap, n_pool, cap_pool, n_memo, cap_memo;
+  found_t* found;
+  size_t n_found, cap_found;
+  entry_t* entries;
+  size_t n_entries, cap_entries;
+  int64_t n_dicts;
+  void* owned;  // the pickle's bytes, where they are not in the file
 } machine_t;
+
+static void machine_deinit(machine_t* m) {
+  assay_free(m->stack);
+  assay_free(m->pool);
+  assay_free(m->memo);
+  assay_free(m->found);
+  assay_free(m->entries);
+  assay_free(m->owned);
+}
 
 static assay_status_t broken(void) {
   return ASSAY_ERROR(ASSAY_CORRUPT, "the pickle of a PyTorch tensor is damaged");
@@ -85,19 +109,20 @@ static assay_status_t broken(void) {
 static assay_status_t foreign(void) {
   return ASSAY_ERROR(
       ASSAY_UNSUPPORTED,
-      "the PyTorch file holds more than one plain tensor; nothing else is unpickled. Save "
-      "it as npz");
+      "the PyTorch file holds more than one plain tensor, or more than a dictionary of them; "
+      "nothing else is unpickled. Save it as npz");
 }
 
 static assay_status_t push(machine_t* m, item_t item) {
-  if (m->n == MAX_STACK) return foreign();
+  ASSAY_TRY(assay_grow(&m->stack, &m->cap, m->n + 1, sizeof *m->stack));
   m->stack[m->n++] = item;
   return NULL;
 }
 
 // The top `n` items become a tuple.
 static assay_status_t make_tuple(machine_t* m, size_t n) {
-  if (n > m->n || m->n_pool + n > MAX_POOL) return broken();
+  if (n > m->n) return broken();
+  ASSAY_TRY(assay_grow(&m->pool, &m->cap_pool, m->n_pool + n, sizeof *m->pool));
   const size_t first = m->n_pool;
   for (size_t i = 0; i < n; i++) {
     if (m->stack[m->n - n + i].kind == MARK) return broken();
@@ -107,10 +132,17 @@ static assay_status_t make_tuple(machine_t* m, size_t n) {
   return push(m, (item_t){.kind = TUPLE, .first = first, .n = n});
 }
 
-static assay_status_t make_marked_tuple(machine_t* m) {
+// How many items stand behind the last mark. False: there is none.
+static bool count_marked(const machine_t* m, size_t* out_n) {
   size_t n = 0;
   while (n < m->n && m->stack[m->n - 1 - n].kind != MARK) n++;
-  if (n == m->n) return broken();
+  *out_n = n;
+  return n < m->n;
+}
+
+static assay_status_t make_marked_tuple(machine_t* m) {
+  size_t n;
+  if (!count_marked(m, &n)) return broken();
   ASSAY_TRY(make_tuple(m, n));
   m->stack[m->n - 2] = m->stack[m->n - 1];  // over the mark
   m->n--;
@@ -142,11 +174,13 @@ static assay_status_t name_global(machine_t* m) {
   item_t module, name;
   if (!take_line(m, &module) || !take_line(m, &name)) return broken();
   if (is_text(&module, "collections") && is_text(&name, "OrderedDict"))
-    return push(m, (item_t){.kind = HOOKS});
+    return push(m, (item_t){.kind = ORDERED});
   if (is_text(&module, "torch._utils") && is_text(&name, "_rebuild_tensor_v2"))
     return push(m, (item_t){.kind = REBUILD, .number = 2});
   if (is_text(&module, "torch._utils") && is_text(&name, "_rebuild_tensor_v3"))
     return push(m, (item_t){.kind = REBUILD, .number = 3});
+  if (is_text(&module, "torch._utils") && is_text(&name, "_rebuild_parameter"))
+    return push(m, (item_t){.kind = WRAP});
   if ((is_text(&module, "torch.storage") || is_text(&module, "torch")) &&
       is_text(&name, "UntypedStorage"))
     return push(m, (item_t){.kind = UNTYPED, .number = -1});
@@ -185,11 +219,12 @@ static bool take_dims(const machine_t* m, const item_t* tuple, int* rank, int64_
 }
 
 // (storage, offset, sizes, strides, requires_grad, hooks [, dtype])
-static assay_status_t rebuild(machine_t* m, const item_t* args, int version) {
+static assay_status_t rebuild(machine_t* m, const item_t* args, int version, item_t* out) {
   const item_t *storage = at(m, args, 0, STORAGE), *offset = at(m, args, 1, NUMBER);
   const item_t* dtype = version == 3 ? at(m, args, 6, DTYPE) : NULL;
-  found_t* f = &m->found;
   int n_strides = 0;
+  ASSAY_TRY(assay_grow(&m->found, &m->cap_found, m->n_found + 1, sizeof *m->found));
+  found_t* f = &m->found[m->n_found];
   if (!storage || !offset || offset->number < 0 || (version == 3 && !dtype) ||
       (version == 2 && storage->number < 0) || storage->len >= sizeof f->key ||
       !take_dims(m, at(m, args, 2, TUPLE), &f->rank, f->dims) ||
@@ -199,6 +234,7 @@ static assay_status_t rebuild(machine_t* m, const item_t* args, int version) {
   f->key[storage->len] = 0;
   f->offset = offset->number;
   f->type = dtypes[dtype ? dtype->number : storage->number].type;
+  *out = (item_t){.kind = TENSOR, .number = (int64_t)m->n_found++};
   return NULL;
 }
 
@@ -207,10 +243,40 @@ static assay_status_t reduce(machine_t* m) {
   if (m->n < 2 || m->stack[m->n - 1].kind != TUPLE) return broken();
   const item_t args = m->stack[--m->n];
   item_t* f = &m->stack[m->n - 1];
-  if (f->kind == HOOKS) return args.n ? foreign() : NULL;
-  if (f->kind != REBUILD) return foreign();
-  ASSAY_TRY(rebuild(m, &args, (int)f->number));
-  *f = (item_t){.kind = TENSOR};
+  if (f->kind == ORDERED && !args.n)
+    return *f = (item_t){.kind = DICT, .number = m->n_dicts++}, NULL;
+  if (f->kind == WRAP && at(m, &args, 0, TENSOR)) return *f = *at(m, &args, 0, TENSOR), NULL;
+  return f->kind == REBUILD ? rebuild(m, &args, (int)f->number, f) : foreign();
+}
+
+// The top n items are keys and values of the dictionary below them, and `below` more of the stack.
+static assay_status_t set_items(machine_t* m, size_t n, size_t below) {
+  if (n % 2 || m->n < n + below + 1) return broken();
+  const item_t* items = &m->stack[m->n - n];
+  const item_t* dict = items - below - 1;
+  if (dict->kind != DICT) return foreign();
+  for (size_t i = 0; i < n; i += 2) {
+    const bool tensor = items[i].kind == TEXT && items[i + 1].kind == TENSOR;
+    ASSAY_TRY(assay_grow(&m->entries, &m->cap_entries, m->n_entries + 1, sizeof *m->entries));
+    m->entries[m->n_entries++] = (entry_t){.dict = dict->number,
+                                           .key = tensor ? items[i].text : NULL,
+                                           .len = tensor ? items[i].len : 0,
+                                           .tensor = tensor ? items[i + 1].number : -1};
+  }
+  m->n -= n + below;
+  return NULL;
+}
+
+static assay_status_t set_marked_items(machine_t* m) {
+  size_t n;
+  return count_marked(m, &n) ? set_items(m, n, 1) : broken();
+}
+
+// What is known of a dictionary besides, as modules say it of theirs, is let go.
+static assay_status_t let_state_go(machine_t* m) {
+  if (m->n < 2 || m->stack[m->n - 2].kind != DICT || m->stack[m->n - 1].kind != DICT)
+    return foreign();
+  m->n--;
   return NULL;
 }
 
@@ -245,15 +311,16 @@ static assay_status_t push_text(machine_t* m) {
 static assay_status_t keep(machine_t* m, size_t bytes) {
   uint32_t i;
   if (!take_bytes(m, bytes, &i) || !m->n) return broken();
-  if (i >= MAX_MEMO) return foreign();
+  if (i > m->n_memo) return foreign();  // picklers number them one by one
+  ASSAY_TRY(assay_grow(&m->memo, &m->cap_memo, (size_t)i + 1, sizeof *m->memo));
   m->memo[i] = m->stack[m->n - 1];
-  m->known[i] = true;
+  if (i == m->n_memo) m->n_memo++;
   return NULL;
 }
 
 static assay_status_t recall(machine_t* m, size_t bytes) {
   uint32_t i;
-  if (!take_bytes(m, bytes, &i) || i >= MAX_MEMO || !m->known[i]) return broken();
+  if (!take_bytes(m, bytes, &i) || i >= m->n_memo) return broken();
   return push(m, m->memo[i]);
 }
 
@@ -298,6 +365,14 @@ static assay_status_t step(machine_t* m, uint8_t op) {
       return make_tuple(m, (size_t)(op - 0x84));
     case 't':
       return make_marked_tuple(m);
+    case '}':
+      return push(m, (item_t){.kind = DICT, .number = m->n_dicts++});
+    case 's':
+      return set_items(m, 2, 0);
+    case 'u':
+      return set_marked_items(m);
+    case 'b':
+      return let_state_go(m);
     case 'Q':
       return load_storage(m);
     case 'R':
@@ -311,7 +386,7 @@ static assay_status_t unpickle(machine_t* m) {
   if (m->end - m->p < 2 || m->p[0] != 0x80 || m->p[1] != 2) return foreign();
   for (m->p += 2; m->p < m->end;) {
     const uint8_t op = *m->p++;
-    if (op == '.') return m->n == 1 && m->stack[0].kind == TENSOR ? NULL : foreign();
+    if (op == '.') return m->n == 1 ? NULL : foreign();
     ASSAY_TRY(step(m, op));
   }
   return broken();
@@ -363,18 +438,25 @@ static const assay_zip_member_t* find(const assay_zip_t* zip, const char* folder
   return NULL;
 }
 
+bool assay_torch_is(const uint8_t* data, size_t size) {
+  assay_zip_t zip = {0};
+  if (size < 4 || memcmp(data, "PK\3\4", 4) != 0) return false;
+  assay_status_t st = assay_zip_open(data, size, &zip);
+  const bool is = !st && find(&zip, "", "data.pkl");
+  assay_status_free(st);
+  assay_zip_close(&zip);
+  return is;
+}
+
 static assay_status_t read_pickle(const uint8_t* data, const assay_zip_t* zip, machine_t* m) {
   const assay_zip_member_t* member = find(zip, "", "data.pkl");
   const uint8_t* bytes = NULL;
-  void* owned = NULL;
   if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "it is no PyTorch file: data.pkl is missing");
   if (member->size > MAX_PICKLE) return foreign();
-  ASSAY_TRY(assay_zip_extract(data, member, &bytes, &owned));
+  ASSAY_TRY(assay_zip_extract(data, member, &bytes, &m->owned));
   m->p = bytes;
   m->end = bytes + member->size;
-  assay_status_t st = unpickle(m);
-  assay_free(owned);
-  return st;
+  return unpickle(m);
 }
 
 static assay_status_t read_order(const uint8_t* data, const assay_zip_t* zip) {
@@ -389,40 +471,81 @@ static assay_status_t read_order(const uint8_t* data, const assay_zip_t* zip) {
   return ASSAY_ERROR(ASSAY_UNSUPPORTED, "the PyTorch file is of a big-endian machine");
 }
 
-static assay_status_t read_tensor(const uint8_t* data, const assay_zip_t* zip, machine_t* m,
+static assay_status_t read_tensor(const uint8_t* data, const assay_zip_t* zip, const found_t* f,
                                   assay_tensor_t** out) {
-  ASSAY_TRY(read_order(data, zip));
-  ASSAY_TRY(read_pickle(data, zip, m));
-  const assay_zip_member_t* member = find(zip, "data/", m->found.key);
+  const assay_zip_member_t* member = find(zip, "data/", f->key);
   const uint8_t* bytes = NULL;
   void* owned = NULL;
-  if (!member)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "the PyTorch file has no storage '%s'", m->found.key);
+  if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "the PyTorch file has no storage '%s'", f->key);
   ASSAY_TRY(assay_zip_extract(data, member, &bytes, &owned));
-  assay_status_t st = gather(&m->found, bytes, member->size, out);
+  assay_status_t st = gather(f, bytes, member->size, out);
   assay_free(owned);
   return st;
 }
 
-assay_status_t assay_torch_parse(const uint8_t* data, size_t size, assay_tensor_t** out) {
+// The tensors of the dictionary, which holds nothing else.
+static assay_status_t read_entries(const uint8_t* data, const assay_zip_t* zip, const machine_t* m,
+                                   int64_t dict, assay_set_t* out) {
+  for (size_t i = 0; i < m->n_entries; i++) {
+    const entry_t* e = &m->entries[i];
+    assay_str_t name = {0};
+    assay_tensor_t* t = NULL;
+    if (e->dict != dict) continue;
+    if (e->tensor < 0) return foreign();
+    assay_str_append_n(&name, e->key, e->len);
+    assay_status_t st = assay_str_status(&name);
+    if (!st) st = read_tensor(data, zip, &m->found[e->tensor], &t);
+    if (!st) st = assay_set_add(out, assay_str_get(&name), t);
+    assay_str_deinit(&name);
+    if (st) return st;
+  }
+  return out->n ? NULL : foreign();
+}
+
+static assay_status_t read_archive(const uint8_t* data, const assay_zip_t* zip, machine_t* m,
+                                   assay_set_t* out, bool* out_named) {
+  ASSAY_TRY(read_order(data, zip));
+  ASSAY_TRY(read_pickle(data, zip, m));
+  const item_t* top = &m->stack[0];
+  assay_tensor_t* t = NULL;
+  *out_named = top->kind == DICT;
+  if (*out_named) return read_entries(data, zip, m, top->number, out);
+  if (top->kind != TENSOR) return foreign();
+  ASSAY_TRY(read_tensor(data, zip, &m->found[top->number], &t));
+  return assay_set_add(out, "", t);
+}
+
+assay_status_t assay_torch_read(const uint8_t* data, size_t size, assay_set_t* out,
+                                bool* out_named) {
   assay_zip_t zip = {0};
-  machine_t* m = NULL;
+  machine_t m = {0};
+  assay_set_t set = {0};
   assay_status_t st = assay_zip_open(data, size, &zip);
-  if (!st) st = ASSAY_NEW(&m);
-  if (!st) st = read_tensor(data, &zip, m, out);
-  assay_free(m);
+  if (!st) st = read_archive(data, &zip, &m, &set, out_named);
+  machine_deinit(&m);
   assay_zip_close(&zip);
-  return st;
+  if (st) return assay_set_deinit(&set), st;
+  *out = set;
+  return NULL;
+}
+
+assay_status_t assay_torch_parse(const uint8_t* data, size_t size, assay_tensor_t** out) {
+  assay_set_t set = {0};
+  bool named;
+  ASSAY_TRY(assay_torch_read(data, size, &set, &named));
+  assay_tensor_t* t = named ? NULL : assay_tensor_retain(set.tensors[0]);
+  assay_set_deinit(&set);
+  if (!t) return foreign();
+  *out = t;
+  return NULL;
 }
 
 assay_status_t assay_torch_unpickle(const uint8_t* data, size_t size, assay_tensor_t** out) {
   static const uint8_t zeros[64];
-  machine_t* m = NULL;
-  ASSAY_TRY(ASSAY_NEW(&m));
-  m->p = data;
-  m->end = data + size;
-  assay_status_t st = unpickle(m);
-  if (!st) st = gather(&m->found, zeros, sizeof zeros, out);
-  assay_free(m);
+  machine_t m = {.p = data, .end = data + size};
+  assay_status_t st = unpickle(&m);
+  if (!st && m.stack[0].kind != TENSOR) st = foreign();
+  if (!st) st = gather(&m.found[m.stack[0].number], zeros, sizeof zeros, out);
+  machine_deinit(&m);
   return st;
 }

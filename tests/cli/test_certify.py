@@ -54,7 +54,7 @@ ROWS = [
     ("certify --verify cnn.cert {m}/cnn.onnx --plan cut.plan", INPUT, "", "cut.plan"),
     ("certify --verify cnn.cert {m}/cnn.onnx --plan cnn.plan --target cpu", USAGE, "", "nothing about building goes with it"),
     ("certify --verify cnn.cert {m}/cnn.onnx --precision fp16", USAGE, "", "are those of the certificate"),
-    ("certify --verify cnn.cert {m}/cnn.onnx --size 4K", USAGE, "", "--threshold and --size are for making"),
+    ("certify --verify cnn.cert {m}/cnn.onnx --max-size 4K", USAGE, "", "--threshold and --max-size are for making"),
     ("certify --verify nothing.cert {m}/cnn.onnx", INPUT, "", "'nothing.cert': No such file"),
     ("certify --verify {m}/cnn.onnx {m}/cnn.onnx", INPUT, "", "it is no certificate: 'assay certify MODEL -o C' writes one"),
     ("certify --verify cnn.cert {m}/nothing.onnx", INPUT, "", "nothing.onnx': No such file"),
@@ -90,9 +90,9 @@ ROWS = [
     ("certify --verify c.cert {m}/cnn.onnx --bits", 0, r"^HOLDS .* on cpu: (?s:.*)  bits      the same in all \d+ values", ""),
     ("certify --verify c.cert {m}/cnn.onnx --target emu", 0, "^HOLDS .* on emu: ", ""),
     # A small one keeps every second, fourth, ... value.
-    ("certify {m}/cnn.onnx -o small.cert --size 120", 0, r"  values    [2-7] of 13: truth in 1 number each, bits\n", ""),
+    ("certify {m}/cnn.onnx -o small.cert --max-size 120", 0, r"  values    [2-7] of 13: truth in 1 number each, bits\n", ""),
     ("certify --verify small.cert other.onnx", UNFAITHFUL, r"truth: [^\n]* or before it from \w+ on: truth moved", ""),
-    ("certify {m}/cnn.onnx -o tiny.cert --size 10", 0, r"  size      more than the 10 bytes that it was allowed\n", ""),
+    ("certify {m}/cnn.onnx -o tiny.cert --max-size 10", 0, r"  size      more than the 10 bytes that it was allowed\n", ""),
     ("certify --verify tiny.cert {m}/cnn.onnx", 0, "^HOLDS ", ""),
 ]
 

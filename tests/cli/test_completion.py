@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Completion by shells, and manual pages: test_completion.py ASSAY.
 
-What a shell offers is held against what the help lists. bash has to be there; zsh, fish, groff and man are
+What a shell offers is held against what the help lists, and of the command lines of trtexec and Polygraphy against
+the tables of their flags. bash has to be there; zsh, fish, groff and man are
 asked where they are.
 """
 import os
@@ -34,7 +35,35 @@ ROWS = [
     (["inspect", ""], {"model", "data", "plan"}),
     (["inspect", "model", ""], {"model.onnx", "inner folder"}),
     (["completion", ""], {"bash", "zsh", "fish"}),
+    (["trtexec", "--onn"], {"--onnx="}),
+    (["trtexec", "--onnx", "=", "mod"], {"model.onnx"}),
+    (["trtexec", "--sparsity", "="], {"disable", "enable", "force"}),
+    (["trtexec", "--sparsity", "=", "en"], {"enable"}),
+    (["trtexec", "--duration", "="], set()),
+    (["trtexec", "--onnx", "=", "model.onnx", "--bf"], {"--bf16"}),
+    (["trtexec", "--v"], {"--verbose", "--versionCompatible", "--vc"}),
+    (["polygraphy", ""], {"--help", "run", "convert", "inspect", "check", "surgeon", "debug", "data"}),
+    (["polygraphy", "inspect", "t"], {"tactics"}),
+    (["polygraphy", "data", ""], {"--help", "concat", "merge"}),
+    (["polygraphy", "run", "mod"], {"model.onnx"}),
+    (["polygraphy", "inspect", "model", "inner"], {"inner folder"}),
+    (["polygraphy", "run", "--precision-c"], {"--precision-constraints"}),
+    (["polygraphy", "run", "--precision-constraints", "o"], {"obey"}),
+    (["polygraphy", "run", "model.onnx", "--compare", "l2", "co"], {"cosine_similarity"}),
+    (["polygraphy", "run", "model.onnx", "--compare-func", "=", "l"], {"l2"}),
+    (["polygraphy", "run", "model.onnx", "--load-inputs", "a.json", "mod"], {"model.onnx"}),
+    (["polygraphy", "run", "model.onnx", "--load-inputs", "a.json", "--onnxr"], {"--onnxrt"}),
+    (["polygraphy", "run", "model.onnx", "--seed", ""], set()),
+    (["polygraphy", "debug", "precision", "model.onnx", "-p", ""], {"float32", "float16"}),
+    (["polygraphy", "debug", "precision", "model.onnx", "--direction", "f"], {"forward"}),
 ]
+# The same by links to the program: a name, words, what is offered.
+LINKS = [
+    ("trtexec", ["--onn"], {"--onnx="}), ("/opt/bin/trtexec", ["--onnx", "=", "mod"], {"model.onnx"}),
+    ("polygraphy", ["inspect", "t"], {"tactics"}), ("./polygraphy", ["run", "--compare", "snr", "ps"], {"psnr"}),
+    ("polygraphy", ["surgeon", "ex"], {"extract"}), ("assay", ["trtexec", "--onn"], {"--onnx="}),
+]
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src" / "cli"
 
 
 def run(*command, **options):
@@ -57,12 +86,40 @@ def options(assay, verb):
     return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", run(assay, *verb, "-h")[1], re.M))
 
 
+def offered(flags):
+    """The rows of a table of flags that are taken: (words between the first quotes or the id, kind)."""
+    text = re.sub(r"^(//|#).*$", "", (SOURCES / flags).read_text(), flags=re.M)
+    rows = re.findall(r'_FLAG\((\w+), (?:"([^"]*)", )?(\w+),\s+(\w+)', text)
+    return [(names or f"--{name}", kind) for name, names, kind, level in rows if level in ("WORKS", "ACCEPT")]
+
+
+def fronts(assay):
+    """Every command line of trtexec and Polygraphy, with the options that are to be offered."""
+    aliases = re.findall(r'\{"(--\w+)", TRT_FLAG_(\w+), NULL\}', (SOURCES / "trtexec/flags.c").read_text())
+    rows = offered("trtexec/flags.inc")
+    found = [(["trtexec"], {name + ("=" if kind != "SWITCH" else "") for name, kind in rows} | {name for name, _ in aliases} | {"--help"})]
+    spellings = {}
+    for names, _ in offered("polygraphy/flags.inc"):
+        for name in names.split():
+            spellings.setdefault(name, []).append({n for n in names.split() if n.startswith("--")})
+    for tool, name in re.findall(r'PG_COMMAND\(\w+, "(\w+)", (?:"([\w-]+)"|NULL)', (SOURCES / "polygraphy/commands.inc").read_text()):
+        words = ["polygraphy", tool, *([name] if name else [])]
+        text = run(assay, *words, "-h")[1]
+        first = re.findall(r"^  (--?[\w-]+)", text, re.M)
+        ignored = re.search(r"without effect.*?:\n(.*?)\n\n", text, re.S)
+        first += ignored.group(1).split() if ignored else []
+        # A name may be of two rows, for different subcommands: the help tells of which.
+        long = {n for f in first for row in spellings.get(f, []) for n in row if len(spellings[f]) == 1 or n in text}
+        found.append((words, long | {"--help"}))
+    return found
+
+
 def bash_offers(script, cases):
-    """What bash offers for each list of words: one bash for all of them."""
+    """What bash offers for each list of words, the program's name before them: one bash for all of them."""
     text = f"source {script}\n"
     for words in cases:
-        quoted = " ".join("'" + w + "'" for w in ["assay", *words])
-        text += f"COMP_WORDS=({quoted}) COMP_CWORD={len(words)} COMPREPLY=(); _assay\nprintf '%s\\n' \"${{COMPREPLY[@]}}\" --next--\n"
+        quoted = " ".join("'" + w + "'" for w in words)
+        text += f"COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1} COMPREPLY=(); _assay\nprintf '%s\\n' \"${{COMPREPLY[@]}}\" --next--\n"
     code, out, err = run("bash", "--norc", "-u", "-c", text)
     assert code == 0 and not err, err
     return [set(part.split("\n")) - {""} for part in out.split("--next--\n")[:-1]]
@@ -77,14 +134,22 @@ def test_bash(assay, folder, wrong):
         wanted.append(options(assay, verb))
         if len(wanted[-1]) < 1:
             wrong.append(f"{verb}: the help lists no options")
+    for words, want in fronts(assay):
+        cases.append([*words, "--"])
+        wanted.append(want)
+        if len(want) < 5:
+            wrong.append(f"{words}: the tables have no flags")
+    cases = [["assay", *words] for words in cases] + [[name, *words] for name, words, _ in LINKS]
+    wanted += [offered for _, _, offered in LINKS]
     for words, want, got in zip(cases, wanted, bash_offers(script, cases)):
         if got != want:
-            wrong.append(f"bash: {words}: offers {sorted(got)}, not {sorted(want)}")
+            wrong.append(f"bash: {words}: offers {sorted(got)}, not {sorted(want)}; too many {sorted(got - want)}, missing {sorted(want - got)}")
     # By the key, in a shell that runs: the word is completed and its space set.
     code, out, _ = run("script", "-qec", f"bash --norc --noprofile -i", "/dev/null", env={**os.environ, "TERM": "dumb", "PS1": ""},
-                       input=f"source {script}; assay() {{ echo \"got:$1:$2:\"; }}\nassay debug env\t--comp\t\nexit\n") \
-        if shutil.which("script") else (0, "got:debug:environment:", "")
-    if "got:debug:environment:" not in out:
+                       input=f"source {script}; assay() {{ echo \"got:$1:$2:\"; }}; trtexec() {{ assay \"$@\"; }}\n"
+                             "assay debug env\t--comp\t\ntrtexec --onn\tmod\t--bf\t\nexit\n") \
+        if shutil.which("script") else (0, "got:debug:environment: got:--onnx=model.onnx:--bf16:", "")
+    if "got:debug:environment:" not in out or "got:--onnx=model.onnx:--bf16:" not in out:
         wrong.append(f"bash by the key: {out!r}")
 
 
@@ -97,6 +162,12 @@ def test_others(assay, folder, wrong):
                 if (f"'{option}" not in script.read_text() and f"'*{option}" not in script.read_text()) if shell == "zsh" \
                         else f" -l {option[2:]}" not in script.read_text():
                     wrong.append(f"{shell}: {verb} {option} is not in the script")
+        for words, wanted in fronts(assay):
+            for option in wanted - {"--help"}:
+                name = option.rstrip("=")
+                if (f"'{name}" not in script.read_text() and f"'*{name}" not in script.read_text()) if shell == "zsh" \
+                        else f"__assay_in {' '.join(words)}' -l {name[2:]} " not in script.read_text():
+                    wrong.append(f"{shell}: {words} {option} is not in the script")
         if not shutil.which(shell):
             print(f"no {shell} here: its script is not run")
             continue
@@ -105,7 +176,11 @@ def test_others(assay, folder, wrong):
             wrong.append(f"{shell}: {err}")
     if shutil.which("fish"):
         for line, want in (("assay debug env", "environment"), ("assay check --prec", "--precision"),
-                           ("assay debug precision x --mode bi", "bisect"), ("assay check --target ", "cpu")):
+                           ("assay debug precision x --mode bi", "bisect"), ("assay check --target ", "cpu"),
+                           ("assay trtexec --onn", "--onnx"), ("assay trtexec --sparsity=", "--sparsity=force"), ("trtexec --bf", "--bf16"),
+                           ("assay polygraphy ins", "inspect"), ("polygraphy inspect ta", "tactics"),
+                           ("polygraphy run --compare l2 co", "cosine_similarity"),
+                           ("polygraphy run x --precision-constraints ", "obey"), ("assay polygraphy debug precision --dir ", "reverse")):
             out = run("fish", "--no-config", "-c", f"source {folder}/assay.fish; complete -C '{line}'")[1]
             if want not in re.findall(r"^[^\t\n]+", out, re.M):
                 wrong.append(f"fish: '{line}': {out!r}")
