@@ -261,6 +261,7 @@ static assay_status_t build(assay_model_t* model, assay_engine_options_t* o,
   assay_status_t st = make_plan(shaped, o, &plan);
   if (!st) st = assay_engine_create(plan, backend, options, &e);
   if (!st) st = set_profiles(e, o);
+  if (!st) assay_engine_set_strip(e, (assay_strip_t){o->strip_weights, o->refittable});
   const bool worth = !st && (asked || (can_make_up(g) && all_known(e)));
   if (!st && worth) st = assay_status_note(try_out(o, e), "trying the engine out");
   if (!st && worth) st = assay_engine_settle(e, options, o->timing_cache, try_out, o);

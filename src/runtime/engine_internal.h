@@ -2,6 +2,7 @@
 #define ASSAY_RUNTIME_ENGINE_INTERNAL_H_
 
 #include "runtime/engine.h"
+#include "runtime/stripped.h"
 
 struct assay_engine {
   _Atomic int refs;
@@ -16,6 +17,9 @@ struct assay_engine {
   char* note;             // of whoever built it; NULL: none
   bool batch_variant;     // as asked for
   uint64_t max_scratch;   // as asked for; 0: no limit
+  assay_strip_t strip;    // what saving leaves out
+  assay_stripped_t* stripped;  // of a plan file without weights, which has not been refitted: what is
+                               // missing; NULL: nothing
 };
 
 // What a plan file (engine->file) holds of the model that it was made of (plan_file.c).
