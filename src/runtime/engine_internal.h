@@ -24,5 +24,8 @@ struct assay_engine {
 
 // What a plan file (engine->file) holds of the model that it was made of (plan_file.c).
 assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
+// A copy with the names by which its nodes are known: without one in the file a node is known by
+// its place, which may be another when it is read again (plan_file.c).
+assay_status_t assay_model_copy_named(const assay_model_t* m, assay_model_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_RUNTIME_ENGINE_INTERNAL_H_

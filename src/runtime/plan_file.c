@@ -399,9 +399,7 @@ static assay_status_t make_head(const assay_engine_t* e, const assay_str_t* text
   return NULL;
 }
 
-// A copy with the names by which its nodes are known: without one in the file a node is known by
-// its place, which may be another when it is read again.
-static assay_status_t copy_named(const assay_model_t* m, assay_model_t** out) {
+assay_status_t assay_model_copy_named(const assay_model_t* m, assay_model_t** out) {
   assay_model_t* copy = NULL;
   ASSAY_TRY(assay_model_clone(m, &copy));
   for (size_t g = 0; g < copy->n_graphs; g++)
@@ -421,7 +419,7 @@ static assay_status_t has_packed(const assay_engine_t* e, bool* out) {
   return NULL;
 }
 
-// What is said of an engine that has its weights, once they are left out.
+// What is said of weights once they are left out.
 static assay_status_t describe_missing(const assay_engine_t* e, const assay_model_t* source,
                                        const bool* left_out, assay_stripped_t* s) {
   s->refittable = e->strip.refittable;
@@ -430,40 +428,15 @@ static assay_status_t describe_missing(const assay_engine_t* e, const assay_mode
   return assay_stripped_note(source, left_out, s);
 }
 
-// What was known of an engine whose weights were left out before.
-static assay_status_t copy_missing(const assay_stripped_t* from, assay_stripped_t* s) {
-  assay_missing_t* weights = NULL;
-  ASSAY_TRY(assay_new_array(from->n, sizeof *weights, &weights));
-  memcpy(weights, from->weights, from->n * sizeof *weights);
-  *s = *from;
-  s->weights = weights;
-  s->text = json_incref(from->text);
-  return NULL;
-}
-
-// The source's constants that an engine's plan file has left out, by value id.
-static assay_status_t left_out_before(const assay_engine_t* e, const assay_model_t* source,
-                                      bool** out) {
-  const assay_missing_t** missing = NULL;
-  ASSAY_TRY(assay_stripped_find(e->stripped, source, &missing));
-  assay_status_t st = assay_new_array((size_t)source->n_values, sizeof **out, out);
-  for (int i = 0; !st && i < source->n_values; i++) (*out)[i] = missing[i] != NULL;
-  assay_free(missing);
-  return st;
-}
-
 // Both messages without the elements of weights. Of a model that has no weights nothing is left out.
 static assay_status_t split_stripped(const assay_engine_t* e, models_t* m) {
   bool *compiled = NULL, *source = NULL;
   assay_stripped_t* s = NULL;
   assay_status_t st = ASSAY_NEW(&s);
   m->stripped = s;
-  if (!st && e->stripped) st = left_out_before(e, m->source_model, &source);
-  if (!st && !e->stripped) st = assay_stripped_choose(m->source_model, &source);
+  if (!st) st = assay_stripped_choose(m->source_model, &source);
   if (!st) st = assay_stripped_choose(m->compiled_model, &compiled);
-  if (!st)
-    st = e->stripped ? copy_missing(e->stripped, s)
-                     : describe_missing(e, m->source_model, source, s);
+  if (!st) st = describe_missing(e, m->source_model, source, s);
   const bool any = !st && s->n;
   if (any) st = assay_onnx_split(m->compiled_model, NULL, compiled, &m->compiled);
   if (any && !st) st = assay_onnx_split(m->source_model, &m->compiled, source, &m->source);
@@ -480,16 +453,24 @@ static assay_status_t split_stripped(const assay_engine_t* e, models_t* m) {
 static assay_status_t split_models(const assay_engine_t* e, models_t* m) {
   assay_model_t* given = NULL;
   ASSAY_TRY(assay_engine_source(e, &given));
-  assay_status_t st = copy_named(given, &m->source_model);
+  assay_status_t st = assay_model_copy_named(given, &m->source_model);
   assay_model_release(given);
-  if (!st) st = copy_named(assay_plan_layers(e->plan)->model, &m->compiled_model);
-  if (!st && (e->strip.weights || e->stripped)) st = split_stripped(e, m);
+  if (!st) st = assay_model_copy_named(assay_plan_layers(e->plan)->model, &m->compiled_model);
+  if (!st && e->strip.weights) st = split_stripped(e, m);
   if (st || m->stripped) return st;
   st = assay_onnx_split(m->compiled_model, NULL, NULL, &m->compiled);
   return st ? st : assay_onnx_split(m->source_model, &m->compiled, NULL, &m->source);
 }
 
+// What was loaded without its weights cannot have changed.
+static assay_status_t copy_file(const assay_engine_t* e, const char* path) {
+  const uint8_t* data = assay_mapping_data(e->file);
+  assay_status_t st = assay_file_write(path, data, assay_mapping_size(e->file));
+  return assay_status_note(st, "writing the plan '%s'", path);
+}
+
 assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
+  if (e->stripped) return copy_file(e, path);
   assay_str_t text = {0};
   models_t m = {0};
   output_t o = {0};

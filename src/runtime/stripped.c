@@ -1,5 +1,3 @@
-#include "runtime/stripped.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,34 +8,64 @@
 #include "ir/compare.h"
 #include "onnx/onnx.h"
 #include "ops/infer.h"
+#include "runtime/engine_internal.h"
 
 enum {
   FEW = 8,            // elements that stay in any case: factors of a Resize, limits, epsilons
   FOLD_ELEMS = 4096,  // inference evaluates nodes of up to that many (ops/infer.c)
 };
 
-assay_status_t assay_constants_list(const assay_model_t* m, assay_value_t*** out, size_t* out_n) {
-  assay_value_t** list = NULL;
-  size_t n = 0, cap = 0;
-  assay_status_t st = NULL;
-  for (size_t k = 0; !st && k < m->n_graphs; k++) {
-    const assay_graph_t* g = m->graphs[k];
-    for (size_t i = 0; !st && i < g->n_initializers; i++) {
-      if (!g->initializers[i]->constant) continue;
-      st = assay_grow(&list, &cap, n + 1, sizeof *list);
-      if (!st) list[n++] = g->initializers[i];
+// ---- walking a model ----------------------------------------------------------------------------
+
+typedef struct walk {
+  assay_status_t (*value)(void* user, assay_value_t* v);  // initializers; NULL: none
+  assay_status_t (*node)(void* user, const assay_node_t* n);
+  void* user;
+} walk_t;
+
+// Initializers, then nodes with the graphs in them, depth first: the order is that of the file,
+// which the numbers of graphs and values need not have.
+static assay_status_t walk_graph(const assay_graph_t* g, const walk_t* w) {
+  for (size_t i = 0; w->value && i < g->n_initializers; i++)
+    ASSAY_TRY(w->value(w->user, g->initializers[i]));
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    const assay_node_t* n = g->nodes[i];
+    ASSAY_TRY(w->node(w->user, n));
+    for (size_t a = 0; a < n->n_attrs; a++) {
+      const assay_attr_t* attr = &n->attrs[a];
+      if (attr->type == ASSAY_ATTR_GRAPH) ASSAY_TRY(walk_graph(attr->u.g, w));
+      for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
+        ASSAY_TRY(walk_graph(attr->u.graphs[k], w));
     }
-    for (size_t i = 0; !st && i < g->n_nodes; i++)
-      for (size_t o = 0; !st && o < g->nodes[i]->n_outputs; o++) {
-        assay_value_t* v = g->nodes[i]->outputs[o];
-        if (!v || !v->constant) continue;
-        st = assay_grow(&list, &cap, n + 1, sizeof *list);
-        if (!st) list[n++] = v;
-      }
   }
-  if (st) return assay_free(list), st;
-  *out = list;
-  *out_n = n;
+  return NULL;
+}
+
+typedef struct list {
+  assay_value_t** at;
+  size_t n, cap;
+} list_t;
+
+static assay_status_t list_value(void* user, assay_value_t* v) {
+  list_t* l = user;
+  if (!v || !v->constant) return NULL;
+  ASSAY_TRY(assay_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at));
+  l->at[l->n++] = v;
+  return NULL;
+}
+
+static assay_status_t list_outputs(void* user, const assay_node_t* n) {
+  for (size_t o = 0; o < n->n_outputs; o++) ASSAY_TRY(list_value(user, n->outputs[o]));
+  return NULL;
+}
+
+assay_status_t assay_constants_list(const assay_model_t* m, assay_value_t*** out, size_t* out_n) {
+  list_t l = {0};
+  const walk_t w = {list_value, list_outputs, &l};
+  assay_status_t st = walk_graph(m->graph, &w);
+  if (st) return assay_free(l.at), st;
+  *out = l.at;
+  *out_n = l.n;
   return NULL;
 }
 
@@ -240,16 +268,13 @@ static uint64_t hash_type(const assay_valtype_t* t, uint64_t hash) {
   return hash;
 }
 
-static uint64_t hash_values(const assay_model_t* m, uint64_t hash) {
-  for (size_t k = 0; k < m->n_graphs; k++)
-    for (size_t i = 0; i < m->graphs[k]->n_nodes; i++) {
-      const assay_node_t* n = m->graphs[k]->nodes[i];
-      const int64_t version = n->schema ? n->schema->since : 0;
-      hash = assay_hash(&version, sizeof version, hash);
-      for (size_t o = 0; o < n->n_outputs; o++)
-        if (n->outputs[o]) hash = hash_type(n->outputs[o]->type, hash);
-    }
-  return hash;
+static assay_status_t hash_node(void* user, const assay_node_t* n) {
+  uint64_t* hash = user;
+  const int64_t version = n->schema ? n->schema->since : 0;
+  *hash = assay_hash(&version, sizeof version, *hash);
+  for (size_t o = 0; o < n->n_outputs; o++)
+    if (n->outputs[o]) *hash = hash_type(n->outputs[o]->type, *hash);
+  return NULL;
 }
 
 static assay_status_t hash_cuts(const assay_plan_t* plan, uint64_t* hash) {
@@ -272,7 +297,8 @@ assay_status_t assay_stripped_form(const assay_plan_t* plan, uint64_t* out) {
   bool* all = NULL;
   assay_onnx_parts_t parts = {0};
   uint64_t hash = 0;
-  ASSAY_TRY(assay_model_clone(assay_plan_layers(plan)->model, &copy));
+  const walk_t walk = {NULL, hash_node, &hash};
+  ASSAY_TRY(assay_model_copy_named(assay_plan_layers(plan)->model, &copy));
   assay_status_t st = assay_constants_list(copy, &list, &n);
   if (!st) st = assay_new_array((size_t)copy->n_values, sizeof *all, &all);
   for (size_t i = 0; !st && i < n; i++) {
@@ -281,7 +307,8 @@ assay_status_t assay_stripped_form(const assay_plan_t* plan, uint64_t* out) {
     if (all[list[i]->id]) make_plain(list[i]);
   }
   if (!st) st = assay_onnx_split(copy, NULL, all, &parts);
-  if (!st) hash = hash_values(copy, assay_hash(parts.message, parts.message_bytes, 0));
+  if (!st) hash = assay_hash(parts.message, parts.message_bytes, 0);
+  if (!st) st = walk_graph(copy->graph, &walk);
   if (!st) st = hash_cuts(plan, &hash);
   assay_onnx_parts_deinit(&parts);
   assay_free(all);

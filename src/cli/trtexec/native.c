@@ -66,6 +66,8 @@ static void print_build(const trt_job_t* j, const char* plan) {
   print_option("--tactic-sources", n->tactic_sources);
   if (n->max_scratch) printf(" --max-scratch %lld", (long long)n->max_scratch);
   if (n->batch_variant) fputs(" --no-batch-invariant", stdout);
+  if (n->strip_weights) fputs(" --strip-weights", stdout);
+  if (n->strip_weights && n->refittable) fputs(" --refittable", stdout);
   if (!trt_given(o, TRT_FLAG_noBuilderCache))
     print_option("--timing-cache", trt_text(o, TRT_FLAG_timingCacheFile));
   putchar('\n');
@@ -161,5 +163,5 @@ assay_status_t trt_print_native(const trt_job_t* j) {
     print_word(plan);
     putchar('\n');
   }
-  return trt_given(o, TRT_FLAG_skipInference) ? NULL : print_bench(j, plan);
+  return trt_given(o, TRT_FLAG_skipInference) || j->native.strip_weights ? NULL : print_bench(j, plan);
 }
