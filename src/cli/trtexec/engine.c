@@ -138,6 +138,11 @@ static void choose_strip(trt_job_t* j) {
   const bool all = trt_given(o, TRT_FLAG_stripAllWeights);
   j->native.strip_weights = all || trt_given(o, TRT_FLAG_stripWeights);
   j->native.refittable = all || trt_given(o, TRT_FLAG_refit);
+  if (j->native.strip_weights && j->quantized)
+    trt_warn(
+        "--%s: the plan is of the model as --int8 has quantized it: its weights are those of the "
+        "model that 'assay edit quantize' writes (--show-native)",
+        all ? "stripAllWeights" : "stripWeights");
 }
 
 assay_status_t trt_translate(trt_job_t* j) {
