@@ -93,6 +93,11 @@ assay_status_t assay_engine_check_strict(const assay_engine_t* e,
 // Runs an engine with made-up inputs, for the ends of its profiles and what is best, so that weights
 // are packed; sizes that are open still are 1, or nothing is done where there are any (build.c).
 assay_status_t assay_engine_try(assay_engine_t* e, bool open_as_one) ASSAY_MUST_USE;
+// Takes the memory that an executor of the engine needs in the largest shapes of a profile, or of
+// all (-1), by running it with made-up inputs. Nothing is done where there are none, or open sizes
+// without a range (build.c). Errors: INVALID_ARGUMENT no such profile; NO_MEMORY; DEVICE.
+assay_status_t assay_engine_reserve(const assay_engine_t* e, struct assay_executor* executor,
+                                    int profile) ASSAY_MUST_USE;
 // Runs an engine, so that its kernels are made.
 typedef assay_status_t assay_trial_fn_t(void* user, assay_engine_t* engine);
 // Behind a trial: where kernels were timed in it, those that lost have left packed weights behind;

@@ -73,6 +73,13 @@ ROWS = [
     ("--loadEngine=two.plan --useProfile=1 --shapes=x:9x16 " + QUICK, 0, "binding for x with dimensions 9x16", None),
     ("--loadEngine=two.plan --useProfile=0 --shapes=x:9x16 " + QUICK, 1, "FAILED", r"input 'x' is \[9, 16\]; the plan was built for \[1, 16\] to \[4, 16\]"),
     ("--loadEngine=two.plan --useProfile=2 " + QUICK, 1, "FAILED", "--useProfile=2: the highest profile is number 1"),
+    # memory of contexts: runs that come later need no more, or do
+    ("--loadEngine=two.plan --allocationStrategy=static " + QUICK, 0,
+     r"creation: \+0\.\d+ MiB, now: (\S+) MiB \(--allocationStrategy=static\)\n.*Allocation by the runs: \+0 MiB, now: \1 MiB", None),
+    ("--loadEngine=two.plan --allocationStrategy=profile --useProfile=1 " + QUICK, 0, r"creation: \+0\.\d+ MiB, now: (\S+) MiB .*the runs: \+0 MiB, now: \1 MiB", None),
+    ("--loadEngine=two.plan --allocationStrategy=runtime --useProfile=1 " + QUICK, 0, r"creation: \+0 MiB, now: 0 MiB .*the runs: \+0\.\d+ MiB", None),
+    ("--loadEngine=two.plan --allocationStrategy=profile --useProfile=1 --skipInference --show-native", 0, "&&&& PASSED", None),
+    ("--loadEngine=two.plan --allocationStrategy=static --show-native", 0, "assay bench two.plan .* --allocation static", None),
     # debug tensors, and what a plan keeps
     ("--onnx={m}/cnn.onnx --markDebug=nothing " + QUICK, 1, "FAILED", "--markDebug: .*the model has no value 'nothing'"),
     ("--onnx={m}/cnn.onnx --markDebug=n --saveDebugTensors=h:h.raw " + QUICK, 1, "FAILED", "--saveDebugTensors: 'h' is not marked"),
@@ -261,6 +268,7 @@ WORKS = {
     "timeDeserialize": (RUN, "", r"(?s)Engine deserialized in(?!.*Starting inference)"),
     "timeRefit": (RUN + " --refitFromOnnx={m}/cnn.onnx", "", "Engine refitted in"),
     "separateProfileRun": (RUN + " --dumpProfile", "", r"(?s)Throughput: .*=== Profile"),
+    "allocationStrategy": ("--loadEngine=two.plan " + QUICK, "=static", r"\[MemUsageChange\] Allocation by execution context creation: \+0\.0*[1-9]"),
     "useProfile": ("--loadEngine=two.plan " + QUICK, "=1", "binding for x with dimensions 16x16"),
     "markDebug": ("--onnx={m}/cnn.onnx --show-native", "=n", "assay edit extract .* --to scores --to n"),
     "markUnfusedTensorsAsDebugTensors": ("--onnx={m}/cnn.onnx --saveAllDebugTensors=numpy " + QUICK, "", "Wrote scores.npy"),

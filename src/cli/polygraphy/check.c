@@ -33,7 +33,7 @@ static const wording_t wordings[] = {
      "IInt8EntropyCalibrator2|IInt8EntropyCalibrator|IInt8MinMaxCalibrator|IInt8LegacyCalibrator",
      NULL},
     {PG_FLAG_profiling_verbosity, "layer_names_only|none|detailed", NULL},
-    {PG_FLAG_allocation_strategy, "static|profile|runtime", "static"},
+    {PG_FLAG_allocation_strategy, "static|profile|runtime", NULL},
 };
 enum { N_WORDINGS = sizeof wordings / sizeof *wordings };
 

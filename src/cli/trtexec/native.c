@@ -135,6 +135,11 @@ static assay_status_t print_bench(const trt_job_t* j, const char* plan) {
          1e-3 * trt_number(o, TRT_FLAG_warmUp));
   if (trt_number(o, TRT_FLAG_infStreams) != 1)
     printf(" --contexts %g", trt_number(o, TRT_FLAG_infStreams));
+  const char* when = text_of(j, TRT_FLAG_allocationStrategy);
+  if (strcmp(when, "profile") == 0)
+    printf(" --allocation %g", trt_number(o, TRT_FLAG_useProfile));
+  else if (trt_given(o, TRT_FLAG_allocationStrategy))
+    print_option("--allocation", when);
   if (trt_given(o, TRT_FLAG_dumpProfile) || trt_given(o, TRT_FLAG_exportProfile))
     fputs(" --layers", stdout);
   print_option("--trace", text_of(j, TRT_FLAG_exportProfile));
