@@ -45,10 +45,10 @@ typedef struct job {
   double start, seconds;  // of measuring, and how long it took
   double* milliseconds;   // of all runs
   size_t n_runs;
-  int threads;  // of each context
-  bool reserve;      // contexts take their memory when they are opened,
-  int profile;       // for the largest shapes of this profile; -1: of all
-  size_t reserved;   // bytes of a context then
+  int threads;      // of each context
+  bool reserve;     // contexts take their memory when they are opened,
+  int profile;      // for the largest shapes of this profile; -1: of all
+  size_t reserved;  // bytes of a context then
 } job_t;
 
 static double now(void) {
@@ -359,8 +359,8 @@ static int run(void* p) {
   if (a->contexts < 0 || a->contexts > MAX_CONTEXTS)
     return assay_cli_usage("bench", "--contexts is 1 to %d", MAX_CONTEXTS);
   if (!read_allocation(a->allocation, &j))
-    return assay_cli_usage("bench", "--allocation is static, runtime, or a profile's number; not '%s'",
-                           a->allocation);
+    return assay_cli_usage(
+        "bench", "--allocation is static, runtime, or a profile's number; not '%s'", a->allocation);
   if (a->seconds == 0) a->seconds = 3;
   if (a->warm_up == 0) a->warm_up = 0.2;
   // The cores are for all contexts together.

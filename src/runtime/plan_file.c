@@ -53,8 +53,7 @@ bool assay_engine_is_plan_file(const char* path) {
   return is;
 }
 
-assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
-                                         const char** out) {
+assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path, const char** out) {
   assay_mapping_t* m = NULL;
   head_t head;
   ASSAY_TRY(assay_mapping_open(path, &m));
@@ -428,7 +427,8 @@ static assay_status_t describe_missing(const assay_engine_t* e, const assay_mode
   return assay_stripped_note(source, left_out, s);
 }
 
-// Both messages without the elements of weights. Of a model that has no weights nothing is left out.
+// Both messages without the elements of weights. Of a model that has no weights nothing is left
+// out.
 static assay_status_t split_stripped(const assay_engine_t* e, models_t* m) {
   bool *compiled = NULL, *source = NULL;
   assay_stripped_t* s = NULL;

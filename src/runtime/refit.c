@@ -26,14 +26,14 @@ typedef struct weight {
 typedef struct refit {
   const assay_engine_t* engine;
   assay_model_t* source;
-  assay_plan_t* base;  // of the source; NULL: of a stripped plan
+  assay_plan_t* base;               // of the source; NULL: of a stripped plan
   const assay_missing_t** missing;  // of a stripped plan, by value id of the source; else NULL
-  const char* path;    // of the model that new weights come from; NULL: they come by name
+  const char* path;  // of the model that new weights come from; NULL: they come by name
   weight_t* weights;
   size_t n_weights, cap_weights;
   size_t* changed;  // numbers of weights whose elements differ, or are missing
   size_t n_changed;
-  size_t n_other;   // of them: that differ from those that the plan was built with
+  size_t n_other;  // of them: that differ from those that the plan was built with
 } refit_t;
 
 static void deinit(refit_t* r) {
@@ -225,8 +225,7 @@ static assay_status_t replace(const refit_t* r, size_t n, assay_model_t** out) {
   if (!st) index_values(m, by_id);
   for (size_t i = 0; !st && i < n; i++) {
     const weight_t* w = &r->weights[r->changed[i]];
-    st = set_constant(m, by_id[w->value->id], w->tensor,
-                      r->missing && r->missing[w->value->id]);
+    st = set_constant(m, by_id[w->value->id], w->tensor, r->missing && r->missing[w->value->id]);
   }
   if (!st && r->path) st = assay_arena_strdup(m->arena, r->path, &m->path);
   if (!st) st = assay_infer_model(m);
@@ -413,7 +412,8 @@ assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_mode
   if (!st) st = find_changed(&r);
   if (!st) st = make_plan(&r, &plan);
   if (!st) st = make_engine(&r, plan, out);
-  if (!st && out_told) *out_told = (assay_refit_t){r.n_weights, r.n_other, e->stripped ? e->stripped->n : 0};
+  if (!st && out_told)
+    *out_told = (assay_refit_t){r.n_weights, r.n_other, e->stripped ? e->stripped->n : 0};
   assay_model_release(shaped);
   deinit(&r);
   return st;

@@ -92,8 +92,8 @@ static bool is_weight(const assay_value_t* v) {
   const assay_tensor_t* t = v->constant;
   if (t->kind != ASSAY_KIND_TENSOR || t->type == ASSAY_TYPE_STRING || t->size <= FEW) return false;
   if (v->producer && strcmp(v->producer->op_type, "Constant") != 0) return false;
-  const bool number = t->type != ASSAY_TYPE_BOOL &&
-                      (assay_type_is_float(t->type) || assay_type_bits(t->type) <= 8);
+  const bool number =
+      t->type != ASSAY_TYPE_BOOL && (assay_type_is_float(t->type) || assay_type_bits(t->type) <= 8);
   return number || t->size > FOLD_ELEMS;
 }
 
@@ -223,7 +223,8 @@ assay_status_t assay_stripped_choose(assay_model_t* m, bool** out) {
   for (size_t i = 0; !st && i < n_list; i++) {
     assay_value_t* v = list[i];
     const assay_tensor_t* t = v->constant;
-    if (kept[v->id] || !is_weight(v) || !assay_type_packed_bytes(t->type, t->size, &bytes)) continue;
+    if (kept[v->id] || !is_weight(v) || !assay_type_packed_bytes(t->type, t->size, &bytes))
+      continue;
     make_plain(v);
     c.ids[c.n++] = v->id;
     if (bytes > most) most = bytes;

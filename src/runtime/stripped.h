@@ -1,5 +1,5 @@
-// Plans without weights (docs/adr/0019-stripped-plans.md): which elements a plan file leaves out, and
-// what is kept of them so that a refit knows them again.
+// Plans without weights (docs/adr/0019-stripped-plans.md): which elements a plan file leaves out,
+// and what is kept of them so that a refit knows them again.
 #ifndef ASSAY_RUNTIME_STRIPPED_H_
 #define ASSAY_RUNTIME_STRIPPED_H_
 
@@ -8,18 +8,18 @@
 
 // A weight of the model that the plan was made of, whose elements are not in the plan.
 typedef struct assay_missing {
-  size_t place;       // among the model's constants (assay_constants_list)
-  const char* name;   // for messages: bytes that are no UTF-8 are replaced
-  uint64_t digest;    // of its elements (assay_stripped_digest)
-  uint64_t bytes;     // that they take
+  size_t place;      // among the model's constants (assay_constants_list)
+  const char* name;  // for messages: bytes that are no UTF-8 are replaced
+  uint64_t digest;   // of its elements (assay_stripped_digest)
+  uint64_t bytes;    // that they take
 } assay_missing_t;
 
 // What a stripped plan says of itself.
 typedef struct assay_stripped {
-  bool refittable;      // weights other than those that it was built with may be put in
-  bool packed;          // kernels had packed weights as it was written
-  uint64_t form;        // of the compiled plan (assay_stripped_form)
-  uint64_t data_bytes;  // that constants would take in the file
+  bool refittable;           // weights other than those that it was built with may be put in
+  bool packed;               // kernels had packed weights as it was written
+  uint64_t form;             // of the compiled plan (assay_stripped_form)
+  uint64_t data_bytes;       // that constants would take in the file
   assay_missing_t* weights;  // by place
   size_t n;
   uint64_t bytes;  // of all weights

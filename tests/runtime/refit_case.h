@@ -53,7 +53,8 @@ static inline bool is_trained(const assay_value_t* v) {
 }
 
 // Writes the model with other weights; and these by name, where names is given.
-static inline void write_changed(const char* from, const char* to, uint32_t seed, assay_set_t* set) {
+static inline void write_changed(const char* from, const char* to, uint32_t seed,
+                                 assay_set_t* set) {
   assay_model_t* m = NULL;
   ok(assay_onnx_read(from, &m));
   const assay_graph_t* g = m->graph;
@@ -151,9 +152,8 @@ static inline int make_folder(void** state) {
 
 static inline int remove_folder(void** state) {
   (void)state;
-  static const char* const names[] = {"new.onnx",   "new.onnx.data", "old.plan",
-                                      "saved.plan", "first.plan",    "times.txt",
-                                      "stripped.plan"};
+  static const char* const names[] = {"new.onnx",   "new.onnx.data", "old.plan",     "saved.plan",
+                                      "first.plan", "times.txt",     "stripped.plan"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(at(names[i]));
   rmdir(folder);
   return 0;

@@ -7,7 +7,8 @@ static float images[MOST * IMAGE];
 
 // Two profiles: of 1 to 2 images, and of 4 to 6.
 static assay_engine_t* build_two(void) {
-  static const int64_t dims[][4] = {{1, 3, 16, 16}, {2, 3, 16, 16}, {4, 3, 16, 16}, {MOST, 3, 16, 16}};
+  static const int64_t dims[][4] = {
+      {1, 3, 16, 16}, {2, 3, 16, 16}, {4, 3, 16, 16}, {MOST, 3, 16, 16}};
   const assay_engine_shape_t shapes[] = {{"image", 4, dims[0], dims[0], dims[1]},
                                          {"image", 4, dims[2], dims[2], dims[3]}};
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
@@ -156,10 +157,9 @@ static void allocations_may_fail(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(memory_is_taken_when_it_was_asked_for),
-                                     cmocka_unit_test(taps_do_not_see_it),
-                                     cmocka_unit_test(other_models_run_as_ever),
-                                     cmocka_unit_test(what_makes_no_sense_is_refused),
-                                     cmocka_unit_test(allocations_may_fail)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(memory_is_taken_when_it_was_asked_for), cmocka_unit_test(taps_do_not_see_it),
+      cmocka_unit_test(other_models_run_as_ever), cmocka_unit_test(what_makes_no_sense_is_refused),
+      cmocka_unit_test(allocations_may_fail)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Plans without weights: nothing of a weight is in the file; a refit with the model makes of it what
-// a build would have; other weights are told from those; what is damaged is refused.
+// Plans without weights: nothing of a weight is in the file; a refit with the model makes of it
+// what a build would have; other weights are told from those; what is damaged is refused.
 #include "base/hash.h"
 #include "refit_case.h"
 #include "runtime/executor.h"
@@ -50,7 +50,8 @@ static void assert_no_weights(const char* file, const char* model) {
       ok(assay_tensor_pack(v->constant, &packed));
       float x[4];
       memcpy(x, packed->data, sizeof x);
-      if (x[0] != x[1] && find_bytes(bytes, n, x, 16)) fail_msg("%s: '%s' is there", model, v->name);
+      if (x[0] != x[1] && find_bytes(bytes, n, x, 16))
+        fail_msg("%s: '%s' is there", model, v->name);
       looked += x[0] != x[1];
       assay_tensor_release(packed);
     }
@@ -129,7 +130,8 @@ static void the_first_other_weight_is_named(void** state) {
   (void)state;
   assay_model_t* m = NULL;
   assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
-  assay_engine_t *built = build_stripped(model_path("classifier"), o, false), *e = NULL, *out = NULL;
+  assay_engine_t *built = build_stripped(model_path("classifier"), o, false), *e = NULL,
+                 *out = NULL;
   ok(assay_engine_save(built, at("stripped.plan")));
   ok(assay_engine_load(at("stripped.plan"), &e));
   ok(assay_onnx_read(model_path("classifier"), &m));
@@ -332,7 +334,8 @@ static void nonsense_is_refused(void** state) {
     char kept[64];
     uint64_t hash = 0;
     const size_t len = strlen(changes[i].other), end = n - sizeof hash;
-    uint8_t* from = (uint8_t*)(uintptr_t)find_bytes(bytes, n, changes[i].text, strlen(changes[i].text));
+    uint8_t* from =
+        (uint8_t*)(uintptr_t)find_bytes(bytes, n, changes[i].text, strlen(changes[i].text));
     if (!from) fail_msg("there is no '%s'", changes[i].text);
     memcpy(kept, from, len);
     memcpy(from, changes[i].other, len);

@@ -152,8 +152,7 @@ static void put_layer(const telling_t* t, const assay_layer_t* l, size_t index) 
   if (t->show.attrs) {
     assay_str_append(t->out, "    ---- Attributes ----\n");
     put_origin(t, l);
-    if (t->ran)
-      assay_str_printf(t->out, "    Tactic = %s\n", assay_executor_tactic(t->ran, index));
+    if (t->ran) assay_str_printf(t->out, "    Tactic = %s\n", assay_executor_tactic(t->ran, index));
   }
   assay_str_append(t->out, "\n");
 }
@@ -211,8 +210,7 @@ assay_status_t pg_put_plan(assay_str_t* out, assay_engine_t* engine, pg_show_t s
       ready->graph->outputs[i]->declared = ready->graph->outputs[i]->type;
   t.source = ready;
   // Which kernels run is known once they have; without its weights a plan does not run.
-  if (!st && !assay_engine_missing_weights(engine, NULL))
-    st = cli_engine_try(engine, 0, &t.ran);
+  if (!st && !assay_engine_missing_weights(engine, NULL)) st = cli_engine_try(engine, 0, &t.ran);
   if (!st) put_plan(&t);
   assay_executor_destroy(t.ran);
   assay_model_release(ready);

@@ -393,10 +393,11 @@ assay_status_t trt_check_weights(const trt_job_t* j) {
   uint64_t bytes;
   const size_t n = assay_engine_missing_weights(j->engine, &bytes);
   if (!n) return NULL;
-  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
-                     "--loadEngine=%s: the plan is stripped, and its %zu weights (%s) are not in it: "
-                     "add --refitFromOnnx=MODEL.onnx, or --skipInference",
-                     trt_text(j->options, TRT_FLAG_loadEngine), n, ASSAY_BYTES_TEXT(bytes));
+  return ASSAY_ERROR(
+      ASSAY_UNSUPPORTED,
+      "--loadEngine=%s: the plan is stripped, and its %zu weights (%s) are not in it: "
+      "add --refitFromOnnx=MODEL.onnx, or --skipInference",
+      trt_text(j->options, TRT_FLAG_loadEngine), n, ASSAY_BYTES_TEXT(bytes));
 }
 
 // ---- facts of a plan that was loaded ------------------------------------------------------------

@@ -168,5 +168,6 @@ assay_status_t trt_print_native(const trt_job_t* j) {
     print_word(plan);
     putchar('\n');
   }
-  return trt_given(o, TRT_FLAG_skipInference) || j->native.strip_weights ? NULL : print_bench(j, plan);
+  return trt_given(o, TRT_FLAG_skipInference) || j->native.strip_weights ? NULL
+                                                                         : print_bench(j, plan);
 }
