@@ -319,6 +319,8 @@ static int run_job(const args_t* a, job_t* j) {
   int code;
   assay_status_t st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
   if (st) return assay_cli_fail(st, code);
+  st = assay_engine_check_whole(j->engine);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   j->model = assay_plan_layers(assay_engine_plan(j->engine))->model;
   st = open_lanes(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
