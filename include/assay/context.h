@@ -34,15 +34,27 @@ typedef struct assay_layer_values {
 // A failure (assay_status_create) ends the run with it.
 typedef assay_status_t assay_tap_fn_t(void* user, const assay_layer_values_t* values);
 
+// When a context takes the memory for values between layers and for scratch.
+typedef enum assay_allocation {
+  ASSAY_ALLOCATE_RUNTIME = 0,  // when a run needs it; it grows with the shapes that come
+  ASSAY_ALLOCATE_STATIC,       // when it is created, for the largest shapes of all profiles
+  ASSAY_ALLOCATE_PROFILE,      // when it is created, for the largest shapes of one profile
+} assay_allocation_t;
+
 typedef struct assay_context_options {
   size_t struct_size;
   int threads;          // that a run uses; 0: as many as the thread that creates the context would
   bool profile;         // take each layer's time: assay_context_layer()
   assay_tap_fn_t* tap;  // called behind each layer, in the thread that runs; NULL: none
   void* tap_user;
+  // STATIC and PROFILE run the engine with made-up inputs when the context is created, without the
+  // tap. Where inputs are none that can be made up, or have open sizes without a range, and where a
+  // run needs more all the same, it is as with RUNTIME.
+  assay_allocation_t allocation;
+  int allocation_profile;  // PROFILE: its number
 } assay_context_options_t;
 #define ASSAY_CONTEXT_OPTIONS_INIT \
-  { sizeof(assay_context_options_t), 0, false, 0, 0 }
+  { sizeof(assay_context_options_t), 0, false, 0, 0, ASSAY_ALLOCATE_RUNTIME, 0 }
 
 // options may be NULL. The context holds a reference to the engine.
 // Threads: any; contexts of one engine run side by side. Of one context, only
@@ -50,6 +62,9 @@ typedef struct assay_context_options {
 ASSAY_API assay_status_t assay_context_create(assay_engine_t* engine,
                                               const assay_context_options_t* options,
                                               assay_context_t** out);
+// Bytes that the context has taken so far for values between layers and for scratch; 0: none, or
+// the target does not tell. Between runs.
+ASSAY_API size_t assay_context_memory(const assay_context_t* context);
 // Cancels a run that is under way and waits for its end. NULL is allowed.
 ASSAY_API void assay_context_destroy(assay_context_t* context);
 

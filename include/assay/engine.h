@@ -43,11 +43,14 @@ typedef struct assay_engine_options {
                        // batch and on what was measured; else only kernels of the same bits
                        // compete
   assay_fp32_t fp32;   // what may serve layers of fp32; 0: tight
+  bool strip_weights;  // assay_engine_save() leaves the elements of weights out
+  bool refittable;     // with strip_weights: other weights may take their place; without, every
+                       // engine takes others
 } assay_engine_options_t;
 #define ASSAY_ENGINE_OPTIONS_INIT                                                              \
   {                                                                                            \
     sizeof(assay_engine_options_t), 0, ASSAY_FORMAT_NONE, ASSAY_FORMAT_NONE, 0, 0, 0, 0, 0, 0, \
-        false, false, false, 0, false, ASSAY_FP32_TIGHT                                        \
+        false, false, false, 0, false, ASSAY_FP32_TIGHT, false, false                          \
   }
 
 // Compiles a model. options may be NULL; what they point at is read during the call only. The
@@ -68,14 +71,20 @@ ASSAY_API assay_status_t assay_engine_build(assay_model_t* model,
 // another machine
 ASSAY_API assay_status_t assay_engine_load(const char* path, assay_engine_t** out);
 // Writes a plan file, with what runs have made so far of the weights. Readers of the path see the
-// old file or the new one.
+// old file or the new one. Of an engine that was built with strip_weights, or loaded without its
+// weights, the file has of each weight its name, type, shape and digest only.
 // Threads: no context of the engine may run meanwhile
 ASSAY_API assay_status_t assay_engine_save(const assay_engine_t* engine, const char* path);
+// How many weights a loaded engine has not, and how many bytes they take (out_bytes may be NULL);
+// 0: it has all. An engine that misses weights can be looked at, saved and refitted;
+// assay_context_create() fails with UNSUPPORTED.
+ASSAY_API size_t assay_engine_missing_weights(const assay_engine_t* engine, uint64_t* out_bytes);
 
 // An engine like this one with other weights, made without choosing tactics again: what a build of
 // the new model by the same times would give, to the last bit. weights: the same model with other
 // elements of its initializers and Constant nodes; anything else must be the same. The old engine
-// stays as it is.
+// stays as it is. An engine that misses weights needs all of those; unless it was built refittable
+// they must be, by their digests, those that it was built with.
 // Errors:  INVALID_ARGUMENT another model, other shapes or types, or a weight that is part of how
 // the
 //          model was compiled (sizes, constants of patterns), by its name

@@ -68,6 +68,23 @@ assay_status_t assay_mapping_copy(const void* data, size_t size, assay_mapping_t
   return NULL;
 }
 
+assay_status_t assay_mapping_zeros(size_t size, assay_mapping_t** out) {
+  assay_mapping_t* m = NULL;
+  ASSAY_TRY(ASSAY_NEW(&m));
+  m->refs = 1;
+  m->size = size;
+  m->mapped = size > 0;
+  void* p = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                 : NULL;
+  if (p == MAP_FAILED) {
+    assay_free(m);
+    return ASSAY_ERROR(ASSAY_NO_MEMORY, "cannot map %zu bytes of zeros: %s", size, strerror(errno));
+  }
+  m->data = p;
+  *out = m;
+  return NULL;
+}
+
 assay_status_t assay_mapping_part(assay_mapping_t* whole, size_t offset, size_t size,
                                   assay_mapping_t** out) {
   if (offset > whole->size || size > whole->size - offset)

@@ -13,6 +13,8 @@ assay_status_t assay_mapping_open(const char* path, assay_mapping_t** out) ASSAY
 // The same for bytes in memory, which are copied (for models that do not come from a file).
 assay_status_t assay_mapping_copy(const void* data, size_t size,
                                   assay_mapping_t** out) ASSAY_MUST_USE;
+// So many zero bytes, which take no memory until they are read.
+assay_status_t assay_mapping_zeros(size_t size, assay_mapping_t** out) ASSAY_MUST_USE;
 // Bytes [offset, offset + size) of a mapping, which stays as long as the part does.
 assay_status_t assay_mapping_part(assay_mapping_t* whole, size_t offset, size_t size,
                                   assay_mapping_t** out) ASSAY_MUST_USE;

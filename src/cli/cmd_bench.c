@@ -16,7 +16,7 @@ enum { MAX_CONTEXTS = 256, TRACE_EVENTS = 200000 };  // of all contexts
 
 typedef struct args {
   cli_engine_args_t engine;
-  const char *json, *trace;
+  const char *json, *trace, *allocation;
   opt_list_t inputs, ops;
   int64_t threads, contexts, memory_limit;
   double seconds, warm_up;
@@ -48,7 +48,10 @@ typedef struct job {
   double start, seconds;  // of measuring, and how long it took
   double* milliseconds;   // of all runs
   size_t n_runs;
-  int threads;  // of each context
+  int threads;      // of each context
+  bool reserve;     // contexts take their memory when they are opened,
+  int profile;      // for the largest shapes of this profile; -1: of all
+  size_t reserved;  // bytes of a context then
 } job_t;
 
 static double now(void) {
@@ -82,6 +85,11 @@ static assay_status_t open_lanes(job_t* j) {
     lane_t* l = &j->lanes[j->n_lanes];
     l->job = j;
     ASSAY_TRY(assay_executor_run_engine(j->engine, NULL, &l->executor));
+    if (j->reserve) {
+      assay_status_t st = assay_engine_reserve(j->engine, l->executor, j->profile);
+      if (st) return j->n_lanes++, st;
+      j->reserved = assay_executor_planned_bytes(l->executor);
+    }
     l->trace.executor = l->executor;
     assay_status_t st = assay_new_array(assay_executor_n_steps(l->executor),
                                         sizeof *l->layer_seconds, &l->layer_seconds);
@@ -277,6 +285,10 @@ static assay_status_t tell(const args_t* a, job_t* j) {
   const double per_second = (double)j->n_runs / j->seconds;
   printf("throughput %.1f runs/s, %zu runs, %zu context%s of %d thread%s\n", per_second, j->n_runs,
          j->n_lanes, j->n_lanes == 1 ? "" : "s", j->threads, j->threads == 1 ? "" : "s");
+  if (a->allocation)
+    printf("memory     %s a context when it was opened, %s now (--allocation %s)\n",
+           ASSAY_BYTES_TEXT(j->reserved),
+           ASSAY_BYTES_TEXT(assay_executor_planned_bytes(j->lanes[0].executor)), a->allocation);
   if (a->json) {
     json_t* o =
         json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "schema", "assay.bench/1",
@@ -313,6 +325,8 @@ static int run_job(const args_t* a, job_t* j) {
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
   if (st) return assay_cli_fail(st, code);
+  st = assay_engine_check_whole(j->engine);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   j->model = assay_plan_layers(assay_engine_plan(j->engine))->model;
   st = open_lanes(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
@@ -333,6 +347,18 @@ static int run_job(const args_t* a, job_t* j) {
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
 
+// "static", "runtime", or a profile's number.
+static bool read_allocation(const char* text, job_t* j) {
+  char* end;
+  j->profile = -1;
+  if (!text || strcmp(text, "runtime") == 0) return true;
+  j->reserve = true;
+  if (strcmp(text, "static") == 0) return true;
+  const long n = strtol(text, &end, 10);
+  j->profile = n >= 0 && n < ASSAY_MAX_PROFILES ? (int)n : -1;
+  return *text && !*end && j->profile == n;
+}
+
 static int run(void* p) {
   args_t* a = p;
   job_t j = {.args = a};
@@ -341,6 +367,9 @@ static int run(void* p) {
     return assay_cli_usage("bench", "--batch, --threads, --seconds and --warm-up are not negative");
   if (a->contexts < 0 || a->contexts > MAX_CONTEXTS)
     return assay_cli_usage("bench", "--contexts is 1 to %d", MAX_CONTEXTS);
+  if (!read_allocation(a->allocation, &j))
+    return assay_cli_usage(
+        "bench", "--allocation is static, runtime, or a profile's number; not '%s'", a->allocation);
   if (a->seconds == 0) a->seconds = 3;
   if (a->warm_up == 0) a->warm_up = 0.2;
   // The cores are for all contexts together.
@@ -367,6 +396,10 @@ static const opt_t options[] = {
      "so many runs side by side, which share the weights (default: 1)", false},
     {"--threads", 0, OPT_INT, offsetof(args_t, threads), "T",
      "threads of each run (default: all cores, divided among contexts)", false},
+    {"--allocation", 0, OPT_STRING, offsetof(args_t, allocation), "WHEN",
+     "when a context takes its memory: runtime, as runs need it (default);\nstatic, when it is "
+     "opened, for the largest shapes of all profiles;\na number: of that profile",
+     false},
     {"--latencies", 0, OPT_FLAG, offsetof(args_t, latencies), NULL,
      "print nothing but each run's latency in ms, one a line", false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,

@@ -51,6 +51,8 @@ static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* t
   if (tried->emulated)
     printf("; %zu layers have no kernel and are emulated, slowly", tried->emulated);
   putchar('\n');
+  if (a->engine.strip_weights)
+    printf("its weights are left out: assay refit %s --weights %s\n", a->save, a->engine.model);
 }
 
 static int run(void* p) {
@@ -86,6 +88,13 @@ static const opt_t options[] = {
      "read how fast kernels are, and add what is measured: builds with\nthe same times are the "
      "same, byte for byte",
      false},
+    {"--strip-weights", 0, OPT_FLAG, offsetof(args_t, engine.strip_weights), NULL,
+     "leave the elements of weights out of the plan; 'assay refit' puts\nthem in from the model",
+     false},
+    {"--refittable", 0, OPT_FLAG, offsetof(args_t, engine.refittable), NULL,
+     "with --strip-weights: other weights may be put in, too (plans that\nhave their weights always "
+     "take others)",
+     false},
     {"--strict", 0, OPT_FLAG, offsetof(args_t, strict), NULL,
      "fail where a layer would not run in the format asked for", false},
     CLI_OPS_OPTION,
@@ -100,6 +109,7 @@ const verb_t assay_verb_build = {
         "  assay build model.onnx -o model.plan --precision bf16 --batch 8\n"
         "  assay build model.onnx -o model.plan --profile "
         "image=1x3x224x224:4x3x224x224:8x3x224x224\n"
+        "  assay build model.onnx -o model.plan --strip-weights\n"
         "  assay bench model.plan\n",
     .options = options,
     .args_bytes = sizeof(args_t),

@@ -200,6 +200,7 @@ static int hold(const args_t* a, work_t* w) {
 // A plan keeps the precision that it was built in.
 static assay_status_t load_plan(const args_t* a, work_t* w) {
   ASSAY_TRY(assay_engine_load(a->plan, &w->engine));
+  ASSAY_TRY(assay_status_note(assay_engine_check_whole(w->engine), "'%s'", a->plan));
   const assay_plan_recipe_t* r = assay_plan_recipe(assay_engine_plan(w->engine));
   if (!r || r->format == w->job.options.precision.format) return NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' was built in %s, the certificate is of %s",

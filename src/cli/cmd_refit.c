@@ -49,6 +49,12 @@ static assay_status_t refit(const args_t* a, const assay_engine_t* engine, assay
   return assay_status_note(st, "'%s'", a->weights);
 }
 
+static void tell(const char* save, const assay_refit_t* told, double seconds) {
+  printf("refitted %s: ", save);
+  if (told->n_filled) printf("%zu missing weights put in, ", told->n_filled);
+  printf("%zu of %zu weights changed, in %.2f s\n", told->n_changed, told->n_weights, seconds);
+}
+
 static int run(void* p) {
   const args_t* a = p;
   const char* save = a->save ? a->save : a->plan;
@@ -66,8 +72,7 @@ static int run(void* p) {
   }
   st = assay_engine_save(fitted, save);
   if (!st)
-    printf("refitted %s: %zu of %zu weights changed, in %.2f s\n", save, told.n_changed,
-           told.n_weights, now() - start);
+    tell(save, &told, now() - start);
   assay_engine_release(engine);
   assay_engine_release(fitted);
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
@@ -89,7 +94,8 @@ const verb_t assay_verb_refit = {
     .usage = "PLAN --weights MODEL.onnx|WEIGHTS.npz [options]",
     .examples =
         "  assay refit model.plan --weights trained.onnx -o new.plan\n"
-        "  assay refit model.plan --weights head.npz\n",
+        "  assay refit model.plan --weights head.npz\n"
+        "  assay refit stripped.plan --weights model.onnx -o model.plan\n",
     .options = options,
     .args_bytes = sizeof(args_t),
     .run = run,

@@ -289,6 +289,7 @@ assay_status_t cli_engine_build(const cli_engine_args_t* a, const cli_build_t* b
   assay_status_t st = cli_engine_open(a, &options, &engine, exit_code);
   assay_mapping_release(cache);
   if (st) return st;
+  assay_engine_set_strip(engine, (assay_strip_t){a->strip_weights, a->refittable});
   *exit_code = ASSAY_EXIT_FAILED;
   st = try_out(&trial, engine);
   if (!st) st = assay_engine_settle(engine, &options, b->timing_cache, try_out, &trial);

@@ -11,6 +11,7 @@ typedef struct cli_engine_args {
   opt_list_t shapes, no_pass, profiles;
   int64_t batch, seed;
   bool unfused, batch_variant;
+  bool strip_weights, refittable;  // what assay_engine_save writes, as assay_strip_t has it
   int64_t max_scratch;    // bytes that a kernel may need, as assay_backend_options_t has it; 0: any
   assay_model_t* loaded;  // that model, loaded already, with no shapes given; NULL: it is loaded
 } cli_engine_args_t;

@@ -49,12 +49,35 @@ static int explain_layers(const assay_executor_t* e, const assay_layers_t* layer
   return assay_cli_usage("inspect", "no layer of the plan has a node or an output '%s'", pattern);
 }
 
+// A plan that cannot run: what is known of it without.
+static int print_stripped(const assay_engine_t* engine, const char* file, const char* explain) {
+  const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
+  uint64_t bytes;
+  const size_t n = assay_engine_missing_weights(engine, &bytes);
+  if (explain) return assay_cli_fail(assay_engine_check_whole(engine), ASSAY_EXIT_INPUT);
+  printf("plan       %zu layers on %s; stripped: %zu weights are missing (%s)\n", layers->n_layers,
+         assay_engine_backend(engine)->name, n, ASSAY_BYTES_TEXT(bytes));
+  printf("           assay refit %s --weights MODEL.onnx puts them in\n", file);
+  printf("fp32       %s\n", assay_fp32_name(layers->fp32));
+  printf("%-6s %-20s %s\n", "asked", "operator", "layer");
+  for (size_t i = 0; i < layers->n_layers; i++) {
+    const assay_layer_t* l = &layers->layers[i];
+    printf("%-6s %-20s %s\n", assay_format_name(l->format), l->nodes[0]->op_type, l->name);
+  }
+  return ASSAY_EXIT_OK;
+}
+
 int cli_inspect_engine(const char* file, const char* explain) {
   assay_engine_t* engine = NULL;
   assay_executor_t* e = NULL;
   int code = ASSAY_EXIT_OK;
   assay_status_t st = assay_engine_load(file, &engine);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  if (assay_engine_missing_weights(engine, NULL)) {
+    code = print_stripped(engine, file, explain);
+    assay_engine_release(engine);
+    return code;
+  }
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(engine));
   st = cli_engine_try(engine, 0, &e);
   if (st) {

@@ -85,9 +85,11 @@ typedef struct assay_onnx_parts {
   uint64_t data_bytes;
 } assay_onnx_parts_t;
 // beside: of another model whose data lie before these; elements that both have are there already.
-// NULL: there is none.
+// NULL: there is none. chosen: by value id, the constants whose elements lie apart, which may be
+// those of Constant nodes, too (tensors of numbers, in their attribute `value`); NULL: the larger
+// initializers.
 assay_status_t assay_onnx_split(const assay_model_t* model, const assay_onnx_parts_t* beside,
-                                assay_onnx_parts_t* out) ASSAY_MUST_USE;
+                                const bool* chosen, assay_onnx_parts_t* out) ASSAY_MUST_USE;
 void assay_onnx_parts_deinit(assay_onnx_parts_t* p);
 // Reads it again from where the two lie in a file; the file stays mapped as long as the model lives.
 assay_status_t assay_onnx_join(assay_mapping_t* message, assay_mapping_t* data,

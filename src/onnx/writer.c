@@ -22,6 +22,7 @@ typedef struct export {
   bool apart;                        // a file for each tensor
   const char* file;                  // the model's own name, which no tensor's file may have
   const assay_onnx_parts_t* beside;  // elements that lie there already; NULL: none
+  const bool* chosen;                // by value id: what goes outside; NULL: as its size says
   external_entry_t* entries;
   size_t n_entries, cap_entries;
   int64_t data_end;
@@ -106,6 +107,7 @@ static void put_value(onnx_builder_t* b, uint32_t number, const assay_value_t* v
 // ---- initializers -----------------------------------------------------------------------------
 
 static bool goes_outside(const export_t* e, const assay_value_t* v, int64_t bytes) {
+  if (e->chosen) return e->chosen[v->id];
   if (v->constant->type == ASSAY_TYPE_STRING || e->external == ASSAY_ONNX_EXTERNAL_NONE)
     return false;
   if (e->external == ASSAY_ONNX_EXTERNAL_ALL) return bytes >= e->min_bytes;
@@ -185,6 +187,19 @@ static void put_number_entry(onnx_builder_t* b, const char* key, int64_t value) 
   assay_str_deinit(&text);
 }
 
+// Where the elements of a tensor lie that go outside, in its own message.
+static void put_outside(export_t* e, const char* name, assay_tensor_t* t, int64_t bytes) {
+  onnx_builder_t* b = &e->b;
+  if (e->apart) {
+    place_apart(e, name, t);
+  } else {
+    put_entry(b, "location", e->data_name);
+    put_number_entry(b, "offset", place(e, t, bytes));
+  }
+  put_number_entry(b, "length", bytes);
+  onnx_put_int(b, 14, 1);
+}
+
 static void put_initializer(export_t* e, const assay_value_t* v) {
   onnx_builder_t* b = &e->b;
   if (v->is_sparse_initializer && v->tensor_extra.len) {
@@ -199,16 +214,7 @@ static void put_initializer(export_t* e, const assay_value_t* v) {
   onnx_put_tensor(b, t, !outside && !v->is_stripped);
   onnx_put_name(b, 8, v->name);
   onnx_put_text(b, 12, v->tensor_doc);
-  if (outside && e->apart) {
-    place_apart(e, v->name, t);
-    put_number_entry(b, "length", bytes);
-    onnx_put_int(b, 14, 1);
-  } else if (outside) {
-    put_entry(b, "location", e->data_name);
-    put_number_entry(b, "offset", place(e, t, bytes));
-    put_number_entry(b, "length", bytes);
-    onnx_put_int(b, 14, 1);
-  }
+  if (outside) put_outside(e, v->name, t, bytes);
   put_extra(b, v->tensor_extra);
   onnx_end(b, mark);
 }
@@ -284,6 +290,28 @@ static void put_attr(export_t* e, uint32_t number, const assay_attr_t* a) {
   onnx_end(b, mark);
 }
 
+// What a Constant node holds whose elements go outside.
+static void put_constant(export_t* e, uint32_t number, const assay_attr_t* a,
+                         const assay_value_t* v) {
+  onnx_builder_t* b = &e->b;
+  int64_t bytes = 0;
+  assay_type_packed_bytes(a->u.t->type, a->u.t->size, &bytes);
+  onnx_mark_t mark = onnx_begin(b, number);
+  onnx_put_name(b, 1, a->name);
+  onnx_mark_t tensor = onnx_begin(b, 5);
+  onnx_put_tensor(b, a->u.t, false);
+  put_outside(e, v->name, a->u.t, bytes);
+  onnx_end(b, tensor);
+  onnx_put_int(b, 20, a->type);
+  onnx_end(b, mark);
+}
+
+static bool holds_chosen(const export_t* e, const assay_node_t* n) {
+  return e->chosen && n->n_attrs == 1 && n->attrs[0].type == ASSAY_ATTR_TENSOR &&
+         n->n_outputs == 1 && n->outputs[0] && n->outputs[0]->constant == n->attrs[0].u.t &&
+         e->chosen[n->outputs[0]->id];
+}
+
 static void put_node(export_t* e, uint32_t number, const assay_node_t* n) {
   onnx_builder_t* b = &e->b;
   onnx_mark_t mark = onnx_begin(b, number);
@@ -293,7 +321,10 @@ static void put_node(export_t* e, uint32_t number, const assay_node_t* n) {
     onnx_put_name(b, 2, n->outputs[i] ? n->outputs[i]->name : "");
   onnx_put_text(b, 3, n->name);
   onnx_put_name(b, 4, n->op_type);
-  for (size_t i = 0; i < n->n_attrs; i++) put_attr(e, 5, &n->attrs[i]);
+  if (holds_chosen(e, n))
+    put_constant(e, 5, n->attrs, n->outputs[0]);
+  else
+    for (size_t i = 0; i < n->n_attrs; i++) put_attr(e, 5, &n->attrs[i]);
   onnx_put_text(b, 6, n->doc);
   onnx_put_text(b, 7, n->domain);
   onnx_put_text(b, 8, n->overload);
@@ -475,11 +506,12 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
 }
 
 assay_status_t assay_onnx_split(const assay_model_t* model, const assay_onnx_parts_t* beside,
-                                assay_onnx_parts_t* out) {
+                                const bool* chosen, assay_onnx_parts_t* out) {
   export_t e = {.external = ASSAY_ONNX_EXTERNAL_ALL,
                 .min_bytes = 1024,
                 .data_name = ASSAY_ONNX_BESIDE,
                 .beside = beside,
+                .chosen = chosen,
                 .data_end = beside ? (int64_t)beside->data_bytes : 0};
   *out = (assay_onnx_parts_t){0};
   assay_status_t st = build(&e, model);

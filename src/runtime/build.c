@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "formats/format.h"
 #include "onnx/load.h"
+#include "runtime/engine_internal.h"
 #include "runtime/executor.h"
 
 // ---- shapes -------------------------------------------------------------------------------------
@@ -224,6 +225,26 @@ assay_status_t assay_engine_try(assay_engine_t* e, bool open_as_one) {
   return worth ? try_out(&o, e) : NULL;
 }
 
+assay_status_t assay_engine_reserve(const assay_engine_t* e, assay_executor_t* executor,
+                                    int profile) {
+  const assay_layers_t* l = assay_plan_layers(e->plan);
+  const assay_profile_t* p;
+  const size_t n = assay_engine_profiles(e, &p);
+  const int given = assay_profiles_count(p, n), count = given ? given : 1;
+  assay_status_t st = NULL;
+  if (profile >= count)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "there is no profile %d: the engine has %d", profile,
+                       count);
+  if (!can_make_up(l->model->graph) || !all_known(e)) return NULL;
+  for (int k = 0; !st && k < count; k++)
+    if (profile < 0 || k == profile) st = run_made_up(e, executor, k, SIZE_LARGEST, l->seed);
+  assay_executor_reset(executor);
+  // The inputs are made up: what fails by their values is no fault of the engine's.
+  if (assay_status_code(st) == ASSAY_NO_MEMORY || assay_status_code(st) == ASSAY_DEVICE) return st;
+  assay_status_free(st);
+  return NULL;
+}
+
 // ---- building -----------------------------------------------------------------------------------
 
 static assay_status_t check_format(const char* what, assay_format_t f) {
@@ -261,6 +282,7 @@ static assay_status_t build(assay_model_t* model, assay_engine_options_t* o,
   assay_status_t st = make_plan(shaped, o, &plan);
   if (!st) st = assay_engine_create(plan, backend, options, &e);
   if (!st) st = set_profiles(e, o);
+  if (!st) assay_engine_set_strip(e, (assay_strip_t){o->strip_weights, o->refittable});
   const bool worth = !st && (asked || (can_make_up(g) && all_known(e)));
   if (!st && worth) st = assay_status_note(try_out(o, e), "trying the engine out");
   if (!st && worth) st = assay_engine_settle(e, options, o->timing_cache, try_out, o);

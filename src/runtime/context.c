@@ -50,6 +50,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* l, const assay_n
                                size_t n_out, assay_tensor_t* const* out) {
   const assay_context_t* c = user;
   side_t read = {0}, made = {0};
+  if (c->reserving) return NULL;
   assay_status_t st = side_create(n_in, &read);
   if (!st) st = side_create(n_out, &made);
   if (!st) {
@@ -100,6 +101,29 @@ static assay_status_t create_lock(assay_context_t* c) {
   return assay_status_no_memory();
 }
 
+static assay_status_t reserve(assay_context_t* c) {
+  const assay_context_options_t* o = &c->options;
+  if (o->allocation == ASSAY_ALLOCATE_RUNTIME) return NULL;
+  if (o->allocation != ASSAY_ALLOCATE_STATIC && o->allocation != ASSAY_ALLOCATE_PROFILE)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "allocation is runtime, static or profile, not %d",
+                       (int)o->allocation);
+  const bool all = o->allocation == ASSAY_ALLOCATE_STATIC;
+  if (!all && o->allocation_profile < 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "there is no profile %d", o->allocation_profile);
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(o->threads);
+  c->reserving = true;
+  assay_status_t st =
+      assay_engine_reserve(c->engine, c->executor, all ? -1 : o->allocation_profile);
+  c->reserving = false;
+  omp_set_num_threads(before);
+  return st;
+}
+
+size_t assay_context_memory(const assay_context_t* c) {
+  return assay_executor_planned_bytes(c->executor);
+}
+
 assay_status_t assay_context_create(assay_engine_t* engine, const assay_context_options_t* options,
                                     assay_context_t** out) {
   assay_context_t* c = NULL;
@@ -122,6 +146,7 @@ assay_status_t assay_context_create(assay_engine_t* engine, const assay_context_
   st = list_values(c);
   if (!st) st = assay_executor_run_engine(engine, c->options.tap ? &c->tap : NULL, &c->executor);
   if (!st) assay_executor_stepwise(c->executor, c->options.profile);
+  if (!st) st = reserve(c);
   if (st) return assay_context_destroy(c), st;
   *out = c;
   return NULL;

@@ -40,6 +40,7 @@ struct assay_context {
   context_output_t* outputs;
   size_t n_inputs, n_outputs, n_layers;
   int64_t *start_ns, *duration_ns;  // by layer
+  bool reserving;                   // the tap is not called
   atomic_bool cancelled;            // the run that is under way
   // Under the lock.
   pthread_mutex_t lock;

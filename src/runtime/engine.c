@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "runtime/engine_internal.h"
 
 static assay_status_t keep_text(const char* text, char** out) {
@@ -51,6 +52,7 @@ void assay_engine_release(assay_engine_t* e) {
   assay_free(e->tactic_sources);
   assay_free(e->forced_tactics);
   assay_free(e->note);
+  assay_stripped_destroy(e->stripped);
   assay_free(e);
 }
 
@@ -161,6 +163,22 @@ assay_status_t assay_engine_set_note(assay_engine_t* e, const char* note) {
   assay_free(e->note);
   e->note = copy;
   return NULL;
+}
+
+void assay_engine_set_strip(assay_engine_t* e, assay_strip_t strip) { e->strip = strip; }
+assay_strip_t assay_engine_strip(const assay_engine_t* e) { return e->strip; }
+
+size_t assay_engine_missing_weights(const assay_engine_t* e, uint64_t* out_bytes) {
+  if (out_bytes) *out_bytes = e->stripped ? e->stripped->bytes : 0;
+  return e->stripped ? e->stripped->n : 0;
+}
+
+assay_status_t assay_engine_check_whole(const assay_engine_t* e) {
+  if (!e->stripped) return NULL;
+  return ASSAY_ERROR(ASSAY_UNSUPPORTED,
+                     "the plan is stripped: its %zu weights (%s) are not in it; put them in with "
+                     "'assay refit PLAN --weights MODEL.onnx'",
+                     e->stripped->n, ASSAY_BYTES_TEXT(e->stripped->bytes));
 }
 
 const char* assay_engine_note(const assay_engine_t* e) { return e->note; }

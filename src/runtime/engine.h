@@ -39,6 +39,16 @@ assay_status_t assay_engine_check(const assay_engine_t* e, const assay_value_t* 
 assay_status_t assay_engine_set_note(assay_engine_t* e, const char* note) ASSAY_MUST_USE;
 const char* assay_engine_note(const assay_engine_t* e);
 
+// What a plan file leaves out (docs/adr/0019-stripped-plans.md).
+typedef struct assay_strip {
+  bool weights;     // the elements of its weights
+  bool refittable;  // other weights than those may take their place
+} assay_strip_t;
+void assay_engine_set_strip(assay_engine_t* e, assay_strip_t strip);
+assay_strip_t assay_engine_strip(const assay_engine_t* e);
+// UNSUPPORTED, with what to do, unless the engine has all of its weights.
+assay_status_t assay_engine_check_whole(const assay_engine_t* e) ASSAY_MUST_USE;
+
 // The model that the engine's plan was made of, before the passes; one reference goes to the caller.
 // Of a plan file it is read now.
 assay_status_t assay_engine_source(const assay_engine_t* e, assay_model_t** out) ASSAY_MUST_USE;
@@ -65,6 +75,7 @@ assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
 // What a refit did.
 typedef struct assay_refit {
   size_t n_weights, n_changed;
+  size_t n_filled;  // that a stripped plan had not
 } assay_refit_t;
 // The two public functions; exactly one of weights and names is given. out_told may be NULL.
 assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_model_t* weights,
@@ -82,6 +93,11 @@ assay_status_t assay_engine_check_strict(const assay_engine_t* e,
 // Runs an engine with made-up inputs, for the ends of its profiles and what is best, so that weights
 // are packed; sizes that are open still are 1, or nothing is done where there are any (build.c).
 assay_status_t assay_engine_try(assay_engine_t* e, bool open_as_one) ASSAY_MUST_USE;
+// Takes the memory that an executor of the engine needs in the largest shapes of a profile, or of
+// all (-1), by running it with made-up inputs. Nothing is done where there are none, or open sizes
+// without a range (build.c). Errors: INVALID_ARGUMENT no such profile; NO_MEMORY; DEVICE.
+assay_status_t assay_engine_reserve(const assay_engine_t* e, struct assay_executor* executor,
+                                    int profile) ASSAY_MUST_USE;
 // Runs an engine, so that its kernels are made.
 typedef assay_status_t assay_trial_fn_t(void* user, assay_engine_t* engine);
 // Behind a trial: where kernels were timed in it, those that lost have left packed weights behind;

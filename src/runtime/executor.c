@@ -47,6 +47,7 @@ assay_status_t assay_executor_run_plan(const assay_plan_t* plan, const assay_bac
 
 assay_status_t assay_executor_run_engine(assay_engine_t* engine, const assay_tap_t* tap,
                                          assay_executor_t** out) {
+  ASSAY_TRY(assay_engine_check_whole(engine));
   ASSAY_TRY(open_state(assay_engine_plan(engine), assay_engine_backend(engine),
                        assay_engine_shared(engine), tap, out));
   (*out)->engine = engine;

@@ -10,6 +10,9 @@
 //   then          what the backend has saved
 //   last 8        XXH3 of all bytes before, in blocks of 1 MiB, each seeded with the last one's
 //
+// A stripped plan has none of those elements, and of what the backend has saved only the times; its
+// text says what is missing ("stripped", stripped.h).
+//
 // Each part begins at a multiple of 4096 bytes. Numbers are little-endian, as on all machines that
 // Assay runs on; a file of another order fails by its version.
 #include <string.h>
@@ -24,7 +27,7 @@
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
 
-enum { VERSION = 6, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = 7, PAGE = 4096, BLOCK = 1 << 20 };
 
 typedef struct part {
   uint64_t offset, bytes;
@@ -50,8 +53,7 @@ bool assay_engine_is_plan_file(const char* path) {
   return is;
 }
 
-assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path,
-                                         const char** out) {
+assay_status_t assay_engine_plan_version(assay_arena_t* arena, const char* path, const char** out) {
   assay_mapping_t* m = NULL;
   head_t head;
   ASSAY_TRY(assay_mapping_open(path, &m));
@@ -146,13 +148,18 @@ static assay_status_t saved_entry(const assay_engine_t* e, size_t i, const char*
 
 static uint64_t aligned(uint64_t offset) { return (offset + PAGE - 1) / PAGE * PAGE; }
 
+// How many of those entries are written: of a stripped plan the first one, which holds times; the
+// others are made of weights.
+static size_t n_saved(const assay_stripped_t* stripped) { return stripped ? 1 : SIZE_MAX; }
+
 // The names of what the backend saves, and where each lies from the beginning of that part.
-static assay_status_t add_saved(const assay_engine_t* e, json_t** list, uint64_t* out_bytes) {
+static assay_status_t add_saved(const assay_engine_t* e, const assay_stripped_t* stripped,
+                                json_t** list, uint64_t* out_bytes) {
   const char* key;
   const void* data;
   size_t bytes;
   *out_bytes = 0;
-  for (size_t i = 0;; i++) {
+  for (size_t i = 0; i < n_saved(stripped); i++) {
     ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
     if (!key) return NULL;
     json_t* line = assay_json_push(json_array(), assay_json_text(key));
@@ -160,6 +167,7 @@ static assay_status_t add_saved(const assay_engine_t* e, json_t** list, uint64_t
     *list = assay_json_push(*list, assay_json_push(line, json_integer((json_int_t)bytes)));
     *out_bytes = aligned(*out_bytes + bytes);
   }
+  return NULL;
 }
 
 static json_t* dims_json(int rank, const int64_t* dims) {
@@ -227,11 +235,12 @@ static json_t* recipe_json(const assay_engine_t* e) {
 }
 
 static assay_status_t make_text(const assay_engine_t* e, const assay_model_t* source,
-                                assay_str_t* out, uint64_t* out_saved) {
+                                const assay_stripped_t* stripped, assay_str_t* out,
+                                uint64_t* out_saved) {
   const assay_layers_t* l = assay_plan_layers(e->plan);
   json_t *layers = json_array(), *saved = json_array();
   assay_status_t st = add_layers(e->plan, &layers);
-  if (!st) st = add_saved(e, &saved, out_saved);
+  if (!st) st = add_saved(e, stripped, &saved, out_saved);
   json_t* root = json_pack("{s:s, s:I}", "schema", "assay.plan/1", "seed", (json_int_t)l->seed);
   root = assay_json_put(root, "model", assay_json_text(l->model->path));
   root = assay_json_put(root, "nodes", add_nodes(l->model->graph, json_array()));
@@ -251,6 +260,7 @@ static assay_status_t make_text(const assay_engine_t* e, const assay_model_t* so
   if (e->max_scratch)
     root = assay_json_put(root, "max_scratch", json_integer((json_int_t)e->max_scratch));
   if (e->batch_variant) root = assay_json_put(root, "batch_variant", json_true());
+  if (stripped) root = assay_json_put(root, "stripped", assay_stripped_print(stripped));
   if (!st && !root) st = assay_status_no_memory();
   if (!st) assay_json_print(root, 0, out);
   json_decref(root);
@@ -310,17 +320,19 @@ static assay_status_t write_elements(output_t* o, assay_tensor_t* t) {
   return st;
 }
 
-static assay_status_t write_saved(output_t* o, const assay_engine_t* e, uint64_t at) {
+static assay_status_t write_saved(output_t* o, const assay_engine_t* e,
+                                  const assay_stripped_t* stripped, uint64_t at) {
   const char* key;
   const void* data;
   size_t bytes;
-  for (size_t i = 0;; i++) {
+  for (size_t i = 0; i < n_saved(stripped); i++) {
     ASSAY_TRY(saved_entry(e, i, &key, &data, &bytes));
     ASSAY_TRY(fill_to(o, at));
     if (!key) return NULL;
     ASSAY_TRY(write_bytes(o, data, bytes));
     at = aligned(at + bytes);
   }
+  return fill_to(o, at);
 }
 
 static assay_status_t write_parts(output_t* o, const head_t* h, const assay_onnx_parts_t* model) {
@@ -333,8 +345,18 @@ static assay_status_t write_parts(output_t* o, const head_t* h, const assay_onnx
 
 // Both models as they are written.
 typedef struct models {
+  assay_model_t *compiled_model, *source_model;  // which the parts lie in
   assay_onnx_parts_t compiled, source;
+  assay_stripped_t* stripped;  // what is said in the place of elements; NULL: they are there
 } models_t;
+
+static void models_deinit(models_t* m) {
+  assay_onnx_parts_deinit(&m->compiled);
+  assay_onnx_parts_deinit(&m->source);
+  assay_model_release(m->compiled_model);
+  assay_model_release(m->source_model);
+  assay_stripped_destroy(m->stripped);
+}
 
 static assay_status_t write_all(output_t* o, const assay_engine_t* e, const head_t* h,
                                 const assay_str_t* text, const models_t* m) {
@@ -345,10 +367,10 @@ static assay_status_t write_all(output_t* o, const assay_engine_t* e, const head
   ASSAY_TRY(write_bytes(o, m->compiled.message, m->compiled.message_bytes));
   ASSAY_TRY(fill_to(o, h->source.offset));
   ASSAY_TRY(write_bytes(o, m->source.message, m->source.message_bytes));
-  ASSAY_TRY(write_parts(o, h, &m->compiled));
-  ASSAY_TRY(write_parts(o, h, &m->source));
+  if (!m->stripped) ASSAY_TRY(write_parts(o, h, &m->compiled));
+  if (!m->stripped) ASSAY_TRY(write_parts(o, h, &m->source));
   ASSAY_TRY(fill_to(o, h->saved.offset));
-  ASSAY_TRY(write_saved(o, e, h->saved.offset));
+  ASSAY_TRY(write_saved(o, e, m->stripped, h->saved.offset));
   ASSAY_TRY(flush(o));
   return assay_writer_write(o->w, &o->hash, sizeof o->hash);
 }
@@ -370,15 +392,13 @@ static assay_status_t make_head(const assay_engine_t* e, const assay_str_t* text
   h->text = part_at(&end, strlen(assay_str_get(text)));
   h->message = part_at(&end, m->compiled.message_bytes);
   h->source = part_at(&end, m->source.message_bytes);
-  h->data = part_at(&end, m->source.data_bytes);
+  h->data = part_at(&end, m->stripped ? 0 : m->source.data_bytes);
   h->saved = part_at(&end, saved_bytes);
   h->file_bytes = end + sizeof(uint64_t);
   return NULL;
 }
 
-// A copy with the names by which its nodes are known: without one in the file a node is known by
-// its place, which may be another when it is read again.
-static assay_status_t copy_named(const assay_model_t* m, assay_model_t** out) {
+assay_status_t assay_model_copy_named(const assay_model_t* m, assay_model_t** out) {
   assay_model_t* copy = NULL;
   ASSAY_TRY(assay_model_clone(m, &copy));
   for (size_t g = 0; g < copy->n_graphs; g++)
@@ -388,27 +408,76 @@ static assay_status_t copy_named(const assay_model_t* m, assay_model_t** out) {
   return NULL;
 }
 
-// Both models, which stay as long as their parts.
-static assay_status_t split_models(const assay_engine_t* e, assay_model_t** compiled,
-                                   assay_model_t** source, models_t* out) {
+// Whether anything was made of the engine's weights yet.
+static assay_status_t has_packed(const assay_engine_t* e, bool* out) {
+  const char* key = NULL;
+  const void* data;
+  size_t bytes;
+  ASSAY_TRY(saved_entry(e, 1, &key, &data, &bytes));
+  *out = key != NULL;
+  return NULL;
+}
+
+// What is said of weights once they are left out.
+static assay_status_t describe_missing(const assay_engine_t* e, const assay_model_t* source,
+                                       const bool* left_out, assay_stripped_t* s) {
+  s->refittable = e->strip.refittable;
+  ASSAY_TRY(has_packed(e, &s->packed));
+  ASSAY_TRY(assay_stripped_form(e->plan, &s->form));
+  return assay_stripped_note(source, left_out, s);
+}
+
+// Both messages without the elements of weights. Of a model that has no weights nothing is left
+// out.
+static assay_status_t split_stripped(const assay_engine_t* e, models_t* m) {
+  bool *compiled = NULL, *source = NULL;
+  assay_stripped_t* s = NULL;
+  assay_status_t st = ASSAY_NEW(&s);
+  m->stripped = s;
+  if (!st) st = assay_stripped_choose(m->source_model, &source);
+  if (!st) st = assay_stripped_choose(m->compiled_model, &compiled);
+  if (!st) st = describe_missing(e, m->source_model, source, s);
+  const bool any = !st && s->n;
+  if (any) st = assay_onnx_split(m->compiled_model, NULL, compiled, &m->compiled);
+  if (any && !st) st = assay_onnx_split(m->source_model, &m->compiled, source, &m->source);
+  if (any && !st) s->data_bytes = m->source.data_bytes;
+  assay_free(compiled);
+  assay_free(source);
+  if (!st && !any) {
+    assay_stripped_destroy(s);
+    m->stripped = NULL;
+  }
+  return st;
+}
+
+static assay_status_t split_models(const assay_engine_t* e, models_t* m) {
   assay_model_t* given = NULL;
   ASSAY_TRY(assay_engine_source(e, &given));
-  assay_status_t st = copy_named(given, source);
+  assay_status_t st = assay_model_copy_named(given, &m->source_model);
   assay_model_release(given);
-  if (!st) st = copy_named(assay_plan_layers(e->plan)->model, compiled);
-  if (!st) st = assay_onnx_split(*compiled, NULL, &out->compiled);
-  return st ? st : assay_onnx_split(*source, &out->compiled, &out->source);
+  if (!st) st = assay_model_copy_named(assay_plan_layers(e->plan)->model, &m->compiled_model);
+  if (!st && e->strip.weights) st = split_stripped(e, m);
+  if (st || m->stripped) return st;
+  st = assay_onnx_split(m->compiled_model, NULL, NULL, &m->compiled);
+  return st ? st : assay_onnx_split(m->source_model, &m->compiled, NULL, &m->source);
+}
+
+// What was loaded without its weights cannot have changed.
+static assay_status_t copy_file(const assay_engine_t* e, const char* path) {
+  const uint8_t* data = assay_mapping_data(e->file);
+  assay_status_t st = assay_file_write(path, data, assay_mapping_size(e->file));
+  return assay_status_note(st, "writing the plan '%s'", path);
 }
 
 assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
+  if (e->stripped) return copy_file(e, path);
   assay_str_t text = {0};
   models_t m = {0};
-  assay_model_t *compiled = NULL, *source = NULL;
   output_t o = {0};
   head_t h;
   uint64_t saved = 0;
-  assay_status_t st = split_models(e, &compiled, &source, &m);
-  if (!st) st = make_text(e, source, &text, &saved);
+  assay_status_t st = split_models(e, &m);
+  if (!st) st = make_text(e, m.source_model, m.stripped, &text, &saved);
   if (!st) st = assay_new_array(BLOCK, 1, &o.block);
   if (!st) st = assay_writer_open(path, &o.w);
   if (!st) st = make_head(e, &text, saved, &m, &h);
@@ -419,10 +488,7 @@ assay_status_t assay_engine_save(const assay_engine_t* e, const char* path) {
   }
   assay_writer_abandon(o.w);
   assay_free(o.block);
-  assay_onnx_parts_deinit(&m.compiled);
-  assay_onnx_parts_deinit(&m.source);
-  assay_model_release(compiled);
-  assay_model_release(source);
+  models_deinit(&m);
   assay_str_deinit(&text);
   return assay_status_note(st, "writing the plan '%s'", path);
 }
@@ -543,16 +609,24 @@ static assay_status_t resolve(const assay_graph_t* g, const json_t* nodes, size_
   return NULL;
 }
 
+// The elements of both models; zeros where they were left out.
+static assay_status_t map_data(assay_mapping_t* file, const part_t* at,
+                               const assay_stripped_t* stripped, assay_mapping_t** out) {
+  if (stripped) return assay_mapping_zeros((size_t)stripped->data_bytes, out);
+  return assay_mapping_part(file, (size_t)at->offset, (size_t)at->bytes, out);
+}
+
 // A message with its elements, nodes and operators as the text has them under these keys.
 static assay_status_t read_message(assay_mapping_t* file, const part_t* message_at,
-                                   const part_t* data_at, const json_t* nodes,
-                                   const json_t* operators, assay_model_t** out) {
+                                   const part_t* data_at, const assay_stripped_t* stripped,
+                                   const json_t* nodes, const json_t* operators,
+                                   assay_model_t** out) {
   assay_mapping_t *message = NULL, *data = NULL;
   assay_model_t* m = NULL;
   size_t n_nodes = 0;
   assay_status_t st =
       assay_mapping_part(file, (size_t)message_at->offset, (size_t)message_at->bytes, &message);
-  if (!st) st = assay_mapping_part(file, (size_t)data_at->offset, (size_t)data_at->bytes, &data);
+  if (!st) st = map_data(file, data_at, stripped, &data);
   if (!st) st = assay_onnx_join(message, data, &m);
   assay_mapping_release(message);
   assay_mapping_release(data);
@@ -565,8 +639,8 @@ static assay_status_t read_message(assay_mapping_t* file, const part_t* message_
 }
 
 static assay_status_t read_model(assay_mapping_t* file, const head_t* h, const json_t* text,
-                                 assay_model_t** out) {
-  return read_message(file, &h->message, &h->data, json_object_get(text, "nodes"),
+                                 const assay_stripped_t* stripped, assay_model_t** out) {
+  return read_message(file, &h->message, &h->data, stripped, json_object_get(text, "nodes"),
                       json_object_get(text, "operators"), out);
 }
 
@@ -602,7 +676,7 @@ assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t**
   memcpy(&h, data, sizeof h);
   ASSAY_TRY(assay_json_parse(data + h.text.offset, (size_t)h.text.bytes, &text));
   assay_status_t st =
-      read_message(e->file, &h.source, &h.data, json_object_get(text, "source_nodes"),
+      read_message(e->file, &h.source, &h.data, e->stripped, json_object_get(text, "source_nodes"),
                    json_object_get(text, "source_operators"), out);
   if (!st && (st = read_open(*out, json_object_get(text, "open")))) assay_model_release(*out);
   json_decref(text);
@@ -734,10 +808,13 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   json_t* text = NULL;
   assay_model_t* m = NULL;
   assay_plan_t* plan = NULL;
+  assay_stripped_t* stripped = NULL;
   ASSAY_TRY(read_head(file, &h));
   ASSAY_TRY(
       assay_json_parse(assay_mapping_data(file) + h.text.offset, (size_t)h.text.bytes, &text));
-  assay_status_t st = read_model(file, &h, text, &m);
+  const json_t* missing = json_object_get(text, "stripped");
+  assay_status_t st = missing ? assay_stripped_read(missing, &stripped) : NULL;
+  if (!st) st = read_model(file, &h, text, stripped, &m);
   if (!st) st = read_plan(m, text, &plan);
   const assay_backend_options_t options = {
       .tactic_sources = json_string_value(json_object_get(text, "tactic_sources")),
@@ -748,11 +825,14 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;
+    (*out)->stripped = stripped;
+    stripped = NULL;
     st = restore_saved(*out, &h, text);
     if (!st) st = read_profiles(*out, text);
     if (!st) st = assay_engine_set_note(*out, json_string_value(json_object_get(text, "note")));
     if (st) assay_engine_release(*out);
   }
+  assay_stripped_destroy(stripped);
   assay_model_release(m);
   json_decref(text);
   return st;

@@ -4,6 +4,9 @@
 // again, and what they make is held against what they make of the old constants: but for elements
 // it has to be the same. Then what was measured for the old one holds for the new one, and a build
 // of the new model from the same times gives the same plan.
+//
+// A stripped plan has no old constants: there are their digests, and a hash of what the passes have
+// made of them (stripped.h).
 #include <assay/engine.h>
 #include <string.h>
 
@@ -12,7 +15,7 @@
 #include "ir/compare.h"
 #include "onnx/load.h"
 #include "ops/infer.h"
-#include "runtime/engine.h"
+#include "runtime/engine_internal.h"
 
 // A constant of the source, and what takes its place.
 typedef struct weight {
@@ -23,12 +26,14 @@ typedef struct weight {
 typedef struct refit {
   const assay_engine_t* engine;
   assay_model_t* source;
-  assay_plan_t* base;  // of the source
-  const char* path;    // of the model that new weights come from; NULL: they come by name
+  assay_plan_t* base;               // of the source; NULL: of a stripped plan
+  const assay_missing_t** missing;  // of a stripped plan, by value id of the source; else NULL
+  const char* path;  // of the model that new weights come from; NULL: they come by name
   weight_t* weights;
   size_t n_weights, cap_weights;
-  size_t* changed;  // numbers of weights whose elements differ
+  size_t* changed;  // numbers of weights whose elements differ, or are missing
   size_t n_changed;
+  size_t n_other;  // of them: that differ from those that the plan was built with
 } refit_t;
 
 static void deinit(refit_t* r) {
@@ -36,6 +41,7 @@ static void deinit(refit_t* r) {
   assay_model_release(r->source);
   assay_free(r->weights);
   assay_free(r->changed);
+  assay_free(r->missing);
 }
 
 // ---- the constants of the source --------------------------------------------------------------
@@ -46,19 +52,14 @@ static assay_status_t add_weight(refit_t* r, assay_value_t* v, assay_tensor_t* t
   return NULL;
 }
 
-// All constants of a model: initializers, and what Constant nodes hold.
 static assay_status_t list_weights(refit_t* r) {
-  for (size_t k = 0; k < r->source->n_graphs; k++) {
-    const assay_graph_t* g = r->source->graphs[k];
-    for (size_t i = 0; i < g->n_initializers; i++)
-      if (g->initializers[i]->constant) ASSAY_TRY(add_weight(r, g->initializers[i], NULL));
-    for (size_t i = 0; i < g->n_nodes; i++)
-      for (size_t o = 0; o < g->nodes[i]->n_outputs; o++) {
-        assay_value_t* v = g->nodes[i]->outputs[o];
-        if (v && v->constant) ASSAY_TRY(add_weight(r, v, NULL));
-      }
-  }
-  return NULL;
+  assay_value_t** list = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_constants_list(r->source, &list, &n));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < n; i++) st = add_weight(r, list[i], NULL);
+  assay_free(list);
+  return st;
 }
 
 static assay_status_t find_weight(refit_t* r, const char* name, weight_t** out) {
@@ -153,23 +154,48 @@ static assay_status_t take_model(refit_t* r, const assay_model_t* weights) {
   return st;
 }
 
+// Whether a weight is the one that the plan was built with.
+static assay_status_t is_same(const refit_t* r, const weight_t* w, bool* out) {
+  const assay_missing_t* missing = r->missing ? r->missing[w->value->id] : NULL;
+  uint64_t digest;
+  *out = true;
+  if (!missing) return w->tensor ? assay_tensor_same(w->value->constant, w->tensor, out) : NULL;
+  if (!w->tensor)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "weight '%s' is missing: the plan is stripped and needs all of its %zu "
+                       "weights; give the model that it was built of",
+                       w->value->name, r->engine->stripped->n);
+  ASSAY_TRY(assay_stripped_digest(w->tensor, &digest));
+  *out = digest == missing->digest;
+  return NULL;
+}
+
 static assay_status_t find_changed(refit_t* r) {
   ASSAY_TRY(assay_new_array(r->n_weights, sizeof *r->changed, &r->changed));
   for (size_t i = 0; i < r->n_weights; i++) {
     const weight_t* w = &r->weights[i];
-    bool same = true;
-    if (w->tensor) ASSAY_TRY(assay_tensor_same(w->value->constant, w->tensor, &same));
-    if (!same) r->changed[r->n_changed++] = i;
+    bool same;
+    ASSAY_TRY(is_same(r, w, &same));
+    if (!same && r->missing && !r->engine->stripped->refittable)
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                         "weight '%s' is not the one that the plan was built with, and the plan "
+                         "was stripped without --refittable: give the model that it was built of, "
+                         "or build it again with --refittable (trtexec: --stripAllWeights)",
+                         w->value->name);
+    r->n_other += !same;
+    if (!same || (r->missing && r->missing[w->value->id])) r->changed[r->n_changed++] = i;
   }
   return NULL;
 }
 
 // ---- plans --------------------------------------------------------------------------------------
 
-static assay_status_t set_constant(assay_model_t* m, assay_value_t* v, assay_tensor_t* t) {
+// filled: it was missing, and what else is known of it stays.
+static assay_status_t set_constant(assay_model_t* m, assay_value_t* v, assay_tensor_t* t,
+                                   bool filled) {
   ASSAY_TRY(assay_model_take_tensor(m, assay_tensor_retain(t)));
   v->constant = t;
-  v->tensor_extra = (assay_bytes_t){0};
+  if (!filled) v->tensor_extra = (assay_bytes_t){0};
   v->is_sparse_initializer = false;
   v->external_location = NULL;
   if (!v->producer) return NULL;
@@ -199,7 +225,7 @@ static assay_status_t replace(const refit_t* r, size_t n, assay_model_t** out) {
   if (!st) index_values(m, by_id);
   for (size_t i = 0; !st && i < n; i++) {
     const weight_t* w = &r->weights[r->changed[i]];
-    st = set_constant(m, by_id[w->value->id], w->tensor);
+    st = set_constant(m, by_id[w->value->id], w->tensor, r->missing && r->missing[w->value->id]);
   }
   if (!st && r->path) st = assay_arena_strdup(m->arena, r->path, &m->path);
   if (!st) st = assay_infer_model(m);
@@ -230,6 +256,20 @@ static assay_status_t compare_plans(const assay_plan_t* a, const assay_plan_t* b
   return st ? st : assay_str_status(out);
 }
 
+// The same against a stripped plan, of which there is a hash; where that differs, something of what
+// is there may tell.
+static assay_status_t compare_form(const refit_t* r, const assay_plan_t* plan, assay_str_t* out) {
+  const assay_plan_t* old = r->engine->plan;
+  const assay_compare_t options = {0};
+  uint64_t form;
+  ASSAY_TRY(assay_stripped_form(plan, &form));
+  if (form == r->engine->stripped->form) return NULL;
+  ASSAY_TRY(assay_model_compare(assay_plan_layers(old)->model, assay_plan_layers(plan)->model,
+                                &options, out));
+  if (!out->len) assay_str_append(out, "other sizes or formats follow from them");
+  return assay_str_status(out);
+}
+
 // A plan with the first n weights that change; *out NULL where it is another one, as told.
 static assay_status_t plan_with(const refit_t* r, size_t n, assay_str_t* difference,
                                 assay_plan_t** out) {
@@ -237,14 +277,15 @@ static assay_status_t plan_with(const refit_t* r, size_t n, assay_str_t* differe
   assay_plan_t* plan = NULL;
   *out = NULL;
   assay_status_t st = replace(r, n, &m);
-  if (!st) st = assay_plan_create_by(m, assay_plan_recipe(r->base), &plan);
+  if (!st) st = assay_plan_create_by(m, assay_plan_recipe(r->engine->plan), &plan);
   assay_model_release(m);
   if (st && assay_status_code(st) != ASSAY_NO_MEMORY) {  // the new model is none
     assay_str_append(difference, assay_status_message(st));
     assay_status_free(st);
     return assay_str_status(difference);
   }
-  if (!st) st = compare_plans(r->base, plan, difference);
+  if (!st && r->missing) st = compare_form(r, plan, difference);
+  if (!st && !r->missing) st = compare_plans(r->base, plan, difference);
   if (st || difference->len) return assay_plan_destroy(plan), st;
   *out = plan;
   return NULL;
@@ -280,7 +321,12 @@ static assay_status_t make_plan(const refit_t* r, assay_plan_t** out) {
   assay_str_t why = {0};
   assay_plan_t* plan = NULL;
   assay_status_t st = plan_with(r, r->n_changed, &why, &plan);
-  if (!st && !plan && r->n_changed) st = name_culprit(r, &why);
+  if (!st && !plan && r->missing && r->n_other)
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "with these weights the model compiles to another graph (%s); build the plan "
+                     "again",
+                     assay_str_get(&why));
+  if (!st && !plan && !r->missing && r->n_changed) st = name_culprit(r, &why);
   if (!st && !plan)
     st = ASSAY_ERROR(ASSAY_INTERNAL, "the plan cannot be made again: %s", assay_str_get(&why));
   assay_str_deinit(&why);
@@ -293,11 +339,11 @@ static assay_status_t make_plan(const refit_t* r, assay_plan_t** out) {
 
 // Whether anything was made of the engine's weights yet; the first that is saved are times.
 static assay_status_t has_packed(const assay_engine_t* e, bool* out) {
-  const assay_backend_t* backend = assay_engine_backend(e);
   const char* key = NULL;
   const void* data;
   size_t bytes;
-  if (backend->saved) ASSAY_TRY(backend->saved(assay_engine_shared(e), 1, &key, &data, &bytes));
+  if (e->stripped) return *out = e->stripped->packed, NULL;
+  if (e->backend->saved) ASSAY_TRY(e->backend->saved(e->shared, 1, &key, &data, &bytes));
   *out = key != NULL;
   return NULL;
 }
@@ -325,6 +371,7 @@ static assay_status_t make_engine(const refit_t* r, assay_plan_t* take_plan, ass
     st = assay_engine_create(take_plan, backend, &options, &e);
   if (!st) st = assay_engine_set_profiles(e, profiles, n);
   if (!st) st = assay_engine_set_note(e, assay_engine_note(r->engine));
+  if (!st) assay_engine_set_strip(e, assay_engine_strip(r->engine));
   if (!st) st = assay_status_note(assay_engine_try(e, packed), "trying the refitted plan out");
   assay_str_deinit(&times);
   if (st) return assay_engine_release(e), st;
@@ -348,7 +395,8 @@ static assay_status_t prepare(refit_t* r) {
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "the plan does not know what it was made by; build it again");
   ASSAY_TRY(assay_engine_source(r->engine, &r->source));
-  return make_base(r, recipe);
+  if (!r->engine->stripped) return make_base(r, recipe);
+  return assay_stripped_find(r->engine->stripped, r->source, &r->missing);
 }
 
 assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_model_t* weights,
@@ -364,7 +412,8 @@ assay_status_t assay_engine_refit_with(const assay_engine_t* e, const assay_mode
   if (!st) st = find_changed(&r);
   if (!st) st = make_plan(&r, &plan);
   if (!st) st = make_engine(&r, plan, out);
-  if (!st && out_told) *out_told = (assay_refit_t){r.n_weights, r.n_changed};
+  if (!st && out_told)
+    *out_told = (assay_refit_t){r.n_weights, r.n_other, e->stripped ? e->stripped->n : 0};
   assay_model_release(shaped);
   deinit(&r);
   return st;

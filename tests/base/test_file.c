@@ -88,6 +88,24 @@ static void copied_bytes_stay(void** state) {
 }
 
 // A process that died left a file under the second name that a writer uses.
+// More zeros than there is memory cost nothing but addresses.
+static void zeros_take_no_memory(void** state) {
+  (void)state;
+  const size_t n = (size_t)1 << 35;
+  assay_mapping_t *m = NULL, *none = NULL;
+  ok(assay_mapping_zeros(n, &m));
+  assert_true(assay_mapping_size(m) == n);
+  for (size_t i = 0; i < n; i += n / 7) assert_int_equal(assay_mapping_data(m)[i], 0);
+  assert_int_equal(assay_mapping_data(m)[n - 1], 0);
+  assay_mapping_release(m);
+  ok(assay_mapping_zeros(0, &none));
+  assert_int_equal(assay_mapping_size(none), 0);
+  assay_mapping_release(none);
+  assay_status_t st = assay_mapping_zeros(SIZE_MAX / 2, &none);
+  assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+  assay_status_free(st);
+}
+
 static void what_a_dead_writer_left_goes(void** state) {
   (void)state;
   char path[64], left[96];
@@ -134,6 +152,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(forgotten_bytes_are_there_again),
       cmocka_unit_test(copied_bytes_stay),
+      cmocka_unit_test(zeros_take_no_memory),
       cmocka_unit_test(what_a_dead_writer_left_goes),
       cmocka_unit_test(folders_are_made),
   };

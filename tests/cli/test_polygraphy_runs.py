@@ -244,6 +244,16 @@ ROWS = [
     ("run tiny.onnx --onnxrt --postprocess best-5", 0, ["PASSED"], ""),
     ("run tiny.onnx --onnxrt --onnxrt --postprocess best-5", 1, ["'best-5' is no top-K"], ""),
     ("run tiny.onnx --onnxrt --onnxrt --postprocess top-2,axis=2", 1, ["has no axis 2"], ""),
+    ("run tiny.onnx --trt --onnxrt --allocation-strategy static {two}", 0, [r"--allocation-strategy static: [1-9]\d+ bytes are taken", "Passed: 1/1"], ""),
+    ("run tiny.onnx --trt --onnxrt --allocation-strategy profile --trt-outputs mark all {two}", 0, ["--allocation-strategy profile: [1-9]", "Passed: 1/1"], ""),
+    ("run tiny.onnx --trt --allocation-strategy runtime {two}", 0, ["--allocation-strategy runtime: 0 bytes are taken"], ""),
+    ("run tiny.onnx --trt --allocation-strategy often", 2, [], "invalid choice: 'often'"),
+    ("convert tiny.onnx --strip-plan -o stripped.engine", 0, ["PASSED"], ""),
+    ("run stripped.engine --trt", 1, [r"\[!\] the plan is stripped: its \d+ weights .* put them in with 'assay refit PLAN --weights MODEL\.onnx'"], ""),
+    ("inspect model stripped.engine --show layers", 0, [r"Stripped: 2 weights \(512 bytes\) are missing", r"Layer 0 .*conv0"], ""),
+    ("run tiny.onnx --trt --onnxrt --strip-plan --refittable --save-engine bare.engine", 0, ["Passed: 1/1"], ""),
+    ("run bare.engine --trt", 1, ["the plan is stripped"], ""),
+    ("run tiny.onnx --trt --strip-plan --refittable --save-engine bare.engine --show-native", 0, ["assay build .* --strip-weights --refittable"], ""),
     ("run rt.engine --trt", 1, [r"'rt\.engine' is a plan of TensorRT"], ""),
 ]
 
@@ -332,6 +342,16 @@ def test_files(program):
     expect(os.path.exists("times"), "--save-timing-cache")
     code, out, _ = call(program, "run t.engine --trt --load-inputs a0.json --load-outputs o0.json")
     expect(code == 0 and "Passed: 2/2" in out, f"a plan: {out[-300:]}")
+
+
+def test_stripped(program):
+    """What refit makes of a stripped plan gives the results of one that was built whole."""
+    code, out, _ = call(program, "run tiny.onnx --trt --strip-plan --load-inputs a0.json --save-engine bare.engine --save-outputs whole.json")
+    expect(code == 0 and os.path.getsize("bare.engine") > 0, f"--strip-plan: {out[-300:]}")
+    p = subprocess.run([program, "refit", "bare.engine", "--weights", "tiny.onnx"], capture_output=True, text=True)
+    expect(p.returncode == 0 and "2 missing weights put in" in p.stdout, f"refit: {p.stdout}{p.stderr}")
+    code, out, _ = call(program, "run bare.engine --trt --load-inputs a0.json --save-outputs put.json")
+    expect(code == 0 and same(outputs_of("whole.json")[0][1], outputs_of("put.json")[0][1]), f"a refitted plan: {out[-300:]}")
 
 
 SCRIPT = '''
@@ -608,10 +628,10 @@ def test_documented(flags):
     path = os.path.join(os.path.dirname(flags), "../../../docs/coming-from-polygraphy.md")
     text = open(path).read()
     table = open(flags).read()
-    rows = re.findall(r"PG_FLAG\(\s*\w+,\s*\"([^\"]+)\",\s*\w+,\s*(WORKS|ACCEPT|REJECT|LATER)", table)
+    rows = re.findall(r"PG_FLAG\(\s*\w+,\s*\"([^\"]+)\",\s*\w+,\s*(WORKS|ACCEPT|REJECT)", table)
     expect(len(rows) > 150, f"{len(rows)} flags in the table")
     parts = {m.group(1): m.group(2) for m in re.finditer(r"(?ms)^### (\w[^\n]*)\n(.*?)(?=^##|\Z)", text)}
-    titles = {"WORKS": "Works", "ACCEPT": "Read, without effect", "LATER": "Not there yet", "REJECT": "Not supported"}
+    titles = {"WORKS": "Works", "ACCEPT": "Read, without effect", "REJECT": "Not supported"}
     for names, level in rows:
         cell = "`" + "`, `".join(names.split()) + "`"
         expect(f"| {cell} |" in parts.get(titles[level], ""), f"docs/coming-from-polygraphy.md: {cell} is not under '{titles[level]}'")
@@ -630,6 +650,7 @@ def main():
                "--fp-to-fp16 --shape-inference")
         expect(not np.any(numpy_helper.to_array(onnx.load("hollow.onnx").graph.initializer[0])), "--ignore-external-data reads data")
         test_files(program)
+        test_stripped(program)
         test_script(program)
         test_postprocess_script(program)
         test_compare_script(program)

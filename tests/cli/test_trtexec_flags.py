@@ -183,6 +183,10 @@ ROWS = [
     Row("int4", BUILD, "--int4", r"\[W\] --int4: the model has no Q/DQ nodes of int4"),
     Row("fp8", BUILD + "--int8", "--fp8", fails),
     Row("sparsity", BUILD + "--saveEngine=s.plan", "--sparsity=force", r"\[W\] --sparsity=force"),
+    Row("stripWeights", BUILD + "--saveEngine=s.plan", "--stripWeights", lambda run: len(run.bytes("s.plan")) < len(run.bytes("../c.plan"))),
+    Row("stripAllWeights", BUILD + "--saveEngine=s.plan", "--stripAllWeights", lambda run: len(run.bytes("s.plan")) < len(run.bytes("../c.plan"))),
+    Row("--weightless", BUILD + "--saveEngine=s.plan", "--weightless", lambda run: len(run.bytes("s.plan")) < len(run.bytes("../c.plan"))),
+    Row("allocationStrategy", RUN, "--allocationStrategy=static", r"by execution context creation: \+0\.\d*[1-9]"),
     Row("stronglyTyped", LAYERS + "--fp16", "--stronglyTyped", all_stored("fp32")),
     Row("directIO", BUILD + "--fp16", "--directIO", fails),
     Row("precisionConstraints", LAYERS + "--fp16 --layerPrecisions=conv:fp32", "--precisionConstraints=prefer", stored(conv="fp32")),
@@ -292,7 +296,7 @@ ROWS = [
 
 def write_data(bench):
     """What the lines read, in the current folder."""
-    write_files()
+    write_files(bench.names["m"])
     np.save("row.npy", np.random.default_rng(3).standard_normal((1, 16)).astype(np.float32))
     with open("coarse.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3f800000\n")

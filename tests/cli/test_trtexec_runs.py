@@ -74,6 +74,13 @@ ROWS = [
     ("--loadEngine=two.plan --useProfile=1 --shapes=x:9x16 " + QUICK, 0, "binding for x with dimensions 9x16", None),
     ("--loadEngine=two.plan --useProfile=0 --shapes=x:9x16 " + QUICK, 1, "FAILED", r"input 'x' is \[9, 16\]; the plan was built for \[1, 16\] to \[4, 16\]"),
     ("--loadEngine=two.plan --useProfile=2 " + QUICK, 1, "FAILED", "--useProfile=2: the highest profile is number 1"),
+    # memory of contexts: runs that come later need no more, or do
+    ("--loadEngine=two.plan --allocationStrategy=static " + QUICK, 0,
+     r"creation: \+0\.\d+ MiB, now: (\S+) MiB \(--allocationStrategy=static\)\n.*Allocation by the runs: \+0 MiB, now: \1 MiB", None),
+    ("--loadEngine=two.plan --allocationStrategy=profile --useProfile=1 " + QUICK, 0, r"creation: \+0\.\d+ MiB, now: (\S+) MiB .*the runs: \+0 MiB, now: \1 MiB", None),
+    ("--loadEngine=two.plan --allocationStrategy=runtime --useProfile=1 " + QUICK, 0, r"creation: \+0 MiB, now: 0 MiB .*the runs: \+0\.\d+ MiB", None),
+    ("--loadEngine=two.plan --allocationStrategy=profile --useProfile=1 --skipInference --show-native", 0, "&&&& PASSED", None),
+    ("--loadEngine=two.plan --allocationStrategy=static --show-native", 0, "assay bench two.plan .* --allocation static", None),
     # debug tensors, and what a plan keeps
     ("--onnx={m}/cnn.onnx --markDebug=nothing " + QUICK, 1, "FAILED", "--markDebug: .*the model has no value 'nothing'"),
     ("--onnx={m}/cnn.onnx --markDebug=n --saveDebugTensors=h:h.raw " + QUICK, 1, "FAILED", "--saveDebugTensors: 'h' is not marked"),
@@ -184,6 +191,20 @@ ROWS = [
     # what a plan with other types at its ends is refitted from
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --saveEngine=fp16_in.plan --skipInference", 0, "PASSED", None),
     ("--loadEngine=fp16_in.plan --refitFromOnnx={m}/cnn.onnx " + QUICK, 0, "Refitted 0 of", None),
+    # plans without weights
+    ("--onnx={m}/cnn.onnx --stripWeights --saveEngine=stripped.plan " + QUICK, 0,
+     r"(?s)The engine is stripped: --loadEngine=stripped.plan --refitFromOnnx=.*Skipped inference phase since the engine is stripped", None),
+    ("--onnx={m}/cnn.onnx --weightless --skipInference", 0, "stripWeights: Enabled", "--weightless is deprecated: use --stripWeights"),
+    ("--loadEngine=stripped.plan " + QUICK, 1, "FAILED", r"the plan is stripped, and its \d+ weights \(.*\) are not in it: add --refitFromOnnx=MODEL.onnx, or --skip"),
+    ("--loadEngine=stripped.plan --dumpLayerInfo --dumpRefit --skipInference", 0, r"(?s)conv Kernel\n.*Layers:\n\S+ \[I\] conv", None),
+    ("--loadEngine=stripped.plan --refitFromOnnx={m}/cnn.onnx --timeRefit " + QUICK, 0,
+     r"(?s)Put (\d+) missing weights of \d+ in from \S+, 0 other than at the build.*Engine refitted in.*Throughput", None),
+    ("--loadEngine=stripped.plan --refitFromOnnx=other.onnx " + QUICK, 1, "FAILED",
+     "--refitFromOnnx=other.onnx: weight 'head' is not the one that the plan was built with.*--stripAllWeights"),
+    ("--loadEngine=stripped.plan --stripWeights --skipInference", 0, "PASSED", "--stripWeights has no effect with --loadEngine"),
+    ("--onnx={m}/cnn.onnx --stripAllWeights --saveEngine=open.plan --skipInference", 0, "PASSED", None),
+    ("--loadEngine=open.plan --refitFromOnnx=other.onnx " + QUICK, 0, "missing weights of \\d+ in from other.onnx, 1 other than at the build", None),
+    ("--onnx={m}/cnn.onnx --refit --stripWeights --show-native", 0, "assay build \\S+ --output model.plan --strip-weights --refittable\n&&&&", None),
     # reference outputs
     ("--loadEngine=c.plan --loadRefOutputs=scores:ones.npy " + QUICK, 1, "FAILED", "needs --accuracyThreshold=X"),
     ("--loadEngine=c.plan --loadRefOutputs=sores:ones.npy --accuracyThreshold=1 " + QUICK, 1, "FAILED", "no output 'sores'"),
@@ -272,6 +293,8 @@ WORKS = {
     "maxTactics": (BUILD + " --builderOptimizationLevel=5 --errorOnTimingCacheMiss", "=1", "&&&& PASSED"),
     "tacticSources": (NATIVE, "=-ONEDNN", "--tactic-sources assay"),
     "refit": (BUILD, "", "refit: Enabled"),
+    "stripWeights": (NATIVE, "", "--strip-weights\n"),
+    "stripAllWeights": (NATIVE, "", "--strip-weights --refittable\n"),
     "refitFromOnnx": (RUN, "={m}/cnn.onnx", r"Refitted 0 of \d+ weights"),
     "sparsity": (BUILD, "=enable", "--sparsity=enable has no effect"),
     "runtimePlatform": (BUILD, "=WindowsAMD64", "--runtimePlatform=WindowsAMD64 is not supported"),
@@ -296,6 +319,7 @@ WORKS = {
     "timeDeserialize": (RUN, "", r"(?s)Engine deserialized in(?!.*Starting inference)"),
     "timeRefit": (RUN + " --refitFromOnnx={m}/cnn.onnx", "", "Engine refitted in"),
     "separateProfileRun": (RUN + " --dumpProfile", "", r"(?s)Throughput: .*=== Profile"),
+    "allocationStrategy": ("--loadEngine=two.plan " + QUICK, "=static", r"\[MemUsageChange\] Allocation by execution context creation: \+0\.0*[1-9]"),
     "useProfile": ("--loadEngine=two.plan " + QUICK, "=1", "binding for x with dimensions 16x16"),
     "markDebug": ("--onnx={m}/cnn.onnx --show-native", "=n", "assay edit extract .* --to scores --to n"),
     "markUnfusedTensorsAsDebugTensors": ("--onnx={m}/cnn.onnx --saveAllDebugTensors=numpy " + QUICK, "", "Wrote scores.npy"),
@@ -361,7 +385,11 @@ def write_low_bits():
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), name + ".onnx")
 
 
-def write_files():
+def write_files(models):
+    m = onnx.load(f"{models}/cnn.onnx")
+    head = next(t for t in m.graph.initializer if t.name == "head")
+    head.CopyFrom(numpy_helper.from_array(2 * numpy_helper.to_array(head), "head"))
+    onnx.save(m, "other.onnx")
     image = np.random.default_rng(1).standard_normal((1, 3, 8, 8)).astype(np.float32)
     image.tofile("image.bin")
     np.save("image.npy", image)
@@ -502,6 +530,29 @@ def test_debug_tensors(program, models, failures):
     q = tensors["q"]
     failures.check(sorted(tensors) == ["n", "q", "scores"] and q["shape"] == list(want["q"].shape) and q["type"] == "fp32" and
                    abs(q["statistics"]["max"] - want["q"].max()) < 1e-3 and len(q["elements"]) == min(10, want["q"].size), f"{tensors}")
+
+
+def test_stripped(program, models, failures):
+    """A stripped plan is small, and refitted it gives the same bits."""
+    weight = numpy_helper.from_array(np.random.default_rng(4).standard_normal((512, 512)).astype(np.float32), "w")
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [value("x", onnx.TensorProto.FLOAT, [3, 512])],
+                              [value("y", onnx.TensorProto.FLOAT, [3, 512])], [weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "wide.onnx")
+    np.random.default_rng(5).standard_normal((3, 512)).astype(np.float32).tofile("x.bin")
+    for name, flags in (("whole", []), ("bare", ["--stripWeights"])):
+        code, _, err = trtexec(program, "--onnx=wide.onnx", "--timingCacheFile=wide.cache", f"--saveEngine={name}.plan", "--skipInference", *flags)
+        failures.check(code == 0, f"{name}: {err}")
+    failures.check(os.path.getsize("bare.plan") < 32 << 10 < 1 << 20 < os.path.getsize("whole.plan"), f"a stripped plan has {os.path.getsize('bare.plan')} bytes")
+    outputs = []
+    for flags in (["--loadEngine=whole.plan"], ["--loadEngine=bare.plan", "--refitFromOnnx=wide.onnx"]):
+        code, _, err = trtexec(program, *flags, "--loadInputs=x:x.bin", "--exportOutput=y.json", *QUICK.split())
+        failures.check(code == 0, f"{flags}: {err}")
+        outputs.append(json.load(open("y.json"))[0]["values"])
+    failures.check(len(outputs[0]) == 3 * 512 and outputs[0] == outputs[1], "a refitted plan gives other values")
+    p = subprocess.run([program, "refit", "bare.plan", "--weights", "wide.onnx"], capture_output=True, text=True)
+    failures.check(p.returncode == 0 and "1 missing weights put in, 0 of 1 weights changed" in p.stdout, f"refit: {p.stdout} {p.stderr}")
+    failures.check(open("bare.plan", "rb").read() == open("whole.plan", "rb").read(), "a refitted plan is another one")
 
 
 def test_reference(program, models, failures):
@@ -698,12 +749,13 @@ def main():
     failures = Failures()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        write_files()
+        write_files(models)
         test_rows(program, models, failures)
         test_flags(program, models, read_flags(flags), failures)
         test_documented(read_flags(flags), os.path.join(os.path.dirname(flags), "../../../docs/coming-from-trtexec.md"), failures)
         test_files(program, models, failures)
         test_debug_tensors(program, models, failures)
+        test_stripped(program, models, failures)
         test_reference(program, models, failures)
         test_calibrated(program, models, failures)
         test_layouts(program, failures)

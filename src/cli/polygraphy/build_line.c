@@ -27,6 +27,7 @@ static const struct {
     {PG_FLAG_fp8, "--fp8", SAME},
     {PG_FLAG_strongly_typed, "--stronglyTyped", SAME},
     {PG_FLAG_refittable, "--refit", SAME},
+    {PG_FLAG_strip_plan, "--stripWeights", SAME},
     {PG_FLAG_error_on_timing_cache_miss, "--errorOnTimingCacheMiss", SAME},
     {PG_FLAG_optimization_profile, "--useProfile", SAME},
     {PG_FLAG_direct_io, "--directIO", SAME},

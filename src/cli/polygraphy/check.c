@@ -33,7 +33,7 @@ static const wording_t wordings[] = {
      "IInt8EntropyCalibrator2|IInt8EntropyCalibrator|IInt8MinMaxCalibrator|IInt8LegacyCalibrator",
      NULL},
     {PG_FLAG_profiling_verbosity, "layer_names_only|none|detailed", NULL},
-    {PG_FLAG_allocation_strategy, "static|profile|runtime", "static"},
+    {PG_FLAG_allocation_strategy, "static|profile|runtime", NULL},
 };
 enum { N_WORDINGS = sizeof wordings / sizeof *wordings };
 
@@ -87,8 +87,6 @@ static assay_status_t check_flag(const pg_args_t* a, pg_flag_id_t id) {
     case PG_ACCEPT:
       pg_log(PG_WARNING, "%.*s has no effect in Assay: %s", n, f->names, f->text);
       return NULL;
-    case PG_LATER:
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%.*s is not there yet: %s", n, f->names, f->text);
     case PG_REJECT:
       return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%.*s is not supported: %s", n, f->names, f->text);
   }

@@ -29,7 +29,6 @@ typedef enum pg_level {
   PG_WORKS,
   PG_ACCEPT,  // checked; a note says why it has no effect
   PG_REJECT,  // an error says what to use in its place
-  PG_LATER,   // an error says that it is not there yet, and what to use meanwhile
 } pg_level_t;
 
 typedef enum pg_group {

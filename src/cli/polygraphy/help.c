@@ -147,7 +147,6 @@ void pg_help_command(pg_command_id_t c, FILE* out) {
         print_flag(&pg_flags[f], out);
   }
   print_names(c, PG_ACCEPT, "Read, without effect in Assay (a note says why)", out);
-  print_names(c, PG_LATER, "Not there yet (an error says what to use meanwhile)", out);
   print_names(c, PG_REJECT, "Not supported (an error says what to use in their place)", out);
   fputs(
       "\nNames may be shortened as far as they stay clear; lists end at the next name, or at "

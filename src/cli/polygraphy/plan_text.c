@@ -148,7 +148,8 @@ static void put_origin(const telling_t* t, const assay_layer_t* l) {
 static void put_layer(const telling_t* t, const assay_layer_t* l, size_t index) {
   assay_str_t in = {0}, made = {0}, op = {0};
   const assay_node_t* last = l->nodes[l->n_nodes - 1];
-  const assay_format_t executed = assay_executor_executed(t->ran, index);
+  const assay_format_t executed =
+      t->ran ? assay_executor_executed(t->ran, index) : ASSAY_FORMAT_NONE;
   for (size_t k = 0; k < l->n_nodes; k++)
     assay_str_printf(&op, "%s%s", k ? "+" : "", l->nodes[k]->op_type);
   put_inputs(t, &in, l);
@@ -166,7 +167,7 @@ static void put_layer(const telling_t* t, const assay_layer_t* l, size_t index) 
   if (t->show.attrs) {
     assay_str_append(t->out, "    ---- Attributes ----\n");
     put_origin(t, l);
-    assay_str_printf(t->out, "    Tactic = %s\n", assay_executor_tactic(t->ran, index));
+    if (t->ran) assay_str_printf(t->out, "    Tactic = %s\n", assay_executor_tactic(t->ran, index));
   }
   assay_str_append(t->out, "\n");
 }
@@ -186,6 +187,19 @@ static void put_ends(const telling_t* t, const char* what, assay_value_t* const*
   assay_str_append(t->out, "}\n\n");
 }
 
+static void put_memory(const telling_t* t) {
+  uint64_t bytes;
+  const size_t n = assay_engine_missing_weights(t->engine, &bytes);
+  assay_str_append(t->out, "---- Memory ----\n");
+  if (t->ran)
+    assay_str_printf(t->out, "Device Memory: %zu bytes\n", assay_executor_planned_bytes(t->ran));
+  else
+    assay_str_printf(t->out,
+                     "Stripped: %zu weights (%llu bytes) are missing; 'assay refit' puts them in\n",
+                     n, (unsigned long long)bytes);
+  assay_str_append(t->out, "\n");
+}
+
 static void put_plan(const telling_t* t) {
   const assay_layers_t* layers = assay_plan_layers(t->plan);
   const assay_graph_t* g = t->source->graph;
@@ -193,8 +207,7 @@ static void put_plan(const telling_t* t) {
                    assay_engine_backend(t->engine)->name);
   put_ends(t, "Input", g->inputs, g->n_inputs);
   put_ends(t, "Output", g->outputs, g->n_outputs);
-  assay_str_printf(t->out, "---- Memory ----\nDevice Memory: %zu bytes\n\n",
-                   assay_executor_planned_bytes(t->ran));
+  put_memory(t);
   put_profiles(t);
   assay_str_printf(t->out, "---- %zu Layer(s) ----\n", layers->n_layers);
   for (size_t i = 0; t->show.layers && i < layers->n_layers; i++)
@@ -214,8 +227,8 @@ assay_status_t pg_put_plan(assay_str_t* out, assay_engine_t* engine, pg_show_t s
     if (ready->graph->outputs[i]->type)
       ready->graph->outputs[i]->declared = ready->graph->outputs[i]->type;
   t.source = ready;
-  // Which kernels run is known once they have.
-  if (!st) st = cli_engine_try(engine, 0, &t.ran);
+  // Which kernels run is known once they have; without its weights a plan does not run.
+  if (!st && !assay_engine_missing_weights(engine, NULL)) st = cli_engine_try(engine, 0, &t.ran);
   if (!st) put_plan(&t);
   assay_executor_destroy(t.ran);
   assay_model_release(ready);

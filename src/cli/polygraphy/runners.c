@@ -1,6 +1,7 @@
 #include "cli/polygraphy/runners.h"
 
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "accuracy/samples.h"
@@ -146,6 +147,19 @@ static assay_status_t build_engine(pg_job_t* j, const assay_saved_t* inputs, pg_
   return st;
 }
 
+// Takes memory now, where that is asked for.
+static assay_status_t reserve(const pg_job_t* j, pg_runner_t* r) {
+  const char* when = pg_text(j->args, PG_FLAG_allocation_strategy);
+  if (!when) return NULL;
+  const int profile = strcasecmp(when, "static") == 0 ? -1 : r->profile < 0 ? 0 : r->profile;
+  if (strcasecmp(when, "runtime") != 0)
+    ASSAY_TRY(assay_engine_reserve(r->engine, r->executor, profile));
+  assay_set_deinit(&r->seen);  // values of made-up inputs
+  pg_log(PG_INFO, "%s | --allocation-strategy %s: %zu bytes are taken for values and scratch",
+         r->name, when, assay_executor_planned_bytes(r->executor));
+  return NULL;
+}
+
 static assay_status_t open_engine(pg_job_t* j, const assay_saved_t* inputs, pg_runner_t* r) {
   const char* path = j->args->positional.items[0];
   const char* save = pg_text(j->args, PG_FLAG_save_engine);
@@ -161,7 +175,8 @@ static assay_status_t open_engine(pg_job_t* j, const assay_saved_t* inputs, pg_r
   }
   if (save) pg_log(PG_INFO, "Saving engine to %s", save);
   if (save) ASSAY_TRY(assay_engine_save(r->engine, save));
-  return assay_executor_run_engine(r->engine, r->n_names ? &r->tap : NULL, &r->executor);
+  ASSAY_TRY(assay_executor_run_engine(r->engine, r->n_names ? &r->tap : NULL, &r->executor));
+  return reserve(j, r);
 }
 
 // ---- opening ------------------------------------------------------------------------------------

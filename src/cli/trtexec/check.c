@@ -73,8 +73,6 @@ static assay_status_t check_levels(const trt_options_t* o) {
     if (!o->at[i].given) continue;
     if (f->level == TRT_REJECT)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%s is not supported: %s", f->name, f->text);
-    if (f->level == TRT_LATER)
-      return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%s is not there yet: %s", f->name, f->text);
   }
   for (int i = 0; i < TRT_N_FLAGS; i++)
     if (o->at[i].given && trt_flags[i].level == TRT_ACCEPT)

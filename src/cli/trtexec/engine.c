@@ -108,6 +108,18 @@ static assay_status_t choose_sources(trt_job_t* j) {
   return NULL;
 }
 
+static void choose_strip(trt_job_t* j) {
+  const trt_options_t* o = j->options;
+  const bool all = trt_given(o, TRT_FLAG_stripAllWeights);
+  j->native.strip_weights = all || trt_given(o, TRT_FLAG_stripWeights);
+  j->native.refittable = all || trt_given(o, TRT_FLAG_refit);
+  if (j->native.strip_weights && j->quantized)
+    trt_warn(
+        "--%s: the plan is of the model as --int8 has quantized it: its weights are those of the "
+        "model that 'assay edit quantize' writes (--show-native)",
+        all ? "stripAllWeights" : "stripWeights");
+}
+
 assay_status_t trt_translate(trt_job_t* j) {
   const trt_options_t* o = j->options;
   const double start = trt_now_ms();
@@ -128,6 +140,7 @@ assay_status_t trt_translate(trt_job_t* j) {
   ASSAY_TRY(trt_resolve_profile(j));
   ASSAY_TRY(choose_sources(j));
   ASSAY_TRY(choose_workspace(j));
+  choose_strip(j);
   return trt_resolve_layers(j);
 }
 
@@ -207,6 +220,9 @@ static assay_status_t save(const trt_job_t* j) {
   ASSAY_TRY(assay_engine_save(j->engine, path));
   if (stat(path, &info) == 0)
     trt_info("Created engine with size: %g MiB", (double)info.st_size * 0x1p-20);
+  if (j->native.strip_weights)
+    trt_info("The engine is stripped: --loadEngine=%s --refitFromOnnx=%s puts its weights in", path,
+             trt_text(j->options, TRT_FLAG_onnx));
   tell_memory(j, "saving");
   return NULL;
 }
@@ -299,7 +315,11 @@ static assay_status_t refit(trt_job_t* j) {
   if (st) return assay_status_note(st, "--refitFromOnnx=%s", path);
   assay_engine_release(j->engine);
   j->engine = fitted;
-  trt_info("Refitted %zu of %zu weights from %s", told.n_changed, told.n_weights, path);
+  if (told.n_filled)
+    trt_info("Put %zu missing weights of %zu in from %s, %zu other than at the build",
+             told.n_filled, told.n_weights, path, told.n_changed);
+  else
+    trt_info("Refitted %zu of %zu weights from %s", told.n_changed, told.n_weights, path);
   if (trt_given(j->options, TRT_FLAG_timeRefit))
     trt_info("Engine refitted in %g sec.", 1e-3 * (trt_now_ms() - start));
   return NULL;
@@ -342,11 +362,33 @@ assay_status_t trt_open_engine(trt_job_t* j) {
   return trt_check_run_shapes(j);
 }
 
+assay_status_t trt_check_weights(const trt_job_t* j) {
+  uint64_t bytes;
+  const size_t n = assay_engine_missing_weights(j->engine, &bytes);
+  if (!n) return NULL;
+  return ASSAY_ERROR(
+      ASSAY_UNSUPPORTED,
+      "--loadEngine=%s: the plan is stripped, and its %zu weights (%s) are not in it: "
+      "add --refitFromOnnx=MODEL.onnx, or --skipInference",
+      trt_text(j->options, TRT_FLAG_loadEngine), n, ASSAY_BYTES_TEXT(bytes));
+}
+
 // ---- facts of a plan that was loaded ------------------------------------------------------------
+
+// A plan without its weights does not run: what would is not told.
+static assay_status_t blank_facts(trt_job_t* j) {
+  const size_t n = assay_plan_layers(assay_engine_plan(j->engine))->n_layers;
+  ASSAY_TRY(assay_new_array(n, sizeof *j->facts, &j->facts));
+  for (size_t i = 0; i < n; i++) j->facts[i].tactic = "N/A";
+  j->n_facts = n;
+  trt_info("The plan is stripped and cannot run: which tactics its layers have is not told");
+  return NULL;
+}
 
 assay_status_t trt_find_facts(trt_job_t* j) {
   assay_executor_t* e = NULL;
   if (j->facts) return NULL;
+  if (assay_engine_missing_weights(j->engine, NULL)) return blank_facts(j);
   ASSAY_TRY(cli_engine_try(j->engine, (uint64_t)j->native.seed, &e));
   assay_status_t st = keep_facts(j, j->engine, e);
   assay_executor_destroy(e);

@@ -26,7 +26,6 @@ typedef enum trt_level {
   TRT_WORKS,
   TRT_ACCEPT,  // checked; a note says why it has no effect
   TRT_REJECT,  // an error says what to use in its place
-  TRT_LATER,   // an error says that it is not there yet, and what to use meanwhile
 } trt_level_t;
 
 typedef enum trt_block {

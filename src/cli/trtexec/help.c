@@ -52,7 +52,6 @@ void trt_print_help(FILE* out) {
         print_flag(&trt_flags[i], out);
   }
   print_names(TRT_ACCEPT, "Read, without effect in Assay (a note says why)", out);
-  print_names(TRT_LATER, "Not there yet (an error says what to use meanwhile)", out);
   print_names(TRT_REJECT, "Not supported (an error says what to use in their place)", out);
   fputs(
       "\n=== Help ===\n  --help, -h                      show this text\n"

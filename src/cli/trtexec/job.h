@@ -96,6 +96,8 @@ assay_status_t trt_resolve_layers(trt_job_t* j) ASSAY_MUST_USE;
 // Whether layers ran as was wished for: warns, or with --precisionConstraints=obey fails.
 assay_status_t trt_check_layers(trt_job_t* j, const assay_layers_t* layers) ASSAY_MUST_USE;
 
+// UNSUPPORTED where a plan that was loaded is stripped and has not been refitted.
+assay_status_t trt_check_weights(const trt_job_t* j) ASSAY_MUST_USE;
 // Finds `facts` of a plan that was loaded: runs it once.
 assay_status_t trt_find_facts(trt_job_t* j) ASSAY_MUST_USE;
 // The timing cache (cache.c): its file, NULL: none; its text, "" where there is none that a build

@@ -29,6 +29,7 @@ typedef struct session {
   size_t iterations, n_layers;
   bool profile;
   int threads;
+  double memory;  // MiB that tell_memory has told
   lane_t* lanes;
   size_t n_lanes;
 } session_t;
@@ -106,6 +107,17 @@ static void* lane_thread(void* p) {
   return NULL;
 }
 
+// What contexts have taken for values between layers and for scratch.
+static void tell_memory(const trt_job_t* j, session_t* s, const char* phase) {
+  size_t bytes = 0;
+  if (!trt_given(j->options, TRT_FLAG_allocationStrategy)) return;
+  for (size_t i = 0; i < s->n_lanes; i++) bytes += assay_context_memory(s->lanes[i].context);
+  const double now = (double)bytes * 0x1p-20;
+  trt_info("[MemUsageChange] Allocation by %s: +%.4g MiB, now: %.4g MiB (--allocationStrategy=%s)",
+           phase, now - s->memory, now, trt_text(j->options, TRT_FLAG_allocationStrategy));
+  s->memory = now;
+}
+
 // ---- all streams --------------------------------------------------------------------------------
 
 static assay_status_t open_lanes(const trt_job_t* j, const trt_inputs_t* in, session_t* s,
@@ -113,6 +125,11 @@ static assay_status_t open_lanes(const trt_job_t* j, const trt_inputs_t* in, ses
   assay_context_options_t options = ASSAY_CONTEXT_OPTIONS_INIT;
   options.threads = s->threads;
   options.profile = s->profile;
+  const char* when = trt_text(j->options, TRT_FLAG_allocationStrategy);
+  options.allocation = strcmp(when, "static") == 0    ? ASSAY_ALLOCATE_STATIC
+                       : strcmp(when, "profile") == 0 ? ASSAY_ALLOCATE_PROFILE
+                                                      : ASSAY_ALLOCATE_RUNTIME;
+  options.allocation_profile = (int)trt_number(j->options, TRT_FLAG_useProfile);
   ASSAY_TRY(assay_new_array(n, sizeof *s->lanes, &s->lanes));
   for (; s->n_lanes < n; s->n_lanes++) {
     lane_t* l = &s->lanes[s->n_lanes];
@@ -124,6 +141,7 @@ static assay_status_t open_lanes(const trt_job_t* j, const trt_inputs_t* in, ses
     }
   }
   s->n_layers = assay_context_layer_count(s->lanes[0].context);
+  tell_memory(j, s, "execution context creation");
   return NULL;
 }
 
@@ -209,6 +227,7 @@ assay_status_t trt_measure(const trt_job_t* j, const trt_inputs_t* in, bool prof
   if (endless) sigaction(SIGINT, &handler, &old);
   assay_status_t st = open_lanes(j, in, &s, n);
   if (!st) st = run_lanes(&s);
+  if (!st) tell_memory(j, &s, "the runs");
   if (endless) sigaction(SIGINT, &old, NULL);
   if (!st) st = gather(&s, out);
   out->profile = (int)trt_number(o, TRT_FLAG_useProfile);

@@ -75,6 +75,8 @@ static void print_build(const trt_job_t* j, const char* plan) {
   print_option("--tactic-sources", n->tactic_sources);
   if (n->max_scratch) printf(" --max-scratch %lld", (long long)n->max_scratch);
   if (n->batch_variant) fputs(" --no-batch-invariant", stdout);
+  if (n->strip_weights) fputs(" --strip-weights", stdout);
+  if (n->strip_weights && n->refittable) fputs(" --refittable", stdout);
   if (!trt_given(o, TRT_FLAG_noBuilderCache))
     print_option("--timing-cache", trt_text(o, TRT_FLAG_timingCacheFile));
   putchar('\n');
@@ -142,6 +144,11 @@ static assay_status_t print_bench(const trt_job_t* j, const char* plan) {
          1e-3 * trt_number(o, TRT_FLAG_warmUp));
   if (trt_number(o, TRT_FLAG_infStreams) != 1)
     printf(" --contexts %g", trt_number(o, TRT_FLAG_infStreams));
+  const char* when = text_of(j, TRT_FLAG_allocationStrategy);
+  if (strcmp(when, "profile") == 0)
+    printf(" --allocation %g", trt_number(o, TRT_FLAG_useProfile));
+  else if (trt_given(o, TRT_FLAG_allocationStrategy))
+    print_option("--allocation", when);
   if (trt_given(o, TRT_FLAG_dumpProfile) || trt_given(o, TRT_FLAG_exportProfile))
     fputs(" --layers", stdout);
   print_option("--trace", text_of(j, TRT_FLAG_exportProfile));
@@ -179,5 +186,6 @@ assay_status_t trt_print_native(const trt_job_t* j) {
     print_word(plan);
     putchar('\n');
   }
-  return trt_given(o, TRT_FLAG_skipInference) ? NULL : print_bench(j, plan);
+  return trt_given(o, TRT_FLAG_skipInference) || j->native.strip_weights ? NULL
+                                                                         : print_bench(j, plan);
 }

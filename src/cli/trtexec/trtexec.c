@@ -86,6 +86,11 @@ static assay_status_t run_job(trt_job_t* j) {
     trt_info("Skipped inference phase since --skipInference is added.");
     return NULL;
   }
+  if (j->native.strip_weights) {
+    trt_info("Skipped inference phase since the engine is stripped: it has to be refitted first.");
+    return NULL;
+  }
+  ASSAY_TRY(trt_check_weights(j));
   return trt_infer(j);
 }
 
