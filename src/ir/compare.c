@@ -30,12 +30,6 @@ static bool same_form(const assay_tensor_t* a, const assay_tensor_t* b) {
          (!a->rank || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
-static assay_status_t packed_of(assay_tensor_t* t, assay_tensor_t** out) {
-  if (t->store != ASSAY_STORE_PACKED) return assay_tensor_pack(t, out);
-  *out = assay_tensor_retain(t);
-  return NULL;
-}
-
 assay_status_t assay_tensor_same(assay_tensor_t* a, assay_tensor_t* b, bool* out) {
   assay_tensor_t *x = NULL, *y = NULL;
   int64_t bytes = 0;
@@ -52,8 +46,8 @@ assay_status_t assay_tensor_same(assay_tensor_t* a, assay_tensor_t* b, bool* out
            same_strings(assay_strings(a), assay_strings(b), (size_t)a->size);
     return NULL;
   }
-  assay_status_t st = packed_of(a, &x);
-  if (!st) st = packed_of(b, &y);
+  assay_status_t st = assay_tensor_pack(a, &x);
+  if (!st) st = assay_tensor_pack(b, &y);
   if (!st && assay_type_packed_bytes(x->type, x->size, &bytes))
     *out = x->data == y->data || !bytes || memcmp(x->data, y->data, (size_t)bytes) == 0;
   assay_tensor_release(x);

@@ -74,13 +74,6 @@ static void fail(onnx_builder_t* b, assay_status_t st) {
   b->status = assay_status_join(b->status, st);
 }
 
-// The tensor in packed form, one reference to the caller.
-static assay_status_t packed(assay_tensor_t* t, assay_tensor_t** out) {
-  if (t->store != ASSAY_STORE_PACKED) return assay_tensor_pack(t, out);
-  *out = assay_tensor_retain(t);
-  return NULL;
-}
-
 void onnx_put_elements(onnx_builder_t* b, uint32_t number, assay_tensor_t* t) {
   int64_t len = 0;
   if (!assay_type_packed_bytes(t->type, t->size, &len)) {
@@ -93,7 +86,7 @@ void onnx_put_elements(onnx_builder_t* b, uint32_t number, assay_tensor_t* t) {
   if (b->status) return;
   if (len < SPLICE_BYTES) {
     assay_tensor_t* p = NULL;
-    assay_status_t st = packed(t, &p);
+    assay_status_t st = assay_tensor_pack(t, &p);
     if (st)
       fail(b, st);
     else
@@ -136,7 +129,7 @@ uint64_t onnx_built_size(const onnx_builder_t* b) { return b->len + b->spliced; 
 assay_status_t onnx_write_elements(assay_tensor_t* t, assay_writer_t* w) {
   assay_tensor_t* p = NULL;
   int64_t len = 0;
-  ASSAY_TRY(packed(t, &p));
+  ASSAY_TRY(assay_tensor_pack(t, &p));
   assay_status_t st = NULL;
   if (assay_type_packed_bytes(t->type, t->size, &len))
     st = assay_writer_write(w, p->data, (size_t)len);
@@ -160,7 +153,7 @@ assay_status_t onnx_built_copy(const onnx_builder_t* b, uint8_t* out) {
   for (size_t i = 0; i < b->n_splices; i++) {
     const onnx_splice_t* s = &b->splices[i];
     assay_tensor_t* p = NULL;
-    ASSAY_TRY(packed(s->tensor, &p));
+    ASSAY_TRY(assay_tensor_pack(s->tensor, &p));
     memcpy(out, b->bytes + at, s->at - at);
     out += s->at - at;
     memcpy(out, p->data, s->len);

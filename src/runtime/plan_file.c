@@ -309,10 +309,7 @@ static assay_status_t fill_to(output_t* o, uint64_t offset) {
 static assay_status_t write_elements(output_t* o, assay_tensor_t* t) {
   assay_tensor_t* packed = NULL;
   int64_t bytes = 0;
-  if (t->store == ASSAY_STORE_PACKED)
-    packed = assay_tensor_retain(t);
-  else
-    ASSAY_TRY(assay_tensor_pack(t, &packed));
+  ASSAY_TRY(assay_tensor_pack(t, &packed));
   assay_status_t st = NULL;
   if (assay_type_packed_bytes(t->type, t->size, &bytes))
     st = write_bytes(o, packed->data, (uint64_t)bytes);

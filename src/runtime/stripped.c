@@ -246,10 +246,7 @@ assay_status_t assay_stripped_choose(assay_model_t* m, bool** out) {
 assay_status_t assay_stripped_digest(assay_tensor_t* t, uint64_t* out) {
   assay_tensor_t* packed = NULL;
   int64_t bytes = 0;
-  if (t->store == ASSAY_STORE_PACKED)
-    packed = assay_tensor_retain(t);
-  else
-    ASSAY_TRY(assay_tensor_pack(t, &packed));
+  ASSAY_TRY(assay_tensor_pack(t, &packed));
   assay_type_packed_bytes(packed->type, packed->size, &bytes);
   *out = assay_hash(packed->data, (size_t)bytes, 0);
   assay_tensor_release(packed);

@@ -91,7 +91,8 @@ assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type,
 // Canonical form: the tensor itself, retained, or a converted copy. Sequences etc. the same: with
 // all that they hold canonical.
 assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
-// Packed form of numbers, rounded to the type (ties to even, overflow to infinity).
+// Packed form of numbers: the tensor itself, retained, or a copy rounded to the type (ties to even,
+// overflow to infinity). Errors: INVALID_ARGUMENT strings, sequences, optionals.
 assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 // For a tensor whose elements have been read and will hardly be again: where they lie in a file,
 // they need not stay in memory (assay_mapping_forget).

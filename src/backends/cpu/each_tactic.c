@@ -110,10 +110,7 @@ static assay_status_t fill(const job_t* j, const assay_kernel_t* k, size_t i, co
   const assay_operand_t* o = &j->sized.in[i];
   assay_tensor_t* t = tensor_of(j, o->value);
   assay_tensor_t* packed = NULL;
-  if (t->store == ASSAY_STORE_PACKED)
-    packed = assay_tensor_retain(t);
-  else
-    ASSAY_TRY(assay_tensor_pack(t, &packed));
+  ASSAY_TRY(assay_tensor_pack(t, &packed));
   const assay_form_t lies = {packed->type, ASSAY_LAYOUT_PLAIN};
   const assay_move_t m = move_of(o, lies, k->in[i]);
   assay_status_t st = NULL;

@@ -147,12 +147,6 @@ static void source_close(source_t* s) {
   assay_free(s->zeros);
 }
 
-static assay_status_t packed_tensor(assay_tensor_t* t, assay_tensor_t** out) {
-  if (t->store != ASSAY_STORE_PACKED) return assay_tensor_pack(t, out);
-  *out = assay_tensor_retain(t);
-  return NULL;
-}
-
 // By how much codes are less, or more, as they are packed.
 static int shift_of(const assay_coded_matrix_t* m) {
   return m->bits == 8 ? (m->is_signed ? 0 : -128) : m->is_signed ? 8 : 0;
@@ -164,7 +158,7 @@ static assay_status_t read_zeros(const assay_sized_layer_t* l, source_t* s, bool
   const int shift = shift_of(m);
   float* given = NULL;
   assay_status_t st = assay_new_array((size_t)(m->blocks * m->n), sizeof *s->zeros, &s->zeros);
-  if (!st && m->zeros && m->packed_zeros) st = packed_tensor(m->zeros->constant, &s->zero_codes);
+  if (!st && m->zeros && m->packed_zeros) st = assay_tensor_pack(m->zeros->constant, &s->zero_codes);
   if (!st && m->zeros && !m->packed_zeros)
     st = assay_operand_floats(assay_sized_input(l, m->zeros), &given);
   const uint8_t* bytes = s->zero_codes ? s->zero_codes->data : NULL;
@@ -197,7 +191,7 @@ static void find_zeros(const source_t* s, cpu_coded_t* w) {
 static assay_status_t source_open(const assay_sized_layer_t* l, const assay_coded_matrix_t* m,
                                   source_t* s, bool* ok) {
   *s = (source_t){.m = m};
-  assay_status_t st = packed_tensor(m->codes->constant, &s->codes);
+  assay_status_t st = assay_tensor_pack(m->codes->constant, &s->codes);
   if (!st) st = assay_operand_floats(assay_sized_input(l, m->scales), &s->scales);
   if (!st) st = read_zeros(l, s, ok);
   return st;
