@@ -139,6 +139,11 @@ static assay_status_t check_flags(const pg_args_t* a) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "there is no lower precision to run the other layers in: give at least one "
                        "of --fp16, --bf16, --int8, --tf32, --fp8");
+  if (pg_given(a, PG_FLAG_precision_constraints) &&
+      !pg_is(a, PG_FLAG_precision_constraints, "obey"))
+    pg_log(PG_WARNING,
+           "--precision-constraints %s has no effect: the layers that are tried have to obey",
+           pg_text(a, PG_FLAG_precision_constraints));
   if (pg_is(a, PG_FLAG_precision, "float16") && !pg_given(a, PG_FLAG_fp16))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "-p float16 needs --fp16, which allows it");
   if (pg_is(a, PG_FLAG_precision, "float16") && !pg_given(a, PG_FLAG_int8) &&

@@ -191,19 +191,22 @@ bool pg_asks_outputs(const pg_args_t* a) {
          pg_given(a, PG_FLAG_mark_unfused_tensors_as_debug_tensors);
 }
 
+// Debug tensors come in front of the other outputs: those of --trt-outputs, or the model's own.
 assay_status_t pg_mark_engine(pg_job_t* j, assay_model_t* m) {
   static const char* all[] = {"*"};
-  static const pg_words_t every = {all, 1};
+  static const pg_words_t every = {all, 1}, none = {0};
   const pg_args_t* a = j->args;
   const bool unfused = pg_given(a, PG_FLAG_mark_unfused_tensors_as_debug_tensors);
-  const pg_marks_t marks = {.names = unfused ? &every
-                                     : pg_given(a, PG_FLAG_mark_debug)
-                                         ? pg_words(a, PG_FLAG_mark_debug)
-                                         : pg_words(a, PG_FLAG_trt_outputs),
-                            .exclude = pg_words(a, PG_FLAG_trt_exclude_outputs),
-                            .by_type = pg_words(a, PG_FLAG_trt_outputs_by_type),
-                            .flag = "--trt-outputs",
-                            .keep_own = unfused || pg_given(a, PG_FLAG_mark_debug),
-                            .is_of = pg_is_layer_type};
+  const pg_words_t* debug = unfused ? &every : pg_words(a, PG_FLAG_mark_debug);
+  pg_marks_t marks = {.names = pg_words(a, PG_FLAG_trt_outputs),
+                      .exclude = &none,
+                      .by_type = pg_words(a, PG_FLAG_trt_outputs_by_type),
+                      .flag = "--trt-outputs",
+                      .is_of = pg_is_layer_type};
+  ASSAY_TRY(pg_mark_outputs(m, &marks));
+  marks = (pg_marks_t){.names = debug, .exclude = &none, .flag = "--mark-debug", .keep_own = true};
+  if (debug->n) ASSAY_TRY(pg_mark_outputs(m, &marks));
+  marks = (pg_marks_t){.exclude = pg_words(a, PG_FLAG_trt_exclude_outputs),
+                       .flag = "--trt-exclude-outputs"};
   return pg_mark_outputs(m, &marks);
 }

@@ -143,7 +143,8 @@ static assay_status_t compare_pair(session_t* s, size_t first, size_t i, bool* o
     st = pg_compare_by_script(s->j, &s->comparing, s->pairs[first], &left, &right, out_failed);
   else if (!st)
     st = assay_comparing_iteration(&s->comparing, s->pairs[first], &left, &right, out_failed);
-  if (!st && *out_failed) s->j->failed = true;
+  // Of averages the whole decides (conclude).
+  if (!st && *out_failed && !pg_given(s->j->args, PG_FLAG_check_average)) s->j->failed = true;
   if (!st && *out_failed && !scripted) {  // why a script's function says no, it alone knows
     const pg_disputed_t d = {.first = first < s->n ? &s->runners[first] : NULL,
                              .second = first + 1 < s->n ? &s->runners[first + 1] : NULL,
@@ -306,10 +307,19 @@ static assay_status_t compare_loaded(session_t* s) {
   return NULL;
 }
 
+static assay_status_t judge_averages(session_t* s) {
+  bool passed = true;
+  if (pg_given(s->j->args, PG_FLAG_check_average))
+    ASSAY_TRY(assay_accuracy_results_passed(&s->comparing.results, &passed));
+  s->j->failed |= !passed;
+  return NULL;
+}
+
 static assay_status_t conclude(session_t* s) {
   if (s->n) ASSAY_TRY(save_outputs(s));
   if (!s->compares) return NULL;
   ASSAY_TRY(pg_save_accuracy(s->j->args, &s->comparing.results));
+  ASSAY_TRY(judge_averages(s));
   return pg_given(s->j->args, PG_FLAG_fail_fast) && s->j->failed
              ? NULL
              : assay_comparing_summary(&s->comparing);
