@@ -6,6 +6,7 @@
 #include "cli/polygraphy/debug_builder.h"
 #include "cli/polygraphy/debug_hunt.h"
 #include "cli/polygraphy/debug_loop.h"
+#include "cli/polygraphy/debug_next.h"
 #include "formats/format.h"
 
 typedef struct work {
@@ -116,15 +117,28 @@ static assay_status_t tell_layers(const work_t* w) {
   return st;
 }
 
+// A prefix has all layers in front of the last one that matters: most of them need nothing.
+static assay_status_t tell_next(const work_t* w) {
+  assay_str_t next = {0};
+  assay_status_t st = pg_put_fewest(w->builder.job, &next);
+  if (!st && next.len)
+    pg_log(PG_FINISH, "The fewest layers, wherever they are | Next: %s", assay_str_get(&next));
+  assay_str_deinit(&next);
+  return st;
+}
+
 static assay_status_t tell(const work_t* w) {
   if (!w->hunt.found) {
     pg_log(PG_FINISH, "Could not find a configuration that satisfied accuracy requirements.");
-    return NULL;
+    return tell_next(w);
   }
   pg_log(PG_FINISH,
          "To achieve acceptable accuracy, try running the %s %zu layer(s) in higher precision",
          w->reverse ? "last" : "first", w->hunt.best);
-  if (w->hunt.best) return tell_layers(w);
+  if (w->hunt.best) {
+    ASSAY_TRY(tell_layers(w));
+    return tell_next(w);
+  }
   pg_log(PG_FINISH, "No layer needs it: the check passes in the lower precision");
   return NULL;
 }
