@@ -73,7 +73,7 @@ def net(name, elu="Elu", declared=False):
 def write_models():
     external("ext.onnx", net("net.onnx"), "weights")
     external("extbad.onnx", net("bad.onnx", elu="Eluu"), "weights_bad")
-    net("net.bin")
+    net("odd.plan")
     ends = [info("x", T.FLOAT, [2, 6])], [info("y", T.FLOAT, [2, 6])]
     save("id.onnx", [h.make_node("Identity", ["x"], ["y"], "id0")], *ends)
     save("pair.onnx", [h.make_node("Identity", ["x"], ["y"], "id0"), h.make_node("Neg", ["x"], ["z"], "neg0")], ends[0], [*ends[1], info("z",
@@ -141,7 +141,7 @@ def write_files():
         with open(name, "w") as f:
             f.write(f"import numpy as np\ndef load_data():\n    yield {{{key}}}\n")
     with open("post.py", "w") as f:
-        f.write("def postprocess(result):\n    result['y'] = result['y'].round(1)\n    return result\n")
+        f.write("def postprocess_outputs(result):\n    result['y'] = result['y'].round(1)\n    return result\n")
     with open("compare.py", "w") as f:
         f.write("def compare_outputs(first, second):\n    return {'y': abs(first['y'] - second['y']).max() < 1}\n")
     with open("keep.txt", "w") as f:
