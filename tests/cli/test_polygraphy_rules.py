@@ -19,7 +19,6 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import onnx
 from onnx import TensorProto as T, helper as h, numpy_helper as nh
 
 from polygraphy_flag_models import array, info, inputs_of, outputs_of, save, write_all, write_inputs, write_results
@@ -36,7 +35,8 @@ def expect(ok, what):
 
 def call(program, line, env=None):
     words = line.split() if isinstance(line, str) else line
-    p = subprocess.run([program, "polygraphy", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, env={**os.environ, **(env or {})})
+    p = subprocess.run([program, "polygraphy", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, env={**os.environ,
+        **(env or {})})
     return p.returncode, p.stdout, p.stderr
 
 
@@ -141,22 +141,27 @@ LINES = [
     ("debug precision id.onnx --fp16 -pfloat32 --check true", 0, ["PASSED"]),
     ("debug precision id.onnx --fp16 -p=float32 --check true", 0, ["PASSED"]),
     # unknown flags
-    ("run id.onnx --onnxrt --iteratoins 3", 1, [r"\[E\] Unrecognized Options: \['--iteratoins', '3'\]\n    --iteratoins: did you mean --iterations\?"]),
+    ("run id.onnx --onnxrt --iteratoins 3", 1,
+     [r"\[E\] Unrecognized Options: \['--iteratoins', '3'\]\n    --iteratoins: did you mean --iterations\?"]),
     ("inspect data x.json --onnxrt", 1, [r"Unrecognized Options: \['--onnxrt'\]"]),
     ("surgeon extract id.onnx -o o.onnx --fp16", 1, [r"Unrecognized Options: \['--fp16'\]"]),
     # first and last lines
-    *[(line, 0, [r"^\[I\] RUNNING \| Command: polygraphy " + line.split()[0], r"\[I\] PASSED \| Runtime: \d+\.\d{3}s \| Command: polygraphy [^\n]*\n$"]) for line in
+    *[(line, 0, [r"^\[I\] RUNNING \| Command: polygraphy " + line.split()[0],
+        r"\[I\] PASSED \| Runtime: \d+\.\d{3}s \| Command: polygraphy [^\n]*\n$"]) for line in
       ("run id.onnx --onnxrt", "convert id.onnx -o o1.onnx", "inspect capability id.onnx", "inspect sparsity id.onnx", "check lint id.onnx",
        "surgeon sanitize id.onnx -o o2.onnx", "surgeon prune id.onnx -o o3.onnx", "debug repeat --until 1 --check true",
        "inspect tactics sorted/good/0.json", "inspect diff-tactics --dir sorted", "check accuracy acc.json --check-error-stat median")],
-    *[(line, 0, ["!RUNNING", "!PASSED"]) for line in ("inspect model id.onnx", "inspect data x.json", "data concat x.json -o o4.json", "data merge x.json -o o5.json",
+    *[(line, 0, ["!RUNNING", "!PASSED"]) for line in ("inspect model id.onnx", "inspect data x.json", "data concat x.json -o o4.json",
+        "data merge x.json -o o5.json",
                                                       "surgeon insert net.onnx --inputs c --outputs e --op Relu -o o6.onnx")],
-    ("run none.onnx --onnxrt", 1, [r"\[W\] Model path does not exist: none\.onnx", r"\[E\] FAILED \| Runtime: \d+\.\d{3}s \| Command: polygraphy run none\.onnx --onnxrt\n$"]),
+    ("run none.onnx --onnxrt", 1, [r"\[W\] Model path does not exist: none\.onnx",
+     r"\[E\] FAILED \| Runtime: \d+\.\d{3}s \| Command: polygraphy run none\.onnx --onnxrt\n$"]),
     ("run id.onnx --onnxrt --frob", 1, ["!RUNNING", "!FAILED"]),
     # levels: a verbose, an information, a start, a finish and a warning
     *[(f"run id.onnx --onnxrt --use-subprocess {flags}", 0, [("" if k >= shown else "!") + p for k, p in enumerate(
         (r"\[V\]", r"\[I\] Streaming", r"\[I\] RUNNING", r"\[I\] PASSED", r"\[W\]"))]) for flags, shown in
-      (("-v", 0), ("--verbosity VERBOSE", 0), ("", 1), ("--verbosity INFO", 1), ("-q", 2), ("--verbosity START", 2), ("-qq", 3), ("--verbosity FINISH", 3), ("-qqq", 4),
+      (("-v", 0), ("--verbosity VERBOSE", 0), ("", 1), ("--verbosity INFO", 1), ("-q", 2), ("--verbosity START", 2), ("-qq", 3),
+       ("--verbosity FINISH", 3), ("-qqq", 4),
        ("--quiet --quiet --quiet", 4), ("--verbosity WARNING", 4), ("-qqqq", 5), ("--verbosity ERROR", 5), ("--silent", 5), ("--silent -vvv", 5))],
     ("run none.onnx --onnxrt -qqqq", 1, [r"\[E\] FAILED", r"!\[W\]", r"\[!\]"]),
     ("run none.onnx --onnxrt -qqqqq", 1, [r"!\[E\]", r"\[!\]"]),
@@ -177,8 +182,15 @@ LINES = [
     # tactics of a replay
     ("convert net.onnx --load-tactics odd_tactic.json -o o7.plan", 1, ["layer 'fc0' is to be run by 'frob'"]),
     ("convert net.onnx --load-tactics emu_tactic.json -o o8.plan", 1, ["layer 'fc0' is to be run by 'emu'"]),
-    ("convert net.onnx --load-tactics other_layer.json -o o9.plan", 0, [r"\[W\] --load-tactics: layer 'conv9' of 'other_layer.json' is not in this plan",
+    ("convert net.onnx --load-tactics other_layer.json -o o9.plan", 0,
+     [r"\[W\] --load-tactics: layer 'conv9' of 'other_layer.json' is not in this plan",
                                                                       r"does not have 1 of the 4 layers"]),
+    # what more is said of a mismatch, and of one runner alone
+    ("run id.onnx --onnxrt --load-inputs x.json --load-outputs off.json -vvv", 1, [r"\[S\] +Mismatched indices:\n +\[\[1 5\]\]",
+     r"\[X\] +\S+ +\| Mismatched values:\n"]),
+    ("run id.onnx --onnxrt --load-inputs x.json --load-outputs off.json -vv", 1, ["!Mismatched indices", "Mismatched values"]),
+    ("run id.onnx --onnxrt --load-inputs x.json --load-outputs off.json -v", 1, ["!Mismatched values",
+     r"Cause: .* \| Next: assay check id\.onnx --inputs x\.json"]),
     # lists that data loaders chain
     ("run net.onnx --onnxrt --load-inputs in.json in.json --save-outputs s4.json", 0, []),
     ("run net.onnx --onnxrt --load-inputs golden.json", 1, ["polygraphy data merge"]),
@@ -229,7 +241,8 @@ def test_colours(program):
 
 
 def test_runners(program):
-    code, out, _ = call(program, "run id.onnx --trt --onnxrt --trt --truth --load-inputs x.json --load-outputs off.json pair.json --atol 1 --iterations 1")
+    code, out, _ = call(program,
+        "run id.onnx --trt --onnxrt --trt --truth --load-inputs x.json --load-outputs off.json pair.json --atol 1 --iterations 1")
     stamp = r"-\d\d/\d\d/\d\d-\d\d:\d\d:\d\d"
     pairs = [tuple(re.sub(stamp, "", n) for n in p) for p in re.findall(r"Accuracy Comparison \| (\S+) vs\. (\S+)", out)]
     names = ["trt-runner-N0", "onnxrt-runner-N0", "trt-runner-N1", "truth-runner-N0", "golden-runner", "golden-runner"]
@@ -321,7 +334,8 @@ def test_comparisons(program, seed):
                         n += 1
                         if k == "t" and what == "rel":
                             continue  # true against nothing: a division by 0, which each says as it likes
-                        expect(got is not None and near(float(got), float(value)), f"seed {seed}, {k}{equal}: {stat}_{what}diff is {got}, not {value}")
+                        expect(got is not None and near(float(got), float(value)),
+                            f"seed {seed}, {k}{equal}: {stat}_{what}diff is {got}, not {value}")
         # elemwise: any element fails both bounds, or is NaN in both.
         atol, rtol = 5e-3, 5e-4
         code, out, _ = call(program, line + f"--atol {atol} --rtol {rtol}" + equal)
@@ -331,7 +345,8 @@ def test_comparisons(program, seed):
             bad = (~(absolute <= atol) & ~(relative <= rtol)).any()
             verdict = re.search(rf"(PASSED|FAILED) +\| Output: 'o_{k}' ", out)
             n += 1
-            expect(verdict and (verdict.group(1) == "FAILED") == bad, f"seed {seed}, {k}{equal}: elemwise {verdict and verdict.group(1)}, bad is {bad}")
+            expect(verdict and (verdict.group(1) == "FAILED") == bad,
+                f"seed {seed}, {k}{equal}: elemwise {verdict and verdict.group(1)}, bad is {bad}")
     fields = {"l2": "l2_norm", "cosine_similarity": "cosine_similarity", "psnr": "psnr", "snr": "snr"}
     code, out, _ = call(program, line + "--compare l2 cosine_similarity psnr snr --save-accuracy-results kinds_acc.json")
     saved = json.load(open("kinds_acc.json"))["lst"]
@@ -350,12 +365,14 @@ def test_comparisons(program, seed):
             if np.isfinite(want):
                 expect(got is not None and abs(got - want) <= 1e-3 * max(1, abs(want)), f"seed {seed}, {k}: {metric} is {got}, not {want}")
             else:
-                expect(got is None or not np.isfinite(got) or k.startswith(("inf", "minus", "nan")), f"seed {seed}, {k}: {metric} is {got}, not {want}")
+                expect(got is None or not np.isfinite(got) or k.startswith(("inf", "minus", "nan")),
+                    f"seed {seed}, {k}: {metric} is {got}, not {want}")
     return n
 
 
 # Metrics, first, second, tolerance line, exit code.
-INDEX = [("1 2 3", "1 2 3", 0, 0), ("1 2 3", "2 1 3", 0, 1), ("1 2 3", "2 1 3", 1, 0), ("1 2 3", "3 1 2", 1, 1), ("1 2 3", "4 1 2", 1, 0), ("1 2 9", "1 2 3", 1, 0),
+INDEX = [("1 2 3", "1 2 3", 0, 0), ("1 2 3", "2 1 3", 0, 1), ("1 2 3", "2 1 3", 1, 0), ("1 2 3", "3 1 2", 1, 1), ("1 2 3", "4 1 2", 1, 0),
+    ("1 2 9", "1 2 3", 1, 0),
          ("9 2 1", "1 2 3", 2, 1)]
 
 
@@ -368,7 +385,8 @@ def test_indices(program):
         fits = all(v in y and abs(list(y).index(v) - i) <= tolerance for i, v in enumerate(x[:3 - tolerance]))
         write_inputs("three_in.json", {"x": row(a)})
         write_results("three_out.json", {"y": row(b)})
-        got, out, _ = call(program, f"run three.onnx --onnxrt --load-inputs three_in.json --load-outputs three_out.json --compare indices --index-tolerance {tolerance}")
+        got, out, _ = call(program,
+            f"run three.onnx --onnxrt --load-inputs three_in.json --load-outputs three_out.json --compare indices --index-tolerance {tolerance}")
         expect(got == (0 if fits else 1), f"indices {a} in {b} at {tolerance}: exit {got}, fits: {fits}\n{out[-300:]}")
 
 
@@ -397,7 +415,8 @@ def test_generator(program, seed):
                     want = (stream.random_sample((2, 3)) * (high - low) + low).astype(kind)
                 else:
                     want = stream.randint(low, high + 1, (2, 3), dtype=np.dtype(kind))
-                expect(want.tobytes() == feed[name].tobytes() and want.dtype == feed[name].dtype, f"seed {seed}: {name} of {first + i} in {ranges[name]}: {feed[name]}, not {want}")
+                expect(want.tobytes() == feed[name].tobytes() and want.dtype == feed[name].dtype,
+                    f"seed {seed}: {name} of {first + i} in {ranges[name]}: {feed[name]}, not {want}")
 
 
 # ---- 6: files -------------------------------------------------------------------------------------------------------
@@ -447,11 +466,13 @@ def test_files(program):
     names = [f"{i:010d}.json" for i in range(12)]
     expect(code == 0 and sorted(os.listdir("results")) == names and sorted(os.listdir("feeds")) == names, f"folders: {out[-300:]}")
     expect([inputs_of(f"feeds/{n}")[0]["x"][0, 0] if isinstance(json.load(open(f"feeds/{n}")), list) else
-            np.load(io.BytesIO(base64.b64decode(json.load(open(f"feeds/{n}"))["x"]["array"])))[0, 0] for n in names] == [1 + i for i in range(12)], "a folder's order")
+            np.load(io.BytesIO(base64.b64decode(json.load(open(f"feeds/{n}"))["x"]["array"])))[0, 0] for n in names] == [1 + i for i in range(12)],
+                "a folder's order")
     code, out, _ = call(program, "run id.onnx --onnxrt --load-inputs iterations --load-outputs results")
     expect(code == 0 and "Passed: 12/12" in out, f"results from a folder: {out[-300:]}")
     # What is written: indented by 4, each class behind the keys of its object.
-    code, out, _ = call(program, "run id.onnx --onnxrt --onnxrt --load-inputs x.json --save-outputs w.json --save-inputs wi.json --save-accuracy-results wa.json")
+    code, out, _ = call(program,
+        "run id.onnx --onnxrt --onnxrt --load-inputs x.json --save-outputs w.json --save-inputs wi.json --save-accuracy-results wa.json")
 
     def classes_last(v):
         if isinstance(v, dict):
@@ -485,7 +506,8 @@ def test_bfloat16(program):
     code, out, _ = call(program, "run b16.onnx --onnxrt --save-outputs b16.json")
     y = outputs_of("b16.json")[0][1][0]["y"]
     x = np.random.RandomState(1).random_sample((2, 6)).astype(np.float32)
-    expect(code == 0 and y.dtype == np.float32 and "bfloat16" in out and not (y.view(np.uint32) & 0xFFFF).any() and np.abs(y - x).max() < 2 ** -8, f"bfloat16: {out[-400:]}")
+    expect(code == 0 and y.dtype == np.float32 and "bfloat16" in out and not (y.view(np.uint32) & 0xFFFF).any() and np.abs(y - x).max() < 2 ** -8,
+        f"bfloat16: {out[-400:]}")
     moved = y.copy()
     moved[0, 0] += 0.5
     write_results("b16_off.json", {"y": moved})
@@ -515,10 +537,12 @@ def test_next(program):
     expect(code == 0 and prefix and line, f"debug precision: {out[-900:]}")
     if not line:
         return
-    expect("--precision fp16" in line.group(1) and "--inputs late_in.json --golden late_out.json --require 'golden_max_abs <= 1'" in line.group(1), line.group(1))
+    expect("--precision fp16" in line.group(1) and "--inputs late_in.json --golden late_out.json --require 'golden_max_abs <= 1'" in line.group(1),
+        line.group(1))
     p = subprocess.run(line.group(1).replace("assay", program, 1), shell=True, capture_output=True, text=True)
     found = re.search(r"(\d+) of \d+ layers in fp32 do", p.stdout)
-    expect(p.returncode == 0 and found and int(found.group(1)) < int(prefix.group(1)), f"{line.group(1)}: {p.stdout}{p.stderr}, prefix {prefix.group(1)}")
+    expect(p.returncode == 0 and found and int(found.group(1)) < int(prefix.group(1)),
+        f"{line.group(1)}: {p.stdout}{p.stderr}, prefix {prefix.group(1)}")
 
 
 def main():

@@ -43,9 +43,8 @@ static assay_status_t put_shapes(pg_job_t* j, assay_str_t* out) {
 assay_status_t pg_put_fewest(pg_job_t* j, assay_str_t* out) {
   const pg_args_t* a = j->args;
   const pg_words_t* check = pg_words(a, PG_FLAG_check);
-  const char* own = pg_words(a, PG_FLAG_load_inputs)->n
-                        ? pg_words(a, PG_FLAG_load_inputs)->items[0]
-                        : NULL;
+  const char* own =
+      pg_words(a, PG_FLAG_load_inputs)->n ? pg_words(a, PG_FLAG_load_inputs)->items[0] : NULL;
   const char* inputs = check_value(check, "--load-inputs|--load-input-data");
   const char* golden = check_value(check, "--load-outputs|--load-results");
   const char* atol = check_value(check, "--abs-tol|--atol");
