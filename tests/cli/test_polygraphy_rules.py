@@ -516,6 +516,22 @@ def test_bfloat16(program):
     expect(code == 1 and abs(got["max_absdiff"] - 0.5) < 1e-6 and abs(got["mean_absdiff"] - 0.5 / 12) < 1e-6, f"bfloat16 compared: {got}")
 
 
+# ---- 7: tactics -----------------------------------------------------------------------------------------------------
+
+
+def test_tactics(program):
+    """A build takes every tactic of a replay, whatever it would choose itself, and its plan keeps them."""
+    for more in ("", "--fp16", "--bf16"):
+        taken = {}
+        for level, flag in ((5, "--save-tactics"), (1, "--load-tactics")):
+            code, out, _ = call(program, f"convert net.onnx {more} --builder-optimization-level {level} {flag} timed.json -o timed{level}.plan")
+            expect(code == 0 and "[W] --load-tactics" not in out, f"{flag} {more}: {out[-300:]}")
+            text = call(program, f"inspect model timed{level}.plan --show layers attrs")[1]
+            taken[level] = dict(re.findall(r"Layer \d+ +\| (.*?) \[Op(?s:.*?)Tactic = (\S+)", text))
+        replay = {k: v["assay"] for k, v in json.load(open("timed.json"))["replay"].items()}
+        expect(len(replay) == 4 and taken[5] == replay == taken[1], f"{more}: saved {replay}, plans {taken}")
+
+
 # ---- 8: the next command --------------------------------------------------------------------------------------------
 
 
@@ -562,6 +578,7 @@ def main():
         test_generator(program, seed)
         test_files(program)
         test_bfloat16(program)
+        test_tactics(program)
         test_next(program)
         os.chdir("/")
     print(f"{n} malformed lines, {len(LINES)} others, {compared} numbers compared, {len(failures)} failures; seed {seed}")
