@@ -247,13 +247,17 @@ def test_runners(program):
     pairs = [tuple(re.sub(stamp, "", n) for n in p) for p in re.findall(r"Accuracy Comparison \| (\S+) vs\. (\S+)", out)]
     names = ["trt-runner-N0", "onnxrt-runner-N0", "trt-runner-N1", "truth-runner-N0", "golden-runner", "golden-runner"]
     expect(code == 0 and pairs == list(zip(names, names[1:])), f"pairs: {pairs}\n{out[-300:]}")
+    heads = re.findall(r"(?m)^\[I\] (Accuracy Comparison|Iteration)", out)
+    expect(heads == ["Accuracy Comparison"] * 5 + ["Iteration"], f"all pairs are named in front of the first iteration: {heads}")
     code, out, _ = call(program, "run id.onnx --onnxrt")
     expect("Accuracy" not in out, "one runner alone is not compared")
     # Turn about, or one behind the other: another order of the log, the same results.
     order = {}
     for flag in ("", "--sequential-runners"):
-        code, out, _ = call(program, f"run net.onnx --onnxrt --trt --iterations 2 {flag} --atol 1e-3 --save-outputs o{flag}.json")
-        order[flag] = re.findall(r"(?m)^\[I\] (onnxrt|trt)-runner-N0\S* *\n    ---- Inference Output", out)
+        code, out, _ = call(program, f"run net.onnx --onnxrt --trt --iterations 2 {flag} --atol 1e-3 -v --save-outputs o{flag}.json")
+        order[flag] = re.findall(r"(?m)^\[V\] (onnxrt|trt)-runner-N0\S* +\| Iteration \d took", out)
+        told = [len(re.findall(p, out)) for p in (r"Inference Output\(s\)", r"Streaming iteration \d", r"\[I\] Iteration: \d", r"\| Completed 2 iteration\(s\) in \S+ ms \| Average")]
+        expect(told == ([2, 0, 2, 2] if flag else [2, 2, 2, 0]), f"lines of {flag}: {told}")
         expect(code == 0, f"{flag}: {out[-300:]}")
     expect(order[""] == ["onnxrt", "trt"] * 2 and order["--sequential-runners"] == ["onnxrt"] * 2 + ["trt"] * 2, f"order: {order}")
     sets = [[[{k: v.tobytes() for k, v in i.items()} for i in runs] for _, runs in outputs_of(f"o{flag}.json")] for flag in order]
