@@ -115,7 +115,10 @@ ROWS = [
     ("run tiny.onnx --onnxrt --onnx-outputs mark all", 0, [r"\{c \[.*\],\n     e \[.*\],\n     m \[.*\],\n     l \[.*\],\n     prob \["], ""),
     ("run tiny.onnx --onnxrt --onnx-outputs e c", 0, [r"\{e \[.*\],\n     c \[.*\]\}"], ""),
     ("run tiny.onnx --onnxrt --onnx-exclude-outputs prob --onnx-outputs *", 0, [r"l \[[^\n]*\]\}\n"], ""),
-    ("run tiny.onnx --onnxrt --onnx-outputs-by-type Elu", 0, [r"\{e \[.*\],\n     prob \["], ""),
+    ("run tiny.onnx --onnxrt --onnx-outputs-by-type Elu", 0, [r"\{e \[[^\n]*\]\}\n"], ""),
+    ("run tiny.onnx --onnxrt --onnx-outputs-by-type Nothing", 0, [r"\[W\] --onnx-outputs-by-type: no node", r"\{prob \["], ""),
+    ("run tiny.onnx --onnxrt --onnx-exclude-outputs nope", 1, [r"not found in the model: \{'nope'\}"], ""),
+    ("run tiny.onnx --onnxrt --onnx-outputs fc", 1, [r"not found in the model: \{'fc'\}"], ""),
     ("run tiny.onnx --trt --trt-outputs-by-type CONVOLUTION", 0, [r"\{c \["], ""),
     ("run tiny.onnx --onnxrt --trt --fp16 --atol 1e-9 --rtol 1e-9", 1,
      [r"FAILED \| Output: 'prob'", r"\[I\] Cause: the engine's error grows most behind layer ", r"Next: assay check tiny\.onnx --precision fp16"], ""),
@@ -383,7 +386,7 @@ def test_script(program):
 POSTPROCESS = '''
 import numpy as np
 print("a line of the script's own")
-def postprocess(result):
+def postprocess_outputs(result):
     assert result.runner_name.startswith(("onnxrt-runner", "truth-runner"))
     return {"rounded": np.round(result["prob"].astype(np.float32), 1)}
 def apart(result):

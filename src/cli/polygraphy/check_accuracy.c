@@ -88,6 +88,19 @@ static assay_status_t tell_ignored(const assay_accuracy_result_t* r) {
   return st;
 }
 
+// Flags of comparisons whose outputs are at hand.
+static void warn_unused(const pg_args_t* a) {
+  static const pg_flag_id_t flags[] = {
+      PG_FLAG_no_shape_check, PG_FLAG_infinities_compare_equal, PG_FLAG_error_quantile,
+      PG_FLAG_save_heatmaps,  PG_FLAG_save_error_metrics_plot,  PG_FLAG_fail_fast};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    if (pg_given(a, flags[i]))
+      pg_log(PG_WARNING,
+             "%.*s has no effect on saved results, which keep numbers alone: give it to "
+             "'polygraphy run'",
+             (int)strcspn(pg_flags[flags[i]].names, " "), pg_flags[flags[i]].names);
+}
+
 // ---- the command --------------------------------------------------------------------------------
 
 static assay_status_t check(pg_job_t* j, const pg_compare_t* c, assay_accuracy_results_t* r) {
@@ -122,6 +135,7 @@ assay_status_t pg_run_check_accuracy(pg_job_t* j) {
                        "--compare-func-script needs outputs, of which saved comparisons keep only "
                        "numbers: give it to 'polygraphy run', with --load-outputs");
   assay_status_t st = pg_compare_init(j->args, j->arena, &compare);
+  if (!st) warn_unused(j->args);
   if (!st) {
     pg_log(PG_INFO, "Loading accuracy results from %s", path);
     st = assay_accuracy_results_read(path, &results);

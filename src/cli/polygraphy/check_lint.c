@@ -96,7 +96,8 @@ assay_status_t pg_run_check_lint(pg_job_t* j) {
   if (st) {
     st = lint_unreadable(j, &l, st);
   } else {
-    st = lint(j, m, &l);
+    st = pg_convert_model(j, &m);
+    if (!st) st = lint(j, m, &l);
     if (!st) st = save(j, &l);
   }
   j->failed |= l.failed;

@@ -6,6 +6,7 @@
 #include "cli/polygraphy/debug_builder.h"
 #include "cli/polygraphy/debug_hunt.h"
 #include "cli/polygraphy/debug_loop.h"
+#include "cli/polygraphy/debug_next.h"
 #include "formats/format.h"
 
 typedef struct work {
@@ -116,15 +117,28 @@ static assay_status_t tell_layers(const work_t* w) {
   return st;
 }
 
+// A prefix has all layers in front of the last one that matters: most of them need nothing.
+static assay_status_t tell_next(const work_t* w) {
+  assay_str_t next = {0};
+  assay_status_t st = pg_put_fewest(w->builder.job, &next);
+  if (!st && next.len)
+    pg_log(PG_FINISH, "The fewest layers, wherever they are | Next: %s", assay_str_get(&next));
+  assay_str_deinit(&next);
+  return st;
+}
+
 static assay_status_t tell(const work_t* w) {
   if (!w->hunt.found) {
     pg_log(PG_FINISH, "Could not find a configuration that satisfied accuracy requirements.");
-    return NULL;
+    return tell_next(w);
   }
   pg_log(PG_FINISH,
          "To achieve acceptable accuracy, try running the %s %zu layer(s) in higher precision",
          w->reverse ? "last" : "first", w->hunt.best);
-  if (w->hunt.best) return tell_layers(w);
+  if (w->hunt.best) {
+    ASSAY_TRY(tell_layers(w));
+    return tell_next(w);
+  }
   pg_log(PG_FINISH, "No layer needs it: the check passes in the lower precision");
   return NULL;
 }
@@ -139,6 +153,11 @@ static assay_status_t check_flags(const pg_args_t* a) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "there is no lower precision to run the other layers in: give at least one "
                        "of --fp16, --bf16, --int8, --tf32, --fp8");
+  if (pg_given(a, PG_FLAG_precision_constraints) &&
+      !pg_is(a, PG_FLAG_precision_constraints, "obey"))
+    pg_log(PG_WARNING,
+           "--precision-constraints %s has no effect: the layers that are tried have to obey",
+           pg_text(a, PG_FLAG_precision_constraints));
   if (pg_is(a, PG_FLAG_precision, "float16") && !pg_given(a, PG_FLAG_fp16))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "-p float16 needs --fp16, which allows it");
   if (pg_is(a, PG_FLAG_precision, "float16") && !pg_given(a, PG_FLAG_int8) &&

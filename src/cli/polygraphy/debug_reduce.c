@@ -5,10 +5,13 @@
 // by one (--mode linear) every node's outputs are tried alone, as Polygraphy does.
 #include <string.h>
 
+#include "base/alloc.h"
 #include "cli/polygraphy/debug_cut.h"
 #include "cli/polygraphy/debug_hunt.h"
 #include "cli/polygraphy/debug_loop.h"
+#include "cli/polygraphy/feed.h"
 #include "edit/editor.h"
+#include "edit/types.h"
 #include "io/numpy_text.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
@@ -270,17 +273,35 @@ static assay_status_t set_shapes(pg_job_t* j, assay_model_t** m) {
   return tell_shapes(*m);
 }
 
+// A value that becomes an input needs a shape: by a run, where inference is not to give it.
+static assay_status_t measure(pg_job_t* j, assay_model_t* m) {
+  assay_saved_t feed = {0};
+  assay_tensor_t** inputs = NULL;
+  size_t added;
+  if (!pg_given(j->args, PG_FLAG_force_fallback_shape_inference) &&
+      !pg_given(j->args, PG_FLAG_no_shape_inference))
+    return NULL;
+  pg_log(PG_INFO,
+         "Running the model to learn its shapes. This will cause dynamic dimensions to become "
+         "static.");
+  ASSAY_TRY(pg_feed_first(j, m->graph, &feed, &inputs));
+  assay_status_t st = assay_types_measure(m, inputs);
+  if (!st) st = assay_types_list(m, &added);
+  assay_free(inputs);
+  assay_saved_deinit(&feed);
+  return assay_status_note(st, "running the model to learn its shapes");
+}
+
 static assay_status_t load(pg_job_t* j, assay_model_t** out) {
   assay_model_t *raw = NULL, *ready = NULL;
   ASSAY_TRY(pg_load_model(j, &raw));
-  if (pg_given(j->args, PG_FLAG_force_fallback_shape_inference) ||
-      pg_given(j->args, PG_FLAG_no_shape_inference))
-    pg_log(PG_INFO, "Shapes are inferred, without a run: a value that becomes an input needs one");
   assay_status_t st = set_shapes(j, &raw);
   if (!st) st = assay_onnx_prepare_known(raw, 0, NULL, &ready);
+  if (!st) st = measure(j, ready);
   assay_model_release(raw);
-  if (!st) *out = ready;
-  return st;
+  if (st) return assay_model_release(ready), st;
+  *out = ready;
+  return NULL;
 }
 
 static assay_status_t hand_over(const work_t* w) {

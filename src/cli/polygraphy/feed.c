@@ -292,6 +292,9 @@ assay_status_t pg_feed_first(pg_job_t* j, const assay_graph_t* g, assay_saved_t*
   if (!pg_given(j->args, PG_FLAG_load_inputs) && !pg_given(j->args, PG_FLAG_data_loader_script))
     ASSAY_TRY(tell_inputs(g));
   ASSAY_TRY(pg_feed_make(j, g->inputs, g->n_inputs, keep));
+  if (keep->n > 1)
+    pg_log(PG_WARNING, "only the first of the %zu iterations is used: the model is run once",
+           keep->n);
   assay_status_t st = assay_new_array(g->n_inputs, sizeof(assay_tensor_t*), &list);
   if (st) return assay_saved_deinit(keep), st;
   for (size_t i = 0; i < g->n_inputs; i++)

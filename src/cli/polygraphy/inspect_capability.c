@@ -175,7 +175,8 @@ assay_status_t pg_run_inspect_capability(pg_job_t* j) {
   assay_model_t* m = NULL;
   assay_capability_t c = {0};
   ASSAY_TRY(pg_read_model(j, NULL, &m));
-  assay_status_t st = assay_capability_find(m, &c);
+  assay_status_t st = pg_convert_model(j, &m);
+  if (!st) st = assay_capability_find(m, &c);
   if (!st) st = inspect(j, m, &c);
   assay_capability_deinit(&c);
   assay_model_release(m);

@@ -57,8 +57,13 @@ static assay_status_t show_model(pg_job_t* j, assay_model_t* m) {
 // What is wrong with a model is no reason not to show it.
 static assay_status_t load(pg_job_t* j, assay_model_t** out) {
   const assay_onnx_read_options_t allow = {.undefined = true, .stripped = true};
-  return pg_given(j->args, PG_FLAG_shape_inference) ? pg_load_model(j, out)
-                                                    : pg_read_model(j, &allow, out);
+  assay_model_t* m = NULL;
+  if (pg_given(j->args, PG_FLAG_shape_inference)) return pg_load_model(j, out);
+  ASSAY_TRY(pg_read_model(j, &allow, &m));
+  assay_status_t st = pg_convert_model(j, &m);
+  if (st) return assay_model_release(m), st;
+  *out = m;
+  return NULL;
 }
 
 // ---- plans --------------------------------------------------------------------------------------
@@ -98,7 +103,8 @@ static assay_status_t display_as_plan(pg_job_t* j) {
   pg_built_t built = {0};
   ASSAY_TRY(pg_load_model(j, &m));
   const pg_build_t wanted = {.model = m};
-  assay_status_t st = pg_build_engine(j, &wanted, &built);
+  assay_status_t st = pg_mark_engine(j, m);
+  if (!st) st = pg_build_engine(j, &wanted, &built);
   if (!st) st = show_engine(j, built.engine);
   pg_built_deinit(&built);
   assay_model_release(m);

@@ -81,7 +81,7 @@ static assay_status_t mark_names(marking_t* k, const pg_marks_t* marks) {
   for (size_t i = 0; i < marks->names->n; i++) {
     const char* name = marks->names->items[i];
     assay_value_t* v = assay_graph_find(k->m->graph, name);
-    if (v)
+    if (v && !v->constant)
       add(k, v);
     else if (!mark_fitting(k, name))
       return not_found(k, marks->flag, name);
@@ -100,6 +100,23 @@ static void mark_types(marking_t* k, const pg_marks_t* marks) {
       for (size_t o = 0; o < n->n_outputs; o++)
         if (n->outputs[o] && is_tensor(k, n->outputs[o])) add(k, n->outputs[o]);
     }
+}
+
+// Whether a name or pattern is of any value that a run has.
+static bool is_known(const assay_graph_t* g, const char* name) {
+  const assay_value_t* v = assay_graph_find(g, name);
+  if (v && !v->constant) return true;
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t o = 0; o < g->nodes[i]->n_outputs; o++)
+      if (g->nodes[i]->outputs[o] && pg_fits(name, g->nodes[i]->outputs[o]->name)) return true;
+  return false;
+}
+
+static assay_status_t check_excluded(const marking_t* k, const pg_marks_t* marks) {
+  for (size_t e = 0; e < marks->exclude->n; e++)
+    if (!is_known(k->m->graph, marks->exclude->items[e]))
+      return not_found(k, marks->flag, marks->exclude->items[e]);
+  return NULL;
 }
 
 static void drop_excluded(marking_t* k, const pg_words_t* exclude) {
@@ -174,8 +191,12 @@ assay_status_t pg_mark_outputs(assay_model_t* m, const pg_marks_t* marks) {
   ASSAY_TRY(infer(&k));
   assay_status_t st = NULL;
   mark_types(&k, &wanted);
+  if (wanted.by_type->n && !k.n)
+    pg_log(PG_WARNING, "%s-by-type: no node is of these types: the outputs stay", wanted.flag);
   if (wanted.names->n) st = mark_names(&k, &wanted);
-  if (!wanted.names->n || wanted.keep_own)
+  if (!st) st = check_excluded(&k, &wanted);
+  // What is named or found stands in the place of the model's own.
+  if (!k.n || wanted.keep_own)
     for (size_t i = 0; i < m->graph->n_outputs; i++) add(&k, m->graph->outputs[i]);
   drop_excluded(&k, wanted.exclude);
   if (!st) st = set_outputs(&k, wanted.flag);
@@ -191,19 +212,22 @@ bool pg_asks_outputs(const pg_args_t* a) {
          pg_given(a, PG_FLAG_mark_unfused_tensors_as_debug_tensors);
 }
 
+// Debug tensors come in front of the other outputs: those of --trt-outputs, or the model's own.
 assay_status_t pg_mark_engine(pg_job_t* j, assay_model_t* m) {
   static const char* all[] = {"*"};
-  static const pg_words_t every = {all, 1};
+  static const pg_words_t every = {all, 1}, none = {0};
   const pg_args_t* a = j->args;
   const bool unfused = pg_given(a, PG_FLAG_mark_unfused_tensors_as_debug_tensors);
-  const pg_marks_t marks = {.names = unfused ? &every
-                                     : pg_given(a, PG_FLAG_mark_debug)
-                                         ? pg_words(a, PG_FLAG_mark_debug)
-                                         : pg_words(a, PG_FLAG_trt_outputs),
-                            .exclude = pg_words(a, PG_FLAG_trt_exclude_outputs),
-                            .by_type = pg_words(a, PG_FLAG_trt_outputs_by_type),
-                            .flag = "--trt-outputs",
-                            .keep_own = unfused || pg_given(a, PG_FLAG_mark_debug),
-                            .is_of = pg_is_layer_type};
+  const pg_words_t* debug = unfused ? &every : pg_words(a, PG_FLAG_mark_debug);
+  pg_marks_t marks = {.names = pg_words(a, PG_FLAG_trt_outputs),
+                      .exclude = &none,
+                      .by_type = pg_words(a, PG_FLAG_trt_outputs_by_type),
+                      .flag = "--trt-outputs",
+                      .is_of = pg_is_layer_type};
+  ASSAY_TRY(pg_mark_outputs(m, &marks));
+  marks = (pg_marks_t){.names = debug, .exclude = &none, .flag = "--mark-debug", .keep_own = true};
+  if (debug->n) ASSAY_TRY(pg_mark_outputs(m, &marks));
+  marks = (pg_marks_t){.exclude = pg_words(a, PG_FLAG_trt_exclude_outputs),
+                       .flag = "--trt-exclude-outputs"};
   return pg_mark_outputs(m, &marks);
 }

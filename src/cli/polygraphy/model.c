@@ -70,23 +70,44 @@ static assay_status_t edit(const assay_editor_t* editor, const assay_edit_wishes
   return st;
 }
 
+static assay_status_t to_fp16(pg_job_t* j, assay_model_t** m) {
+  const assay_edit_wishes_t wishes = {.format = "fp16"};
+  if (!pg_given(j->args, PG_FLAG_fp_to_fp16)) return NULL;
+  pg_log(PG_INFO, "Converting the float32 values of the model to float16");
+  return assay_status_note(edit(&assay_editor_cast, &wishes, m), "--fp-to-fp16");
+}
+
+static assay_status_t infer_shapes(pg_job_t* j, assay_model_t** m) {
+  const assay_edit_wishes_t wishes = {.no_fold = true, .no_dedupe = true, .no_names = true};
+  if (!pg_given(j->args, PG_FLAG_shape_inference)) return NULL;
+  return assay_status_note(edit(&assay_editor_sanitize, &wishes, m), "--shape-inference");
+}
+
+// An error becomes a warning.
+static assay_status_t only_warn(assay_status_t st) {
+  if (!st || assay_status_code(st) == ASSAY_NO_MEMORY) return st;
+  pg_log(PG_WARNING, "%s: the model stays as it is", assay_status_message(st));
+  assay_status_free(st);
+  return NULL;
+}
+
+assay_status_t pg_convert_model(pg_job_t* j, assay_model_t** m) {
+  if (!pg_given(j->args, PG_FLAG_fp_to_fp16) && !pg_given(j->args, PG_FLAG_shape_inference))
+    return NULL;
+  ASSAY_TRY(only_warn(to_fp16(j, m)));
+  ASSAY_TRY(only_warn(infer_shapes(j, m)));
+  return only_warn(assay_onnx_sort(*m));  // nodes that were added count from the end
+}
+
 static assay_status_t change(pg_job_t* j, bool marked, assay_model_t** m) {
   const pg_args_t* a = j->args;
   const pg_marks_t marks = {.names = pg_words(a, PG_FLAG_onnx_outputs),
                             .exclude = pg_words(a, PG_FLAG_onnx_exclude_outputs),
                             .by_type = pg_words(a, PG_FLAG_onnx_outputs_by_type),
                             .flag = "--onnx-outputs"};
-  if (pg_given(a, PG_FLAG_fp_to_fp16)) {
-    const assay_edit_wishes_t wishes = {.format = "fp16"};
-    pg_log(PG_INFO, "Converting the float32 values of the model to float16");
-    ASSAY_TRY(assay_status_note(edit(&assay_editor_cast, &wishes, m), "--fp-to-fp16"));
-  }
+  ASSAY_TRY(to_fp16(j, m));
   if (marked) ASSAY_TRY(pg_mark_outputs(*m, &marks));
-  if (pg_given(a, PG_FLAG_shape_inference)) {
-    const assay_edit_wishes_t wishes = {.no_fold = true, .no_dedupe = true, .no_names = true};
-    ASSAY_TRY(assay_status_note(edit(&assay_editor_sanitize, &wishes, m), "--shape-inference"));
-  }
-  return NULL;
+  return infer_shapes(j, m);
 }
 
 assay_status_t pg_read_model(pg_job_t* j, const assay_onnx_read_options_t* allow,
@@ -97,6 +118,9 @@ assay_status_t pg_read_model(pg_job_t* j, const assay_onnx_read_options_t* allow
   options.folder = pg_text(a, PG_FLAG_external_data_dir);
   options.hollow = pg_given(a, PG_FLAG_ignore_external_data);
   if (!path) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "A model is needed: give its file");
+  if (pg_is_engine(j, path))
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "'%s' is a plan already: give the ONNX model that it was built from", path);
   if (access(path, F_OK) != 0 && !j->told_model)
     pg_log(PG_WARNING, "Model path does not exist: %s", path);
   pg_log(j->told_model ? PG_VERBOSE : PG_INFO, "Loading model: %s", path);

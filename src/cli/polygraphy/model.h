@@ -31,6 +31,10 @@ bool pg_marks_all(const pg_words_t* names);
 assay_status_t pg_read_model(pg_job_t* j, const assay_onnx_read_options_t* allow,
                              assay_model_t** out) ASSAY_MUST_USE;
 
+// What --fp-to-fp16 and --shape-inference ask for, done to a model that was only read and need not
+// be right: what cannot be done is a warning. *m is replaced.
+assay_status_t pg_convert_model(pg_job_t* j, assay_model_t** m) ASSAY_MUST_USE;
+
 // What the line's file is: a plan, or a model. Follows --model-type, else the name's end.
 bool pg_is_engine(const pg_job_t* j, const char* path);
 

@@ -99,7 +99,7 @@ static assay_status_t call_script(pg_job_t* j, const char* script, const char* r
   const pg_script_call_t call = {
       .flag = "--postprocess-func-script",
       .script = script,
-      .function = "postprocess",
+      .function = "postprocess_outputs",
       .driver =
           "result = function(sets[0])\n"
           "json.dump([{k: array(v) for k, v in result.items()}], out)\n"

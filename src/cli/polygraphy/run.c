@@ -89,17 +89,25 @@ static assay_status_t warm_up(session_t* s, size_t r) {
     assay_set_deinit(&outputs);
     if (st) return st;
   }
+  if (n > 0)
+    pg_log(PG_INFO, "%s  | Finished %lld warm-up run(s)", s->runners[r].name, (long long)n);
   return NULL;
 }
 
-static assay_status_t run_one(session_t* s, size_t r, size_t i) {
+// What a runner takes or gives is told of its first iteration.
+static void tell_first(const session_t* s, size_t r, size_t i, const char* title,
+                       const assay_set_t* set) {
   char head[160];
+  snprintf(head, sizeof head, "%s ", s->runners[r].name);
+  if (!i) tell_set(head, title, set);
+}
+
+static assay_status_t run_one(session_t* s, size_t r, size_t i) {
   assay_set_t* outputs = NULL;
   ASSAY_TRY(assay_runner_results_add(&s->results.runners[r], (double)NAN, &outputs));
   double* seconds = &s->results.runners[r].seconds[i];
   ASSAY_TRY(pg_runner_run(&s->runners[r], &s->inputs.runs[i], outputs, seconds));
-  snprintf(head, sizeof head, "%s ", s->runners[r].name);
-  tell_set(head, "Inference Output(s)", outputs);
+  tell_first(s, r, i, "Inference Output(s)", outputs);
   pg_log(PG_VERBOSE, "%s  | Iteration %zu took %.3f ms", s->runners[r].name, i, 1e3 * *seconds);
   return NULL;
 }
@@ -135,15 +143,14 @@ static assay_status_t compare_pair(session_t* s, size_t first, size_t i, bool* o
   assay_set_t left = {0}, right = {0};
   *out_failed = false;
   if (i >= a->saved.n || i >= b->saved.n) return NULL;
-  if (!i) ASSAY_TRY(assay_comparing_add_pair(&s->comparing, a->name, b->name, &s->pairs[first]));
-  pg_log(PG_INFO, "Iteration: %zu", i);
   assay_status_t st = pg_postprocess(s->j, a->name, &a->saved.runs[i], &left);
   if (!st) st = pg_postprocess(s->j, b->name, &b->saved.runs[i], &right);
   if (!st && scripted)
     st = pg_compare_by_script(s->j, &s->comparing, s->pairs[first], &left, &right, out_failed);
   else if (!st)
     st = assay_comparing_iteration(&s->comparing, s->pairs[first], &left, &right, out_failed);
-  if (!st && *out_failed) s->j->failed = true;
+  // Of averages the whole decides (conclude).
+  if (!st && *out_failed && !pg_given(s->j->args, PG_FLAG_check_average)) s->j->failed = true;
   if (!st && *out_failed && !scripted) {  // why a script's function says no, it alone knows
     const pg_disputed_t d = {.first = first < s->n ? &s->runners[first] : NULL,
                              .second = first + 1 < s->n ? &s->runners[first + 1] : NULL,
@@ -161,11 +168,21 @@ static bool ends(const session_t* s, bool failed) {
   return failed && pg_given(s->j->args, PG_FLAG_fail_fast);
 }
 
+static assay_status_t add_pairs(session_t* s) {
+  for (size_t r = 0; r + 1 < s->results.n; r++) {
+    const assay_runner_results_t *a = &s->results.runners[r], *b = a + 1;
+    if (a->saved.n && b->saved.n)
+      ASSAY_TRY(assay_comparing_add_pair(&s->comparing, a->name, b->name, &s->pairs[r]));
+  }
+  return NULL;
+}
+
 // All that is done with an iteration behind its runs. *out_end: nothing more is to be done.
 static assay_status_t judge(session_t* s, size_t i, bool* out_end) {
   for (size_t r = 0; r < s->results.n; r++)
     if (i < s->results.runners[r].saved.n) ASSAY_TRY(validate(s, r, i));
-  if (s->results.n < 2) return NULL;
+  if (!i && s->results.n > 1) ASSAY_TRY(add_pairs(s));
+  pg_log(PG_INFO, "Iteration: %zu", i);
   for (size_t r = 0; !*out_end && r + 1 < s->results.n; r++) {
     bool failed;
     ASSAY_TRY(compare_pair(s, r, i, &failed));
@@ -283,10 +300,15 @@ static assay_status_t run_in_turn(session_t* s) {
   for (size_t r = 0; r < s->n; r++) {
     ASSAY_TRY(open_runner(s, r));
     ASSAY_TRY(warm_up(s, r));
+    double all = 0;
     for (size_t i = 0; i < s->inputs.n; i++) {
-      if (!r) tell_iteration(i, &s->inputs.runs[i]);
+      tell_first(s, r, i, "Inference Input(s)", &s->inputs.runs[i]);
       ASSAY_TRY(run_one(s, r, i));
+      all += 1e3 * s->results.runners[r].seconds[i];
     }
+    pg_log(PG_INFO,
+           "%s  | Completed %zu iteration(s) in %.4g ms | Average inference time: %.4g ms.",
+           s->runners[r].name, s->inputs.n, all, all / (double)s->inputs.n);
   }
   ASSAY_TRY(load_outputs(s));
   ASSAY_TRY(open_comparison(s));
@@ -306,10 +328,19 @@ static assay_status_t compare_loaded(session_t* s) {
   return NULL;
 }
 
+static assay_status_t judge_averages(session_t* s) {
+  bool passed = true;
+  if (pg_given(s->j->args, PG_FLAG_check_average))
+    ASSAY_TRY(assay_accuracy_results_passed(&s->comparing.results, &passed));
+  s->j->failed |= !passed;
+  return NULL;
+}
+
 static assay_status_t conclude(session_t* s) {
   if (s->n) ASSAY_TRY(save_outputs(s));
   if (!s->compares) return NULL;
   ASSAY_TRY(pg_save_accuracy(s->j->args, &s->comparing.results));
+  ASSAY_TRY(judge_averages(s));
   return pg_given(s->j->args, PG_FLAG_fail_fast) && s->j->failed
              ? NULL
              : assay_comparing_summary(&s->comparing);
