@@ -84,10 +84,21 @@ def _widen_graph(g):
         _widen_node(n)
 
 
+def _densify(g):
+    """ONNX's evaluator knows no sparse initializers."""
+    for s in g.sparse_initializer:
+        dense = np.zeros(list(s.dims), numpy_helper.to_array(s.values).dtype)
+        at = numpy_helper.to_array(s.indices)
+        dense[tuple(at.T) if at.ndim == 2 else np.unravel_index(at, dense.shape)] = numpy_helper.to_array(s.values)
+        g.initializer.append(numpy_helper.from_array(dense, s.values.name))
+    del g.sparse_initializer[:]
+
+
 def float64_model(model):
     """The model with every float of 16 bits or more as float64."""
     out = onnx.ModelProto()
     out.CopyFrom(model)
+    _densify(out.graph)
     _widen_graph(out.graph)
     for f in out.functions:
         for n in f.node:
