@@ -11,7 +11,7 @@
 // alone, which lies in the upper half of the bins, and the counts do not depend on what came first.
 enum { BINS = 4096, BINS_BITS = 12, LEVELS = 128 };
 
-struct assay_magnitudes {
+struct assay_calibration {
   const assay_calibrator_t* calibrator;
   double most;
   assay_value_stats_t* stats;  // NULL: the calibrator does without
@@ -19,20 +19,20 @@ struct assay_magnitudes {
   int exponent;
 };
 
-assay_status_t assay_magnitudes_create(const assay_calibrator_t* for_calibrator,
-                                       assay_magnitudes_t** out) {
-  assay_magnitudes_t* m = NULL;
+assay_status_t assay_calibration_create(const assay_calibrator_t* for_calibrator,
+                                        assay_calibration_t** out) {
+  assay_calibration_t* m = NULL;
   ASSAY_TRY(ASSAY_NEW(&m));
   m->calibrator = for_calibrator;
   assay_status_t st = NULL;
   if (for_calibrator->ranks) st = assay_value_stats_create(ASSAY_FORMAT_NONE, &m->stats);
   if (!st && for_calibrator->counts) st = assay_new_array(BINS, sizeof *m->bins, &m->bins);
-  if (st) return assay_magnitudes_destroy(m), st;
+  if (st) return assay_calibration_destroy(m), st;
   *out = m;
   return NULL;
 }
 
-void assay_magnitudes_destroy(assay_magnitudes_t* m) {
+void assay_calibration_destroy(assay_calibration_t* m) {
   if (!m) return;
   assay_value_stats_destroy(m->stats);
   assay_free(m->bins);
@@ -48,7 +48,7 @@ static int exponent_for(double most) {
   return above - BINS_BITS;
 }
 
-static void widen_bins(assay_magnitudes_t* m, int exponent) {
+static void widen_bins(assay_calibration_t* m, int exponent) {
   const int by = exponent - m->exponent;
   for (size_t i = 1; i < BINS; i++) {
     const uint64_t n = m->bins[i];
@@ -59,7 +59,7 @@ static void widen_bins(assay_magnitudes_t* m, int exponent) {
 }
 
 // Zeros are not counted: every range has them exactly.
-static void count(assay_magnitudes_t* m, double most_before, const double* x, int64_t n) {
+static void count(assay_calibration_t* m, double most_before, const double* x, int64_t n) {
   if (m->most == 0) return;
   const int exponent = exponent_for(m->most);
   if (most_before == 0)
@@ -84,8 +84,8 @@ static int64_t take_magnitudes(double* x, int64_t n) {
   return bad;
 }
 
-assay_status_t assay_magnitudes_add(assay_magnitudes_t* m, assay_tensor_t* t,
-                                    int64_t* out_not_finite) {
+assay_status_t assay_calibration_add(assay_calibration_t* m, assay_tensor_t* t,
+                                     int64_t* out_not_finite) {
   assay_tensor_t *wide = NULL, *copy = NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
   assay_status_t st = assay_tensor_copy(wide, &copy);
@@ -105,13 +105,13 @@ assay_status_t assay_magnitudes_add(assay_magnitudes_t* m, assay_tensor_t* t,
 
 // ---- calibrators --------------------------------------------------------------------------------
 
-static assay_status_t range_minmax(const assay_magnitudes_t* m, double quantile, double* out) {
+static assay_status_t range_minmax(const assay_calibration_t* m, double quantile, double* out) {
   (void)quantile;
   *out = m->most;
   return NULL;
 }
 
-static assay_status_t range_percentile(const assay_magnitudes_t* m, double quantile, double* out) {
+static assay_status_t range_percentile(const assay_calibration_t* m, double quantile, double* out) {
   *out = quantile < 1 ? assay_value_stats_percentile(m->stats, quantile) : m->most;
   return NULL;
 }
@@ -156,7 +156,7 @@ static double divergence(const sums_t* s, const uint64_t* bins, size_t n, size_t
 // Source: Migacz, "8-bit Inference with TensorRT", GTC 2017, "Entropy Calibration - pseudocode".
 // Its 2048 bins up to the largest magnitude are 2049 to 4096 here, see above; zeros are not
 // counted. Of equal divergences the widest range is taken: there clipping gains nothing.
-static assay_status_t range_entropy(const assay_magnitudes_t* m, double quantile, double* out) {
+static assay_status_t range_entropy(const assay_calibration_t* m, double quantile, double* out) {
   sums_t* s = NULL;
   size_t n = BINS, best;
   double least;
@@ -188,7 +188,7 @@ const assay_calibrator_t* assay_calibrator_find(const char* name) {
   return NULL;
 }
 
-assay_status_t assay_magnitudes_range(const assay_magnitudes_t* m, double quantile, double* out) {
+assay_status_t assay_calibration_range(const assay_calibration_t* m, double quantile, double* out) {
   assay_value_summary_t counted;
   double range = 0;
   if (m->stats) ASSAY_TRY(assay_value_stats_summary(m->stats, &counted));  // none may be missing

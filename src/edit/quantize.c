@@ -41,7 +41,7 @@ typedef struct quantizer {
   size_t sample;               // that runs
   assay_status_t bad;          // why no range can be had, whatever the other samples say
   bool* wanted;                // by value id: activations that are quantized
-  assay_magnitudes_t** sizes;  // by value id: their magnitudes
+  assay_calibration_t** sizes;  // by value id: their magnitudes
   int n_values;
   assay_value_t** twins;  // by value id: the value behind its quantizers
   size_t n_activations, n_weights;
@@ -101,10 +101,10 @@ static assay_status_t map_scales(quantizer_t* q) {
 
 static assay_status_t add_magnitudes(quantizer_t* q, const assay_node_t* n, const assay_value_t* v,
                                      assay_tensor_t* t) {
-  assay_magnitudes_t** m = &q->sizes[v->id];
+  assay_calibration_t** m = &q->sizes[v->id];
   int64_t bad = 0;
-  if (!*m) ASSAY_TRY(assay_magnitudes_create(q->calibrator, m));
-  ASSAY_TRY(assay_magnitudes_add(*m, t, &bad));
+  if (!*m) ASSAY_TRY(assay_calibration_create(q->calibrator, m));
+  ASSAY_TRY(assay_calibration_add(*m, t, &bad));
   if (!bad || q->e->wishes->any_data) return NULL;
   q->bad = ASSAY_NODE_ERROR(
       n, ASSAY_UNSUPPORTED,
@@ -164,7 +164,7 @@ static assay_status_t scale_of(const quantizer_t* q, const assay_value_t* v, dou
   double range = 0;
   *out = given ? (double)given->scale : 1;
   if (!q->sizes[v->id]) return NULL;  // it was not reached
-  ASSAY_TRY(assay_magnitudes_range(q->sizes[v->id], q->quantile, &range));
+  ASSAY_TRY(assay_calibration_range(q->sizes[v->id], q->quantile, &range));
   if (range > 0) *out = range / q->form->most;
   return NULL;
 }
@@ -351,7 +351,7 @@ static assay_status_t run(assay_editing_t* e) {
   if (!st) st = rewrite(&q);
   assay_editing_did(e, "activations", q.n_activations);
   assay_editing_did(e, "weights", q.n_weights);
-  for (size_t i = 0; q.sizes && i < n; i++) assay_magnitudes_destroy(q.sizes[i]);
+  for (size_t i = 0; q.sizes && i < n; i++) assay_calibration_destroy(q.sizes[i]);
   assay_free(q.wanted);
   assay_free(q.sizes);
   assay_free(q.twins);

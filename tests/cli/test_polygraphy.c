@@ -13,30 +13,10 @@
 #include "cli/polygraphy/layer_types.h"
 #include "cli/polygraphy/log.h"
 #include "cli/polygraphy/model.h"
+#include "front_case.h"
 #include "tensor/tensor.h"
 
-static assay_arena_t* arena;
 static pg_args_t args;
-
-static int make_arena(void** state) {
-  (void)state;
-  assert_null(assay_arena_create(&arena));
-  return 0;
-}
-
-static int free_arena(void** state) {
-  (void)state;
-  assay_arena_destroy(arena);
-  return 0;
-}
-
-// The status has this text in its message; it is freed. NULL: it is good.
-static void expect(assay_status_t st, const char* text, const char* given) {
-  const char* message = st ? assay_status_message(st) : "(good)";
-  if (!st != !text || (text && !strstr(message, text)))
-    fail_msg("'%s': %s; '%s' was expected", given, message, text ? text : "(good)");
-  assay_status_free(st);
-}
 
 // Reads words with ' ' between; what misuse prints goes nowhere.
 static pg_outcome_t read_line(const char* line) {

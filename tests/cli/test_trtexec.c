@@ -14,28 +14,7 @@
 #include "cli/trtexec/flags.h"
 #include "cli/trtexec/measure.h"
 #include "cli/trtexec/specs.h"
-
-static assay_arena_t* arena;
-
-static int make_arena(void** state) {
-  (void)state;
-  assert_null(assay_arena_create(&arena));
-  return 0;
-}
-
-static int free_arena(void** state) {
-  (void)state;
-  assay_arena_destroy(arena);
-  return 0;
-}
-
-// The status has this text in its message; it is freed. NULL: it is good.
-static void expect(assay_status_t st, const char* text, const char* given) {
-  const char* message = st ? assay_status_message(st) : "(good)";
-  if (!st != !text || (text && !strstr(message, text)))
-    fail_msg("'%s': %s; '%s' was expected", given, message, text ? text : "(good)");
-  assay_status_free(st);
-}
+#include "front_case.h"
 
 // ---- values -------------------------------------------------------------------------------------
 

@@ -59,13 +59,13 @@ static double* make(int kind, size_t n) {
   return x;
 }
 
-static int64_t add(assay_magnitudes_t* m, const double* x, size_t n) {
+static int64_t add(assay_calibration_t* m, const double* x, size_t n) {
   assay_tensor_t* t = NULL;
   const int64_t dims = (int64_t)n;
   int64_t bad = -1;
   ok(assay_tensor_create(ASSAY_TYPE_DOUBLE, 1, &dims, &t));
   memcpy(assay_f64(t), x, n * sizeof *x);
-  ok(assay_magnitudes_add(m, t, &bad));
+  ok(assay_calibration_add(m, t, &bad));
   assay_tensor_release(t);
   return bad;
 }
@@ -73,15 +73,15 @@ static int64_t add(assay_magnitudes_t* m, const double* x, size_t n) {
 // The range of elements that are added in pieces: of this many, from the front or from the back.
 static double range_of(const char* name, const double* x, size_t n, size_t piece, bool backwards,
                        double quantile) {
-  assay_magnitudes_t* m = NULL;
+  assay_calibration_t* m = NULL;
   double range = -1;
-  ok(assay_magnitudes_create(assay_calibrator_find(name), &m));
+  ok(assay_calibration_create(assay_calibrator_find(name), &m));
   for (size_t at = 0; at < n; at += piece) {
     const size_t size = n - at < piece ? n - at : piece;
     assert_int_equal(add(m, backwards ? x + n - at - size : x + at, size), 0);
   }
-  ok(assay_magnitudes_range(m, quantile, &range));
-  assay_magnitudes_destroy(m);
+  ok(assay_calibration_range(m, quantile, &range));
+  assay_calibration_destroy(m);
   return range;
 }
 
@@ -218,18 +218,18 @@ static void not_finite(void** state) {
   const double x[] = {1, (double)NAN, -3, (double)INFINITY, -(double)INFINITY, 0};
   (void)state;
   for (int c = 0; c < N_NAMES; c++) {
-    assay_magnitudes_t* m = NULL;
+    assay_calibration_t* m = NULL;
     double range;
-    ok(assay_magnitudes_create(assay_calibrator_find(names[c]), &m));
-    ok(assay_magnitudes_range(m, 1, &range));
+    ok(assay_calibration_create(assay_calibrator_find(names[c]), &m));
+    ok(assay_calibration_range(m, 1, &range));
     assert_true(range == 0);
     assert_int_equal(add(m, x + 5, 1), 0);
-    ok(assay_magnitudes_range(m, 1, &range));
+    ok(assay_calibration_range(m, 1, &range));
     assert_true(range == 0);  // of zeros
     assert_int_equal(add(m, x, 6), 3);
-    ok(assay_magnitudes_range(m, 1, &range));
+    ok(assay_calibration_range(m, 1, &range));
     assert_true(range == 3);
-    assay_magnitudes_destroy(m);
+    assay_calibration_destroy(m);
   }
   assert_null(assay_calibrator_find("frob"));
 }
@@ -243,20 +243,20 @@ static void failing_allocations(void** state) {
     bool failed = true;
     for (uint64_t n = 1; failed; n++) {
       assay_tensor_t* t = NULL;
-      assay_magnitudes_t* m = NULL;
+      assay_calibration_t* m = NULL;
       int64_t bad;
       double range;
       ok(assay_tensor_create(ASSAY_TYPE_DOUBLE, 1, &dims, &t));
       memcpy(assay_f64(t), x, sizeof x);
       assay_alloc_fail_after(n, false);
-      assay_status_t st = assay_magnitudes_create(assay_calibrator_find(names[c]), &m);
-      if (!st) st = assay_magnitudes_add(m, t, &bad);
-      if (!st) st = assay_magnitudes_range(m, 0.5, &range);
+      assay_status_t st = assay_calibration_create(assay_calibrator_find(names[c]), &m);
+      if (!st) st = assay_calibration_add(m, t, &bad);
+      if (!st) st = assay_calibration_range(m, 0.5, &range);
       assay_alloc_fail_after(0, false);
       failed = st != NULL;
       if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
       assay_status_free(st);
-      assay_magnitudes_destroy(m);
+      assay_calibration_destroy(m);
       assay_tensor_release(t);
       assert_int_equal(assay_alloc_live(), live);
     }
