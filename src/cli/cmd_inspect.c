@@ -384,7 +384,7 @@ static json_t* layer_json(const assay_plan_t* plan, const assay_layer_t* l) {
   assay_str_t op = {0};
   layer_op(l, &op);
   json_t* j = json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "name", assay_json_text(l->name),
-                        "op", assay_json_text(assay_str_get(&op)), "nodes", origins_json(plan, l),
+                        "op", assay_json_str(&op), "nodes", origins_json(plan, l),
                         "hidden", hidden, "format", assay_format_name(l->format), "accumulator",
                         assay_format_name(l->accumulator), "reason", assay_json_text(l->reason));
   assay_str_deinit(&op);

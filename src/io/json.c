@@ -124,6 +124,10 @@ json_t* assay_json_text(const char* text) {
   return j;
 }
 
+json_t* assay_json_str(const assay_str_t* text) {
+  return text->failed ? NULL : assay_json_text(assay_str_get(text));
+}
+
 json_t* assay_json_push(json_t* list, json_t* take_item) {
   if (!json_array_append_new(list, take_item)) return list;
   json_decref(list);

@@ -24,6 +24,8 @@ bool assay_json_get_number(const json_t* j, double* out);
 
 // Text of any bytes: what is not UTF-8 becomes U+FFFD, a byte at a time. NULL: no memory.
 json_t* assay_json_text(const char* text);
+// The same of a text that was put together. NULL: no memory, then or now.
+json_t* assay_json_str(const assay_str_t* text);
 // Adds to a list or an object, which is returned: NULL, and all freed, if either is NULL or there
 // is no memory. So a tree can be built without a check at every step; what is missing shows at its
 // root.

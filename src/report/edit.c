@@ -169,7 +169,7 @@ static json_t* notes(const assay_str_t* text) {
     const size_t n = strcspn(p, "\n");
     assay_str_t line = {0};
     assay_str_append_n(&line, p, n);
-    list = assay_json_push(list, assay_json_text(assay_str_get(&line)));
+    list = assay_json_push(list, assay_json_str(&line));
     assay_str_deinit(&line);
     p += n + (p[n] != 0);
   }

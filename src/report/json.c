@@ -73,7 +73,7 @@ static json_t* layer_op(const assay_layer_account_t* a) {
   assay_str_t s = {0};
   for (size_t k = 0; k < a->layer->n_nodes; k++)
     assay_str_printf(&s, "%s%s", k ? "+" : "", a->layer->nodes[k]->op_type);
-  json_t* j = s.failed ? NULL : assay_json_text(assay_str_get(&s));
+  json_t* j = assay_json_str(&s);
   assay_str_deinit(&s);
   return j;
 }

@@ -143,7 +143,7 @@ static void add_layer(assay_model_data_t* d, const assay_engine_t* engine,
     assay_str_printf(&op, "%s%s", k ? "+" : "", l->nodes[k]->op_type);
   json_t* j = json_pack(
       "{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o}", "name", assay_json_text(l->name), "op",
-      op.failed ? NULL : assay_json_text(assay_str_get(&op)), "reads", reads_json(d, l), "makes",
+      assay_json_str(&op), "reads", reads_json(d, l), "makes",
       makes_json(d, l, layers->hidden_value), "nodes", origins_json(plan, l), "format",
       assay_format_name(l->format), "ran", executed ? assay_format_name(executed) : "", "tactic",
       assay_json_text(assay_executor_tactic(ran, index)), "reason", assay_json_text(l->reason));

@@ -138,7 +138,7 @@ static json_t* tactic_json(const assay_tactic_account_t* a) {
                         "rms", assay_json_number(assay_error_sum_rms(&a->own)), "max_abs",
                         assay_json_number(a->own.max_abs), "beyond", (json_int_t)a->judged.beyond,
                         "bounded", (int)a->bounded, "verdict", assay_tactic_fault_name(a->fault),
-                        "why", text.len ? assay_json_text(assay_str_get(&text)) : json_null());
+                        "why", text.len || text.failed ? assay_json_str(&text) : json_null());
   assay_str_deinit(&text);
   return j;
 }
@@ -164,7 +164,7 @@ assay_status_t assay_report_tactics_json(const assay_tactic_blame_t* b,
       assay_json_text(n->model), "precision", assay_json_text(n->precision), "target",
       assay_json_text(n->target), "verdict", b->n_faults ? "fault" : "sound", "seconds",
       assay_json_number(n->seconds), "tries", (json_int_t)b->n_tried, "tactic_sources",
-      without.len ? assay_json_text(assay_str_get(&without)) : json_null(), "layers", layers);
+      without.len || without.failed ? assay_json_str(&without) : json_null(), "layers", layers);
   assay_str_deinit(&without);
   if (!j) return assay_status_no_memory();
   *out = j;
