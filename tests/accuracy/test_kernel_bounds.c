@@ -4,7 +4,6 @@
 //
 //   ASSAY_TEST_SEED: of the data; else the time. A failure names it.
 #include <stdio.h>
-#include <time.h>
 
 #include "accuracy/bound_data.h"
 #include "accuracy/judge.h"
@@ -12,6 +11,7 @@
 #include "backends/cpu/tactic.h"
 #include "passes/graph_case.h"
 #include "runtime/executor.h"
+#include "seed_case.h"
 
 enum { ROUNDS = 3, MAX_RATIOS = 256, TIGHT = 20 };
 
@@ -189,10 +189,8 @@ static void limits_hold(void** state) {
 }
 
 int main(void) {
-  const char* given = getenv("ASSAY_TEST_SEED");
-  uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+  uint64_t seed = test_seed();
   bool has_bf16 = false;
-  printf("ASSAY_TEST_SEED=%llu\n", (unsigned long long)seed);
 #if defined(__x86_64__)
   __builtin_cpu_init();
   has_bf16 = __builtin_cpu_supports("avx512bf16");

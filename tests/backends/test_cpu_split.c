@@ -3,12 +3,12 @@
 // huge or tiny; the same bits whatever the batch and the threads; and errors within their bounds
 // and as the licence's model has them.
 #include <float.h>
-#include <time.h>
 
 #include "accuracy/account.h"
 #include "backends/cpu/split_kernel.h"
 #include "backends/tactic_case.h"
 #include "base/alloc.h"
+#include "seed_case.h"
 
 // ---- the kernel ---------------------------------------------------------------------------------
 
@@ -548,8 +548,7 @@ static void check_account(const sizes_t* s, content_t content, assay_fp32_t fp32
 
 static void errors_are_within_bounds(void** state) {
   (void)state;
-  uint64_t seed = (uint64_t)time(NULL);
-  print_message("seed %llu\n", (unsigned long long)seed);
+  uint64_t seed = test_seed();
   for (int i = 0; i < 32; i++) {
     const int64_t kernel = (int64_t[]){0, 1, 3, 3}[i / 4 % 4];
     const sizes_t s = {.n = draw(&seed, 1, 2),

@@ -2,10 +2,10 @@
 // what is not finite, huge or tiny; the same bits whatever the batch and the threads; and errors
 // within their bounds and as the licence's model has them.
 #include <float.h>
-#include <time.h>
 
 #include "accuracy/account.h"
 #include "backends/tactic_case.h"
+#include "seed_case.h"
 
 // ---- layers -------------------------------------------------------------------------------------
 
@@ -301,9 +301,7 @@ static void check_account(const sizes_t* s, content_t content, const way_t* way,
 
 static void errors_are_within_bounds(void** state) {
   (void)state;
-  uint64_t seed = (uint64_t)time(NULL);
-  const uint64_t first = seed;
-  print_message("seed %llu\n", (unsigned long long)first);
+  uint64_t seed = test_seed();
   for (int i = 0; i < 36; i++) {
     const sizes_t s = {.n = draw(&seed, 1, 2),
                        .c = draw(&seed, 16, 70),

@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base/random.h"
 #include "cli/trtexec/layouts.h"
 #include "cli/trtexec/specs.h"
+#include "seed_case.h"
 
 enum { MAX_RANK = 5, ROUNDS = 12 };
 
@@ -129,12 +129,10 @@ static void check_one(size_t row, int rank, const int64_t* dims, size_t width) {
 }
 
 static void elements(void** state) {
-  const char* given = getenv("ASSAY_TEST_SEED");
-  const uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+  const uint64_t seed = test_seed();
   const assay_random_t r = assay_random_make(seed, "layouts", 0);
   uint64_t drawn = 0;
   (void)state;
-  printf("ASSAY_TEST_SEED=%llu\n", (unsigned long long)seed);
   for (size_t row = 0; row < N_ROWS; row++)
     for (int rank = rows[row].spatial + 1; rank <= MAX_RANK; rank++)
       for (int round = 0; round < ROUNDS; round++) {

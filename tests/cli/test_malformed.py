@@ -217,7 +217,7 @@ def main(program, models, *options):
             # What has unknown operators does not run, and can be looked at (cli/test_ops.py).
             verbs = [v for v in VERBS if v[0] != "inspect"] if name in UNKNOWN else VERBS
             start(name, data if isinstance(data, bytes) else data.SerializeToString(), verbs)
-        seed = int(time.time())
+        seed = int(os.environ.get("ASSAY_TEST_SEED", time.time()))
         print(f"cuts with seed {seed}")
         for i, at in enumerate(cuts(real, full, seed)):
             start(f"cut at {at}", memoryview(real)[:at], VERBS if full else VERBS[i % 3:i % 3 + 1])

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "seed_case.h"
 
 // Nothing left allocated, no mistake of ours; damage is no lack of memory (that would be a size
 // taken from the file unchecked: the limit is a hundred times the file and 1 MiB).
@@ -36,8 +36,7 @@ static void damage_try(const uint8_t* data, size_t size,
 static void damage_all(const uint8_t* data, size_t size, bool strict,
                        assay_status_t (*read)(const uint8_t*, size_t)) {
   enum { FLIPS = 3000 };
-  const char* given = getenv("ASSAY_TEST_SEED");
-  const uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+  const uint64_t seed = test_seed();
   const assay_random_t r = assay_random_make(seed, "damage", 0);
   assay_status_t whole = read(data, size);
   if (whole) fail_msg("undamaged: %s", assay_status_message(whole));
@@ -45,7 +44,6 @@ static void damage_all(const uint8_t* data, size_t size, bool strict,
   for (size_t n = 0; n < size; n++) damage_try(data, n, read, strict, "cut at", n);
   uint8_t* copy = malloc(size);
   assert_non_null(copy);
-  printf("seed %llu\n", (unsigned long long)seed);
   for (uint64_t k = 0; k < FLIPS; k++) {
     memcpy(copy, data, size);
     const int n = 1 + (int)(assay_random_uniform(&r, 9 * k) * 4);

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 // cmocka needs the four above before it
 #include <cmocka.h>
 
 #include "ir/dim.h"
+#include "seed_case.h"
 
 static const assay_dim_t* parse(assay_dims_t* p, const char* text);
 
@@ -512,11 +512,9 @@ static void check_pair(assay_dims_t* p, const assay_dim_t* a, const tree_t* ta,
 
 static void test_random(void** state) {
   (void)state;
-  const char* given = getenv("ASSAY_TEST_SEED");
-  uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+  uint64_t seed = test_seed();
   const char* rounds_text = getenv("ASSAY_TEST_ROUNDS");
   int rounds = rounds_text ? atoi(rounds_text) : 4000;
-  print_message("seed %llu (ASSAY_TEST_SEED)\n", (unsigned long long)seed);
   tally_t tally = {0};
   int64_t built = 0;
   for (int round = 0; round < rounds; round++) {

@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 // cmocka needs these before it
 #include <cmocka.h>
 
 #include "ops/product_f64.h"
+#include "seed_case.h"
 
 enum { GUARD = -77 };
 
@@ -73,9 +73,7 @@ static void all_sizes(void** s) {
 
 static void random_sizes(void** s) {
   (void)s;
-  const char* given = getenv("ASSAY_SEED");
-  uint64_t state = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-  print_message("ASSAY_SEED=%llu\n", (unsigned long long)state);
+  uint64_t state = test_seed();
   for (int i = 0; i < 60; i++)
     check(1 + below(&state, 90), 1 + below(&state, 220), 1 + below(&state, 400), i % 2, &state);
 }

@@ -20,6 +20,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "seed_case.h"
 
 typedef struct alloc_case {
   assay_status_t (*run)(const char* path);  // of a model
@@ -93,7 +94,7 @@ static inline void alloc_fail_each(const alloc_case_t* c, const char* name) {
   assert_null(alloc_run(c, path));
   uint64_t total = assay_alloc_fail_after(0, false);
   bool full = getenv("ASSAY_FULL") != NULL;
-  uint64_t seed = (uint64_t)time(NULL), n = 1;
+  uint64_t seed = test_seed(), n = 1;
   for (; (full || n <= c->one_by_one) && alloc_fail_at(c, name, path, n, false, &tally); n++) {
   }
   if (n <= total) {

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "accuracy/conformance.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "io/json.h"
+#include "seed_case.h"
 
 // Runs a case; what it says goes to message: "" passed.
 static assay_code_t run_case(const char* folder, char* message, size_t capacity) {
@@ -59,9 +59,8 @@ int main(int argc, char** argv) {
   assay_case_list_t list = {0};
   assay_status_t st = assay_conformance_find(argv[1], &list);
   if (st) return fprintf(stderr, "%s\n", assay_status_message(st)), assay_status_free(st), 1;
-  uint64_t seed = (uint64_t)time(NULL), runs = 0;
+  uint64_t seed = test_seed(), runs = 0;
   int wrong = 0;
-  printf("seed %llu\n", (unsigned long long)seed);
   for (size_t i = 0; i < list.n; i++) {
     if (argc > 3 && !assay_glob_match(argv[3], list.names[i])) continue;
     char folder[4096];
