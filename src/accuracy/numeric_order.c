@@ -8,17 +8,19 @@
 
 // ---- extremes -----------------------------------------------------------------------------------
 
-// False: there is NaN, and *out is nothing.
+// False: there is NaN, and *out is nothing. A reduction may begin at the largest finite number, not
+// at infinity (clang's does): where there is nothing below infinity, its result is not asked.
 ASSAY_WIDE static bool least(const double* x, int64_t n, double sign, double* out) {
   double best = INFINITY;
-  int64_t nan = 0;
-#pragma omp simd reduction(min : best) reduction(+ : nan)
+  int64_t nan = 0, below = 0;
+#pragma omp simd reduction(min : best) reduction(+ : nan, below)
   for (int64_t i = 0; i < n; i++) {
     const double y = sign * x[i];
     best = y < best ? y : best;
     nan += y != y;
+    below += y < (double)INFINITY;
   }
-  *out = sign * best;
+  *out = sign * (below ? best : (double)INFINITY);
   return nan == 0;
 }
 
