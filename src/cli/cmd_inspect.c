@@ -180,14 +180,8 @@ static assay_status_t print_operators(const assay_model_t* m) {
 }
 
 static void print_parameters(const assay_model_t* m) {
-  double elements = 0, bytes = 0;
-  for (size_t g = 0; g < m->n_graphs; g++)
-    for (size_t i = 0; i < m->graphs[g]->n_initializers; i++) {
-      const assay_tensor_t* t = m->graphs[g]->initializers[i]->constant;
-      if (!t) continue;
-      elements += (double)t->size;
-      bytes += (double)t->size * assay_type_bits(t->type) / 8;
-    }
+  double elements, bytes;
+  assay_model_parameters(m, &elements, &bytes);
   printf("parameters %.0f in %.1f MB\n", elements, bytes / 1e6);
 }
 

@@ -257,6 +257,8 @@ assay_status_t assay_graph_insert(assay_graph_t* g, assay_node_t* node, size_t a
 void assay_graph_remove(assay_graph_t* g, size_t at);
 // A deep copy of a model (shares tensors and mappings); values keep their ids.
 assay_status_t assay_model_clone(const assay_model_t* model, assay_model_t** out) ASSAY_MUST_USE;
+// How many elements the initializers of all its graphs have, and the bytes that these take.
+void assay_model_parameters(const assay_model_t* model, double* out_elements, double* out_bytes);
 
 // Types.
 assay_status_t assay_valtype_tensor(assay_model_t* m, assay_type_t elem, int rank,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/format.h"
 #include "ir/internal.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -186,4 +187,15 @@ const char* assay_valtype_text(const assay_valtype_t* t, char* buffer, size_t ca
   buffer[0] = 0;
   put_type(&c, t);
   return buffer;
+}
+
+void assay_model_parameters(const assay_model_t* model, double* out_elements, double* out_bytes) {
+  *out_elements = *out_bytes = 0;
+  for (size_t g = 0; g < model->n_graphs; g++)
+    for (size_t i = 0; i < model->graphs[g]->n_initializers; i++) {
+      const assay_tensor_t* t = model->graphs[g]->initializers[i]->constant;
+      if (!t) continue;
+      *out_elements += (double)t->size;
+      *out_bytes += (double)t->size * assay_type_bits(t->type) / 8;
+    }
 }

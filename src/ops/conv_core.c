@@ -119,7 +119,7 @@ static assay_status_t multiply(const product_t* p, int64_t n, int64_t g, int64_t
     for (int64_t j = 0; j < t1 - t0; j++) y[i * s->out_size + j] = p->bias ? p->bias[ch + i] : 0;
   if (p->c->arith == ASSAY_ARITH_F64 && !p->c->coarse) {
     assay_product_f64(m1 - m0, t1 - t0, k1 - k0, p->w + ch * p->k + k0, p->k, b, ldb, k0 > 0, y,
-                s->out_size);
+                      s->out_size);
   } else {
     const assay_matrix_t ma = {.data = p->w, .store = ASSAY_STORE_F64, .type = ASSAY_TYPE_DOUBLE,
                                .offset = ch * p->k + k0, .row_stride = p->k, .col_stride = 1};

@@ -25,7 +25,7 @@ static json_t* add_line(json_t* list, const char* what, assay_str_t* take_text) 
 static json_t* about_model(const assay_model_t* m) {
   json_t* list = json_array();
   assay_str_t text = {0};
-  double elements = 0, bytes = 0;
+  double elements, bytes;
   for (size_t i = 0; i < m->n_opsets; i++)
     assay_str_printf(&text, "%s%s %lld", i ? ", " : "",
                      *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
@@ -35,13 +35,7 @@ static json_t* about_model(const assay_model_t* m) {
   list = add_line(list, "IR version", &text);
   if (*m->producer_name) assay_str_printf(&text, "%s %s", m->producer_name, m->producer_version);
   list = add_line(list, "made by", &text);
-  for (size_t g = 0; g < m->n_graphs; g++)
-    for (size_t i = 0; i < m->graphs[g]->n_initializers; i++) {
-      const assay_tensor_t* t = m->graphs[g]->initializers[i]->constant;
-      if (!t) continue;
-      elements += (double)t->size;
-      bytes += (double)t->size * assay_type_bits(t->type) / 8;
-    }
+  assay_model_parameters(m, &elements, &bytes);
   assay_str_printf(&text, "%.0f in %.1f MB", elements, bytes / 1e6);
   list = add_line(list, "parameters", &text);
   if (m->n_functions) assay_str_printf(&text, "%zu", m->n_functions);

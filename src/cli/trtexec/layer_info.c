@@ -52,7 +52,7 @@ static assay_format_t format_of(const assay_layers_t* layers, const assay_value_
 }
 
 static json_t* text_json(assay_str_t* take_text) {
-  json_t* j = take_text->failed ? NULL : assay_json_text(assay_str_get(take_text));
+  json_t* j = assay_json_str(take_text);
   assay_str_deinit(take_text);
   return j;
 }
