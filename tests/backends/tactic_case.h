@@ -10,6 +10,7 @@
 #include "backends/backend.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
+#include "runtime/engine.h"
 #include "runtime/executor.h"
 
 typedef struct tactic_case {
@@ -25,6 +26,9 @@ typedef struct tactic_run {
   size_t n_out;
   char tactic[64];
 } tactic_run_t;
+
+// What --tactic-sources restricts the CPU's tactics to in the runs from now on; NULL: to nothing.
+static const char* tactic_case_sources;
 
 static inline void tactic_case_release(tactic_run_t* r) {
   for (size_t i = 0; i < r->n_out; i++) assay_tensor_release(r->out[i]);
@@ -43,7 +47,15 @@ static inline assay_status_t tactic_case_try_in(assay_fp32_t fp32, assay_model_t
       .fused = true, .fp32 = fp32, .passes = {.off = off, .n_off = sizeof off / sizeof *off}};
   *r = (tactic_run_t){0};
   op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
-  op_case_ok(assay_executor_run_plan(plan, assay_backend_find(backend), NULL, &e));
+  assay_engine_t* engine = NULL;
+  const assay_backend_options_t choice = {.tactic_sources = tactic_case_sources};
+  const bool chosen = tactic_case_sources && strcmp(backend, "cpu") == 0;
+  if (chosen) {
+    op_case_ok(assay_engine_create(plan, assay_backend_find(backend), &choice, &engine));
+    op_case_ok(assay_executor_run_engine(engine, NULL, &e));
+  } else {
+    op_case_ok(assay_executor_run_plan(plan, assay_backend_find(backend), NULL, &e));
+  }
   const assay_graph_t* g = assay_executor_graph(e);
   for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
   assay_status_t st = assay_executor_run(e);
@@ -56,7 +68,8 @@ static inline assay_status_t tactic_case_try_in(assay_fp32_t fp32, assay_model_t
   const size_t steps = assay_executor_n_steps(e);
   snprintf(r->tactic, sizeof r->tactic, "%s", steps ? assay_executor_tactic(e, steps - 1) : "none");
   assay_executor_destroy(e);
-  assay_plan_destroy(plan);
+  assay_engine_release(engine);
+  if (!chosen) assay_plan_destroy(plan);
   return st;
 }
 

@@ -2,6 +2,7 @@
 #include "backends/cpu/onednn_tiles.h"
 
 #include <omp.h>
+#include <string.h>
 
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
@@ -249,6 +250,30 @@ static int weight_dims(const assay_conv_t* s, int64_t channels, int64_t* dims) {
   return n;
 }
 
+// oneDNN's older kernel on tiles lays the window of few channels out as one row of terms. What is
+// left of its last tile it takes from beyond the window, and multiplies it by zero: NaN and
+// infinities of other places would come in.
+static bool reads_beyond(const_dnnl_primitive_desc_t d, const assay_conv_t* s) {
+  static const char kernel[] = "jit:avx512_core_amx";
+  enum { TILE_TERMS = 32 };
+  const char* name = NULL;
+  return s->cg < TILE_TERMS && s->kernel_size > 1 &&
+         dnnl_primitive_desc_query(d, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+         strncmp(name, kernel, sizeof kernel - 1) == 0;
+}
+
+// The first implementation that reads nothing else than the window; *d NULL: there is none.
+static assay_status_t pass_over(dnnl_primitive_desc_t* d, const assay_conv_t* s) {
+  while (*d && reads_beyond(*d, s)) {
+    const dnnl_status_t status = dnnl_primitive_desc_next_impl(*d);
+    if (status == dnnl_success) continue;
+    dnnl_primitive_desc_destroy(*d);
+    *d = NULL;
+    if (status != dnnl_last_impl_reached) return dnn_check(status, "describing a convolution");
+  }
+  return NULL;
+}
+
 typedef struct making {
   const assay_sized_layer_t* l;
   const dnn_conv_t* c;
@@ -292,6 +317,7 @@ static assay_status_t describe(const tiles_t* k, making_t* m, const piece_t* p) 
             &m->descriptor, engine, dnnl_forward_inference, dnnl_convolution_direct, md[SRC],
             md[WEIGHTS], md[ROW], md[DST], w.strides, w.dilations, w.before, w.behind, attr),
         "describing a convolution", &m->descriptor);
+  if (!st) st = pass_over(&m->descriptor, &c->s);
   dnn_free(N, md, attr);
   return st;
 }
