@@ -27,6 +27,11 @@ typedef struct tactic_run {
   char tactic[64];
 } tactic_run_t;
 
+// What a case asks for is to be run as it stands.
+static const char* const tactic_case_off[] = {"view_chains", "transposes", "no_ops",
+                                              "slices_to_split"};
+enum { TACTIC_CASE_OFF = sizeof tactic_case_off / sizeof *tactic_case_off };
+
 // What --tactic-sources restricts the CPU's tactics to in the runs from now on; NULL: to nothing.
 static const char* tactic_case_sources;
 
@@ -41,10 +46,8 @@ static inline assay_status_t tactic_case_try_in(assay_fp32_t fp32, assay_model_t
   assay_plan_t* plan = NULL;
   assay_executor_t* e = NULL;
   const assay_precision_t precision = {.format = format};
-  // What a case asks for is to be run as it stands.
-  static const char* const off[] = {"view_chains", "transposes", "no_ops", "slices_to_split"};
   const assay_plan_options_t options = {
-      .fused = true, .fp32 = fp32, .passes = {.off = off, .n_off = sizeof off / sizeof *off}};
+      .fused = true, .fp32 = fp32, .passes = {.off = tactic_case_off, .n_off = TACTIC_CASE_OFF}};
   *r = (tactic_run_t){0};
   op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
   assay_engine_t* engine = NULL;
@@ -89,6 +92,7 @@ static inline bool tactic_case_same_shape(const assay_tensor_t* a, const assay_t
          (!a->rank || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
+// tolerance: of the largest; infinite: whatever is finite.
 static inline void tactic_case_compare(const char* name, const char* format,
                                        const assay_tensor_t* want, const assay_tensor_t* got,
                                        double tolerance) {
@@ -105,9 +109,10 @@ static inline void tactic_case_compare(const char* name, const char* format,
       a = (double)assay_i64(want)[i];
       b = (double)assay_i64(got)[i];
     }
-    const bool same = isnan(a)                     ? isnan(b)
-                      : isinf(a) || tolerance == 0 ? a == b
-                                                   : fabs(a - b) <= tolerance * largest;
+    const bool same = isnan(a)                                   ? isnan(b)
+                      : isinf(a) || isinf(b) || tolerance == 0 ? a == b
+                      : isinf(tolerance)                       ? !isnan(b)
+                                                               : fabs(a - b) <= tolerance * largest;
     if (!same)
       fail_msg("%s, %s: element %lld is %.9g, not %.9g (largest %g)", name, format, (long long)i, b,
                a, largest);
@@ -129,13 +134,15 @@ static inline void tactic_case_specials(assay_tensor_t* t) {
 }
 
 // No element may lie beyond what rounding in its layer can do.
-static inline void tactic_case_judge(const tactic_case_t* c, assay_model_t* m,
+static inline void tactic_case_judge(const tactic_case_t* c, assay_fp32_t fp32, assay_model_t* m,
                                      assay_format_t format, assay_tensor_t* const* in) {
   const assay_precision_t precision = {.format = format};
   const assay_account_options_t options = {0};
   assay_plan_t* plan = NULL;
   assay_account_t* a = NULL;
-  op_case_ok(assay_plan_create(m, &precision, &(assay_plan_options_t){.fused = true}, 1, &plan));
+  const assay_plan_options_t plan_options = {
+      .fused = true, .fp32 = fp32, .passes = {.off = tactic_case_off, .n_off = TACTIC_CASE_OFF}};
+  op_case_ok(assay_plan_create(m, &precision, &plan_options, 1, &plan));
   op_case_ok(assay_account_create(plan, assay_backend_find("cpu"), &options, &a));
   op_case_ok(assay_account_run(a, in));
   for (size_t i = 0; i < assay_account_layer_count(a); i++) {
@@ -154,15 +161,14 @@ static inline bool tactic_case_is_by(const char* got, const char* tactics) {
   return false;
 }
 
-// bounded: in bf16 the layers' limits say what may differ, not the tolerance.
-static inline void tactic_case_check_in(assay_fp32_t fp32, const tactic_case_t* c, bool bounded) {
+// In fp32 the case's tolerance says what may differ; in 16 bits each element's own limit, and what
+// is not finite stands where the emulated engine has it.
+static inline void tactic_case_check_in(assay_fp32_t fp32, const tactic_case_t* c) {
   static const struct {
     const char* name;
     assay_format_t format;
-    double unit;
-  } formats[] = {{"fp32", ASSAY_FORMAT_FP32, 0},
-                 {"bf16", ASSAY_FORMAT_BF16, 0x1p-7},
-                 {"fp16", ASSAY_FORMAT_FP16, 0x1p-10}};
+  } formats[] = {
+      {"fp32", ASSAY_FORMAT_FP32}, {"bf16", ASSAY_FORMAT_BF16}, {"fp16", ASSAY_FORMAT_FP16}};
   const int threads = omp_get_max_threads();
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
@@ -176,12 +182,11 @@ static inline void tactic_case_check_in(assay_fp32_t fp32, const tactic_case_t* 
     omp_set_num_threads(threads == 1 ? 3 : 1);
     op_case_ok(tactic_case_try_in(fp32, m, "cpu", formats[f].format, in, &again));
     omp_set_num_threads(threads);
-    const bool judged = bounded && formats[f].format == ASSAY_FORMAT_BF16;
-    if (judged) tactic_case_judge(c, m, formats[f].format, in);
+    const bool judged = formats[f].format != ASSAY_FORMAT_FP32 && c->tolerance > 0;
+    if (judged) tactic_case_judge(c, fp32, m, formats[f].format, in);
     for (size_t i = 0; i < want.n_out; i++) {
-      const double tolerance = c->tolerance > 0 ? c->tolerance + formats[f].unit : 0;
-      if (!judged)
-        tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i], tolerance);
+      tactic_case_compare(c->graph.name, formats[f].name, want.out[i], got.out[i],
+                          judged ? (double)INFINITY : c->tolerance);
       if (!tactic_case_identical(got.out[i], again.out[i]))
         fail_msg("%s, %s: depends on the number of threads", c->graph.name, formats[f].name);
     }
@@ -193,11 +198,9 @@ static inline void tactic_case_check_in(assay_fp32_t fp32, const tactic_case_t* 
   }
 }
 
-static inline void tactic_case_check_by(const tactic_case_t* c, bool bounded) {
-  tactic_case_check_in(ASSAY_FP32_TIGHT, c, bounded);
+static inline void tactic_case_check(const tactic_case_t* c) {
+  tactic_case_check_in(ASSAY_FP32_TIGHT, c);
 }
-
-static inline void tactic_case_check(const tactic_case_t* c) { tactic_case_check_by(c, false); }
 
 static inline void tactic_case_all(const tactic_case_t* cases, size_t n) {
   for (size_t i = 0; i < n; i++) tactic_case_check(&cases[i]);
@@ -229,7 +232,7 @@ static inline void tactic_case_check_bytes(const tactic_case_t* c) {
   if ((double)n > c->tolerance * (double)got.out[0]->size)
     fail_msg("%s: %lld of %lld elements differ", c->graph.name, (long long)n,
              (long long)got.out[0]->size);
-  tactic_case_judge(c, m, ASSAY_FORMAT_FP32, in);
+  tactic_case_judge(c, ASSAY_FP32_TIGHT, m, ASSAY_FORMAT_FP32, in);
   tactic_case_release(&want);
   tactic_case_release(&got);
   tactic_case_release(&again);

@@ -210,7 +210,7 @@ static void layers_agree(void** state) {
       graph_case_release(in);
       assay_model_release(m);
       if (fp32 == ASSAY_FP32_BOUND) c.tolerance *= 5;
-      tactic_case_check_in((assay_fp32_t)fp32, &c, false);
+      tactic_case_check_in((assay_fp32_t)fp32, &c);
     }
   }
 }

@@ -195,7 +195,7 @@ static void results_are_bounded(void** state) {
   for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
     assay_model_t* m = graph_case_model(&products[i].graph, in);
-    tactic_case_judge(&products[i], m, ASSAY_FORMAT_FP32, in);
+    tactic_case_judge(&products[i], ASSAY_FP32_TIGHT, m, ASSAY_FORMAT_FP32, in);
     graph_case_release(in);
     assay_model_release(m);
   }

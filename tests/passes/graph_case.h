@@ -49,6 +49,9 @@ static inline assay_tensor_t* graph_case_tensor(const char* row, char name[64], 
     double x = graph_case_random(state);
     assay_f64(t)[i] = positive ? (double)(float)(1 + x / 2) : x;
   }
+  if (t->store == ASSAY_STORE_F64 && t->type != ASSAY_TYPE_FLOAT)  // numbers of the type
+    assay_format_round_n(assay_type_format(t->type), assay_f64(t), assay_f64(t), (size_t)t->size,
+                         ASSAY_OVERFLOW_IEEE);
   return t;
 }
 
