@@ -65,6 +65,9 @@ assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
   const assay_backend_options_t* o = options ? options : &none;
   assay_choice_t* c = NULL;
   bool fits = true;
+  if (setting->n_tactics > ASSAY_MAX_TACTICS)
+    return ASSAY_ERROR(ASSAY_INTERNAL, "%zu tactics; at most %d", setting->n_tactics,
+                       (int)ASSAY_MAX_TACTICS);
   ASSAY_TRY(ASSAY_NEW(&c));
   c->setting = *setting;
   c->measure = o->measure;
@@ -174,6 +177,15 @@ static assay_status_t make_smallest(const assay_choice_t* c, const assay_sized_l
   return NULL;
 }
 
+// The tactics in the order in which they are tried for a layer.
+typedef struct order {
+  size_t at[ASSAY_MAX_TACTICS];
+} order_t;
+
+static const assay_tactic_t* ranked(const assay_choice_t* c, const order_t* o, size_t i) {
+  return c->setting.tactics[o->at[i]];
+}
+
 static bool compete(const assay_choice_t* c, const assay_tactic_t* a, const assay_tactic_t* b) {
   return c->any_bits || a == b ||
          (a->numerics && b->numerics && strcmp(a->numerics, b->numerics) == 0);
@@ -181,16 +193,18 @@ static bool compete(const assay_choice_t* c, const assay_tactic_t* a, const assa
 
 // What the timings know of the layer; only the fastest is made then.
 static assay_status_t choose_known(const assay_choice_t* choice, const assay_sized_layer_t* l,
-                                   const char* signature, assay_kernel_t** out,
-                                   assay_candidate_t* c, int* n) {
+                                   const order_t* order, const char* signature,
+                                   assay_kernel_t** out, assay_candidate_t* c, int* n) {
   int best = -1;
-  for (size_t t = 0; t < choice->setting.n_tactics && *n < ASSAY_MAX_CANDIDATES; t++) {
+  for (size_t i = 0; i < choice->setting.n_tactics && *n < ASSAY_MAX_CANDIDATES; i++) {
+    const assay_tactic_t* tactic = ranked(choice, order, i);
     double us;
-    if (!is_allowed(choice->sources, choice->setting.tactics[t]) ||
-        !assay_timings_find(choice->timings, choice->setting.tactics[t]->name, signature, &us) ||
-        (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
+    if (!is_allowed(choice->sources, tactic) ||
+        !assay_timings_find(choice->timings, tactic->name, signature, &us) ||
+        (*n && !compete(choice, c[0].tactic, tactic)))
       continue;
-    c[*n] = (assay_candidate_t){.tactic = choice->setting.tactics[t], .microseconds = us};
+    c[*n] = (assay_candidate_t){
+        .tactic = tactic, .microseconds = us, .predicted = (double)NAN};
     if (best < 0 || us < c[best].microseconds) best = *n;
     (*n)++;
   }
@@ -199,17 +213,17 @@ static assay_status_t choose_known(const assay_choice_t* choice, const assay_siz
 
 // Makes a kernel of the first tactic that takes the layer, and of all that compete with it.
 static assay_status_t make_all(const assay_choice_t* choice, const assay_sized_layer_t* l,
-                               bool first_only, assay_kernel_t** kernels, assay_candidate_t* c,
-                               int* n) {
+                               const order_t* order, bool first_only, assay_kernel_t** kernels,
+                               assay_candidate_t* c, int* n) {
   const int most = first_only ? 1 : choice->most;
-  for (size_t t = 0; t < choice->setting.n_tactics && *n < most; t++) {
-    if (!is_allowed(choice->sources, choice->setting.tactics[t]) ||
-        (*n && !compete(choice, c[0].tactic, choice->setting.tactics[t])))
+  for (size_t i = 0; i < choice->setting.n_tactics && *n < most; i++) {
+    const assay_tactic_t* tactic = ranked(choice, order, i);
+    if (!is_allowed(choice->sources, tactic) || (*n && !compete(choice, c[0].tactic, tactic)))
       continue;
-    ASSAY_TRY(make_with(choice->setting.tactics[t], l, choice->scratch, &kernels[*n]));
+    ASSAY_TRY(make_with(tactic, l, choice->scratch, &kernels[*n]));
     if (!kernels[*n]) continue;
-    c[(*n)++] =
-        (assay_candidate_t){.tactic = choice->setting.tactics[t], .microseconds = (double)NAN};
+    c[(*n)++] = (assay_candidate_t){
+        .tactic = tactic, .microseconds = (double)NAN, .predicted = (double)NAN};
   }
   return NULL;
 }
@@ -251,13 +265,19 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   int fastest = 0;
   if (forced) ASSAY_TRY(make_with(forced, l, 0, out));  // whatever scratch it needs
   if (*out) {
-    c[(*n)++] = (assay_candidate_t){.tactic = forced, .microseconds = (double)NAN, .forced = true};
+    c[(*n)++] = (assay_candidate_t){.tactic = forced,
+                                    .microseconds = (double)NAN,
+                                    .predicted = (double)NAN,
+                                    .forced = true};
     return NULL;
   }
-  ASSAY_TRY(choose_known(choice, l, signature, out, c, n));
+  order_t order;
+  assay_costs_rank(choice->setting.costs, l, choice->any_bits, choice->setting.tactics,
+                   choice->setting.n_tactics, order.at);
+  ASSAY_TRY(choose_known(choice, l, &order, signature, out, c, n));
   if (*out) return NULL;
   *n = 0;
-  assay_status_t st = make_all(choice, l, !choice->measure, kernels, c, n);
+  assay_status_t st = make_all(choice, l, &order, !choice->measure, kernels, c, n);
   if (!st && *n > 1) st = time_all(choice, l, signature, kernels, c, *n, &fastest);
   if (!st && *n) {
     *out = kernels[fastest];
@@ -265,11 +285,22 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   } else if (!st && choice->scratch) {
     st = make_smallest(choice, l, out);
     if (*out)
-      c[(*n)++] = (assay_candidate_t){.tactic = (*out)->tactic, .microseconds = (double)NAN};
+      c[(*n)++] = (assay_candidate_t){.tactic = (*out)->tactic,
+                                      .microseconds = (double)NAN,
+                                      .predicted = (double)NAN};
   }
   for (int i = 0; i < ASSAY_MAX_CANDIDATES; i++)
     if (kernels[i]) kernels[i]->destroy(kernels[i]);
   return st;
+}
+
+// What the constants foretell of those that were looked at.
+static void predict(const assay_choice_t* choice, const assay_sized_layer_t* l,
+                    assay_candidate_t* c, int n) {
+  assay_layer_sizes_t sizes;
+  if (!choice->setting.costs || !assay_layer_sizes(l, &sizes)) return;
+  for (int i = 0; i < n; i++)
+    c[i].predicted = assay_costs_predict(choice->setting.costs, &sizes, c[i].tactic->name);
 }
 
 assay_status_t assay_choose(assay_choice_t* choice, const assay_sized_layer_t* l,
@@ -280,6 +311,7 @@ assay_status_t assay_choose(assay_choice_t* choice, const assay_sized_layer_t* l
   *n_candidates = 0;
   assay_status_t st = assay_layer_signature(l, &signature);
   if (!st) st = choose(choice, l, assay_str_get(&signature), out, candidates, n_candidates);
+  if (!st) predict(choice, l, candidates, *n_candidates);
   assay_str_deinit(&signature);
   return st;
 }

@@ -1,17 +1,21 @@
-// Which tactic runs a layer: the first of the table that takes it; where others take it that give
-// the same bits (or any, if asked for), and their times are known or may be measured, the fastest
-// of these.
+// Which tactic runs a layer: the first that takes it, in the order of the table, which predicted
+// times may change (costs.h); where others take it that give the same bits (or any, if asked for),
+// and their times are known or may be measured, the fastest of these.
 #ifndef ASSAY_BACKENDS_CHOICE_H_
 #define ASSAY_BACKENDS_CHOICE_H_
 
+#include "backends/costs.h"
 #include "backends/move.h"
 #include "backends/timings.h"
+
+enum { ASSAY_MAX_TACTICS = 96 };
 
 // What a choice is between.
 typedef struct assay_choice_setting {
   const assay_tactic_t* const* tactics;
   size_t n_tactics;
   const char* machine;  // what times depend on, one line; copied
+  const assay_costs_t* costs;  // of the machine's class, by which tactics are ranked; NULL: none
   // The mean of so many runs of a kernel, on operands of zeros; 0: the fastest of some.
   assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
                          double* out_microseconds);

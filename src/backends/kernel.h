@@ -117,6 +117,7 @@ typedef struct assay_tactic {
 typedef struct assay_candidate {
   const assay_tactic_t* tactic;
   double microseconds;  // NAN: not known
+  double predicted;     // by the machine's costs (costs.h), of one sample on one thread; NAN: none
   bool forced;          // it was asked for, whatever the times
 } assay_candidate_t;
 

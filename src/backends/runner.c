@@ -433,11 +433,14 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
       assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
                        x->tactic->name, x->tactic->source);
       if (x->forced)
-        assay_str_append(out, "as a tactic replay says\n");
+        assay_str_append(out, "as a tactic replay says");
       else if (isnan(x->microseconds))
-        assay_str_append(out, "not timed: the first that takes it\n");
+        assay_str_append(out, "not timed: the first that takes it");
       else
-        assay_str_printf(out, "%10.2f us\n", x->microseconds);
+        assay_str_printf(out, "%10.2f us", x->microseconds);
+      if (!isnan(x->predicted))
+        assay_str_printf(out, "; predicted %.2f us a sample on one thread", x->predicted);
+      assay_str_append(out, "\n");
     }
     explain_layouts(s, out);
     explain_forms(s, out);

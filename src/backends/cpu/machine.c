@@ -35,6 +35,22 @@ static const char* own_level(void) {
 static const char* own_level(void) { return "v1"; }
 #endif
 
+// Constants of this machine's class. What is chosen by them is part of what a plan is, so that a
+// plan says which they were.
+#define COSTS_AMX "amx 1"
+static const assay_cost_row_t amx_rows[] = {
+#include "backends/cpu/costs_amx.inc"
+};
+static const assay_costs_t amx_costs = {amx_rows, sizeof amx_rows / sizeof *amx_rows};
+
+const assay_costs_t* cpu_costs(void) {
+#ifdef ASSAY_ONEDNN
+  const int amx = dnnl_cpu_isa_avx512_core_amx;
+  if (((int)dnnl_get_effective_cpu_isa() & amx) == amx) return &amx_costs;
+#endif
+  return NULL;
+}
+
 void cpu_describe_machine(assay_str_t* out) {
   assay_str_printf(out, "%s %s%s", architecture(), own_level(),
                    cpu_split_mode() & CPU_SPLIT_IMITATED ? ", tiles imitated"
@@ -45,6 +61,7 @@ void cpu_describe_machine(assay_str_t* out) {
   assay_str_printf(out, ", onednn %d.%d.%d isa 0x%x", v->major, v->minor, v->patch,
                    (unsigned)dnnl_get_effective_cpu_isa());
 #endif
+  if (cpu_costs()) assay_str_append(out, ", costs " COSTS_AMX);
 }
 
 // That is where it has vectors of 16, and does not multiply bf16 in tiles (AMX).

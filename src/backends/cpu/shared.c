@@ -103,6 +103,7 @@ assay_status_t cpu_choice_create(const assay_backend_options_t* options, assay_c
   const assay_choice_setting_t setting = {.tactics = cpu_tactics,
                                           .n_tactics = cpu_n_tactics,
                                           .machine = assay_str_get(&machine),
+                                          .costs = cpu_costs(),
                                           .time = measure,
                                           .time_move = measure_move};
   assay_status_t st = assay_str_status(&machine);

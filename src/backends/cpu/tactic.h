@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_CPU_TACTIC_H_
 #define ASSAY_BACKENDS_CPU_TACTIC_H_
 
+#include "backends/costs.h"
 #include "backends/kernel.h"
 #include "backends/sizes.h"
 
@@ -14,6 +15,8 @@ assay_status_t cpu_each_tactic(const assay_layers_t* layers, size_t i, const ass
                                assay_tensor_t* const* in, bool timed,
                                assay_tactic_runs_t* out) ASSAY_MUST_USE;
 
+// By which tactics are ranked on this machine; NULL: by the table alone.
+const assay_costs_t* cpu_costs(void);
 // Bytes of a core's second cache, or what most have where that is not known.
 int64_t cpu_second_cache(void);
 // Libraries, their versions and the instruction sets that kernels are made for.
