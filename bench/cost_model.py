@@ -173,10 +173,11 @@ def main():
     parser.add_argument("caches", nargs="+")
     parser.add_argument("--write")
     parser.add_argument("--rate")
+    parser.add_argument("--leave", nargs="*", default=[], metavar="TYPE:KIND", help="keep the table's order of these")
     parser.add_argument("--tactics", default="src/backends/cpu/tactics.inc")
     args = parser.parse_args()
     layers = read(args.caches)
-    groups = group(layers)
+    groups = {key: v for key, v in group(layers).items() if f"{key[1]}:{key[0]}" not in args.leave}
     order = re.findall(r"CPU_TACTIC\((\w+)\)", open(args.tactics, encoding="utf-8").read().split("// CPU_TACTIC")[-1])
     table = load(args.rate) if args.rate else fit_all(groups)
     if args.write:

@@ -44,6 +44,7 @@ static const assay_cost_row_t amx_rows[] = {
 static const assay_costs_t amx_costs = {amx_rows, sizeof amx_rows / sizeof *amx_rows};
 
 const assay_costs_t* cpu_costs(void) {
+  if (cpu_split_mode() & CPU_SPLIT_ALWAYS) return NULL;  // split products serve all that they can
 #ifdef ASSAY_ONEDNN
   const int amx = dnnl_cpu_isa_avx512_core_amx;
   if (((int)dnnl_get_effective_cpu_isa() & amx) == amx) return &amx_costs;
