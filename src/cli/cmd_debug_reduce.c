@@ -1,7 +1,7 @@
 // assay debug reduce: the smallest part of a model that still fails, as a model of its own.
 #include <string.h>
 
-#include "base/process.h"
+#include "base/shell.h"
 #include "cli/debug_job.h"
 #include "edit/reduce.h"
 #include "report/reduce.h"

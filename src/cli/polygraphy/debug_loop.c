@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/shell.h"
 #include "cli/polygraphy/log.h"
 #include "io/json.h"
 
@@ -129,7 +130,8 @@ static assay_status_t run_check(const pg_debug_t* d, bool* out_success) {
   ASSAY_TRY(assay_arena_new(d->job->arena, words->n + 1, sizeof *ended, &ended));
   for (size_t i = 0; i < words->n; i++) {
     ended[i] = words->items[i];
-    assay_str_printf(&line, "%s%s", i ? " " : "", words->items[i]);
+    if (i) assay_str_append(&line, " ");
+    assay_shell_word(&line, words->items[i]);
   }
   pg_log(PG_INFO, "Running check command: %s", assay_str_get(&line));
   assay_str_deinit(&line);

@@ -1,28 +1,17 @@
 // --show-native: the commands of Assay that do the same.
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/specs.h"
 
 // A word as a shell reads it.
 static void print_word(const char* word) {
-  bool plain = *word;
-  for (const char* c = word; *c; c++)
-    plain &= isalnum((unsigned char)*c) || strchr("_-./=:,+%@", *c);
-  if (plain) {
-    printf(" %s", word);
-    return;
-  }
-  fputs(" '", stdout);
-  for (const char* c = word; *c; c++) {
-    if (*c == '\'')
-      fputs("'\\''", stdout);
-    else
-      putchar(*c);
-  }
-  putchar('\'');
+  assay_str_t text = {0};
+  assay_shell_word(&text, word);
+  printf(" %s", assay_str_get(&text));
+  assay_str_deinit(&text);
 }
 
 static void print_option(const char* name, const char* value) {

@@ -1,0 +1,169 @@
+// Words of command lines: a shell gets each as one word with the same bytes, nothing in it is run,
+// no control character is printed, and the reader gets it back.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+// cmocka needs these before it
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/process.h"
+#include "base/shell.h"
+
+static const char* const words[] = {"plain",
+                                    "/a/b:fp32,c@2%",
+                                    "two words",
+                                    "it's",
+                                    "$HOME `x` \"q\" \\ * ; & | < > ( ) { } ! ~ #",
+                                    "",
+                                    "-n",
+                                    "'",
+                                    "''",
+                                    "q'$(touch X)'z",
+                                    "a\nb",
+                                    "\nb",
+                                    "tab\there",
+                                    "\x1b]0;title\x07",
+                                    "\x1b[2Ka'b\\c\x7f",
+                                    "\\x1b",
+                                    "$'x'",
+                                    "~",
+                                    "#no comment",
+                                    "=ls",
+                                    "\r\n",
+                                    "1\x01"
+                                    "1",
+                                    "caf\xc3\xa9 \xc3\x80\xe2\x80\x94",
+                                    "\xc2\x9b"
+                                    "31m",
+                                    "a\x9b"
+                                    "b"};
+enum { N_WORDS = sizeof words / sizeof *words };
+
+typedef void append_t(assay_str_t* out, const char* text);
+static append_t* const ways[] = {assay_shell_quote, assay_shell_word, assay_shell_word_quoted};
+
+// The shell counts the words and prints the bytes of the first one.
+static void ask(const char* shell, const char* word, const char* text) {
+  assay_str_t script = {0}, command = {0};
+  assay_str_printf(&script,
+                   "set -- %s\ntest \"$#\" = 1 && "
+                   "test \"$(printf '%%s' \"$1\" | od -An -v -tx1 | tr -d ' \\n')\" = '",
+                   text);
+  for (const char* c = word; *c; c++) assay_str_printf(&script, "%02x", (unsigned char)*c);
+  assay_str_append(&script, "' && ! test -e X");
+  assay_str_printf(&command, "%s -c ", shell);
+  assay_shell_quote(&command, assay_str_get(&script));
+  assert_null(assay_str_status(&command));
+  assay_status_t st = assay_process_run(assay_str_get(&command), 60);
+  if (st) fprintf(stderr, "%s in %s: %s\n", text, shell, assay_status_message(st));
+  assert_null(st);
+  assay_str_deinit(&script);
+  assay_str_deinit(&command);
+}
+
+static bool has_control(const char* text) {
+  for (const unsigned char* c = (const unsigned char*)text; *c; c++)
+    if (*c < 0x20 || *c == 0x7f) return true;
+  return strstr(text, "\xc2\x9b") || strstr(text, "a\x9b");
+}
+
+static void words_stay_words(void** state) {
+  (void)state;
+  const bool bash = access("/bin/bash", X_OK) == 0;
+  for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+    for (size_t i = 0; i < N_WORDS; i++) {
+      assay_str_t text = {0};
+      ways[w](&text, words[i]);
+      assert_null(assay_str_status(&text));
+      const char* shown = assay_str_get(&text);
+      // Older ones of /bin/sh do not know $'...', which is for people.
+      if (strncmp(shown, "$'", 2) != 0) ask("/bin/sh", words[i], shown);
+      if (bash) ask("/bin/bash", words[i], shown);
+      if (w > 0) assert_false(has_control(shown));
+      assay_str_deinit(&text);
+    }
+}
+
+static void plain_words_are_bare(void** state) {
+  (void)state;
+  static const char* const rows[][2] = {{"/a/b:fp32,c@2%", "/a/b:fp32,c@2%"},
+                                        {"a b", "'a b'"},
+                                        {"*", "'*'"},
+                                        {"", "''"},
+                                        {"=a", "'=a'"},
+                                        {"a\nb'c", "$'a\\x0ab\\'c'"},
+                                        {"\xc2\x9b", "$'\\xc2\\x9b'"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_str_t text = {0};
+    assay_shell_word(&text, rows[i][0]);
+    assert_string_equal(assay_str_get(&text), rows[i][1]);
+    assay_str_deinit(&text);
+  }
+}
+
+static void words_are_read_back(void** state) {
+  (void)state;
+  for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+    assay_str_t line = {0}, word = {0};
+    bool any;
+    assay_str_append(&line, "# what follows is read\n");
+    for (size_t i = 0; i < N_WORDS; i++) {
+      ways[w](&line, words[i]);
+      assay_str_append(&line, i % 3 ? " " : "\n  # between\n");
+    }
+    const char* at = assay_str_get(&line);
+    for (size_t i = 0; i < N_WORDS; i++) {
+      assert_null(assay_shell_next(&at, &word, &any));
+      assert_true(any);
+      assert_string_equal(assay_str_get(&word), words[i]);
+    }
+    assert_null(assay_shell_next(&at, &word, &any));
+    assert_false(any);
+    assay_str_deinit(&line);
+    assay_str_deinit(&word);
+  }
+}
+
+static void other_ways_of_writing(void** state) {
+  (void)state;
+  static const struct {
+    const char *text, *word;  // NULL: an error
+  } rows[] = {{"a\\ b", "a b"},
+              {"a\\\nb", "ab"},
+              {"\"a \\\"b\\\" \\n\" c", "a \"b\" \\n"},
+              {"--x='y z'#1 b", "--x=y z#1"},
+              {"$'\\e\\t\\q\\x4'", "\x1b\tq\x04"},
+              {"a'b", NULL},
+              {"a\"b", NULL},
+              {"a\"b\\\"", NULL},
+              {"$'b\\'", NULL},
+              {"$'b\\", NULL}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_str_t word = {0};
+    const char* at = rows[i].text;
+    bool any = false;
+    assay_status_t st = assay_shell_next(&at, &word, &any);
+    if (!rows[i].word) {
+      assert_int_equal(assay_status_code(st), ASSAY_CORRUPT);
+    } else {
+      assert_null(st);
+      assert_true(any);
+      assert_string_equal(assay_str_get(&word), rows[i].word);
+    }
+    assay_status_free(st);
+    assay_str_deinit(&word);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(words_stay_words), cmocka_unit_test(plain_words_are_bare),
+      cmocka_unit_test(words_are_read_back), cmocka_unit_test(other_ways_of_writing)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
