@@ -173,6 +173,7 @@ static assay_status_t tried(void* user, const assay_engine_t* engine, const assa
   assay_str_deinit(&j->timings);
   j->timings = (assay_str_t){0};
   ASSAY_TRY(backend->timings(assay_engine_shared(engine), &j->timings, &measured));
+  j->timings_measured |= measured;
   if (measured && trt_given(j->options, TRT_FLAG_errorOnTimingCacheMiss))
     return ASSAY_ERROR(
         ASSAY_NOT_FOUND,
@@ -260,6 +261,7 @@ static assay_status_t build(trt_job_t* j) {
                            .tried = tried,
                            .user = j};
   ASSAY_TRY(cli_engine_build(&j->native, &how, &j->engine, &code));
+  if (path && !j->lent) trt_cache_tell(j, path, timings);
   ASSAY_TRY(trt_cache_write(j, j->cache_out ? j->cache_out : path));
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
   tell_workspace(j);

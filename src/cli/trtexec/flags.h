@@ -103,7 +103,9 @@ typedef enum trt_outcome {
 assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
                                  trt_outcome_t* out_outcome) ASSAY_MUST_USE;
 void trt_options_deinit(trt_options_t* o);
-// What does not go together, and what values cannot be (check.c); notes of flags without effect.
+// Warns of flags that were given and have no effect, before trt_options_check() sets some.
+void trt_options_note(const trt_options_t* o);
+// What does not go together, and what values cannot be (check.c).
 assay_status_t trt_options_check(trt_options_t* o) ASSAY_MUST_USE;
 // --tempdir and --tempfileControls: checks them, and has folders for temporary files made by them
 // from now on, for as long as the options are there (temporary.c).

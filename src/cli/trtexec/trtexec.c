@@ -123,6 +123,7 @@ static int run(trt_options_t* o, trt_job_t* j, int argc, char** argv) {
                      "The command line was not understood; nothing was done");
   } else if (!st && outcome == TRT_OUTCOME_RUN) {
     trt_log_verbose(trt_given(o, TRT_FLAG_verbose));
+    trt_options_note(o);
     st = trt_options_check(o);
     if (!st) st = trt_rule_temporary(o);
     if (!st && !trt_given(o, TRT_FLAG_show_native)) {
