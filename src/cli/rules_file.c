@@ -59,31 +59,43 @@ static assay_status_t take_value(const char** at, assay_str_t* word, const char*
   return any ? NULL : ASSAY_ERROR(ASSAY_CORRUPT, "%s has no value", name);
 }
 
-static assay_status_t take_option(const char** at, assay_str_t* word, assay_str_t* rules,
-                                  assay_str_t* precision) {
+// What options are appended to.
+typedef struct taken {
+  assay_str_t *rules, *precision;
+  assay_str_t* trtexec;  // NULL: not wanted
+} taken_t;
+
+static assay_status_t take_precision(const taken_t* t, const char* value) {
+  const char* before = assay_str_get(t->precision);
+  if (!t->precision->len) return assay_str_append(t->precision, value), NULL;
+  if (strcmp(before, value) == 0) return NULL;
+  return ASSAY_ERROR(ASSAY_CORRUPT, "--precision is both %s and %s", before, value);
+}
+
+static assay_status_t take_option(const char** at, assay_str_t* word, const taken_t* t) {
   const char* value;
   bool is;
   ASSAY_TRY(take_value(at, word, "--layer-precision", &value, &is));
-  if (is) return add_rules(rules, value, strlen(value)), NULL;
+  if (is) return add_rules(t->rules, value, strlen(value)), NULL;
   ASSAY_TRY(take_value(at, word, "--precision", &value, &is));
-  if (is && precision->len && strcmp(assay_str_get(precision), value) != 0)
-    return ASSAY_ERROR(ASSAY_CORRUPT, "--precision is both %s and %s", assay_str_get(precision),
-                       value);
-  if (is) return precision->len ? NULL : (assay_str_append(precision, value), NULL);
-  if (is_of_trtexec(assay_str_get(word))) return NULL;
-  return ASSAY_ERROR(ASSAY_CORRUPT,
-                     "'%s' is neither --layer-precision nor --precision, nor one of trtexec's that "
-                     "stand beside them",
-                     assay_str_get(word));
+  if (is) return take_precision(t, value);
+  if (!is_of_trtexec(assay_str_get(word)))
+    return ASSAY_ERROR(
+        ASSAY_CORRUPT,
+        "'%s' is neither --layer-precision nor --precision, nor one of trtexec's that "
+        "stand beside them",
+        assay_str_get(word));
+  if (t->trtexec) assay_str_append_n(t->trtexec, assay_str_get(word), word->len + 1);
+  return NULL;
 }
 
-static assay_status_t read_options(const char* text, assay_str_t* rules, assay_str_t* precision) {
+static assay_status_t read_options(const char* text, const taken_t* t) {
   assay_str_t word = {0};
   bool any = true;
   assay_status_t st = NULL;
   while (!st && any) {
     st = assay_shell_next(&text, &word, &any);
-    if (!st && any) st = take_option(&text, &word, rules, precision);
+    if (!st && any) st = take_option(&text, &word, t);
   }
   assay_str_deinit(&word);
   return st;
@@ -100,19 +112,22 @@ static bool has_options(const char* text) {
   }
 }
 
-static assay_status_t read_text(const char* text, assay_str_t* rules, assay_str_t* precision) {
-  const size_t before = rules->len;
+static assay_status_t read_text(const char* text, const taken_t* t) {
+  const size_t before = t->rules->len;
   if (has_options(text))
-    ASSAY_TRY(read_options(text, rules, precision));
+    ASSAY_TRY(read_options(text, t));
   else
-    read_lines(text, rules);
-  ASSAY_TRY(assay_str_status(rules));
-  if (rules->len == before && !precision->len)
+    read_lines(text, t->rules);
+  ASSAY_TRY(assay_str_status(t->rules));
+  ASSAY_TRY(assay_str_status(t->precision));
+  if (t->trtexec && !t->trtexec->len && !t->trtexec->failed)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "it has no options for trtexec");
+  if (!t->trtexec && t->rules->len == before && !t->precision->len)
     return ASSAY_ERROR(ASSAY_CORRUPT, "no rules are in it: 'PATTERN:FORMAT,...' or options");
-  return assay_str_status(precision);
+  return t->trtexec ? assay_str_status(t->trtexec) : NULL;
 }
 
-assay_status_t cli_rules_file_read(const char* path, assay_str_t* rules, assay_str_t* precision) {
+static assay_status_t read_file(const char* path, const taken_t* t) {
   assay_mapping_t* m = NULL;
   assay_str_t text = {0};
   ASSAY_TRY(assay_mapping_open(path, &m));
@@ -122,7 +137,19 @@ assay_status_t cli_rules_file_read(const char* path, assay_str_t* rules, assay_s
   assay_mapping_release(m);
   assay_status_t st =
       binary ? ASSAY_ERROR(ASSAY_CORRUPT, "it is no text") : assay_str_status(&text);
-  if (!st) st = read_text(assay_str_get(&text), rules, precision);
+  if (!st) st = read_text(assay_str_get(&text), t);
   assay_str_deinit(&text);
   return assay_status_note(st, "'%s'", path);
+}
+
+assay_status_t cli_rules_file_read(const char* path, assay_str_t* rules, assay_str_t* precision) {
+  return read_file(path, &(taken_t){rules, precision, NULL});
+}
+
+assay_status_t cli_rules_file_trtexec(const char* path, assay_str_t* words) {
+  assay_str_t rules = {0}, precision = {0};
+  assay_status_t st = read_file(path, &(taken_t){&rules, &precision, words});
+  assay_str_deinit(&rules);
+  assay_str_deinit(&precision);
+  return st;
 }

@@ -184,6 +184,12 @@ ROWS = [
     Row("precisionConstraints", BUILD + "--fp16 --layerPrecisions=conv:int64", "--precisionConstraints=obey", fails,
         "--precisionConstraints=prefer"),
     Row("layerPrecisions", LAYERS + "--fp16 --precisionConstraints=prefer", "--layerPrecisions=conv:fp32", stored(conv="fp32", head="fp16")),
+    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/fix.txt", stored(conv="fp32", head="fp16")),
+    Row("fix_file", LAYERS + "--fp16 --precisionConstraints=none", "--fix-file={d}/fix.txt", r"\[W\] --layerPrecisions and --layerOutputTypes have no effect"),
+    Row("fix_file", LAYERS + "--fp16 --precisionConstraints=prefer --layerPrecisions=head:fp32", "--fix-file={d}/fix.txt",
+        r"\[E\] --layerPrecisions is given, and --fix-file=.* has one, too"),
+    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/rows.onnx", r"\[E\] .*rows.onnx': it is no text"),
+    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/coarse.txt", r"\[E\] .*coarse.txt': it has no options for trtexec"),
     Row("layerOutputTypes", LAYERS + "--fp16 --precisionConstraints=prefer", "--layerOutputTypes=conv:fp32", stored(conv="fp32", head="fp16")),
     Row("sparsity", BUILD, "--sparsity=enable", r"--sparsity=enable has no effect in Assay"),
     # No folder for temporary files is made here; where they are made is tested in test_trtexec.c.
@@ -288,6 +294,8 @@ def write_data(bench):
     np.save("row.npy", np.random.default_rng(3).standard_normal((1, 16)).astype(np.float32))
     with open("coarse.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3f800000\n")
+    with open("coarse.txt", "w") as f:
+        f.write("image:fp32\n")
     model = onnx.load(os.path.join(bench.names["m"], "cnn.onnx"))
     for weight in model.graph.initializer:
         if weight.name in ("w", "head"):

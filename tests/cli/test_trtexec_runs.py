@@ -284,6 +284,7 @@ WORKS = {
     "maxShapesCalib": (CALIB + " --minShapesCalib=x:1x16 --optShapesCalib=x:2x16", "=x:1x16", "dimension 0: 1 is less than the 2 of --optShapesCalib"),
     "calibProfile": (CALIB, "=1", "--calibProfile=1: the highest profile is number 0"),
     "precisionConstraints": (NATIVE + " --fp16 --layerPrecisions=conv:fp32", "=prefer", "--layer-precision conv:fp32"),
+    "fix_file": (NATIVE + " --fp16", "=fix.txt", "--layer-precision conv:fp32"),
     "layerPrecisions": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "--layer-precision conv:fp32"),
     "layerOutputTypes": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "Set output 0 of layer conv to type fp32"),
     "calib": (BUILD, "=good.cache", "has 1 scales"),
@@ -408,6 +409,8 @@ def write_files(models):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "whole.onnx")
     with open("rt.plan", "wb") as f:
         f.write(b"ftrt" + bytes(1000))
+    with open("fix.txt", "w") as f:
+        f.write("# options\n--precision bf16 --layer-precision 'head:fp32'\n--precisionConstraints=prefer '--layerPrecisions=conv:fp32'\n")
     with open("good.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3c010a14\n")
     with open("empty.cache", "w") as f:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cli/rules_file.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
 
@@ -35,6 +36,7 @@ bool trt_is(const trt_options_t* o, trt_flag_id_t f, const char* word) {
 void trt_options_deinit(trt_options_t* o) {
   assay_free(o->profiles);
   assay_free(o->pairs);
+  assay_str_deinit(&o->fix);
   assay_str_deinit(&o->unknown);
 }
 
@@ -245,6 +247,23 @@ static assay_status_t take(trt_options_t* o, const char* arg, group_t* group) {
   return NULL;
 }
 
+// Flags of --fix-file: what the line says itself goes before, but for the list.
+static assay_status_t take_fix_file(trt_options_t* o) {
+  const char* path = o->at[TRT_FLAG_fix_file].text;
+  group_t group = GROUP_NONE;
+  if (!o->at[TRT_FLAG_fix_file].given) return NULL;
+  ASSAY_TRY(assay_status_note(cli_rules_file_trtexec(path, &o->fix), "--fix-file"));
+  if (o->at[TRT_FLAG_layerPrecisions].given)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--layerPrecisions is given, and --fix-file=%s has one, too", path);
+  for (const char* at = o->fix.text; at < o->fix.text + o->fix.len; at += strlen(at) + 1) {
+    const char* note;
+    const trt_flag_id_t id = find(at, strcspn(at, "="), &note);
+    if (id == TRT_N_FLAGS || !o->at[id].given) ASSAY_TRY(take(o, at, &group));
+  }
+  return NULL;
+}
+
 assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
                                  trt_outcome_t* out_outcome) {
   group_t group = GROUP_NONE;
@@ -261,6 +280,7 @@ assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
   }
   *out_outcome = TRT_OUTCOME_RUN;
   for (int i = 0; i < argc; i++) ASSAY_TRY(take(out, argv[i], &group));
+  ASSAY_TRY(take_fix_file(out));
   if (out->unknown.len || out->unknown.failed) *out_outcome = TRT_OUTCOME_UNKNOWN;
   return assay_str_status(&out->unknown);
 }

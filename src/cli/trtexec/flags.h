@@ -89,6 +89,7 @@ typedef struct trt_options {
   size_t n_profiles, cap_profiles;
   trt_pair_text_t* pairs;
   size_t n_pairs, cap_pairs;
+  assay_str_t fix;      // words of --fix-file, to which values point
   assay_str_t unknown;  // lines "--name value (why)"
 } trt_options_t;
 
