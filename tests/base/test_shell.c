@@ -13,7 +13,9 @@
 #include <cmocka.h>
 
 #include "base/process.h"
+#include "base/random.h"
 #include "base/shell.h"
+#include "seed_case.h"
 
 static const char* const words[] = {"plain",
                                     "/a/b:fp32,c@2%",
@@ -161,9 +163,59 @@ static void other_ways_of_writing(void** state) {
   }
 }
 
+static assay_random_t stream;
+static uint64_t drawn;
+
+// Of what means something to a shell or a terminal, and other bytes.
+static uint64_t number(uint64_t below) {
+  return (uint64_t)(assay_random_uniform(&stream, drawn++) * (double)below);
+}
+
+static void draw(char* out, size_t max) {
+  static const char odd[] = "'\"\\$`#*=\n\t \x1b\x7f\xc2\x9b\xe2x1af;&|<>(){}!~,:";
+  const size_t n = (size_t)number(max + 1);
+  for (size_t i = 0; i < n; i++)
+    out[i] = number(2) ? odd[number(sizeof odd - 1)] : (char)(unsigned char)(1 + number(255));
+  out[n] = 0;
+}
+
+static void any_words(void** state) {
+  (void)state;
+  enum { N = 3000, MAX = 12 };
+  char word[MAX + 1], other[MAX + 1];
+  stream = assay_random_make(test_seed(), "words", 0);
+  for (int i = 0; i < N; i++) {
+    assay_str_t line = {0}, read = {0};
+    bool any = false;
+    draw(word, MAX);
+    draw(other, MAX);
+    for (size_t w = sizeof ways / sizeof *ways; w-- > 0;) {
+      ways[w](&line, word);
+      const char* shown = assay_str_get(&line);
+      for (size_t k = 0; w > 0 && k < line.len; k++) assert_true(shown[k] < 0 || shown[k] >= 0x20);
+      assay_str_append(&line, " ");
+    }
+    const char* at = assay_str_get(&line);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+      assert_null(assay_shell_next(&at, &read, &any));
+      assert_true(any);
+      assert_string_equal(assay_str_get(&read), word);
+    }
+    // Whatever stands there is read to its end, or refused.
+    at = other;
+    assay_status_t st = NULL;
+    for (any = true; !st && any;) st = assay_shell_next(&at, &read, &any);
+    if (!st) assert_int_equal(*at, 0);
+    assay_status_free(st);
+    assay_str_deinit(&line);
+    assay_str_deinit(&read);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(words_stay_words), cmocka_unit_test(plain_words_are_bare),
-      cmocka_unit_test(words_are_read_back), cmocka_unit_test(other_ways_of_writing)};
+      cmocka_unit_test(words_are_read_back), cmocka_unit_test(other_ways_of_writing),
+      cmocka_unit_test(any_words)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,8 +247,7 @@ static assay_status_t take(trt_options_t* o, const char* arg, group_t* group) {
   return NULL;
 }
 
-// Flags of --fix-file: what the line says itself goes before, but for the list.
-static assay_status_t take_fix_file(trt_options_t* o) {
+assay_status_t trt_options_take_fix(trt_options_t* o) {
   const char* path = o->at[TRT_FLAG_fix_file].text;
   group_t group = GROUP_NONE;
   if (!o->at[TRT_FLAG_fix_file].given) return NULL;
@@ -280,7 +279,6 @@ assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
   }
   *out_outcome = TRT_OUTCOME_RUN;
   for (int i = 0; i < argc; i++) ASSAY_TRY(take(out, argv[i], &group));
-  ASSAY_TRY(take_fix_file(out));
   if (out->unknown.len || out->unknown.failed) *out_outcome = TRT_OUTCOME_UNKNOWN;
   return assay_str_status(&out->unknown);
 }
