@@ -15,12 +15,20 @@ static void add_rules(assay_str_t* out, const char* text, size_t n) {
 
 // ---- rules alone --------------------------------------------------------------------------------
 
+// Whether a line ends in a ',' that no \ in front of it makes a part of a name.
+static bool ends_in_comma(const char* line, size_t n) {
+  size_t escapes = 0;
+  if (!n || line[n - 1] != ',') return false;
+  while (escapes + 1 < n && line[n - 2 - escapes] == '\\') escapes++;
+  return escapes % 2 == 0;
+}
+
 // A line without what surrounds its rules: spaces, and a ',' in front of the next line.
 static void add_line(assay_str_t* out, const char* line, size_t n) {
   while (n && isspace((unsigned char)*line)) line++, n--;
   while (n && isspace((unsigned char)line[n - 1])) n--;
   if (n && *line == '#') return;
-  if (n && line[n - 1] == ',' && !(n > 1 && line[n - 2] == '\\')) n--;
+  if (ends_in_comma(line, n)) n--;
   add_rules(out, line, n);
 }
 

@@ -111,7 +111,7 @@ def test_every_verb(assay):
         verb = words[:2] if words[0] in ("debug", "inspect") else words[:1]
         line = [assay, *verb, "m.onnx", *words[len(verb):], "--precision", "fp16"]
         plain = run(*line, "--layer-precision", "plain:fp32")
-        for more in (["--fix-file", "plain.txt"], ["--layer-precision", "@plain.txt"], ["--layer-precision", "@rules.txt"]):
+        for more in (["--fix-file", "plain.txt"], ["--layer-precision", "@rules.txt"]):
             code, out, err = run(*line, *more)
             check(code == plain[0] and code in (0, 1), f"{' '.join(verb)} {more}", f"{code} {plain[0]} {out} {err}")
         code, out, err = run(*line, "--fix-file", "nothing.txt")
@@ -138,6 +138,8 @@ FILES = [
     ("--layer-precisions plain*:fp32", "", 3, "'--layer-precisions' is neither"),
     ("--golden x", "", 3, "'--golden' is neither"),
     ("", "", 3, "no rules are in it"),
+    ("plain*:fp32,\\\\,\n", "", 2, "'\\\\' is not PATTERN:FORMAT"),
+    ("plain*:fp32,\\,\n", "", 2, "'\\,' is not PATTERN:FORMAT"),
     ("# nothing\n\n", "", 3, "no rules are in it"),
     ("plain*:fp32\0", "", 3, "it is no text"),
     ("plain*:fp32\nodd", "", 2, "'odd' is not PATTERN:FORMAT"),
