@@ -199,6 +199,12 @@ def test_others(assay, labels):
     code, out, err = run(assay, "debug", "reduce", odd, "--precision", "fp16", "-i", "in.npz", "-o", "it's;reduced")
     command = re.search(r"show it +(assay .*)", out)
     check(command and pasted(command[1].replace("assay", assay, 1))[0] == 1, "what debug reduce shows", out + err)
+    # Names of values
+    write_model("value.onnx", ["plain"], NAMES[0])
+    np.savez("bits.npz", **{NAMES[0]: np.zeros((2, 4), np.uint16)})
+    code, out, err = run(assay, "run", "value.onnx", "-i", "bits.npz")
+    option = re.search(r"if it is bits of bf16: (--dtype .*)\)", err)
+    check(option and pasted(f"{assay} run value.onnx -i bits.npz {option[1]}")[0] == 0, "the --dtype that a note tells", out + err)
     # The front end of Polygraphy
     code, out, err = run(assay, "polygraphy", "run", odd, "--trt", "--onnxrt", "--fp16", "--show-native")
     check("(written" not in out, "--show-native of polygraphy", out + err)
