@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/process.h"
+#include "base/shell.h"
 #include "io/npz.h"
 
 struct assay_engine {

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/shell.h"
 #include "formats/format.h"
 
 void assay_samples_deinit(assay_samples_t* s) {
@@ -129,8 +130,15 @@ static void note_converted(assay_str_t* notes, const char* name, const assay_ten
   if (from->type == to->type) return;
   assay_str_printf(notes, "note: array '%s' holds %s and was converted to %s", name,
                    assay_type_name(from->type), assay_type_name(to->type));
-  if (from->type == ASSAY_TYPE_UINT16 && assay_type_is_float(to->type))
-    assay_str_printf(notes, " (if it is bits of bf16: --dtype %s:bf16)", name);
+  if (from->type == ASSAY_TYPE_UINT16 && assay_type_is_float(to->type)) {
+    assay_str_t word = {0};
+    assay_str_printf(&word, "%s:bf16", name);
+    notes->failed |= word.failed;
+    assay_str_append(notes, " (if it is bits of bf16: --dtype ");
+    assay_shell_word(notes, assay_str_get(&word));
+    assay_str_append(notes, ")");
+    assay_str_deinit(&word);
+  }
   assay_str_append(notes, "\n");
 }
 

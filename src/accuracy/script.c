@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/process.h"
+#include "base/shell.h"
 #include "io/npz.h"
 
 bool assay_script_is_command(const char* text) { return strstr(text, "{outputs}") != NULL; }

@@ -212,18 +212,7 @@ assay_status_t assay_process_run(const char* command, double seconds) {
   return assay_process_ask(command, seconds, 0, &code, NULL);
 }
 
-// ---- words and folders ------------------------------------------------------------------------
-
-void assay_shell_quote(assay_str_t* out, const char* text) {
-  assay_str_append(out, "'");
-  for (const char* c = text; *c; c++) {
-    if (*c == '\'')
-      assay_str_append(out, "'\\''");
-    else
-      assay_str_append_n(out, c, 1);
-  }
-  assay_str_append(out, "'");
-}
+// ---- folders ------------------------------------------------------------------------------------
 
 static const char *temporary_base, *temporary_refused_by;
 

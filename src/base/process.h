@@ -20,9 +20,6 @@ assay_status_t assay_process_run(const char* command, double seconds) ASSAY_MUST
 assay_status_t assay_process_ask(const char* command, double seconds, int most, int* out_code,
                                  assay_str_t* out_said) ASSAY_MUST_USE;
 
-// Appends text as one word of a shell's command line.
-void assay_shell_quote(assay_str_t* out, const char* text);
-
 // A new folder for files that are needed for a while: in $TMPDIR, or /tmp. Appends its path.
 assay_status_t assay_folder_make_temporary(assay_str_t* out_path) ASSAY_MUST_USE;
 // Where such folders are made from now on in this process; NULL: as above. With `refused_by`, the

@@ -26,6 +26,11 @@ typedef enum opt_kind {
   OPT_FLOAT,   // double
   OPT_BYTES,   // int64_t; 500M, 16G, 1.5Gi
   OPT_LIST,    // opt_list_t: may be given several times
+  // const char*, to which each one given adds, with ',' between: rules of layers, or @FILE with them
+  // (rules_file.h). OPT_FIX: such a file, which may also give --precision; its offset is that of the
+  // rules.
+  OPT_RULES,
+  OPT_FIX,
 } opt_kind_t;
 
 typedef struct opt_list {
@@ -84,6 +89,23 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUS
   {                                                                                                \
     "--ops", 0, OPT_LIST, offsetof(args_t, ops), "LIB.so",                                         \
         "a library of operators of your own\n(docs/custom-operators.md); may be given again", false \
+  }
+
+// Rows of what layers have formats of their own, for a verb whose args_t has `const char*` at
+// `field`, and --precision.
+#define CLI_RULES_OPTIONS(field, before)                                                     \
+  {"--layer-precision",                                                                      \
+   0,                                                                                        \
+   OPT_RULES,                                                                                \
+   offsetof(args_t, field),                                                                  \
+   "RULES",                                                                                  \
+   before                                                                                    \
+   "'PATTERN:FORMAT,...' on names of nodes and outputs; later\nrules win; \\ escapes , : * " \
+   "? [ and a leading @; @FILE: read\nfrom a file",                                          \
+   false},                                                                                   \
+  {                                                                                          \
+    "--fix-file", 0, OPT_FIX, offsetof(args_t, field), "FILE",                               \
+        before "the options in MODEL.fix.txt, or what --save-options\nwrote", false          \
   }
 
 // What `assay --version` says: the first line is the program's own version.

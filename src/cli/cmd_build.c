@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/shell.h"
 #include "cli/engine_source.h"
 #include "formats/format.h"
 
@@ -40,6 +41,16 @@ static assay_status_t tried(void* p, const assay_engine_t* engine, const assay_e
   return j->args->strict ? assay_engine_check_strict(engine, e) : NULL;
 }
 
+// The command that puts the weights of a stripped plan in.
+static void print_refit(const args_t* a) {
+  assay_str_t words = {0};
+  assay_shell_word(&words, a->save);
+  assay_str_append(&words, " --weights ");
+  assay_shell_word(&words, a->engine.model);
+  printf("its weights are left out: assay refit %s\n", assay_str_get(&words));
+  assay_str_deinit(&words);
+}
+
 static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* tried,
                  double seconds) {
   const assay_layers_t* l = assay_plan_layers(assay_engine_plan(engine));
@@ -51,8 +62,7 @@ static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* t
   if (tried->emulated)
     printf("; %zu layers have no kernel and are emulated, slowly", tried->emulated);
   putchar('\n');
-  if (a->engine.strip_weights)
-    printf("its weights are left out: assay refit %s --weights %s\n", a->save, a->engine.model);
+  if (a->engine.strip_weights) print_refit(a);
 }
 
 static int run(void* p) {

@@ -261,11 +261,7 @@ static assay_status_t write_mixed(const job_t* j, const char* path) {
 
 static assay_status_t write_options(const job_t* j, const char* path) {
   assay_str_t s = {0};
-  assay_str_append(&s, "# assay and trtexec options that keep these layers in fp32\n--layer-precision '");
-  assay_report_layer_precision(&j->check->fix, &s);
-  assay_str_append(&s, "'\n");
-  assay_report_trtexec(&j->check->fix, &s);
-  assay_str_append(&s, "\n");
+  assay_report_fix_file(&j->check->fix, &s);
   assay_status_t st = assay_str_status(&s);
   if (!st) st = assay_file_write(path, assay_str_get(&s), s.len);
   assay_str_deinit(&s);
@@ -477,8 +473,7 @@ static const opt_t options[] = {
     {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true},
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
      "format of float32 values: fp16, bf16, tf32, fp32, fp8e4m3 ...\n(default: as declared)", false},
-    {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",
-     "'PATTERN:FORMAT,...' on names of nodes and outputs; later\nrules win; \\ escapes , : * ? [", false},
+    CLI_RULES_OPTIONS(layer_precision, ""),
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "what sums are kept in (default: fp32)", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",

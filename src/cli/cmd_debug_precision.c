@@ -66,12 +66,7 @@ static assay_status_t write_mixed(const args_t* a, const assay_check_t* c) {
 
 static assay_status_t write_options(const args_t* a, const assay_fix_t* fix) {
   assay_str_t s = {0};
-  assay_str_append(
-      &s, "# assay and trtexec options that keep these layers in fp32\n--layer-precision '");
-  assay_report_layer_precision(fix, &s);
-  assay_str_append(&s, "'\n");
-  assay_report_trtexec(fix, &s);
-  assay_str_append(&s, "\n");
+  assay_report_fix_file(fix, &s);
   assay_status_t st = assay_str_status(&s);
   if (!st) st = assay_file_write(a->save_options, assay_str_get(&s), s.len);
   assay_str_deinit(&s);

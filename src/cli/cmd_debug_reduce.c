@@ -1,7 +1,7 @@
 // assay debug reduce: the smallest part of a model that still fails, as a model of its own.
 #include <string.h>
 
-#include "base/process.h"
+#include "base/shell.h"
 #include "cli/debug_job.h"
 #include "edit/reduce.h"
 #include "report/reduce.h"
@@ -30,7 +30,7 @@ static assay_status_t say_folder(const args_t* a, assay_str_t* out) {
 static void add_option(assay_str_t* out, const char* name, const char* value) {
   if (!value) return;
   assay_str_printf(out, " %s ", name);
-  assay_shell_quote(out, value);
+  assay_shell_word_quoted(out, value);
 }
 
 // The user's command with the part's files put in; that which reads the engine's outputs is given
@@ -49,7 +49,7 @@ static assay_status_t say_judge(const args_t* a, const char* folder, assay_str_t
       continue;
     }
     assay_str_printf(&path, "%s/%s", folder, files[k][1]);
-    assay_shell_quote(out, assay_str_get(&path));
+    assay_shell_word_quoted(out, assay_str_get(&path));
     assay_str_deinit(&path);
     c += strlen(files[k][0]);
   }
@@ -63,7 +63,7 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   if (a->judge) return say_judge(a, folder, out);
   assay_str_append(out, "assay check ");
   assay_str_printf(&path, "%s/model.onnx", folder);
-  assay_shell_quote(out, assay_str_get(&path));
+  assay_shell_word_quoted(out, assay_str_get(&path));
   path.len = 0;
   assay_str_printf(&path, "%s/inputs.npz", folder);
   add_option(out, "--inputs", assay_str_get(&path));

@@ -127,18 +127,19 @@ static assay_status_t write_plan(const args_t* a, const assay_tuned_t* t) {
 }
 
 static assay_status_t write_options(const args_t* a, const assay_tuned_t* t) {
-  assay_str_t s = {0}, rules = {0}, trtexec = {0};
-  assay_report_tune_rules(t, a->debug.layer_precision, &rules);
+  assay_str_t s = {0}, options = {0}, trtexec = {0};
+  assay_report_tune_options(t, a->debug.layer_precision, &options);
   assay_report_tune_trtexec(t, &trtexec);
-  assay_str_printf(&s, "# assay and trtexec options of this assignment\n--precision %s",
-                   assay_format_name(assay_report_tune_base(t)));
-  if (rules.len) assay_str_printf(&s, " --layer-precision '%s'", assay_str_get(&rules));
-  assay_str_printf(&s, "\n%s\n", assay_str_get(&trtexec));
-  assay_status_t st = assay_str_status(&trtexec);
-  if (!st) st = assay_str_status(&s);
+  assay_str_printf(&s,
+                   "# assay and trtexec options of this assignment\n"
+                   "# assay reads this file with --fix-file\n%s\n%s%s",
+                   assay_str_get(&options), assay_str_get(&trtexec), trtexec.len ? "\n" : "");
+  assay_status_t st = assay_str_status(&options);
+  st = assay_status_join(st, assay_str_status(&trtexec));
+  st = assay_status_join(st, assay_str_status(&s));
   if (!st) st = assay_file_write(a->save_options, assay_str_get(&s), s.len);
   assay_str_deinit(&s);
-  assay_str_deinit(&rules);
+  assay_str_deinit(&options);
   assay_str_deinit(&trtexec);
   return st;
 }

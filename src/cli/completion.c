@@ -43,7 +43,8 @@ static assay_status_t take_option(completion_t* c, const verb_t* verb, const opt
                              .takes = o->kind == OPT_FLAG ? TAKES_NOTHING : TAKES_ONE,
                              .value = o->value ? o->value : o->name,
                              .help = o->help,
-                             .again = o->kind == OPT_LIST,
+                             .again = o->kind == OPT_LIST || o->kind == OPT_RULES ||
+                                      o->kind == OPT_FIX,
                              .required = o->required};
   if (o->kind == OPT_FLAG) return NULL;
   out->kind = assay_cli_value_words(verb, o, &words);

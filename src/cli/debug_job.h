@@ -29,8 +29,7 @@ typedef struct cli_debug_args {
   {"MODEL", 0, OPT_STRING, offsetof(args_t, debug.model), NULL, "the ONNX file", true},            \
       {"--precision", 0, OPT_STRING, offsetof(args_t, debug.precision), "FORMAT",                  \
        CLI_DEBUG_FORMAT_HELP, false},                                                              \
-      {"--layer-precision", 0, OPT_STRING, offsetof(args_t, debug.layer_precision), "RULES",       \
-       "'PATTERN:FORMAT,...' on names of nodes and outputs", false},                               \
+      CLI_RULES_OPTIONS(debug.layer_precision, ""),                                                \
       {"--inputs", 'i', OPT_LIST, offsetof(args_t, debug.inputs), "FILE",                          \
        CLI_INPUTS_HELP, false},                                                                    \
       CLI_READING_OPTIONS(debug.reading),                                                          \

@@ -35,13 +35,7 @@ typedef struct cli_engine_args {
        "format of float32 values: fp32 (default), bf16, fp16;\nint8: as the model's quantizers "     \
        "say",                                                                                        \
        false},                                                                                       \
-      {"--layer-precision",                                                                          \
-       0,                                                                                            \
-       OPT_STRING,                                                                                   \
-       offsetof(args_t, engine.layer_precision),                                                     \
-       "RULES",                                                                                      \
-       "'PATTERN:FORMAT,...' on names of nodes and outputs",                                         \
-       false},                                                                                       \
+      CLI_RULES_OPTIONS(engine.layer_precision, ""),                                                 \
       {"--fp32", 0, OPT_STRING, offsetof(args_t, engine.fp32), "SETTING", CLI_FP32_HELP, false},     \
       {"--target", 0, OPT_STRING, offsetof(args_t, engine.target), "TARGET", "cpu (default) or emu", \
        false},                                                                                       \

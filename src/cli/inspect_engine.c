@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/shell.h"
 #include "cli/engine_source.h"
 #include "formats/format.h"
 
@@ -57,7 +58,10 @@ static int print_stripped(const assay_engine_t* engine, const char* file, const 
   if (explain) return assay_cli_fail(assay_engine_check_whole(engine), ASSAY_EXIT_INPUT);
   printf("plan       %zu layers on %s; stripped: %zu weights are missing (%s)\n", layers->n_layers,
          assay_engine_backend(engine)->name, n, ASSAY_BYTES_TEXT(bytes));
-  printf("           assay refit %s --weights MODEL.onnx puts them in\n", file);
+  assay_str_t word = {0};
+  assay_shell_word(&word, file);
+  printf("           assay refit %s --weights MODEL.onnx puts them in\n", assay_str_get(&word));
+  assay_str_deinit(&word);
   printf("fp32       %s\n", assay_fp32_name(layers->fp32));
   printf("%-6s %-20s %s\n", "asked", "operator", "layer");
   for (size_t i = 0; i < layers->n_layers; i++) {

@@ -7,8 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
-#include "base/process.h"
+#include "base/shell.h"
 #include "cli/cli.h"
+#include "cli/rules_file.h"
 
 int assay_cli_fail(assay_status_t status, int code) {
   assay_code_t c = assay_status_code(status);
@@ -126,9 +127,60 @@ static bool store(const opt_t* o, void* args, const char* value) {
       list->items[list->n++] = value;
       return true;
     }
+    case OPT_RULES:
+    case OPT_FIX:
+      break;  // add_rules
   }
   return false;
 }
+
+// ---- rules of layers ----------------------------------------------------------------------------
+
+// Texts that arguments point to and that stand in no argv, until they are freed.
+static char** kept;
+static size_t n_kept, kept_capacity;
+
+static assay_status_t keep(assay_str_t* text, const char** out) {
+  ASSAY_TRY(assay_str_status(text));
+  ASSAY_TRY(assay_grow(&kept, &kept_capacity, n_kept + 1, sizeof *kept));
+  assay_str_append(text, "");
+  ASSAY_TRY(assay_str_status(text));
+  *out = kept[n_kept++] = text->text;
+  *text = (assay_str_t){0};
+  return NULL;
+}
+
+static void free_kept(void) {
+  for (size_t i = 0; i < n_kept; i++) assay_free(kept[i]);
+  assay_free(kept);
+  kept = NULL;
+  n_kept = kept_capacity = 0;
+}
+
+// Puts rules behind those that were given before; *precision: what files give beside them.
+static assay_status_t add_rules(const opt_t* o, void* args, const char* value,
+                                assay_str_t* precision) {
+  char* field = (char*)args + o->offset;
+  const bool file = o->kind == OPT_FIX || *value == '@';
+  const char* before = NULL;
+  assay_str_t text = {0};
+  assay_status_t st = NULL;
+  memcpy(&before, field, sizeof before);
+  if (before) assay_str_append(&text, before);
+  if (file) {
+    st = cli_rules_file_read(value + (o->kind != OPT_FIX), &text, precision);
+  } else {
+    if (before) assay_str_append(&text, ",");
+    assay_str_append(&text, value);
+  }
+  // A file may have a precision only: then there are still no rules.
+  if (!st && (text.len || !file)) st = keep(&text, &before);
+  if (!st) memcpy(field, &before, sizeof before);
+  assay_str_deinit(&text);
+  return assay_status_note(st, "%s", o->name);
+}
+
+// ---- finding options ----------------------------------------------------------------------------
 
 static const opt_t* find_long(const verb_t* verb, const char* arg, size_t n) {
   for (const opt_t* o = verb->options; o->name; o++)
@@ -170,23 +222,33 @@ static int command_words;
 static char** command_argv;
 
 void assay_cli_command(assay_str_t* out) {
-  static const char plain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
   assay_str_printf(out, "assay %s", command_verb ? command_verb->name : "");
   for (int i = 0; i < command_words; i++) {
-    const char* word = command_argv[i];
     assay_str_append(out, " ");
-    if (*word && !word[strspn(word, plain)])
-      assay_str_append(out, word);
-    else
-      assay_shell_quote(out, word);
+    assay_shell_word(out, command_argv[i]);
   }
 }
 
-bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit) {
-  command_verb = verb;
-  command_words = argc;
-  command_argv = argv;
+// Gives --precision what files with rules have of it.
+static assay_status_t settle_precision(const verb_t* verb, void* args, assay_str_t* precision) {
+  const opt_t* o = find_long(verb, "--precision", strlen("--precision"));
+  const char *given = NULL, *text = NULL;
+  if (!precision->len) return NULL;
+  if (!o) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'assay %s' has no --precision", verb->name);
+  char* field = (char*)args + o->offset;
+  memcpy(&given, field, sizeof given);
+  if (given && strcmp(given, assay_str_get(precision)) != 0)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--precision is %s, and %s in the file with rules, which is for that one: "
+                       "leave it out",
+                       given, assay_str_get(precision));
+  ASSAY_TRY(keep(precision, &text));
+  memcpy(field, &text, sizeof text);
+  return NULL;
+}
+
+static bool parse(const verb_t* verb, int argc, char** argv, void* args, assay_str_t* precision,
+                  int* out_exit) {
   int positional = 0;
   bool only_positional = false;
   for (int i = 0; i < argc; i++) {
@@ -229,6 +291,11 @@ bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int*
         return *out_exit = assay_cli_usage(verb->name, "%s needs a value", arg), false;
       value = argv[++i];
     }
+    if (o->kind == OPT_RULES || o->kind == OPT_FIX) {
+      assay_status_t st = add_rules(o, args, value, precision);
+      if (st) return *out_exit = assay_cli_fail(st, ASSAY_EXIT_INPUT), false;
+      continue;
+    }
     if (!store(o, args, value))
       return *out_exit =
                  assay_cli_usage(verb->name, "'%s' is not a %s, as %s needs", value,
@@ -241,10 +308,23 @@ bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int*
   return true;
 }
 
+bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit) {
+  assay_str_t precision = {0};
+  command_verb = verb;
+  command_words = argc;
+  command_argv = argv;
+  bool ok = parse(verb, argc, argv, args, &precision, out_exit);
+  assay_status_t st = ok ? settle_precision(verb, args, &precision) : NULL;
+  if (st) *out_exit = assay_cli_fail(st, ASSAY_EXIT_USAGE);
+  assay_str_deinit(&precision);
+  return ok && !st;
+}
+
 void assay_cli_free_args(const verb_t* verb, void* args) {
   for (const opt_t* o = verb->options; o->name; o++) {
     if (o->kind != OPT_LIST) continue;
     opt_list_t* list = (opt_list_t*)(void*)((char*)args + o->offset);
     assay_free(list->items);
   }
+  free_kept();
 }

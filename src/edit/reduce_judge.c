@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/process.h"
+#include "base/shell.h"
 #include "edit/reduce_internal.h"
 #include "onnx/onnx.h"
 

@@ -84,7 +84,9 @@ void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_for
   for (size_t i = 0; i < n; i++) {
     if (i) assay_str_append(out, ",");
     for (const char* c = nodes[i]->label; *c; c++) {
-      if (strchr(",:*?[\\", *c)) assay_str_append(out, "\\");
+      // A leading @ would name a file.
+      const bool at = *c == '@' && c == nodes[i]->label;
+      if (at || strchr(",:*?[\\", *c)) assay_str_append(out, "\\");
       assay_str_append_n(out, c, 1);
     }
     assay_str_printf(out, ":%s", assay_format_name(format));

@@ -5,8 +5,6 @@
 #include "io/json.h"
 #include "report/report.h"
 
-enum { SHORT = 400 };  // characters of options that are shown; longer ones stand in files and JSON
-
 static const char* plural(size_t n) { return n == 1 ? "" : "s"; }
 
 static void headline(const assay_precision_found_t* f, const assay_report_precision_t* n,
@@ -59,30 +57,20 @@ static void cause_lines(const assay_check_t* c, assay_str_t* out) {
                      c->n_culprits > SHOWN ? c->n_culprits - SHOWN : 0, c->n_behind);
 }
 
-// Where a list is too long for a terminal, its beginning.
-static void option_line(const char* word, const char* before, const assay_str_t* text,
-                        const char* after, const assay_report_precision_t* n, assay_str_t* out) {
-  const char* s = assay_str_get(text);
-  out->failed |= text->failed;
-  if (strlen(s) <= SHORT) {
-    assay_str_printf(out, "  %-7s %s%s%s\n", word, before, s, after);
-    return;
-  }
-  assay_str_printf(out, "  %-7s %s%.60s...   (%s)\n", word, before, s,
-                   n->options ? n->options : "all of it: --save-options FILE, --json -");
-}
-
 static void fix_lines(const assay_precision_found_t* f, const assay_report_precision_t* n,
                       assay_str_t* out) {
   const assay_fix_t* fix = &f->check->fix;
-  assay_str_t rules = {0}, trtexec = {0};
+  assay_str_t rules = {0}, option = {0}, trtexec = {0};
   if (!fix->n_nodes) return;
   assay_report_layer_precision(fix, &rules);
+  out->failed |= rules.failed;
+  assay_report_rules_option(assay_str_get(&rules), &option);
   assay_report_trtexec(fix, &trtexec);
-  option_line("rules", "--layer-precision '", &rules, "'", n, out);
-  option_line("trtexec", "", &trtexec, "", n, out);
+  assay_report_option_line("rules", &option, fix->n_nodes, n->options, out);
+  assay_report_option_line("trtexec", &trtexec, fix->n_nodes, n->options, out);
   if (n->save) assay_str_printf(out, "  model   %s\n", n->save);
   assay_str_deinit(&rules);
+  assay_str_deinit(&option);
   assay_str_deinit(&trtexec);
 }
 

@@ -49,9 +49,24 @@ typedef struct assay_report_notes {
 assay_status_t assay_report_annotate(const assay_check_t* check, const assay_report_names_t* names,
                                      const assay_report_notes_t* notes, assay_model_t* model) ASSAY_MUST_USE;
 
-// The fix as options: Assay's "PATTERN:FORMAT,..." and trtexec's "--layerPrecisions=...".
+// The fix as options (fix_options.c): the value of --layer-precision, "PATTERN:FORMAT,...", as it is;
+// the others as words that a shell takes.
 void assay_report_layer_precision(const assay_fix_t* fix, assay_str_t* out);
+void assay_report_rules_option(const char* rules, assay_str_t* out);  // "--layer-precision 'RULES'"
 void assay_report_trtexec(const assay_fix_t* fix, assay_str_t* out);
+// A name as an element of a list of trtexec's: in quotes where it has a ',', and with a '*' for what
+// no quotes help.
+void assay_report_trtexec_name(const char* name, assay_str_t* out);
+// Appends "NAME:TYPE" to a list of trtexec's, with ',' between.
+void assay_report_trtexec_layer(const assay_node_t* node, const char* type, assay_str_t* list);
+// "--layerPrecisions=LIST" as a word that a shell takes.
+void assay_report_trtexec_list(const char* list, assay_str_t* out);
+// The text of the file that --fix-file reads.
+void assay_report_fix_file(const assay_fix_t* fix, assay_str_t* out);
+// A line of a report: options where they are short, else how many layers they are of and the file
+// that has them (NULL: none was written).
+void assay_report_option_line(const char* word, const assay_str_t* options, size_t n_layers,
+                              const char* file, assay_str_t* out);
 
 // What `debug precision` found: at most 15 lines, and "assay.debug.precision/1".
 typedef struct assay_report_precision {
@@ -85,6 +100,8 @@ assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report
 // user's own, and what trtexec is given.
 assay_format_t assay_report_tune_base(const assay_tuned_t* t);
 void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_str_t* out);
+// "--precision FORMAT --layer-precision 'RULES'", and trtexec's, as words that a shell takes.
+void assay_report_tune_options(const assay_tuned_t* t, const char* rules, assay_str_t* out);
 void assay_report_tune_trtexec(const assay_tuned_t* t, assay_str_t* out);
 
 // What `debug passes` found: at most 15 lines, and "assay.debug.passes/1".

@@ -312,7 +312,7 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
   for (size_t i = n->repairs ? 1 : 0; i < n->n_files; i++)
     assay_str_printf(
         out, "          %s%s\n", n->files[i],
-        i + 1 == n->n_files ? "   (--layer-precision, and --layerPrecisions for trtexec)" : "");
+        i + 1 == n->n_files ? "   (--fix-file, and --layerPrecisions for trtexec)" : "");
 }
 
 // What the audits (`assay audit`) found that may show at other inputs or another batch.
@@ -365,17 +365,4 @@ assay_status_t assay_report_text(const assay_check_t* c, const assay_report_name
   rewriting_lines(c, out);
   fix_lines(c, n, out);
   return assay_str_status(out);
-}
-
-void assay_report_layer_precision(const assay_fix_t* f, assay_str_t* out) {
-  assay_precision_print(f->nodes, f->n_nodes, f->format, out);
-}
-
-// trtexec: names with ',' or ':' in quotes are not possible; it splits at them, so they are left to
-// the plain form.
-void assay_report_trtexec(const assay_fix_t* f, assay_str_t* out) {
-  assay_str_append(out, "--precisionConstraints=prefer --layerPrecisions=");
-  for (size_t i = 0; i < f->n_nodes; i++)
-    assay_str_printf(out, "%s%s:%s", i ? "," : "", f->nodes[i]->label,
-                     assay_format_name(f->format));
 }

@@ -6,7 +6,7 @@
 #include "io/json.h"
 #include "report/report.h"
 
-enum { SHORT = 200, POINTS = 5 };
+enum { POINTS = 5 };
 
 static const char* name_of(const assay_tuned_t* t, size_t f) {
   return assay_format_name(t->options.formats[f]);
@@ -36,18 +36,31 @@ void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_st
   }
 }
 
+void assay_report_tune_options(const assay_tuned_t* t, const char* rules, assay_str_t* out) {
+  assay_str_t all = {0};
+  assay_report_tune_rules(t, rules, &all);
+  out->failed |= all.failed;
+  assay_str_printf(out, "--precision %s", assay_format_name(assay_report_tune_base(t)));
+  if (all.len) {
+    assay_str_append(out, " ");
+    assay_report_rules_option(assay_str_get(&all), out);
+  }
+  assay_str_deinit(&all);
+}
+
 void assay_report_tune_trtexec(const assay_tuned_t* t, assay_str_t* out) {
-  bool any = false;
+  assay_str_t list = {0};
   for (size_t f = 0; t->fixes && f < highest(t); f++)
     if (t->fixes[f].n_nodes) assay_str_printf(out, "%s--%s", out->len ? " " : "", name_of(t, f));
-  for (size_t f = 0; t->fixes && f < t->options.n_formats; f++) {
-    const assay_fix_t* fix = &t->fixes[f];
-    if (f == base_of(t)) continue;
-    for (size_t i = 0; i < fix->n_nodes; i++, any = true)
-      assay_str_printf(out, "%s%s:%s",
-                       any ? "," : " --precisionConstraints=prefer --layerPrecisions=",
-                       fix->nodes[i]->label, name_of(t, f));
+  for (size_t f = 0; t->fixes && f < t->options.n_formats; f++)
+    for (size_t i = 0; f != base_of(t) && i < t->fixes[f].n_nodes; i++)
+      assay_report_trtexec_layer(t->fixes[f].nodes[i], name_of(t, f), &list);
+  out->failed |= list.failed;
+  if (list.len) {
+    assay_str_append(out, " --precisionConstraints=prefer ");
+    assay_report_trtexec_list(assay_str_get(&list), out);
   }
+  assay_str_deinit(&list);
 }
 
 // ---- text ---------------------------------------------------------------------------------------
@@ -147,28 +160,23 @@ static void front_lines(const assay_tuned_t* t, assay_str_t* out) {
   }
 }
 
-static void option_line(const char* word, const char* before, const assay_str_t* text,
-                        const char* after, const assay_report_tune_t* n, assay_str_t* out) {
-  const char* s = assay_str_get(text);
-  if (strlen(s) <= SHORT)
-    assay_str_printf(out, "  %-7s %s%s%s\n", word, before, s, after);
-  else
-    assay_str_printf(out, "  %-7s %s%.60s...   (%s)\n", word, before, s,
-                     n->options ? n->options : "all of it: --save-options FILE, --json -");
+// How many layers have a format that is not the base's.
+static size_t count_others(const assay_tuned_t* t) {
+  size_t n = 0;
+  for (size_t f = 0; t->fixes && f < t->options.n_formats; f++)
+    if (f != base_of(t)) n += t->fixes[f].n_nodes;
+  return n;
 }
 
 static void hand_over(const assay_tuned_t* t, const assay_report_tune_t* n, assay_str_t* out) {
-  assay_str_t rules = {0}, trtexec = {0}, before = {0};
-  assay_report_tune_rules(t, n->rules, &rules);
+  assay_str_t options = {0}, trtexec = {0};
+  assay_report_tune_options(t, n->rules, &options);
   assay_report_tune_trtexec(t, &trtexec);
-  assay_str_printf(&before, "--precision %s%s", assay_format_name(assay_report_tune_base(t)),
-                   rules.len ? " --layer-precision '" : "");
-  option_line("rules", assay_str_get(&before), &rules, rules.len ? "'" : "", n, out);
-  if (trtexec.len) option_line("trtexec", "", &trtexec, "", n, out);
+  assay_report_option_line("rules", &options, count_others(t), n->options, out);
+  if (trtexec.len) assay_report_option_line("trtexec", &trtexec, count_others(t), n->options, out);
   if (n->save) assay_str_printf(out, "  model   %s\n", n->save);
   if (n->plan) assay_str_printf(out, "  plan    %s\n", n->plan);
-  assay_str_deinit(&before);
-  assay_str_deinit(&rules);
+  assay_str_deinit(&options);
   assay_str_deinit(&trtexec);
 }
 

@@ -55,28 +55,6 @@ static void commands_end(void** state) {
   }
 }
 
-static void words_stay_words(void** state) {
-  (void)state;
-  static const char* const words[] = {"plain", "two words", "it's", "$HOME `x` \"q\" \\ * ; & |",
-                                      "",      "-n",        "'",    "a\nb"};
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    assay_str_t command = {0};
-    // The shell compares the word with itself, given in another way.
-    assay_str_append(&command, "set -- ");
-    assay_shell_quote(&command, words[i]);
-    assay_str_append(
-        &command,
-        "; test \"$#\" = 1 && test \"$(printf '%s' \"$1\" | od -An -tx1 | tr -d ' \\n')\" = '");
-    for (const char* c = words[i]; *c; c++) assay_str_printf(&command, "%02x", (unsigned char)*c);
-    assay_str_append(&command, "'");
-    assert_null(assay_str_status(&command));
-    assay_status_t st = assay_process_run(assay_str_get(&command), 60);
-    if (st) fprintf(stderr, "%s: %s\n", words[i], assay_status_message(st));
-    assert_null(st);
-    assay_str_deinit(&command);
-  }
-}
-
 static void folders(void** state) {
   (void)state;
   assay_str_t a = {0}, b = {0};
@@ -125,8 +103,7 @@ static void folders_by_rule(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(commands_end),
-                                     cmocka_unit_test(words_stay_words), cmocka_unit_test(folders),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(commands_end), cmocka_unit_test(folders),
                                      cmocka_unit_test(folders_by_rule)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -386,6 +386,7 @@ BUILDING = [
     Row("load_tactics", build(), "other_tactics.json", layers),
     Row("tactic_sources", build(), "onednn", layers, lambda l: any("onednn" in x[2] for x in l)),
     Row("tactic_sources", [s.replace("@", "--tactic-sources onednn @") for s in build()], "", layers, lambda l: not any("onednn" in x[2] for x in l)),
+    Row("refittable", build(more="--strip-plan"), "", lambda r: open(r.path("p.plan"), "rb").read(), len),
     Row("refittable", build(), "", lambda r: r.last, lambda c: c == 0, same=True,
         then=("assay trtexec --loadEngine=p.plan --refitFromOnnx=net.onnx --skipInference",)),
     Row("pool_limit", build(), "workspace:1", layers),
@@ -418,7 +419,6 @@ BUILDING = [
     *[Row(flag, shown(), given, printed(r"format=(\w+)"), lambda s: s and set(s) == {"chw4"})
       for flag, given in (("tensor_formats", "x:[chw4]"), ("all_tensor_formats", "chw4 linear"))],
     Row("direct_io", build(more="--tensor-dtypes x:float16"), "", printed(r"--direct-io.*"), len, codes=ANY),
-    Row("fp8", build(), "", printed(r"no Q/DQ nodes of fp8"), len),
     Row("quantile", build(more="--int8 --calib-base-cls IInt8LegacyCalibrator --calibration-cache c.cache"), "0.5", text("c.cache")),
     Row("strip_plan", build(), "", lambda r: os.path.getsize(r.path("p.plan")), lambda n: n < 22000),
     Row("allocation_strategy", "run net.onnx --trt @", "static", printed(r"(\d+) bytes are taken for values and scratch"), len),
@@ -431,7 +431,7 @@ EACH = ["debug repeat --until 2 {} --check {}", f"debug build rows.onnx {FAST} -
         f"debug precision rows.onnx {FAST} --fp16 {{}} --check {{}}", "debug reduce rows.onnx -o o.onnx {} --check {}"]
 MAKING = EACH[1:]
 SHOUT = ("$ printf '#!/bin/sh\\necho hello; cat info.json 2>/dev/null; echo art > art.txt; exit $1\\n' > say.sh; chmod 755 say.sh",)
-OLD = """$ printf '{"_N0": %s, "_N0_whole": %s}' "$E" "$E" > old.json"""
+OLD = """$ printf '{"_N0": %s, "_N0_outputs": %s}' "$E" "$E" > old.json"""
 ENTRY = '{"state": {}, "iteration_info": {"iteration": 0}, "success": false, "polygraphy_class": "IterationContext"}'
 
 

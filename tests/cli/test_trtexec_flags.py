@@ -86,8 +86,6 @@ class Bench:
 # ---- what a row looks for -----------------------------------------------------------------------
 
 Differs = namedtuple("Differs", "what")  # both runs pass, and this is another thing in each
-Same = namedtuple("Same", "what")        # the flag changes nothing here, which its note in flags.inc says: this is the same in both
-
 Longer = namedtuple("Longer", "times")   # it takes so many times the processor's time, at least
 
 
@@ -132,10 +130,6 @@ def lasts(ms):
     return lambda run: run.json("t.json")[-1]["endD2hMs"] - run.json("t.json")[0]["startH2dMs"] >= ms
 
 
-def transfers(run):
-    return [(t["h2dMs"], t["d2hMs"]) for t in run.json("t.json")]
-
-
 def printed_values(run):
     """What --dumpOutput prints is what --exportOutput writes."""
     found = re.search(r"\[I\] scores: \(1x5\)\n\S+ \[I\] (.*)", run.text)
@@ -154,7 +148,7 @@ def profiled_apart(run):
 
 # ---- rows ---------------------------------------------------------------------------------------
 # flags: those that the row is the proof of. beside: the line's other arguments ({m}: the models, {d}: the data). given: the flag.
-# sees: a pattern of `text`, a function of the run, Differs, Same or Longer. instead: what stands in the place of the flag without it.
+# sees: a pattern of `text`, a function of the run, Differs or Longer. instead: what stands in the place of the flag without it.
 Row = namedtuple("Row", "flags beside given sees instead", defaults=("",))
 ROWS = [
     Row("onnx", "--skipInference --dumpLayerInfo", "--onnx={m}/cnn.onnx", r"\[I\] conv \+ relu\n", "--onnx={d}/rows.onnx"),
@@ -179,9 +173,6 @@ ROWS = [
     Row("bf16", LAYERS, "--bf16", all_stored("bf16")),
     Row("best", LAYERS, "--best", all_stored("fp16", "bf16")),
     Row("int8", LAYERS, "--int8", lambda run: "int8_products" in tactics(run)),
-    Row("fp8", BUILD, "--fp8", r"\[W\] --fp8: the model has no Q/DQ nodes of fp8"),
-    Row("int4", BUILD, "--int4", r"\[W\] --int4: the model has no Q/DQ nodes of int4"),
-    Row("fp8", BUILD + "--int8", "--fp8", fails),
     Row("sparsity", BUILD + "--saveEngine=s.plan", "--sparsity=force", r"\[W\] --sparsity=force"),
     Row("stripWeights", BUILD + "--saveEngine=s.plan", "--stripWeights", lambda run: len(run.bytes("s.plan")) < len(run.bytes("../c.plan"))),
     Row("stripAllWeights", BUILD + "--saveEngine=s.plan", "--stripAllWeights", lambda run: len(run.bytes("s.plan")) < len(run.bytes("../c.plan"))),
@@ -193,6 +184,12 @@ ROWS = [
     Row("precisionConstraints", BUILD + "--fp16 --layerPrecisions=conv:int64", "--precisionConstraints=obey", fails,
         "--precisionConstraints=prefer"),
     Row("layerPrecisions", LAYERS + "--fp16 --precisionConstraints=prefer", "--layerPrecisions=conv:fp32", stored(conv="fp32", head="fp16")),
+    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/fix.txt", stored(conv="fp32", head="fp16")),
+    Row("fix_file", LAYERS + "--fp16 --precisionConstraints=none", "--fix-file={d}/fix.txt", r"\[W\] --layerPrecisions and --layerOutputTypes have no effect"),
+    Row("fix_file", LAYERS + "--fp16 --precisionConstraints=prefer --layerPrecisions=head:fp32", "--fix-file={d}/fix.txt",
+        r"\[E\] --layerPrecisions is given, and --fix-file=.* has one, too"),
+    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/rows.onnx", r"\[E\] .*rows.onnx': it is no text"),
+    Row("fix_file", LAYERS + "--fp16", "--fix-file={d}/coarse.txt", r"\[E\] .*coarse.txt': it has no options for trtexec"),
     Row("layerOutputTypes", LAYERS + "--fp16 --precisionConstraints=prefer", "--layerOutputTypes=conv:fp32", stored(conv="fp32", head="fp16")),
     Row("sparsity", BUILD, "--sparsity=enable", r"--sparsity=enable has no effect in Assay"),
     # No folder for temporary files is made here; where they are made is tested in test_trtexec.c.
@@ -223,7 +220,7 @@ ROWS = [
     Row("maxTactics", TIMED + "--errorOnTimingCacheMiss", "--maxTactics=1", passes),
     Row("tacticSources", LAYERS, "--tacticSources=-OWN", lambda run: not {"views", "rows"} & tactics(run)),
     # weights
-    Row("refit", "--onnx={m}/cnn.onnx --loadInputs=image:{d}/image.npy --exportOutput=o.json " + QUICK, "--refit", Same(Run.values)),
+    Row("refit", BUILD + "--stripWeights --show-native", "--refit", r"(?m)^assay build .* --strip-weights --refittable$"),
     Row("refitFromOnnx", GIVEN + "--exportOutput=o.json", "--refitFromOnnx={d}/other.onnx", Differs(Run.values)),
     Row("timeRefit", RUN + "--refitFromOnnx={m}/cnn.onnx", "--timeRefit", r"Engine refitted in [\d.e-]+ sec\."),
     Row("dumpRefit", RUN, "--dumpRefit", r"(?s)\[I\] conv Kernel\n.*\[I\] bn Shift\n.*weights can be replaced"),
@@ -253,9 +250,6 @@ ROWS = [
     Row("sleepTime", TIMES, "--sleepTime=20", starts_late),
     Row("idleTime", TIMES, "--idleTime=60", waits_between),
     Row("infStreams", TIMES, "--infStreams=2", lambda run: queries(6)(run) and "Latencies overlap" in run.text),
-    Row("threads", TIMES, "--threads", Same(lambda run: len(run.json("t.json")))),
-    Row("noDataTransfers", TIMES, "--noDataTransfers", Same(transfers)),
-    Row("includeDataTransfers", TIMES + "--compat=11", "--includeDataTransfers", Same(transfers)),
     # references
     Row("loadRefOutputs", GIVEN, "--loadRefOutputs=scores:{d}/far.npy --accuracyThreshold=0.5", "'scores' is too far from its reference"),
     Row("refPair", GIVEN.replace("--loadInputs", "--refPair=0 --loadInputs") + "--loadRefOutputs=scores:{d}/ones.npy --accuracyThreshold=0.999 "
@@ -300,6 +294,8 @@ def write_data(bench):
     np.save("row.npy", np.random.default_rng(3).standard_normal((1, 16)).astype(np.float32))
     with open("coarse.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3f800000\n")
+    with open("coarse.txt", "w") as f:
+        f.write("image:fp32\n")
     model = onnx.load(os.path.join(bench.names["m"], "cnn.onnx"))
     for weight in model.graph.initializer:
         if weight.name in ("w", "head"):
@@ -322,10 +318,8 @@ def test_rows(bench, failures):
         without, given = bench(f"{row.beside} {row.instead}"), bench(f"{row.beside} {row.given}")
         told = f"{row.beside} {row.given}: {given.code}, {given.text[-700:]!r}; instead {row.instead!r}: {without.code}, {without.text[-300:]!r}"
         try:
-            if isinstance(row.sees, (Differs, Same)):
-                same = row.sees.what(given) == row.sees.what(without)
-                failures.check(passes(given) and passes(without) and same == isinstance(row.sees, Same),
-                               f"{row.flags}: {type(row.sees).__name__}: {told}")
+            if isinstance(row.sees, Differs):
+                failures.check(passes(given) and passes(without) and row.sees.what(given) != row.sees.what(without), f"{row.flags}: Differs: {told}")
                 continue
             if isinstance(row.sees, Longer):
                 seconds = without.seconds, given.seconds

@@ -42,7 +42,11 @@ ROWS = [
      r".*\[I\] Total GPU Compute Time: .*\n&&&& PASSED", None),
     # shapes
     ("--onnx={m}/cnn.onnx --shapes=image:1x3x8x8", 1, "FAILED", "static model does not take explicit shapes"),
-    ("--onnx={m}/external.onnx " + QUICK, 0, "binding for x with dimensions 1x16", "Dynamic dimensions required for input: x"),
+    ("--onnx={m}/external.onnx " + QUICK, 0, "binding for x with dimensions 1x16", "Dynamic dimensions required for input: x, but no shapes were provided. Automatically overriding shape to: 1x16\n"),
+    ("--onnx={m}/external.onnx --minShapes=x:[1,16] --skipInference", 1, "FAILED", r"\[E\] --minShapes: '\[1,16\]' of 'x': .*: --minShapes=x:1x16\n"),
+    ("--onnx={m}/external.onnx --profile=0 --maxShapes=x:4x16,y:(1,2 --skipInference", 1, "FAILED", r"\[E\] --maxShapes: '\(1,2' of 'y': .*--maxShapes=y:1x2\n"),
+    ("--onnx={m}/external.onnx --shapes=x:[4,16 --skipInference", 1, "FAILED", r"\[E\] --shapes: '\[4,16' of 'x'"),
+    ("--onnx={m}/external.onnx --int8 --optShapesCalib=x:[4,16] --skipInference", 1, "FAILED", r"\[E\] --optShapesCalib: '\[4,16\]' of 'x'"),
     ("--onnx={m}/external.onnx --shapes=x:3x16 " + QUICK, 0, "binding for x with dimensions 3x16", None),
     ("--onnx={m}/external.onnx --shapes=y*:3x16", 1, "FAILED", "no input 'y\\*'"),
     ("--onnx={m}/external.onnx --shapes=x:3x17", 1, "FAILED", "dimension 1 is fixed to 16 and cannot be 17"),
@@ -55,7 +59,7 @@ ROWS = [
     ("--loadEngine=x.plan --shapes=x:2x16 " + QUICK, 0, "binding for x with dimensions 2x16", None),
     ("--loadEngine=x.plan --optShapes=x:2x16 " + QUICK, 1, "FAILED", "are for a build"),
     # inputs that hold a shape
-    ("--onnx=expand.onnx " + QUICK, 0, "binding for y with dimensions 1x1 ", "Values missing for input: s, which holds a shape"),
+    ("--onnx=expand.onnx " + QUICK, 0, "binding for y with dimensions 1x1 ", r"Values missing for input: s, which holds a shape, .* Automatically setting to: \[1,1\]"),
     ("--onnx=expand.onnx --shapes=x:2x1,s:2x5 " + QUICK, 0, "(?s)Using the values 2x5 of its shape for input s.*binding for y with dimensions 2x5 ", None),
     ("--onnx=expand.onnx --shapes=x:2x1,s:2 " + QUICK, 1, "FAILED", "input 's' holds a shape of 2 numbers.*'2' has 1"),
     ("--onnx=expand.onnx --minShapes=x:1x1,s:1x1 --optShapes=x:2x1,s:2x3 --maxShapes=x:4x1,s:4x8 --saveEngine=e.plan --skipInference", 0, "PASSED", None),
@@ -123,14 +127,15 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --int8 --inputIOFormats=fp16:chw --show-native", 0,
      r"assay edit quantize \S+cnn.onnx --output model.int8.onnx\nassay edit set model.int8.onnx --output model.formats.onnx --type image=float16\n"
      r"assay build model.formats.onnx --output model.plan --precision int8", "mean nothing"),
-    ("--onnx={m}/cnn.onnx --int8 --calib=good.cache " + QUICK, 0, "has 1 scales, 1 of them", r"--calib: '\S+' \(MatMul\) is left: no scale is given for its input 'd'"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=good.cache " + QUICK, 0, r"(?s)has 1 scales, 1 of them.*using calibration cache good\.cache: it gave 1 of 1\n(?!.*Scale of)", r"--calib: '\S+' \(MatMul\) is left: no scale is given for its input 'd'"),
     ("--onnx={m}/cnn.onnx --int8 --calib=good.cache --show-native", 0, "assay edit quantize \\S+cnn.onnx --output model.int8.onnx --calib good.cache\n", "is left"),
     ("--onnx={m}/cnn.onnx --int8 --calib=empty.cache", 1, "FAILED", "--calib=empty.cache has no scales"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw --calib=good.cache " + QUICK, 0, "binding for image with dimensions 1x3x8x8 and type int8", "not used without --int8"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw --int8 --calib=good.cache --show-native", 0, r"--calib good.cache\nassay edit set .*--type 'image=int8\*0.00787593[0-9]*'", "is left"),
     ("--onnx={m}/cnn.onnx --int8 --calib=bad.cache", 1, "FAILED", "bad.cache': line 2 of the calibration cache"),
     ("--onnx={m}/cnn.onnx --int8 --calib=nothing.cache", 1, "FAILED", "nothing.cache"),
-    ("--onnx={m}/quantized.onnx --int8 --calib=good.cache " + QUICK, 0, "PASSED", "--calib is not used: the model has Q/DQ"),
+    ("--onnx={m}/quantized.onnx --int8 --calib=good.cache " + QUICK, 0, "PASSED", "--calib is not used: the model has Q/DQ nodes, whose scales count. Calibrator won't be used in explicit quantization mode"),
+    ("--onnx={m}/cnn.onnx --int8 --calib=good.cache --verbose --skipInference", 0, r"\[V\] Scale of image: 0\.007875[0-9]* \(range 1\.000[0-9]*\)\n", None),
     ("--onnx={m}/cnn.onnx --inputIOFormats=int8:chw", 1, "FAILED", "'image' as int8 needs a scale"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=uint8:chw", 1, "FAILED", "'image' is fp32 in the model, and cannot be handed over as uint8: floats"),
     ("--onnx={m}/cnn.onnx --inputIOFormats=fp16:chw --outputIOFormats=fp16:chw --saveEngine=h.plan --loadInputs=image:half.npy " + QUICK, 0,
@@ -163,8 +168,8 @@ ROWS = [
     ("--onnx=whole.onnx --loadInputs=x:wide.bin --dumpOutput " + QUICK, 0, r"(?s)holds int64 values.*y: \(3\)\n\S+ \[I\] 1 -2 3\n", None),
     ("--onnx=whole.onnx --loadInputs=x:far.bin " + QUICK, 1, "FAILED", "4294967296 does not fit the int32"),
     # fp8 and int4
-    ("--onnx=fp8.onnx --fp8 " + QUICK, 0, r"\d of \d+ layers have no kernel and are emulated, slowly, such as \S", r"(?s)^(?!.*--fp8)"),
-    ("--onnx=int4.onnx --int4 --fp16 " + QUICK, 0, r"(?s)^(?!.*are emulated).*PASSED", r"(?s)^(?!.*--int4)"),
+    ("--onnx=fp8.onnx --fp8 " + QUICK, 0, r"\d of \d+ layers have no kernel and are emulated, slowly, such as \S", r"(?s)--fp8 has no effect in Assay: fp8 is where (?!.*--fp8: )"),
+    ("--onnx=int4.onnx --int4 --fp16 " + QUICK, 0, r"(?s)^(?!.*are emulated).*PASSED", r"(?s)--int4 has no effect in Assay: int4 is where (?!.*--int4: )"),
     ("--onnx=int4.onnx --fp8 --skipInference", 0, "PASSED", r"--fp8: the model has no Q/DQ nodes of fp8 .*'assay edit quantize MODEL --format fp8"),
     ("--onnx=fp8.onnx --int4 --skipInference", 0, "PASSED", r"--int4: the model has no Q/DQ nodes of int4.*'assay edit quantize MODEL --format int4"),
     ("--onnx={m}/cnn.onnx --fp8 --int8", 1, "FAILED", "--fp8 and --int8 do not go together"),
@@ -179,7 +184,7 @@ ROWS = [
     ("--onnx=rows.onnx --sparsity=force --int8 --show-native", 0,
      r"assay polygraphy surgeon prune rows.onnx --output model.sparse.onnx\nassay edit quantize model.sparse.onnx --output model.int8.onnx\n"
      r"assay build model.int8.onnx ", "changes results"),
-    ("--loadEngine=c.plan --sparsity=force --fp8 " + QUICK, 0, "PASSED", "(?s)--fp8 has no effect with --loadEngine.*--sparsity has no effect with --loadEngine"),
+    ("--loadEngine=c.plan --sparsity=force --fp8 " + QUICK, 0, "PASSED", "(?s)--fp8 has no effect in Assay.*--sparsity has no effect with --loadEngine"),
     # shapes of calibration
     ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --optShapesCalib=x:3x16 --skipInference", 0, "PASSED", "mean nothing"),
     ("--onnx=rows.onnx --int8 --optShapes=x:2x16 --optShapesCalib=y:3x16 --skipInference", 1, "FAILED", "--optShapesCalib: the model has no input 'y'"),
@@ -223,8 +228,11 @@ ROWS = [
     ("--onnx={m}/cnn.onnx --fp16 --precisionConstraints=obey --layerPrecisions=conv:fp32 --skipInference --show-native", 0, "--layer-precision conv:fp32 --strict\n", None),
     # caches
     ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --errorOnTimingCacheMiss " + QUICK, 1, "FAILED", "--errorOnTimingCacheMiss: kernels"),
-    ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache " + QUICK, 0, "PASSED", None),
-    ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache --errorOnTimingCacheMiss " + QUICK, 0, "PASSED", None),
+    ("--onnx={m}/cnn.onnx --timingCacheFile=t.cache " + QUICK, 0, r"(?s)^(?!.*Loaded).*Saved \d+ bytes of timing cache to t\.cache\n", None),
+    ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache " + QUICK, 0,
+     r"Loaded \d+ bytes of timing cache from t\.cache: kernels that it did not have were timed\n", None),
+    ("--onnx={m}/cnn.onnx --builderOptimizationLevel=5 --timingCacheFile=t.cache --errorOnTimingCacheMiss " + QUICK, 0,
+     r"Loaded \d+ bytes of timing cache from t\.cache: no kernel had to be timed\n", None),
     ("--onnx={m}/cnn.onnx --timingCacheFile=rt.plan " + QUICK, 0, "PASSED", "'rt.plan' is no timing cache of Assay's"),
     ("--onnx={m}/cnn.onnx --avgTiming=0", 1, "FAILED", "--avgTiming=0: it is 1 to"),
     ("--onnx={m}/cnn.onnx --memPoolSize=workspace:16 --show-native", 0, "--max-scratch 16777216\n", None),
@@ -269,8 +277,6 @@ WORKS = {
     "fp16": (NATIVE, "", "--precision fp16"),
     "bf16": (NATIVE, "", "--precision bf16"),
     "int8": ("--onnx={m}/quantized.onnx --show-native", "", "--precision int8"),
-    "fp8": (BUILD, "", "--fp8: the model has no Q/DQ nodes of fp8"),
-    "int4": (BUILD, "", "--int4: the model has no Q/DQ nodes of int4"),
     "best": (NATIVE, "", "--precision (bf16|fp16)"),
     "stronglyTyped": (BUILD + " --fp16", "", "--fp16 is switched off"),
     "minShapesCalib": (CALIB + " --optShapesCalib=x:2x16 --maxShapesCalib=x:4x16", "=x:3x16", "dimension 0: 2 is less than the 3 of --minShapesCalib"),
@@ -278,6 +284,7 @@ WORKS = {
     "maxShapesCalib": (CALIB + " --minShapesCalib=x:1x16 --optShapesCalib=x:2x16", "=x:1x16", "dimension 0: 1 is less than the 2 of --optShapesCalib"),
     "calibProfile": (CALIB, "=1", "--calibProfile=1: the highest profile is number 0"),
     "precisionConstraints": (NATIVE + " --fp16 --layerPrecisions=conv:fp32", "=prefer", "--layer-precision conv:fp32"),
+    "fix_file": (NATIVE + " --fp16", "=fix.txt", "--layer-precision conv:fp32"),
     "layerPrecisions": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "--layer-precision conv:fp32"),
     "layerOutputTypes": (NATIVE + " --fp16 --precisionConstraints=prefer", "=conv:fp32", "Set output 0 of layer conv to type fp32"),
     "calib": (BUILD, "=good.cache", "has 1 scales"),
@@ -313,9 +320,6 @@ WORKS = {
     "sleepTime": (RUN, "=20", "sleepTime: 20"),
     "idleTime": (RUN, "=60", r"Timing trace has 3 queries over 0\.1[2-9]"),
     "infStreams": (RUN, "=2", "Latencies overlap"),
-    "threads": (RUN, "", "threads: Enabled"),
-    "noDataTransfers": (RUN, "", "noDataTransfers: Enabled"),
-    "includeDataTransfers": (RUN, "", "includeDataTransfers: Enabled"),
     "timeDeserialize": (RUN, "", r"(?s)Engine deserialized in(?!.*Starting inference)"),
     "timeRefit": (RUN + " --refitFromOnnx={m}/cnn.onnx", "", "Engine refitted in"),
     "separateProfileRun": (RUN + " --dumpProfile", "", r"(?s)Throughput: .*=== Profile"),
@@ -405,6 +409,8 @@ def write_files(models):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "whole.onnx")
     with open("rt.plan", "wb") as f:
         f.write(b"ftrt" + bytes(1000))
+    with open("fix.txt", "w") as f:
+        f.write("# options\n--precision bf16 --layer-precision 'head:fp32'\n--precisionConstraints=prefer '--layerPrecisions=conv:fp32'\n")
     with open("good.cache", "w") as f:
         f.write("TRT-8601-EntropyCalibration2\nimage: 3c010a14\n")
     with open("empty.cache", "w") as f:

@@ -8,6 +8,7 @@
 #include "cli/polygraphy/model.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/specs.h"
+#include "report/report.h"
 
 // ---- flags that mean the same -------------------------------------------------------------------
 
@@ -101,9 +102,8 @@ static assay_status_t add_text(line_t* l, const char* name, assay_str_t* text) {
 
 // A name as an element of a list has it.
 static void put_name(assay_str_t* out, const char* name) {
-  const bool plain = !strpbrk(name, ",:") || strchr(name, '\'');
   if (out->len) assay_str_append(out, ",");
-  assay_str_printf(out, plain ? "%s" : "'%s'", name);
+  assay_report_trtexec_name(name, out);
 }
 
 static assay_status_t add_same(line_t* l) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shell.h"
 #include "formats/format.h"
 
 // ---- the next command ---------------------------------------------------------------------------
@@ -14,12 +15,11 @@ static void put_inputs(pg_job_t* j, assay_str_t* out) {
   const char* saved = pg_text(j->args, PG_FLAG_save_inputs);
   for (size_t i = 0; i < files->n; i++) {
     assay_str_append(out, " --inputs ");
-    pg_put_word(out, files->items[i]);
+    assay_shell_word(out, files->items[i]);
   }
   if (files->n) return;
   assay_str_append(out, " --inputs ");
-  pg_put_word(out, saved ? saved : "inputs.json");
-  if (!saved) assay_str_append(out, " (written with --save-inputs inputs.json)");
+  assay_shell_word(out, saved ? saved : PG_INPUTS_FILE);
 }
 
 // The format that float32 values are in: of a plan as it was built.
@@ -32,6 +32,10 @@ static assay_format_t format_of(const pg_args_t* a, const pg_runner_t* r) {
                                      : ASSAY_FORMAT_FP32;
 }
 
+bool pg_saves_inputs(const pg_job_t* j) {
+  return pg_words(j->args, PG_FLAG_load_inputs)->n || pg_text(j->args, PG_FLAG_save_inputs);
+}
+
 assay_status_t pg_put_check(pg_job_t* j, const pg_runner_t* r, assay_str_t* out) {
   const pg_args_t* a = j->args;
   const char* path = a->positional.n ? a->positional.items[0] : "";
@@ -39,7 +43,7 @@ assay_status_t pg_put_check(pg_job_t* j, const pg_runner_t* r, assay_str_t* out)
   const bool onnx = n > 5 && strcmp(path + n - 5, ".onnx") == 0;
   const assay_format_t format = format_of(a, r);
   assay_str_append(out, "assay check ");
-  pg_put_word(out, onnx ? path : "MODEL.onnx");
+  assay_shell_word(out, onnx ? path : "MODEL.onnx");
   if (format != ASSAY_FORMAT_FP32)
     assay_str_printf(out, " --precision %s", assay_format_name(format));
   put_inputs(j, out);
@@ -239,7 +243,9 @@ static void tell(pg_job_t* j, const pg_runner_t* r, assay_status_t st, assay_str
   assay_str_t next = {0};
   if (st) assay_str_printf(why, "it could not be looked for: %s", assay_status_message(st));
   st = assay_status_join(st, pg_put_check(j, r, &next));
-  pg_log(PG_INFO, "Cause: %s | Next: %s", assay_str_get(why), assay_str_get(&next));
+  pg_log(PG_INFO, "Cause: %s%s | Next: %s", assay_str_get(why),
+         pg_saves_inputs(j) ? "" : " (--save-inputs " PG_INPUTS_FILE " writes the inputs)",
+         assay_str_get(&next));
   assay_status_free(st);
   assay_str_deinit(&next);
   assay_str_deinit(why);

@@ -16,6 +16,10 @@ void pg_cause(pg_job_t* j, const pg_disputed_t* d);
 void pg_cause_invalid(pg_job_t* j, pg_runner_t* r, const assay_set_t* inputs);
 
 // The 'assay check' that looks at what the line runs, or a runner of it (NULL: as the flags say).
+// Its inputs are the line's files, or the one that the line writes, or, where pg_saves_inputs()
+// says that there is none, this one.
+#define PG_INPUTS_FILE "inputs.json"
 assay_status_t pg_put_check(pg_job_t* j, const pg_runner_t* r, assay_str_t* out) ASSAY_MUST_USE;
+bool pg_saves_inputs(const pg_job_t* j);
 
 #endif  // ASSAY_CLI_POLYGRAPHY_CAUSE_H_

@@ -1,11 +1,25 @@
 #include "cli/polygraphy/data_files.h"
 
+#include <string.h>
+
 #include "accuracy/tensor_files.h"
 #include "base/alloc.h"
+#include "io/polygraphy.h"
 
 assay_status_t pg_data_read(const char* path, assay_run_results_t* out) {
   const assay_tensor_request_t request = {.path = path};
   return assay_tensor_file_read_all(&request, out);
+}
+
+// A file whose name ends in nothing is JSON, as all are to Polygraphy's data tools; a folder's name
+// ends in '/'.
+static assay_status_t write(const char* path, const assay_run_results_t* r, assay_str_t* notes) {
+  const char* slash = strrchr(path, '/');
+  if (strchr(slash ? slash : path, '.') || (slash && !slash[1]))
+    return assay_run_results_write(path, r, notes);
+  if (!r->inputs) return assay_polygraphy_write_results(path, r, notes);
+  return assay_polygraphy_write(path, r->n ? &r->runners[0].saved : &(assay_saved_t){0}, NULL,
+                                notes);
 }
 
 assay_status_t pg_data_write(pg_job_t* j, const assay_run_results_t* r) {
@@ -16,7 +30,7 @@ assay_status_t pg_data_write(pg_job_t* j, const assay_run_results_t* r) {
            r->n ? r->runners[0].saved.n : 0, path);
   else
     pg_log(PG_INFO, "Saving output file containing concatenated iteration(s) to %s", path);
-  assay_status_t st = assay_run_results_write(path, r, &notes);
+  assay_status_t st = write(path, r, &notes);
   if (!st && notes.len) {
     while (notes.len && notes.text[notes.len - 1] == '\n') notes.text[--notes.len] = 0;
     pg_log(PG_WARNING, "%s", notes.text);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/shell.h"
 #include "cli/polygraphy/log.h"
 #include "io/json.h"
 
@@ -129,7 +130,8 @@ static assay_status_t run_check(const pg_debug_t* d, bool* out_success) {
   ASSAY_TRY(assay_arena_new(d->job->arena, words->n + 1, sizeof *ended, &ended));
   for (size_t i = 0; i < words->n; i++) {
     ended[i] = words->items[i];
-    assay_str_printf(&line, "%s%s", i ? " " : "", words->items[i]);
+    if (i) assay_str_append(&line, " ");
+    assay_shell_word(&line, words->items[i]);
   }
   pg_log(PG_INFO, "Running check command: %s", assay_str_get(&line));
   assay_str_deinit(&line);
@@ -185,9 +187,9 @@ static assay_status_t forgive(assay_status_t st, bool* out_failed) {
 
 static assay_status_t make(const pg_debug_t* d, const pg_loop_t* loop, pg_iteration_t* i,
                            bool* out_failed) {
+  const bool records = d->replay.saved && !loop->unrecorded;
   *out_failed = false;
-  if (d->replay.saved)
-    ASSAY_TRY(pg_replay_save_skipping(&d->replay, i->index, loop->suffix, i->n_nodes));
+  if (records) ASSAY_TRY(pg_replay_save_skipping(&d->replay, i->index, loop->suffix, i->n_nodes));
   ASSAY_TRY(write_info(d, i->index));
   if (!loop->make) return NULL;
   pg_log_indent(1);
@@ -195,7 +197,7 @@ static assay_status_t make(const pg_debug_t* d, const pg_loop_t* loop, pg_iterat
   pg_log_indent(-1);
   ASSAY_TRY(loop->strict ? st : forgive(st, out_failed));
   // Now it is known what the model has.
-  if (d->replay.saved && i->n_nodes >= 0)
+  if (records && i->n_nodes >= 0)
     ASSAY_TRY(pg_replay_save_skipping(&d->replay, i->index, loop->suffix, i->n_nodes));
   return NULL;
 }
@@ -208,7 +210,8 @@ static void clean_up(const pg_debug_t* d) {
 
 static assay_status_t iterate(pg_debug_t* d, const pg_loop_t* loop, pg_iteration_t* i) {
   bool failed;
-  if (pg_replay_find(&d->replay, i->index, loop->suffix, &i->success, &i->n_nodes)) {
+  if (!loop->unrecorded &&
+      pg_replay_find(&d->replay, i->index, loop->suffix, &i->success, &i->n_nodes)) {
     pg_log(PG_INFO, "Loading iteration information from debug replay: success=%s",
            i->success ? "True" : "False");
     return pg_replay_put(&d->replay, i->index, loop->suffix, i->n_nodes, i->success);
@@ -219,7 +222,7 @@ static assay_status_t iterate(pg_debug_t* d, const pg_loop_t* loop, pg_iteration
     st = pg_given(d->job->args, PG_FLAG_check) ? run_check(d, &i->success) : ask(d, &i->success);
   if (!st) st = pg_artifacts_move(d, i, loop->suffix);
   clean_up(d);
-  if (st || !d->replay.saved) return st;
+  if (st || !d->replay.saved || loop->unrecorded) return st;
   pg_log(PG_INFO, "Saving debug replay to %s", d->replay.path);
   ASSAY_TRY(pg_replay_put(&d->replay, i->index, loop->suffix, i->n_nodes, i->success));
   return pg_replay_save(&d->replay);

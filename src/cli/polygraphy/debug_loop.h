@@ -34,6 +34,7 @@ typedef struct pg_iteration {
 
 typedef struct pg_loop {
   const char* suffix;  // of keys and of files that are put aside; NULL: none
+  bool unrecorded;     // the replay has nothing of it
   size_t about;        // so many iterations are expected; 0: nobody knows
   // Makes the artifact; a failure counts as a failed check, unless `strict`: then it ends the loop.
   // NULL: there is nothing to make.

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shell.h"
+
 // The value of the check's own flag: the word behind one of these beginnings ('|' between them), or
 // what stands behind its '='. NULL: the check has none.
 static const char* check_value(const pg_words_t* check, const char* names) {
@@ -33,7 +35,7 @@ static assay_status_t put_shapes(pg_job_t* j, assay_str_t* out) {
     ASSAY_TRY(pg_pair_split(j->arena, v->lists[0].items[i], &pair));
     ASSAY_TRY(pg_shape(j->arena, "--trt-opt-shapes", pair.value, &rank, dims, NULL));
     assay_str_append(out, " --shape ");
-    pg_put_word(out, pair.name);
+    assay_shell_word(out, pair.name);
     for (int d = 0; d < rank; d++)
       assay_str_printf(out, "%c%lld", d ? 'x' : '=', (long long)dims[d]);
   }
@@ -54,17 +56,17 @@ assay_status_t pg_put_fewest(pg_job_t* j, assay_str_t* out) {
   if (!pg_given(a, PG_FLAG_fp16) && !pg_given(a, PG_FLAG_bf16)) return NULL;
   if (!inputs) inputs = own;
   assay_str_append(out, "assay debug precision ");
-  pg_put_word(out, a->positional.items[0]);
+  assay_shell_word(out, a->positional.items[0]);
   assay_str_printf(out, " --precision %s --target cpu", format);
   if (inputs) {
     assay_str_append(out, " --inputs ");
-    pg_put_word(out, inputs);
+    assay_shell_word(out, inputs);
   } else {
     ASSAY_TRY(put_shapes(j, out));
   }
   if (golden) {
     assay_str_append(out, " --golden ");
-    pg_put_word(out, golden);
+    assay_shell_word(out, golden);
   }
   // A bound for single outputs ("y:1e-3") is no demand on all of them.
   if (atol && strtod(atol, &end) > 0 && !*end)

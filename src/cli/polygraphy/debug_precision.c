@@ -2,12 +2,13 @@
 // higher precision so that a check passes.
 #include <string.h>
 
-#include "base/process.h"
+#include "base/shell.h"
 #include "cli/polygraphy/debug_builder.h"
 #include "cli/polygraphy/debug_hunt.h"
 #include "cli/polygraphy/debug_loop.h"
 #include "cli/polygraphy/debug_next.h"
 #include "formats/format.h"
+#include "report/report.h"
 
 typedef struct work {
   pg_builder_t builder;
@@ -82,12 +83,6 @@ static assay_status_t advance(void* user, const pg_iteration_t* i, bool* out_sto
 
 // ---- telling ------------------------------------------------------------------------------------
 
-// As trtexec reads it back: a name with a ',' stands in quotes.
-static void put_quoted(assay_str_t* out, const char* name) {
-  const char* quote = strchr(name, ',') ? "'" : "";
-  assay_str_printf(out, "%s%s%s", quote, name, quote);
-}
-
 static assay_status_t tell_layers(const work_t* w) {
   const bool half = w->format == ASSAY_FORMAT_FP16;
   assay_str_t own = {0}, trtexec = {0}, quoted = {0};
@@ -95,14 +90,12 @@ static assay_status_t tell_layers(const work_t* w) {
     assay_str_t word = {0};
     assay_str_printf(&word, "%s:%s", w->nodes[i]->label, half ? "float16" : "float32");
     assay_str_append(&own, " ");
-    assay_shell_quote(&own, assay_str_get(&word));
+    assay_shell_word_quoted(&own, assay_str_get(&word));
     own.failed |= word.failed;
     assay_str_deinit(&word);
-    if (i) assay_str_append(&trtexec, ",");
-    put_quoted(&trtexec, w->nodes[i]->label);
-    assay_str_printf(&trtexec, ":%s", half ? "fp16" : "fp32");
+    assay_report_trtexec_layer(w->nodes[i], half ? "fp16" : "fp32", &trtexec);
   }
-  assay_shell_quote(&quoted, assay_str_get(&trtexec));
+  assay_shell_word_quoted(&quoted, assay_str_get(&trtexec));
   assay_status_t st = assay_str_status(&own);
   st = assay_status_join(st, assay_str_status(&trtexec));
   st = assay_status_join(st, assay_str_status(&quoted));

@@ -203,13 +203,16 @@ static assay_status_t advance_whole(void* user, const pg_iteration_t* i, bool* o
   return NULL;
 }
 
+// A replay has no such iteration, as Polygraphy's has none: it was made of a model that failed.
 static assay_status_t check_whole(work_t* w) {
   const pg_loop_t loop = {.suffix = "whole",
+                          .unrecorded = true,
                           .about = 1,
                           .make = make_whole,
                           .advance = advance_whole,
                           .strict = true,
                           .user = w};
+  if (json_object_size(w->debug.replay.loaded)) return NULL;
   pg_log(PG_START, "Checking that the whole model fails");
   return pg_debug_loop(&w->debug, &loop);
 }

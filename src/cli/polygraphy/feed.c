@@ -8,6 +8,7 @@
 #include "accuracy/tensor_files.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shell.h"
 #include "cli/polygraphy/model.h"
 #include "io/numpy_random.h"
 #include "io/polygraphy.h"
@@ -72,15 +73,26 @@ static void put_bounded(assay_str_t* out, const assay_valtype_t* t) {
   assay_str_append(out, "], min=None, max=None)");
 }
 
+static assay_status_t no_rank(const assay_value_t* v) {
+  assay_str_t shape = {0}, word = {0};
+  assay_str_printf(&shape, "%s:[..]", v->name);
+  assay_shell_word(&word, assay_str_get(&shape));
+  assay_status_t st = assay_status_join(assay_str_status(&shape), assay_str_status(&word));
+  if (!st)
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "input '%s' has no rank in the model: give --input-shapes %s", v->name,
+                     assay_str_get(&word));
+  assay_str_deinit(&shape);
+  assay_str_deinit(&word);
+  return st;
+}
+
 static assay_status_t default_shape(const assay_value_t* v, bool warn, int* rank, int64_t* dims) {
   const assay_valtype_t* t = type_of(v);
   bool open = false;
   char text[512];
   assay_str_t info = {0};
-  if (!t->has_shape)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "input '%s' has no rank in the model: give --input-shapes '%s:[..]'",
-                       v->name, v->name);
+  if (!t->has_shape) return no_rank(v);
   *rank = t->rank;
   for (int d = 0; d < t->rank; d++)
     if (!t->dims || !assay_dim_value(t->dims[d], &dims[d])) dims[d] = 1, open = true;
@@ -279,8 +291,7 @@ static assay_status_t tell_inputs(const assay_graph_t* g) {
   }
   assay_status_t st = assay_str_status(&text);
   if (!st)
-    pg_log(PG_INFO,
-           "Will generate inference input data according to provided TensorMetadata: {%s}",
+    pg_log(PG_INFO, "Will generate inference input data according to provided TensorMetadata: {%s}",
            assay_str_get(&text));
   assay_str_deinit(&text);
   return st;

@@ -175,8 +175,6 @@ assay_status_t pg_shape(assay_arena_t* arena, const char* flag, const char* valu
 // the one without name, else NULL.
 assay_status_t pg_pair_find(assay_arena_t* arena, const pg_words_t* words, const char* name,
                             const char** out_value) ASSAY_MUST_USE;
-// Appends a word as a shell reads it: quoted where it has to be.
-void pg_put_word(assay_str_t* out, const char* word);
 // Whether a name fits a shell pattern (* ? [a-z]).
 bool pg_fits(const char* pattern, const char* name);
 

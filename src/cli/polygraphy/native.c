@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "cli/polygraphy/build.h"
 #include "cli/polygraphy/cause.h"
 #include "cli/polygraphy/model.h"
@@ -10,7 +11,7 @@
 static void put_option(assay_str_t* out, const char* name, const char* value) {
   if (!value) return;
   assay_str_printf(out, " %s ", name);
-  pg_put_word(out, value);
+  assay_shell_word(out, value);
 }
 
 // "assay run" of what one runner runs.
@@ -19,7 +20,7 @@ static void put_run(pg_job_t* j, pg_flag_id_t kind, const char* plan, assay_str_
   const pg_words_t* files = pg_words(a, PG_FLAG_load_inputs);
   const char* model = a->positional.items[0];
   assay_str_append(out, "assay run ");
-  pg_put_word(out, kind == PG_FLAG_trt ? plan : model);
+  assay_shell_word(out, kind == PG_FLAG_trt ? plan : model);
   if (kind == PG_FLAG_truth) assay_str_append(out, " --mode truth");
   for (size_t i = 0; i < files->n; i++) put_option(out, "--inputs", files->items[i]);
   if (!files->n) put_option(out, "--inputs", pg_text(a, PG_FLAG_save_inputs));
@@ -42,6 +43,8 @@ assay_status_t pg_run_print_native(pg_job_t* j) {
     put_run(j, a->runners[i], plan, &text);
   }
   assay_status_t st = pg_put_check(j, NULL, &text);
+  if (!st && !pg_saves_inputs(j))
+    printf("# %s: what this line writes with --save-inputs %s\n", PG_INPUTS_FILE, PG_INPUTS_FILE);
   if (!st) printf("%s\n", assay_str_get(&text));
   assay_str_deinit(&text);
   return st;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/shell.h"
 #include "cli/polygraphy/job.h"
 
 static double now(void) {
@@ -19,7 +20,10 @@ static assay_status_t make_command_line(assay_arena_t* arena, int argc, char** a
                                         const char** out) {
   assay_str_t text = {0};
   assay_str_append(&text, "polygraphy");
-  for (int i = 0; i < argc; i++) assay_str_printf(&text, " %s", argv[i]);
+  for (int i = 0; i < argc; i++) {
+    assay_str_append(&text, " ");
+    assay_shell_word(&text, argv[i]);
+  }
   assay_status_t st = assay_str_status(&text);
   if (!st) st = assay_arena_strdup(arena, assay_str_get(&text), out);
   assay_str_deinit(&text);

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/process.h"
+#include "base/shell.h"
 #include "io/polygraphy.h"
 
 // What the script prints itself goes to stderr, so that stdout holds the answer alone.

@@ -5,21 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/process.h"
 #include "cli/polygraphy/flags.h"
 #include "tensor/tensor.h"
 
 bool pg_fits(const char* pattern, const char* name) { return assay_glob_match(pattern, name); }
-
-void pg_put_word(assay_str_t* out, const char* word) {
-  bool plain = *word;
-  for (const char* c = word; *c; c++)
-    plain &= isalnum((unsigned char)*c) || strchr("_-./=:,+%@", *c);
-  if (plain)
-    assay_str_append(out, word);
-  else
-    assay_shell_quote(out, word);
-}
 
 assay_status_t pg_pair_split(assay_arena_t* arena, const char* word, pg_pair_t* out) {
   const char* colon = strrchr(word, ':');

@@ -62,6 +62,13 @@ assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_fo
   return read_cache(j, path, true, out_foreign, out);
 }
 
+void trt_cache_tell(const trt_job_t* j, const char* path, const char* text) {
+  if (!*text || !j->timings.len || !same_machine(text, assay_str_get(&j->timings))) return;
+  trt_info("Loaded %zu bytes of timing cache from %s: %s", strlen(text), path,
+           j->timings_measured ? "kernels that it did not have were timed"
+                               : "no kernel had to be timed");
+}
+
 static assay_status_t merge(const trt_job_t* j, const char* path) {
   const char *there, *machine, *name;
   bool foreign = false;
@@ -82,6 +89,7 @@ static assay_status_t merge(const trt_job_t* j, const char* path) {
   if (!st) st = assay_timings_parse(t, j->timings.text, j->timings.len, NULL);
   if (!st) st = assay_timings_print(t, false, &text);
   if (!st) st = assay_file_write(path, assay_str_get(&text), text.len);
+  if (!st) trt_info("Saved %zu bytes of timing cache to %s", text.len, path);
   assay_timings_destroy(t);
   assay_str_deinit(&text);
   return assay_status_note(st, "--timingCacheFile=%s", path);

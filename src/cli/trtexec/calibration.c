@@ -145,7 +145,9 @@ assay_status_t trt_load_calibration(trt_job_t* j) {
   trt_info("The calibration cache %s has %zu scales, %zu of them of values of the model", path,
            j->n_scales, known);
   if (cli_has_quantizers(j->model))
-    trt_warn("--calib is not used: the model has Q/DQ nodes, whose scales count");
+    trt_warn(
+        "--calib is not used: the model has Q/DQ nodes, whose scales count. Calibrator won't be "
+        "used in explicit quantization mode");
   else if (!trt_given(j->options, TRT_FLAG_int8))
     trt_warn("--calib is not used without --int8");
   return NULL;

@@ -74,10 +74,13 @@ static assay_status_t check_levels(const trt_options_t* o) {
     if (f->level == TRT_REJECT)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED, "%s is not supported: %s", f->name, f->text);
   }
+  return NULL;
+}
+
+void trt_options_note(const trt_options_t* o) {
   for (int i = 0; i < TRT_N_FLAGS; i++)
     if (o->at[i].given && trt_flags[i].level == TRT_ACCEPT)
       trt_warn("%s has no effect in Assay: %s", trt_flags[i].name, trt_flags[i].text);
-  return NULL;
 }
 
 // ---- lists of words of a flag's own -------------------------------------------------------------
@@ -151,9 +154,44 @@ static assay_status_t check_budget(const char* text) {
   return trt_size_parse("--weightStreamingBudget", text, 1, &bytes);
 }
 
+// Shapes as NumPy and other tools write them, "x:[1,3]": told as such, before their ',' are taken
+// for those between inputs.
+static assay_status_t check_brackets(const char* flag, const char* text) {
+  const char* open = text ? strpbrk(text, "[(") : NULL;
+  while (open && (open == text || open[-1] != ':')) open = strpbrk(open + 1, "[(");
+  if (!open) return NULL;
+  const char* name = open - 1;
+  while (name > text && name[-1] != ',') name--;
+  const size_t n = strcspn(open, "])"), len = n + (open[n] != 0);
+  assay_str_t right = {0};
+  assay_str_append_n(&right, name, (size_t)(open - name));
+  for (size_t i = 1; i < n; i++)
+    if (open[i] != ' ') assay_str_append_n(&right, open[i] == ',' ? "x" : &open[i], 1);
+  assay_status_t st = ASSAY_ERROR(
+      ASSAY_INVALID_ARGUMENT,
+      "%s: '%.*s' of '%.*s': sizes stand without brackets, with 'x' between them: %s=%s", flag,
+      (int)len, open, (int)(open - 1 - name), name, flag, assay_str_get(&right));
+  assay_str_deinit(&right);
+  return st;
+}
+
+static assay_status_t check_shapes(const trt_options_t* o) {
+  static const trt_flag_id_t flags[] = {TRT_FLAG_shapes, TRT_FLAG_minShapesCalib,
+                                        TRT_FLAG_optShapesCalib, TRT_FLAG_maxShapesCalib};
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    ASSAY_TRY(check_brackets(trt_flags[flags[i]].name, trt_text(o, flags[i])));
+  for (size_t i = 0; i < o->n_profiles; i++) {
+    ASSAY_TRY(check_brackets("--minShapes", o->profiles[i].min));
+    ASSAY_TRY(check_brackets("--optShapes", o->profiles[i].opt));
+    ASSAY_TRY(check_brackets("--maxShapes", o->profiles[i].max));
+  }
+  return NULL;
+}
+
 static assay_status_t check_lists(const trt_options_t* o, assay_arena_t* arena) {
   double* numbers;
   size_t n;
+  ASSAY_TRY(check_shapes(o));
   if (trt_given(o, TRT_FLAG_preview))
     ASSAY_TRY(check_preview(arena, trt_text(o, TRT_FLAG_preview)));
   if (trt_given(o, TRT_FLAG_layerDeviceTypes))

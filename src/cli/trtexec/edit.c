@@ -61,6 +61,19 @@ static void warn_of_left(const char* notes) {
   if (n > SHOWN) trt_warn("--calib: and %zu more layers", n - SHOWN);
 }
 
+// How many of the cache's scales the build uses; each with --verbose.
+static assay_status_t tell_scales(const trt_job_t* j) {
+  trt_scale_t* used = NULL;
+  size_t n = 0;
+  ASSAY_TRY(trt_calibration_of_model(j->arena, j->edited, &used, &n));
+  trt_info("Generated calibration scales using calibration cache %s: it gave %zu of %zu",
+           trt_text(j->options, TRT_FLAG_calib), n, j->n_scales);
+  for (size_t i = 0; i < n; i++)
+    trt_verbose("Scale of %s: %.9g (range %.9g)", used[i].name, (double)used[i].scale,
+                127 * (double)used[i].scale);
+  return NULL;
+}
+
 static assay_status_t quantize_by_cache(trt_job_t* j) {
   const assay_edit_wishes_t wishes = {.scales = j->scales, .n_scales = j->n_scales};
   const assay_edit_options_t options = {.seed = (uint64_t)j->native.seed};
@@ -69,6 +82,7 @@ static assay_status_t quantize_by_cache(trt_job_t* j) {
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--calib=%s has no scales",
                        trt_text(j->options, TRT_FLAG_calib));
   assay_status_t st = edit(j, &assay_editor_quantize, &wishes, &options, &notes);
+  if (!st) st = tell_scales(j);
   if (!st) warn_of_left(assay_str_get(&notes));
   assay_str_deinit(&notes);
   return st;

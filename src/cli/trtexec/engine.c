@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/shell.h"
 #include "cli/trtexec/edit.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -172,6 +173,7 @@ static assay_status_t tried(void* user, const assay_engine_t* engine, const assa
   assay_str_deinit(&j->timings);
   j->timings = (assay_str_t){0};
   ASSAY_TRY(backend->timings(assay_engine_shared(engine), &j->timings, &measured));
+  j->timings_measured |= measured;
   if (measured && trt_given(j->options, TRT_FLAG_errorOnTimingCacheMiss))
     return ASSAY_ERROR(
         ASSAY_NOT_FOUND,
@@ -213,6 +215,22 @@ static void tell_emulated(const trt_job_t* j, const assay_layers_t* layers) {
              layers->layers[first].name);
 }
 
+static void add_word(assay_str_t* out, const char* flag, const char* value) {
+  assay_str_t word = {0};
+  assay_str_printf(&word, "%s=%s", flag, value);
+  assay_shell_word(out, assay_str_get(&word));
+  assay_str_deinit(&word);
+}
+
+static void tell_stripped(const char* plan, const char* model) {
+  assay_str_t words = {0};
+  add_word(&words, "--loadEngine", plan);
+  assay_str_append(&words, " ");
+  add_word(&words, "--refitFromOnnx", model);
+  trt_info("The engine is stripped: %s puts its weights in", assay_str_get(&words));
+  assay_str_deinit(&words);
+}
+
 static assay_status_t save(const trt_job_t* j) {
   const char* path = trt_text(j->options, TRT_FLAG_saveEngine);
   struct stat info = {0};
@@ -220,9 +238,7 @@ static assay_status_t save(const trt_job_t* j) {
   ASSAY_TRY(assay_engine_save(j->engine, path));
   if (stat(path, &info) == 0)
     trt_info("Created engine with size: %g MiB", (double)info.st_size * 0x1p-20);
-  if (j->native.strip_weights)
-    trt_info("The engine is stripped: --loadEngine=%s --refitFromOnnx=%s puts its weights in", path,
-             trt_text(j->options, TRT_FLAG_onnx));
+  if (j->native.strip_weights) tell_stripped(path, trt_text(j->options, TRT_FLAG_onnx));
   tell_memory(j, "saving");
   return NULL;
 }
@@ -245,6 +261,7 @@ static assay_status_t build(trt_job_t* j) {
                            .tried = tried,
                            .user = j};
   ASSAY_TRY(cli_engine_build(&j->native, &how, &j->engine, &code));
+  if (path && !j->lent) trt_cache_tell(j, path, timings);
   ASSAY_TRY(trt_cache_write(j, j->cache_out ? j->cache_out : path));
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
   tell_workspace(j);

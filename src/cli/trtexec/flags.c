@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cli/rules_file.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
 
@@ -35,6 +36,7 @@ bool trt_is(const trt_options_t* o, trt_flag_id_t f, const char* word) {
 void trt_options_deinit(trt_options_t* o) {
   assay_free(o->profiles);
   assay_free(o->pairs);
+  assay_str_deinit(&o->fix);
   assay_str_deinit(&o->unknown);
 }
 
@@ -242,6 +244,22 @@ static assay_status_t take(trt_options_t* o, const char* arg, group_t* group) {
   }
   o->at[id].given = true;
   *group = next_group(f->kind, *group);
+  return NULL;
+}
+
+assay_status_t trt_options_take_fix(trt_options_t* o) {
+  const char* path = o->at[TRT_FLAG_fix_file].text;
+  group_t group = GROUP_NONE;
+  if (!o->at[TRT_FLAG_fix_file].given) return NULL;
+  ASSAY_TRY(assay_status_note(cli_rules_file_trtexec(path, &o->fix), "--fix-file"));
+  if (o->at[TRT_FLAG_layerPrecisions].given)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "--layerPrecisions is given, and --fix-file=%s has one, too", path);
+  for (const char* at = o->fix.text; at < o->fix.text + o->fix.len; at += strlen(at) + 1) {
+    const char* note;
+    const trt_flag_id_t id = find(at, strcspn(at, "="), &note);
+    if (id == TRT_N_FLAGS || !o->at[id].given) ASSAY_TRY(take(o, at, &group));
+  }
   return NULL;
 }
 

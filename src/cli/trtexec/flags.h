@@ -89,6 +89,7 @@ typedef struct trt_options {
   size_t n_profiles, cap_profiles;
   trt_pair_text_t* pairs;
   size_t n_pairs, cap_pairs;
+  assay_str_t fix;      // words of --fix-file, to which values point
   assay_str_t unknown;  // lines "--name value (why)"
 } trt_options_t;
 
@@ -103,7 +104,12 @@ typedef enum trt_outcome {
 assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
                                  trt_outcome_t* out_outcome) ASSAY_MUST_USE;
 void trt_options_deinit(trt_options_t* o);
-// What does not go together, and what values cannot be (check.c); notes of flags without effect.
+// Adds the flags in the file of --fix-file: what the line says itself goes before, but for the list,
+// which is an error twice.
+assay_status_t trt_options_take_fix(trt_options_t* o) ASSAY_MUST_USE;
+// Warns of flags that were given and have no effect, before trt_options_check() sets some.
+void trt_options_note(const trt_options_t* o);
+// What does not go together, and what values cannot be (check.c).
 assay_status_t trt_options_check(trt_options_t* o) ASSAY_MUST_USE;
 // --tempdir and --tempfileControls: checks them, and has folders for temporary files made by them
 // from now on, for as long as the options are there (temporary.c).

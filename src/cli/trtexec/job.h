@@ -59,6 +59,7 @@ typedef struct trt_job {
   const char* over;        // the first of these layers
   bool* warned;            // by node id: that its wish was not met
   assay_str_t timings;     // what the timing cache may get
+  bool timings_measured;   // some were measured in this build
   bool timings_kept;       // there is a file of another machine or kind: it stays
   const char* lent;        // times that are known, in place of the cache's file; NULL: none
   const char* forced;      // tactics of layers, as cli_build_t has them; NULL: none
@@ -106,6 +107,8 @@ const char* trt_cache_file(const trt_options_t* o);
 assay_status_t trt_cache_read(const trt_job_t* j, const char* path, bool* out_foreign,
                               const char** out) ASSAY_MUST_USE;
 assay_status_t trt_cache_write(const trt_job_t* j, const char* path) ASSAY_MUST_USE;
+// Says behind a build that it read this text of the file, unless that is of another machine.
+void trt_cache_tell(const trt_job_t* j, const char* path, const char* text);
 // Builds or loads the engine, with all that is told about it (engine.c).
 assay_status_t trt_open_engine(trt_job_t* j) ASSAY_MUST_USE;
 // Fails where a file is a plan of TensorRT.

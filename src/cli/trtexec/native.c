@@ -1,28 +1,17 @@
 // --show-native: the commands of Assay that do the same.
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shell.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/specs.h"
 
 // A word as a shell reads it.
 static void print_word(const char* word) {
-  bool plain = *word;
-  for (const char* c = word; *c; c++)
-    plain &= isalnum((unsigned char)*c) || strchr("_-./=:,+%@", *c);
-  if (plain) {
-    printf(" %s", word);
-    return;
-  }
-  fputs(" '", stdout);
-  for (const char* c = word; *c; c++) {
-    if (*c == '\'')
-      fputs("'\\''", stdout);
-    else
-      putchar(*c);
-  }
-  putchar('\'');
+  assay_str_t text = {0};
+  assay_shell_word(&text, word);
+  printf(" %s", assay_str_get(&text));
+  assay_str_deinit(&text);
 }
 
 static void print_option(const char* name, const char* value) {
@@ -162,10 +151,14 @@ static assay_status_t print_bench(const trt_job_t* j, const char* plan) {
 
 // What native commands leave out: their tensors are rows.
 static void print_layouts(const trt_job_t* j) {
-  for (size_t i = 0; i < j->layouts.n; i++)
-    printf("# %s '%s': trtexec's raw files are in layout %s; these commands read and write rows\n",
-           j->layouts.items[i].output ? "output" : "input", j->layouts.items[i].name,
+  for (size_t i = 0; i < j->layouts.n; i++) {
+    assay_str_t name = {0};
+    assay_shell_word_quoted(&name, j->layouts.items[i].name);  // a newline would end the comment
+    printf("# %s %s: trtexec's raw files are in layout %s; these commands read and write rows\n",
+           j->layouts.items[i].output ? "output" : "input", assay_str_get(&name),
            j->layouts.items[i].layout->word);
+    assay_str_deinit(&name);
+  }
 }
 
 assay_status_t trt_print_native(const trt_job_t* j) {

@@ -1,7 +1,8 @@
 // --fp16, --bf16, --int8, --fp8, --int4, --best and --sparsity: which format a build is in.
 //
 // float32 values are put into fp16 or bf16. int8, fp8 and int4 are where Q/DQ nodes of these types
-// say so, as in TensorRT, whatever the flags: these tell whether such nodes are expected.
+// say so, as in TensorRT, whatever the flags; --fp8 and --int4 say only that such
+// nodes are expected.
 #include <string.h>
 
 #include "backends/cpu/gemm.h"

@@ -179,30 +179,44 @@ static assay_status_t check_order(const char* input, int rank, int64_t (*dims)[A
   return NULL;
 }
 
+// In trtexec's words; rank -1: not even the rank is known.
+static assay_status_t warn_of_silent(const assay_value_t* v, bool values, int rank,
+                                     const int64_t* dims) {
+  assay_str_t text = {0};
+  if (rank >= 0)
+    print_range(&text, values, rank, dims);
+  else
+    assay_str_append(&text, "1 in every dimension");
+  assay_status_t st = assay_str_status(&text);
+  if (!st && values)
+    trt_warn(
+        "Values missing for input: %s, which holds a shape, and no shapes were provided. "
+        "Automatically setting to: %s",
+        v->name, assay_str_get(&text));
+  else if (!st)
+    trt_warn(
+        "Dynamic dimensions required for input: %s, but no shapes were provided. Automatically "
+        "overriding shape to: %s",
+        v->name, assay_str_get(&text));
+  assay_str_deinit(&text);
+  return st;
+}
+
 // An input without any range: its open dimensions, or the values of its shape, are 1. A plan with
 // one profile needs none for that where sizes are meant; several have the same inputs.
 static assay_status_t resolve_silent(trt_job_t* j, const assay_value_t* v, int64_t n_values) {
   const assay_valtype_t* t = type_of(v);
+  const bool several = j->options->n_profiles > 1;
   int64_t dims[3][ASSAY_MAX_RANK];
-  int rank = (int)n_values;
-  if (n_values)
-    trt_warn(
-        "Values missing for input: %s, which holds a shape, and no shapes were provided: every "
-        "value is 1",
-        v->name);
-  else
-    trt_warn(
-        "Dynamic dimensions required for input: %s, but no shapes were provided. Automatically "
-        "overriding shape: every dynamic dimension is 1",
-        v->name);
-  if (!n_values && j->options->n_profiles < 2) return NULL;
-  if (!n_values && (!t->has_shape || t->rank > ASSAY_PROFILE_MAX_RANK))
+  int rank = n_values ? (int)n_values : t->has_shape ? t->rank : -1;
+  if (!n_values && several && (rank < 0 || rank > ASSAY_PROFILE_MAX_RANK))
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "input '%s' needs a shape in each of several profiles", v->name);
-  if (!n_values) rank = t->rank;
   for (int k = 0; k < 3; k++)
     for (int d = 0; d < rank; d++)
       if (n_values || !fixed(v, d, &dims[k][d])) dims[k][d] = 1;
+  ASSAY_TRY(warn_of_silent(v, n_values > 0, rank, dims[OPT]));
+  if (!n_values && !several) return NULL;
   return add_profile(j, v->name, n_values > 0, rank, dims);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/process.h"
+#include "base/shell.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/log.h"
 #include "runtime/engine.h"
@@ -28,7 +29,10 @@ static assay_status_t make_command_line(assay_arena_t* arena, int argc, char** a
                                         const char** out) {
   assay_str_t text = {0};
   assay_str_append(&text, "trtexec");
-  for (int i = 0; i < argc; i++) assay_str_printf(&text, " %s", argv[i]);
+  for (int i = 0; i < argc; i++) {
+    assay_str_append(&text, " ");
+    assay_shell_word(&text, argv[i]);
+  }
   assay_status_t st = assay_str_status(&text);
   if (!st) st = assay_arena_strdup(arena, assay_str_get(&text), out);
   assay_str_deinit(&text);
@@ -119,7 +123,9 @@ static int run(trt_options_t* o, trt_job_t* j, int argc, char** argv) {
                      "The command line was not understood; nothing was done");
   } else if (!st && outcome == TRT_OUTCOME_RUN) {
     trt_log_verbose(trt_given(o, TRT_FLAG_verbose));
-    st = trt_options_check(o);
+    trt_options_note(o);
+    st = trt_options_take_fix(o);
+    if (!st) st = trt_options_check(o);
     if (!st) st = trt_rule_temporary(o);
     if (!st && !trt_given(o, TRT_FLAG_show_native)) {
       trt_print_options(o);

@@ -44,8 +44,13 @@ const decibels = (db) => (db === Infinity ? "exact" : `${db.toFixed(1)} dB`);
 const many = (n, one, more) => `${grouped(n)} ${n === 1 ? one : more || one + "s"}`;
 const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 
-// For a shell, in single quotes.
-const quoted = (s) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replace(/'/g, "'\\''")}'`);
+// A word for a shell, as assay_shell_word() has it: in quotes where it needs them, with escapes where it has control characters.
+function quoted(s) {
+  if (/^(?!=)[\w@%+=:,./-]+$/.test(s)) return s;
+  if (!/[\x00-\x1f\x7f-\x9f]/.test(s)) return `'${s.replace(/'/g, "'\\''")}'`;
+  const escaped = s.replace(/[\\']/g, "\\$&").replace(/[\x00-\x1f\x7f-\x9f]/g, (c) => (c < "\x80" ? "\\x" : "\\u00") + c.charCodeAt(0).toString(16).padStart(2, "0"));
+  return `$'${escaped}'`;
+}
 
 function say(text) {
   byId("said").textContent = text;

@@ -82,14 +82,13 @@ const summary = (() => {
     const model = f.files.find((x) => x.endsWith(".onnx"));
     const result = f.verified.outputs && f.verified.outputs[0];
     const ok = f.verified.verdict === "faithful";
-    const [constraints, rules] = f.trtexec.split(" --layerPrecisions=");
     return [
       el("p", {class: ok ? "good" : "warn"}, `Keep ${many(f.nodes.length, "node")} in higher precision. `,
         el("b", {}, ok ? `Verified by running${result ? `: ${outputLine(result)}` : ""}` : "Not verified: outputs are still unfaithful")),
       model ? command("run the fixed model", `assay run ${quoted(model)}${data.input_files.map((x) => ` --inputs ${quoted(x)}`).join("")}`) : null,
       PLANS.includes(data.precision) ? command("build a plan with it", `assay build ${quoted(data.model)} -o model.plan${inPrecision} --layer-precision ${quoted(f.layer_precision)}`) : null,
       command("see it verified", `${checkWords().join(" ")} --layer-precision ${quoted(f.layer_precision)}`),
-      ["fp16", "bf16"].includes(data.precision) ? command("TensorRT", `trtexec --onnx=${quoted(data.model)} --${data.precision} ${constraints} ${quoted(`--layerPrecisions=${rules}`)}`) : null,
+      ["fp16", "bf16"].includes(data.precision) ? command("TensorRT", `trtexec --onnx=${quoted(data.model)} --${data.precision} ${f.trtexec}`) : null,
       el("details", {}, el("summary", {}, `the ${many(f.nodes.length, "node")}`), el("p", {class: "names"}, f.nodes.join(", "))),
     ];
   }

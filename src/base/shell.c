@@ -1,0 +1,158 @@
+// Words of a shell's command line.
+#include "base/shell.h"
+
+#include <ctype.h>
+#include <string.h>
+
+// ---- writing ------------------------------------------------------------------------------------
+
+void assay_shell_quote(assay_str_t* out, const char* text) {
+  assay_str_append(out, "'");
+  for (const char* c = text; *c; c++) {
+    if (*c == '\'')
+      assay_str_append(out, "'\\''");
+    else
+      assay_str_append_n(out, c, 1);
+  }
+  assay_str_append(out, "'");
+}
+
+// Whether a terminal may take the byte for a command: C0, DEL, and C1 both as bytes of UTF-8 (C2 80
+// to C2 9F) and alone. before: the byte in front of it.
+static bool is_control(unsigned char c, unsigned char before) {
+  if (c < 0x20 || c == 0x7f) return true;
+  return c >= 0x80 && c <= 0x9f && (before < 0x80 || before == 0xc2);
+}
+
+static bool has_control(const char* text) {
+  unsigned char before = 0;
+  for (const char* c = text; *c; before = (unsigned char)*c++)
+    if (is_control((unsigned char)*c, before)) return true;
+  return false;
+}
+
+static void append_escaped(assay_str_t* out, const char* text) {
+  unsigned char before = 0;
+  assay_str_append(out, "$'");
+  for (const char* c = text; *c; before = (unsigned char)*c++) {
+    const unsigned char byte = (unsigned char)*c;
+    // Of a character of two bytes that is a control character both are escaped.
+    const bool leads = byte == 0xc2 && is_control((unsigned char)c[1], byte);
+    if (leads || is_control(byte, before))
+      assay_str_printf(out, "\\x%02x", byte);
+    else
+      assay_str_printf(out, "%s%c", byte == '\'' || byte == '\\' ? "\\" : "", *c);
+  }
+  assay_str_append(out, "'");
+}
+
+void assay_shell_word_quoted(assay_str_t* out, const char* text) {
+  if (has_control(text))
+    append_escaped(out, text);
+  else
+    assay_shell_quote(out, text);
+}
+
+void assay_shell_word(assay_str_t* out, const char* text) {
+  bool plain = *text && *text != '=';  // zsh takes =NAME for the path of a program
+  for (const char* c = text; *c; c++)
+    plain &= isalnum((unsigned char)*c) || strchr("_-./=:,+%@", *c);
+  if (plain)
+    assay_str_append(out, text);
+  else
+    assay_shell_word_quoted(out, text);
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+static assay_status_t not_closed(const char* quote) {
+  return ASSAY_ERROR(ASSAY_CORRUPT, "a word begins with %s, which nothing ends", quote);
+}
+
+// Behind the first quote; *at is left behind the second one.
+static assay_status_t take_single(const char** at, assay_str_t* out) {
+  const char* end = strchr(*at, '\'');
+  if (!end) return not_closed("'");
+  assay_str_append_n(out, *at, (size_t)(end - *at));
+  *at = end + 1;
+  return NULL;
+}
+
+static assay_status_t take_double(const char** at, assay_str_t* out) {
+  const char* c = *at;
+  for (; *c && *c != '"'; c++) {
+    if (*c == '\\' && c[1] && strchr("\"\\$`", c[1])) c++;
+    assay_str_append_n(out, c, 1);
+  }
+  if (!*c) return not_closed("\"");
+  *at = c + 1;
+  return NULL;
+}
+
+static int hex_digit(char c) {
+  if (!isxdigit((unsigned char)c)) return -1;
+  return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+// What stands behind a \ of $'...'; returns how many characters it takes.
+static size_t take_escape(const char* c, assay_str_t* out) {
+  static const char names[] = "abefnrtv", bytes[] = "\a\b\033\f\n\r\t\v";
+  const char* name = *c ? strchr(names, *c) : NULL;
+  char byte = name ? bytes[name - names] : *c;
+  size_t taken = 1;
+  if (*c == 'x' && hex_digit(c[1]) >= 0) {
+    int value = 0;
+    for (; taken < 3 && hex_digit(c[taken]) >= 0; taken++) value = 16 * value + hex_digit(c[taken]);
+    byte = (char)value;
+  }
+  assay_str_append_n(out, &byte, 1);
+  return taken;
+}
+
+static assay_status_t take_escaped(const char** at, assay_str_t* out) {
+  const char* c = *at;
+  while (*c && *c != '\'') {
+    if (*c == '\\' && c[1]) {
+      c += 1 + take_escape(c + 1, out);
+    } else {
+      assay_str_append_n(out, c++, 1);
+    }
+  }
+  if (!*c) return not_closed("$'");
+  *at = c + 1;
+  return NULL;
+}
+
+static void skip_space(const char** at) {
+  while (isspace((unsigned char)**at) || **at == '#') {
+    if (**at == '#')
+      *at += strcspn(*at, "\n");
+    else
+      ++*at;
+  }
+}
+
+assay_status_t assay_shell_next(const char** at, assay_str_t* out, bool* out_any) {
+  assay_status_t st = NULL;
+  skip_space(at);
+  *out_any = **at != 0;
+  out->len = 0;
+  assay_str_append(out, "");
+  while (!st && **at && !isspace((unsigned char)**at)) {
+    const char* c = (*at)++;
+    if (*c == '\'') {
+      st = take_single(at, out);
+    } else if (*c == '"') {
+      st = take_double(at, out);
+    } else if (*c == '$' && c[1] == '\'') {
+      ++*at;
+      st = take_escaped(at, out);
+    } else if (*c == '\\' && c[1]) {
+      if (c[1] != '\n') assay_str_append_n(out, c + 1, 1);  // a \ at a line's end joins two lines
+      ++*at;
+    } else {
+      assay_str_append_n(out, c, 1);
+    }
+  }
+  return st ? st : assay_str_status(out);
+}
