@@ -180,6 +180,7 @@ static assay_status_t read_intermediates(const args_t* a, job_t* j) {
   }
   if (!j->golden_set.n) return NULL;
   ASSAY_TRY(match_contents(a, j));
+  if (!j->golden.n) ASSAY_TRY(assay_golden_outputs(&j->golden_values, j->model->graph, &j->golden));
   j->options.golden = &j->golden_values;
   return NULL;
 }

@@ -147,6 +147,10 @@ static json_t* causes(const assay_check_t* c) {
 assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
                                            const assay_report_precision_t* n, json_t** out) {
   const assay_check_t* c = f->check;
+  const assay_output_check_t* last = c->faithful || !c->has_fix ? c->outputs : c->fix.outputs;
+  json_t* requirements = NULL;
+  ASSAY_TRY(assay_report_requirements_json(c->options.require, last, c->n_outputs, NULL,
+                                           &requirements));
   json_t* trials = json_array();
   for (size_t i = 0; i < f->n_trials; i++)
     trials =
@@ -164,6 +168,7 @@ assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
                 (json_int_t)f->builds, "seconds", assay_json_number(n->seconds), "before",
                 f->ran_as_asked ? assay_report_outputs_json(c->outputs, c->n_outputs) : json_null(),
                 "fix", fix_json(f, n), "causes", causes(c), "trials", trials);
+  j = assay_json_put(j, "requirements", requirements);
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;
