@@ -86,6 +86,20 @@ static void fix_lines(const assay_precision_found_t* f, const assay_report_preci
   assay_str_deinit(&trtexec);
 }
 
+// What the last run does not meet: statistics, and what commands said.
+static void unmet_line(const assay_precision_found_t* f, assay_str_t* out) {
+  const assay_check_t* c = f->check;
+  const assay_requirements_t* r = c->options.require;
+  const assay_output_check_t* last = c->has_fix ? c->fix.outputs : c->outputs;
+  assay_str_t why = {0};
+  if (c->faithful || (c->has_fix && c->fix.verified)) return;
+  for (size_t i = 0; r && last && i < c->n_outputs; i++) assay_require_holds(r, &last[i], &why);
+  if (f->unmet.len)
+    assay_str_printf(&why, "%s%s", why.len ? "; " : "", assay_str_get(&f->unmet));
+  if (why.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&why));
+  assay_str_deinit(&why);
+}
+
 assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
                                            const assay_report_precision_t* n, assay_str_t* out) {
   const assay_check_t* c = f->check;
@@ -94,8 +108,7 @@ assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
   if (c->has_fix)
     output_lines(c->fix.verified ? "after" : "still", c->fix.outputs, c->n_outputs, out);
   cause_lines(c, out);
-  if (f->unmet.len && !c->faithful && !(c->has_fix && c->fix.verified))
-    assay_str_printf(out, "  unmet   %s\n", assay_str_get(&f->unmet));
+  unmet_line(f, out);
   if (c->has_fix) fix_lines(f, n, out);
   assay_str_printf(out, "  took    %zu run%s, ", f->runs, plural(f->runs));
   if (f->builds)
