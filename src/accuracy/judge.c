@@ -144,6 +144,8 @@ static void not_finite(const job_t* job, assay_judgement_t* j, double s, double 
     j->overflowed++;
   else if (is_marked(job, i, ASSAY_REACHED) && !job->in->moves && !is_unseen(job, i))
     j->not_judged++;
+  else if (job->in->rerun && !is_unseen(job, i))
+    j->overflowed++;  // inside the layer: a sum that is divided afterwards, say
   else
     note_beyond(j, (double)INFINITY, g, s, t, i);
 }

@@ -68,7 +68,7 @@ static const row_t rows[] = {
     {NAN_, 1, INF_, INF_, ASSAY_FORMAT_FP16, RERUN, "born_nan", false},
     {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, REACHED | RERUN, "beyond", false},
     {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, REACHED | RERUN | SHOWN, "not_judged", false},
-    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, RERUN | SHOWN, "beyond", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, RERUN | SHOWN, "overflowed", false},
     // Of another class than truth.
     {NAN_, INF_, NAN_, NAN_, ASSAY_FORMAT_FP16, REACHED | RERUN, "beyond", false},
     {NAN_, INF_, NAN_, NAN_, ASSAY_FORMAT_FP16, REACHED | RERUN | SHOWN, "not_judged", false},

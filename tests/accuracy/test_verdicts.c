@@ -191,6 +191,14 @@ static const row_t rows[] = {
     {UNFINITE, ASSAY_FORMAT_BF16, 0, "n:put=0,nan", "n", ASSAY_VERDICT_DEFECT, NULL},
     {UNFINITE, ASSAY_FORMAT_BF16, 0, "n:put=1,-inf", "n", ASSAY_VERDICT_DEFECT, NULL},
     {UNFINITE, ASSAY_FORMAT_FP32, 0, "n:put=0,7", "n", ASSAY_VERDICT_DEFECT, NULL},
+    // A sum that passes the range inside the layer, though the mean does not.
+    {{"mean", 0, {"x float[2] 3e38 3e38"}, {"z float[2] 3e38 1"}, {"Mean n x z -> y"}, "y"},
+     ASSAY_FORMAT_FP32,
+     0,
+     NULL,
+     "n",
+     ASSAY_VERDICT_OVERFLOW,
+     NULL},
     // It meets a 0: NaN, in truth as here.
     {{"nought",
       0,
