@@ -313,7 +313,7 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   if (c->export.n) return ASSAY_BLAME_EXPORT;
   if (c->faithful) return ASSAY_BLAME_NONE;
   if (c->n_defects) return ASSAY_BLAME_ENGINE;
-  if (c->open && !engine_is_at_fault(c))
+  if (c->undecided)
     return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
   const bool lowered = is_lowered(c);
   // A model that declares a narrow format asks for it as --precision does.
@@ -486,7 +486,8 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   if (c->n_defects) c->faithful = false;
   c->open = note_unmet(c);
   // Layers are to blame for what the engine does, not for what cannot be judged.
-  bool numbers_hold = c->faithful || (c->open && !engine_is_at_fault(c));
+  c->undecided = c->open && !engine_is_at_fault(c);
+  bool numbers_hold = c->faithful || c->undecided;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));
   if ((!numbers_hold && !c->n_culprits) || c->options.shares) ASSAY_TRY(split_error(c, inputs));
   if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_share(c));

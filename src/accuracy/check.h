@@ -78,6 +78,7 @@ typedef struct assay_check {
   assay_shares_t shares;            // of the first sample's errors; empty: not asked
   assay_str_t unmet;                // requirements that do not hold
   bool open;                        // some of them cannot be judged, in whatever precision
+  bool undecided;                   // open, and nothing that could be judged failed
   bool* met;                        // what commands of the user's said, by requirement; NULL: there are none
   assay_str_t unfinite_inputs;      // NaN and infinities of the inputs, in words; "": none
   bool has_fix;
