@@ -98,8 +98,9 @@ static void judge(assay_layer_account_t* acc) {
                  : j->underflowed                             ? ASSAY_VERDICT_UNDERFLOW
                  : acc->flipped || j->flipped                 ? ASSAY_VERDICT_FLIPPED
                  : acc->condition > ASSAY_CONDITION_LIMIT     ? ASSAY_VERDICT_AMPLIFIED
-                 : j->exact + j->not_judged == j->elements    ? ASSAY_VERDICT_EXACT
-                 : j->unbounded                               ? ASSAY_VERDICT_UNCLASSIFIED
+                 : j->exact == j->elements                    ? ASSAY_VERDICT_EXACT
+                 : j->unbounded || j->exact + j->not_judged == j->elements
+                     ? ASSAY_VERDICT_UNCLASSIFIED
                  : j->uncertain                               ? ASSAY_VERDICT_UNCERTAIN
                                                               : ASSAY_VERDICT_ROUNDING;
 }

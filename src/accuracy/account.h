@@ -24,7 +24,7 @@ typedef enum assay_verdict {  // from harmless to worst
   ASSAY_VERDICT_EXACT = 0,
   ASSAY_VERDICT_ROUNDING,      // what rounding in the layer's formats explains
   ASSAY_VERDICT_UNCERTAIN,     // what truth's own rounding leaves open: layers in float64
-  ASSAY_VERDICT_UNCLASSIFIED,  // an operator without a bound
+  ASSAY_VERDICT_UNCLASSIFIED,  // an operator without a bound, or NaN that what came in explains
   ASSAY_VERDICT_AMPLIFIED,     // ill-conditioned: a small error that came in left as a large one
   ASSAY_VERDICT_FLIPPED,
   ASSAY_VERDICT_UNDERFLOW,

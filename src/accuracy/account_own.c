@@ -3,15 +3,9 @@
 
 #include "accuracy/account_internal.h"
 #include "accuracy/foreign.h"
+#include "accuracy/special.h"
 #include "base/alloc.h"
 #include "formats/format.h"
-
-static bool has_unfinite(const assay_tensor_t* t) {
-  if (!assay_account_holds_floats(t)) return false;
-  int64_t n = 0;
-  for (int64_t i = 0; i < t->size; i++) n += !isfinite(assay_f64(t)[i]);
-  return n > 0;
-}
 
 // Finite elements of a hidden value that the layer's format could not hold, with what rounding may
 // add.
@@ -82,7 +76,7 @@ static assay_status_t ask_reruns(assay_account_t* a, assay_layer_account_t* acc,
   for (int variant = 0; !st && variant < RERUNS; variant++) {
     assay_judgement_t j = {0};
     st = assay_locals_rerun(a->locals, layer, node, n_in, in, variant, local->n_out, out);
-    if (!st) st = assay_local_judge(local, local->converted, out, layer, rounding, false, &j);
+    if (!st) st = assay_local_judge(local, local->converted, out, layer, rounding, NULL, &j);
     ratio = fmax(ratio, assay_judgement_ratio(&j));
     slope = fmax(slope, fabs(assay_judgement_slope(&j)));
     if (j.between + j.beyond > between) between = j.between + j.beyond;
@@ -136,16 +130,46 @@ static int64_t misshapen(const assay_node_t* node, size_t i, const assay_tensor_
 // A licensed tactic's condition, on what came in.
 static assay_status_t test_licence(assay_account_t* a, assay_layer_account_t* acc,
                                    const assay_layer_t* layer, const assay_node_t* node,
-                                   size_t n_in, assay_tensor_t* const* in, const assay_record_t* r,
-                                   const assay_local_t* local, const assay_rounding_t* rounding) {
+                                   size_t n_in, assay_tensor_t* const* in,
+                                   assay_tensor_t* const* engine, const assay_local_t* local,
+                                   const assay_rounding_t* rounding) {
   const ptrdiff_t i = layer ? layer - a->layers->layers : -1;
   const bool known = a->backend->licence && i >= 0 && (size_t)i < a->layers->n_layers;
   const assay_licence_t* licence = known ? a->backend->licence(a->engine, (size_t)i) : NULL;
   if (!licence) return NULL;
   acc->licensed.here = true;
   acc->licensed.licence = *licence;
-  return assay_licensed_measure(a->locals, layer, node, n_in, in, rounding, local, r->engine,
+  return assay_licensed_measure(a->locals, layer, node, n_in, in, rounding, local, engine,
                                 &acc->licensed);
+}
+
+// The judgement of one run; special: what explains its NaN and infinities.
+static assay_status_t judge_run(assay_account_t* a, assay_layer_account_t* acc,
+                                const assay_layer_run_t* run, const assay_local_t* local,
+                                const assay_rounding_t* rounding, const assay_special_t* special) {
+  const assay_foreign_run_t run_of = {run->layer,  run->node, run->n_in, run->in,
+                                      run->engine, local,     rounding,  special};
+  assay_judgement_t j = {0};
+  bool final = false;
+  ASSAY_TRY(
+      assay_local_judge(local, local->converted, run->engine, run->layer, rounding, special, &j));
+  if (a->backend->foreign) ASSAY_TRY(assay_foreign_judge(a->locals, &run_of, &j, &final));
+  acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
+  assay_judgement_join(&acc->judged, &j);
+  ASSAY_TRY(test_licence(a, acc, run->layer, run->node, run->n_in, run->in, run->engine, local,
+                         rounding));
+  const bool unlimited = a->backend->foreign || !local->bounded;
+  if (unlimited && assay_foreign_is_vague(&run_of)) {
+    bool asked;
+    double by;
+    ASSAY_TRY(assay_foreign_compare(a->locals, &run_of, &asked, &by));
+    acc->suspected += asked;
+    acc->outlying += by > 0;
+    acc->outlying_by = fmax(acc->outlying_by, by);
+    return NULL;
+  }
+  if (final || !local->bounded || !is_suspect(&j, rounding)) return NULL;
+  return ask_reruns(a, acc, run->layer, run->node, run->n_in, run->in, local, rounding, &j);
 }
 
 // Sums for the report, and the judgement of one run.
@@ -171,29 +195,12 @@ static assay_status_t add_run(assay_account_t* a, assay_layer_account_t* acc,
   acc->own_worst_rms = fmax(acc->own_worst_rms, assay_error_sum_rms(&run));
   assay_error_sum_join(&acc->own, &run);
   if (!local->truth) return NULL;
-  assay_foreign_run_t run_of = {layer, node, n_in, in, r->engine, local, rounding, false};
-  for (size_t i = 0; i < n_in; i++) run_of.unfinite_in |= has_unfinite(in[i]);
-  assay_judgement_t j = {0};
-  bool final = false;
-  ASSAY_TRY(assay_local_judge(local, local->converted, r->engine, layer, rounding,
-                              run_of.unfinite_in, &j));
-  if (a->backend->foreign) ASSAY_TRY(assay_foreign_judge(a->locals, &run_of, &j, &final));
-  acc->bounded = local->bounded && (acc->runs == 1 || acc->bounded);
-  assay_judgement_join(&acc->judged, &j);
-  if (!run_of.unfinite_in)
-    ASSAY_TRY(test_licence(a, acc, layer, node, n_in, in, r, local, rounding));
-  const bool unlimited = a->backend->foreign || !local->bounded;
-  if (unlimited && !run_of.unfinite_in && assay_foreign_is_vague(&run_of)) {
-    bool asked;
-    double by;
-    ASSAY_TRY(assay_foreign_compare(a->locals, &run_of, &asked, &by));
-    acc->suspected += asked;
-    acc->outlying += by > 0;
-    acc->outlying_by = fmax(acc->outlying_by, by);
-    return NULL;
-  }
-  if (final || !local->bounded || run_of.unfinite_in || !is_suspect(&j, rounding)) return NULL;
-  return ask_reruns(a, acc, layer, node, n_in, in, local, rounding, &j);
+  const assay_layer_run_t of = {layer, node, n_in, in, r->engine};
+  assay_special_t special = {0};
+  ASSAY_TRY(assay_special_find(a->locals, &of, local, rounding, !a->backend->foreign, &special));
+  assay_status_t st = judge_run(a, acc, &of, local, rounding, &special);
+  assay_special_deinit(&special);
+  return st;
 }
 
 assay_status_t assay_account_on_layer(void* user, const assay_layer_t* layer,

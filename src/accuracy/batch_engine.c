@@ -5,6 +5,7 @@
 
 #include "accuracy/batch_debug.h"
 #include "accuracy/foreign.h"
+#include "accuracy/special.h"
 #include "base/alloc.h"
 #include "base/process.h"
 #include "onnx/onnx.h"
@@ -41,16 +42,6 @@ typedef struct seen {
   assay_tensor_t* const* in;
   assay_tensor_t* const* out;
 } seen_t;
-
-static bool has_unfinite(const seen_t* s) {
-  for (size_t i = 0; i < s->n_in; i++) {
-    const assay_tensor_t* t = s->in[i];
-    if (!t || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) continue;
-    for (int64_t k = 0; k < t->size; k++)
-      if (!isfinite(assay_f64(t)[k])) return true;
-  }
-  return false;
-}
 
 // Elements of the sample's part that lie further apart than two results within the limits can.
 static int64_t count_beyond(const assay_tensor_t* got, const assay_tensor_t* ref,
@@ -104,15 +95,19 @@ static assay_status_t does_more(run_t* r, const seen_t* s, bool* out) {
   *out = false;
   if (!is_judged(s)) return NULL;
   ASSAY_TRY(run_local(r, s, &rounding, &local));
-  const bool unfinite = has_unfinite(s);
+  const assay_layer_run_t of = {s->layer, s->node, s->n_in, s->in, s->out};
+  const bool foreign = r->engine->backend->foreign;
+  assay_special_t special = {0};
   assay_status_t st =
-      assay_local_judge(&local, local.converted, s->out, s->layer, &rounding, unfinite, &one);
-  const assay_foreign_run_t foreign = {s->layer, s->node, s->n_in,   s->in,
-                                       s->out,   &local,  &rounding, unfinite};
+      assay_special_find(r->engine->locals, &of, &local, &rounding, !foreign, &special);
+  if (!st)
+    st = assay_local_judge(&local, local.converted, s->out, s->layer, &rounding, &special, &one);
+  const assay_foreign_run_t run_of = {s->layer, s->node, s->n_in,   s->in,
+                                      s->out,   &local,  &rounding, &special};
   bool final;
-  if (!st && r->engine->backend->foreign)
-    st = assay_foreign_judge(r->engine->locals, &foreign, &one, &final);
+  if (!st && foreign) st = assay_foreign_judge(r->engine->locals, &run_of, &one, &final);
   *out = one.beyond > 0;
+  assay_special_deinit(&special);
   assay_local_deinit(&local);
   return st;
 }

@@ -33,7 +33,7 @@ static assay_status_t add_outputs(assay_account_t* account, const assay_graph_t*
     assay_tensor_t* e = assay_account_engine_output(account, i);
     assay_tensor_t* t = assay_account_truth_output(account, i);
     if (!e || !t) continue;
-    assay_output_add(o, e, t);
+    ASSAY_TRY(assay_output_add(o, e, t));
     const assay_tensor_t* exported = plain ? assay_machine_get(plain, g->outputs[i]) : t;
     if (golden && golden[i]) ASSAY_TRY(assay_output_add_golden(o, e, exported, golden[i]));
   }
@@ -64,23 +64,26 @@ static assay_status_t run_sample(assay_account_t* account, const assay_model_t* 
 
 static assay_status_t run_all(assay_account_t* account, const assay_requirements_t* require,
                               assay_script_data_t* data, assay_output_check_t* outputs,
-                              bool* out_faithful, assay_str_t* unmet) {
+                              bool* out_faithful, bool* met, assay_str_t* unmet) {
   const assay_graph_t* g = data->model->graph;
   const assay_samples_t* golden = data->golden;
   for (size_t k = 0; k < data->inputs->n; k++) {
     assay_tensor_t* const* want =
         golden && golden->n ? assay_samples_get(golden, golden->n == 1 ? 0 : k) : NULL;
+    assay_outputs_note_inputs(outputs, g->n_outputs, g->n_inputs,
+                              assay_samples_get(data->inputs, k));
     ASSAY_TRY(run_sample(account, data->model, assay_samples_get(data->inputs, k), want, outputs));
     keep_outputs(account, k, g->n_outputs, data);
   }
+  ASSAY_TRY(assay_outputs_want_any(outputs, g->n_outputs));
   *out_faithful = assay_outputs_hold(outputs, g->n_outputs, require);
-  return data->engine ? assay_outputs_ask(require, data, out_faithful, unmet) : NULL;
+  return data->engine ? assay_outputs_ask(require, data, out_faithful, met, unmet) : NULL;
 }
 
 assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* model,
                                  const assay_samples_t* inputs, const assay_samples_t* golden,
                                  const assay_requirements_t* require, assay_output_check_t* outputs,
-                                 bool* out_faithful, assay_str_t* unmet) {
+                                 bool* out_faithful, bool* met, assay_str_t* unmet) {
   assay_script_data_t data = {.model = model, .inputs = inputs, .golden = golden};
   const size_t n = inputs->n * model->graph->n_outputs;
   assay_status_t st = NULL;
@@ -88,7 +91,7 @@ assay_status_t assay_run_samples(assay_account_t* account, const assay_model_t* 
     st = assay_new_array(n, sizeof *data.engine, &data.engine);
     if (!st) st = assay_new_array(n, sizeof *data.truth, &data.truth);
   }
-  if (!st) st = run_all(account, require, &data, outputs, out_faithful, unmet);
+  if (!st) st = run_all(account, require, &data, outputs, out_faithful, met, unmet);
   for (size_t i = 0; i < n; i++) {
     if (data.engine) assay_tensor_release(data.engine[i]);
     if (data.truth) assay_tensor_release(data.truth[i]);
@@ -276,10 +279,42 @@ static bool is_lowered(const assay_check_t* c) {
   return c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules;
 }
 
+// Whether an output shows a fault of the engine's, beside what cannot be judged.
+static bool is_at_fault(const assay_check_t* c, const assay_output_check_t* o) {
+  const assay_requirements_t* r = c->options.require;
+  if (o->faithful) return false;
+  if (o->error.mismatched || o->differing) return true;
+  for (size_t i = 0; r && i < r->n; i++) {
+    assay_requirement_result_t one;
+    if (assay_require_judge(&r->at[i], o, &one) && one.known && !one.met) return true;
+  }
+  return !(r && r->n) && !assay_outputs_are_open(o, 1, NULL, NULL);
+}
+
+static bool engine_is_at_fault(const assay_check_t* c) {
+  const assay_requirements_t* r = c->options.require;
+  bool any = c->n_defects > 0;
+  for (size_t i = 0; i < c->n_outputs; i++) any |= is_at_fault(c, &c->outputs[i]);
+  for (size_t i = 0; r && i < r->n; i++) any |= r->at[i].command && !c->met[i];
+  return any;
+}
+
+// NaN and infinities of truth that golden need not have, and no engine can avoid.
+static bool truth_is_unfinite(const assay_check_t* c) {
+  bool any = false;
+  for (size_t i = 0; i < c->n_outputs; i++)
+    any |= c->outputs[i].error.ref_nan || c->outputs[i].error.ref_inf;
+  return any;
+}
+
 static assay_blame_t find_blame(const assay_check_t* c) {
+  const bool by_inputs = c->unfinite_inputs.len && truth_is_unfinite(c);
+  if (by_inputs && !c->faithful && !c->n_defects) return ASSAY_BLAME_INPUT;
   if (c->export.n) return ASSAY_BLAME_EXPORT;
   if (c->faithful) return ASSAY_BLAME_NONE;
   if (c->n_defects) return ASSAY_BLAME_ENGINE;
+  if (c->undecided)
+    return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
   const bool lowered = is_lowered(c);
   // A model that declares a narrow format asks for it as --precision does.
   if (c->n_culprits && c->culprits[0].verdict == ASSAY_VERDICT_OVERFLOW &&
@@ -389,6 +424,26 @@ static void count_absorbed(assay_check_t* c) {
 
 // ---- the whole ---------------------------------------------------------------------------------
 
+// What truth cannot answer for, before anything runs.
+static assay_status_t note_unfinite_inputs(assay_check_t* c, const assay_samples_t* inputs) {
+  const assay_graph_t* g = c->model->graph;
+  assay_samples_describe_unfinite(inputs, g->inputs, g->n_inputs, &c->unfinite_inputs);
+  return assay_str_status(&c->unfinite_inputs);
+}
+
+// Appends what is required and does not hold; whether some of it cannot be judged.
+static bool note_unmet(assay_check_t* c) {
+  const assay_requirements_t* r = c->options.require;
+  assay_str_t open = {0};
+  const bool is_open = assay_outputs_are_open(c->outputs, c->n_outputs, r, &open);
+  for (size_t i = 0; r && i < c->n_outputs; i++)
+    if (!c->outputs[i].faithful) assay_require_holds(r, &c->outputs[i], &c->unmet);
+  // What is about no output, and what is not required in words.
+  if (is_open && !c->unmet.len) assay_str_append(&c->unmet, assay_str_get(&open));
+  assay_str_deinit(&open);
+  return is_open;
+}
+
 static void report_progress(void* user, double fraction) {
   const assay_check_options_t* o = user;
   if (o->progress) o->progress(o->user, "running", fraction);
@@ -414,11 +469,14 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   ASSAY_TRY(assay_plan_create(c->model, &c->options.precision, &c->options.plan, c->options.seed,
                               &c->plan));
   ASSAY_TRY(assay_account_create(c->plan, c->options.backend, &account, &c->account));
-  ASSAY_TRY(assay_outputs_create(c->model->graph, &c->outputs));
+  ASSAY_TRY(assay_outputs_create(c->model->graph, c->options.require, &c->outputs));
+  if (c->options.require)
+    ASSAY_TRY(assay_new_array(c->options.require->n, sizeof *c->met, &c->met));
+  ASSAY_TRY(note_unfinite_inputs(c, inputs));
   c->n_outputs = c->model->graph->n_outputs;
   c->n_samples = inputs->n;
   ASSAY_TRY(assay_run_samples(c->account, c->model, inputs, golden, c->options.require, c->outputs,
-                              &c->faithful, &c->unmet));
+                              &c->faithful, c->met, &c->unmet));
   if (c->options.pictures) ASSAY_TRY(assay_pictures_take_status(c->options.pictures));
   ASSAY_TRY(check_rewriting(c, inputs));
   ASSAY_TRY(audit_constants(c));
@@ -426,17 +484,18 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   count_absorbed(c);
   count_defects(c);
   if (c->n_defects) c->faithful = false;
-  bool numbers_hold = c->faithful;
+  c->open = note_unmet(c);
+  // Layers are to blame for what the engine does, not for what cannot be judged.
+  c->undecided = c->open && !engine_is_at_fault(c);
+  bool numbers_hold = c->faithful || c->undecided;
   if (!numbers_hold) ASSAY_TRY(find_culprits(c));
-  for (size_t i = 0; c->options.require && i < c->n_outputs; i++)
-    if (!c->outputs[i].faithful) assay_require_holds(c->options.require, &c->outputs[i], &c->unmet);
   if ((!numbers_hold && !c->n_culprits) || c->options.shares) ASSAY_TRY(split_error(c, inputs));
   if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_share(c));
   if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_error(c));
   c->blame = find_blame(c);
   if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
   // A fix is verified by running its layers in other formats: another engine's cannot be told to.
-  if (!numbers_hold && c->blame != ASSAY_BLAME_MODEL && c->blame != ASSAY_BLAME_ENGINE &&
+  if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL && c->blame != ASSAY_BLAME_ENGINE &&
       is_lowered(c) && !c->options.no_fix && !c->options.backend->foreign)
     ASSAY_TRY(assay_fix_search(c, inputs, golden));
   return NULL;
@@ -461,6 +520,8 @@ void assay_check_destroy(assay_check_t* c) {
   assay_export_deinit(&c->export);
   assay_shares_deinit(&c->shares);
   assay_str_deinit(&c->unmet);
+  assay_str_deinit(&c->unfinite_inputs);
+  assay_free(c->met);
   assay_odd_constants_deinit(&c->odd_constants);
   assay_broadcasts_deinit(&c->broadcasts);
   assay_account_destroy(c->account);

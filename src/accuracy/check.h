@@ -77,6 +77,10 @@ typedef struct assay_check {
   assay_export_t export;            // truth against golden
   assay_shares_t shares;            // of the first sample's errors; empty: not asked
   assay_str_t unmet;                // requirements that do not hold
+  bool open;                        // some of them cannot be judged, in whatever precision
+  bool undecided;                   // open, and nothing that could be judged failed
+  bool* met;                        // what commands of the user's said, by requirement; NULL: there are none
+  assay_str_t unfinite_inputs;      // NaN and infinities of the inputs, in words; "": none
   bool has_fix;
   assay_fix_t fix;
   size_t constants_out_of_range;    // initializers with finite elements past the format's range

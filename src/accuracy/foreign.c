@@ -17,7 +17,7 @@ assay_status_t assay_foreign_judge(assay_locals_t* l, const assay_foreign_run_t*
   assay_judgement_t other = {0};
   if (r->local->was_converted) {
     ASSAY_TRY(assay_local_judge(r->local, r->local->truth, r->engine, r->layer, r->rounding,
-                                r->unfinite_in, &other));
+                                r->special, &other));
     if (explains_better(&other, judged)) *judged = other;
   }
   if (!judged->beyond) return NULL;
@@ -25,7 +25,7 @@ assay_status_t assay_foreign_judge(assay_locals_t* l, const assay_foreign_run_t*
   other = (assay_judgement_t){0};
   ASSAY_TRY(assay_locals_run_uncertain(l, r->layer, r->node, r->in, r->rounding, &wide));
   assay_status_t st = assay_local_judge(&wide, wide.converted, r->engine, r->layer, r->rounding,
-                                        r->unfinite_in, &other);
+                                        r->special, &other);
   assay_local_deinit(&wide);
   if (st || !explains_better(&other, judged)) return st;
   *judged = other;

@@ -13,7 +13,7 @@ typedef struct assay_foreign_run {
   assay_tensor_t* const* engine;  // by output
   const assay_local_t* local;
   const assay_rounding_t* rounding;
-  bool unfinite_in;
+  const assay_special_t* special;  // what explains NaN and infinities; NULL: nothing is known
 } assay_foreign_run_t;
 
 // What an engine gave must have the shape that the layer gives. Errors: DEVICE.

@@ -94,6 +94,21 @@ static assay_status_t fill_map(const char* path, json_t* json, assay_name_map_t*
   return NULL;
 }
 
+assay_status_t assay_golden_outputs(const assay_golden_t* g, const assay_graph_t* graph,
+                                    assay_samples_t* out) {
+  bool any = false;
+  for (size_t i = 0; i < graph->n_outputs; i++) any |= assay_golden_of(g, graph->outputs[i]) != NULL;
+  if (!any) return NULL;
+  assay_samples_t s = {.n = 1, .n_values = graph->n_outputs};
+  ASSAY_TRY(assay_new_array(s.n_values, sizeof *s.at, &s.at));
+  for (size_t i = 0; i < graph->n_outputs; i++) {
+    const assay_golden_tensor_t* known = assay_golden_of(g, graph->outputs[i]);
+    if (known) s.at[i] = assay_tensor_retain(known->tensor);
+  }
+  *out = s;
+  return NULL;
+}
+
 assay_status_t assay_name_map_read(const char* path, assay_name_map_t* out) {
   json_t* json = NULL;
   ASSAY_TRY(assay_json_read(path, &json));

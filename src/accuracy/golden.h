@@ -3,6 +3,7 @@
 #ifndef ASSAY_ACCURACY_GOLDEN_H_
 #define ASSAY_ACCURACY_GOLDEN_H_
 
+#include "accuracy/samples.h"
 #include "base/str.h"
 #include "io/set.h"
 #include "ir/ir.h"
@@ -39,6 +40,10 @@ typedef struct assay_name_map {
 assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* model,
                                   const assay_name_map_t* map, assay_golden_t* out) ASSAY_MUST_USE;
 assay_golden_tensor_t* assay_golden_of(const assay_golden_t* g, const assay_value_t* value);
+
+// What is known of a graph's outputs, as one sample (of all rows): for statistics of outputs.
+assay_status_t assay_golden_outputs(const assay_golden_t* g, const assay_graph_t* graph,
+                                    assay_samples_t* out) ASSAY_MUST_USE;
 
 // Reads such a map: JSON, an object {"user's name": "model's name", ...}.
 assay_status_t assay_name_map_read(const char* path, assay_name_map_t* out) ASSAY_MUST_USE;

@@ -84,6 +84,7 @@ typedef struct job {
 static void note_beyond(assay_judgement_t* j, double error, double limit, double s, double t,
                         int64_t i) {
   j->beyond++;
+  if (!isfinite(limit)) limit = 0;
   const double ratio = limit > 0 ? error / limit : (double)INFINITY;
   if (ratio <= j->worst) return;
   j->worst = ratio;
@@ -103,14 +104,34 @@ static bool vanishes(const job_t* job, double t, double g) {
   return fabs(t) > g || g < job->storage.end;
 }
 
+static bool is_marked(const job_t* job, int64_t i, uint8_t mark) {
+  return job->in->special && job->in->special[i] & mark;
+}
+
+// Whether the emulated layer was asked, and never has what the engine has.
+static bool is_unseen(const job_t* job, int64_t i) {
+  return job->in->rerun && !is_marked(job, i, ASSAY_SHOWN);
+}
+
+// NaN where truth is finite. What reaches the element may explain it, or the format (an infinity
+// that is born inside the layer); where there are limits and neither does, it is in the wrong
+// place.
+static void nan_here(const job_t* job, assay_judgement_t* j, double s, double t, double g,
+                     int64_t i) {
+  const bool limited = job->bounded && g < (double)INFINITY;
+  if (limited && is_unseen(job, i))
+    note_beyond(j, (double)INFINITY, g, s, t, i);
+  else if (is_marked(job, i, ASSAY_REACHED) && !job->in->moves)
+    j->not_judged++;
+  else
+    j->born_nan++;
+}
+
+// The engine's is not finite, truth's is.
 static void not_finite(const job_t* job, assay_judgement_t* j, double s, double t, double g,
                        int64_t i) {
-  const bool may_follow = job->in->unfinite_in && !job->in->moves;
   if (s != s) {
-    if (may_follow)
-      j->not_judged++;
-    else
-      j->born_nan++;
+    nan_here(job, j, s, t, g, i);
     return;
   }
   // An infinity: rounding can take truth there, or it is wrong.
@@ -121,10 +142,26 @@ static void not_finite(const job_t* job, assay_judgement_t* j, double s, double 
   const bool towards = (s > 0) == (t > 0) || g >= fabs(t);
   if (!job->bounded || !(g < (double)INFINITY) || (past && towards))
     j->overflowed++;
-  else if (may_follow)
+  else if (is_marked(job, i, ASSAY_REACHED) && !job->in->moves && !is_unseen(job, i))
     j->not_judged++;
+  else if (job->in->rerun && !is_unseen(job, i))
+    j->overflowed++;  // inside the layer: a sum that is divided afterwards, say
   else
     note_beyond(j, (double)INFINITY, g, s, t, i);
+}
+
+// Truth's is not finite: the same class of result is right. Another one is explained by what
+// reaches the element, but not where nothing is computed, nor where the emulated layer never has
+// it. Truth that is not finite of finite numbers (the root of a difference, say) says nothing.
+static void not_finite_in_truth(const job_t* job, assay_judgement_t* j, double s, double t,
+                                double g, int64_t i) {
+  const bool kept = t != t ? job->storage.has_nan : job->storage.has_infinity;
+  if ((s != s && t != t) || s == t)
+    j->exact++;
+  else if (kept && (job->in->moves || (is_marked(job, i, ASSAY_REACHED) && is_unseen(job, i))))
+    note_beyond(j, (double)INFINITY, g, s, t, i);
+  else
+    j->not_judged++;
 }
 
 // once: t rounded to the storage format.
@@ -133,15 +170,7 @@ static void judge_element(const job_t* job, assay_judgement_t* j, double s, doub
   const double g = job->guaranteed ? job->guaranteed[i] : 0;
   const double p = job->probable ? job->probable[i] : g;
   if (!isfinite(t)) {
-    // The same class of result is right; another one may be what an infinity that came in did, but
-    // not where nothing is computed.
-    const bool same = (s != s && t != t) || s == t;
-    const bool kept = t != t ? job->storage.has_nan : job->storage.has_infinity;
-    j->exact += same;
-    if (!same && job->in->moves && kept)
-      note_beyond(j, (double)INFINITY, g, s, t, i);
-    else
-      j->not_judged += !same;
+    not_finite_in_truth(job, j, s, t, g, i);
     return;
   }
   const double flips = job->in->flips ? job->in->flips[i] : 0;

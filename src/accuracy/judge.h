@@ -21,9 +21,9 @@ typedef struct assay_judgement {
   int64_t beyond;       // past the guaranteed limit
   int64_t overflowed;   // infinite where truth is finite and rounding can take it past the range
   int64_t underflowed;  // 0 where truth lies below the format's range, and not by cancelling
-  int64_t born_nan;     // NaN where truth is finite, and no NaN or infinity came in
+  int64_t born_nan;     // NaN where truth is finite, and no NaN or infinity reaches the element
   int64_t unbounded;    // there is no limit
-  int64_t not_judged;   // truth is not finite, or something not finite came in
+  int64_t not_judged;   // not finite in truth or here, and what reaches the element explains it
   // Of finite elements with a limit above 0, beyond the half ulp of storage:
   int64_t n_ratio;
   double sum_ratio2;  // sum of (error / probable limit)^2
@@ -38,14 +38,21 @@ typedef struct assay_judgement {
 
 void assay_judgement_join(assay_judgement_t* to, const assay_judgement_t* more);
 
+// What is known of an element that is not finite in the engine or in truth (special.h).
+enum {
+  ASSAY_REACHED = 1 << 0,  // NaN or infinities that came in reach it
+  ASSAY_SHOWN = 1 << 1,    // the emulated layer, in one order or another, has what the engine has
+};
+
 typedef struct assay_judge_input {
   const assay_tensor_t *engine, *truth;  // truth of the arithmetic: on converted inputs
   const assay_limits_t* limits;          // NULL: none were made
   const double* flips;  // limits where choices inside the layer may come out otherwise; NULL: none
   const double* truth_error;  // how far truth itself may be off; NULL: within its last bit
   assay_format_t storage, compute;
-  bool unfinite_in;  // an input held NaN or infinities
-  bool moves;        // elements are moved whatever they are: NaN, too, comes out where truth has it
+  const uint8_t* special;  // by element: ASSAY_REACHED, ASSAY_SHOWN; NULL: neither
+  bool rerun;  // the emulated layer was run: what it does not show, the format does not explain
+  bool moves;  // elements are moved whatever they are: NaN, too, comes out where truth has it
 } assay_judge_input_t;
 
 // Adds one output of one run: canonical tensors of one shape, floats or integers (for which limits

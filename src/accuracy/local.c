@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "accuracy/finer.h"
+#include "accuracy/special.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 
@@ -663,7 +664,7 @@ static bool only_moves(const assay_layer_t* layer) {
 
 assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
                                  assay_tensor_t* const* got, const assay_layer_t* layer,
-                                 const assay_rounding_t* rounding, bool unfinite_in,
+                                 const assay_rounding_t* rounding, const assay_special_t* special,
                                  assay_judgement_t* out) {
   for (size_t i = 0; i < local->n_out; i++) {
     const assay_tensor_t *e = got[i], *t = truth[i];
@@ -676,7 +677,8 @@ assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* con
                                     .truth_error = guaranteed_of(local->doubt, i),
                                     .storage = assay_layer_storage(layer, e->type),
                                     .compute = leaves_in(rounding),
-                                    .unfinite_in = unfinite_in,
+                                    .special = special && special->at ? special->at[i] : NULL,
+                                    .rerun = special && special->rerun,
                                     .moves = only_moves(layer)};
     ASSAY_TRY(assay_judge(&in, out));
   }

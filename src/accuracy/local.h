@@ -33,6 +33,7 @@ typedef struct assay_local {
 void assay_local_deinit(assay_local_t* l);
 
 typedef struct assay_locals assay_locals_t;  // makes them
+typedef struct assay_special assay_special_t;  // accuracy/special.h
 
 // A value hidden in a layer: in truth on the converted inputs, and how far the engine's may lie
 // from it (NULLs: not at all, or not known).
@@ -79,10 +80,11 @@ assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,
                                   int variant, size_t n_out, assay_tensor_t** out) ASSAY_MUST_USE;
 
 // Judges all outputs of one run by truth: local->truth or local->converted. `got` is the engine's,
-// or a rerun's; what has another shape is left out.
+// or a rerun's; what has another shape is left out. special: what explains NaN and infinities
+// (special.h); NULL: nothing is known of them.
 assay_status_t assay_local_judge(const assay_local_t* local, assay_tensor_t* const* truth,
                                  assay_tensor_t* const* got, const assay_layer_t* layer,
-                                 const assay_rounding_t* rounding, bool unfinite_in,
+                                 const assay_rounding_t* rounding, const assay_special_t* special,
                                  assay_judgement_t* out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_LOCAL_H_

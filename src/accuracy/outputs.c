@@ -1,8 +1,10 @@
 #include "accuracy/outputs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "accuracy/special.h"
 #include "base/alloc.h"
 
 // How long one command of the user's may take to judge outputs.
@@ -16,23 +18,82 @@ static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
          !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
+// Rows of golden that are this sample's, where golden is that of several: *out is the caller's;
+// NULL: it has none of the shape.
+static assay_status_t take_rows(assay_output_check_t* o, const assay_tensor_t* truth,
+                                const assay_tensor_t* golden, const assay_tensor_t* given,
+                                assay_tensor_t** out) {
+  *out = NULL;
+  if (truth->rank < 1 || golden->rank != truth->rank || golden->store != truth->store) return NULL;
+  for (int d = 1; d < truth->rank; d++)
+    if (golden->dims[d] != truth->dims[d]) return NULL;
+  if (o->golden_from != given) {
+    o->golden_from = given;
+    o->golden_at = 0;
+    o->golden_rows += golden->dims[0];
+  }
+  if (truth->dims[0] > golden->dims[0] - o->golden_at) return NULL;
+  assay_slice_t rows = {.n = 1, .rest_at = 1};
+  rows.at[0] = (assay_slice_entry_t){.has_start = true,
+                                     .has_stop = true,
+                                     .start = o->golden_at,
+                                     .stop = o->golden_at + truth->dims[0],
+                                     .step = 1};
+  o->golden_at += truth->dims[0];
+  o->golden_used += truth->dims[0];
+  return assay_slice_take(&rows, golden, out);
+}
+
+static void add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
+                       const assay_tensor_t* truth, const assay_tensor_t* golden) {
+  const size_t n = (size_t)truth->size;
+  o->has_golden = true;
+  o->golden_samples++;
+  assay_error_sum_add(&o->golden, assay_f64(truth), assay_f64(golden), n);
+  if (same_shape(engine, golden))
+    assay_error_sum_add(&o->engine_golden, assay_f64(engine), assay_f64(golden), n);
+}
+
+// The same part of all three; those that cannot be taken have been told of with the output.
+static assay_status_t add_golden_part(assay_output_check_t* o, const assay_tensor_t* engine,
+                                      const assay_tensor_t* truth, const assay_tensor_t* golden) {
+  assay_tensor_t *e = NULL, *t = NULL, *g = NULL;
+  if (o->part_why[0]) return NULL;
+  assay_status_t st = assay_slice_take(o->part, truth, &t);
+  if (!st) st = assay_slice_take(o->part, golden, &g);
+  if (!st && same_shape(engine, golden)) st = assay_slice_take(o->part, engine, &e);
+  if (!st) add_golden(o, e, t, g);
+  assay_tensor_release(e);
+  assay_tensor_release(t);
+  assay_tensor_release(g);
+  return st;
+}
+
 assay_status_t assay_output_add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
                                        const assay_tensor_t* truth, assay_tensor_t* golden) {
   if (!truth || !golden || golden->kind != ASSAY_KIND_TENSOR || truth->kind != ASSAY_KIND_TENSOR ||
       truth->store != ASSAY_STORE_F64)
     return NULL;
-  assay_tensor_t* wide = NULL;
+  assay_tensor_t *wide = NULL, *rows = NULL;
   ASSAY_TRY(assay_tensor_widen(golden, &wide));
   assay_status_t st = NULL;
-  // Another shape is the export's fault, and told there.
-  if (same_shape(truth, wide)) {
-    size_t n = (size_t)truth->size;
-    o->has_golden = true;
-    assay_error_sum_add(&o->golden, assay_f64(truth), assay_f64(wide), n);
-    if (same_shape(engine, wide))
-      assay_error_sum_add(&o->engine_golden, assay_f64(engine), assay_f64(wide), n);
+  if (!same_shape(truth, wide)) st = take_rows(o, truth, wide, golden, &rows);
+  const assay_tensor_t* got = rows ? rows : wide;
+  const bool fits = !st && same_shape(truth, got);
+  if (fits) add_golden(o, engine, truth, got);
+  for (size_t i = 0; i < o->n_parts; i++) {
+    assay_output_check_t* part = &o->parts[i];
+    if (fits && !st) st = add_golden_part(part, engine, truth, got);
+    part->golden_used = o->golden_used;
+    part->golden_rows = o->golden_rows;
   }
+  // Another shape may be the export's fault, which is told there.
+  for (size_t i = 0; !st && !fits && i <= o->n_parts; i++)
+    snprintf(i ? o->parts[i - 1].golden_why : o->golden_why, ASSAY_OUTPUT_WHY,
+             "golden has shape %.40s, the sample %.40s", ASSAY_DIMS_TEXT(wide),
+             ASSAY_DIMS_TEXT(truth));
   assay_tensor_release(wide);
+  assay_tensor_release(rows);
   return st;
 }
 
@@ -129,9 +190,44 @@ static void compare(assay_output_check_t* o, const assay_tensor_t* e, const assa
   }
 }
 
-void assay_output_add(assay_output_check_t* o, const assay_tensor_t* engine,
-                      const assay_tensor_t* truth) {
-  if (engine && truth) compare(o, engine, truth);
+static int64_t elements_of(const assay_tensor_t* t) {
+  if (t->kind == ASSAY_KIND_TENSOR) return t->size;
+  int64_t n = 0;
+  for (int64_t i = 0; i < t->n_items; i++) n += elements_of(t->items[i]);
+  return n;
+}
+
+static void add(assay_output_check_t* o, const assay_tensor_t* engine,
+                const assay_tensor_t* truth) {
+  o->samples++;
+  o->elements += elements_of(truth);
+  compare(o, engine, truth);
+}
+
+static assay_status_t refuse_part(assay_output_check_t* o, assay_status_t why) {
+  if (assay_status_code(why) == ASSAY_NO_MEMORY) return why;
+  snprintf(o->part_why, sizeof o->part_why, "%.110s", assay_status_message(why));
+  assay_status_free(why);
+  return NULL;
+}
+
+static assay_status_t add_part(assay_output_check_t* o, const assay_tensor_t* engine,
+                               const assay_tensor_t* truth) {
+  assay_tensor_t *e = NULL, *t = NULL;
+  assay_status_t st = assay_slice_take(o->part, truth, &t);
+  if (!st) st = assay_slice_take(o->part, engine, &e);
+  if (!st) add(o, e, t);
+  assay_tensor_release(e);
+  assay_tensor_release(t);
+  return st ? refuse_part(o, st) : NULL;
+}
+
+assay_status_t assay_output_add(assay_output_check_t* o, const assay_tensor_t* engine,
+                                const assay_tensor_t* truth) {
+  if (!engine || !truth) return NULL;
+  add(o, engine, truth);
+  for (size_t i = 0; i < o->n_parts; i++) ASSAY_TRY(add_part(&o->parts[i], engine, truth));
+  return NULL;
 }
 
 // ---- truth that golden is held against ----------------------------------------------------------
@@ -157,14 +253,39 @@ assay_status_t assay_truth_unquantized(const assay_model_t* m, assay_tensor_t* c
 
 // ---- all samples --------------------------------------------------------------------------------
 
-assay_status_t assay_outputs_create(const assay_graph_t* g, assay_output_check_t** out) {
-  ASSAY_TRY(assay_new_array(g->n_outputs, sizeof **out, out));
+static void start(assay_output_check_t* o, const assay_value_t* value, const assay_slice_t* part) {
+  o->value = value;
+  o->quantized = stands_for_numbers(value);
+  o->part = part;
+  o->error = o->golden = o->engine_golden = ASSAY_ERROR_SUM_INIT;
+}
+
+assay_status_t assay_outputs_create(const assay_graph_t* g, const assay_requirements_t* require,
+                                    assay_output_check_t** out) {
+  size_t n = g->n_outputs;
+  for (size_t q = 0; require && q < require->n; q++)
+    for (size_t i = 0; i < g->n_outputs; i++)
+      n += assay_require_is_part(&require->at[q], g->outputs[i]);
+  ASSAY_TRY(assay_new_array(n, sizeof **out, out));
+  assay_output_check_t* part = *out + g->n_outputs;
   for (size_t i = 0; i < g->n_outputs; i++) {
-    (*out)[i].value = g->outputs[i];
-    (*out)[i].quantized = stands_for_numbers(g->outputs[i]);
-    (*out)[i].error = (*out)[i].golden = (*out)[i].engine_golden = ASSAY_ERROR_SUM_INIT;
+    assay_output_check_t* o = &(*out)[i];
+    start(o, g->outputs[i], NULL);
+    o->parts = part;
+    for (size_t q = 0; require && q < require->n; q++) {
+      if (!assay_require_is_part(&require->at[q], g->outputs[i])) continue;
+      start(part++, g->outputs[i], require->at[q].part);
+      o->n_parts++;
+    }
   }
   return NULL;
+}
+
+void assay_outputs_note_inputs(assay_output_check_t* outputs, size_t n, size_t n_inputs,
+                               assay_tensor_t* const* inputs) {
+  bool any = false;
+  for (size_t i = 0; !any && i < n_inputs; i++) any = assay_holds_unfinite(inputs[i]);
+  for (size_t i = 0; any && i < n; i++) outputs[i].unfinite_in = true;
 }
 
 // Quantized integers: a number next to a tie may fall on either side of it, so one step is nothing;
@@ -175,33 +296,105 @@ static bool steps_hold(const assay_step_sum_t* s) {
   return s->difference2 <= 0.002 * (s->sum2 - s->sum * s->sum / (double)s->n);
 }
 
+// Whether truth says nothing, where nothing is required: NaN, infinities that came in or that are
+// all there is. A model may make some of finite inputs (logits that are masked): they have to be
+// the same.
+static bool is_open(const assay_output_check_t* o) {
+  const assay_error_sum_t* e = &o->error;
+  return e->ref_nan > 0 || (e->ref_inf > 0 && (o->unfinite_in || e->ref_inf == e->n));
+}
+
 // NaN and infinities that truth lacks are never faithful. Outputs that are all zero in truth have
 // no direction: any difference counts.
-static bool holds(const assay_output_check_t* o, const assay_requirements_t* require) {
+bool assay_output_holds(const assay_output_check_t* o, const assay_requirements_t* require) {
   if (o->is_float && (o->differing || o->error.mismatched)) return false;
   if (require && require->n) return assay_require_holds(require, o, NULL);
+  if (is_open(o)) return false;
   if (o->is_float) return assay_error_sum_cosine(&o->error) >= 0.999;
   return o->differing == 0 || (o->quantized && steps_hold(&o->steps));
+}
+
+bool assay_outputs_are_open(const assay_output_check_t* outputs, size_t n,
+                            const assay_requirements_t* require, assay_str_t* why) {
+  bool open = false;
+  if (require && require->n) return assay_require_is_open(require, outputs, n, why);
+  for (size_t i = 0; i < n; i++) {
+    const assay_error_sum_t* e = &outputs[i].error;
+    if (!is_open(&outputs[i])) continue;
+    open = true;
+    if (why)
+      assay_str_printf(why, "%s'%s' cannot be judged: truth holds %s", why->len ? "; " : "",
+                       outputs[i].value->name,
+                       assay_unfinite_text(e->ref_nan, e->ref_inf, (char[96]){0}, 96));
+  }
+  return open;
 }
 
 bool assay_outputs_hold(assay_output_check_t* outputs, size_t n,
                         const assay_requirements_t* require) {
   bool all = true;
   for (size_t i = 0; i < n; i++) {
-    outputs[i].faithful = holds(&outputs[i], require);
+    outputs[i].faithful = assay_output_holds(&outputs[i], require);
     all &= outputs[i].faithful;
   }
-  return all;
+  return all && !assay_outputs_are_open(outputs, n, require, NULL);
 }
 
+assay_status_t assay_outputs_want_any(const assay_output_check_t* outputs, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (outputs[i].elements || outputs[i].differing) return NULL;
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "there is nothing to judge: none of the model's outputs ('%s') has an element "
+                     "in any sample; give inputs of 1 row or more that make some",
+                     n ? outputs[0].value->name : "");
+}
+
+// ---- forecasts ----------------------------------------------------------------------------------
+
+// With d = got - ref: sum of d*d, of d*ref, of d, each by its power of the root.
+static void resize(assay_error_sum_t* e, double ratio) {
+  const double root = sqrt(ratio), along = e->sum_dot - e->sum_ref2;
+  e->sum_err2 *= ratio;
+  e->sum_err *= root;
+  e->max_abs *= root;
+  e->max_rel *= root;
+  e->sum_dot = e->sum_ref2 + root * along;
+  e->sum_got2 = e->sum_ref2 + 2 * root * along + e->sum_err2;
+}
+
+// Engine against golden is engine against truth and truth against golden.
+static void resize_golden(assay_output_check_t* o, const assay_error_sum_t* was, double ratio) {
+  assay_error_sum_t* e = &o->engine_golden;
+  const double cross = e->sum_err2 - o->golden.sum_err2 - was->sum_err2;
+  const double now = o->golden.sum_err2 + ratio * was->sum_err2 + sqrt(ratio) * cross;
+  const double root = e->sum_err2 > 0 ? sqrt(fmax(0, now) / e->sum_err2) : 1;
+  e->sum_err2 = fmax(0, now);
+  e->max_abs *= root;
+  e->max_rel *= root;
+}
+
+void assay_output_resize(assay_output_check_t* o, double ratio) {
+  const assay_error_sum_t was = o->error;
+  const double root = sqrt(ratio);
+  resize(&o->error, ratio);
+  if (o->has_golden) resize_golden(o, &was, ratio);
+  if (!o->is_float) o->differing = llround(root * (double)o->differing);
+  o->steps.difference2 *= ratio;
+  o->steps.largest = llround(fmin(root * (double)o->steps.largest, 0x1p62));
+  o->part_ratio = ratio;
+}
+
+// ---- the user's commands ------------------------------------------------------------------------
+
 assay_status_t assay_outputs_ask(const assay_requirements_t* require,
-                                 const assay_script_data_t* data, bool* out_yes,
+                                 const assay_script_data_t* data, bool* out_yes, bool* met,
                                  assay_str_t* unmet) {
   for (size_t i = 0; require && i < require->n; i++) {
     bool yes = true;
     if (!require->at[i].command) continue;
     ASSAY_TRY(assay_script_ask(require->at[i].text, COMMAND_SECONDS, data, &yes, unmet));
     *out_yes &= yes;
+    if (met) met[i] = yes;
   }
   return NULL;
 }

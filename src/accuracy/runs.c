@@ -126,10 +126,12 @@ static assay_status_t add_sample(assay_runs_t* r, size_t sample, assay_tensor_t*
   assay_tensor_t* const* want =
       golden ? assay_samples_get(golden, golden->n == 1 ? 0 : sample) : NULL;
   const size_t n = r->model->graph->n_outputs;
+  assay_outputs_note_inputs(out->outputs, n, r->model->graph->n_inputs,
+                            assay_samples_get(r->setting->inputs, sample));
   for (size_t i = 0; i < n; i++) {
     if (kept) kept[sample * n + i] = assay_tensor_retain(engine[i]);
     if (!engine[i] || !k->truth[i]) continue;
-    assay_output_add(&out->outputs[i], engine[i], k->truth[i]);
+    ASSAY_TRY(assay_output_add(&out->outputs[i], engine[i], k->truth[i]));
     if (want && want[i])
       ASSAY_TRY(assay_output_add_golden(&out->outputs[i], engine[i],
                                         (k->exported ? k->exported : k->truth)[i], want[i]));
@@ -149,7 +151,7 @@ static assay_status_t ask(assay_runs_t* r, assay_tensor_t** engine, assay_run_re
                                     .golden = r->setting->golden,
                                     .engine = engine,
                                     .truth = truth};
-  assay_status_t st = assay_outputs_ask(r->setting->require, &data, &out->faithful, &out->unmet);
+  assay_status_t st = assay_outputs_ask(r->setting->require, &data, &out->faithful, NULL, &out->unmet);
   assay_free(truth);
   return st;
 }
@@ -189,6 +191,19 @@ static assay_tensor_t* output_of(const engine_t* e, size_t i) {
   return e->executor ? assay_executor_get(e->executor, v) : e->backend->get(e->state, v);
 }
 
+// A search by what cannot be judged would find anything.
+static assay_status_t want_judgeable(const assay_runs_t* r, const assay_output_check_t* outputs,
+                                     size_t n) {
+  assay_str_t why = {0};
+  assay_status_t st = assay_outputs_want_any(outputs, n);
+  if (!st && assay_outputs_are_open(outputs, n, r->setting->require, &why))
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                     "no precision meets what is required: %s",
+                     assay_str_get(&why));
+  assay_str_deinit(&why);
+  return st;
+}
+
 static assay_status_t run_samples(assay_runs_t* r, const engine_t* e, assay_taken_t* taken,
                                   assay_run_result_t* out, assay_tensor_t** kept) {
   const size_t n = e->graph->n_outputs;
@@ -203,6 +218,7 @@ static assay_status_t run_samples(assay_runs_t* r, const engine_t* e, assay_take
     if (!st) st = add_sample(r, k, got, out, kept);
   }
   assay_free(got);
+  if (!st) st = want_judgeable(r, out->outputs, n);
   if (st) return st;
   out->faithful = assay_outputs_hold(out->outputs, n, r->setting->require);
   return kept ? ask(r, kept, out) : NULL;
@@ -286,7 +302,7 @@ assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precisio
   assay_run_result_t result = {0};
   assay_plan_t* plan = NULL;
   assay_taken_t* taken = NULL;
-  ASSAY_TRY(assay_outputs_create(r->model->graph, &result.outputs));
+  ASSAY_TRY(assay_outputs_create(r->model->graph, r->setting->require, &result.outputs));
   assay_status_t st = NULL;
   if (!r->setting->rebuild || out_plan)
     st = assay_plan_create(r->model, precision, r->setting->plan, r->setting->seed, &plan);

@@ -1,11 +1,13 @@
 #include "accuracy/samples.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/random.h"
 #include "base/shell.h"
+#include "formats/extremes.h"
 #include "formats/format.h"
 
 void assay_samples_deinit(assay_samples_t* s) {
@@ -339,4 +341,41 @@ assay_status_t assay_samples_generate_shaped(const assay_model_t* model, size_t 
   }
   if (st) assay_samples_deinit(out);
   return st;
+}
+
+// ---- NaN and infinities -------------------------------------------------------------------------
+
+const char* assay_unfinite_text(int64_t n_nan, int64_t n_inf, char* out, size_t size) {
+  const char* infinities = n_inf == 1 ? "infinity" : "infinities";
+  if (n_nan && n_inf)
+    snprintf(out, size, "%lld NaN and %lld %s", (long long)n_nan, (long long)n_inf, infinities);
+  else if (n_nan)
+    snprintf(out, size, "%lld NaN", (long long)n_nan);
+  else
+    snprintf(out, size, "%lld %s", (long long)n_inf, infinities);
+  return out;
+}
+
+static void count_unfinite(const assay_tensor_t* t, int64_t* n_nan, int64_t* n_inf) {
+  if (!t) return;
+  for (int64_t i = 0; t->kind != ASSAY_KIND_TENSOR && i < t->n_items; i++)
+    count_unfinite(t->items[i], n_nan, n_inf);
+  if (t->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(t->type)) return;
+  if (t->store != ASSAY_STORE_F64 && t->store != ASSAY_STORE_PACKED) return;
+  const assay_extremes_t e = assay_extremes(
+      t->store == ASSAY_STORE_PACKED ? t->type : ASSAY_TYPE_DOUBLE, t->data, t->size);
+  *n_nan += e.n_nan;
+  *n_inf += e.n_inf;
+}
+
+void assay_samples_describe_unfinite(const assay_samples_t* s, assay_value_t* const* values,
+                                     size_t n_values, assay_str_t* out) {
+  for (size_t i = 0; i < n_values; i++) {
+    int64_t n_nan = 0, n_inf = 0;
+    for (size_t k = 0; k < s->n; k++) count_unfinite(assay_samples_get(s, k)[i], &n_nan, &n_inf);
+    if (!n_nan && !n_inf) continue;
+    char text[96];
+    assay_str_printf(out, "%s'%s' holds %s", out->len ? ", " : "", values[i]->name,
+                     assay_unfinite_text(n_nan, n_inf, text, sizeof text));
+  }
 }

@@ -53,4 +53,10 @@ assay_status_t assay_samples_generate_shaped(const assay_model_t* model, size_t 
 // tell; 2 where they do not.
 int64_t assay_samples_index_range(const assay_model_t* model, const assay_value_t* input);
 
+// "3 NaN and 1 infinity"; gives `out` back.
+const char* assay_unfinite_text(int64_t n_nan, int64_t n_inf, char* out, size_t size);
+// Appends what of the samples is not finite: "'x' holds 3 NaN and 1 infinity"; nothing: all is.
+void assay_samples_describe_unfinite(const assay_samples_t* s, assay_value_t* const* values,
+                                     size_t n_values, assay_str_t* out);
+
 #endif  // ASSAY_ACCURACY_SAMPLES_H_

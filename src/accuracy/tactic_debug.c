@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "accuracy/local.h"
+#include "accuracy/special.h"
 #include "backends/sizes.h"
 #include "base/alloc.h"
 
@@ -84,15 +85,7 @@ typedef struct seen {
   size_t n_in, n_out;
   assay_tensor_t* const* in;
   assay_tensor_t* const* engine;
-  bool unfinite_in;
 } seen_t;
-
-static bool has_unfinite(const assay_tensor_t* t) {
-  if (!t || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64) return false;
-  for (int64_t i = 0; i < t->size; i++)
-    if (!isfinite(assay_f64(t)[i])) return true;
-  return false;
-}
 
 static bool same_shape(const assay_tensor_t* a, const assay_tensor_t* b) {
   return a->kind == ASSAY_KIND_TENSOR && b->kind == a->kind && a->store == b->store &&
@@ -131,7 +124,7 @@ static assay_status_t rerun(job_t* j, const seen_t* s, const assay_local_t* loca
   for (int variant = 0; !st && variant < RERUNS; variant++) {
     assay_judgement_t r = {0};
     st = assay_locals_rerun(j->locals, s->layer, s->node, s->n_in, s->in, variant, s->n_out, out);
-    if (!st) st = assay_local_judge(local, local->converted, out, s->layer, rounding, false, &r);
+    if (!st) st = assay_local_judge(local, local->converted, out, s->layer, rounding, NULL, &r);
     *out_ratio = fmax(*out_ratio, assay_judgement_ratio(&r));
     if (r.between + r.beyond > *out_between) *out_between = r.between + r.beyond;
     release(out, s->n_out);
@@ -146,7 +139,7 @@ static assay_status_t find_outlying(job_t* j, const seen_t* s, const assay_local
   const double ratio = assay_judgement_ratio(one);
   double shown = SHOWN;
   int64_t between = 0;
-  if (!local->bounded || s->unfinite_in || (ratio <= FACTOR * SHOWN && !one->between)) return NULL;
+  if (!local->bounded || (ratio <= FACTOR * SHOWN && !one->between)) return NULL;
   ASSAY_TRY(rerun(j, s, local, rounding, &shown, &between));
   const bool often =
       (double)one->between > FACTOR * (double)between + 3 + 1e-4 * (double)one->elements;
@@ -160,10 +153,15 @@ static assay_status_t judge_run(job_t* j, const seen_t* s, const assay_tactic_ru
   assay_judgement_t one = {0};
   ASSAY_TRY(
       assay_locals_run(j->locals, s->layer, s->node, s->n_in, s->in, &run->rounding, NULL, &local));
-  assay_status_t st = local.n_out <= run->n_out
-                          ? assay_local_judge(&local, local.converted, run->out, s->layer,
-                                              &run->rounding, s->unfinite_in, &one)
-                          : NULL;
+  const assay_layer_run_t of = {s->layer, s->node, s->n_in, s->in, run->out};
+  assay_special_t special = {0};
+  const bool whole = local.n_out <= run->n_out;
+  assay_status_t st =
+      whole ? assay_special_find(j->locals, &of, &local, &run->rounding, true, &special) : NULL;
+  if (!st && whole)
+    st = assay_local_judge(&local, local.converted, run->out, s->layer, &run->rounding, &special,
+                           &one);
+  assay_special_deinit(&special);
   for (size_t i = 0; i < s->n_out && i < run->n_out && i < local.n_out; i++) {
     add_error(&a->own, run->out[i], local.truth[i]);
     a->same_bits &= same_bits(run->out[i], s->engine[i]);
@@ -224,8 +222,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
     if (node->outputs[i] && out[i] && out[i]->kind == ASSAY_KIND_TENSOR && node->outputs[i]->type)
       ASSAY_TRY(assay_sizes_bind(&j->sizes, node->outputs[i]->type, out[i]->rank, out[i]->dims));
   if (!j->place[at] || is_control(node)) return NULL;
-  seen_t s = {layer, node, n_in, n_out, in, out, false};
-  for (size_t i = 0; i < n_in; i++) s.unfinite_in |= has_unfinite(in[i]);
+  const seen_t s = {layer, node, n_in, n_out, in, out};
   return try_layer(j, at, &s);
 }
 

@@ -180,6 +180,7 @@ static assay_status_t read_intermediates(const args_t* a, job_t* j) {
   }
   if (!j->golden_set.n) return NULL;
   ASSAY_TRY(match_contents(a, j));
+  if (!j->golden.n) ASSAY_TRY(assay_golden_outputs(&j->golden_values, j->model->graph, &j->golden));
   j->options.golden = &j->golden_values;
   return NULL;
 }
@@ -501,7 +502,7 @@ static const opt_t options[] = {
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth: quantization counts as\nerror (default: as written)", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
-     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= 0.999'); or a command with {outputs}, {truth},\n{golden}, {inputs} put in (npz files): exit code 0 if they will do,\n1 if not", false},
+     "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= 0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' (docs/requirements.md); or a\ncommand with {outputs}, {truth}, {golden}, {inputs} put in (npz\nfiles): exit code 0 if they will do, 1 if not", false},
     {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
      "split each output's error over the layers, also where it is\nfaithful", false},
     CLI_FUSED_OPTIONS,

@@ -71,7 +71,8 @@ typedef struct cli_debug_args {
        offsetof(args_t, debug.require),                                                         \
        "DEMAND",                                                                                \
        "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= "  \
-       "0.999')",                                                                               \
+       "0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' "                  \
+       "(docs/requirements.md)",                                                                \
        false},                                                                                  \
   {                                                                                             \
     "--check", 0, OPT_STRING, offsetof(args_t, debug.check), "COMMAND",                         \

@@ -202,6 +202,16 @@ assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* 
              : assay_samples_from_set(set, g->outputs, g->n_outputs, false, out);
 }
 
+// Said before anything else: what a model makes of such numbers may be anything.
+static void warn_of_unfinite(const assay_samples_t* s, const assay_graph_t* g) {
+  assay_str_t text = {0};
+  assay_samples_describe_unfinite(s, g->inputs, g->n_inputs, &text);
+  if (text.len)
+    fprintf(stderr, "assay: the inputs are not finite: %s; outputs that follow from them show no accuracy\n",
+            assay_str_get(&text));
+  assay_str_deinit(&text);
+}
+
 assay_status_t cli_samples_given(const opt_list_t* files, const assay_model_t* model,
                                  assay_tensor_reading_t* reading, bool required,
                                  assay_samples_t* out) {
@@ -211,6 +221,7 @@ assay_status_t cli_samples_given(const opt_list_t* files, const assay_model_t* m
   assay_status_t st = read_all(files, model, reading, &runs);
   if (!st) st = assay_samples_from_runs(&runs, g->inputs, g->n_inputs, required, out);
   if (!st && out->notes.len) fputs(assay_str_get(&out->notes), stderr);
+  if (!st) warn_of_unfinite(out, g);
   assay_saved_deinit(&runs);
   return st;
 }

@@ -115,9 +115,11 @@ static assay_status_t options_for(const job_t* j, assay_engine_t* engine,
     out->backend = &assay_backend_dump;
     out->plan = (assay_plan_options_t){.dump = assay_engine_dump(engine)};
   }
-  // Outputs of a part have other names.
+  // Outputs of a part have other names, and other shapes.
   assay_status_t st = out->require ? assay_require_resolve(out->require, j->prepared->graph) : NULL;
-  if (st && assay_status_code(st) != ASSAY_NOT_FOUND) return st;
+  if (st && assay_status_code(st) != ASSAY_NOT_FOUND &&
+      assay_status_code(st) != ASSAY_INVALID_ARGUMENT)
+    return st;
   if (st) out->require = NULL;
   assay_status_free(st);
   return rules_for(&j->o->check->precision, j->prepared, &out->precision);
@@ -149,8 +151,10 @@ static void describe_fault(const assay_fault_t* f, assay_reduce_failure_t* out) 
 }
 
 static void describe(const assay_check_t* c, assay_reduce_failure_t* out) {
-  *out =
-      (assay_reduce_failure_t){.fails = !c->faithful, .blame = c->blame, .badness = badness_of(c)};
+  // What cannot be judged (a part whose truth is NaN) shows no failure.
+  *out = (assay_reduce_failure_t){.fails = !c->faithful && (!c->undecided || c->export.n),
+                                  .blame = c->blame,
+                                  .badness = badness_of(c)};
   if (c->export.n) describe_fault(&c->export.faults[0], out);
   if (c->export.n || !c->n_culprits) return;
   const assay_culprit_t* u = &c->culprits[0];

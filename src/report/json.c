@@ -248,8 +248,26 @@ static json_t* rewriting(const assay_check_t* c) {
                    first ? assay_json_text(first->value->name) : json_null());
 }
 
+// NaN and infinities that came in, and those of truth.
+static json_t* not_finite(const assay_check_t* c) {
+  json_t* truth = json_array();
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const assay_error_sum_t* e = &c->outputs[i].error;
+    if (e->ref_nan || e->ref_inf)
+      truth = assay_json_push(truth, json_pack("{s:o, s:I, s:I}", "output",
+                                               assay_json_text(c->outputs[i].value->name), "nan",
+                                               (json_int_t)e->ref_nan, "inf", (json_int_t)e->ref_inf));
+  }
+  return json_pack("{s:o, s:o}", "inputs",
+                   c->unfinite_inputs.len ? assay_json_text(assay_str_get(&c->unfinite_inputs)) : json_null(),
+                   "truth", truth);
+}
+
 assay_status_t assay_report_json(const assay_check_t* c, const assay_report_names_t* n,
                                  json_t** out) {
+  json_t* requirements = NULL;
+  ASSAY_TRY(assay_report_requirements_json(c->options.require, c->outputs, c->n_outputs, c->met,
+                                           &requirements));
   json_t *culprits = json_array(), *layers = json_array();
   for (size_t i = 0; i < c->export.n; i++)
     culprits = assay_json_push(culprits, fault(&c->export.faults[i]));
@@ -269,6 +287,8 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
   j = assay_json_put(j, "shares", shares(c));
   j = assay_json_put(j, "unmet",
                      c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
+  j = assay_json_put(j, "requirements", requirements);
+  j = assay_json_put(j, "not_finite", not_finite(c));
   j = assay_json_put(j, "rewriting", r ? rewriting(c) : json_null());
   if (c->options.golden)
     j = assay_json_put(

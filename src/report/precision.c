@@ -74,6 +74,20 @@ static void fix_lines(const assay_precision_found_t* f, const assay_report_preci
   assay_str_deinit(&trtexec);
 }
 
+// What the last run does not meet: statistics, and what commands said.
+static void unmet_line(const assay_precision_found_t* f, assay_str_t* out) {
+  const assay_check_t* c = f->check;
+  const assay_requirements_t* r = c->options.require;
+  const assay_output_check_t* last = c->has_fix ? c->fix.outputs : c->outputs;
+  assay_str_t why = {0};
+  if (c->faithful || (c->has_fix && c->fix.verified)) return;
+  for (size_t i = 0; r && last && i < c->n_outputs; i++) assay_require_holds(r, &last[i], &why);
+  if (f->unmet.len)
+    assay_str_printf(&why, "%s%s", why.len ? "; " : "", assay_str_get(&f->unmet));
+  if (why.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&why));
+  assay_str_deinit(&why);
+}
+
 assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
                                            const assay_report_precision_t* n, assay_str_t* out) {
   const assay_check_t* c = f->check;
@@ -82,8 +96,7 @@ assay_status_t assay_report_precision_text(const assay_precision_found_t* f,
   if (c->has_fix)
     output_lines(c->fix.verified ? "after" : "still", c->fix.outputs, c->n_outputs, out);
   cause_lines(c, out);
-  if (f->unmet.len && !c->faithful && !(c->has_fix && c->fix.verified))
-    assay_str_printf(out, "  unmet   %s\n", assay_str_get(&f->unmet));
+  unmet_line(f, out);
   if (c->has_fix) fix_lines(f, n, out);
   assay_str_printf(out, "  took    %zu run%s, ", f->runs, plural(f->runs));
   if (f->builds)
@@ -135,6 +148,10 @@ static json_t* causes(const assay_check_t* c) {
 assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
                                            const assay_report_precision_t* n, json_t** out) {
   const assay_check_t* c = f->check;
+  const assay_output_check_t* last = c->faithful || !c->has_fix ? c->outputs : c->fix.outputs;
+  json_t* requirements = NULL;
+  ASSAY_TRY(assay_report_requirements_json(c->options.require, last, c->n_outputs, NULL,
+                                           &requirements));
   json_t* trials = json_array();
   for (size_t i = 0; i < f->n_trials; i++)
     trials =
@@ -152,6 +169,7 @@ assay_status_t assay_report_precision_json(const assay_precision_found_t* f,
                 (json_int_t)f->builds, "seconds", assay_json_number(n->seconds), "before",
                 f->ran_as_asked ? assay_report_outputs_json(c->outputs, c->n_outputs) : json_null(),
                 "fix", fix_json(f, n), "causes", causes(c), "trials", trials);
+  j = assay_json_put(j, "requirements", requirements);
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

@@ -49,6 +49,12 @@ typedef struct assay_report_notes {
 assay_status_t assay_report_annotate(const assay_check_t* check, const assay_report_names_t* names,
                                      const assay_report_notes_t* notes, assay_model_t* model) ASSAY_MUST_USE;
 
+// What came of each requirement on these outputs (NULL: nothing ran): a list. met: what commands said, by requirement;
+// NULL: not known, they are left out.
+assay_status_t assay_report_requirements_json(const assay_requirements_t* require,
+                                              const assay_output_check_t* outputs, size_t n_outputs,
+                                              const bool* met, json_t** out) ASSAY_MUST_USE;
+
 // The fix as options (fix_options.c): the value of --layer-precision, "PATTERN:FORMAT,...", as it is;
 // the others as words that a shell takes.
 void assay_report_layer_precision(const assay_fix_t* fix, assay_str_t* out);

@@ -50,7 +50,8 @@ void assay_report_output(const assay_output_check_t* o, assay_str_t* out) {
     assay_str_printf(out, " has other NaN and Inf than truth in %s of %s places",
                      GROUPED(e->mismatched), GROUPED(e->n));
   } else if (!e->finite) {
-    assay_str_append(out, " is not finite, as truth has it");
+    assay_str_append(out, e->n ? " is NaN or Inf in the output and in truth: check the inputs"
+                               : " has no elements");
   } else {
     decibels(out, ": SNR", assay_error_sum_snr_db(e));
     assay_str_printf(out, ", max abs %.3g, cosine %.6f", e->max_abs, assay_error_sum_cosine(e));
@@ -74,6 +75,20 @@ static void headline(const assay_check_t* c, const assay_report_names_t* n, assa
   }
   if (c->n_samples > 1) assay_str_printf(out, "  (%zu samples)", c->n_samples);
   assay_str_append(out, "\n");
+}
+
+// What truth cannot answer for, before what was found by it.
+static void unfinite_lines(const assay_check_t* c, assay_str_t* out) {
+  if (c->unfinite_inputs.len)
+    assay_str_printf(out, "  inputs  not finite: %s\n", assay_str_get(&c->unfinite_inputs));
+  for (size_t i = 0; i < c->n_outputs; i++) {
+    const assay_error_sum_t* e = &c->outputs[i].error;
+    if (e->ref_nan || e->ref_inf)
+      assay_str_printf(out, "  truth   not finite: '%s' holds %s in %s places\n",
+                       c->outputs[i].value->name,
+                       assay_unfinite_text(e->ref_nan, e->ref_inf, (char[96]){0}, 96),
+                       GROUPED(e->n));
+  }
 }
 
 static void golden_lines(const assay_check_t* c, assay_str_t* out) {
@@ -341,6 +356,7 @@ static void audit_lines(const assay_check_t* c, assay_str_t* out) {
 assay_status_t assay_report_text(const assay_check_t* c, const assay_report_names_t* n,
                                  assay_str_t* out) {
   headline(c, n, out);
+  unfinite_lines(c, out);
   golden_lines(c, out);
   export_lines(c, n, out);
   if (c->unmet.len) assay_str_printf(out, "  unmet   %s\n", assay_str_get(&c->unmet));

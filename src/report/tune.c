@@ -288,6 +288,10 @@ static json_t* totals_json(const assay_tuned_t* t) {
 
 assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report_tune_t* n,
                                       json_t** out) {
+  const assay_tune_trial_t* last = &t->trials[t->met ? t->chosen : 0];
+  json_t* requirements = NULL;
+  ASSAY_TRY(assay_report_requirements_json(t->check->options.require, last->outputs, t->n_outputs,
+                                           NULL, &requirements));
   json_t* formats = json_array();
   for (size_t f = 0; f < t->options.n_formats; f++)
     formats = assay_json_push(formats, assay_json_text(name_of(t, f)));
@@ -302,6 +306,7 @@ assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report
       assay_json_number(n->seconds), "chosen", chosen_json(t, n), "trials",
       trials_json(t, t->trials, t->n_trials), "front", trials_json(t, t->front, t->n_front),
       "whole_runs", totals_json(t));
+  j = assay_json_put(j, "requirements", requirements);
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

@@ -318,15 +318,19 @@ static assay_status_t judge_outputs(const assay_local_t* local, assay_tensor_t* 
       continue;
     }
     assay_limits_t limits = {0};
+    uint8_t* reached = NULL;  // any element: what does not fit the layer's format counts, too
     assay_status_t st = scale_limits(&local->limits[i], widen, &limits);
+    if (!st && unfinite) st = assay_new_array((size_t)t->size, 1, &reached);
+    if (reached) memset(reached, ASSAY_REACHED, (size_t)t->size);
     const assay_judge_input_t in = {.engine = y,
                                     .truth = t,
                                     .limits = &limits,
                                     .storage = assay_layer_storage(layer, y->type),
                                     .compute = rounding->compute,
-                                    .unfinite_in = unfinite};
+                                    .special = reached};
     if (!st) st = assay_judge(&in, out);
     assay_limits_deinit(&limits);
+    assay_free(reached);
     if (st) return st;
   }
   return NULL;

@@ -171,7 +171,7 @@ static uint64_t judge_row(const row_t* row, assay_format_t format, uint64_t fail
   if (!st) {
     assert_true(local.bounded);
     assay_tensor_t* engine = op_case_tensor(row->engine);
-    op_case_ok(assay_local_judge(&local, local.converted, &engine, &layer, &rounding, false, j));
+    op_case_ok(assay_local_judge(&local, local.converted, &engine, &layer, &rounding, NULL, j));
     assay_tensor_release(engine);
     assay_local_deinit(&local);
   }

@@ -275,7 +275,7 @@ static void what_truth_leaves_open_is_no_defect(void** state) {
     assay_f64(engine)[k] =
         t + rows[r].at_limit * limit + rows[r].at_doubt * doubt + fabs(t) * DBL_EPSILON;
     assay_judgement_t j = {0};
-    op_case_ok(assay_local_judge(&local, local.converted, &engine, layer, &rounding, false, &j));
+    op_case_ok(assay_local_judge(&local, local.converted, &engine, layer, &rounding, NULL, &j));
     if (j.uncertain != rows[r].uncertain || j.beyond != rows[r].beyond)
       fail_msg("row %zu: %lld uncertain, %lld beyond", r, (long long)j.uncertain,
                (long long)j.beyond);

@@ -25,56 +25,82 @@ enum { NO_LIMITS = -1 };
 typedef struct row {
   double engine, truth, guaranteed, probable;  // guaranteed NO_LIMITS: none were made
   assay_format_t storage;
-  bool unfinite_in;
+  int special;  // ASSAY_REACHED, ASSAY_SHOWN, RERUN
   const char* class;
   bool moves;
 } row_t;
 
+// What is known of the element: NaN or an infinity that came in reaches it; the emulated layer was
+// run, and has what the engine has (or never has).
+enum { NONE = 0, REACHED = ASSAY_REACHED, SHOWN = ASSAY_SHOWN, RERUN = 1 << 4 };
+
 static const row_t rows[] = {
     // Storing: truth rounded once; half an ulp more than that is rounding.
-    {1, 1, 0, 0, ASSAY_FORMAT_FP32, false, "exact", false},
-    {1, 1 + 0x1p-12, 0, 0, ASSAY_FORMAT_FP16, false, "exact", false},
-    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-19, ASSAY_FORMAT_FP16, false, "explained", false},
-    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, false, "between", false},
-    {1, 1 + 0x1p-9, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, false, "beyond", false},
-    {1, 1 + 0x1p-20, 0, 0, ASSAY_FORMAT_FP32, false, "beyond", false},
-    {1, 1.5, NO_LIMITS, 0, ASSAY_FORMAT_FP32, false, "unbounded", false},
+    {1, 1, 0, 0, ASSAY_FORMAT_FP32, NONE, "exact", false},
+    {1, 1 + 0x1p-12, 0, 0, ASSAY_FORMAT_FP16, NONE, "exact", false},
+    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-19, ASSAY_FORMAT_FP16, NONE, "explained", false},
+    {1, 1 + 0x1p-11 + 0x1p-20, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, NONE, "between", false},
+    {1, 1 + 0x1p-9, 0x1p-19, 0x1p-22, ASSAY_FORMAT_FP16, NONE, "beyond", false},
+    {1, 1 + 0x1p-20, 0, 0, ASSAY_FORMAT_FP32, NONE, "beyond", false},
+    {1, 1.5, NO_LIMITS, 0, ASSAY_FORMAT_FP32, NONE, "unbounded", false},
     // The far end of the range.
-    {INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, false, "overflowed", false},
-    {INF_, 65519, 1, 1, ASSAY_FORMAT_FP16, false, "overflowed", false},
-    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, false, "beyond", false},
-    {-INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, false, "beyond", false},
-    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, true, "not_judged", false},
-    {INF_, 70000, NO_LIMITS, 0, ASSAY_FORMAT_FP16, false, "overflowed", false},
-    {INF_, INF_, 0, 0, ASSAY_FORMAT_FP16, false, "exact", false},
-    {65504, INF_, 0, 0, ASSAY_FORMAT_FP16, false, "not_judged", false},
+    {INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, NONE, "overflowed", false},
+    {INF_, 65519, 1, 1, ASSAY_FORMAT_FP16, NONE, "overflowed", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, NONE, "beyond", false},
+    {-INF_, 70000, 1, 1, ASSAY_FORMAT_FP16, NONE, "beyond", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, REACHED, "not_judged", false},
+    {INF_, 70000, NO_LIMITS, 0, ASSAY_FORMAT_FP16, NONE, "overflowed", false},
+    {INF_, INF_, 0, 0, ASSAY_FORMAT_FP16, NONE, "exact", false},
+    {65504, INF_, 0, 0, ASSAY_FORMAT_FP16, NONE, "not_judged", false},
     // NaN.
-    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, false, "born_nan", false},
-    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, true, "not_judged", false},
-    {NAN_, NAN_, 1, 1, ASSAY_FORMAT_FP16, false, "exact", false},
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, NONE, "born_nan", false},
+    {NAN_, NAN_, 1, 1, ASSAY_FORMAT_FP16, NONE, "exact", false},
+    {NAN_, 1, NO_LIMITS, 0, ASSAY_FORMAT_FP16, NONE, "born_nan", false},
+    // What reaches the element may explain it; where nothing does, the format, if the emulated
+    // layer
+    // has it, too, or if limits say that anything is possible; else it is in the wrong place.
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, REACHED, "not_judged", false},
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, REACHED | RERUN | SHOWN, "not_judged", false},
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, REACHED | RERUN, "beyond", false},
+    {NAN_, 1, INF_, INF_, ASSAY_FORMAT_FP16, REACHED | RERUN, "not_judged", false},
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, RERUN | SHOWN, "born_nan", false},
+    {NAN_, 1, 1, 1, ASSAY_FORMAT_FP16, RERUN, "beyond", false},
+    {NAN_, 1, INF_, INF_, ASSAY_FORMAT_FP16, RERUN, "born_nan", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, REACHED | RERUN, "beyond", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, REACHED | RERUN | SHOWN, "not_judged", false},
+    {INF_, 60000, 1, 1, ASSAY_FORMAT_FP16, RERUN | SHOWN, "overflowed", false},
+    // Of another class than truth.
+    {NAN_, INF_, NAN_, NAN_, ASSAY_FORMAT_FP16, REACHED | RERUN, "beyond", false},
+    {NAN_, INF_, NAN_, NAN_, ASSAY_FORMAT_FP16, REACHED | RERUN | SHOWN, "not_judged", false},
+    {NAN_, INF_, NAN_, NAN_, ASSAY_FORMAT_FP16, REACHED, "not_judged", false},
+    {-INF_, INF_, INF_, INF_, ASSAY_FORMAT_BF16, REACHED | RERUN, "beyond", false},
+    {1, NAN_, NAN_, NAN_, ASSAY_FORMAT_FP16, REACHED | RERUN, "beyond", false},
+    {448, INF_, INF_, INF_, ASSAY_FORMAT_FP8E4M3, REACHED | RERUN, "not_judged", false},
+    // Born in truth of finite numbers (the root of a difference): says nothing.
+    {0, NAN_, NAN_, NAN_, ASSAY_FORMAT_FP16, RERUN, "not_judged", false},
     // Where nothing is computed, what is not finite comes through as everything else.
-    {1, NAN_, 0, 0, ASSAY_FORMAT_FP16, true, "beyond", true},
-    {1, INF_, 0, 0, ASSAY_FORMAT_FP16, true, "beyond", true},
-    {448, INF_, 0, 0, ASSAY_FORMAT_FP8E4M3, true, "not_judged", true},
-    {INF_, 1, 0, 0, ASSAY_FORMAT_FP16, true, "beyond", true},
-    {NAN_, NAN_, 0, 0, ASSAY_FORMAT_FP16, true, "exact", true},
-    {1, NAN_, 0, 0, ASSAY_FORMAT_FP16, true, "not_judged", false},
+    {1, NAN_, 0, 0, ASSAY_FORMAT_FP16, REACHED, "beyond", true},
+    {1, INF_, 0, 0, ASSAY_FORMAT_FP16, REACHED, "beyond", true},
+    {448, INF_, 0, 0, ASSAY_FORMAT_FP8E4M3, REACHED, "not_judged", true},
+    {INF_, 1, 0, 0, ASSAY_FORMAT_FP16, REACHED, "beyond", true},
+    {NAN_, NAN_, 0, 0, ASSAY_FORMAT_FP16, REACHED, "exact", true},
+    {1, NAN_, 0, 0, ASSAY_FORMAT_FP16, REACHED, "not_judged", false},
     // The near end: what the format cannot hold, and what a unit that flushes makes of it.
-    {0, 1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, false, "underflowed", false},
-    {0, -1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, false, "underflowed", false},
-    {0, 3e-5, 1e-12, 1e-12, ASSAY_FORMAT_FP16, false, "underflowed", false},
-    {0, 3e-5, NO_LIMITS, 0, ASSAY_FORMAT_FP16, false, "underflowed", false},
-    {0, 1e-4, 1e-12, 1e-12, ASSAY_FORMAT_FP16, false, "beyond", false},
-    {0, 1e-46, 0x1p-149, 0x1p-149, ASSAY_FORMAT_FP32, false, "underflowed", false},
-    {0, 1e-39, 0x1p-126, 0x1p-126, ASSAY_FORMAT_FP32, false, "underflowed", false},
-    {0x1p-24, 1e-9, 0x1p-24, 0x1p-24, ASSAY_FORMAT_FP16, false, "explained", false},
+    {0, 1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, NONE, "underflowed", false},
+    {0, -1e-9, 1e-16, 1e-16, ASSAY_FORMAT_FP16, NONE, "underflowed", false},
+    {0, 3e-5, 1e-12, 1e-12, ASSAY_FORMAT_FP16, NONE, "underflowed", false},
+    {0, 3e-5, NO_LIMITS, 0, ASSAY_FORMAT_FP16, NONE, "underflowed", false},
+    {0, 1e-4, 1e-12, 1e-12, ASSAY_FORMAT_FP16, NONE, "beyond", false},
+    {0, 1e-46, 0x1p-149, 0x1p-149, ASSAY_FORMAT_FP32, NONE, "underflowed", false},
+    {0, 1e-39, 0x1p-126, 0x1p-126, ASSAY_FORMAT_FP32, NONE, "underflowed", false},
+    {0x1p-24, 1e-9, 0x1p-24, 0x1p-24, ASSAY_FORMAT_FP16, NONE, "explained", false},
     // A sum that cancels is none of that, though truth is nearly 0.
-    {0, 0, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "exact", false},
-    {0, 1e-17, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "explained", false},
-    {0, 1e-17, 1e-7, 1e-18, ASSAY_FORMAT_FP32, false, "between", false},
-    {0, 1e-9, 1e-7, 1e-7, ASSAY_FORMAT_FP16, false, "exact", false},
-    {0, 3e-5, 1e-4, 1e-4, ASSAY_FORMAT_FP16, false, "explained", false},
-    {0, 1e-6, 1e-7, 1e-7, ASSAY_FORMAT_FP32, false, "beyond", false},
+    {0, 0, 1e-7, 1e-7, ASSAY_FORMAT_FP32, NONE, "exact", false},
+    {0, 1e-17, 1e-7, 1e-7, ASSAY_FORMAT_FP32, NONE, "explained", false},
+    {0, 1e-17, 1e-7, 1e-18, ASSAY_FORMAT_FP32, NONE, "between", false},
+    {0, 1e-9, 1e-7, 1e-7, ASSAY_FORMAT_FP16, NONE, "exact", false},
+    {0, 3e-5, 1e-4, 1e-4, ASSAY_FORMAT_FP16, NONE, "explained", false},
+    {0, 1e-6, 1e-7, 1e-7, ASSAY_FORMAT_FP32, NONE, "beyond", false},
 };
 
 static void elements_fall_into_classes(void** state) {
@@ -88,12 +114,14 @@ static void elements_fall_into_classes(void** state) {
     op_case_ok(assay_tensor_scalar_f64(ASSAY_TYPE_DOUBLE, r->truth, &truth));
     op_case_ok(assay_tensor_scalar_f64(ASSAY_TYPE_DOUBLE, r->guaranteed, &limits.guaranteed));
     op_case_ok(assay_tensor_scalar_f64(ASSAY_TYPE_DOUBLE, r->probable, &limits.probable));
+    const uint8_t special = (uint8_t)(r->special & (REACHED | SHOWN));
     const assay_judge_input_t in = {.engine = engine,
                                     .truth = truth,
-                                    .limits = r->guaranteed >= 0 ? &limits : NULL,
+                                    .limits = r->guaranteed == NO_LIMITS ? NULL : &limits,
                                     .storage = r->storage,
                                     .compute = ASSAY_FORMAT_FP32,
-                                    .unfinite_in = r->unfinite_in,
+                                    .special = r->special ? &special : NULL,
+                                    .rerun = (r->special & RERUN) != 0,
                                     .moves = r->moves};
     op_case_ok(assay_judge(&in, &j));
     assert_int_equal(j.elements, 1);

@@ -103,7 +103,7 @@ static assay_status_t on_layer(void* user, const assay_layer_t* layer, const ass
   assay_status_t st = assay_locals_run(r->locals, layer, node, n_in, in, r->rounding, NULL, &local);
   if (!st && !local.bounded) fail_msg("%s: no bound", r->c->graph.name);
   if (!st)
-    st = assay_local_judge(&local, local.converted, out, layer, r->rounding, false, &r->judged);
+    st = assay_local_judge(&local, local.converted, out, layer, r->rounding, NULL, &r->judged);
   for (size_t i = 0; !st && r->keeps_ratios && i < local.n_out; i++) {
     double ratio;
     st = tightness(out[i], local.converted[i], &local.limits[i],

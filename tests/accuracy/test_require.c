@@ -30,12 +30,54 @@ static void demands_are_read(void** state) {
     assert_int_equal(r.n, 1);
     assert_string_equal(r.at[0].text, good[i].text);
     assert_int_equal(r.at[0].relation, good[i].relation);
-    assert_true(r.at[0].value == good[i].value && !r.at[0].command);
+    assert_true(r.at[0].value == good[i].value && !r.at[0].command && !r.at[0].part);
     if (good[i].output)
       assert_string_equal(r.at[0].output, good[i].output);
     else
       assert_null(r.at[0].output);
     assert_true(assay_require_has_statistics(&r) && !assay_require_has_commands(&r));
+    assay_requirements_deinit(&r);
+  }
+}
+
+// A part of an output, with its colon or without; what is meant where an output has such a name.
+static void parts_are_read(void** state) {
+  (void)state;
+  static const struct {
+    const char *text, *output, *whole;
+    int n;
+  } parts[] = {{"scores[:, 4:] cosine >= 0.999", "scores", "scores[:, 4:]", 2},
+               {"scores[:,4:]: cosine>=0.999", "scores", "scores[:,4:]", 2},
+               {" a:b [ 0 , ... , ::-2 ]  : rms < 2", "a:b", "a:b [ 0 , ... , ::-2 ]", 2},
+               {"x[-1] max_abs <= 1", "x", "x[-1]", 1},
+               {"out[0][1:] top1 == 1", "out[0]", "out[0][1:]", 1}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    assay_requirements_t r = {0};
+    op_case_ok(assay_require_parse(&r, parts[i].text));
+    assert_non_null(r.at[0].part);
+    assert_string_equal(r.at[0].output, parts[i].output);
+    assert_string_equal(r.at[0].whole, parts[i].whole);
+    assert_int_equal(r.at[0].part->n, parts[i].n);
+    const assay_value_t part_of = {.name = parts[i].output}, whole = {.name = parts[i].whole};
+    assert_true(assay_require_is_part(&r.at[0], &part_of));
+    assert_false(assay_require_is_part(&r.at[0], &whole));
+    assay_requirements_deinit(&r);
+  }
+  static const char* const bad[] = {"[:, 4:] cosine >= 1",
+                                    "y[a] cosine >= 1",
+                                    "y[] cosine >= 1",
+                                    "y[1:2:0] cosine >= 1",
+                                    "y[..., ...] cosine >= 1",
+                                    "y[1:2:3:4] cosine >= 1",
+                                    "y[1 2] cosine >= 1",
+                                    "y[99999999999999999999] cosine >= 1",
+                                    "y cosine >= 1"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assay_requirements_t r = {0};
+    assay_status_t st = assay_require_parse(&r, bad[i]);
+    if (!st) fail_msg("'%s' is a requirement", bad[i]);
+    assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
+    assay_status_free(st);
     assay_requirements_deinit(&r);
   }
 }
@@ -185,8 +227,164 @@ static void outputs_have_to_be_there(void** state) {
   graph_case_release(in);
 }
 
+// ---- what cannot be evaluated -------------------------------------------------------------------
+
+enum {
+  NO_GOLDEN = 1,
+  LACKING = 2,
+  ROWS_LEFT = 4,
+  NAN_IN_TRUTH = 8,
+  INF_IN_GOLDEN = 16,
+  NO_ROWS = 32,
+  EMPTY = 64,
+  INTEGERS = 128
+};
+
+static const struct {
+  const char* text;
+  int what;
+  const char* why;  // NULL: it can be evaluated
+} open[] = {
+    {"golden_snr_db >= -500", 0, NULL},
+    {"golden_snr_db >= -500", NO_GOLDEN, "golden has no such output"},
+    {"y: golden_max_abs <= 500", NO_GOLDEN, "golden has no such output"},
+    {"drop_psnr_db <= 500", LACKING, "golden lacks it for 1 of 3 samples"},
+    {"golden_max_abs <= 500", ROWS_LEFT, "golden has 8 rows, the samples give 4"},
+    {"golden_max_abs <= 500", INF_IN_GOLDEN, "golden holds 1 infinity"},
+    {"cosine >= -1", INF_IN_GOLDEN, NULL},
+    {"cosine >= -1", NAN_IN_TRUTH, "truth holds 1 NaN"},
+    {"y: nan == 0", NAN_IN_TRUTH, "truth holds 1 NaN"},
+    {"top1 >= 0", NO_ROWS, "no output has rows of scores"},
+    {"y: top5 >= 0", NO_ROWS, "it has no rows of scores"},
+    {"max_abs <= 1", EMPTY, "it has no elements"},
+    {"y: differing == 0", 0, "it is of floats"},
+    {"differing == 0", 0, "no output is of anything but floats"},
+    {"cosine >= -1", INTEGERS, "no output is of floats"},
+    {"y: cosine >= -1", INTEGERS, "it is not of floats"},
+    {"differing == 0", INTEGERS, NULL},
+    {"y[:2] cosine >= -1", 0, "the part was not recorded"},
+};
+
+static void change(assay_output_check_t* o, int what) {
+  static const double one[] = {1}, nan_[] = {(double)NAN}, inf[] = {(double)INFINITY};
+  o->samples = 3;
+  o->golden_samples = what & LACKING ? 2 : 3;
+  o->elements = what & EMPTY ? 0 : 4;
+  if (what & EMPTY) o->error = ASSAY_ERROR_SUM_INIT;
+  if (what & NO_GOLDEN) o->has_golden = false;
+  if (what & ROWS_LEFT) o->golden_rows = 8, o->golden_used = 4;
+  if (what & NAN_IN_TRUTH) assay_error_sum_add(&o->error, nan_, nan_, 1);
+  if (what & INF_IN_GOLDEN) assay_error_sum_add(&o->golden, one, inf, 1);
+  if (what & NO_ROWS) o->rows = 0;
+  if (what & INTEGERS) o->is_float = false;
+}
+
+static void what_cannot_be_judged_is_not_met(void** state) {
+  (void)state;
+  const assay_value_t value = {.name = "y"};
+  for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+    assay_output_check_t o = output(&value);
+    assay_requirements_t r = {0};
+    assay_requirement_result_t* results = NULL;
+    size_t n = 0;
+    assay_str_t why = {0};
+    change(&o, open[i].what);
+    op_case_ok(assay_require_parse(&r, open[i].text));
+    const bool is_open = assay_require_is_open(&r, &o, 1, &why);
+    op_case_ok(assay_require_results(&r, &o, 1, NULL, &results, &n));
+    assert_int_equal(n, 1);
+    if (is_open != (open[i].why != NULL) || results[0].known == is_open ||
+        results[0].met == is_open || assay_outputs_hold(&o, 1, &r) == is_open ||
+        (is_open &&
+         (!strstr(assay_str_get(&why), open[i].why) || !strstr(results[0].why, open[i].why))))
+      fail_msg("'%s' of %d: '%s', '%s'", open[i].text, open[i].what, assay_str_get(&why),
+               results[0].why);
+    assay_free(results);
+    assay_str_deinit(&why);
+    assay_requirements_deinit(&r);
+  }
+}
+
+// ---- parts, and golden of several samples -------------------------------------------------------
+
+// Two samples of two rows; golden holds four.
+static void parts_and_rows_are_recorded(void** state) {
+  (void)state;
+  static const graph_case_t graph = {"relu", 0, {"x float[2,3]"}, {0}, {"Relu r x -> y"}, "y"};
+  static const struct {
+    const char* text;
+    bool met;
+    double value;
+  } asks[] = {{"y[:, 1:] max_abs <= 0.2", false, 0.5},     {"y[:, 0] max_abs <= 0.2", true, 0.125},
+              {"y[0, -1]: max_abs <= 0.2", false, 0.5},    {"y[1, ::2] max_abs <= 0.2", true, 0},
+              {"y[0, 0] golden_max_abs <= 1", true, 0.25}, {"y max_abs <= 1", true, 0.5},
+              {"y[..., 2] golden_max_abs <= 1", true, 0.5}};
+  static const char* const engine[] = {"double[2,3] 1.125 2 3.5 4 5 6",
+                                       "double[2,3] 7 8 9 10 11 12"};
+  static const char* const truth[] = {"double[2,3] 1 2 3 4 5 6", "double[2,3] 7 8 9 10 11 12"};
+  assay_tensor_t* golden = op_case_tensor("double[4,3] 1.375 2 3 4 5 6 7 8 9 10 11 12");
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&graph, in);
+  assay_requirements_t r = {0};
+  assay_output_check_t* o = NULL;
+  assay_requirement_result_t* results = NULL;
+  size_t n = 0;
+  enum { ASKS = sizeof asks / sizeof *asks };
+  for (size_t i = 0; i < ASKS; i++) {
+    const bool whole = !strchr(asks[i].text, '[');
+    op_case_ok(assay_require_parse(&r, whole ? "y: max_abs <= 1" : asks[i].text));
+  }
+  op_case_ok(assay_require_resolve(&r, m->graph));
+  op_case_ok(assay_outputs_create(m->graph, &r, &o));
+  assert_int_equal(o->n_parts, ASKS - 1);
+  for (size_t k = 0; k < 2; k++) {
+    assay_tensor_t *e = op_case_tensor(engine[k]), *t = op_case_tensor(truth[k]);
+    op_case_ok(assay_output_add(o, e, t));
+    op_case_ok(assay_output_add_golden(o, e, t, golden));
+    assay_tensor_release(e);
+    assay_tensor_release(t);
+  }
+  op_case_ok(assay_require_results(&r, o, 1, NULL, &results, &n));
+  assert_int_equal(n, ASKS);
+  for (size_t i = 0; i < ASKS; i++)
+    if (!results[i].known || results[i].met != asks[i].met || results[i].value != asks[i].value)
+      fail_msg("'%s' is %g: %s", asks[i].text, results[i].value, results[i].why);
+  assert_false(assay_outputs_hold(o, 1, &r));
+  assay_free(results);
+  assay_free(o);
+  assay_tensor_release(golden);
+  assay_requirements_deinit(&r);
+  assay_model_release(m);
+  graph_case_release(in);
+}
+
+// What is known of the shape is held against the part before anything runs.
+static void parts_have_to_fit(void** state) {
+  (void)state;
+  static const graph_case_t graph = {"relu", 0, {"x float[2,3]"}, {0}, {"Relu r x -> y"}, "y"};
+  static const char* const bad[] = {"y[0,0,0] cosine >= 1", "y[2] cosine >= 1",
+                                    "y[..., -4] cosine >= 1"};
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&graph, in);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assay_requirements_t r = {0};
+    op_case_ok(assay_require_parse(&r, bad[i]));
+    assay_status_t st = assay_require_resolve(&r, m->graph);
+    if (!st) fail_msg("'%s' fits", bad[i]);
+    assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
+    assay_status_free(st);
+    assay_requirements_deinit(&r);
+  }
+  assay_model_release(m);
+  graph_case_release(in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(demands_are_read),
+                                     cmocka_unit_test(parts_are_read),
+                                     cmocka_unit_test(what_cannot_be_judged_is_not_met),
+                                     cmocka_unit_test(parts_and_rows_are_recorded),
+                                     cmocka_unit_test(parts_have_to_fit),
                                      cmocka_unit_test(nonsense_is_refused),
                                      cmocka_unit_test(golden_and_commands_are_noticed),
                                      cmocka_unit_test(demands_hold_or_not),

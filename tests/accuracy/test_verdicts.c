@@ -14,6 +14,13 @@ typedef struct row {
   const char* perturbed;  // of 'amplified': by which input; NULL: not asked
 } row_t;
 
+// The first row holds an infinity.
+#define UNFINITE                                                              \
+  {                                                                           \
+    "unfinite", 0, {"x float[2,2] inf 1 2 3"}, {"w float[2,3] 1 2 -1 1 1 4"}, \
+        {"MatMul n x w -> y"}, "y"                                            \
+  }
+
 static const row_t rows[] = {
     {{"moved", 0, {"x float[4,8]"}, {0}, {"Transpose n x -> y"}, "y"},
      ASSAY_FORMAT_FP16,
@@ -162,12 +169,7 @@ static const row_t rows[] = {
      ASSAY_VERDICT_AMPLIFIED,
      "p"},
     // A sum of four is off by more than its roundings explain, if truth has made none itself.
-    {{"doubtful",
-      0,
-      {"x double[1,1,4] 1 1 1 1"},
-      {0},
-      {"GlobalLpPool n x -> y | p=1"},
-      "y"},
+    {{"doubtful", 0, {"x double[1,1,4] 1 1 1 1"}, {0}, {"GlobalLpPool n x -> y | p=1"}, "y"},
      ASSAY_FORMAT_FP32,
      0,
      "n:scale=0,1.000000000000001",
@@ -178,6 +180,76 @@ static const row_t rows[] = {
      ASSAY_FORMAT_FP16,
      0,
      "n:shift=1",
+     "n",
+     ASSAY_VERDICT_DEFECT,
+     NULL},
+    // An infinity that comes in reaches the first row alone, so NaN anywhere else is a fault; and
+    // in that row, where the layer gives infinities.
+    {UNFINITE, ASSAY_FORMAT_FP16, 0, NULL, "n", ASSAY_VERDICT_EXACT, NULL},
+    {UNFINITE, ASSAY_FORMAT_FP16, 0, "n:put=5,nan", "n", ASSAY_VERDICT_DEFECT, NULL},
+    {UNFINITE, ASSAY_FORMAT_FP32, 0, "n:put=3,inf", "n", ASSAY_VERDICT_DEFECT, NULL},
+    {UNFINITE, ASSAY_FORMAT_BF16, 0, "n:put=0,nan", "n", ASSAY_VERDICT_DEFECT, NULL},
+    {UNFINITE, ASSAY_FORMAT_BF16, 0, "n:put=1,-inf", "n", ASSAY_VERDICT_DEFECT, NULL},
+    {UNFINITE, ASSAY_FORMAT_FP32, 0, "n:put=0,7", "n", ASSAY_VERDICT_DEFECT, NULL},
+    // A sum that passes the range inside the layer, though the mean does not.
+    {{"mean", 0, {"x float[2] 3e38 3e38"}, {"z float[2] 3e38 1"}, {"Mean n x z -> y"}, "y"},
+     ASSAY_FORMAT_FP32,
+     0,
+     NULL,
+     "n",
+     ASSAY_VERDICT_OVERFLOW,
+     NULL},
+    // It meets a 0: NaN, in truth as here.
+    {{"nought",
+      0,
+      {"x float[2,2] inf 1 2 3"},
+      {"w float[2,2] 0 1 1 1"},
+      {"MatMul n x w -> y"},
+      "y"},
+     ASSAY_FORMAT_FP16,
+     0,
+     NULL,
+     "n",
+     ASSAY_VERDICT_EXACT,
+     NULL},
+    // What an operator selects is reached by what it compares with, and the emulated layer never
+    // gives NaN there; nor does a softmax whose mask is an infinity.
+    {{"selected",
+      0,
+      {"x float[3] inf 1 9"},
+      {"low float[] 0", "high float[] 6"},
+      {"Clip n x low high -> y"},
+      "y"},
+     ASSAY_FORMAT_FP32,
+     0,
+     NULL,
+     "n",
+     ASSAY_VERDICT_EXACT,
+     NULL},
+    {{"masked", 0, {"x float[2,4] -inf 1 2 3 4 -inf 5 6"}, {0}, {"Softmax n x -> y"}, "y"},
+     ASSAY_FORMAT_FP16,
+     0,
+     NULL,
+     "n",
+     ASSAY_VERDICT_EXACT,
+     NULL},
+    {{"masked", 0, {"x float[2,4] -inf 1 2 3 4 -inf 5 6"}, {0}, {"Softmax n x -> y"}, "y"},
+     ASSAY_FORMAT_FP16,
+     0,
+     "n:put=0,nan",
+     "n",
+     ASSAY_VERDICT_DEFECT,
+     NULL},
+    // Faults of the size of rounding, in rows that nothing reaches.
+    {{"systematic",
+      0,
+      {"x float[64,64]"},
+      {"w float[64,16]", "pads int64[4] 1 0 0 0", "value float[] inf"},
+      {"Pad pad x pads value -> p", "MatMul n p w -> y"},
+      "y"},
+     ASSAY_FORMAT_FP32,
+     0,
+     "n:scale=0,1.00001",
      "n",
      ASSAY_VERDICT_DEFECT,
      NULL},

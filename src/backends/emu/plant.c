@@ -26,6 +26,7 @@ typedef enum kind {
   FLUSH,
   TAIL,
   SHIFT,
+  PUT,
 } kind_t;
 
 static const struct {
@@ -49,6 +50,7 @@ static const struct {
     {"flush", FLUSH, 1},
     {"tail", TAIL, 1},
     {"shift", SHIFT, 1},
+    {"put", PUT, 2},
 };
 
 enum { MOST_NUMBERS = 64 };
@@ -198,9 +200,11 @@ static assay_status_t read_arguments(assay_plant_t* p, int numbers) {
   size_t n = 0;
   if (numbers > 0) {
     const bool fine = read_numbers(p->text, p->at, 3, &n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+      if (p->kind == PUT && i == 1) continue;  // any value
       if (!isfinite(p->at[i]) || (!whole(p->at[i]) && p->kind != SCALE && p->kind != ADD))
         return not_a_fault(p->text);
+    }
     return fine && (int)n == numbers ? NULL : not_a_fault(p->text);
   }
   switch (p->kind) {
@@ -500,6 +504,10 @@ static assay_status_t change_output(const assay_plant_t* p, const assay_layer_t*
       break;
     case TAIL:
       drop_tail(*t, k);
+      break;
+    case PUT:
+      if (k >= (*t)->size) return no_room_in(p->node, "the output has no such element");
+      assay_f64(*t)[k] = p->at[1];
       break;
     default:
       shift(*t, k);

@@ -18,6 +18,7 @@
 //   flush=1           results below the layer's normal range become 0
 //   tail=K            the last K elements of the output are 0
 //   shift=K           the output is moved by K elements
+//   put=K,VALUE       element K of the output is VALUE: a number, nan or inf
 #ifndef ASSAY_BACKENDS_EMU_PLANT_H_
 #define ASSAY_BACKENDS_EMU_PLANT_H_
 
