@@ -26,22 +26,14 @@
 #include "ops/custom.h"
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
+#include "runtime/plan_head.h"
 
-enum { VERSION = 7, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = ASSAY_PLAN_VERSION, PAGE = ASSAY_PLAN_PAGE, BLOCK = ASSAY_PLAN_BLOCK };
 
-typedef struct part {
-  uint64_t offset, bytes;
-} part_t;
+typedef assay_plan_part_t part_t;
+typedef assay_plan_head_t head_t;
 
-typedef struct head {
-  char magic[8];
-  uint32_t version, head_bytes;
-  uint64_t file_bytes;
-  part_t text, message, source, data, saved;
-  char assay[32], backend[16], machine[256];
-} head_t;
-
-static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'P', 'L', 'N'};
+static const char magic[8] = ASSAY_PLAN_MAGIC;
 
 bool assay_engine_is_plan_file(const char* path) {
   assay_mapping_t* m = NULL;
