@@ -450,9 +450,150 @@ static void fit_text(pieces_t* p, int which) {
   assay_model_release(m);
 }
 
+// ---- nodes --------------------------------------------------------------------------------------
+
+static assay_node_t* any_node(const assay_model_t* m) {
+  const assay_graph_t* g = m->n_graphs ? m->graphs[wire_draw(m->n_graphs)] : m->graph;
+  if (wire_draw(3)) g = m->graph;
+  return g->n_nodes ? g->nodes[wire_draw(g->n_nodes)] : NULL;
+}
+
+// A value of a node of the same graph, or a constant.
+static assay_value_t* any_value(const assay_graph_t* g) {
+  const assay_node_t* n = g->n_nodes ? g->nodes[wire_draw(g->n_nodes)] : NULL;
+  if (g->n_initializers && wire_draw(3) == 0) return g->initializers[wire_draw(g->n_initializers)];
+  if (n && n->n_inputs && wire_draw(2)) return n->inputs[wire_draw(n->n_inputs)];
+  return n && n->n_outputs ? n->outputs[wire_draw(n->n_outputs)] : NULL;
+}
+
+static void change_number(assay_model_t* m, assay_attr_t* a) {
+  static const float odd[] = {0, -1, 1e38f, 1e-40f, 7, 0.5f};
+  if (a->type == ASSAY_ATTR_INT) {
+    a->u.i = odd_number(a->u.i);
+  } else if (a->type == ASSAY_ATTR_FLOAT) {
+    a->u.f = odd[wire_draw(sizeof odd / sizeof *odd)];
+  } else if (a->type == ASSAY_ATTR_INTS) {
+    int64_t* list = assay_arena_alloc(m->arena, a->n + 1, sizeof *list);
+    if (!list) abort();
+    if (a->n) memcpy(list, a->u.ints, a->n * sizeof *list);
+    const size_t at = (size_t)wire_draw(a->n + 1);
+    list[at] = odd_number(list[at]);
+    a->u.ints = list;
+    if (wire_draw(4) == 0) a->n = wire_draw(2) ? a->n + 1 : a->n - (a->n > 0);
+  }
+}
+
+// Another operator; most take as many inputs.
+static const char* any_operator(const assay_node_t* n) {
+  const size_t count = assay_schema_count();
+  for (int i = 0; i < 200; i++) {
+    const assay_schema_t* s = assay_schema_at((size_t)wire_draw(count));
+    if (strcmp(s->domain, n->domain) == 0 &&
+        (wire_draw(8) == 0 ||
+         (s->min_inputs <= (int)n->n_inputs && (int)n->n_inputs <= s->max_inputs)))
+      return s->name;
+  }
+  return n->op_type;
+}
+
+static void swap_nodes(assay_graph_t* g) {
+  const size_t a = (size_t)wire_draw(g->n_nodes), b = (size_t)wire_draw(g->n_nodes);
+  assay_node_t* n = g->nodes[a];
+  g->nodes[a] = g->nodes[b];
+  g->nodes[b] = n;
+}
+
+static void change_node(assay_model_t* m, assay_node_t* n) {
+  const size_t in = (size_t)wire_draw(n->n_inputs), out = (size_t)wire_draw(n->n_outputs);
+  switch (wire_draw(12)) {
+    case 0:
+      n->n_inputs -= n->n_inputs > 0;
+      break;
+    case 1:
+      if (n->n_inputs) n->inputs[in] = NULL;
+      break;
+    case 2:
+    case 3:
+      if (n->n_inputs) n->inputs[in] = any_value(n->graph);
+      break;
+    case 4:
+      if (n->n_inputs > 1) {
+        assay_value_t* v = n->inputs[0];
+        n->inputs[0] = n->inputs[in];
+        n->inputs[in] = v;
+      }
+      break;
+    case 5:
+      if (n->n_outputs > 1) n->n_outputs--;
+      break;
+    case 6:
+      if (n->n_outputs) n->outputs[out] = NULL;
+      break;
+    case 7:
+      n->op_type = any_operator(n);
+      break;
+    case 8:
+      n->n_attrs -= n->n_attrs > 0;
+      break;
+    case 9:
+      swap_nodes(n->graph);
+      break;
+    default:
+      if (n->n_attrs) change_number(m, &n->attrs[wire_draw(n->n_attrs)]);
+  }
+}
+
+// What inputs and outputs are declared as.
+static void change_type(assay_model_t* m) {
+  const assay_graph_t* g = m->graph;
+  const uint64_t n = g->n_inputs + g->n_outputs, at = wire_draw(n);
+  if (!n) return;
+  assay_value_t* v = at < g->n_inputs ? g->inputs[at] : g->outputs[at - g->n_inputs];
+  const assay_valtype_t* t = v->declared;
+  const assay_dim_t* dims[ASSAY_MAX_RANK] = {NULL};
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape || t->rank >= ASSAY_MAX_RANK) return;
+  for (int d = 0; d < t->rank; d++) dims[d] = t->dims[d];
+  const int d = (int)wire_draw((uint64_t)t->rank + 1);
+  dims[d] = wire_draw(3) ? assay_dim_const(m->dims, (int64_t)wire_draw(300)) : NULL;
+  const assay_type_t elem =
+      wire_draw(3) ? t->elem : (assay_type_t)(1 + wire_draw(ASSAY_TYPE_COUNT - 1));
+  assay_status_free(
+      assay_valtype_tensor(m, elem, wire_draw(4) ? t->rank : t->rank + 1, dims, &v->declared));
+}
+
+// The message is written again with all of its elements in it.
+static bool change_model(forged_t* f, const forged_t* beside) {
+  assay_mapping_t *message = NULL, *data = NULL;
+  assay_model_t* m = NULL;
+  uint8_t* bytes = NULL;
+  size_t n = 0;
+  assay_status_t st = assay_mapping_copy(f->at, f->n, &message);
+  if (!st) st = assay_mapping_copy(beside->at, beside->n, &data);
+  if (!st) st = assay_onnx_join(message, data, &m);
+  assay_mapping_release(message);
+  assay_mapping_release(data);
+  for (uint64_t left = 1 + wire_draw(3); !st && left--;) {
+    assay_node_t* node = any_node(m);
+    if (node && wire_draw(8))
+      change_node(m, node);
+    else
+      change_type(m);
+  }
+  if (!st) st = assay_onnx_write_bytes(m, &bytes, &n);
+  assay_model_release(m);
+  if (st) return assay_status_free(st), false;
+  free(f->at);
+  f->at = must(malloc(n + 1));
+  memcpy(f->at, bytes, n);
+  f->n = n;
+  assay_free(bytes);
+  return true;
+}
+
 static void change_message(pieces_t* p, int which) {
   forged_t* f = &p->part[which];
-  for (uint64_t left = 1 + wire_draw(3); left--;) {
+  const bool known = wire_draw(4) && change_model(f, &p->part[DATA]);
+  for (uint64_t left = 1 + wire_draw(3); !known && left--;) {
     uint8_t* made = must(malloc(f->n + 2 * WIRE_ROOM));
     const size_t n = wire_change(f->at, f->n, made);
     if (!n) {
@@ -462,7 +603,7 @@ static void change_message(pieces_t* p, int which) {
     free(f->at);
     *f = (forged_t){made, n};
   }
-  if (wire_draw(8)) fit_text(p, which);
+  if (wire_draw(16)) fit_text(p, which);
 }
 
 // ---- bytes --------------------------------------------------------------------------------------

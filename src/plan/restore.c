@@ -103,8 +103,7 @@ static assay_status_t check_groups(const assay_plan_t* plan) {
   ASSAY_TRY(assay_uses_create(l->model, &uses));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < l->n_layers; i++)
-    if (l->layers[i].n_nodes > 1)
-      st = check_group(&uses, &l->layers[i], l->layer_of_node, (int)i);
+    if (l->layers[i].n_nodes > 1) st = check_group(&uses, &l->layers[i], l->layer_of_node, (int)i);
   assay_uses_deinit(&uses);
   return st;
 }

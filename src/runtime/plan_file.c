@@ -586,9 +586,10 @@ static assay_status_t check_nodes(assay_model_t* m, const json_t* nodes) {
                                          json_integer_value(json_array_get(line, 1))};
     if (!versions[i].op_type) st = corrupt("the plan file is damaged: a node makes no sense");
   }
-  if (!st) st = assay_onnx_check_versions(m, versions, n);
+  if (!st)
+    st = assay_status_note(assay_onnx_check_versions(m, versions, n), "the plan file is damaged");
   assay_free(versions);
-  return assay_status_note(st, "the plan file is damaged");
+  return st;
 }
 
 // The elements of both models; zeros where they were left out.
@@ -797,8 +798,7 @@ static assay_status_t restore_saved(const assay_engine_t* e, const head_t* h, co
     const json_int_t bytes = json_integer_value(json_array_get(line, 2));
     // Kernels read what is saved as it lies, in vectors: its alignment is part of what it is.
     if (!key || offset < 0 || offset % PAGE != 0 || bytes < 0 ||
-        (uint64_t)offset > h->saved.bytes ||
-        (uint64_t)bytes > h->saved.bytes - (uint64_t)offset)
+        (uint64_t)offset > h->saved.bytes || (uint64_t)bytes > h->saved.bytes - (uint64_t)offset)
       return corrupt("the plan file is damaged: what is saved is not in it");
     if (e->backend->restore)
       ASSAY_TRY(e->backend->restore(

@@ -176,6 +176,7 @@ static void judge(const args_t* a, uint64_t i, assay_status_t st, int64_t left, 
   const char* message = st ? assay_status_message(st) : "runs";
   *(st ? &tally->refused[kind] : &tally->ran[kind]) += 1;
   if (a->list || a->only) printf("%llu %s: %s\n", (unsigned long long)i, kind_names[kind], message);
+  if (a->list) fflush(stdout);
   if (assay_status_code(st) == ASSAY_INTERNAL) failure(a, i, message);
   snprintf(text, sizeof text, "%lld allocations are left", (long long)left);
   if (left) failure(a, i, text);
