@@ -18,6 +18,9 @@ typedef struct forged {
 void forge_plan(forged_t* f, uint64_t seed);
 void forge_cache(forged_t* f, uint64_t seed);
 void forge_certificate(forged_t* f, uint64_t seed);
+// Changes nodes and declared types of an ONNX message, by what wire_draw draws. `beside`: the bytes
+// of its external data. False: it is none, or cannot be written as it is now.
+bool forge_model(forged_t* f, const forged_t* beside);
 
 // Makes a plan pass as one of this build, machine and backend, with its checksum; nothing is done
 // to what is too short.

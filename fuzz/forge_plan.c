@@ -562,7 +562,7 @@ static void change_type(assay_model_t* m) {
 }
 
 // The message is written again with all of its elements in it.
-static bool change_model(forged_t* f, const forged_t* beside) {
+bool forge_model(forged_t* f, const forged_t* beside) {
   assay_mapping_t *message = NULL, *data = NULL;
   assay_model_t* m = NULL;
   uint8_t* bytes = NULL;
@@ -592,7 +592,7 @@ static bool change_model(forged_t* f, const forged_t* beside) {
 
 static void change_message(pieces_t* p, int which) {
   forged_t* f = &p->part[which];
-  const bool known = wire_draw(4) && change_model(f, &p->part[DATA]);
+  const bool known = wire_draw(4) && forge_model(f, &p->part[DATA]);
   for (uint64_t left = 1 + wire_draw(3); !known && left--;) {
     uint8_t* made = must(malloc(f->n + 2 * WIRE_ROOM));
     const size_t n = wire_change(f->at, f->n, made);

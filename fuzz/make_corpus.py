@@ -210,6 +210,13 @@ def plans():
     yield bytes([48]) + bytes(1 << 18)
 
 
+def networks(cases_folder, models_folder):
+    """Numbers of networks, which the target draws, and models of single operators."""
+    for number in range(64):
+        yield number.to_bytes(4, "little")
+    yield from runs(cases_folder, models_folder)
+
+
 def caches():
     """Numbers of networks, and what a cache begins with; the target has the times of its own machine."""
     for number in range(16):
@@ -298,7 +305,7 @@ def trtexec():
 
 def main(folder, name, cases_folder=None, models_folder=None):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
-             "cpu": lambda: runs(cases_folder, models_folder), "plan": plans, "cache": caches, "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
+             "cpu": lambda: networks(cases_folder, models_folder), "plan": plans, "cache": caches, "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
              "saved": saved, "accuracy": accuracy, "torch": torch, "text": text, "trtexec": trtexec}[name]
     os.makedirs(folder, exist_ok=True)
     for i, data in enumerate(seeds()):
