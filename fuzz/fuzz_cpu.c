@@ -178,6 +178,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   const forged_t none = {(uint8_t[1]){0}, 0};
   wire_seed(seed);
+  if (wire_draw(8) == 0 && max_size >= NUMBER_BYTES) {  // another network
+    for (int i = 0; i < NUMBER_BYTES; i++) data[i] = (uint8_t)wire_draw(256);
+    return NUMBER_BYTES;
+  }
   forged_t f = model_of(data, size);
   if (wire_draw(4) == 0 || !forge_model(&f, &none)) {
     uint8_t* made = malloc(f.n + WIRE_ROOM);
