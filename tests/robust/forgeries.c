@@ -3,10 +3,11 @@
 // files are worth, nothing left allocated, no error that is our own mistake. The files that they
 // are made of, one in twenty, are taken.
 //
-//   forgeries COUNT [--seed S] [--first K] [--seconds T] [--folder F] [--only] [--list]
+//   forgeries COUNT [--seed S] [--first K] [--seconds T] [--folder F] [--only] [--list] [--keep]
 //
 //   --only     forgery K in this process, for a debugger, and what comes of it
 //   --list     what came of each
+//   --keep     each is kept in the folder, and nothing is done with it
 //   --seconds  how long one may take (20)
 //   --folder   where forgeries that failed are kept (the current one)
 //
@@ -52,7 +53,7 @@ typedef struct args {
   uint64_t count, first, seed;
   unsigned seconds;
   const char* folder;
-  bool only, list, seeded;
+  bool only, list, keep, seeded;
 } args_t;
 
 static tally_t* tally;
@@ -149,18 +150,23 @@ static assay_status_t use(kind_t kind, uint64_t number, const forged_t* f, const
 
 static void path_of(char* out, size_t n) { snprintf(out, n, "%s/forged", work); }
 
-static void failure(const args_t* a, uint64_t i, const char* why) {
-  char from[64], to[512];
-  tally->failures++;
+// Copies the forgery at hand into the folder; `path` says where to.
+static void keep(const args_t* a, uint64_t i, char* path, size_t n_path) {
+  char from[64], bytes[4096];
   path_of(from, sizeof from);
-  snprintf(to, sizeof to, "%s/forgery-%llu-%llu", a->folder, (unsigned long long)a->seed,
+  snprintf(path, n_path, "%s/forgery-%llu-%llu", a->folder, (unsigned long long)a->seed,
            (unsigned long long)i);
-  FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-  char bytes[4096];
+  FILE *in = fopen(from, "rb"), *out = fopen(path, "wb");
   for (size_t n; in && out && (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
     if (fwrite(bytes, 1, n, out) != n) break;
   if (in) fclose(in);
   if (out) fclose(out);
+}
+
+static void failure(const args_t* a, uint64_t i, const char* why) {
+  char to[512];
+  tally->failures++;
+  keep(a, i, to, sizeof to);
   printf("FAIL forgery %llu of seed %llu (%s): %s; kept as %s\n", (unsigned long long)i,
          (unsigned long long)a->seed, kind_names[kind_of(i)], why, to);
   fflush(stdout);
@@ -204,6 +210,12 @@ static void try_one(const args_t* a, uint64_t i) {
   if (!is_whole(i)) forge(kind, &f, mix(~a->seed, i));
   path_of(path, sizeof path);
   subject_write(path, f.at, f.n);
+  if (a->keep) {
+    char kept[512];
+    keep(a, i, kept, sizeof kept);
+    free(f.at);
+    return;
+  }
   const long before = resident_mb();
   const int64_t live = assay_alloc_live();
   alarm(a->seconds);
@@ -261,6 +273,8 @@ static bool read_args(int argc, char** argv, args_t* a) {
       a->only = true;
     else if (strcmp(argv[i], "--list") == 0)
       a->list = true;
+    else if (strcmp(argv[i], "--keep") == 0)
+      a->keep = true;
     else if (strcmp(argv[i], "--seed") == 0)
       a->seed = strtoull(value, NULL, 10), a->seeded = true, i++;
     else if (strcmp(argv[i], "--first") == 0)
