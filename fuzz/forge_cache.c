@@ -44,7 +44,7 @@ static void print_changed(const line_t* l, const line_t* other, assay_str_t* out
     return;
   }
   const size_t time = (size_t)(space - l->at), rest = l->n - time;
-  const char* layer = memchr(space + 1, ' ', rest - 1);
+  const char *layer = memchr(space + 1, ' ', rest - 1), *end;
   switch (wire_draw(6)) {
     case 0:
     case 1:
@@ -53,7 +53,8 @@ static void print_changed(const line_t* l, const line_t* other, assay_str_t* out
       break;
     case 2:  // the other's tactic
       assay_str_append_n(out, l->at, time);
-      assay_str_append_n(out, theirs, strcspn(theirs + 1, " \n") + 1);
+      end = memchr(theirs + 1, ' ', (size_t)(other->at + other->n - theirs) - 1);
+      assay_str_append_n(out, theirs, (size_t)((end ? end : other->at + other->n) - theirs));
       if (layer) assay_str_append_n(out, layer, (size_t)(l->at + l->n - layer));
       break;
     case 3:

@@ -14,6 +14,7 @@ int LLVMFuzzerInitialize(int* argc, char*** argv);
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
 
+enum { NETWORK = 6 };  // whose weights stripped plans are given
 static char folder[] = "/tmp/assay_fuzz_XXXXXX";
 static char file[sizeof folder + 16];
 
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   snprintf(file, sizeof file, "%s/forged", folder);
   subject_write(file, f.at, f.n);
   free(f.at);
-  assay_status_t st = use_plan(file);
+  assay_status_t st = use_plan(NETWORK, file);
   if (assay_status_code(st) == ASSAY_INTERNAL) {
     fprintf(stderr, "%s\n", assay_status_message(st));
     abort();

@@ -138,10 +138,13 @@ static assay_status_t write_again(const assay_engine_t* e, const char* path) {
   return st;
 }
 
-static assay_status_t refit(const assay_engine_t* e) {
+static assay_status_t refit(uint64_t number, const assay_engine_t* e) {
   assay_model_t* source = NULL;
   assay_engine_t* other = NULL;
-  ASSAY_TRY(assay_engine_source(e, &source));
+  if (assay_engine_missing_weights(e, NULL))
+    source = subject_model(number);
+  else
+    ASSAY_TRY(assay_engine_source(e, &source));
   assay_status_t st = assay_engine_refit(e, source, &other);
   assay_engine_release(other);
   assay_model_release(source);
@@ -149,11 +152,11 @@ static assay_status_t refit(const assay_engine_t* e) {
 }
 
 // What comes after an error is tried all the same: each is a command of its own.
-assay_status_t use_plan(const char* path) {
+assay_status_t use_plan(uint64_t number, const char* path) {
   assay_engine_t* e = NULL;
   ASSAY_TRY(assay_engine_load(path, &e));
   assay_status_t st = run_engine(e);
-  assay_status_t again = write_again(e, path), other = refit(e);
+  assay_status_t again = write_again(e, path), other = refit(number, e);
   assay_engine_release(e);
   if (!st || assay_status_code(again) == ASSAY_INTERNAL) {
     assay_status_free(st);

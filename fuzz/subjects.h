@@ -18,10 +18,11 @@ forged_t subject_plan_of(const assay_model_t* model, uint64_t number, const char
 forged_t subject_cache(uint64_t number, const char* folder);
 forged_t subject_certificate(uint64_t number);
 
-// Does with a file what a user does: a plan is read, run, written again and refitted with its own
-// weights; a network is built and run by a timing cache; a run is held against a certificate and
-// the result is printed. Errors: of any kind but INTERNAL, which would be our own mistake.
-assay_status_t use_plan(const char* path) ASSAY_MUST_USE;
+// Does with a file what a user does: a plan is read, run, written again and refitted, with its own
+// weights or, where it has none, those of network `number`; a network is built and run by a timing
+// cache; a run is held against a certificate and the result is printed. Errors: of any kind but
+// INTERNAL, which would be our own mistake.
+assay_status_t use_plan(uint64_t number, const char* path) ASSAY_MUST_USE;
 assay_status_t use_cache(uint64_t number, const char* path) ASSAY_MUST_USE;
 assay_status_t use_certificate(uint64_t number, const void* data, size_t n) ASSAY_MUST_USE;
 

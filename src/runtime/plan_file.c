@@ -659,11 +659,16 @@ assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t**
   const uint8_t* data = assay_mapping_data(e->file);
   memcpy(&h, data, sizeof h);
   ASSAY_TRY(assay_json_parse(data + h.text.offset, (size_t)h.text.bytes, &text));
+  assay_model_t* m = NULL;
   assay_status_t st =
       read_message(e->file, &h.source, &h.data, e->stripped, json_object_get(text, "source_nodes"),
-                   json_object_get(text, "source_operators"), out);
-  if (!st && (st = read_open(*out, json_object_get(text, "open")))) assay_model_release(*out);
+                   json_object_get(text, "source_operators"), &m);
+  if (!st) st = read_open(m, json_object_get(text, "open"));
   json_decref(text);
+  if (!st)
+    *out = m;
+  else
+    assay_model_release(m);
   return assay_status_note(st, "the model that the plan was made of");
 }
 

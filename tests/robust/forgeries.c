@@ -143,7 +143,7 @@ static void forge(kind_t kind, forged_t* f, uint64_t seed) {
 }
 
 static assay_status_t use(kind_t kind, uint64_t number, const forged_t* f, const char* path) {
-  if (kind == PLAN) return use_plan(path);
+  if (kind == PLAN) return use_plan(number, path);
   if (kind == CACHE) return use_cache(number, path);
   return use_certificate(number, f->at, f->n);
 }
