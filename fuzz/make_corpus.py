@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|value|npz|json|certificate|safetensors|saved|accuracy|torch|text|trtexec [CASES [MODELS]]
+    make_corpus.py FOLDER onnx|run|cpu|value|npz|json|plan|cache|certificate|safetensors|saved|accuracy|torch|text|trtexec [CASES [MODELS]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
 initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
@@ -202,6 +202,28 @@ def certificates():
         yield out
 
 
+def plans():
+    """Numbers of networks: the target makes their plans, which are those of its build and machine."""
+    for number in range(48):
+        yield bytes([number])
+    # With room for what becomes of them: libFuzzer lets inputs be as long as the longest seed.
+    yield bytes([48]) + bytes(1 << 18)
+
+
+def networks(cases_folder, models_folder):
+    """Numbers of networks, which the target draws, and models of single operators."""
+    for number in range(64):
+        yield number.to_bytes(4, "little")
+    yield from runs(cases_folder, models_folder)
+
+
+def caches():
+    """Numbers of networks, and what a cache begins with; the target has the times of its own machine."""
+    for number in range(16):
+        yield bytes([number]) + b"assay timing cache 1\nno machine\n"
+    yield bytes([0]) + b"assay timing cache 1\nx86-64\n12.5 assay.conv fp32[1,3,4,4]\n" + b"1e3 assay.conv fp32[1]\n" * 700
+
+
 def safetensors():
     for names in ({"a": ("F32", [2, 3]), "b": ("U8", [5]), "c": ("BF16", [])}, {"e": ("I64", [0])}, {}):
         header, at = {"__metadata__": {"format": "pt"}}, 0
@@ -283,7 +305,7 @@ def trtexec():
 
 def main(folder, name, cases_folder=None, models_folder=None):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
-             "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
+             "cpu": lambda: networks(cases_folder, models_folder), "plan": plans, "cache": caches, "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
              "saved": saved, "accuracy": accuracy, "torch": torch, "text": text, "trtexec": trtexec}[name]
     os.makedirs(folder, exist_ok=True)
     for i, data in enumerate(seeds()):

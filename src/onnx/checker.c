@@ -24,6 +24,9 @@ typedef struct checker {
   assay_arena_t* arena;
   assay_map_t found;  // key -> found_t*, for the imports in force
   bool lenient;       // operators that nobody knows stay without schema
+  // Of nodes one after the other, as assay_onnx_check_versions has them; NULL: by the imports.
+  const assay_onnx_version_t* versions;
+  size_t n_versions, at;
 } checker_t;
 
 static const char* domain_name(const char* domain) { return *domain ? domain : "ai.onnx"; }
@@ -56,6 +59,20 @@ static assay_status_t look_up(checker_t* c, const assay_node_t* n, const found_t
   assay_str_deinit(&key);
   if (!st) *out = f;
   return st;
+}
+
+static assay_status_t other_nodes(void) {
+  return ASSAY_ERROR(ASSAY_CORRUPT, "the operator versions are those of other nodes");
+}
+
+// What a node stands for by its own version.
+static assay_status_t take_version(checker_t* c, const assay_node_t* n, found_t* out) {
+  const assay_onnx_version_t* v = c->at < c->n_versions ? &c->versions[c->at++] : NULL;
+  if (!v || strcmp(v->op_type, n->op_type) != 0) return other_nodes();
+  *out = (found_t){.version = v->version};
+  out->schema = assay_schema_find(n->domain, n->op_type, v->version, &out->known);
+  out->op = assay_op_find(n->domain, n->op_type, v->version);
+  return NULL;
 }
 
 // ---- what an operator is ----------------------------------------------------------------------
@@ -246,7 +263,14 @@ static assay_status_t check_node(checker_t* c, assay_node_t* n) {
   for (size_t i = 0; i < n->n_attrs; i++) ASSAY_TRY(check_reference(c, n, &n->attrs[i]));
   n->schema = NULL;
   n->op = NULL;
-  if (n->function) {
+  if (c->versions) {
+    found_t own;
+    ASSAY_TRY(take_version(c, n, &own));
+    ASSAY_TRY(check_by_schema(n, &own));
+    if (!n->op)
+      return ASSAY_NODE_ERROR(n, ASSAY_UNSUPPORTED, "version %lld of the operator is not built in",
+                              (long long)own.version);
+  } else if (n->function) {
     ASSAY_TRY(check_call(n));
   } else {
     const found_t* f = NULL;
@@ -311,6 +335,17 @@ static assay_status_t check(assay_model_t* model, bool lenient) {
     st = check_under_imports(&c, model->functions[i]->body, model->functions[i]);
   assay_arena_destroy(c.arena);
   return st;
+}
+
+assay_status_t assay_onnx_check_versions(assay_model_t* model, const assay_onnx_version_t* versions,
+                                         size_t n) {
+  static const assay_onnx_version_t none = {"", 0};
+  checker_t c = {.model = model, .versions = n ? versions : &none, .n_versions = n};
+  ASSAY_TRY(check_header(model));
+  if (model->n_functions)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "the model has functions, whose calls have no versions");
+  ASSAY_TRY(check_graph(&c, model->graph));
+  return c.at == n ? NULL : other_nodes();
 }
 
 assay_status_t assay_onnx_check(assay_model_t* model) { return check(model, false); }

@@ -36,6 +36,16 @@ assay_status_t assay_onnx_check(assay_model_t* model) ASSAY_MUST_USE;
 // op. Such a model can be looked at, changed and written, and not run.
 assay_status_t assay_onnx_check_known(assay_model_t* model) ASSAY_MUST_USE;
 
+// The same of a model without functions whose nodes' versions are known one by one, whatever it
+// imports (plan files): every node of the graph in order, each before those of its own graphs.
+// Errors: CORRUPT, too, versions of other nodes.
+typedef struct assay_onnx_version {
+  const char* op_type;
+  int64_t version;
+} assay_onnx_version_t;
+assay_status_t assay_onnx_check_versions(assay_model_t* model, const assay_onnx_version_t* versions,
+                                         size_t n) ASSAY_MUST_USE;
+
 // Puts the nodes of every graph into an order in which each finds its inputs made; those that are in
 // order keep it. CORRUPT: a cycle.
 assay_status_t assay_onnx_sort(assay_model_t* model) ASSAY_MUST_USE;

@@ -134,7 +134,9 @@ static bool clip_limit(const assay_node_t* n, size_t input, const char* name, do
   const assay_tensor_t* t = v->is_input ? NULL : v->constant;
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->size != 1 || t->type != ASSAY_TYPE_FLOAT)
     return false;
-  *out = t->store == ASSAY_STORE_F64 ? assay_f64(t)[0] : (double)*(const float*)t->data;
+  float packed = 0;
+  if (t->store != ASSAY_STORE_F64) memcpy(&packed, t->data, sizeof packed);  // it may lie anywhere
+  *out = t->store == ASSAY_STORE_F64 ? assay_f64(t)[0] : (double)packed;
   return *out == *out;
 }
 

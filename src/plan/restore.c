@@ -68,6 +68,46 @@ static void note_layer(const assay_node_t* const* nodes, size_t n, int layer, in
   }
 }
 
+static bool has_graphs(const assay_node_t* n) {
+  for (size_t i = 0; i < n->n_attrs; i++)
+    if (n->attrs[i].type == ASSAY_ATTR_GRAPH || n->attrs[i].type == ASSAY_ATTR_GRAPHS) return true;
+  return false;
+}
+
+// Whether all that read a value are nodes of a layer.
+static bool is_read_within(const assay_uses_t* uses, const assay_value_t* v, const int* of_node,
+                           int layer) {
+  int n = 0;
+  for (int i = uses->first[v->id]; i < uses->first[v->id + 1]; i++)
+    n += of_node[uses->readers[i]->id] == layer;
+  return n == uses->n_reads[v->id];
+}
+
+// What the passes see to when they make a group, and what everything behind relies on: what passes
+// between its nodes is read nowhere else, and it has no bodies.
+static assay_status_t check_group(const assay_uses_t* uses, const assay_layer_t* l,
+                                  const int* of_node, int layer) {
+  for (size_t k = 0; k < l->n_nodes; k++) {
+    const assay_node_t* n = l->nodes[k];
+    if (has_graphs(n)) return does_not_fit();
+    for (size_t o = 0; k + 1 < l->n_nodes && o < n->n_outputs; o++)
+      if (n->outputs[o] && !is_read_within(uses, n->outputs[o], of_node, layer))
+        return does_not_fit();
+  }
+  return NULL;
+}
+
+static assay_status_t check_groups(const assay_plan_t* plan) {
+  const assay_layers_t* l = &plan->layers;
+  assay_uses_t uses;
+  ASSAY_TRY(assay_uses_create(l->model, &uses));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < l->n_layers; i++)
+    if (l->layers[i].n_nodes > 1) st = check_group(&uses, &l->layers[i], l->layer_of_node, (int)i);
+  assay_uses_deinit(&uses);
+  return st;
+}
+
 // Layers on integers are known by their nodes: no other layer of several has quantizers.
 static assay_status_t read_int8(assay_plan_t* plan, assay_layer_t* l) {
   assay_int8_t* int8 = NULL;
@@ -105,7 +145,6 @@ static assay_status_t cut(assay_plan_t* plan, const assay_layer_cut_t* cuts, siz
                          .accumulator = cuts[i].accumulator};
     ASSAY_TRY(assay_arena_strdup(plan->arena, cuts[i].reason, &l->reason));
     ASSAY_TRY(assay_plan_name_layer(plan, l));
-    if (top) ASSAY_TRY(read_int8(plan, l));
     note_layer(l->nodes, l->n_nodes, (int)i, of_node, hidden);
     at += l->n_nodes;
     if (top) plan->layers.n_layers++;
@@ -115,6 +154,8 @@ static assay_status_t cut(assay_plan_t* plan, const assay_layer_cut_t* cuts, siz
   plan->layers.n_all_layers = n_cuts;
   plan->layers.layer_of_node = of_node;
   plan->layers.hidden_value = hidden;
+  ASSAY_TRY(check_groups(plan));
+  for (size_t i = 0; i < plan->layers.n_layers; i++) ASSAY_TRY(read_int8(plan, &layers[i]));
   return NULL;
 }
 

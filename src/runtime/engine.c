@@ -62,8 +62,30 @@ static bool has_range(const assay_profile_t* p, size_t n, const char* input, int
   return false;
 }
 
+// Ranges that go up, from sizes of at least 1 (values may be any).
+static assay_status_t check_range(const assay_profile_t* p) {
+  bool ok = p->rank >= 0 && p->rank <= ASSAY_PROFILE_MAX_RANK && (p->rank || !p->values);
+  for (int d = 0; ok && d < p->rank; d++)
+    ok = p->min[d] <= p->opt[d] && p->opt[d] <= p->max[d] && (p->values || p->min[d] >= 0);
+  return ok ? NULL
+            : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                          "input '%s': the range of a profile goes from its smallest sizes to its "
+                          "largest, with the best ones between",
+                          p->input);
+}
+
+// Whether a range fits what an input is.
+static bool suits(const assay_profile_t* p, const assay_value_t* input) {
+  const assay_valtype_t* t = input->type ? input->type : input->declared;
+  if (!t) return true;
+  if (t->kind != ASSAY_KIND_TENSOR) return false;
+  if (!t->has_shape) return true;
+  return p->values ? t->rank <= 1 : t->rank == p->rank;
+}
+
 // Each profile has a range of the same inputs.
 static assay_status_t check_profiles(const assay_profile_t* p, size_t n) {
+  for (size_t i = 0; i < n; i++) ASSAY_TRY(check_range(&p[i]));
   for (size_t i = 0; i < n; i++)
     if (p[i].profile < 0 || p[i].profile >= ASSAY_MAX_PROFILES)
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s': a plan has %d profiles at most",
@@ -89,6 +111,12 @@ assay_status_t assay_engine_set_profiles(assay_engine_t* e, const assay_profile_
     if (!v || !v->is_input) {
       assay_free(copy);
       return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the model has no input '%s'", profiles[i].input);
+    }
+    if (!suits(&profiles[i], v)) {
+      assay_free(copy);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s: a profile's range is of %d %s",
+                         v->name, ASSAY_VALTYPE_TEXT(v->type ? v->type : v->declared),
+                         profiles[i].rank, profiles[i].values ? "values" : "dimensions");
     }
     copy[i] = profiles[i];
     copy[i].input = v->name;

@@ -26,22 +26,14 @@
 #include "ops/custom.h"
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
+#include "runtime/plan_head.h"
 
-enum { VERSION = 7, PAGE = 4096, BLOCK = 1 << 20 };
+enum { VERSION = ASSAY_PLAN_VERSION, PAGE = ASSAY_PLAN_PAGE, BLOCK = ASSAY_PLAN_BLOCK };
 
-typedef struct part {
-  uint64_t offset, bytes;
-} part_t;
+typedef assay_plan_part_t part_t;
+typedef assay_plan_head_t head_t;
 
-typedef struct head {
-  char magic[8];
-  uint32_t version, head_bytes;
-  uint64_t file_bytes;
-  part_t text, message, source, data, saved;
-  char assay[32], backend[16], machine[256];
-} head_t;
-
-static const char magic[8] = {'A', 'S', 'S', 'A', 'Y', 'P', 'L', 'N'};
+static const char magic[8] = ASSAY_PLAN_MAGIC;
 
 bool assay_engine_is_plan_file(const char* path) {
   assay_mapping_t* m = NULL;
@@ -582,28 +574,22 @@ static assay_status_t check_operators(const json_t* list) {
   return NULL;
 }
 
-// Looks up what each node stands for by the version that is written beside it.
-static assay_status_t resolve(const assay_graph_t* g, const json_t* nodes, size_t* at) {
-  for (size_t i = 0; i < g->n_nodes; i++) {
-    assay_node_t* n = g->nodes[i];
-    const json_t* line = json_array_get(nodes, (*at)++);
-    const char* op = json_string_value(json_array_get(line, 0));
-    const int64_t version = json_integer_value(json_array_get(line, 1));
-    bool known;
-    if (!op || strcmp(op, n->op_type) != 0)
-      return corrupt("the plan file is damaged: its nodes are not those of its model");
-    n->schema = assay_schema_find(n->domain, n->op_type, version, &known);
-    n->op = assay_op_find(n->domain, n->op_type, version);
-    if (!n->schema || !n->op)
-      return corrupt("the plan file is damaged: it has operators that are not known");
-    for (size_t a = 0; a < n->n_attrs; a++) {
-      const assay_attr_t* attr = &n->attrs[a];
-      if (attr->type == ASSAY_ATTR_GRAPH) ASSAY_TRY(resolve(attr->u.g, nodes, at));
-      for (size_t k = 0; attr->type == ASSAY_ATTR_GRAPHS && k < attr->n; k++)
-        ASSAY_TRY(resolve(attr->u.graphs[k], nodes, at));
-    }
+// Holds each node against the standard by the version that is written beside it.
+static assay_status_t check_nodes(assay_model_t* m, const json_t* nodes) {
+  const size_t n = json_array_size(nodes);
+  assay_onnx_version_t* versions = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *versions, &versions));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < n; i++) {
+    const json_t* line = json_array_get(nodes, i);
+    versions[i] = (assay_onnx_version_t){json_string_value(json_array_get(line, 0)),
+                                         json_integer_value(json_array_get(line, 1))};
+    if (!versions[i].op_type) st = corrupt("the plan file is damaged: a node makes no sense");
   }
-  return NULL;
+  if (!st)
+    st = assay_status_note(assay_onnx_check_versions(m, versions, n), "the plan file is damaged");
+  assay_free(versions);
+  return st;
 }
 
 // The elements of both models; zeros where they were left out.
@@ -620,7 +606,6 @@ static assay_status_t read_message(assay_mapping_t* file, const part_t* message_
                                    assay_model_t** out) {
   assay_mapping_t *message = NULL, *data = NULL;
   assay_model_t* m = NULL;
-  size_t n_nodes = 0;
   assay_status_t st =
       assay_mapping_part(file, (size_t)message_at->offset, (size_t)message_at->bytes, &message);
   if (!st) st = map_data(file, data_at, stripped, &data);
@@ -628,7 +613,7 @@ static assay_status_t read_message(assay_mapping_t* file, const part_t* message_
   assay_mapping_release(message);
   assay_mapping_release(data);
   if (!st) st = check_operators(operators);
-  if (!st) st = resolve(m->graph, nodes, &n_nodes);
+  if (!st) st = check_nodes(m, nodes);
   if (!st) st = assay_infer_model(m);
   if (st) return assay_model_release(m), st;
   *out = m;
@@ -653,10 +638,12 @@ static assay_status_t read_open(assay_model_t* m, const json_t* list) {
       return corrupt("the plan file is damaged: the sizes that were given make no sense");
     for (int d = 0; d < t->rank; d++) {
       const json_t* size = json_array_get(dims, (size_t)d);
-      if (json_is_string(size))
+      if (json_is_string(size) && json_string_length(size))
         open[d] = assay_dim_symbol(m->dims, json_string_value(size));
-      else if (json_is_integer(size))
+      else if (json_is_integer(size) && json_integer_value(size) >= 0)
         open[d] = assay_dim_const(m->dims, json_integer_value(size));
+      else if (!json_is_null(size))
+        return corrupt("the plan file is damaged: the sizes that were given make no sense");
     }
     ASSAY_TRY(assay_valtype_tensor(m, t->elem, t->rank, open, &v->open));
   }
@@ -672,11 +659,16 @@ assay_status_t assay_engine_read_source(const assay_engine_t* e, assay_model_t**
   const uint8_t* data = assay_mapping_data(e->file);
   memcpy(&h, data, sizeof h);
   ASSAY_TRY(assay_json_parse(data + h.text.offset, (size_t)h.text.bytes, &text));
+  assay_model_t* m = NULL;
   assay_status_t st =
       read_message(e->file, &h.source, &h.data, e->stripped, json_object_get(text, "source_nodes"),
-                   json_object_get(text, "source_operators"), out);
-  if (!st && (st = read_open(*out, json_object_get(text, "open")))) assay_model_release(*out);
+                   json_object_get(text, "source_operators"), &m);
+  if (!st) st = read_open(m, json_object_get(text, "open"));
   json_decref(text);
+  if (!st)
+    *out = m;
+  else
+    assay_model_release(m);
   return assay_status_note(st, "the model that the plan was made of");
 }
 
@@ -694,6 +686,13 @@ static assay_status_t read_texts(const json_t* list, const char*** out, size_t* 
   return NULL;
 }
 
+// "none": the format's own.
+static bool is_accumulator(const char* name) {
+  const assay_format_t f = name ? assay_format_parse(name) : ASSAY_FORMAT_NONE;
+  return assay_format_info(f)->is_float ||
+         (name && strcmp(name, assay_format_info(ASSAY_FORMAT_NONE)->name) == 0);
+}
+
 static assay_status_t read_recipe(const json_t* j, uint64_t seed, assay_plan_t* plan) {
   if (!json_is_object(j)) return NULL;
   const char* format = json_string_value(json_object_get(j, "format"));
@@ -709,7 +708,8 @@ static assay_status_t read_recipe(const json_t* j, uint64_t seed, assay_plan_t* 
   const char* fp32 = json_string_value(json_object_get(j, "fp32"));
   assay_status_t known = fp32 ? assay_fp32_parse(fp32, &r.fp32) : NULL;
   assay_status_free(known);
-  if (!r.format || !r.rules || !fp32 || known)
+  if (!assay_format_info(r.format)->is_float || !is_accumulator(accumulator) || !r.rules || !fp32 ||
+      known)
     return corrupt("the plan file is damaged: what it was made by makes no sense");
   assay_status_t st = read_texts(json_object_get(j, "off"), &off, &r.passes.n_off);
   if (!st) st = read_texts(json_object_get(j, "also"), &also, &r.passes.n_also);
@@ -730,7 +730,8 @@ static assay_status_t read_cut(const json_t* j, assay_layer_cut_t* out) {
       .format = format ? assay_format_parse(format) : ASSAY_FORMAT_NONE,
       .accumulator = accumulator ? assay_format_parse(accumulator) : ASSAY_FORMAT_NONE,
       .reason = json_string_value(json_object_get(j, "why"))};
-  if (!out->n_nodes || !out->format || !out->accumulator || !out->reason)
+  if (!out->n_nodes || !assay_format_info(out->format)->is_float ||
+      !assay_format_info(out->accumulator)->is_float || !out->reason)
     return corrupt("the plan file is damaged: a layer makes no sense");
   return NULL;
 }
@@ -754,8 +755,25 @@ static assay_status_t read_plan(assay_model_t* m, const json_t* text, assay_plan
 
 static bool read_dims(const json_t* list, int rank, int64_t* out) {
   if (json_array_size(list) != (size_t)rank) return false;
-  for (int i = 0; i < rank; i++) out[i] = json_integer_value(json_array_get(list, (size_t)i));
+  for (int i = 0; i < rank; i++) {
+    if (!json_is_integer(json_array_get(list, (size_t)i))) return false;
+    out[i] = json_integer_value(json_array_get(list, (size_t)i));
+  }
   return true;
+}
+
+static bool read_profile(const json_t* j, assay_profile_t* out) {
+  const json_t* number = json_object_get(j, "profile");
+  const size_t rank = json_array_size(json_object_get(j, "min"));
+  const json_int_t profile = json_is_integer(number) ? json_integer_value(number) : -1;
+  if (rank > ASSAY_PROFILE_MAX_RANK || profile < 0 || profile >= ASSAY_MAX_PROFILES) return false;
+  *out = (assay_profile_t){.input = json_string_value(json_object_get(j, "input")),
+                           .rank = (int)rank,
+                           .profile = (int)profile,
+                           .values = json_is_true(json_object_get(j, "values"))};
+  return out->input && read_dims(json_object_get(j, "min"), out->rank, out->min) &&
+         read_dims(json_object_get(j, "opt"), out->rank, out->opt) &&
+         read_dims(json_object_get(j, "max"), out->rank, out->max);
 }
 
 static assay_status_t read_profiles(assay_engine_t* e, const json_t* text) {
@@ -763,21 +781,14 @@ static assay_status_t read_profiles(assay_engine_t* e, const json_t* text) {
   const size_t n = json_array_size(list);
   assay_profile_t* p = NULL;
   assay_status_t st = NULL;
+  // Each input has one range in each profile: more is no plan's, and would be looked through for
+  // long.
+  if (n > ASSAY_MAX_PROFILES * assay_plan_layers(e->plan)->model->graph->n_inputs)
+    return corrupt("the plan file is damaged: it has too many profiles");
   ASSAY_TRY(assay_new_array(n, sizeof *p, &p));
-  for (size_t i = 0; !st && i < n; i++) {
-    const json_t* j = json_array_get(list, i);
-    const size_t rank = json_array_size(json_object_get(j, "min"));
-    p[i].input = json_string_value(json_object_get(j, "input"));
-    const json_int_t profile = json_integer_value(json_object_get(j, "profile"));
-    p[i].rank = rank <= ASSAY_PROFILE_MAX_RANK ? (int)rank : 0;
-    p[i].profile = profile >= 0 && profile < ASSAY_MAX_PROFILES ? (int)profile : -1;
-    p[i].values = json_is_true(json_object_get(j, "values"));
-    if (!p[i].input || p[i].profile < 0 ||
-        !read_dims(json_object_get(j, "min"), p[i].rank, p[i].min) ||
-        !read_dims(json_object_get(j, "opt"), p[i].rank, p[i].opt) ||
-        !read_dims(json_object_get(j, "max"), p[i].rank, p[i].max))
+  for (size_t i = 0; !st && i < n; i++)
+    if (!read_profile(json_array_get(list, i), &p[i]))
       st = corrupt("the plan file is damaged: a profile makes no sense");
-  }
   if (!st) st = assay_engine_set_profiles(e, p, n);
   assay_free(p);
   return st;
@@ -790,8 +801,9 @@ static assay_status_t restore_saved(const assay_engine_t* e, const head_t* h, co
     const char* key = json_string_value(json_array_get(line, 0));
     const json_int_t offset = json_integer_value(json_array_get(line, 1));
     const json_int_t bytes = json_integer_value(json_array_get(line, 2));
-    if (!key || offset < 0 || bytes < 0 || (uint64_t)offset > h->saved.bytes ||
-        (uint64_t)bytes > h->saved.bytes - (uint64_t)offset)
+    // Kernels read what is saved as it lies, in vectors: its alignment is part of what it is.
+    if (!key || offset < 0 || offset % PAGE != 0 || bytes < 0 ||
+        (uint64_t)offset > h->saved.bytes || (uint64_t)bytes > h->saved.bytes - (uint64_t)offset)
       return corrupt("the plan file is damaged: what is saved is not in it");
     if (e->backend->restore)
       ASSAY_TRY(e->backend->restore(
@@ -813,12 +825,18 @@ static assay_status_t load(assay_mapping_t* file, assay_engine_t** out) {
   assay_status_t st = missing ? assay_stripped_read(missing, &stripped) : NULL;
   if (!st) st = read_model(file, &h, text, stripped, &m);
   if (!st) st = read_plan(m, text, &plan);
+  const json_int_t max_scratch = json_integer_value(json_object_get(text, "max_scratch"));
+  if (!st && max_scratch < 0)
+    st = corrupt("the plan file is damaged: its limit of workspace makes no sense");
   const assay_backend_options_t options = {
       .tactic_sources = json_string_value(json_object_get(text, "tactic_sources")),
       .forced = json_string_value(json_object_get(text, "forced_tactics")),
       .batch_variant = json_is_true(json_object_get(text, "batch_variant")),
-      .max_scratch = (uint64_t)json_integer_value(json_object_get(text, "max_scratch"))};
-  if (!st) st = assay_engine_create(plan, assay_backend_find(h.backend), &options, out);
+      .max_scratch = (uint64_t)max_scratch};
+  if (st)
+    assay_plan_destroy(plan);
+  else
+    st = assay_engine_create(plan, assay_backend_find(h.backend), &options, out);
   if (!st) {
     assay_mapping_retain(file);
     (*out)->file = file;

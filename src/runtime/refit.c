@@ -327,6 +327,13 @@ static assay_status_t make_plan(const refit_t* r, assay_plan_t** out) {
                      "again",
                      assay_str_get(&why));
   if (!st && !plan && !r->missing && r->n_changed) st = name_culprit(r, &why);
+  // What it was built with makes another one: that is no plan of ours.
+  if (!st && !plan && r->missing)
+    st =
+        ASSAY_ERROR(ASSAY_CORRUPT,
+                    "the plan file is damaged: its model compiles to another graph (%s); build the "
+                    "plan again",
+                    assay_str_get(&why));
   if (!st && !plan)
     st = ASSAY_ERROR(ASSAY_INTERNAL, "the plan cannot be made again: %s", assay_str_get(&why));
   assay_str_deinit(&why);

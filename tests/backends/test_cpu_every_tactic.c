@@ -61,7 +61,7 @@ static assay_status_t judge(job_t* j, const assay_layer_t* layer, const assay_no
   assay_judgement_t got = {0};
   ASSAY_TRY(assay_locals_run(j->locals, layer, node, n_in, in, &run->rounding, NULL, &local));
   assay_status_t st = assay_local_judge(&local, local.converted, run->out, layer, &run->rounding,
-                                        false, &got);
+                                        NULL, &got);
   if (!st && got.beyond)
     complain(j, run->name, "elements past their bound", (long long)got.beyond);
   assay_local_deinit(&local);

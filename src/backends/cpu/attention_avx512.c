@@ -119,10 +119,11 @@ TARGET static void pack_rows(const attention_t* k, const void* const* rows, int6
   const int64_t pairs = (k->kv_len + 1) / 2, width = attention_padded(k->v_size, CPU_PANEL);
   for (int64_t c = 0; c < width; c += LANES) {
     const __mmask16 some = k->v_size < c ? 0 : first_lanes(k->v_size - c);
-    const uint16_t *even = (const uint16_t*)rows[0] + c, *odd = (const uint16_t*)rows[1] + c;
+    const uint16_t* even = (const uint16_t*)rows[0] + c;
+    const uint16_t* odd = rows[1] ? (const uint16_t*)rows[1] + c : NULL;
     const __m512i a = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, even));
-    const __m512i b = rows[1] ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, odd))
-                              : _mm512_setzero_si512();
+    const __m512i b =
+        odd ? _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(some, odd)) : _mm512_setzero_si512();
     _mm512_storeu_si512(to + c / CPU_PANEL * CPU_PANEL * pairs + unit * CPU_PANEL + c % CPU_PANEL,
                         _mm512_or_si512(a, _mm512_slli_epi32(b, 16)));
   }

@@ -102,10 +102,15 @@ static void multiply(const up_t* k, int64_t m, const uint32_t* a, const uint32_t
                                               (const float*)(const void*)panels, c, c_step, adds);
 }
 
-static const uint32_t* panels_at(const job_t* j, int64_t part, int64_t column) {
+// Where a panel begins, in units.
+static int64_t panel_place(const job_t* j, int64_t part, int64_t column) {
   const up_t* k = j->k;
   const int64_t parts = k->way == WAY_JOINED ? 1 : k->rows * k->taps;
-  return k->weights + ((j->group * parts + part) * padded(k->columns) + column) * k->units;
+  return ((j->group * parts + part) * padded(k->columns) + column) * k->units;
+}
+
+static const uint32_t* panels_at(const job_t* j, int64_t part, int64_t column) {
+  return j->k->weights + panel_place(j, part, column);
 }
 
 // Weights of two panels stay in the first cache while lines go by.
@@ -351,10 +356,10 @@ static assay_status_t pack(void* user, void* to) {
     j.group = c / t->cg;
     const int64_t position = row * k->taps + tap;
     const int64_t column = k->way == WAY_JOINED ? position * t->mg + m : m;
-    const uint32_t* panel =
-        panels_at(&j, k->way == WAY_JOINED ? 0 : position, column / CPU_PANEL * CPU_PANEL);
+    const int64_t panel =
+        panel_place(&j, k->way == WAY_JOINED ? 0 : position, column / CPU_PANEL * CPU_PANEL);
     const int64_t unit = k->bf16 ? c % t->cg / 2 : c % t->cg;
-    uint32_t* at = out + (panel - k->weights) + unit * CPU_PANEL + column % CPU_PANEL;
+    uint32_t* at = out + panel + unit * CPU_PANEL + column % CPU_PANEL;
     *at |= k->bf16 ? (uint32_t)cpu_to_bf16(from[i]) << (c % t->cg % 2 ? 16 : 0) : cpu_bits(from[i]);
   }
   assay_free(from);

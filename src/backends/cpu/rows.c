@@ -290,7 +290,7 @@ static assay_status_t run(assay_kernel_t* base, const void* const* in, void* con
 #pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
   for (int i = 0; i < parts; i++)
     run_rows(k, x, k->rows * i / parts, k->rows * (i + 1) / parts,
-             (float*)scratch + (k->base.scratch ? i * k->size : 0), out[0]);
+             k->base.scratch ? (float*)scratch + i * k->size : NULL, out[0]);
   return NULL;
 }
 

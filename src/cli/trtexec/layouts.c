@@ -48,6 +48,10 @@ static const char* obstacle(const trt_layout_t* l, int rank, assay_type_t type) 
                          : "it has fewer than 4 dimensions (C, D, H, W)";
 }
 
+bool trt_layout_fits(const trt_layout_t* l, int rank, assay_type_t type) {
+  return !obstacle(l, rank, type);
+}
+
 assay_status_t trt_layout_choose(const char* flag, const char* text, const char* name, int rank,
                                  assay_type_t type, bool rows_first, const trt_layout_t** out) {
   const trt_layout_t* first = NULL;

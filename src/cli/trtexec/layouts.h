@@ -21,6 +21,8 @@ extern const trt_layout_t trt_layouts[];  // ends with a row without word; the f
 const trt_layout_t* trt_layout_find(const char* word, size_t n);
 // Whether these are words of layouts, joined by '+'. flag: for messages. Errors: INVALID_ARGUMENT.
 assay_status_t trt_layouts_check(const char* flag, const char* text) ASSAY_MUST_USE;
+// Whether a tensor can be in a layout; rank -1: not known.
+bool trt_layout_fits(const trt_layout_t* l, int rank, assay_type_t type);
 // Of layouts joined by '+', which were checked, the first that tensor `name` can be in; with
 // `rows_first` rows, where they are among them. rank: -1 where it is not known, which only rows
 // fit. Errors: INVALID_ARGUMENT none fits.

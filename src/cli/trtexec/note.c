@@ -67,14 +67,27 @@ static assay_status_t read_types(trt_job_t* j, const json_t* list) {
   return NULL;
 }
 
-static assay_status_t read_layouts(assay_arena_t* arena, const json_t* list, trt_ends_t* out) {
+// An end that the plan does not have is never asked for.
+static bool suits(const assay_engine_t* engine, const char* name, bool output,
+                  const trt_layout_t* l) {
+  const assay_io_t* io = NULL;
+  size_t at = 0;
+  assay_status_t st = output ? assay_engine_find_output(engine, name, &at)
+                             : assay_engine_find_input(engine, name, &at);
+  if (!st) io = output ? assay_engine_output(engine, at) : assay_engine_input(engine, at);
+  assay_status_free(st);
+  return !io || trt_layout_fits(l, assay_io_rank(io), assay_io_elem(io));
+}
+
+static assay_status_t read_layouts(const assay_engine_t* engine, assay_arena_t* arena,
+                                   const json_t* list, trt_ends_t* out) {
   for (size_t i = 0; i < json_array_size(list); i++) {
     const json_t* one = json_array_get(list, i);
     const char* name = json_string_value(json_object_get(one, "name"));
     const char* end = json_string_value(json_object_get(one, "end"));
     const char* word = json_string_value(json_object_get(one, "layout"));
     const trt_layout_t* l = word ? trt_layout_find(word, strlen(word)) : NULL;
-    if (!name || !end || !l)
+    if (!name || !end || !l || !suits(engine, name, strcmp(end, "output") == 0, l))
       return ASSAY_ERROR(ASSAY_CORRUPT, "what trtexec noted in the plan makes no sense");
     ASSAY_TRY(assay_arena_strdup(arena, name, &name));
     ASSAY_TRY(trt_ends_add(out, name, strcmp(end, "output") == 0, l));
@@ -94,7 +107,7 @@ assay_status_t trt_note_layouts(const assay_engine_t* engine, assay_arena_t* are
   if (!text) return NULL;
   ASSAY_TRY(assay_json_parse(text, strlen(text), &note));
   assay_status_t st =
-      is_ours(note) ? read_layouts(arena, json_object_get(note, "layouts"), out) : NULL;
+      is_ours(note) ? read_layouts(engine, arena, json_object_get(note, "layouts"), out) : NULL;
   json_decref(note);
   return st;
 }
@@ -117,7 +130,7 @@ static assay_status_t read_note(trt_job_t* j, const json_t* note) {
   if (trt_given(j->options, TRT_FLAG_profilingVerbosity))
     trt_warn("--profilingVerbosity has no effect with --loadEngine: the plan was built with %s",
              j->verbosity);
-  ASSAY_TRY(read_layouts(j->arena, json_object_get(note, "layouts"), &j->layouts));
+  ASSAY_TRY(read_layouts(j->engine, j->arena, json_object_get(note, "layouts"), &j->layouts));
   return read_types(j, json_object_get(note, "types"));
 }
 
