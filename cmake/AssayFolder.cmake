@@ -9,7 +9,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 # Optimized builds are -O2 -g. assert() stays on: it guards against our own mistakes only.
-set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(ASSAY_OPTIMIZE "-O2 -g" CACHE STRING "How RelWithDebInfo optimizes, and its debug information")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "${ASSAY_OPTIMIZE}")
 
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
