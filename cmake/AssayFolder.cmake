@@ -9,7 +9,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
 # Optimized builds are -O2 -g. assert() stays on: it guards against our own mistakes only.
-set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(ASSAY_OPTIMIZE "-O2 -g" CACHE STRING "How RelWithDebInfo optimizes, and its debug information")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "${ASSAY_OPTIMIZE}")
 
 find_program(ASSAY_CCACHE ccache)
 if(ASSAY_CCACHE)
@@ -59,8 +60,10 @@ if(ASSAY_WERROR)
   target_compile_options(assay_flags INTERFACE -Werror)
 endif()
 if(ASSAY_SANITIZE)
-  # With its checks in between, gcc no longer sees that a value fits: no warnings about that here.
-  target_compile_options(assay_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-conversion> -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
+  # With its checks in between and at -O1, gcc no longer sees that a value fits or is set: the release build
+  # warns of that.
+  target_compile_options(assay_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-conversion> $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>
+                         $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> -fsanitize=${ASSAY_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(assay_flags INTERFACE -fsanitize=${ASSAY_SANITIZE})
 endif()

@@ -425,14 +425,13 @@ static void without_memory(void** state) {
     f.options.most_runs = 2;
     assay_alloc_fail_after(nth, false);
     assay_status_t st = assay_tune(f.model, &f.check, &f.options, &f.inputs, NULL, &f.tuned);
-    assay_alloc_fail_after(0, false);
+    const bool reached = assay_alloc_fail_after(0, false) >= nth;
     if (st && assay_status_code(st) != ASSAY_NO_MEMORY)
       fail_msg("allocation %llu: %s", (unsigned long long)nth, assay_status_message(st));
-    const bool done = !st;
     assay_status_free(st);
     assay_precision_deinit(&f.check.precision);
     forget(&f);
-    if (done) break;
+    if (!reached) break;  // not at a success: some do without what they could not have
   }
   assert_true(attempts > 400);
 }

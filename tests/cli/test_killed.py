@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A build or a refit that is killed leaves the old plan or the new one, a timing cache that can be read, and nothing
-else.
+else, but for a whole file under a second name (.assay-part), which the next build removes.
 
     test_killed.py ASSAY MODELS [TIMES]
 """

@@ -322,8 +322,7 @@ static void pages_without_memory(void** state) {
     assay_str_t page = {0};
     assay_alloc_fail_after(nth, false);
     assay_status_t st = assay_model_page(m, &options, &page);
-    assay_alloc_fail_after(0, false);
-    done = !st;
+    done = assay_alloc_fail_after(0, false) < nth;
     if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
     assay_status_free(st);
     if (done) json_decref(data_in(&page));
@@ -359,8 +358,16 @@ static void tensors_have_statistics(void** state) {
   for (uint64_t nth = 1;; nth++) {
     assay_alloc_fail_after(nth, false);
     assay_status_t st = assay_tensor_info_read(path, &info);
-    assay_alloc_fail_after(0, false);
-    if (!st) break;
+    const bool reached = assay_alloc_fail_after(0, false) >= nth;
+    if (!reached) {
+      fine(st);
+      break;
+    }
+    if (!st) {  // it did without
+      assay_tensor_info_deinit(&info);
+      assert_int_equal(assay_alloc_live(), live);
+      continue;
+    }
     // Jansson calls a string that it has no memory for a mistake of the text.
     if (assay_status_code(st) != ASSAY_CORRUPT) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
     assay_status_free(st);

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Sums up what a stage of scripts/test ran.
+
+    test_results.py ctest RESULTS PRESET TIMES     of a file that `ctest --output-junit` wrote
+    test_results.py build NINJA_LOG PRESET TIMES   of the steps of a build
+
+The first prints `passed N`, and a line `failed NAME` or `skipped NAME` for each that did. A skip is a test that did not run at all
+(SKIP_RETURN_CODE), a case that a cmocka program skipped, or a line `skipped: WHAT` of a test's output. A program all of whose
+cases were skipped did not pass. Both add lines 'SECONDS PRESET NAME' to the file TIMES.
+"""
+import re
+import sys
+import xml.etree.ElementTree
+
+CASES = re.compile(r"^\[==========\].* (\d+) test\(s\) run\.", re.M)
+SKIPPED = re.compile(r"^\[  SKIPPED \] ([A-Za-z_]\w*)\s*$|^skipped: (.+?)\s*$", re.M)
+
+
+def of_ctest(path, note):
+    passed, lines = 0, []
+    for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+        name, status = case.get("name"), case.get("status")
+        note(float(case.get("time") or 0), name)
+        output = case.findtext("system-out") or ""
+        skipped = case.find("skipped")
+        if status == "notrun" and "SKIP_RETURN_CODE" in (skipped.get("message") if skipped is not None else ""):
+            lines.append(f"skipped {name}")
+            continue
+        if status in ("fail", "notrun"):
+            lines.append(f"failed {name}")
+            continue
+        if status != "run":  # disabled
+            continue
+        # cmocka names a skipped case where it was skipped and in its summary.
+        inner = dict.fromkeys(a or b for a, b in SKIPPED.findall(output))
+        lines += [f"skipped {name}: {one}" for one in inner]
+        cases = CASES.search(output)
+        passed += not (cases and 0 < int(cases.group(1)) <= len(inner))
+    print(f"passed {passed}")
+    print("\n".join(lines))
+
+
+def of_ninja(path, note):
+    last = {}
+    for line in open(path):
+        if not line.startswith("#"):
+            start, end, _, output, command = line.rstrip("\n").split("\t")
+            last[command] = (int(end) - int(start), output)  # a step with several outputs counts once
+    for milliseconds, output in last.values():
+        note(milliseconds / 1000, output)
+
+
+def main(kind, path, preset, times):
+    with open(times, "a") as out:
+        {"ctest": of_ctest, "build": of_ninja}[kind](path, lambda s, name: print(f"{s:.2f} {preset} {name}", file=out))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

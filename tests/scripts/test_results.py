@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""scripts/test_results.py counts and names what passed, failed and was skipped: test_results.py SCRIPT CTEST."""
+import os
+import subprocess
+import sys
+import tempfile
+
+# What each test prints, its exit code, and what has to be said of it.
+ROWS = [
+    ("passes", "[==========] Running 2 test(s).\\n[==========] 2 test(s) run.\\n", 0, []),
+    ("fails", "[  FAILED  ] one\\n", 1, ["failed fails"]),
+    ("skips_one", "[  SKIPPED ] tiles\\n[==========] 2 test(s) run.\\n[  SKIPPED ] 1 test(s), listed below:\\n[  SKIPPED ] tiles\\n", 0,
+     ["skipped skips_one: tiles"]),
+    ("skips_all", "[  SKIPPED ] a\\n[  SKIPPED ] b\\n[==========] 2 test(s) run.\\n", 0, ["skipped skips_all: a", "skipped skips_all: b"]),
+    ("long_output", "x" * 3000 + "\\nskipped: products of bf16\\n", 0, ["skipped long_output: products of bf16"]),
+    ("absent", "", 77, ["skipped absent"]),
+]
+
+
+def main(script, ctest):
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "CTestTestfile.cmake"), "w") as f:
+            for name, text, code, _ in ROWS:
+                with open(os.path.join(folder, name), "w") as program:
+                    program.write(f"#!/bin/sh\nprintf '{text}'\nexit {code}\n")
+                os.chmod(program.name, 0o755)
+                f.write(f'add_test({name} "{program.name}")\nset_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77)\n')
+        results, times = os.path.join(folder, "ctest.xml"), os.path.join(folder, "times")
+        subprocess.run([ctest, "--test-dir", folder, "--test-output-size-passed", "1000000", "--output-junit", results],
+                       capture_output=True)
+        run = subprocess.run([sys.executable, script, "ctest", results, "release", times], check=True, capture_output=True, text=True)
+        wanted = ["passed 3"] + [line for row in ROWS for line in row[3]]
+        if sorted(run.stdout.split("\n")[:-1]) != sorted(wanted):
+            print(f"found {run.stdout!r}, expected {wanted}")
+            return 1
+        if len(open(times).readlines()) != len(ROWS):
+            print("the times of some tests are missing")
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
