@@ -86,6 +86,14 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUS
         "a library of operators of your own\n(docs/custom-operators.md); may be given again", false \
   }
 
+// Row of the option that reads external data with several names, for a verb whose args_t has `bool
+// allow_hard_links`.
+#define CLI_HARD_LINKS_OPTION(field)                                                            \
+  {                                                                                             \
+    "--allow-hard-links", 0, OPT_FLAG, offsetof(args_t, field), NULL,                           \
+        "read external data of a model from files with several\nnames (hard links)", false       \
+  }
+
 // What `assay --version` says: the first line is the program's own version.
 void assay_cli_print_version(void);
 // Starts the program again, with OpenBLAS's kernels named in the environment, where it chose those

@@ -265,6 +265,7 @@ static void ext_up(onnx_builder_t* b) { outside(b, "a/../../weights", NULL, NULL
 static void ext_empty(onnx_builder_t* b) { outside(b, "", NULL, NULL); }
 static void ext_missing(onnx_builder_t* b) { outside(b, "not_there.bin", NULL, NULL); }
 static void ext_link(onnx_builder_t* b) { outside(b, "link.bin", NULL, NULL); }
+static void ext_hard(onnx_builder_t* b) { outside(b, "hard.bin", NULL, NULL); }
 static void ext_folder(onnx_builder_t* b) { outside(b, "sub", NULL, NULL); }
 static void ext_end(onnx_builder_t* b) { outside(b, "data.bin", "8", NULL); }
 static void ext_far(onnx_builder_t* b) { outside(b, "data.bin", "9223372036854775800", "16"); }
@@ -547,6 +548,7 @@ static const row_t rows[] = {
     {"external: ..", ext_up, "outside of the model's folder"},
     {"external: empty", ext_empty, "outside of the model's folder"},
     {"external: missing", ext_missing, "not_there.bin"},
+    {"external: hard link", ext_hard, "has 2 names (hard links)"},
     {"external: link", ext_link, "is a symbolic link"},
     {"external: folder", ext_folder, "folder"},
     {"external: end", ext_end, "are past its end at 16"},
@@ -791,13 +793,19 @@ static int make_folder(void** state) {
   if (!f || fwrite("0123456789abcdef", 1, 16, f) != 16 || fclose(f)) return -1;
   snprintf(path, sizeof path, "%s/link.bin", folder);
   if (symlink("/etc/passwd", path)) return -1;
+  char hard[2][64];
+  for (int i = 0; i < 2; i++)
+    snprintf(hard[i], sizeof hard[i], "%s/%s.bin", folder, i ? "hard" : "first");
+  FILE* first = fopen(hard[0], "wb");
+  if (!first || fwrite("0123456789abcdef", 1, 16, first) != 16) return -1;
+  if (fclose(first) || link(hard[0], hard[1])) return -1;
   snprintf(path, sizeof path, "%s/sub", folder);
   return mkdir(path, 0777);
 }
 
 static int remove_folder(void** state) {
   (void)state;
-  static const char* const names[] = {"data.bin", "link.bin", "sub"};
+  static const char* const names[] = {"data.bin", "link.bin", "first.bin", "hard.bin", "sub"};
   char path[256];
   for (size_t i = 0; i < 3; i++) {
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
