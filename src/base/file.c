@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 
 // ---- mappings ---------------------------------------------------------------------------------
 
@@ -41,19 +42,22 @@ static assay_status_t map_fd(int fd, const char* path, assay_mapping_t* m) {
   return NULL;
 }
 
-assay_status_t assay_mapping_open(const char* path, assay_mapping_t** out) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s': %s", path, strerror(errno));
+assay_status_t assay_mapping_of_file(int fd, const char* path, assay_mapping_t** out) {
   assay_mapping_t* m = NULL;
-  assay_status_t st = ASSAY_NEW(&m);
-  if (!st) {
-    m->refs = 1;
-    st = map_fd(fd, path, m);
-  }
-  close(fd);
+  ASSAY_TRY(ASSAY_NEW(&m));
+  m->refs = 1;
+  assay_status_t st = map_fd(fd, path, m);
   if (st) return assay_mapping_release(m), st;
   *out = m;
   return NULL;
+}
+
+assay_status_t assay_mapping_open(const char* path, assay_mapping_t** out) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s': %s", path, strerror(errno));
+  assay_status_t st = assay_mapping_of_file(fd, path, out);
+  close(fd);
+  return st;
 }
 
 assay_status_t assay_mapping_copy(const void* data, size_t size, assay_mapping_t** out) {

@@ -108,6 +108,14 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUS
         before "the options in MODEL.fix.txt, or what --save-options\nwrote", false          \
   }
 
+// Row of the option that reads external data with several names, for a verb whose args_t has `bool
+// allow_hard_links`.
+#define CLI_HARD_LINKS_OPTION(field)                                                            \
+  {                                                                                             \
+    "--allow-hard-links", 0, OPT_FLAG, offsetof(args_t, field), NULL,                           \
+        "read external data of a model from files with several\nnames (hard links)", false       \
+  }
+
 // What `assay --version` says: the first line is the program's own version.
 void assay_cli_print_version(void);
 // Starts the program again, with OpenBLAS's kernels named in the environment, where it chose those

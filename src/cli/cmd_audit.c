@@ -14,6 +14,7 @@
 typedef struct args {
   const char *model, *precision, *layer_precision, *accumulate, *save_witness, *json;
   opt_list_t inputs, shapes, boxes, ops;
+  bool allow_hard_links;
   int64_t seed, batch, memory_limit;
   double seconds;
   bool all, operators, broadcasts, constants, values, no_radius, no_witness;
@@ -202,6 +203,7 @@ static const opt_t options[] = {
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of the search", false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
     {0}};
 

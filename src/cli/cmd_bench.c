@@ -18,6 +18,7 @@ typedef struct args {
   cli_engine_args_t engine;
   const char *json, *trace, *allocation;
   opt_list_t inputs, ops;
+  bool allow_hard_links;
   int64_t threads, contexts, memory_limit;
   double seconds, warm_up;
   bool latencies, layers;
@@ -407,6 +408,7 @@ static const opt_t options[] = {
     {"--trace", 0, OPT_STRING, offsetof(args_t, trace), "FILE",
      "each layer of each run as an event, for chrome://tracing or Perfetto", false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "the figures as JSON; - is stdout",
      false},

@@ -12,6 +12,7 @@ typedef struct args {
   cli_engine_args_t engine;
   const char *save, *timing_cache;
   opt_list_t ops;
+  bool allow_hard_links;
   int64_t memory_limit;
   bool strict;
 } args_t;
@@ -108,6 +109,7 @@ static const opt_t options[] = {
     {"--strict", 0, OPT_FLAG, offsetof(args_t, strict), NULL,
      "fail where a layer would not run in the format asked for", false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
     {0}};
 

@@ -22,6 +22,7 @@ typedef struct args {
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant, *fp32;
   const char *report, *annotate;
   opt_list_t inputs, shapes, no_pass, require, ops;
+  bool allow_hard_links;
   double search_seconds, exec_timeout;
   bool shares;
   int64_t seed, memory_limit;
@@ -520,6 +521,7 @@ static const opt_t options[] = {
      "for tests: a node of the engine computes something else, such\nas 'norm1:set=epsilon=1e-3' or 'conv1:terms=1'", false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators", false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
     {0}};
 

@@ -17,6 +17,7 @@
 typedef struct args {
   const char *folder, *backend, *json, *match;
   opt_list_t ops;
+  bool allow_hard_links;
   int64_t jobs, timeout_s;
   bool verbose;
 } args_t;
@@ -222,6 +223,7 @@ static const opt_t options[] = {
      "seconds until a case counts as hung (default: 60)", false},
     {"--verbose", 'v', OPT_FLAG, offsetof(args_t, verbose), NULL, "list passed cases too", false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     {0}};
 
 const verb_t assay_verb_conformance = {

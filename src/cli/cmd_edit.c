@@ -12,6 +12,7 @@
 
 typedef struct args {
   const char *model, *output, *json, *format, *calib, *calibrator;
+  bool allow_hard_links;
   opt_list_t inputs, shapes, ops, nodes, not_nodes, operators, from, to, values, renamed, dims,
       attrs, set_shapes, types;
   int64_t seed, samples, memory_limit, opset;
@@ -180,6 +181,7 @@ static int run_edit(const char* name, const args_t* a) {
       FLAG("--force", force, "write it even if truth moves by more than it may"),         \
       FLAG("--all", all, "tell of all outputs and all notes"),                            \
       TEXT("--json", 0, json, "FILE", "everything as JSON; - is stdout"), CLI_OPS_OPTION, \
+      CLI_HARD_LINKS_OPTION(allow_hard_links),                                            \
       CLI_MEMORY_OPTION, {                                                                \
     0                                                                                     \
   }

@@ -20,6 +20,7 @@
 typedef struct args {
   const char *what, *file, *json, *precision, *layer_precision, *explain, *report, *serve;
   opt_list_t shapes, no_pass, ops;
+  bool allow_hard_links;
   bool fused;
 } args_t;
 
@@ -516,6 +517,7 @@ static const opt_t options[] = {
     {"--serve", 0, OPT_STRING, offsetof(args_t, serve), "PORT",
      "the same page at http://127.0.0.1:PORT, until Ctrl-C;\n0: any port that is free", false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_FUSED_OPTIONS,
     {0}};
 

@@ -10,6 +10,7 @@
 typedef struct args {
   const char *plan, *weights, *save;
   opt_list_t ops;
+  bool allow_hard_links;
   int64_t memory_limit;
 } args_t;
 
@@ -85,6 +86,7 @@ static const opt_t options[] = {
     {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
      "the plan file to write (default: in the place of PLAN)", false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
     {0}};
 

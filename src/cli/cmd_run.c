@@ -14,6 +14,7 @@
 typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target, *fp32;
   opt_list_t inputs, shapes, outputs, no_pass, ops;
+  bool allow_hard_links;
   int64_t seed, memory_limit;
   bool time, fused, values, raw_bits, compress;
   cli_reading_args_t reading;
@@ -304,6 +305,7 @@ static const opt_t options[] = {
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of random inputs and operators",
      false},
     CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
      false},

@@ -13,6 +13,7 @@
 typedef struct cli_debug_args {
   const char *model, *precision, *layer_precision, *target, *golden, *fp32, *truth, *check;
   opt_list_t inputs, shapes, no_pass, require, ops;
+  bool allow_hard_links;
   int64_t seed, memory_limit;
   bool fused, unfused;
   const char *exec, *plant;
@@ -46,6 +47,7 @@ typedef struct cli_debug_args {
        OPT_INT,  offsetof(args_t, debug.seed),                                                     \
        "N",      "seed of random inputs and operators",                                            \
        false},                                                                                     \
+      CLI_HARD_LINKS_OPTION(debug.allow_hard_links),                                               \
       {"--ops",                                                                                    \
        0,                                                                                          \
        OPT_LIST,                                                                                   \

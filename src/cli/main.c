@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/verbs.h"
+#include "onnx/onnx.h"
 
 static void help(FILE* out) {
   fputs(
@@ -56,6 +57,16 @@ static assay_status_t load_operators(const verb_t* verb, const void* args) {
   return NULL;
 }
 
+// ASSAY_ALLOW_HARD_LINKS=1, for the front ends of other tools, too; --allow-hard-links adds to it.
+static void take_hard_links(const verb_t* verb, const void* args) {
+  const char* given = getenv("ASSAY_ALLOW_HARD_LINKS");
+  bool allow = given && strcmp(given, "1") == 0;
+  for (const opt_t* o = verb ? verb->options : NULL; o && o->name; o++)
+    if (strcmp(o->name, "--allow-hard-links") == 0)
+      allow |= *(const bool*)(const void*)((const char*)args + o->offset);
+  assay_onnx_allow_hard_links(allow);
+}
+
 static int run_verb(const verb_t* verb, int argc, char** argv) {
   if (!take_environment())
     return assay_cli_usage("", "ASSAY_MEMORY_LIMIT is '%s', no size such as 500M or 16G",
@@ -64,6 +75,7 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   if (!args) return assay_cli_fail(assay_status_no_memory(), ASSAY_EXIT_FAILED);
   int code = ASSAY_EXIT_FAILED;
   if (assay_cli_parse(verb, argc, argv, args, &code)) {
+    take_hard_links(verb, args);
     assay_status_t st = load_operators(verb, args);
     code = st ? assay_cli_fail(st, ASSAY_EXIT_USAGE) : verb->run(args);
   }
@@ -101,6 +113,7 @@ static int run_family(const family_t* f, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   assay_cli_use_blas(argv);
+  take_hard_links(NULL, NULL);
   const char* slash = argc ? strrchr(argv[0], '/') : NULL;
   for (const front_t* f = assay_cli_fronts; argc && f->name; f++)  // by a link of that name
     if (strcmp(f->name, slash ? slash + 1 : argv[0]) == 0) return f->run(argc - 1, argv + 1);

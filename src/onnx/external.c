@@ -1,8 +1,5 @@
 // External data: files beside the model, mapped, and kept inside its folder.
 // Source: onnx-ml.proto, TensorProto.external_data; ONNX documentation 'External Data'.
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "formats/format.h"
@@ -33,24 +30,9 @@ static bool is_inside_by_name(const char* location) {
   return true;
 }
 
-static assay_status_t real_path(const char* path, char** out) {
-  char* real = realpath(path, NULL);
-  if (!real) return ASSAY_ERROR(ASSAY_NOT_FOUND, "'%s': %s", path, strerror(errno));
-  size_t n = strlen(real);
-  char* copy = assay_malloc(n + 1);
-  if (copy) memcpy(copy, real, n + 1);
-  free(real);
-  if (!copy) return assay_status_no_memory();
-  *out = copy;
-  return NULL;
-}
+static _Atomic bool hard_links_allowed;
 
-// Whether a real path lies below a real folder.
-static bool is_below(const char* path, const char* folder) {
-  size_t n = strlen(folder);
-  while (n && folder[n - 1] == '/') n--;
-  return strncmp(path, folder, n) == 0 && path[n] == '/';
-}
+void assay_onnx_allow_hard_links(bool allow) { hard_links_allowed = allow; }
 
 static assay_status_t open_external(onnx_reader_t* r, const char* location, assay_mapping_t** out) {
   for (size_t i = 0; i < r->n_externals; i++) {
@@ -67,20 +49,14 @@ static assay_status_t open_external(onnx_reader_t* r, const char* location, assa
     return ASSAY_ERROR(ASSAY_UNSUPPORTED,
                        "its data lie in file '%s', and the model came without a folder", location);
   ASSAY_TRY(assay_grow(&r->externals, &r->cap_externals, r->n_externals + 1, sizeof *r->externals));
-  if (!r->real_folder) ASSAY_TRY(real_path(r->folder, &r->real_folder));
-  const char *name = NULL, *path = NULL;
+  if (!r->beneath) ASSAY_TRY(assay_folder_open(r->folder, &r->beneath));
+  const char* name = NULL;
   ASSAY_TRY(onnx_text(r, location, &name));
-  ASSAY_TRY(assay_arena_printf(r->arena, &path, "%s/%s", r->folder, location));
-  char* real = NULL;
-  ASSAY_TRY(assay_status_note(real_path(path, &real), "external data"));
   assay_mapping_t* m = NULL;
-  assay_status_t st = NULL;
-  if (!is_below(real, r->real_folder))
-    st = ASSAY_ERROR(ASSAY_CORRUPT,
-                     "external data in '%s' is a link that leaves the model's folder", location);
-  if (!st) st = assay_status_note(assay_mapping_open(real, &m), "external data");
-  assay_free(real);
-  if (st) return st;
+  ASSAY_TRY(assay_status_note(
+      assay_mapping_open_beneath(r->beneath, location,
+                                 hard_links_allowed ? ASSAY_BENEATH_HARD_LINKS : 0, &m),
+      "external data below '%s'", r->folder));
   r->externals[r->n_externals++] = (onnx_external_t){name, m};
   *out = m;
   return NULL;

@@ -40,7 +40,7 @@ void onnx_free_message(ProtobufCMessage* message) {
 void onnx_reader_deinit(onnx_reader_t* r) {
   for (size_t i = 0; i < r->n_externals; i++) assay_mapping_release(r->externals[i].mapping);
   assay_free(r->externals);
-  assay_free(r->real_folder);
+  assay_folder_close(r->beneath);
 }
 
 // ---- text and bytes ---------------------------------------------------------------------------

@@ -21,6 +21,10 @@ typedef struct assay_onnx_read_options {
 } assay_onnx_read_options_t;
 assay_status_t assay_onnx_read_with(const char* path, const assay_onnx_read_options_t* options,
                                     assay_model_t** out) ASSAY_MUST_USE;
+// Whether files of external data may have several names (hard links), for all reading of this
+// process; at first they may not, since a name inside the model's folder can be that of any file of
+// the same disk. Symbolic links are never followed.
+void assay_onnx_allow_hard_links(bool allow);
 // How the documentation of an initializer begins whose data were stripped; "SPARSE_2_4" follows
 // where two of every four weights were zero. The model's own ends with the same word.
 #define ASSAY_ONNX_STRIPPED "TRT_WEIGHTLESS"

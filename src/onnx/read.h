@@ -3,6 +3,7 @@
 #define ASSAY_ONNX_READ_H_
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/file.h"
 #include "ir/ir.h"
 #include "onnx/onnx-data.pb-c.h"
@@ -23,7 +24,7 @@ typedef struct onnx_reader {
   assay_mapping_t* file;  // borrowed
   const char* folder;     // of external data; NULL: there is none
   assay_onnx_read_options_t options;  // hollow, undefined, stripped
-  char* real_folder;      // the same without symbolic links; NULL: not asked for yet
+  assay_folder_t* beneath;  // the same, held open; NULL: not asked for yet
   onnx_external_t* externals;
   size_t n_externals, cap_externals;
 } onnx_reader_t;

@@ -609,6 +609,46 @@ static assay_status_t sequence_map_eval(assay_eval_t* c) {
   return st;
 }
 
+// ---- the counts of all of them ------------------------------------------------------------------
+
+static assay_status_t if_check(const assay_node_t* node) {
+  assay_graph_t *then = NULL, *other = NULL;
+  ASSAY_TRY(if_branch(node, "then_branch", &then));
+  ASSAY_TRY(if_branch(node, "else_branch", &other));
+  if (then->n_outputs == other->n_outputs) return NULL;
+  return ASSAY_NODE_ERROR(node, ASSAY_CORRUPT,
+                          "then_branch '%s' has %zu outputs, else_branch '%s' has %zu; both must "
+                          "have as many as the node, %zu",
+                          then->name, then->n_outputs, other->name, other->n_outputs,
+                          node->n_outputs);
+}
+
+static assay_status_t loop_check(const assay_node_t* node) {
+  assay_body_t body = loop_body(node);
+  return assay_body_check(node, &body);
+}
+
+static assay_status_t map_check(const assay_node_t* node) {
+  assay_graph_t* body = NULL;
+  return map_body(node, &body);
+}
+
+assay_status_t assay_control_check(const assay_node_t* node) {
+  static const struct {
+    const char* name;
+    assay_status_t (*check)(const assay_node_t*);
+  } rows[] = {{"If", if_check},
+              {"Loop", loop_check},
+              {"Scan", assay_scan_check},
+              {"SequenceMap", map_check}};
+  if (*node->domain) return NULL;
+  for (size_t i = 0; i < node->n_attrs; i++)
+    if (*node->attrs[i].ref) return NULL;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(rows[i].name, node->op_type) == 0) return rows[i].check(node);
+  return NULL;
+}
+
 const assay_op_t assay_ops_control[] = {
     {.domain = "", .name = "If", .since = 1, .flags = ASSAY_OP_CONTROL, .infer = if_infer,
      .eval = if_eval},

@@ -17,6 +17,12 @@ typedef struct assay_body {
 // Checks that the body has n_inputs inputs, and outputs for the states and for every output that
 // the node wants; sets n_scans.
 assay_status_t assay_body_check(const assay_node_t* node, assay_body_t* body) ASSAY_MUST_USE;
+// The numbers of inputs and outputs of the graphs of an If, Loop, Scan or SequenceMap against those
+// of the node and of each other; nodes of other operators are fine, and so are graphs that are a
+// function's attribute, which is known where the function is called. The schema must be known.
+assay_status_t assay_control_check(const assay_node_t* node) ASSAY_MUST_USE;
+// The part of it for Scan.
+assay_status_t assay_scan_check(const assay_node_t* node) ASSAY_MUST_USE;
 
 // Infers the body again and again, with the given types of its inputs, until the types of the state
 // variables cover what comes in at first and what comes round. types[] is changed accordingly.

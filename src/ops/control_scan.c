@@ -55,6 +55,11 @@ static assay_status_t scan_read(const assay_node_t* node, size_t first, scan_t* 
   return scan_list(node, "scan_output_axes", k, false, &s->out_axes);
 }
 
+assay_status_t assay_scan_check(const assay_node_t* node) {
+  scan_t s;
+  return scan_read(node, node->schema->since < 9, &s);
+}
+
 static int64_t at(const int64_t* list, size_t i) { return list ? list[i] : 0; }
 
 // ---- inference --------------------------------------------------------------------------------

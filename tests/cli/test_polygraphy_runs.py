@@ -384,6 +384,48 @@ def test_script(program):
     expect(code == 1 and "cannot be read" in out, "no script")
 
 
+STRAY = "import os, sys\nopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'ran.txt'), 'a').write(__name__ + '\\n')\n"
+USES_BESIDE = '''
+import numpy as np
+from beside import VALUE
+def load_data():
+    yield {"x": np.full((1, 3, 4, 4), VALUE, np.float32)}
+def postprocess_outputs(result):
+    return {k: v + VALUE for k, v in result.items()}
+def compare_outputs(a, b):
+    return {k: VALUE == 7 for k in a}
+'''
+
+
+def test_isolated(program):
+    """Modules that lie in the current folder are not run, whatever PYTHONPATH says; what lies beside a script can be imported by it."""
+    os.makedirs("strays/scripts")
+    modules = ["base64", "io", "json", "os", "pkgutil", "runpy", "numpy", "ast", "struct", "pickle", "warnings", "site", "sitecustomize", "usercustomize", "encodings"]
+    for module in modules + ["subprocess"]:
+        open(f"strays/{module}.py", "w").write(STRAY)
+    open("strays/scripts/beside.py", "w").write("VALUE = 7\n")
+    open("strays/scripts/feed.py", "w").write(USES_BESIDE)
+    os.link("tiny.onnx", "strays/tiny.onnx")
+    here = os.getcwd()
+    os.chdir("strays")
+    try:
+        line = "run tiny.onnx --onnxrt --onnxrt --data-loader-script scripts/feed.py --postprocess-func-script scripts/feed.py"
+        line += " --compare-func-script scripts/feed.py --save-inputs s.json"
+        for path in (None, "", ".", ":", here + "/strays"):
+            code, out, err = call(program, line, {"ASSAY_PYTHON": sys.executable, **({} if path is None else {"PYTHONPATH": path})})
+            expect(code == 0 and [f["x"].ravel()[0] for f in inputs_of("s.json")] == [7], f"PYTHONPATH={path}: {out[-400:]}{err[-400:]}")
+        expect(not os.path.exists("ran.txt"), f"modules of the current folder were run: {open('ran.txt').read().split() if os.path.exists('ran.txt') else ''}")
+        # Where the script itself lies among them, it is the script that imports; this program has imported what it needs before.
+        open("feed.py", "w").write(SCRIPT)
+        code, out, err = call(program, "run tiny.onnx --onnxrt --data-loader-script feed.py", {"ASSAY_PYTHON": sys.executable})
+        expect(code == 0 and not os.path.exists("ran.txt"), f"a script beside strays: {out[-400:]}{err[-400:]}")
+        call(program, "run tiny.onnx --onnxrt --gen-script gen.py")
+        p = subprocess.run([sys.executable, "gen.py"], capture_output=True, text=True)
+        expect(p.returncode == 0 and not os.path.exists("ran.txt"), f"a script of --gen-script beside strays: {p.stdout[-400:]}{p.stderr[-400:]}")
+    finally:
+        os.chdir(here)
+
+
 POSTPROCESS = '''
 import numpy as np
 print("a line of the script's own")
@@ -656,6 +698,7 @@ def main():
         test_files(program)
         test_stripped(program)
         test_script(program)
+        test_isolated(program)
         test_postprocess_script(program)
         test_compare_script(program)
         test_apart(program)

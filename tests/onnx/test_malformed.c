@@ -265,6 +265,7 @@ static void ext_up(onnx_builder_t* b) { outside(b, "a/../../weights", NULL, NULL
 static void ext_empty(onnx_builder_t* b) { outside(b, "", NULL, NULL); }
 static void ext_missing(onnx_builder_t* b) { outside(b, "not_there.bin", NULL, NULL); }
 static void ext_link(onnx_builder_t* b) { outside(b, "link.bin", NULL, NULL); }
+static void ext_hard(onnx_builder_t* b) { outside(b, "hard.bin", NULL, NULL); }
 static void ext_folder(onnx_builder_t* b) { outside(b, "sub", NULL, NULL); }
 static void ext_end(onnx_builder_t* b) { outside(b, "data.bin", "8", NULL); }
 static void ext_far(onnx_builder_t* b) { outside(b, "data.bin", "9223372036854775800", "16"); }
@@ -335,6 +336,78 @@ static void with_op(onnx_builder_t* b, int64_t ir, int64_t opset, const char* do
   onnx_end(b, n);
   put_x_and_y(b);
   onnx_end(b, g);
+}
+
+// A graph of an attribute with inputs i0, i1, ... and so many outputs.
+static void put_body(onnx_builder_t* b, const char* attr, size_t inputs, size_t outputs) {
+  char name[32], values[32];
+  graph_attr_t s = begin_graph_attr(b, attr);
+  for (size_t i = 0; i < outputs; i++) {
+    snprintf(values, sizeof values, "x -> %c%zu", *attr, i);
+    put_node(b, 1, "Identity", "", values);
+  }
+  onnx_put_name(b, 2, attr);
+  for (size_t i = 0; i < inputs; i++) {
+    snprintf(name, sizeof name, "i%zu", i);
+    put_info(b, 11, name, 1, -1, NULL);
+  }
+  for (size_t i = 0; i < outputs; i++) {
+    snprintf(name, sizeof name, "%c%zu", *attr, i);
+    put_info(b, 12, name, 1, -1, NULL);
+  }
+  end_graph_attr(b, s);
+}
+
+// A node with bodies of these numbers of inputs and outputs; names[1] may be NULL.
+static void with_bodies(onnx_builder_t* b, const char* op, const char* values,
+                        const char* const names[2], const size_t inputs[2],
+                        const size_t outputs[2]) {
+  put_head(b, 8, 17);
+  onnx_mark_t g = onnx_begin(b, 7);
+  onnx_mark_t n = begin_node(b, 1, op, "n", values);
+  for (size_t i = 0; i < 2 && names[i]; i++) put_body(b, names[i], inputs[i], outputs[i]);
+  if (strcmp(op, "Scan") == 0) put_int_attr(b, "num_scan_inputs", 1);
+  onnx_end(b, n);
+  put_x_and_y(b);
+  onnx_end(b, g);
+}
+
+static const char* const branches[2] = {"then_branch", "else_branch"};
+static const char* const body[2] = {"body", NULL};
+#define COUNTS(a, b) ((const size_t[2]){(a), (b)})
+static void if_more(onnx_builder_t* b) {
+  with_bodies(b, "If", "x -> y", branches, COUNTS(0, 0), COUNTS(1, 2));
+}
+static void if_fewer(onnx_builder_t* b) {
+  with_bodies(b, "If", "x -> y", branches, COUNTS(0, 0), COUNTS(1, 0));
+}
+static void if_both(onnx_builder_t* b) {
+  with_bodies(b, "If", "x -> y z", branches, COUNTS(0, 0), COUNTS(1, 1));
+}
+static void if_inputs(onnx_builder_t* b) {
+  with_bodies(b, "If", "x -> y", branches, COUNTS(0, 1), COUNTS(1, 1));
+}
+static void if_branch_gone(onnx_builder_t* b) {
+  with_bodies(b, "If", "x -> y", (const char* const[2]){"then_branch", NULL}, COUNTS(0, 0),
+              COUNTS(1, 1));
+}
+static void loop_inputs(onnx_builder_t* b) {
+  with_bodies(b, "Loop", "_ x x -> y", body, COUNTS(2, 0), COUNTS(2, 0));
+}
+static void loop_outputs(onnx_builder_t* b) {
+  with_bodies(b, "Loop", "_ x x -> y", body, COUNTS(3, 0), COUNTS(1, 0));
+}
+static void loop_wants(onnx_builder_t* b) {
+  with_bodies(b, "Loop", "_ x x -> y z", body, COUNTS(3, 0), COUNTS(2, 0));
+}
+static void scan_inputs(onnx_builder_t* b) {
+  with_bodies(b, "Scan", "x x -> y", body, COUNTS(1, 0), COUNTS(2, 0));
+}
+static void scan_outputs(onnx_builder_t* b) {
+  with_bodies(b, "Scan", "x x -> y", body, COUNTS(2, 0), COUNTS(0, 0));
+}
+static void map_inputs(onnx_builder_t* b) {
+  with_bodies(b, "SequenceMap", "x -> y", body, COUNTS(2, 0), COUNTS(1, 0));
 }
 
 static void op_unknown(onnx_builder_t* b) { with_op(b, 8, 13, "", "Frobnicate", "x -> y"); }
@@ -475,7 +548,8 @@ static const row_t rows[] = {
     {"external: ..", ext_up, "outside of the model's folder"},
     {"external: empty", ext_empty, "outside of the model's folder"},
     {"external: missing", ext_missing, "not_there.bin"},
-    {"external: link", ext_link, "link that leaves"},
+    {"external: hard link", ext_hard, "has 2 names (hard links)"},
+    {"external: link", ext_link, "is a symbolic link"},
     {"external: folder", ext_folder, "folder"},
     {"external: end", ext_end, "are past its end at 16"},
     {"external: far", ext_far, "are past its end at 16"},
@@ -496,6 +570,18 @@ static const row_t rows[] = {
     {"unknown operator", op_unknown, "unknown operator"},
     {"newer operator", op_newer,
      "came with version 20 of 'ai.onnx', and the model imports version 13"},
+    {"If: a branch with more outputs", if_more,
+     "node 'n' (If): then_branch 'then_branch' has 1 outputs, else_branch 'else_branch' has 2"},
+    {"If: a branch with fewer outputs", if_fewer, "has 0 outputs, the node has 1"},
+    {"If: more outputs than branches", if_both, "has 1 outputs, the node has 2"},
+    {"If: a branch with inputs", if_inputs, "has 1 inputs; branches take theirs"},
+    {"If: one branch", if_branch_gone, "attribute 'else_branch' is missing"},
+    {"Loop: body's inputs", loop_inputs, "body 'body' has 2 inputs; the node's inputs ask for 3"},
+    {"Loop: body's outputs", loop_outputs, "has 1 outputs; 1 state variables need 2"},
+    {"Loop: outputs", loop_wants, "makes 1 states and 0 scan outputs"},
+    {"Scan: body's inputs", scan_inputs, "body 'body' has 1 inputs; the node's inputs ask for 2"},
+    {"Scan: body's outputs", scan_outputs, "has 0 outputs; 1 state variables need 1"},
+    {"SequenceMap: body's inputs", map_inputs, "has 2 inputs and 1 outputs, the node has 1 and 1"},
     {"deprecated operator", op_deprecated, "deprecated since version 10"},
     {"unknown domain", op_domain, "domain 'my.ops'"},
     {"operator of another domain", op_other, "domain 'ai.onnx.ml' has"},
@@ -707,13 +793,19 @@ static int make_folder(void** state) {
   if (!f || fwrite("0123456789abcdef", 1, 16, f) != 16 || fclose(f)) return -1;
   snprintf(path, sizeof path, "%s/link.bin", folder);
   if (symlink("/etc/passwd", path)) return -1;
+  char hard[2][64];
+  for (int i = 0; i < 2; i++)
+    snprintf(hard[i], sizeof hard[i], "%s/%s.bin", folder, i ? "hard" : "first");
+  FILE* first = fopen(hard[0], "wb");
+  if (!first || fwrite("0123456789abcdef", 1, 16, first) != 16) return -1;
+  if (fclose(first) || link(hard[0], hard[1])) return -1;
   snprintf(path, sizeof path, "%s/sub", folder);
   return mkdir(path, 0777);
 }
 
 static int remove_folder(void** state) {
   (void)state;
-  static const char* const names[] = {"data.bin", "link.bin", "sub"};
+  static const char* const names[] = {"data.bin", "link.bin", "first.bin", "hard.bin", "sub"};
   char path[256];
   for (size_t i = 0; i < 3; i++) {
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);

@@ -7,12 +7,12 @@
 #include "cli/polygraphy/run.h"
 #include "ops/text_case.h"
 
+// It imports nothing but os, which Python has loaded before the script's folder comes into its path:
+// no module that happens to lie there is run.
 static const char head[] =
     "#!/usr/bin/env python3\n"
     "\"\"\"Runs 'assay polygraphy run'; written by its --gen-script.\"\"\"\n"
     "import os\n"
-    "import subprocess\n"
-    "import sys\n"
     "\n"
     "# The program that wrote this; ASSAY_PROGRAM names another one.\n"
     "PROGRAM = os.environ.get(\"ASSAY_PROGRAM\", ";
@@ -21,7 +21,7 @@ static const char tail[] =
     "]\n"
     "\n"
     "if __name__ == \"__main__\":\n"
-    "    sys.exit(subprocess.run([PROGRAM, \"polygraphy\", \"run\"] + ARGUMENTS).returncode)\n";
+    "    os.execvp(PROGRAM, [PROGRAM, \"polygraphy\", \"run\"] + ARGUMENTS)\n";
 
 // A string of Python. Bytes that are no UTF-8 become what os.fsdecode makes of them.
 static void put_string(assay_str_t* out, const char* text) {

@@ -15,27 +15,35 @@
 
 // What the script prints itself goes to stderr, so that stdout holds the answer alone.
 // Arguments: the file, the function, of each set a file and the runner.
+// Python runs in isolated mode, which keeps the current folder and PYTHONPATH out of sys.path, and
+// the user's own packages too, which are appended again, after all others. The script's folder
+// comes first, as it does if the script itself is run, but only once everything that this program
+// needs has been imported: the pass through array() and read_array() is for what NumPy loads late.
 static const char prelude[] =
-    "import base64, io, json, os, runpy, sys\n"
+    "import base64, io, json, os, pkgutil, runpy, site, sys\n"
     "out = os.fdopen(os.dup(1), 'w')\n"
     "os.dup2(2, 1)\n"
+    "own = site.getusersitepackages()\n"
+    "if sys.prefix == sys.base_prefix and os.path.isabs(own) and os.path.isdir(own):\n"
+    "    site.addsitedir(own)\n"
     "import numpy\n"
-    "sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))\n"
     "def array(a):\n"
     "    f = io.BytesIO()\n"
     "    if hasattr(a, 'detach'): a = a.detach().cpu().numpy()\n"
     "    numpy.save(f, numpy.ascontiguousarray(a) if numpy.ndim(a) else numpy.asarray(a),\n"
     "               allow_pickle=False)\n"
     "    return {'array': base64.b64encode(f.getvalue()).decode(), 'polygraphy_class': 'ndarray'}\n"
+    "def read_array(v): return numpy.load(io.BytesIO(base64.b64decode(v['array'])))\n"
     "class IterationResult(dict):\n"
     "    runtime = None\n"
     "def read(path, runner):\n"
     "    with open(path, encoding='utf-8') as f: [arrays] = json.load(f)\n"
-    "    result = IterationResult((k, numpy.load(io.BytesIO(base64.b64decode(v['array']))))\n"
-    "                             for k, v in arrays.items())\n"
+    "    result = IterationResult((k, read_array(v)) for k, v in arrays.items())\n"
     "    result.runner_name = runner\n"
     "    return result\n"
+    "json.dumps(array(read_array(array(numpy.zeros(1)))))\n"
     "sets = [read(*pair) for pair in zip(sys.argv[3::2], sys.argv[4::2])]\n"
+    "sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))\n"
     "names = runpy.run_path(sys.argv[1])\n"
     "if sys.argv[2] not in names: sys.exit('no function ' + sys.argv[2] + ' in ' + sys.argv[1])\n"
     "function = names[sys.argv[2]]\n";
@@ -121,7 +129,7 @@ assay_status_t pg_script_call(pg_job_t* j, const pg_script_call_t* call, assay_s
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "%s: '%s' cannot be read", call->flag, file);
   assay_str_printf(&program, "%s%s", prelude, call->driver);
   assay_shell_quote(&command, python && *python ? python : "python3");
-  assay_str_append(&command, " -c");
+  assay_str_append(&command, " -I -c");
   put_word(&command, assay_str_get(&program));
   put_word(&command, file);
   put_word(&command, name);
