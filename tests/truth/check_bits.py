@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-NAMES = ("Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Sigmoid Softplus Elu Selu Celu Gelu "
+NAMES = ("Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Sigmoid Softplus Elu Selu Gelu "
          "Mish Softmax LogSoftmax ReduceLogSumExp").split()
 CALL = re.compile(r"(?<![\w.>])(exp|expm1|exp2|log|log1p|log2|log10|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|"
                   r"pow|erf|erfc|tgamma|lgamma|cbrt|hypot|atan2|sincos)[fl]?\(|\.f = (exp|log|sin|cos|tan|tanh|erf)\b")
