@@ -22,7 +22,7 @@
 
 typedef int mp_fn1_t(mpfr_t y, const mpfr_t x, mpfr_rnd_t round);
 
-static int count = 20000;
+static int count = 6000;
 
 // ---- references ---------------------------------------------------------------------------------
 // MPFR with the exponents and the subnormal numbers of double: rounded once.
