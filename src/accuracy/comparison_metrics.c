@@ -5,6 +5,7 @@
 
 #include "accuracy/comparison_internal.h"
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "io/numpy_text.h"
 
 enum { DEPTH = 2 };
@@ -75,7 +76,7 @@ static assay_status_t psnr(const assay_compare_job_t* j, double* out) {
   squares_t d;
   ASSAY_TRY(noise(j, &d));
   const double max = assay_numeric_max(&j->a).x;
-  *out = d.mean == 0 ? (double)INFINITY : 20 * log10(max <= 0 ? 1 : max) - 10 * log10(d.mean);
+  *out = d.mean == 0 ? (double)INFINITY : 20 * assay_log10(max <= 0 ? 1 : max) - 10 * assay_log10(d.mean);
   return NULL;
 }
 
@@ -88,7 +89,7 @@ static assay_status_t snr(const assay_compare_job_t* j, double* out) {
   else if (signal.mean == 0)
     *out = -INFINITY;
   else
-    *out = 10 * log10(signal.mean / d.mean);
+    *out = 10 * assay_log10(signal.mean / d.mean);
   return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 
 static void picture_free(assay_picture_t* p) {
   if (!p) return;
@@ -151,7 +152,7 @@ static void fill_row(const assay_picture_t* p, int row, const double* e, const d
 // The code of a cell's RMS beside the largest one.
 static uint8_t error_code(double rms, double top) {
   if (!(rms > 0)) return 0;
-  const double code = ASSAY_MAP_TOP + round(ASSAY_MAP_STEPS * log2(rms / top));
+  const double code = ASSAY_MAP_TOP + round(ASSAY_MAP_STEPS * assay_log2(rms / top));
   return (uint8_t)fmax(1, code);
 }
 

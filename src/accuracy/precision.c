@@ -6,6 +6,7 @@
 #include "accuracy/keep.h"
 #include "accuracy/runs.h"
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "base/memory.h"
 #include "formats/format.h"
 
@@ -291,7 +292,7 @@ static assay_status_t blame(const job_t* j) {
   snprintf(
       why, sizeof why, "cancellation: values of %.3g leave %.3g, %s has steps of %.2g there",
       k->cancels_from, k->cancels_to, assay_format_name(layer->format),
-      2 * assay_format_info(layer->format)->unit_roundoff * exp2(floor(log2(k->cancels_from))));
+      2 * assay_format_info(layer->format)->unit_roundoff * assay_exp2(floor(assay_log2(k->cancels_from))));
   return assay_check_add_culprit(c, a, ASSAY_VERDICT_AMPLIFIED, why);
 }
 

@@ -10,6 +10,7 @@
 #include "accuracy/check.h"
 #include "accuracy/script.h"
 #include "base/alloc.h"
+#include "base/functions.h"
 
 // ---- statistics
 // -----------------------------------------------------------------------------------------
@@ -61,7 +62,7 @@ typedef struct statistic {
 
 // 1 - cosine grows with the error's energy; decibels are its logarithm, the others its root.
 static double room_cosine(double now, double wanted) { return (1 - wanted) / (1 - now); }
-static double room_db(double now, double wanted) { return pow(10, (now - wanted) / 10); }
+static double room_db(double now, double wanted) { return assay_pow(10, (now - wanted) / 10); }
 static double room_root(double now, double wanted) { return wanted / now * (wanted / now); }
 
 static const statistic_t statistics[] = {

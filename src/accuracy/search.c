@@ -11,6 +11,7 @@
 #include "accuracy/search_reach.h"
 #include "accuracy/search_trial.h"
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "base/memory.h"
 
 enum { STAGES = 3 };
@@ -160,8 +161,8 @@ static const double UNLIKELY = 4;  // decades from what is needed, at most
 
 // A repair whose change arrives as about what the targets are off by is the likeliest.
 static double gain_of(const hunt_t* h, const candidate_t* c) {
-  const double now = log10(fmax(needed(h), 1e-300));
-  if (c->expected != c->expected) return log10(UNKNOWN_GAIN);
+  const double now = assay_log10(fmax(needed(h), 1e-300));
+  if (c->expected != c->expected) return assay_log10(UNKNOWN_GAIN);
   return fmin(UNLIKELY, fabs(now - c->expected - correction(h, c->position)));
 }
 
@@ -170,7 +171,7 @@ static double base_of(const hunt_t* h, size_t row, const assay_effect_t* e) {
   const double n = (double)h->trials.s->n_nodes;
   const double behind = (n - (double)h->trials.position) / n;
   const int stage = assay_proposal_get(row)->stage;
-  return COST * log10(0.02 + behind) + LATER_STAGE * stage +
+  return COST * assay_log10(0.02 + behind) + LATER_STAGE * stage +
          (e->reshapes && h->looks.shapes_fit ? RESHAPING : 0);
 }
 
@@ -179,9 +180,9 @@ static assay_status_t list_pending(hunt_t* h, pending_t* p) {
   candidate_t* c = &p->candidate;
   const assay_effect_t* e = &p->effect;
   if (!e->fits) return NULL;
-  if (!c->fits && e->change > 0) c->expected = log10(fmax(e->change * reach_of(h), 1e-300));
+  if (!c->fits && e->change > 0) c->expected = assay_log10(fmax(e->change * reach_of(h), 1e-300));
   c->forecast = e->forecast;
-  c->base = base_of(h, c->row, e) - (c->fits ? log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
+  c->base = base_of(h, c->row, e) - (c->fits ? assay_log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
   ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
   h->list[h->n++] = *c;
   return NULL;
@@ -288,7 +289,7 @@ static assay_status_t share_out(hunt_t* h) {
   ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
   for (size_t i = 0; i < h->n; i++) offers[h->list[i].row]++;
   for (size_t i = 0; i < h->n; i++)
-    h->list[i].base += MANY_OFFERS * log10((double)offers[h->list[i].row]);
+    h->list[i].base += MANY_OFFERS * assay_log10((double)offers[h->list[i].row]);
   assay_free(offers);
   return NULL;
 }
@@ -463,7 +464,7 @@ static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
   ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, stage, &trial));
   if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
   ASSAY_TRY(assay_grow(&h->measures, &h->cap_measures, h->n_measures + 1, sizeof *h->measures));
-  h->measures[h->n_measures++] = (measure_t){c->position, log10(h->trials.arrived) - c->expected};
+  h->measures[h->n_measures++] = (measure_t){c->position, assay_log10(h->trials.arrived) - c->expected};
   return NULL;
 }
 

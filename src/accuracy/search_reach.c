@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 
 // Sum of squares of what is finite, and how many elements there are; 0 for what is no float.
 static double energy(const assay_tensor_t* t) {
@@ -50,7 +51,7 @@ static void add_reach(const assay_node_t* n, const double* energies, double* rea
   if (!(out > 0)) return;
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_value_t* v = n->inputs[i];
-    if (v) reach[v->id] = hypot(reach[v->id], sqrt(out) * part(n, i, energies));
+    if (v) reach[v->id] = assay_hypot(reach[v->id], sqrt(out) * part(n, i, energies));
   }
 }
 

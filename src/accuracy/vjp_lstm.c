@@ -9,6 +9,7 @@
 
 #include "accuracy/vjp.h"
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/gemm.h"
 
 typedef struct lstm {
@@ -35,7 +36,7 @@ static assay_matrix_t matrix(const double* data, int64_t row, int64_t col) {
                           .col_stride = col};
 }
 
-static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double sigmoid(double x) { return 1 / (1 + assay_exp(-x)); }
 
 // Element `step` of the way through time.
 static int64_t time_of(const lstm_t* s, int64_t step) {
@@ -49,10 +50,10 @@ static void run_cell(const lstm_t* s, int64_t step) {
     z[0] = sigmoid(z[0]);
     z[s->h] = sigmoid(z[s->h]);
     z[2 * s->h] = sigmoid(z[2 * s->h]);
-    z[3 * s->h] = tanh(z[3 * s->h]);
+    z[3 * s->h] = assay_tanh(z[3 * s->h]);
     const double cell = z[2 * s->h] * s->cells[step * s->n * s->h + k] + z[0] * z[3 * s->h];
     s->cells[(step + 1) * s->n * s->h + k] = cell;
-    s->hidden[k] = z[s->h] * tanh(cell);
+    s->hidden[k] = z[s->h] * assay_tanh(cell);
   }
 }
 
@@ -87,7 +88,7 @@ static void back_cell(const lstm_t* s, int64_t step) {
     double* d = s->dgates + at + k / h * 4 * h + k % h;
     const double i = z[0], o = z[h], f = z[2 * h], g = z[3 * h];
     const double before = s->cells[step * s->n * h + k];
-    const double tanh_cell = tanh(s->cells[(step + 1) * s->n * h + k]);
+    const double tanh_cell = assay_tanh(s->cells[(step + 1) * s->n * h + k]);
     const double dc = s->dc[k] + s->dh[k] * o * (1 - tanh_cell * tanh_cell);
     d[0] = dc * g * i * (1 - i);
     d[h] = s->dh[k] * tanh_cell * o * (1 - o);

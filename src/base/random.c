@@ -1,4 +1,5 @@
 #include "base/random.h"
+#include "base/functions.h"
 
 #include <math.h>
 
@@ -112,7 +113,7 @@ double assay_normal_quantile(double p) {
     double r = 0.180625 - q * q;
     return q * polynomial(a, r) / polynomial(b, r);
   }
-  double r = sqrt(-log(q < 0 ? p : 1 - p));
+  double r = sqrt(-assay_log(q < 0 ? p : 1 - p));
   double x = r <= 5 ? polynomial(c, r - 1.6) / polynomial(d, r - 1.6)
                     : polynomial(e, r - 5) / polynomial(f, r - 5);
   return q < 0 ? -x : x;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "cli/inputs.h"
 #include "cli/inspect_engine.h"
 #include "cli/inspect_page.h"
@@ -287,7 +288,7 @@ static json_t* array_json(const char* name, const assay_tensor_t* t, bool text) 
   for (int64_t i = 0; i < t->size && t->store != ASSAY_STORE_STR; i++) {
     double x = values ? values[i]
                : t->store == ASSAY_STORE_C128
-                   ? hypot(assay_c128(t)[2 * i], assay_c128(t)[2 * i + 1])
+                   ? assay_hypot(assay_c128(t)[2 * i], assay_c128(t)[2 * i + 1])
                : t->type == ASSAY_TYPE_UINT64 ? (double)(uint64_t)assay_i64(t)[i]
                                               : (double)assay_i64(t)[i];
     nan += x != x;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "formats/stats.h"
 
 // Bins of equal width, a power of two: 2^exponent. Where a magnitude lies beyond the last one,
@@ -123,7 +124,7 @@ typedef struct sums {
   double count_log[BINS + 1];  // of n log n
 } sums_t;
 
-static double times_log(uint64_t n) { return n ? (double)n * log((double)n) : 0; }
+static double times_log(uint64_t n) { return n ? (double)n * assay_log((double)n) : 0; }
 
 static void add_up(const uint64_t* bins, size_t n, sums_t* s) {
   for (size_t i = 0; i < n; i++) {
@@ -142,15 +143,15 @@ static double divergence(const sums_t* s, const uint64_t* bins, size_t n, size_t
   const double half = clipped && !bins[k - 1] ? 0.5 : 0;
   if (!kept) return (double)INFINITY;
   const double p_log_p = s->count_log[k - 1] + times_log(bins[k - 1] + clipped);
-  double p_log_q = half > 0 ? (double)clipped * log(half) : 0;
+  double p_log_q = half > 0 ? (double)clipped * assay_log(half) : 0;
   for (size_t level = 0; level < LEVELS; level++) {
     const size_t from = level * k / LEVELS, to = (level + 1) * k / LEVELS;
     const uint64_t in_level = s->count[to] - s->count[from];
     const uint64_t weight = in_level + (to == k && half == 0 ? clipped : 0);
     if (in_level)
-      p_log_q += (double)weight * log((double)in_level / (double)(s->filled[to] - s->filled[from]));
+      p_log_q += (double)weight * assay_log((double)in_level / (double)(s->filled[to] - s->filled[from]));
   }
-  return (p_log_p - p_log_q) / (double)all - log((double)all) + log((double)kept + half);
+  return (p_log_p - p_log_q) / (double)all - assay_log((double)all) + assay_log((double)kept + half);
 }
 
 // Source: Migacz, "8-bit Inference with TensorRT", GTC 2017, "Entropy Calibration - pseudocode".

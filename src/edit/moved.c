@@ -1,4 +1,5 @@
 #include "edit/moved.h"
+#include "base/functions.h"
 
 #include <math.h>
 #include <string.h>
@@ -80,7 +81,7 @@ assay_status_t assay_moved_add(assay_moved_sums_t* s, assay_tensor_t* was, assay
 assay_moved_t assay_moved_finish(const assay_moved_sums_t* s) {
   assay_moved_t m = s->m;
   m.rms = m.n ? sqrt(s->err2 / (double)m.n) : 0;
-  m.snr_db = s->err2 > 0 ? 10 * log10(s->ref2 / s->err2) : (double)INFINITY;
+  m.snr_db = s->err2 > 0 ? 10 * assay_log10(s->ref2 / s->err2) : (double)INFINITY;
   return m;
 }
 

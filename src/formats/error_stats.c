@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "formats/error_block.h"
 #include "formats/stats.h"
 
@@ -460,7 +461,7 @@ static double decibels(const assay_sum_t* a, const assay_sum_t* b) {
   double x = assay_sum_mantissa(a), y = assay_sum_mantissa(b);
   if (!(y > 0)) return (double)INFINITY;
   if (!(x > 0)) return -(double)INFINITY;
-  return 10 * (log10(x / y) + (a->exponent - b->exponent) * log10(2));
+  return 10 * (assay_log10(x / y) + (a->exponent - b->exponent) * assay_log10(2));
 }
 
 assay_status_t assay_error_stats_summary(const assay_error_stats_t* s, assay_error_summary_t* out) {
@@ -504,8 +505,8 @@ assay_status_t assay_error_stats_summary(const assay_error_stats_t* s, assay_err
   double ee = assay_sum_mantissa(&m->ee);
   r.psnr_db = (double)INFINITY;
   if (ee > 0)
-    r.psnr_db = 20 * log10(r.max_reference) -
-                10 * (log10(ee / (double)m->compared) + m->ee.exponent * log10(2));
+    r.psnr_db = 20 * assay_log10(r.max_reference) -
+                10 * (assay_log10(ee / (double)m->compared) + m->ee.exponent * assay_log10(2));
   if (!s->options.no_kl) r.kl = assay_histogram_kl(&c->references, &c->change);
   r.max_ulp = (int64_t)c->max_ulp;
   for (int i = 0; i < ASSAY_ULP_SLOTS; i++) r.ulp[i] = (int64_t)c->ulp[i];

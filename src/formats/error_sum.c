@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/functions.h"
 #include "formats/error_block.h"
 
 enum { CHUNK = 1 << 14, BLOCK = ASSAY_STATS_BLOCK, BATCH = 256 };
@@ -157,10 +158,10 @@ double assay_error_sum_cosine(const assay_error_sum_t* s) {
 }
 
 double assay_error_sum_snr_db(const assay_error_sum_t* s) {
-  return s->sum_err2 == 0 ? (double)INFINITY : 10 * log10(s->sum_ref2 / s->sum_err2);
+  return s->sum_err2 == 0 ? (double)INFINITY : 10 * assay_log10(s->sum_ref2 / s->sum_err2);
 }
 
 double assay_error_sum_psnr_db(const assay_error_sum_t* s, double peak) {
   double rms = assay_error_sum_rms(s);
-  return rms == 0 ? (double)INFINITY : 20 * log10(peak / rms);
+  return rms == 0 ? (double)INFINITY : 20 * assay_log10(peak / rms);
 }

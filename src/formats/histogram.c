@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "formats/codec.h"
 
 enum { NEGATIVE = ASSAY_HISTOGRAM_OCTAVES / 2, SUB_BITS = 6, BIN_SHIFT = 52 - SUB_BITS };
@@ -120,7 +121,7 @@ double assay_histogram_kl(const assay_histogram_t* p, const assay_histogram_t* c
           continue;
         }
         double px = ((double)x + 0.5) / (np + bins / 2), qx = ((double)y + 0.5) / (nq + bins / 2);
-        double term = px * log(px / qx) - correction, next = sum + term;
+        double term = px * assay_log(px / qx) - correction, next = sum + term;
         correction = (next - sum) - term;  // Kahan: the terms nearly cancel
         sum = next;
       }

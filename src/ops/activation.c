@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/functions.h"
 #include "ops/bound.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
@@ -46,16 +47,16 @@ static dd_t dd_add(dd_t a, dd_t b) {  // |a| >= |b|
 // x * sigmoid(t.hi + t.lo); t is not NaN.
 static double times_sigmoid(double x, dd_t t) {
   if (t.hi >= 0) {
-    double e = exp(-t.hi);
+    double e = assay_exp(-t.hi);
     return x / (1 + (e - e * t.lo));
   }
   // For large -t the denominator is 1, and e^t may be subnormal where x * e^t is not: halve t.
   if (t.hi < -40) {
-    double s = exp(t.hi / 2);
+    double s = assay_exp(t.hi / 2);
     s += s * (t.lo / 2);
     return x * s * s;
   }
-  double e = exp(t.hi);
+  double e = assay_exp(t.hi);
   e += e * t.lo;
   return x * e / (1 + e);
 }
@@ -63,14 +64,14 @@ static double times_sigmoid(double x, dd_t t) {
 // ---- the functions -----------------------------------------------------------------------------
 
 double assay_sigmoid(double x) {
-  if (x >= 0) return 1 / (1 + exp(-x));
-  double e = exp(x);
+  if (x >= 0) return 1 / (1 + assay_exp(-x));
+  double e = assay_exp(x);
   return e / (1 + e);
 }
 
 double assay_softplus(double x) {
-  if (x > 0) return x + log1p(exp(-x));
-  return log1p(exp(x));
+  if (x > 0) return x + assay_log1p(assay_exp(-x));
+  return assay_log1p(assay_exp(x));
 }
 
 double assay_softsign(double x) {
@@ -88,7 +89,7 @@ static double gelu_tail(double x) {
   dd_t square = dd_product(x, x);
   double r = 1 / square.hi;
   double series = 1 - r * (1 - r * (3 - r * (15 - r * (105 - r * (945 - r * 10395)))));
-  double s = exp(-square.hi / 4);  // twice half the exponent: e^(-x^2/2) may be subnormal
+  double s = assay_exp(-square.hi / 4);  // twice half the exponent: e^(-x^2/2) may be subnormal
   s -= s * (square.lo / 4);
   return -(inv_sqrt_2pi * series * s) * s;
 }
@@ -99,12 +100,12 @@ double assay_gelu(double x) {
   static const double two_over_sqrt_pi = 0x1.20dd750429b6dp+0;
   if (x >= 0) {
     if (x > 40) return x;
-    return 0.5 * x * (1 + erf(x * inv_sqrt2.hi));
+    return 0.5 * x * (1 + assay_erf(x * inv_sqrt2.hi));
   }
   if (x < -36) return gelu_tail(x);
   // erfc(t + dt) = erfc(t) - 2/sqrt(pi) e^(-t^2) dt
   dd_t t = dd_scale(inv_sqrt2, -x);
-  double q = erfc(t.hi) - two_over_sqrt_pi * exp(-t.hi * t.hi) * t.lo;
+  double q = assay_erfc(t.hi) - two_over_sqrt_pi * assay_exp(-t.hi * t.hi) * t.lo;
   return 0.5 * x * q;
 }
 
@@ -133,15 +134,15 @@ double assay_swish(double x, double alpha) {
 // 2m^2).
 double assay_mish(double x) {
   if (x > 0) {
-    double m = exp(-x);
+    double m = assay_exp(-x);
     return x * ((1 + 2 * m) / (1 + 2 * m * (1 + m)));
   }
   if (x < -40) {  // x e^x, where e^x may be subnormal
     if (isinf(x)) return -0.0;
-    double s = exp(x / 2);
+    double s = assay_exp(x / 2);
     return x * s * s;
   }
-  double e = exp(x), n = e * (e + 2);
+  double e = assay_exp(x), n = e * (e + 2);
   return x * (n / (n + 2));
 }
 
@@ -157,12 +158,12 @@ double assay_hard_swish(double x) {
   return x >= 3 ? x : x * assay_hard_sigmoid(x, 0x1.555556p-3, 0.5);
 }
 
-double assay_elu(double x, double alpha) { return x < 0 ? alpha * expm1(x) : x; }
+double assay_elu(double x, double alpha) { return x < 0 ? alpha * assay_expm1(x) : x; }
 
-double assay_celu(double x, double alpha) { return x < 0 ? alpha * expm1(x / alpha) : x; }
+double assay_celu(double x, double alpha) { return x < 0 ? alpha * assay_expm1(x / alpha) : x; }
 
 double assay_selu(double x, double alpha, double gamma) {
-  return gamma * (x > 0 ? x : alpha * expm1(x));
+  return gamma * (x > 0 ? x : alpha * assay_expm1(x));
 }
 
 // ---- the loop over elements --------------------------------------------------------------------

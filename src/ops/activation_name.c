@@ -1,4 +1,5 @@
 #include "ops/activation_name.h"
+#include "base/functions.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,24 +10,24 @@
 #define FUNCTION(name) static double name(double x, double alpha, double beta)
 
 FUNCTION(relu) { return (void)alpha, (void)beta, x < 0 ? 0 : x; }
-FUNCTION(tanh_of) { return (void)alpha, (void)beta, tanh(x); }
+FUNCTION(tanh_of) { return (void)alpha, (void)beta, assay_tanh(x); }
 // The form whose exponential cannot overflow.
 FUNCTION(sigmoid) {
   (void)alpha, (void)beta;
-  const double e = exp(-fabs(x));
+  const double e = assay_exp(-fabs(x));
   return x >= 0 ? 1 / (1 + e) : e / (1 + e);
 }
 FUNCTION(affine) { return alpha * x + beta; }
 FUNCTION(leaky_relu) { return (void)beta, x >= 0 ? x : alpha * x; }
 FUNCTION(thresholded_relu) { return (void)beta, x < alpha ? 0 : x; }
-FUNCTION(scaled_tanh) { return alpha * tanh(beta * x); }
+FUNCTION(scaled_tanh) { return alpha * assay_tanh(beta * x); }
 FUNCTION(hard_sigmoid) {
   const double y = alpha * x + beta;
   return y < 0 ? 0 : y > 1 ? 1 : y;
 }
-FUNCTION(elu) { return (void)beta, x >= 0 ? x : alpha * expm1(x); }
+FUNCTION(elu) { return (void)beta, x >= 0 ? x : alpha * assay_expm1(x); }
 FUNCTION(softsign) { return (void)alpha, (void)beta, x / (1 + fabs(x)); }
-FUNCTION(softplus) { return (void)alpha, (void)beta, (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+FUNCTION(softplus) { return (void)alpha, (void)beta, (x > 0 ? x : 0) + assay_log1p(assay_exp(-fabs(x))); }
 
 // ---- slopes ------------------------------------------------------------------------------------
 
@@ -39,12 +40,12 @@ static double nearest(double x, double reach) { return fmax(fabs(x) - reach, 0);
 SLOPE(relu_slope) { return UNUSED, x + reach > 0 ? 1 : 0; }
 SLOPE(tanh_slope) {
   UNUSED;
-  const double t = tanh(nearest(x, reach));
+  const double t = assay_tanh(nearest(x, reach));
   return (1 - t) * (1 + t);
 }
 SLOPE(sigmoid_slope) {
   UNUSED;
-  const double e = exp(-nearest(x, reach));
+  const double e = assay_exp(-nearest(x, reach));
   return e / ((1 + e) * (1 + e));
 }
 SLOPE(affine_slope) { return UNUSED, fabs(alpha); }
@@ -66,7 +67,7 @@ SLOPE(hard_sigmoid_slope) {
 }
 SLOPE(elu_slope) {
   UNUSED;
-  const double below = x - reach < 0 ? fabs(alpha) * exp(fmin(x + reach, 0)) : 0;
+  const double below = x - reach < 0 ? fabs(alpha) * assay_exp(fmin(x + reach, 0)) : 0;
   return fmax(x + reach >= 0 ? 1 : 0, below);
 }
 SLOPE(softsign_slope) {
@@ -76,7 +77,7 @@ SLOPE(softsign_slope) {
 }
 SLOPE(softplus_slope) {
   UNUSED;
-  const double e = exp(-fabs(x + reach));
+  const double e = assay_exp(-fabs(x + reach));
   return x + reach >= 0 ? 1 / (1 + e) : e / (1 + e);
 }
 

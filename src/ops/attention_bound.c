@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/attention_core.h"
 #include "ops/gemm.h"
 #include "ops/shadow.h"
@@ -103,9 +104,9 @@ static void cap_limits(const head_t* x, const double* s, const score_limits_t* e
   const assay_steps_t* u = &x->rules->steps;
   const double cap = x->a->softcap;
   for (int64_t j = 0; j < x->a->kv_len; j++) {
-    capped[j] = cap * tanh(s[j] / cap);
+    capped[j] = cap * assay_tanh(s[j] / cap);
     const double d = e->g[j] + 2 * u->u * fabs(s[j]);
-    const double t = tanh(fmax(fabs(s[j]) - d, 0) / cap), slope = 1 - t * t + 0x1p-50;
+    const double t = assay_tanh(fmax(fabs(s[j]) - d, 0) / cap), slope = 1 - t * t + 0x1p-50;
     const double local = (u->function + 2 * u->u) * fabs(capped[j]) + u->definition * 2 * cap +
                          2 * u->tiny * (1 + cap);
     e->g[j] = slope * d + local;
@@ -199,12 +200,12 @@ static double sink_limit(const head_t* x, double max) {
 }
 
 // At least exp(x) - 1, and at most exp(-x), for x >= 0; for small x without the functions.
-static double growth(double x) { return x < 0x1p-7 ? x + x * x : expm1(x); }
-static double decay(double x) { return x < 0x1p-7 ? 1 - x : exp(-x); }
+static double growth(double x) { return x < 0x1p-7 ? x + x * x : assay_expm1(x); }
+static double decay(double x) { return x < 0x1p-7 ? 1 - x : assay_exp(-x); }
 
 // p (exp(x) - 1), or somewhat more, where p = exp(size) may be too small a number.
 static double grown(double p, double size, double x) {
-  return x < 1 ? p * growth(x) : exp(size + x);
+  return x < 1 ? p * growth(x) : assay_exp(size + x);
 }
 
 static double likely_of(const score_limits_t* e, int64_t j) {
@@ -233,10 +234,10 @@ static void weigh(const head_t* x, double max, const double* s, const score_limi
                   row_t* row) {
   const int64_t n = x->a->kv_len;
   const double* sink = x->a->sink ? x->a->sink + x->h : NULL;
-  double total = sink ? exp(*sink - max) : 0, low = max;
+  double total = sink ? assay_exp(*sink - max) : 0, low = max;
   *row = (row_t){.p = row->p, .square = row->square, .leader = -1};
   for (int64_t j = 0; j < n; j++) {
-    row->p[j] = exp(s[j] - max);
+    row->p[j] = assay_exp(s[j] - max);
     total += row->p[j];
     row->keys += s[j] > -INFINITY;
     if (row->p[j] > 0x1p-200 && s[j] < low) low = s[j];
@@ -250,7 +251,7 @@ static void weigh(const head_t* x, double max, const double* s, const score_limi
   row->spread = max - low;
   row->rest = row->rest_in = 0;
   for (int64_t j = 0; j < n; j++) {
-    const double p = row->p[j] /= total, size = s[j] - max - log(total);
+    const double p = row->p[j] /= total, size = s[j] - max - assay_log(total);
     row->square[j] = 0;
     if (s[j] == -INFINITY) continue;
     row->lost |= !(e->g[j] < INFINITY);
@@ -263,7 +264,7 @@ static void weigh(const head_t* x, double max, const double* s, const score_limi
   }
   if (sink) {
     // The sink is a key whose value is 0.
-    const double p = exp(*sink - max) / total, size = *sink - max - log(total);
+    const double p = assay_exp(*sink - max) / total, size = *sink - max - assay_log(total);
     const double d = sink_limit(x, max);
     row->sum += grown(p, size, d + row->moved);
     row->sum_in += grown(p, size, d + row->moved_in);
@@ -373,7 +374,7 @@ static void put_scores(const head_t* x, int64_t i, const score_limits_t* e) {
 
 // How far exp(e) over the denominator may be from 1: that is at least `rest`, and at most 1 + sum.
 static double change(double e, double rest, double sum) {
-  return fmax(exp(e) / rest - 1, 1 - exp(-e) / (1 + sum));
+  return fmax(assay_exp(e) / rest - 1, 1 - assay_exp(-e) / (1 + sum));
 }
 
 // Those of probabilities: p_j exp(e_j) over the denominator.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/gemm.h"
 #include "ops/shadow.h"
 
@@ -83,7 +84,7 @@ bool assay_attention_bias(const assay_eval_t* c, const assay_attention_t* a, int
 
 static void cap_row(const assay_eval_t* c, double softcap, int64_t n, double* s) {
   for (int64_t j = 0; j < n; j++) {
-    s[j] = assay_acc(c, softcap * assay_acc(c, tanh(assay_acc(c, s[j] / softcap))));
+    s[j] = assay_acc(c, softcap * assay_acc(c, assay_tanh(assay_acc(c, s[j] / softcap))));
   }
 }
 
@@ -104,9 +105,9 @@ static void softmax_row(const assay_eval_t* c, int64_t n, const double* sink, do
     memset(s, 0, (size_t)n * sizeof *s);
     return;
   }
-  double sum = sink ? assay_acc(c, exp(assay_acc(c, *sink - max))) : 0;
+  double sum = sink ? assay_acc(c, assay_exp(assay_acc(c, *sink - max))) : 0;
   for (int64_t j = 0; j < n; j++) {
-    s[j] = assay_acc(c, exp(assay_acc(c, s[j] - max)));
+    s[j] = assay_acc(c, assay_exp(assay_acc(c, s[j] - max)));
     sum = assay_acc(c, sum + s[j]);
   }
   for (int64_t j = 0; j < n; j++) s[j] = assay_acc(c, s[j] / sum);

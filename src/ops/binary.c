@@ -6,6 +6,7 @@
 // INT_MIN.
 #include <math.h>
 
+#include "base/functions.h"
 #include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
@@ -75,7 +76,7 @@ static double floor_mod(double a, double b) {
 }
 
 // Squares, the most frequent powers, are one product: faster, and rounded correctly.
-static double power(double x, double e) { return e == 2 ? x * x : pow(x, e); }
+static double power(double x, double e) { return e == 2 ? x * x : assay_pow(x, e); }
 
 static inline int64_t add_int(int64_t a, int64_t b) {
   return assay_as_i64(assay_as_u64(a) + assay_as_u64(b));
@@ -311,7 +312,7 @@ static void pow_mixed_span(const void* user, int64_t n, const int64_t* at, const
   for (int64_t i = 0; i < n; i++) {
     int64_t x = assay_i64(p->a)[at[1] + i * step[1]], k = at[2] + i * step[2];
     if (p->b->store == ASSAY_STORE_F64)
-      z[i] = assay_f64_to_int(type, pow(assay_i64_to_f64(type, x), assay_f64(p->b)[k]));
+      z[i] = assay_f64_to_int(type, assay_pow(assay_i64_to_f64(type, x), assay_f64(p->b)[k]));
     else if (e_type == ASSAY_TYPE_UINT64)
       z[i] = pow_uint_exponent(x, assay_i64(p->b)[k]);
     else

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound_parts.h"
 #include "ops/pointwise.h"
 #include "ops/split_products.h"
@@ -32,7 +33,7 @@ static double roundings(const assay_rounding_t* r, double n) {
   double joins = r->splits > 1 ? (double)r->splits : 0;
   double terms = joins > 0 ? ceil(n / joins) : n;
   if (r->order == ASSAY_SUM_BLOCKED && r->block > 0 && terms > (double)r->block)
-    terms = (double)r->block + ceil(log2(ceil(terms / (double)r->block)));
+    terms = (double)r->block + ceil(assay_log2(ceil(terms / (double)r->block)));
   return terms + joins;
 }
 

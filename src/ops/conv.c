@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/activation_name.h"
 #include "ops/conv_winograd.h"
 #include "ops/families.h"
@@ -192,13 +193,13 @@ static void nhwc_cost(const assay_eval_t* c, assay_cost_t* out) {
 typedef double (*activation_t)(double x, const double* params);
 
 static double act_relu(double x, const double* p) { return (void)p, x < 0 ? 0 : x; }
-static double act_tanh(double x, const double* p) { return (void)p, tanh(x); }
+static double act_tanh(double x, const double* p) { return (void)p, assay_tanh(x); }
 static double act_leaky(double x, const double* p) { return x < 0 ? p[0] * x : x; }
 static double act_clip(double x, const double* p) { return x < p[0] ? p[0] : x > p[1] ? p[1] : x; }
 
 static double act_sigmoid(double x, const double* p) {
   (void)p;
-  const double e = exp(-fabs(x));  // does not overflow, loses nothing in either tail
+  const double e = assay_exp(-fabs(x));  // does not overflow, loses nothing in either tail
   return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound.h"
 #include "ops/conv.h"
 #include "ops/families.h"
@@ -267,7 +268,7 @@ static assay_status_t deform_bound(assay_bound_t* b) {
                                .factor = kind ? f.probable : f.guaranteed,
                                .u = u,
                                .probable = kind,
-                               .ops = (2.0 * s.w.rank + pow(2, s.w.rank) + 2) * u};
+                               .ops = (2.0 * s.w.rank + assay_pow(2, s.w.rank) + 2) * u};
     const assay_conv_panel_t panel = {
         .conv = &s, .x = assay_f64(b->in[X]), .fill = deform_limits_fill, .user = &l};
     for (int64_t i = 0; bias && i < s.m; i++) bias_abs[i] = l.factor * fabs(assay_f64(bias)[i]);
@@ -290,7 +291,7 @@ static void deform_cost(const assay_eval_t* c, assay_cost_t* out) {
   if (!st) {
     // The product, and interpolation over 2^axes corners for each element of the panel.
     out->flops = assay_conv_flops(&s, assay_eval_has(c, BIAS)) +
-                 2 * pow(2, s.w.rank) * (double)s.n * (double)s.c * (double)s.kernel_size *
+                 2 * assay_pow(2, s.w.rank) * (double)s.n * (double)s.c * (double)s.kernel_size *
                      (double)s.out_size;
   }
   assay_status_free(st);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
@@ -348,7 +349,7 @@ static assay_status_t efficient_read(const assay_eval_t* c, efficient_t* p) {
   // Raw scores are compared with the threshold's logit, and activated only when they are kept.
   if (p->sigmoid) {
     double t = p->score_threshold;
-    p->score_threshold = t <= 0 ? -INFINITY : t >= 1 ? INFINITY : log(t / (1 - t));
+    p->score_threshold = t <= 0 ? -INFINITY : t >= 1 ? INFINITY : assay_log(t / (1 - t));
   }
   int64_t coding = assay_attr_i64(n, "box_coding", 0);
   if (coding == 0 || coding == 1) return NULL;
@@ -365,8 +366,8 @@ static box_t efficient_box(const efficient_t* p, int64_t batch, int64_t index) {
   if (!p->anchors) return box_read(v, p->centered);
   const double* a = p->anchors + 4 * ((p->per_image_anchors ? batch * p->boxes : 0) + anchor);
   if (p->centered) {
-    double decoded[4] = {v[0] * a[2] + a[0], v[1] * a[3] + a[1], a[2] * exp(v[2]),
-                         a[3] * exp(v[3])};
+    double decoded[4] = {v[0] * a[2] + a[0], v[1] * a[3] + a[1], a[2] * assay_exp(v[2]),
+                         a[3] * assay_exp(v[3])};
     return box_read(decoded, true);
   }
   box_t x = box_sorted(box_read(v, false)), y = box_sorted(box_read(a, false));
@@ -386,7 +387,7 @@ static void efficient_emit(const efficient_t* p, const efficient_out_t* out, int
     double* v = out->boxes + 4 * k;
     v[0] = box->y1, v[1] = box->x1, v[2] = box->y2, v[3] = box->x2;
   }
-  if (out->scores) out->scores[k] = p->sigmoid ? 1 / (1 + exp(-from->score)) : from->score;
+  if (out->scores) out->scores[k] = p->sigmoid ? 1 / (1 + assay_exp(-from->score)) : from->score;
   if (out->classes) out->classes[k] = from->index % p->classes;
   if (out->index) out->index[k] = from->index;
 }
@@ -486,7 +487,7 @@ static void efficient_box_numbers(const assay_arithmetic_t* r, const efficient_t
       return;
     }
     for (int k = 0; k < 2; k++) {
-      const num_t grown = assay_number_function(r, exp, (double)INFINITY, x[2 + k]);
+      const num_t grown = assay_number_function(r, assay_exp, (double)INFINITY, x[2 + k]);
       x[k] = assay_number_add(r, assay_number_mul(r, x[k], a[2 + k]), a[k]);
       x[2 + k] = assay_number_mul(r, a[2 + k], grown);
     }
@@ -499,7 +500,7 @@ static void efficient_box_numbers(const assay_arithmetic_t* r, const efficient_t
   }
 }
 
-static double efficient_sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double efficient_sigmoid(double x) { return 1 / (1 + assay_exp(-x)); }
 
 // Room for one image.
 typedef struct efficient_room {

@@ -11,7 +11,7 @@
 #include "base/target.h"
 #include "ops/gemm_fma.h"
 #include "ops/product_f64.h"
-#include "ops/twice.h"
+#include "base/twice.h"
 
 // An output is cut into tiles, a product's sum into panels of K_PANEL terms; both depend on m, n
 // and k alone, and so do the bits of the result. A job is one tile of one matrix of the batch.

@@ -1,6 +1,7 @@
 // EyeLike, windows and mel weights: tensors made from a few numbers.
 #include <math.h>
 
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
@@ -111,7 +112,7 @@ static assay_status_t window(assay_eval_t* c, double a0, double a1, double a2) {
   ASSAY_TRY(assay_eval_output(c, 0, type, 1, &n, &out));
   for (int64_t i = 0; i < n; i++) {
     double t = m > 0 ? 2 * pi * (double)i / m : pi;
-    set_number(out, i, a2 * cos(2 * t) - a1 * cos(t) + a0);
+    set_number(out, i, a2 * assay_cos(2 * t) - a1 * assay_cos(t) + a0);
   }
   return NULL;
 }
@@ -140,7 +141,7 @@ static assay_status_t window_bound(assay_bound_t* c, double a0, double a1, doubl
     }
     const double t = m > 0 ? 2 * pi * (double)i / m : pi;
     // What the angle's error of 4 u does to the terms, then their own roundings.
-    const double slope = fabs(a1 * sin(t)) + fabs(4 * a2 * sin(2 * t));
+    const double slope = fabs(a1 * assay_sin(t)) + fabs(4 * a2 * assay_sin(2 * t));
     const double turn = 4 * inner.u * t;
     const double own = a1 * (inner.function + inner.u) + a2 * (inner.function + 2 * inner.u);
     const double e = slope * turn + 2 * turn * turn + own + 3 * inner.u * (a0 + a1 + a2);
@@ -179,14 +180,14 @@ static assay_status_t mel_infer(assay_infer_t* c) {
   return assay_infer_set(c, 0, type, &out);
 }
 
-static double mel_of(double hertz) { return 2595 * log1p(hertz / 700) / log(10); }
+static double mel_of(double hertz) { return 2595 * assay_log1p(hertz / 700) / assay_log(10); }
 
 // The spectrogram bin at edge i of the triangles. Source: onnx.reference MelWeightMatrix-17, which
 // the operator's cases follow: the range is divided into bins + 2 steps.
 static double mel_bin(int64_t i, int64_t bins, int64_t dft, int64_t rate, double low, double high) {
   double step = (high - low) / (double)(bins + 2);
   double mel = (double)i * step + low;
-  double hertz = 700 * expm1(mel / 2595 * log(10));
+  double hertz = 700 * assay_expm1(mel / 2595 * assay_log(10));
   return ((double)dft + 1) * hertz / (double)rate;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "base/random.h"
 #include "ops/bound_number.h"
 #include "ops/families.h"
@@ -353,7 +354,7 @@ static void factorize(factors_t* f, const double* x) {
 
 static double norm_of(const double* x, int64_t n, int64_t stride) {
   double s = 0;
-  for (int64_t i = 0; i < n; i++) s = hypot(s, x[i * stride]);
+  for (int64_t i = 0; i < n; i++) s = assay_hypot(s, x[i * stride]);
   return s;
 }
 
@@ -366,11 +367,11 @@ static double det_moved(const factors_t* f, const double* x, double relative, do
   for (int64_t i = 0; i < n; i++) {
     const double length = norm_of(x + i * step, n, stride);
     const double e = relative * norm_of(f->lu + i * step, n, stride) + (double)n * tiny;
-    change += log1p(e / length);
+    change += assay_log1p(e / length);
     product *= length;
     raised *= length + e;
   }
-  return product > 0 && change < 0.5 ? product * expm1(change) : raised - product;
+  return product > 0 && change < 0.5 ? product * assay_expm1(change) : raised - product;
 }
 
 static double det_limit(const assay_arithmetic_t* r, const factors_t* f, const double* x,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/families.h"
 #include "ops/shadow.h"
 
@@ -103,7 +104,7 @@ static void step(const assay_eval_t* c, const assay_linear_attention_t* l, int64
   if (l->gated) {
     const double* g = l->decay + (at * l->kv_heads + h) * l->decay_width;
     for (int64_t i = 0; i < l->d_k; i++) {
-      const double keep = assay_acc(c, exp(g[l->decay_width == 1 ? 0 : i]));
+      const double keep = assay_acc(c, assay_exp(g[l->decay_width == 1 ? 0 : i]));
       for (int64_t j = 0; j < d_v; j++) s[i * d_v + j] = assay_acc(c, s[i * d_v + j] * keep);
     }
   }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/linear_attention.h"
 #include "ops/shadow.h"
 
@@ -59,7 +60,7 @@ static void decay(head_t* x, const double* gate) {
   const double e = x->steps.function;
   uint64_t bits = next_bits(x);
   for (int64_t i = 0; i < l->d_k; i++) {
-    const double keep = exp(gate[l->decay_width == 1 ? 0 : i]);
+    const double keep = assay_exp(gate[l->decay_width == 1 ? 0 : i]);
     if (l->decay_width != 1) bits = next_bits(x);
     for (int64_t j = 0; j < l->d_v; j++) {
       const int64_t at = i * l->d_v + j;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/activation_name.h"
 #include "ops/bound_parts.h"
 #include "ops/families.h"
@@ -193,7 +194,7 @@ static assay_status_t float8_infer(assay_infer_t* c) {
 
 static double gelu(double x, double alpha, double beta) {
   (void)alpha, (void)beta;
-  return 0.5 * x * erfc(-x * 0.70710678118654752440);
+  return 0.5 * x * assay_erfc(-x * 0.70710678118654752440);
 }
 
 // alpha and the scales of A and B; the activation, if there is one.

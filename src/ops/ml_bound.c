@@ -1,4 +1,5 @@
 #include "ops/ml_bound.h"
+#include "base/functions.h"
 
 typedef assay_number_t num_t;
 
@@ -14,9 +15,9 @@ static void softmax(const assay_arithmetic_t* a, num_t* x, int64_t n, bool keep_
     const bool zero = keep_zeros && fabs(x[i].v) <= 1e-7, certain = !keep_zeros || far > x[i].g;
     if (zero && max.g < (double)INFINITY)
       x[i] = assay_number_mul(
-          a, x[i], assay_number_function(a, exp, (double)INFINITY, assay_number_neg(max)));
+          a, x[i], assay_number_function(a, assay_exp, (double)INFINITY, assay_number_neg(max)));
     else
-      x[i] = assay_number_function(a, exp, (double)INFINITY, assay_number_sub(a, x[i], max));
+      x[i] = assay_number_function(a, assay_exp, (double)INFINITY, assay_number_sub(a, x[i], max));
     if (!certain) x[i].g = (double)INFINITY;
     assay_number_sum_add(&sum, x[i]);
   }

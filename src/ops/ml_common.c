@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/functions.h"
 #include "base/random.h"
 
 assay_status_t assay_ml_rows(const assay_eval_t* c, const assay_tensor_t* x, int64_t* out_rows,
@@ -58,7 +59,7 @@ assay_status_t assay_ml_post_read(const assay_node_t* n, assay_ml_post_t* out) {
 
 // From the side where nothing cancels.
 double assay_ml_logistic(double x) {
-  double e = exp(-fabs(x));
+  double e = assay_exp(-fabs(x));
   return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
@@ -75,7 +76,7 @@ static void softmax(double* x, int64_t n, bool keep_zeros) {
     if (x[i] > max) max = x[i];
   for (int64_t i = 0; i < n; i++) {
     bool zero = keep_zeros && fabs(x[i]) <= 1e-7;
-    x[i] = zero ? x[i] * exp(-max) : exp(x[i] - max);
+    x[i] = zero ? x[i] * assay_exp(-max) : assay_exp(x[i] - max);
     sum += x[i];
   }
   for (int64_t i = 0; i < n; i++) x[i] = sum == 0 ? 0.5 : x[i] / sum;

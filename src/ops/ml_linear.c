@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/families.h"
 #include "ops/ml_common.h"
 
@@ -223,11 +224,11 @@ static double kernel_value(const assay_eval_t* c, const assay_svm_t* s, assay_ke
       double d = assay_acc(c, assay_ml_number(x, at + i) - (double)v[i]);
       sum = assay_acc(c, sum + assay_acc(c, d * d));
     }
-    return exp(-s->gamma * sum);
+    return assay_exp(-s->gamma * sum);
   }
   double d = dot(c, x, at, v, n);
-  if (kernel == ASSAY_KERNEL_POLY) return pow(s->gamma * d + s->coef0, s->degree);
-  if (kernel == ASSAY_KERNEL_SIGMOID) return tanh(s->gamma * d + s->coef0);
+  if (kernel == ASSAY_KERNEL_POLY) return assay_pow(s->gamma * d + s->coef0, s->degree);
+  if (kernel == ASSAY_KERNEL_SIGMOID) return assay_tanh(s->gamma * d + s->coef0);
   return d;
 }
 

@@ -1,5 +1,6 @@
 // Limits of linear models and support vector machines: the same formulas in numbers that know them.
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/ml_bound.h"
 #include "ops/ml_linear.h"
 
@@ -80,12 +81,12 @@ assay_status_t assay_ml_classifier_bound(assay_bound_t* c) {
 
 // x^d, d a whole number or not: turns at 0 at most.
 static num_t power(const assay_arithmetic_t* a, num_t x, double d) {
-  const double v = pow(x.v, d), p = assay_number_probable(x);
+  const double v = assay_pow(x.v, d), p = assay_number_probable(x);
   double far[2] = {0};
   for (int k = 0; k < 2; k++) {
     const double e = k ? p : x.g;
-    const double up = fabs(pow(x.v + e, d) - v), down = fabs(pow(x.v - e, d) - v);
-    const double at_0 = fabs(x.v) < e ? fabs(pow(0, d) - v) : 0;
+    const double up = fabs(assay_pow(x.v + e, d) - v), down = fabs(assay_pow(x.v - e, d) - v);
+    const double at_0 = fabs(x.v) < e ? fabs(assay_pow(0, d) - v) : 0;
     far[k] = up == up && down == down ? fmax(fmax(up, down), at_0) : (double)INFINITY;
   }
   num_t y = {v, far[0], far[1] * far[1] / 36};
@@ -104,13 +105,13 @@ static num_t kernel_value(const assay_bound_t* c, const assay_arithmetic_t* a, c
       assay_number_sum_add(&sum, assay_number_square(a, d));
     }
     const num_t x = assay_number_mul(a, gamma, assay_number_sum_end(a, &sum));
-    return assay_number_function(a, exp, (double)INFINITY, assay_number_neg(x));
+    return assay_number_function(a, assay_exp, (double)INFINITY, assay_number_neg(x));
   }
   const num_t d = dot(c, a, at, v, n, NULL);
   if (s->kernel == ASSAY_KERNEL_LINEAR) return d;
   const num_t x = assay_number_add(a, assay_number_mul(a, gamma, d), coef0);
   if (s->kernel == ASSAY_KERNEL_POLY) return power(a, x, s->degree);
-  return assay_number_function(a, tanh, (double)INFINITY, x);
+  return assay_number_function(a, assay_tanh, (double)INFINITY, x);
 }
 
 assay_status_t assay_ml_svr_bound(assay_bound_t* c) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/families.h"
 #include "ops/ml_bound.h"
 #include "ops/ml_common.h"
@@ -434,7 +435,7 @@ static void trees_cost(const assay_eval_t* c, assay_cost_t* out) {
   assay_attr_ints(c->node, "tree_roots", &roots);
   double trees = roots ? (double)roots : 1 + (double)nodes / 64;
   double rows = x->rank == 2 ? (double)x->dims[0] : 1;
-  out->flops = rows * trees * log2(2 + (double)nodes / trees);
+  out->flops = rows * trees * assay_log2(2 + (double)nodes / trees);
 }
 
 #define ML(operator, version) .domain = "ai.onnx.ml", .name = operator, .since = version

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/activation.h"
 #include "ops/families.h"
 #include "ops/shadow.h"
@@ -26,8 +27,9 @@ static int64_t bucket_of(int64_t distance, int64_t buckets, bool both, int64_t m
   if (distance < exact) return first + distance;
   int64_t at = buckets - 1;
   if (exact > 0 && max_distance > exact) {
-    const float share = logf((float)distance / (float)exact) /
-                        logf((float)max_distance / (float)exact) * (float)(buckets - exact);
+    const float share = (float)assay_log((double)((float)distance / (float)exact)) /
+                        (float)assay_log((double)((float)max_distance / (float)exact)) *
+                        (float)(buckets - exact);
     if (share < (float)(buckets - 1 - exact)) at = exact + (int64_t)share;
   }
   return first + at;

@@ -3,6 +3,7 @@
 // Source: schemas of onnxruntime 1.31 (com.microsoft, version 1).
 #include <math.h>
 
+#include "base/functions.h"
 #include "ops/activation.h"
 #include "ops/families.h"
 #include "ops/matmul.h"
@@ -319,8 +320,8 @@ static void limit_gemma(const assay_eval_t* c, const double* e, const double* x,
                         double* y) {
   const assay_steps_t steps = assay_rounding_steps(assay_shadow_rounding(c));
   const assay_near_t angle = assay_near_at(e, assay_shadow_of(c, e), 0);
-  const assay_near_t cosine = limit_cast(&steps, cos(e[0]), angle);
-  const assay_near_t sine = limit_cast(&steps, sin(e[0]), angle);
+  const assay_near_t cosine = limit_cast(&steps, assay_cos(e[0]), angle);
+  const assay_near_t sine = limit_cast(&steps, assay_sin(e[0]), angle);
   const assay_near_t a =
       assay_near_mul(&steps, assay_near_at(x, assay_shadow_of(c, x), 0), cosine);
   const assay_near_t b = assay_near_mul(&steps, assay_near_at(r, assay_shadow_of(c, r), 0), sine);
@@ -357,8 +358,8 @@ static assay_status_t gemma_eval(assay_eval_t* c) {
           limit_gemma(c, e + j, assay_f64(x) + at, assay_f64(r) + at, assay_f64(y) + at);
           continue;
         }
-        const double a = assay_acc(c, assay_f64(x)[at] * gemma_cast(c, cos(e[j])));
-        const double b = assay_acc(c, assay_f64(r)[at] * gemma_cast(c, sin(e[j])));
+        const double a = assay_acc(c, assay_f64(x)[at] * gemma_cast(c, assay_cos(e[j])));
+        const double b = assay_acc(c, assay_f64(r)[at] * gemma_cast(c, assay_sin(e[j])));
         assay_f64(y)[at] = assay_acc(c, a + b);
       }
     }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/norm.h"
 #include "ops/shadow.h"
 
@@ -136,8 +137,8 @@ static void limit_rms(const assay_eval_t* c, const double* weight, double epsilo
   const double mean = sum / (double)n + epsilon, rest = (double)n * mean;
   const double rg = (in_g + f.guaranteed * (sum + in_g) + (double)n * steps.tiny) / rest;
   const double rp = (in_p + f.probable * (sum + in_p) + (double)n * steps.tiny) / rest;
-  const double ig = rg < 1 ? rg / (2 * pow(1 - rg, 1.5)) : (double)INFINITY;
-  const double ip = rp < 1 ? rp / (2 * pow(1 - rp, 1.5)) : (double)INFINITY;
+  const double ig = rg < 1 ? rg / (2 * assay_pow(1 - rg, 1.5)) : (double)INFINITY;
+  const double ip = rp < 1 ? rp / (2 * assay_pow(1 - rp, 1.5)) : (double)INFINITY;
   const double inverse = 1 / sqrt(mean), more = steps.function + 4 * steps.u;
   const assay_near_t root = {inverse, inverse * (ig + more * (1 + ig)),
                              inverse * (ip + more * (1 + ip))};

@@ -6,6 +6,7 @@
 // Source: schemas of onnxruntime 1.31 (com.microsoft, version 1).
 #include <math.h>
 
+#include "base/functions.h"
 #include "ops/activation.h"
 #include "ops/families.h"
 #include "ops/pointwise.h"
@@ -242,9 +243,9 @@ static assay_status_t qsoftmax_eval(assay_eval_t* c) {
     for (int64_t i = 1; i < n; i++) max = fmax(max, assay_qreal_get(&x, first + i * inner));
     for (int64_t i = 0; i < n; i++)
       sum = assay_acc(
-          c, sum + assay_qround(y.to_fp32, exp(assay_qreal_get(&x, first + i * inner) - max)));
+          c, sum + assay_qround(y.to_fp32, assay_exp(assay_qreal_get(&x, first + i * inner) - max)));
     for (int64_t i = 0; i < n; i++) {
-      double e = assay_qround(y.to_fp32, exp(assay_qreal_get(&x, first + i * inner) - max));
+      double e = assay_qround(y.to_fp32, assay_exp(assay_qreal_get(&x, first + i * inner) - max));
       assay_qwriter_set(&y, first + i * inner, assay_qround(y.to_fp32, e / sum));
     }
   }
@@ -376,7 +377,7 @@ static assay_status_t qsoftmax_bound(assay_bound_t* c) {
   const assay_inner_t in = assay_bound_inner(c->rounding);
   const assay_factor_t sum = assay_bound_sum(c->rounding, (double)c->in[0]->size);
   const double own =
-      2 * expm1(8 * in.u * assay_quant_largest(c, 0, 1, 2)) + 3 * in.function + 6 * in.u;
+      2 * assay_expm1(8 * in.u * assay_quant_largest(c, 0, 1, 2)) + 3 * in.function + 6 * in.u;
   return assay_steps_of_eval(c, qsoftmax_eval, 3, 4,
                              (assay_factor_t){own + sum.guaranteed, own + sum.probable});
 }

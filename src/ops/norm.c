@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/conv.h"
 #include "ops/families.h"
 #include "ops/norm_bound.h"
@@ -263,7 +264,7 @@ static inline void group_one(const group_t* p, bool exact, int64_t i) {
     batch_apply(c, exact, p->run, x, mean, inverse, p->scale[at], p->bias[at], y);
     if (!p->silu) continue;
     for (int64_t j = 0; j < p->run; j++) {
-      y[j] = assay_norm_round(c, exact, y[j] / (1 + exp(-y[j])));
+      y[j] = assay_norm_round(c, exact, y[j] / (1 + assay_exp(-y[j])));
     }
   }
 }

@@ -1,6 +1,7 @@
 // Normalizations without parameters: LRN, LpNormalization, MeanVarianceNormalization.
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/families.h"
 #include "ops/norm.h"
 #include "ops/norm_bound.h"
@@ -55,7 +56,7 @@ static void lrn_plane(const lrn_t* p, int64_t sample, int64_t channel) {
   for (int64_t j = 0; j < p->run; j++) {
     const double base = assay_acc(c, p->bias + assay_acc(c, p->alpha * y[j]));
     // beta is 0.75 in almost every network.
-    const double power = p->beta == 0.75 ? sqrt(base) * sqrt(sqrt(base)) : pow(base, p->beta);
+    const double power = p->beta == 0.75 ? sqrt(base) * sqrt(sqrt(base)) : assay_pow(base, p->beta);
     y[j] = assay_acc(c, v[j] / assay_acc(c, power));
   }
 }
@@ -292,10 +293,10 @@ static void lrn_bound_plane(const lrn_t* p, const assay_rounding_t* r, bool prob
                                 sum * (squares + moved) + terms * in.tiny) +
                        2 * in.u * size + in.tiny;
     const double t = off / base;
-    double power = t < 1 ? expm1(-fabs(p->beta) * log1p(-t)) : (double)INFINITY;
+    double power = t < 1 ? assay_expm1(-fabs(p->beta) * assay_log1p(-t)) : (double)INFINITY;
     if ((squares + moved) * (1 + sum) > in.max) power = (double)INFINITY;
     power = (1 + power) * (1 + in.function) * (1 + 4 * in.u) - 1;
-    const double root = pow(base, p->beta);
+    const double root = assay_pow(base, p->beta);
     const double limit = fabs(p->x[at]) / root * power + e / root * (1 + power) + 2 * in.tiny;
     limits[at] = limit == limit ? limit : (double)INFINITY;
   }

@@ -154,7 +154,7 @@ typedef enum assay_arith {
   ASSAY_ARITH_F32,         // emu: products and sums in fp32, in the order of the documentation
   ASSAY_ARITH_NARROW,      // emu --accumulate F: each sum rounded to `accumulator`
   ASSAY_ARITH_STOCHASTIC,  // as NARROW, rounded up or down by chance: to see what rounding can do
-  ASSAY_ARITH_TWICE,       // in double-double (ops/twice.h): what assay_twice_products evaluates
+  ASSAY_ARITH_TWICE,       // in double-double (base/twice.h): what assay_twice_products evaluates
 } assay_arith_t;
 
 typedef enum assay_mode {

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/power_bound.h"
@@ -330,13 +331,13 @@ static void lp_row(const pool_t* p, double norm, int64_t r, const double* x, dou
     const double* src = x + it.in_row * ax->in + k * ax->dilation - ax->pads[0];
     for (int64_t j = lo; j < hi; j++) {
       const double v = fabs(src[j * stride]);
-      const double term = norm == 1 ? v : norm == 2 ? v * v : pow(v / scale[j], norm);
+      const double term = norm == 1 ? v : norm == 2 ? v * v : assay_pow(v / scale[j], norm);
       y[j] = assay_acc(p->c, y[j] + assay_acc(p->c, term));
     }
   }
   if (norm == 1) return;
   for (int64_t j = 0; j < row_size; j++) {
-    y[j] = norm == 2 ? sqrt(y[j]) : scale[j] * pow(y[j], 1 / norm);
+    y[j] = norm == 2 ? sqrt(y[j]) : scale[j] * assay_pow(y[j], 1 / norm);
   }
 }
 

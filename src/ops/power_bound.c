@@ -1,4 +1,5 @@
 #include "ops/power_bound.h"
+#include "base/functions.h"
 
 #include <math.h>
 
@@ -10,7 +11,7 @@
 double assay_bound_norm_of(const assay_rounding_t* r, const assay_power_norm_t* norm, double size,
                            bool probable) {
   const assay_inner_t in = assay_bound_inner(r);
-  const double p = norm->p, sum = norm->no_root ? size : pow(size, p);
+  const double p = norm->p, sum = norm->no_root ? size : assay_pow(size, p);
   const bool function = p != 1 && p != 2;
   double relative = assay_factor_of(assay_bound_sum(r, norm->terms), probable);
   if (function) relative = (1 + relative) * (1 + in.function) * (1 + 2 * in.u) - 1;
@@ -20,12 +21,12 @@ double assay_bound_norm_of(const assay_rounding_t* r, const assay_power_norm_t* 
   const double lost = p == 1 ? 0 : norm->terms * in.tiny;
   if (norm->no_root) return relative * size + lost;
   if (p == 1) return relative * size + norm->terms * in.tiny;
-  double root = expm1(log1p(relative) / p);
-  root = fmax(root, relative < 1 ? -expm1(log1p(-relative) / p) : 1);
+  double root = assay_expm1(assay_log1p(relative) / p);
+  root = fmax(root, relative < 1 ? -assay_expm1(assay_log1p(-relative) / p) : 1);
   root = (1 + root) * (1 + (function ? in.function : in.u)) * (1 + 2 * in.u) - 1;
-  if (function && sum > 0) root += in.u * fabs(log(sum)) / p;
-  const double below = size - (sum > lost ? pow(sum - lost, 1 / p) : 0);
-  return root * size + fmax(below, pow(sum + lost, 1 / p) - size) + in.tiny;
+  if (function && sum > 0) root += in.u * fabs(assay_log(sum)) / p;
+  const double below = size - (sum > lost ? assay_pow(sum - lost, 1 / p) : 0);
+  return root * size + fmax(below, assay_pow(sum + lost, 1 / p) - size) + in.tiny;
 }
 
 typedef struct norm_job {
@@ -62,8 +63,8 @@ static double local_product(const void* user, double y, double in, double magnit
                             bool probable) {
   const product_job_t* j = user;
   const double u = j->inner.u, n = j->roundings;
-  const double all = expm1(n * log1p(u));
-  const double relative = probable ? fmin(all, expm1(6 * sqrt(n) * u + n * u * u)) : all;
+  const double all = assay_expm1(n * assay_log1p(u));
+  const double relative = probable ? fmin(all, assay_expm1(6 * sqrt(n) * u + n * u * u)) : all;
   if (!(magnitude * (1 + all) < j->inner.max)) return (double)INFINITY;
   return relative * (fabs(y) + in) + n * j->inner.tiny * magnitude * (1 + all);
 }

@@ -3,6 +3,7 @@
 // Numbers come from a counter-based generator keyed by the run's seed (or the node's `seed`), the
 // node's label, the iteration of the loops around the node and the element's index: the same in
 // truth, native mode and every backend.
+#include "base/functions.h"
 #include "base/random.h"
 
 #include <math.h>
@@ -193,7 +194,7 @@ static bool cumulate(const double* x, int64_t n, double* sums) {
     if (x[i] > max) max = x[i];
   }
   if (!isfinite(max)) return false;
-  for (int64_t i = 0; i < n; i++) sums[i] = sum += exp(x[i] - max);
+  for (int64_t i = 0; i < n; i++) sums[i] = sum += assay_exp(x[i] - max);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/power_bound.h"
@@ -125,7 +126,7 @@ ALWAYS_INLINE double fold(kind_t kind, double s, double x, double shift) {
     case KIND_SUM_SQUARE:
       return s + x * x;
     case KIND_LOG_SUM_EXP:
-      return s + exp(x - shift);
+      return s + assay_exp(x - shift);
     default:
       return s + x;
   }
@@ -136,7 +137,7 @@ static double fold_rounded(const assay_eval_t* c, kind_t kind, double s, double 
   if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // a choice: no rounding
   if (kind == KIND_SUM_SQUARE) return assay_acc(c, s + assay_acc(c, x * x));
   if (kind == KIND_LOG_SUM_EXP) {
-    return assay_acc(c, s + assay_acc(c, exp(assay_acc(c, x - shift))));
+    return assay_acc(c, s + assay_acc(c, assay_exp(assay_acc(c, x - shift))));
   }
   if (kind == KIND_MAX || kind == KIND_MIN) return fold(kind, s, x, shift);  // one of the elements
   return assay_acc(c, fold(kind, s, x, shift));
@@ -265,9 +266,9 @@ static double finish(const assay_eval_t* c, kind_t kind, int64_t n_terms, double
     case KIND_L2:
       return assay_acc(c, sqrt(s));
     case KIND_LOG_SUM:
-      return assay_acc(c, log(s));
+      return assay_acc(c, assay_log(s));
     case KIND_LOG_SUM_EXP:
-      return assay_acc(c, assay_acc(c, log(s)) + shift);
+      return assay_acc(c, assay_acc(c, assay_log(s)) + shift);
     default:
       return s;
   }
@@ -328,7 +329,7 @@ static void fold_integer(kind_t kind, bool is_unsigned, int64_t x, double shift,
       s->f += v;
       break;
     case KIND_LOG_SUM_EXP:
-      s->f += exp(v - shift);
+      s->f += assay_exp(v - shift);
       break;
     case KIND_MAX:
       if (is_unsigned ? (uint64_t)x > s->i : x > (int64_t)s->i) s->i = (uint64_t)x;
@@ -352,9 +353,9 @@ static int64_t finish_integer(kind_t kind, assay_type_t type, int64_t n_terms, d
     case KIND_L2:
       return assay_type_saturate(type, trunc(sqrt(s.f)));
     case KIND_LOG_SUM:
-      return assay_type_saturate(type, trunc(log(s.f)));
+      return assay_type_saturate(type, trunc(assay_log(s.f)));
     case KIND_LOG_SUM_EXP:
-      return assay_type_saturate(type, trunc(log(s.f) + shift));
+      return assay_type_saturate(type, trunc(assay_log(s.f) + shift));
     default:
       return assay_type_wrap(type, (int64_t)s.i);
   }
@@ -578,9 +579,9 @@ static double local_log_sum(const void* user, double y, double in, double magnit
                             bool probable) {
   const fold_bound_t* f = user;
   const double sum = assay_factor_of(assay_bound_sum(f->r, f->terms), probable);
-  const double off = sum * exp(magnitude - (y - in)) + f->terms * f->inner.tiny * exp(in - y);
+  const double off = sum * assay_exp(magnitude - (y - in)) + f->terms * f->inner.tiny * assay_exp(in - y);
   if (!(off < 1)) return (double)INFINITY;
-  const double e = -log1p(-off);
+  const double e = -assay_log1p(-off);
   return e + f->inner.function * (fabs(y) + in + e) + f->inner.tiny;
 }
 
@@ -601,14 +602,14 @@ static double local_log_sum_exp(const void* user, double y, double in, double ma
   const fold_bound_t* f = user;
   (void)magnitude;
   const double u = f->inner.u, function = f->inner.function, size = fabs(y) + in;
-  const double most = log(fmax(f->terms, 1)) + 2 * in;
+  const double most = assay_log(fmax(f->terms, 1)) + 2 * in;
   double off = assay_factor_of(assay_bound_sum(f->r, f->terms), probable);
   off = (1 + off) * (1 + function) - 1 + f->terms * f->inner.tiny;
   // Weighted with e^(u d) for what is beyond first order: d is small wherever weights are not.
   off += (f->r->documented ? 2 : 4) * u * most;
   if (f->r->by_definition && !f->r->documented) off += 3 * u * (size + 2 * most);
   if (!(off < 1)) return (double)INFINITY;
-  double e = -log1p(-off) + (function + u) * most;
+  double e = -assay_log1p(-off) + (function + u) * most;
   if (!f->r->documented) e += (function + 2 * u) * (size + most);
   return e + u * (size + e) + f->inner.tiny;
 }

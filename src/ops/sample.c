@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/families.h"
 #include "ops/op.h"
@@ -286,7 +287,7 @@ static void sample_cost(const assay_eval_t* c, assay_cost_t* out) {
     const int axes = c->in[0]->rank - 2;
     const double places = (double)c->in[1]->size / axes;
     const double channels = (double)c->in[0]->dims[1];
-    out->flops = 2 * pow(o.mode == LINEAR ? 2 : 4, axes) * places * (channels + 1);
+    out->flops = 2 * assay_pow(o.mode == LINEAR ? 2 : 4, axes) * places * (channels + 1);
   }
   assay_status_free(st);
 }
@@ -402,7 +403,7 @@ static assay_status_t sample_bound(assay_bound_t* c) {
   if (!assay_bound_is_float(c, 0)) return sample_integers_bound(c, &b.o);
   ASSAY_TRY(assay_bound_output(c, 0, &b.g, &b.p));
   if (y->size == 0) return NULL;
-  b.sum = assay_bound_sum(c->rounding, pow(b.o.mode == CUBIC ? 4 : 2, b.axes));
+  b.sum = assay_bound_sum(c->rounding, assay_pow(b.o.mode == CUBIC ? 4 : 2, b.axes));
   const int64_t out_size = y->size / (y->dims[0] * y->dims[1]);
 #pragma omp parallel for schedule(static) if (y->size > 10000)
   for (int64_t i = 0; i < y->dims[0] * out_size; i++)

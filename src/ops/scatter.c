@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
@@ -293,13 +294,13 @@ static assay_status_t scatter_product_bound(assay_bound_t* c) {
   if (!st) st = scatter_on(c, ON_RAISED, &raised);
   if (!st) st = scatter_on(c, ON_ONES, &twos);
   for (int64_t i = 0; !st && i < raised->size; i++) {
-    const double n = log2(assay_f64(twos)[i]), y = fabs(assay_f64(c->out[0])[i]);
-    const double all = expm1(n * log1p(inner.u)), most = assay_f64(raised)[i];
+    const double n = assay_log2(assay_f64(twos)[i]), y = fabs(assay_f64(c->out[0])[i]);
+    const double all = assay_expm1(n * assay_log1p(inner.u)), most = assay_f64(raised)[i];
     const double lost = n * inner.tiny * most * (1 + all);
     const bool past = n > 0 && !(most * (1 + all) <= inner.max);
     limits[0][i] = past ? (double)INFINITY : all * y + lost;
     limits[1][i] =
-        fmin(limits[0][i], expm1(6 * sqrt(n) * inner.u + n * inner.u * inner.u) * y + lost);
+        fmin(limits[0][i], assay_expm1(6 * sqrt(n) * inner.u + n * inner.u * inner.u) * y + lost);
   }
   assay_tensor_release(raised);
   assay_tensor_release(twos);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/families.h"
 #include "ops/fft.h"
@@ -265,7 +266,7 @@ static double read_powers(const rows_bound_t* r, int64_t o, int64_t i, double* p
     // The other half of a real signal's spectrum.
     const int64_t at = k < t->n_out ? k : t->n - k;
     const double* y = r->y + ((o * t->n_out + at) * t->inner + i) * t->out_parts;
-    const double length = scale * (t->out_parts == 2 ? hypot(y[0], y[1]) : fabs(y[0]));
+    const double length = scale * (t->out_parts == 2 ? assay_hypot(y[0], y[1]) : fabs(y[0]));
     power[k] = length * length;
     largest = fmax(largest, length);
   }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound_parts.h"
 #include "ops/families.h"
 #include "ops/softmax_bound.h"
@@ -25,7 +26,7 @@ void assay_softmax_row(const assay_eval_t* c, int64_t n, int64_t stride, const d
   const double max = row_max(n, stride, x);
   double sum = 0;
   for (int64_t i = 0; i < n; i++) {
-    const double e = assay_acc(c, exp(assay_acc(c, x[i * stride] - max)));
+    const double e = assay_acc(c, assay_exp(assay_acc(c, x[i * stride] - max)));
     y[i * stride] = e;
     sum = assay_acc(c, sum + e);
   }
@@ -38,10 +39,10 @@ void assay_log_softmax_row(const assay_eval_t* c, int64_t n, int64_t stride, con
   double sum = 0;
   for (int64_t i = 0; i < n; i++) {
     const double d = assay_acc(c, x[i * stride] - max);
-    sum = assay_acc(c, sum + assay_acc(c, exp(d)));
+    sum = assay_acc(c, sum + assay_acc(c, assay_exp(d)));
     y[i * stride] = d;
   }
-  const double log_sum = assay_acc(c, log(sum));
+  const double log_sum = assay_acc(c, assay_log(sum));
   for (int64_t i = 0; i < n; i++) y[i * stride] = assay_acc(c, y[i * stride] - log_sum);
 }
 

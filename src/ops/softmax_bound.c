@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/functions.h"
 #include "ops/bound_parts.h"
 
 // What the row's own numbers do not enter.
@@ -50,11 +51,11 @@ static inline double exponent_error(const assay_softmax_bound_t* b, const terms_
 // y e^a and y e^-a; where y has vanished in float64, from the exponent that it came from.
 static inline double moved(double y, double d, double a) {
   if (fabs(a) < 0.1) return y * (1 + a + a * a);
-  return fmax(y * exp(a), d > 600 ? exp(a - d) : 0);
+  return fmax(y * assay_exp(a), d > 600 ? assay_exp(a - d) : 0);
 }
 
 // e^-a >= 1 - a, and 1 - a + a^2 as moved() has it is no lower limit.
-static inline double moved_down(double y, double a) { return a < 0.1 ? y * (1 - a) : y * exp(-a); }
+static inline double moved_down(double y, double a) { return a < 0.1 ? y * (1 - a) : y * assay_exp(-a); }
 
 // Each element's own part in the sum's error is independent of the others' where rounding made it.
 static spread_t spread_of(const assay_softmax_bound_t* b, const terms_t* t, bool probable,
@@ -64,7 +65,7 @@ static spread_t spread_of(const assay_softmax_bound_t* b, const terms_t* t, bool
   for (int64_t i = 0; i < b->n; i++) {
     const int64_t at = i * b->stride;
     const double a = exponent_error(b, t, probable, max, at);
-    const double w = is_log ? exp(y[i * y_stride]) : y[i * y_stride];
+    const double w = is_log ? assay_exp(y[i * y_stride]) : y[i * y_stride];
     if (!(w > 0) && !(a > 1)) continue;
     const double up = moved(w, max - b->x[at], a) - w;
     high += up;
@@ -119,7 +120,7 @@ static void bound_log_row(const assay_softmax_bound_t* b, bool probable) {
   const terms_t t = terms_of(r, (double)b->n, probable);
   const double max = row_max(b), u = t.inner.u;
   const spread_t s = spread_of(b, &t, probable, max, b->y, b->stride, true);
-  const double of_sum = fmax(log(s.high), s.low > 0 ? -log(s.low) : (double)INFINITY);
+  const double of_sum = fmax(assay_log(s.high), s.low > 0 ? -assay_log(s.low) : (double)INFINITY);
   for (int64_t i = 0; i < b->n; i++) {
     const int64_t at = i * b->stride;
     const double x = b->x[at], y = b->y[at];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 
 enum { UNIT = ASSAY_SPLIT_UNIT, LANES = 16 };
 
@@ -152,8 +153,8 @@ static void add_range(const assay_split_weights_t* w, const column_t* columns,
     size = fmax(size, c->size);
     if (c->square > 0) least = fmax(least, 0x1p-100 / sqrt(c->square / (double)w->n));
   }
-  out->least = exp2(ceil(log2(least)));
-  out->most = splits && isfinite(size) ? exp2(floor(log2(0x1p125 / size))) : 0;
+  out->least = assay_exp2(ceil(assay_log2(least)));
+  out->most = splits && isfinite(size) ? assay_exp2(floor(assay_log2(0x1p125 / size))) : 0;
 }
 
 static void add_up(const assay_split_weights_t* w, const column_t* columns,

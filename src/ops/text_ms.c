@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/families.h"
 #include "ops/text_case.h"
@@ -296,7 +297,7 @@ static assay_status_t word_conv_eval(assay_eval_t* c) {
         if (sum > best || isnan(sum)) best = sum;
       }
       // A word without characters has no embedding: zeros.
-      assay_f64(y)[word * filters + f] = n ? tanh(assay_acc(c, best + assay_f64(c->in[2])[f])) : 0;
+      assay_f64(y)[word * filters + f] = n ? assay_tanh(assay_acc(c, best + assay_f64(c->in[2])[f])) : 0;
     }
   }
   return NULL;
@@ -332,7 +333,7 @@ static assay_status_t word_conv_bound(assay_bound_t* c) {
     }
     const assay_number_t bias = assay_number_exact(assay_f64(c->in[2])[f]);
     const assay_number_t y =
-        assay_number_function(&a, tanh, (double)INFINITY, assay_number_add(&a, best, bias));
+        assay_number_function(&a, assay_tanh, (double)INFINITY, assay_number_add(&a, best, bias));
     assay_number_limits(&a, n ? y : assay_number_exact(0), &g[k], &p[k]);
   }
   return NULL;

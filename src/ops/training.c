@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/functions.h"
 #include "ops/bound_number.h"
 #include "ops/families.h"
 
@@ -150,7 +151,7 @@ static assay_status_t adam_eval(assay_eval_t* c) {
   int64_t t = 0;
   ASSAY_TRY(read_step(c, 2, &s, &t));
   if (t > 0) {
-    const double first = 1 - pow(s.alpha, (double)t), second = 1 - pow(s.beta, (double)t);
+    const double first = 1 - assay_pow(s.alpha, (double)t), second = 1 - assay_pow(s.beta, (double)t);
     s.rate = assay_acc(c, assay_acc(c, s.rate * assay_acc(c, sqrt(second))) / first);
   }
   return eval_step(c, 2, adam, &s);
@@ -281,7 +282,7 @@ static assay_status_t adagrad_bound(assay_bound_t* c) {
 // 1 - x^t, the power a library's function.
 static num_t one_minus_power(const step_bound_t* b, double x, int64_t t) {
   const num_t power =
-      assay_number_round(&b->a, b->a.inner.function, assay_number_exact(pow(x, (double)t)));
+      assay_number_round(&b->a, b->a.inner.function, assay_number_exact(assay_pow(x, (double)t)));
   return assay_number_sub(&b->a, assay_number_exact(1), power);
 }
 

@@ -12,7 +12,7 @@
 #define ASSAY_OPS_TWICE_ARRAY_H_
 
 #include "ops/op.h"
-#include "ops/twice.h"
+#include "base/twice.h"
 
 // Two tensors of one shape. low NULL: 0. What does not hold floats has no low part.
 typedef struct assay_pair {

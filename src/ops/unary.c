@@ -5,6 +5,7 @@
 // Functions').
 #include <math.h>
 
+#include "base/functions.h"
 #include "ops/bound.h"
 #include "ops/content.h"
 #include "ops/families.h"
@@ -58,28 +59,28 @@ static assay_status_t run(assay_eval_t* c, unary_t u) {
 
 // ---- the C library's functions ----------------------------------------------------------------
 
-static assay_status_t exp_eval(assay_eval_t* c) { return run(c, (unary_t){.f = exp}); }
-static assay_status_t log_eval(assay_eval_t* c) { return run(c, (unary_t){.f = log}); }
-static assay_status_t sin_eval(assay_eval_t* c) { return run(c, (unary_t){.f = sin}); }
-static assay_status_t cos_eval(assay_eval_t* c) { return run(c, (unary_t){.f = cos}); }
-static assay_status_t tan_eval(assay_eval_t* c) { return run(c, (unary_t){.f = tan}); }
-static assay_status_t asin_eval(assay_eval_t* c) { return run(c, (unary_t){.f = asin}); }
-static assay_status_t acos_eval(assay_eval_t* c) { return run(c, (unary_t){.f = acos}); }
-static assay_status_t atan_eval(assay_eval_t* c) { return run(c, (unary_t){.f = atan}); }
-static assay_status_t sinh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = sinh}); }
-static assay_status_t cosh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = cosh}); }
-static assay_status_t tanh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = tanh}); }
-static assay_status_t asinh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = asinh}); }
-static assay_status_t acosh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = acosh}); }
-static assay_status_t atanh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = atanh}); }
+static assay_status_t exp_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_exp}); }
+static assay_status_t log_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_log}); }
+static assay_status_t sin_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_sin}); }
+static assay_status_t cos_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_cos}); }
+static assay_status_t tan_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_tan}); }
+static assay_status_t asin_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_asin}); }
+static assay_status_t acos_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_acos}); }
+static assay_status_t atan_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_atan}); }
+static assay_status_t sinh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_sinh}); }
+static assay_status_t cosh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_cosh}); }
+static assay_status_t tanh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_tanh}); }
+static assay_status_t asinh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_asinh}); }
+static assay_status_t acosh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_acosh}); }
+static assay_status_t atanh_eval(assay_eval_t* c) { return run(c, (unary_t){.f = assay_atanh}); }
 
 // ai.onnx Erf takes integers, too: what a conversion leaves of the result.
 static void erf_i64(assay_type_t type, const int64_t* x, int64_t* y, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] = (int64_t)erf(assay_i64_to_f64(type, x[i]));
+  for (int64_t i = 0; i < n; i++) y[i] = (int64_t)assay_erf(assay_i64_to_f64(type, x[i]));
 }
 
 static assay_status_t erf_eval(assay_eval_t* c) {
-  return run(c, (unary_t){.f = erf, .i64 = erf_i64});
+  return run(c, (unary_t){.f = assay_erf, .i64 = erf_i64});
 }
 
 // ---- arithmetic -------------------------------------------------------------------------------

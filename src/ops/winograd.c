@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 
 enum {
   KERNEL = ASSAY_WINOGRAD_KERNEL,
@@ -282,11 +283,11 @@ static double largest_row(const double* matrix, int rows, int columns, int strid
 // the channels' sums, and a little more with the rounding of each: twice is enough.
 static void add_range(const model_t* m, double sum, assay_winograd_account_t* out) {
   const assay_winograd_t* f = m->f;
-  const double in = pow(largest_row(&f->b[0][0], f->in, f->in, TILE), m->rank);
-  const double back = pow(largest_row(&f->a[0][0], f->out, f->in, TILE), m->rank);
+  const double in = assay_pow(largest_row(&f->b[0][0], f->in, f->in, TILE), m->rank);
+  const double back = assay_pow(largest_row(&f->a[0][0], f->out, f->in, TILE), m->rank);
   const double most = 0x1p127 / (in * fmax(sum, 1) * back);
   out->least = 0x1p-102;
-  out->most = !isnan(sum) && most > 1 ? exp2(floor(log2(most))) : 0;
+  out->most = !isnan(sum) && most > 1 ? assay_exp2(floor(assay_log2(most))) : 0;
 }
 
 static void add_up(const model_t* m, const channel_t* channels, assay_winograd_account_t* out) {

@@ -3,6 +3,7 @@
 
 #include "accuracy/ranges/range.h"
 #include "base/alloc.h"
+#include "base/functions.h"
 
 static const double INF = (double)INFINITY;
 
@@ -166,7 +167,7 @@ assay_status_t assay_range_lrn(assay_range_node_t* c) {
   if (!assay_range_is_float(&c->in[0]) || alpha < 0 || beta < 0 || bias <= 0) return NULL;
   c->out[0] = assay_range_retain(&c->in[0]);
   ASSAY_TRY(assay_range_own(c, 0));
-  const double by = pow(bias, -beta);
+  const double by = assay_pow(bias, -beta);
   double most = 0;
   for (int64_t i = 0; i < c->out[0].lo->size; i++) {
     double *lo = &assay_f64(c->out[0].lo)[i], *hi = &assay_f64(c->out[0].hi)[i];
@@ -220,17 +221,17 @@ static void softmax_row(assay_range_node_t* c, row_t r, bool logarithm, int64_t 
   const double slack = (double)(r.n + 16) * c->u;
   const bool known = most < INF && surely > -INF;
   for (int64_t i = 0; known && i < r.n; i++) {
-    sum_lo += exp(r.lo[i * r.stride] - most);
-    sum_hi += exp(r.hi[i * r.stride] - most);
+    sum_lo += assay_exp(r.lo[i * r.stride] - most);
+    sum_hi += assay_exp(r.hi[i * r.stride] - most);
   }
   for (int64_t i = 0; i < r.n; i++) {
     double *lo = &r.lo[i * r.stride], *hi = &r.hi[i * r.stride];
-    const double el = exp(*lo - most), eh = exp(*hi - most);
+    const double el = assay_exp(*lo - most), eh = assay_exp(*hi - most);
     const double below = el + fmax(0, sum_hi - eh), above = eh + fmax(0, sum_lo - el);
     double a = known && below > 0 ? el / below : 0, b = known && above > 0 ? fmin(1, eh / above) : 1;
     if (logarithm) {
       const double reach = fmax(fabs(most), fabs(surely)) * 4 * c->u + slack;
-      *lo = known ? *lo - most - log((double)r.n) - reach : -INF;
+      *lo = known ? *lo - most - assay_log((double)r.n) - reach : -INF;
       *hi = 0;
       continue;
     }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 
 // ---- gaps ---------------------------------------------------------------------------------------
 
@@ -53,7 +54,7 @@ void assay_tune_gaps_deinit(assay_tune_gaps_t* g) {
 static int64_t rows_kept(const double* gaps, size_t n, double rms, int64_t rows) {
   double sum = 0;
   for (size_t i = 0; i < n; i++)
-    sum += isfinite(gaps[i]) && rms > 0 ? 0.5 * erfc(-gaps[i] / (2 * rms)) : 1;
+    sum += isfinite(gaps[i]) && rms > 0 ? 0.5 * assay_erfc(-gaps[i] / (2 * rms)) : 1;
   return n ? llround(sum / (double)n * (double)rows) : rows;
 }
 
@@ -89,14 +90,14 @@ double assay_tune_largest_ratio(const assay_output_check_t* measured, const assa
                                 const assay_requirements_t* require) {
   enum { OCTAVES = 60, HALVINGS = 40 };
   double low = -OCTAVES, high = OCTAVES;
-  if (holds_at(measured, gaps, require, exp2(high))) return (double)INFINITY;
-  if (!holds_at(measured, gaps, require, exp2(low))) return 0;
+  if (holds_at(measured, gaps, require, assay_exp2(high))) return (double)INFINITY;
+  if (!holds_at(measured, gaps, require, assay_exp2(low))) return 0;
   for (int k = 0; k < HALVINGS; k++) {
     const double middle = (low + high) / 2;
-    if (holds_at(measured, gaps, require, exp2(middle)))
+    if (holds_at(measured, gaps, require, assay_exp2(middle)))
       low = middle;
     else
       high = middle;
   }
-  return exp2(low);
+  return assay_exp2(low);
 }

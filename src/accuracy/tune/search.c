@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/functions.h"
 #include "base/random.h"
 
 enum {
@@ -71,7 +72,7 @@ void assay_tune_front_thin(assay_tune_front_t* f, size_t n) {
     double nearest = (double)INFINITY;
     for (size_t i = 1; i + 1 < f->n; i++) {
       const double gap =
-          log(fmax(f->at[i - 1].worst, 1e-300)) - log(fmax(f->at[i + 1].worst, 1e-300));
+          assay_log(fmax(f->at[i - 1].worst, 1e-300)) - assay_log(fmax(f->at[i + 1].worst, 1e-300));
       if (gap < nearest) nearest = gap, least = i;
     }
     remove_point(f, least);

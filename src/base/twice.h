@@ -13,8 +13,8 @@
 //   root                V. Lefevre, N. Louvet, J.-M. Muller, J. Picot and L. Rideau, Accurate
 //                       calculation of Euclidean norms using double-word arithmetic, ACM Trans.
 //                       Math. Softw. 49 (2023), algorithm 8 (25/8 u^2)
-#ifndef ASSAY_OPS_TWICE_H_
-#define ASSAY_OPS_TWICE_H_
+#ifndef ASSAY_BASE_TWICE_H_
+#define ASSAY_BASE_TWICE_H_
 
 #include <math.h>
 
@@ -130,4 +130,4 @@ assay_twice_t assay_twice_sigmoid(assay_twice_t x);  // 1 / (1 + e^-x)
 assay_twice_t assay_twice_round(assay_twice_t x);
 assay_twice_t assay_twice_floor(assay_twice_t x);
 
-#endif  // ASSAY_OPS_TWICE_H_
+#endif  // ASSAY_BASE_TWICE_H_

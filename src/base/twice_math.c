@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ops/twice.h"
+#include "base/functions.h"
+#include "base/functions_quick.h"
+#include "base/twice.h"
 
 static const assay_twice_t one = {1, 0};
 static const assay_twice_t ln2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
@@ -35,16 +37,22 @@ static assay_twice_t small_expm1(assay_twice_t x) {
 }
 
 // e^x = 2^k e^(x - k ln 2): the error of k ln 2, below 2^-97, is the result's relative one.
-assay_twice_t assay_twice_exp(assay_twice_t x) {
-  if (!(x.high > -746 && x.high < 710)) return assay_twice(exp(x.high));
+assay_twice_t assay_twice_exp_parts(assay_twice_t x, int* out_exponent) {
   const double k = nearbyint(x.high / ln2.high);
   const assay_twice_t r = MINUS(x, TIMES(ln2, assay_twice(k)));
-  const assay_twice_t y = assay_twice_scaled(PLUS(one, small_expm1(r)), (int)k);
+  *out_exponent = (int)k;
+  return PLUS(one, small_expm1(r));
+}
+
+assay_twice_t assay_twice_exp(assay_twice_t x) {
+  if (!(x.high > -746 && x.high < 710)) return assay_twice(assay_exp(x.high));
+  int k;
+  const assay_twice_t e = assay_twice_exp_parts(x, &k), y = assay_twice_scaled(e, k);
   return assay_twice_end(y.high, y.low);
 }
 
 assay_twice_t assay_twice_expm1(assay_twice_t x) {
-  if (x.high == 0 || !isfinite(x.high)) return assay_twice(expm1(x.high));
+  if (x.high == 0 || !isfinite(x.high)) return assay_twice(assay_expm1(x.high));
   return fabs(x.high) < 0.35 ? small_expm1(x) : MINUS(assay_twice_exp(x), one);
 }
 
@@ -59,13 +67,14 @@ static assay_twice_t small_log1p(assay_twice_t x) {
 
 // ln x = k ln 2 + y + ln(1 + d), where x = 2^k m, y is near ln m and d = m e^-y - 1 is below 2^-50.
 assay_twice_t assay_twice_log(assay_twice_t x) {
-  if (!(x.high > 0 && x.high < (double)INFINITY)) return assay_twice(log(x.high));
+  if (!(x.high > 0 && x.high < (double)INFINITY)) return assay_twice(assay_log(x.high));
   const assay_twice_t from_one = MINUS(x, one);
   if (fabs(from_one.high) < 0x1p-6) return small_log1p(from_one);
   int k;
   if (frexp(x.high, &k) < 0.7) k--;
   const assay_twice_t m = assay_twice_scaled(x, -k);
-  const double y = log(m.high);
+  const bool below = m.high < 1;
+  const double y = assay_quick_log(below ? 2 * m.high : m.high, 0, below ? -1 : 0).high;
   const assay_twice_t d = MINUS(TIMES(m, PLUS(one, small_expm1(assay_twice(-y)))), one);
   const assay_twice_t rest = MINUS(d, assay_twice_scaled(TIMES(d, d), -1));
   return PLUS(TIMES(ln2, assay_twice(k)), PLUS(assay_twice(y), rest));
@@ -87,7 +96,7 @@ static assay_twice_t whole_power(assay_twice_t x, int n) {
 
 // e^(y ln |x|), whose relative error is that of the logarithm times |y ln x|, at most 745.
 assay_twice_t assay_twice_pow(assay_twice_t x, assay_twice_t y) {
-  const double rough = pow(x.high, y.high);
+  const double rough = assay_pow(x.high, y.high);
   if (!isfinite(rough) || rough == 0 || !isfinite(x.high) || !isfinite(y.high))
     return assay_twice(rough);
   const bool whole = y.low == 0 && y.high == floor(y.high);
@@ -101,21 +110,27 @@ assay_twice_t assay_twice_pow(assay_twice_t x, assay_twice_t y) {
   return rough < 0 ? assay_twice_negated(p) : p;
 }
 
-// ---- circular functions ------------------------------------------------------------------------
-
-// x - k pi/2, at most pi/4, and k modulo 4. The first difference is exact, and pi/2 has 160 bits.
-static assay_twice_t reduced(assay_twice_t x, int* out_quadrant) {
-  static const double parts[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,
-                                 -0x1.f1976b7ed8fbcp-110};
-  const double k = nearbyint(x.high / half_pi.high);
-  assay_twice_t r = {x.high, 0};
-  for (int i = 0; i < 3; i++) {
-    const double p = k * parts[i];
-    r = MINUS(r, (assay_twice_t){p, __builtin_fma(k, parts[i], -p)});
+// x^y for x > 0. Exact powers, and such that lie in the middle between two doubles, come out within
+// 2^-80 of where they are, and are put there.
+assay_twice_t assay_twice_pow_parts(double x, double y, int* out_exponent) {
+  int k;
+  double m = frexp(x, &k);
+  if (m < 0.7) m *= 2, k--;
+  assay_twice_t p;
+  if (y == floor(y) && fabs(y) <= 64) {
+    p = whole_power(assay_twice(m), (int)fabs(y));
+    if (y < 0) p = OVER(one, p);
+    *out_exponent = k * (int)y;
+  } else {
+    p = assay_twice_exp_parts(TIMES(assay_twice(y), assay_twice_log(assay_twice(x))), out_exponent);
   }
-  *out_quadrant = (int)((int64_t)k & 3);
-  return PLUS(r, assay_twice(x.low));
+  const double quarter = ldexp(1, ilogb(p.high) - 54);
+  const double middle = quarter * nearbyint(p.low / quarter);
+  if (fabs(p.low - middle) < p.high * 0x1p-80) p.low = middle;
+  return p;
 }
+
+// ---- circular functions ------------------------------------------------------------------------
 
 // The sine (first 1) or cosine (first 0) of |x| < 0.8: their series.
 static assay_twice_t series(assay_twice_t x, int first) {
@@ -126,15 +141,12 @@ static assay_twice_t series(assay_twice_t x, int first) {
   return first ? TIMES(s, x) : s;
 }
 
-// sin(x + turns pi/2). Beyond 2^26 the C library's value with the low part's first derivative.
+// sin(x + turns pi/2).
 static assay_twice_t circular(assay_twice_t x, int turns) {
-  if (!(fabs(x.high) < 0x1p26)) {
-    const double s = sin(x.high), c = cos(x.high);
-    return assay_twice_end(turns ? c : s, x.low * (turns ? -s : c));
-  }
+  if (!isfinite(x.high)) return assay_twice((double)NAN);
   if (x.high == 0) return turns ? one : x;
   int quadrant;
-  const assay_twice_t r = reduced(x, &quadrant);
+  const assay_twice_t r = assay_twice_reduced(x, &quadrant);
   quadrant = (quadrant + turns) & 3;
   const assay_twice_t y = series(r, quadrant % 2 == 0);
   return quadrant >= 2 ? assay_twice_negated(y) : y;
@@ -149,8 +161,9 @@ assay_twice_t assay_twice_tan(assay_twice_t x) {
 // y + d, where y is near arctan x and tan d = (x cos y - sin y) / (cos y + x sin y).
 assay_twice_t assay_twice_atan(assay_twice_t x) {
   if (isinf(x.high)) return x.high > 0 ? half_pi : assay_twice_negated(half_pi);
-  const double y = atan(x.high);
-  if (y == 0 || y != y) return assay_twice(y);
+  if (x.high == 0 || x.high != x.high) return assay_twice(x.high);
+  const double rough = assay_quick_arctan(assay_twice_magnitude(x)).high;
+  const double y = x.high < 0 ? -rough : rough;
   const assay_twice_t s = assay_twice_sin(assay_twice(y)), c = assay_twice_cos(assay_twice(y));
   return PLUS(assay_twice(y), OVER(MINUS(TIMES(x, c), s), PLUS(c, TIMES(x, s))));
 }
@@ -248,27 +261,58 @@ static assay_twice_t erf_series(assay_twice_t x) {
 // e^(-x^2) / sqrt(pi) / (x + (1/2)/(x + 1/(x + (3/2)/(x + ...)))), from the end: n levels leave
 // e^(-2x sqrt(2n)) for small x, here below 2^-110; for large x some 40 do. The exponential's error
 // is x^2 times that of x^2. Source: Abramowitz and Stegun, 7.1.14.
-static assay_twice_t erfc_fraction(assay_twice_t x) {
+static assay_twice_t erfc_fraction(assay_twice_t x, int* out_exponent) {
   const int levels = (int)(800 / (x.high * x.high)) + 40;
   assay_twice_t f = x;
   for (int n = levels; n > 0; n--) f = PLUS(x, OVER(assay_twice(0.5 * n), f));
-  // Half the exponent, and its square: e^(-x^2) may be subnormal where the result is not.
-  const assay_twice_t e = assay_twice_exp(assay_twice_scaled(assay_twice_negated(TIMES(x, x)), -1));
   const assay_twice_t factor = OVER(assay_twice_scaled(two_over_root_pi, -1), f);
-  return TIMES(TIMES(e, factor), e);
+  return TIMES(assay_twice_exp_parts(assay_twice_negated(TIMES(x, x)), out_exponent), factor);
+}
+
+// 1 less the series as long as that leaves 2^-84, which is faster there.
+assay_twice_t assay_twice_erfc_parts(assay_twice_t x, int* out_exponent) {
+  if (x.high >= 2) return erfc_fraction(x, out_exponent);
+  *out_exponent = 0;
+  return MINUS(one, assay_twice_erf(x));
 }
 
 assay_twice_t assay_twice_erf(assay_twice_t x) {
   const assay_twice_t a = assay_twice_magnitude(x);
   if (x.high == 0 || x.high != x.high) return x;
   if (a.high > 9) return signed_as(one, x);
-  return signed_as(a.high < 2 ? erf_series(a) : MINUS(one, erfc_fraction(a)), x);
+  if (a.high < 2) return signed_as(erf_series(a), x);
+  int exponent;
+  const assay_twice_t rest = erfc_fraction(a, &exponent);
+  return signed_as(MINUS(one, assay_twice_scaled(rest, exponent)), x);
 }
 
 assay_twice_t assay_twice_erfc(assay_twice_t x) {
   if (x.high != x.high) return x;
   if (x.high > 28) return assay_twice(0);
-  return x.high < 1 ? MINUS(one, assay_twice_erf(x)) : erfc_fraction(x);
+  if (x.high < 1) return MINUS(one, assay_twice_erf(x));
+  int exponent;
+  const assay_twice_t y = erfc_fraction(x, &exponent), scaled = assay_twice_scaled(y, exponent);
+  return assay_twice_end(scaled.high, scaled.low);
+}
+
+// ---- rounding
+// ------------------------------------------------------------------------------------
+
+// Below the normal numbers the last place is 2^-1074 all along: what lies above it is cut off by a
+// sum that has this last place, and the rest says which neighbour is the nearer.
+double assay_twice_rounded(assay_twice_t x, int exponent) {
+  x = assay_twice_end(x.high, x.low);
+  if (x.high == 0 || !isfinite(x.high) || ilogb(x.high) + exponent >= -1022)
+    return ldexp(x.high, exponent);
+  if (ilogb(x.high) + exponent < -1080) return copysign(0, x.high);
+  const double last = ldexp(1, -1074 - exponent), room = copysign(0x1p52 * last, x.high);
+  double whole = (x.high + room) - room;
+  const double rest = x.high - whole;  // exact; at most half of `last`
+  const bool tie = fabs(rest) == last / 2;
+  if (tie && x.low != 0) {
+    whole = x.high + (x.low > 0 ? last / 2 : -last / 2);
+  }
+  return ldexp(whole, exponent);
 }
 
 // ---- whole numbers -----------------------------------------------------------------------------
