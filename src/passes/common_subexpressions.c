@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "passes/edit.h"
+#include "passes/float_types.h"
 
 enum { SMALL_BYTES = 4096 };  // of constants that are compared by their elements
 
@@ -144,12 +145,14 @@ static assay_status_t share_node(assay_edit_t* e, const table_t* t, assay_node_t
   for (size_t i = 0; i < n->n_inputs; i++)
     if (n->inputs[i]) n->inputs[i] = assay_edit_value(e, n->inputs[i]);
   if (!can_share(n)) return NULL;
-  const uint64_t hash = hash_node(n);
+  const assay_format_t format = assay_rewrite_declared_format(e->c->rewrite, n);
+  const uint64_t hash = mix(hash_node(n), (uint64_t)format);
   entry_t* found = find(t, hash, n, NULL);
   if (!found->node) {
     *found = (entry_t){hash, n, NULL};
     return NULL;
   }
+  if (assay_rewrite_declared_format(e->c->rewrite, found->node) != format) return NULL;
   for (size_t i = 0; i < n->n_outputs; i++)
     if (n->outputs[i] && !assay_edit_can_redirect(e, n->outputs[i], found->node->outputs[i]))
       return NULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "passes/edit.h"
+#include "passes/float_types.h"
 
 enum { X, SECOND, THIRD, MAX_INTS = 2 * ASSAY_MAX_RANK };
 
@@ -170,7 +171,7 @@ static bool is_noop(const assay_edit_t* e, const assay_node_t* n, size_t* x, con
     if (strcmp(rows[i].op, n->op_type) != 0) continue;
     *why = rows[i].why;
     *x = X;
-    return rows[i].is_noop(n, x);
+    return rows[i].is_noop(n, x) && !assay_rewrite_rounds(e->c->rewrite, n);
   }
   return false;
 }

@@ -64,6 +64,10 @@ typedef struct assay_rewrite {
   bool within_opset;
   const char* const* made_ops;
   size_t n_made_ops;
+  // By node id of the original, as many as n_formats: the format that a node has in place of the
+  // types that it declared (float_types.h); NONE: as precision says.
+  const assay_format_t* formats;
+  size_t n_formats;
 } assay_rewrite_t;
 
 typedef struct assay_pass_options {

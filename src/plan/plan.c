@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "formats/format.h"
+#include "passes/float_types.h"
 #include "plan/cone.h"
 #include "plan/internal.h"
 
@@ -83,13 +84,26 @@ static bool follows_from_sizes(const assay_plan_t* plan, const assay_node_t* n) 
          assay_rewrite_is_of_sizes(plan->rewrite, n);
 }
 
+// The format of a node by the types that the model declared; NONE: these say nothing.
+static assay_format_t declared_format(const assay_plan_t* plan, const assay_node_t* n) {
+  return plan->rewrite ? assay_rewrite_declared_format(plan->rewrite, n) : ASSAY_FORMAT_NONE;
+}
+
+// What the last matching rule says, else the declared types, else the precision.
+static assay_format_t format_of_node(const assay_plan_t* plan, const assay_precision_t* p, int rule,
+                                     const assay_node_t* n) {
+  const assay_format_t declared = rule < 0 ? declared_format(plan, n) : ASSAY_FORMAT_NONE;
+  return declared != ASSAY_FORMAT_NONE ? declared : format_of(p, rule);
+}
+
 // A layer of neighbouring nodes, in the format that the last matching rule says.
 static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision_t* p, int rule,
                                  const assay_node_t** nodes, size_t n, assay_layer_t* layer) {
   *layer = (assay_layer_t){.nodes = nodes, .n_nodes = n};
   ASSAY_TRY(assay_plan_name_layer(plan, layer));
-  layer->format = format_of(p, rule);
-  layer->reason = p->format == ASSAY_FORMAT_FP32 ? "as declared" : "--precision";
+  layer->format = format_of_node(plan, p, rule, nodes[0]);
+  const bool declared = declared_format(plan, nodes[0]) != ASSAY_FORMAT_NONE;
+  layer->reason = p->format == ASSAY_FORMAT_FP32 || declared ? "as declared" : "--precision";
   if (rule > (int)p->n_rules)
     layer->reason = "given";
   else if (rule == (int)p->n_rules)
@@ -116,9 +130,10 @@ static size_t layer_length(const assay_plan_t* plan, const rules_t* rules, const
   size_t n = 1;
   if (group < 0) return 1;
   while (n < left && group_of(plan, nodes[n]) == group) n++;
-  assay_format_t format = format_of(rules->precision, rule_of(plan, rules, &nodes[0]));
+  const assay_precision_t* p = rules->precision;
+  const assay_format_t format = format_of_node(plan, p, rule_of(plan, rules, &nodes[0]), nodes[0]);
   for (size_t i = 1; i < n; i++)
-    if (format_of(rules->precision, rule_of(plan, rules, &nodes[i])) != format) return 1;
+    if (format_of_node(plan, p, rule_of(plan, rules, &nodes[i]), nodes[i]) != format) return 1;
   return n;
 }
 
