@@ -169,18 +169,25 @@ static const verb_t* command_verb;
 static int command_words;
 static char** command_argv;
 
-void assay_cli_command(assay_str_t* out) {
+void assay_cli_command(assay_str_t* out) { assay_cli_command_with(NULL, out); }
+
+void assay_cli_command_with(const char* option, assay_str_t* out) {
   static const char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
   assay_str_printf(out, "assay %s", command_verb ? command_verb->name : "");
   for (int i = 0; i < command_words; i++) {
     const char* word = command_argv[i];
+    if (option && strcmp(word, "--") == 0) {  // behind it no word is an option
+      assay_str_printf(out, " %s", option);
+      option = NULL;
+    }
     assay_str_append(out, " ");
     if (*word && !word[strspn(word, plain)])
       assay_str_append(out, word);
     else
       assay_shell_quote(out, word);
   }
+  if (option) assay_str_printf(out, " %s", option);
 }
 
 bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int* out_exit) {
