@@ -64,6 +64,8 @@ bool assay_cli_parse(const verb_t* verb, int argc, char** argv, void* args, int*
 void assay_cli_free_args(const verb_t* verb, void* args);
 // Appends the command that was parsed last, as one could type it: "assay check model.onnx ...".
 void assay_cli_command(assay_str_t* out);
+// The same with one more option, such as "-o fix".
+void assay_cli_command_with(const char* option, assay_str_t* out);
 void assay_cli_help(const verb_t* verb, FILE* out);
 
 // Prints "assay: message" to stderr, frees the status, and returns `code`; NO_MEMORY and INTERNAL

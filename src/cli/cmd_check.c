@@ -21,13 +21,14 @@ typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant, *fp32;
   const char *report, *annotate;
-  opt_list_t inputs, shapes, no_pass, require, ops;
+  opt_list_t inputs, no_pass, require, ops;
   bool allow_hard_links;
   double search_seconds, exec_timeout;
   bool shares;
   int64_t seed, memory_limit;
   bool no_fix, fused, annotate_names;
   cli_reading_args_t reading;
+  cli_shape_args_t shape;
 } args_t;
 
 // Everything that a check holds on to, freed together.
@@ -49,6 +50,8 @@ typedef struct job {
   assay_check_t* check;
   char* files[3];
   size_t n_files;
+  assay_str_t to_write;            // the command that writes those, where no folder is given
+  assay_status_t unwritten;        // why files could not be written; the report goes before it
 } job_t;
 
 static void job_deinit(job_t* j) {
@@ -68,6 +71,8 @@ static void job_deinit(job_t* j) {
   cli_reading_deinit(&j->reading);
   assay_model_release(j->model);
   for (size_t i = 0; i < j->n_files; i++) assay_free(j->files[i]);
+  assay_str_deinit(&j->to_write);
+  assay_status_free(j->unwritten);
 }
 
 static void show_progress(void* user, const char* what, double fraction) {
@@ -239,17 +244,17 @@ static assay_status_t beside(const args_t* a, const char* end, char** out) {
   const char* dot = strrchr(base, '.');
   int stem = (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base));
   assay_str_t s = {0};
-  if (a->output_folder) assay_str_printf(&s, "%s/", a->output_folder);
-  assay_str_printf(&s, "%.*s%s", stem, base, end);
+  assay_str_printf(&s, "%s/%.*s%s", a->output_folder, stem, base, end);
   if (s.failed) return assay_str_deinit(&s), assay_status_no_memory();
   *out = s.text;
   return NULL;
 }
 
-static assay_status_t write_mixed(const job_t* j, const char* path) {
+static assay_status_t write_mixed(const job_t* j, const void* unused, const char* path) {
   const assay_model_t* m = j->check->model;
   assay_format_t* formats = NULL;
   assay_model_t* mixed = NULL;
+  (void)unused;
   ASSAY_TRY(assay_new_array((size_t)m->n_node_ids, sizeof *formats, &formats));
   assay_plan_node_formats(j->check->plan, formats);
   for (size_t i = 0; i < j->check->fix.n_nodes; i++)
@@ -261,13 +266,33 @@ static assay_status_t write_mixed(const job_t* j, const char* path) {
   return st;
 }
 
-static assay_status_t write_options(const job_t* j, const char* path) {
+static assay_status_t write_options(const job_t* j, const void* unused, const char* path) {
   assay_str_t s = {0};
+  (void)unused;
   assay_report_fix_file(&j->check->fix, &s);
   assay_status_t st = assay_str_status(&s);
   if (!st) st = assay_file_write(path, assay_str_get(&s), s.len);
   assay_str_deinit(&s);
   return st;
+}
+
+static assay_status_t write_model(const job_t* j, const void* model, const char* path) {
+  (void)j;
+  return assay_onnx_write(model, path, NULL);
+}
+
+// Writes a file of the fix, if a folder was given for them. A file that cannot be written takes nothing from the report:
+// it names what there is, and the failure is told behind it.
+static assay_status_t add_file(const args_t* a, job_t* j, const char* end,
+                               assay_status_t (*write)(const job_t*, const void*, const char*), const void* what) {
+  char* path = NULL;
+  if (!a->output_folder) return NULL;
+  ASSAY_TRY(beside(a, end, &path));
+  assay_status_t st = write(j, what, path);
+  if (!st) return j->files[j->n_files++] = path, NULL;
+  assay_free(path);
+  j->unwritten = assay_status_join(j->unwritten, st);
+  return NULL;
 }
 
 // Makes the repairs in the model as it is in its file, holds the result against golden, and writes it.
@@ -282,8 +307,7 @@ static assay_status_t repair(const args_t* a, job_t* j, assay_model_t* raw) {
   if (!st) st = match_golden(a, prepared, j, &golden);
   if (!st) st = assay_chain_run(prepared, j->options.whole_batch ? &j->whole : &j->inputs, &golden,
                                 &options, &j->repaired);
-  if (!st) st = beside(a, ".repaired.onnx", &j->files[j->n_files]);
-  if (!st) st = assay_onnx_write(raw, j->files[j->n_files++], NULL);
+  if (!st) st = add_file(a, j, ".repaired.onnx", write_model, raw);
   assay_golden_deinit(&golden);
   assay_model_release(prepared);
   return st;
@@ -301,12 +325,17 @@ static assay_status_t hand_over_repair(const args_t* a, job_t* j) {
 static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
   assay_format_t f = j->check->options.precision.format;
   if (!j->check->has_fix || !j->check->fix.n_nodes) return NULL;
-  if (f == ASSAY_FORMAT_FP16 || f == ASSAY_FORMAT_BF16) {
-    ASSAY_TRY(beside(a, ".fixed.onnx", &j->files[j->n_files]));
-    ASSAY_TRY(write_mixed(j, j->files[j->n_files++]));
-  }
-  ASSAY_TRY(beside(a, ".fix.txt", &j->files[j->n_files]));
-  return write_options(j, j->files[j->n_files++]);
+  if (f == ASSAY_FORMAT_FP16 || f == ASSAY_FORMAT_BF16) ASSAY_TRY(add_file(a, j, ".fixed.onnx", write_mixed, NULL));
+  return add_file(a, j, ".fix.txt", write_options, NULL);
+}
+
+// Without a folder nothing is written: the report says how to get the files.
+static assay_status_t hand_over(const args_t* a, job_t* j) {
+  ASSAY_TRY(hand_over_repair(a, j));
+  ASSAY_TRY(hand_over_fix(a, j));
+  if (a->output_folder) return NULL;
+  assay_cli_command_with("-o fix", &j->to_write);
+  return assay_str_status(&j->to_write);
 }
 
 // ---- the whole ------------------------------------------------------------------------------------
@@ -337,33 +366,42 @@ static assay_status_t write_annotated(const args_t* a, const job_t* j, const ass
   return st;
 }
 
+static assay_status_t write_text(const job_t* j, const assay_report_names_t* names) {
+  assay_str_t text = {0};
+  assay_status_t st = assay_report_text(j->check, names, &text);
+  fputs(assay_str_get(&text), stdout);
+  assay_str_deinit(&text);
+  return st;
+}
+
+static assay_status_t write_json(const args_t* a, const job_t* j, const assay_report_names_t* names) {
+  json_t* json = NULL;
+  if (!a->json) return NULL;
+  ASSAY_TRY(assay_report_json(j->check, names, &json));
+  assay_status_t st = assay_cli_write_json(a->json, json);
+  json_decref(json);
+  return st;
+}
+
 static assay_status_t tell(const args_t* a, const job_t* j) {
   assay_report_names_t names = {.model = a->model,
                                 .target = target_name(a, j),
                                 .precision = j->options.precision_name,
                                 .files = (const char* const*)j->files,
                                 .n_files = j->n_files,
+                                .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL,
                                 .golden = a->golden,
                                 .inputs = a->inputs.items,
                                 .n_inputs = a->inputs.n,
                                 .repairs = j->n_repairs,
                                 .repairs_hold = j->n_repairs && !j->repaired.n};
-  assay_str_t text = {0};
-  assay_status_t st = NULL;
-  bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
-  if (!json_to_stdout) {
-    st = assay_report_text(j->check, &names, &text);
-    fputs(assay_str_get(&text), stdout);
-    assay_str_deinit(&text);
-  }
-  if (!st) st = write_page(a, j, &names);
-  if (!st) st = write_annotated(a, j, &names);
-  if (st || !a->json) return st;
-  json_t* json = NULL;
-  ASSAY_TRY(assay_report_json(j->check, &names, &json));
-  st = assay_cli_write_json(a->json, json);
-  json_decref(json);
-  return st;
+  // What goes to the standard output comes first: no file that cannot be written takes the verdict along.
+  const bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
+  assay_status_t st = json_to_stdout ? write_json(a, j, &names) : write_text(j, &names);
+  fflush(stdout);
+  st = assay_status_join(st, write_page(a, j, &names));
+  st = assay_status_join(st, write_annotated(a, j, &names));
+  return json_to_stdout ? st : assay_status_join(st, write_json(a, j, &names));
 }
 
 // Finds what is wrong with the rules before anything is read or run.
@@ -409,9 +447,9 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("check", "--annotate-names marks nodes of the file that --annotate names");
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
+  if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
+  st = cli_shapes_load(a->model, false, &j->shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   j->options = (assay_check_options_t){
       .backend = assay_backend_find(a->target ? a->target : "emu"),
@@ -455,9 +493,10 @@ static int run_job(args_t* a, job_t* j) {
     bool input = assay_status_code(st) == ASSAY_INVALID_ARGUMENT || assay_status_code(st) == ASSAY_CORRUPT;
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
-  st = hand_over_repair(a, j);
-  if (!st) st = hand_over_fix(a, j);
-  if (!st) st = tell(a, j);
+  // The verdict is told whatever became of the files.
+  j->unwritten = hand_over(a, j);
+  st = assay_status_join(tell(a, j), j->unwritten);
+  j->unwritten = NULL;
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return j->check->faithful ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
@@ -498,8 +537,7 @@ static const opt_t options[] = {
     {"--engine-outputs", 0, OPT_STRING, offsetof(args_t, engine_outputs), "FILE",
      "the same for what an engine gave elsewhere, marked outputs or all\ntensors, " CLI_LIKE_INPUTS_HELP, false},
     CLI_READING_OPTIONS(reading),
-    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
-     "shape of an input, such as image=1x3x224x224", false},
+    CLI_SHAPE_OPTIONS(shape),
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth: quantization counts as\nerror (default: as written)", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",
@@ -509,7 +547,7 @@ static const opt_t options[] = {
     CLI_FUSED_OPTIONS,
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
-     "where the fix's files go (default: here)", false},
+     "write the fix's files there: the mixed-precision or repaired\nmodel, the options that keep its layers (default: none)", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
     {"--report", 0, OPT_STRING, offsetof(args_t, report), "FILE",
      "one HTML page to look at: graph, layers, histograms, maps of\nerrors, the fix; needs no network", false},

@@ -221,12 +221,19 @@ static const verb_t* command_verb;
 static int command_words;
 static char** command_argv;
 
-void assay_cli_command(assay_str_t* out) {
+void assay_cli_command(assay_str_t* out) { assay_cli_command_with(NULL, out); }
+
+void assay_cli_command_with(const char* option, assay_str_t* out) {
   assay_str_printf(out, "assay %s", command_verb ? command_verb->name : "");
   for (int i = 0; i < command_words; i++) {
+    if (option && strcmp(command_argv[i], "--") == 0) {  // behind it no word is an option
+      assay_str_printf(out, " %s", option);
+      option = NULL;
+    }
     assay_str_append(out, " ");
     assay_shell_word(out, command_argv[i]);
   }
+  if (option) assay_str_printf(out, " %s", option);
 }
 
 // Gives --precision what files with rules have of it.

@@ -113,15 +113,20 @@ static json_t* fault(const assay_fault_t* f) {
   return assay_json_put(j, "rivals", rivals);
 }
 
+// The command that writes the files; null: they were asked for.
+static json_t* to_write(const assay_report_names_t* n) {
+  return n->to_write ? assay_json_text(n->to_write) : json_null();
+}
+
 static json_t* export_fix(const assay_check_t* c, const assay_report_names_t* n) {
   json_t *nodes = json_array(), *files = json_array();
   for (size_t i = 0; i < c->export.n; i++)
     if (c->export.faults[i].restored)
       nodes = assay_json_push(nodes, assay_json_text(c->export.faults[i].node->label));
-  files = assay_json_push(files, assay_json_text(n->files[0]));
-  return json_pack("{s:s, s:o, s:n, s:n, s:{s:s, s:n}, s:o}", "kind", "export", "nodes", nodes,
+  if (n->n_files) files = assay_json_push(files, assay_json_text(n->files[0]));
+  return json_pack("{s:s, s:o, s:n, s:n, s:{s:s, s:n}, s:o, s:o}", "kind", "export", "nodes", nodes,
                    "layer_precision", "trtexec", "verified", "verdict",
-                   n->repairs_hold ? "faithful" : "unfaithful", "outputs", "files", files);
+                   n->repairs_hold ? "faithful" : "unfaithful", "outputs", "files", files, "command", to_write(n));
 }
 
 static json_t* text(const assay_str_t* s) {
@@ -139,10 +144,10 @@ static json_t* fix(const assay_check_t* c, const assay_report_names_t* n) {
   for (size_t i = 0; i < n->n_files; i++)
     files = assay_json_push(files, assay_json_text(n->files[i]));
   json_t* j =
-      json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:i}", "kind", "precision", "nodes",
+      json_pack("{s:s, s:o, s:o, s:o, s:{s:s, s:o}, s:o, s:o, s:i}", "kind", "precision", "nodes",
                 assay_report_labels_json(f->nodes, f->n_nodes), "layer_precision", text(&precision), "trtexec",
                 text(&trtexec), "verified", "verdict", f->verified ? "faithful" : "unfaithful",
-                "outputs", assay_report_outputs_json(f->outputs, c->n_outputs), "files", files, "runs", f->runs);
+                "outputs", assay_report_outputs_json(f->outputs, c->n_outputs), "files", files, "command", to_write(n), "runs", f->runs);
   assay_str_deinit(&precision);
   assay_str_deinit(&trtexec);
   return j;

@@ -18,10 +18,11 @@ typedef struct assay_report_names {
   const char* precision;         // "fp16"; "as declared"
   const char* const* files;      // files that the fix was written to
   size_t n_files;
+  const char* to_write;          // the command that writes them; NULL: they were asked for
   const char* golden;            // NULL: none given
   const char* const* inputs;     // as the user gave them
   size_t n_inputs;
-  size_t repairs;                // of the export, made in the first file
+  size_t repairs;                // of the export, made in the first file, if there are files
   bool repairs_hold;             // the repaired model's truth agrees with golden
 } assay_report_names_t;
 

@@ -119,17 +119,25 @@ static void fault_line(const assay_fault_t* f, const char* word, assay_str_t* ou
                      f->restored ? "" : " (brings it closer, not all the way)");
 }
 
+// How to get the files that nobody asked for yet.
+static void write_line(const assay_report_names_t* n, assay_str_t* out) {
+  if (n->to_write) assay_str_printf(out, "          as files: %s\n", n->to_write);
+}
+
 static void export_lines(const assay_check_t* c, const assay_report_names_t* n, assay_str_t* out) {
   enum { SHOWN = 5 };
   const assay_export_t* e = &c->export;
   for (size_t i = 0; i < e->n && i < SHOWN; i++)
     fault_line(&e->faults[i], i ? "also" : "export", out);
   if (e->n > SHOWN) assay_str_printf(out, "  also    %zu more values differ\n", e->n - SHOWN);
-  if (n->repairs)
+  if (n->repairs) {
+    assay_str_append(out, "  repair  ");
+    if (n->n_files) assay_str_printf(out, "%s   ", n->files[0]);
     assay_str_printf(
-        out, "  repair  %s   %zu %s, %s\n", n->files[0], n->repairs,
-        n->repairs == 1 ? "node changed" : "nodes changed",
+        out, "%zu %s, %s\n", n->repairs, n->repairs == 1 ? "node changed" : "nodes changed",
         n->repairs_hold ? "verified: its truth agrees with golden" : "which leaves differences");
+    write_line(n, out);
+  }
   if (e->cut_short)
     assay_str_append(
         out, "  note    the search for causes ran out of time; --search-time gives it more\n");
@@ -328,6 +336,7 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
     assay_str_printf(
         out, "          %s%s\n", n->files[i],
         i + 1 == n->n_files ? "   (--fix-file, and --layerPrecisions for trtexec)" : "");
+  if (!n->repairs) write_line(n, out);
 }
 
 // What the audits (`assay audit`) found that may show at other inputs or another batch.

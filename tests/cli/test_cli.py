@@ -8,6 +8,7 @@ MODELS is tests/models/small. A row says what is run, the exit code, and pattern
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -159,7 +160,10 @@ ROWS = [
     ("check {m}/cnn.onnx --precision bf16", FAITHFUL, "^FAITHFUL", ""),
     ("check {m}/cnn.onnx --precision fp16", UNFAITHFUL,
      r"(?s)^UNFAITHFUL  .*cnn.onnx in fp16 on emu: 'scores'.*born +norm/square +overflow: .* fp16 ends at 65504.*"
-     r"fix +\d nodes .*in fp32 +verified: .*cnn.fixed.onnx", ""),
+     r"fix +\d nodes .*in fp32 +verified: .*\n          as files: assay check .*cnn.onnx --precision fp16 -o fix\n$", ""),
+    ("check {m}/cnn.onnx --precision fp16 -o fixed", UNFAITHFUL,
+     r"(?s)^UNFAITHFUL .*fix +\d nodes .*\n          fixed/cnn.fixed.onnx\n          fixed/cnn.fix.txt   \(--layer-precision, and", ""),
+    ("check --precision fp16 -- {m}/cnn.onnx", UNFAITHFUL, r"as files: assay check --precision fp16 -o fix -- ", ""),
     ("check {m}/cnn.onnx --precision fp16 --no-fix", UNFAITHFUL, "^UNFAITHFUL(?!(.|\n)*  fix)", ""),
     ("check {m}/cnn.onnx --precision fp16 --layer-precision norm/*:fp32", FAITHFUL, "^FAITHFUL", ""),
     ("check {m}/loop.onnx --precision fp16", FAITHFUL, "'y': SNR .*'steps': SNR", ""),
@@ -466,7 +470,11 @@ def test_check_json(program, models, failures):
             failures.check(j["culprits"][0]["nodes"] == ["norm/square"] and j["culprits"][0]["verdict"] == "overflow",
                            f"{where}: culprits {j['culprits']}")
             failures.check(j["culprits"][0]["value"] > 65504, f"{where}: value {j['culprits'][0]['value']}")
-            failures.check(all(os.path.exists(f) for f in fix["files"]), f"{where}: files {fix['files']}")
+            failures.check(fix["files"] == [] and fix["command"].endswith(" -o fix"), f"{where}: files {fix['files']}")
+            written, text, err = assay(program, *shlex.split(fix["command"])[1:-1], "json-fix", "--json", "-")
+            fix = strict(text)["fix"]
+            failures.check(written == 1 and len(fix["files"]) == 2 and all(os.path.exists(f) for f in fix["files"]) and
+                           fix["command"] is None, f"{where}: files {fix['files']}")
             again, text, _ = assay(program, "check", f"{models}/{model}.onnx", "--precision", precision, "--layer-precision",
                                    fix["layer_precision"])
             failures.check(again == 0, f"{where}: its --layer-precision gives {text}")

@@ -86,6 +86,7 @@ const summary = (() => {
       el("p", {class: ok ? "good" : "warn"}, `Keep ${many(f.nodes.length, "node")} in higher precision. `,
         el("b", {}, ok ? `Verified by running${result ? `: ${outputLine(result)}` : ""}` : "Not verified: outputs are still unfaithful")),
       model ? command("run the fixed model", `assay run ${quoted(model)}${data.input_files.map((x) => ` --inputs ${quoted(x)}`).join("")}`) : null,
+      f.command ? command("write it as files", f.command) : null,
       PLANS.includes(data.precision) ? command("build a plan with it", `assay build ${quoted(data.model)} -o model.plan${inPrecision} --layer-precision ${quoted(f.layer_precision)}`) : null,
       command("see it verified", `${checkWords().join(" ")} --layer-precision ${quoted(f.layer_precision)}`),
       ["fp16", "bf16"].includes(data.precision) ? command("TensorRT", `trtexec --onnx=${quoted(data.model)} --${data.precision} ${f.trtexec}`) : null,
@@ -95,9 +96,10 @@ const summary = (() => {
   function exportFix(f) {
     const ok = f.verified.verdict === "faithful";
     return [
-      el("p", {class: ok ? "good" : "warn"}, `${many(f.nodes.length, "node")} repaired in a copy of the model. `, el("b", {}, ok ? "Verified: its truth agrees with golden" : "Differences are left")),
+      el("p", {class: ok ? "good" : "warn"}, `${many(f.nodes.length, "node")} repaired${f.files.length ? " in a copy of the model" : ""}. `, el("b", {}, ok ? "Verified: its truth agrees with golden" : "Differences are left")),
       el("ul", {class: "names"}, (data.culprits || []).filter((c) => c.verdict === "export").slice(0, 4).map((c) => el("li", {}, `${c.nodes[0]}: ${c.why}`))),
-      command("use the repaired model", `assay check ${quoted(f.files[0])}${data.input_files.map((x) => ` --inputs ${quoted(x)}`).join("")}`),
+      f.command ? command("write the repaired model", f.command) : null,
+      !f.files.length ? null : command("use the repaired model", `assay check ${quoted(f.files[0])}${data.input_files.map((x) => ` --inputs ${quoted(x)}`).join("")}`),
     ];
   }
   function noFix() {
