@@ -31,7 +31,8 @@ typedef struct assay_engine_options {
   const char* layer_precision;  // "PATTERN:FORMAT,..." on names of nodes and outputs; NULL: none
   const assay_engine_shape_t* shapes;
   size_t n_shapes;
-  int64_t batch;               // size of dimensions that are open still; 0: they stay open
+  int64_t batch;  // leading dimension of inputs that leave it open; other open ones are 1; 0: all
+                  // stay open
   const char* tactic_sources;  // "assay,onednn": kernels of these sources only; NULL: all
   const char* timing_cache;    // a file that is read, if it is there, and that gets what is
                                // measured; NULL: none

@@ -296,7 +296,8 @@ static assay_status_t generate_one(const assay_model_t* m, const assay_value_t* 
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "input '%s' is %s; the shape given has %d dimensions", v->name,
                        ASSAY_VALTYPE_TEXT(t), shape->rank);
-  for (int i = 0; shape && i < t->rank; i++) dims[i] = shape->dims[i];
+  for (int i = 0; shape && i < t->rank; i++)
+    if (shape->dims[i] >= 0) dims[i] = shape->dims[i];
   assay_status_t st = assay_tensor_create(t->elem, t->rank, dims, out);
   if (st) return assay_status_note(st, "input '%s'", v->name);
   assay_random_t r = assay_random_make(seed, v->name, 0);

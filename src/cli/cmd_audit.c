@@ -13,16 +13,17 @@
 
 typedef struct args {
   const char *model, *precision, *layer_precision, *accumulate, *save_witness, *json;
-  opt_list_t inputs, shapes, boxes, ops;
-  int64_t seed, batch, memory_limit;
+  opt_list_t inputs, boxes, ops;
+  int64_t seed, memory_limit;
   double seconds;
   bool all, operators, broadcasts, constants, values, no_radius, no_witness;
   cli_reading_args_t reading;
+  cli_shape_args_t shape;
 } args_t;
 
 typedef struct job {
   assay_model_t *open, *model;  // as declared, and with its sizes closed
-  cli_shapes_t shapes;
+  cli_shapes_t shapes, late;
   assay_tensor_reading_t reading;
   assay_samples_t samples;
   assay_precision_t precision;
@@ -34,6 +35,7 @@ static void job_deinit(job_t* j) {
   assay_precision_deinit(&j->precision);
   assay_samples_deinit(&j->samples);
   cli_shapes_free(&j->shapes);
+  cli_shapes_free(&j->late);
   cli_reading_deinit(&j->reading);
   assay_model_release(j->model);
   assay_model_release(j->open);
@@ -63,26 +65,30 @@ static assay_status_t read_samples(const args_t* a, job_t* j) {
                          cli_samples_given(&a->inputs, j->open, &j->reading, false, &j->samples));
 }
 
-// Operators that nobody knows are told, not refused.
+// Loads the model in the shapes of --shape. Named sizes and the batch wait until sizes are closed: what
+// is baked shows beside open ones only. Operators that nobody knows are told, not refused.
 static assay_status_t load(const args_t* a, job_t* j) {
   assay_model_t* raw = NULL;
   ASSAY_TRY(assay_onnx_read(a->model, &raw));
-  assay_status_t st = assay_onnx_prepare_known(raw, j->shapes.n, j->shapes.shapes, &j->open);
+  assay_status_t st = cli_shapes_settle(raw, &j->late);
   assay_model_release(raw);
-  return st;
+  return st ? st : cli_shapes_load(a->model, true, &j->shapes, &j->open);
 }
 
-static assay_status_t close_sizes(const args_t* a, job_t* j) {
+static assay_status_t close_sizes(job_t* j) {
   const assay_graph_t* g = j->open->graph;
   assay_input_shape_t* settled = NULL;
   size_t n = 0;
+  assay_model_t* shaped = NULL;
   ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *settled, &settled));
   for (size_t i = 0; j->samples.n && i < g->n_inputs; i++) {
     const assay_tensor_t* t = assay_samples_get(&j->samples, 0)[i];
     if (t && t->kind == ASSAY_KIND_TENSOR)
       settled[n++] = (assay_input_shape_t){g->inputs[i]->name, t->rank, t->dims};
   }
-  assay_status_t st = assay_onnx_close_sizes(j->open, a->batch > 0 ? a->batch : 1, n, settled, &j->model);
+  assay_status_t st = assay_onnx_reshape(j->open, j->late.n, j->late.shapes, &shaped);
+  if (!st) st = cli_shapes_close(shaped, n, settled, &j->model);
+  assay_model_release(shaped);
   assay_free(settled);
   return st;
 }
@@ -130,11 +136,12 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
 
 static int run_job(const args_t* a, job_t* j) {
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
+  if (!st) st = cli_shapes_parse(&a->shape, &j->late);
+  if (!st) st = cli_shapes_parse(&(cli_shape_args_t){.shapes = a->shape.shapes}, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = load(a, j);
   if (!st) st = read_samples(a, j);
-  if (!st) st = close_sizes(a, j);
+  if (!st) st = close_sizes(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   st = parse_precision(a, j->model, &j->precision);
   const assay_audit_options_t options = {.precision = &j->precision,
@@ -182,9 +189,7 @@ static const opt_t options[] = {
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      "samples, whose range is the box;\n" CLI_INPUTS_HELP, false},
     CLI_READING_OPTIONS(reading),
-    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
-     "shape of an input, such as image=1x3x224x224", false},
-    {"--batch", 0, OPT_INT, offsetof(args_t, batch), "N", "what open sizes are (default: 1)", false},
+    CLI_SHAPE_OPTIONS(shape),
     {"--save-witness", 0, OPT_STRING, offsetof(args_t, save_witness), "FILE.npz",
      "save the input that breaks the model, if one was found", false},
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, seconds), "SECONDS",

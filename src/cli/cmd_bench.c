@@ -332,7 +332,11 @@ static int run_job(const args_t* a, job_t* j) {
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   // Random inputs do here: only time is measured.
   cli_shapes_t shapes = {0};
-  st = cli_shapes_parse(&a->engine.shapes, &shapes);
+  // A model was loaded in its shapes; a plan may still leave some open.
+  if (assay_engine_is_plan_file(a->engine.model)) {
+    st = cli_shapes_parse(&a->engine.shape, &shapes);
+    if (!st) st = cli_shapes_settle(j->model, &shapes);
+  }
   if (!st && a->inputs.n)
     st = cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->engine.seed, &j->samples);
   else if (!st)
@@ -363,8 +367,8 @@ static int run(void* p) {
   args_t* a = p;
   job_t j = {.args = a};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
-  if (a->engine.batch < 0 || a->threads < 0 || a->seconds < 0 || a->warm_up < 0)
-    return assay_cli_usage("bench", "--batch, --threads, --seconds and --warm-up are not negative");
+  if (a->threads < 0 || a->seconds < 0 || a->warm_up < 0)
+    return assay_cli_usage("bench", "--threads, --seconds and --warm-up are not negative");
   if (a->contexts < 0 || a->contexts > MAX_CONTEXTS)
     return assay_cli_usage("bench", "--contexts is 1 to %d", MAX_CONTEXTS);
   if (!read_allocation(a->allocation, &j))

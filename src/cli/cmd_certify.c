@@ -97,19 +97,13 @@ static assay_status_t make(const args_t* a, work_t* w) {
   return st;
 }
 
-static assay_status_t join_shapes(const args_t* a, assay_str_t* out) {
-  for (size_t i = 0; i < a->debug.shapes.n; i++)
-    assay_str_printf(out, "%s%s", i ? ";" : "", a->debug.shapes.items[i]);
-  return assay_str_status(out);
-}
-
 static int run_make(args_t* a, work_t* w) {
   int code;
   assay_decision_request_t* requests = NULL;
   size_t n;
-  assay_status_t st = join_shapes(a, &w->shapes);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   if (!cli_debug_open(&a->debug, &w->job, &code)) return code;
+  assay_status_t st = cli_shapes_print(&w->job.shapes, &w->shapes);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   st = assay_decisions_ask(w->job.model, a->thresholds.n, a->thresholds.items, &requests, &n);
   assay_free(requests);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
@@ -141,9 +135,9 @@ static assay_status_t take_over(work_t* w, args_t* a) {
   for (char* at = w->shapes.text; at && *at;) {
     char* end = strchr(at, ';');
     if (end) *end = 0;
-    ASSAY_TRY(assay_grow(&d->shapes.items, &d->shapes.capacity, d->shapes.n + 1,
-                         sizeof *d->shapes.items));
-    d->shapes.items[d->shapes.n++] = at;
+    ASSAY_TRY(assay_grow(&d->shape.shapes.items, &d->shape.shapes.capacity, d->shape.shapes.n + 1,
+                         sizeof *d->shape.shapes.items));
+    d->shape.shapes.items[d->shape.shapes.n++] = at;
     at = end ? end + 1 : NULL;
   }
   return assay_str_status(&w->shapes);
@@ -155,7 +149,7 @@ static const char* conflict(const args_t* a) {
   if (a->output && (a->plan || a->bits)) return "--plan and --bits are for --verify";
   if (a->size < 0) return "--max-size is a number of bytes";
   if (!a->verify) return NULL;
-  if (d->precision || d->layer_precision || d->shapes.n || d->truth || d->seed)
+  if (d->precision || d->layer_precision || cli_shapes_given(&d->shape) || d->truth || d->seed)
     return "precision, shapes, truth and seed are those of the certificate: leave them out with "
            "--verify";
   if (a->thresholds.n || a->size) return "--threshold and --max-size are for making a certificate";

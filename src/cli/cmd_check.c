@@ -21,12 +21,13 @@ typedef struct args {
   const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant, *fp32;
   const char *report, *annotate;
-  opt_list_t inputs, shapes, no_pass, require, ops;
+  opt_list_t inputs, no_pass, require, ops;
   double search_seconds, exec_timeout;
   bool shares;
   int64_t seed, memory_limit;
   bool no_fix, fused, annotate_names;
   cli_reading_args_t reading;
+  cli_shape_args_t shape;
 } args_t;
 
 // Everything that a check holds on to, freed together.
@@ -448,9 +449,9 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("check", "--annotate-names marks nodes of the file that --annotate names");
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
+  if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
+  st = cli_shapes_load(a->model, false, &j->shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   j->options = (assay_check_options_t){
       .backend = assay_backend_find(a->target ? a->target : "emu"),
@@ -539,8 +540,7 @@ static const opt_t options[] = {
     {"--engine-outputs", 0, OPT_STRING, offsetof(args_t, engine_outputs), "FILE",
      "the same for what an engine gave elsewhere, marked outputs or all\ntensors, " CLI_LIKE_INPUTS_HELP, false},
     CLI_READING_OPTIONS(reading),
-    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
-     "shape of an input, such as image=1x3x224x224", false},
+    CLI_SHAPE_OPTIONS(shape),
     {"--truth", 0, OPT_STRING, offsetof(args_t, truth), "MODE",
      "unquantized: quantizers (QLinear operators, MatMulInteger and Cast\nto 8 bits, too) are the identity in truth: quantization counts as\nerror (default: as written)", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, require), "DEMAND",

@@ -110,9 +110,10 @@ static int run_edit(const char* name, const args_t* a) {
     return assay_cli_usage(
         verb, "say where the model goes: --output FILE (or --json FILE for the proof alone)");
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
-  assay_status_t st = cli_shapes_parse(&a->shapes, &shapes);
+  assay_status_t st = cli_shapes_parse(&(cli_shape_args_t){.shapes = a->shapes}, &shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_read(a->model, &raw);
+  if (!st) st = cli_shapes_settle(raw, &shapes);
   if (!st) st = read_samples(a, raw, &shapes, &samples);
   if (!st) st = assay_arena_create(&arena);
   if (!st && a->calib) st = trt_calibration_read(arena, a->calib, &scales, &n_scales);

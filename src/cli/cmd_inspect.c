@@ -19,7 +19,8 @@
 
 typedef struct args {
   const char *what, *file, *json, *precision, *layer_precision, *explain, *report, *serve;
-  opt_list_t shapes, no_pass, ops;
+  opt_list_t no_pass, ops;
+  cli_shape_args_t shape;
   bool fused;
 } args_t;
 
@@ -205,7 +206,7 @@ static assay_status_t print_flops(const assay_model_t* m) {
                                : 1),
          *unit ? " " : "", unit);
   if (unknown) printf(", without %zu nodes whose sizes only a run tells", unknown);
-  if (open.met) printf("; open sizes count as 1: give them with --shape");
+  if (open.met) printf("; open sizes count as 1: give them with --dim NAME=N, --batch or --shape");
   putchar('\n');
   return NULL;
 }
@@ -244,7 +245,7 @@ static int inspect_model(const args_t* a) {
   cli_shapes_t shapes = {0};
   const cli_page_args_t page = page_args(a);
   assay_model_t *m = NULL, *ready = NULL;
-  assay_status_t st = cli_shapes_parse(&a->shapes, &shapes);
+  assay_status_t st = cli_shapes_parse(&a->shape, &shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   st = assay_onnx_read(a->file, &m);
   int code = ASSAY_EXIT_INPUT;
@@ -252,7 +253,8 @@ static int inspect_model(const args_t* a) {
     code = assay_cli_fail(st, code);
   } else {
     // What cannot be run can still be looked at: say why, and go on with what the file declares.
-    st = assay_onnx_prepare_known(m, shapes.n, shapes.shapes, &ready);
+    st = cli_shapes_settle(m, &shapes);
+    if (!st) st = assay_onnx_prepare_known(m, shapes.n, shapes.shapes, &ready);
     if (st) {
       fprintf(stderr, "assay: %s: %s\n", a->file, assay_status_message(st));
       assay_status_free(st);
@@ -429,15 +431,6 @@ static void print_passes(const assay_rewrite_t* r) {
 }
 
 // A plan can be looked at with operators that are unknown, too.
-static assay_status_t load_known(const char* path, const cli_shapes_t* shapes,
-                                 assay_model_t** out) {
-  assay_model_t* m = NULL;
-  ASSAY_TRY(assay_onnx_read(path, &m));
-  assay_status_t st = assay_onnx_prepare_known(m, shapes->n, shapes->shapes, out);
-  assay_model_release(m);
-  return assay_status_note(st, "'%s'", path);
-}
-
 static int inspect_plan(const args_t* a) {
   cli_shapes_t shapes = {0};
   assay_model_t* m = NULL;
@@ -451,10 +444,10 @@ static int inspect_plan(const args_t* a) {
   if (a->precision) p.format = assay_format_parse(a->precision);
   if (!assay_format_info(p.format)->is_float)
     return assay_cli_usage("inspect", "unknown precision '%s'", a->precision);
-  assay_status_t st = cli_shapes_parse(&a->shapes, &shapes);
+  assay_status_t st = cli_shapes_parse(&a->shape, &shapes);
   if (!st && a->layer_precision) st = assay_precision_parse(&p, a->layer_precision);
   if (st) code = ASSAY_EXIT_USAGE;
-  if (!st && (st = load_known(a->file, &shapes, &m))) code = ASSAY_EXIT_INPUT;
+  if (!st && (st = cli_shapes_load(a->file, true, &shapes, &m))) code = ASSAY_EXIT_INPUT;
   if (!st && (st = assay_plan_create(m, &p, &plan_options, 0, &plan))) code = ASSAY_EXIT_USAGE;
   if (st) {
     code = assay_cli_fail(st, code);
@@ -505,7 +498,7 @@ static const opt_t options[] = {
     {"WHAT", 0, OPT_STRING, offsetof(args_t, what), NULL, "model, data (a file of arrays) or plan", true},
     {"FILE", 0, OPT_STRING, offsetof(args_t, file), NULL, "the file to look into", true},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "as JSON; - is stdout", false},
-    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS", "shape of an input", false},
+    CLI_SHAPE_OPTIONS(shape),
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT", "plan: of float32 values",
      false},
     {"--layer-precision", 0, OPT_STRING, offsetof(args_t, layer_precision), "RULES",

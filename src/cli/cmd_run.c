@@ -13,10 +13,11 @@
 
 typedef struct args {
   const char *model, *mode, *precision, *layer_precision, *accumulate, *save, *truth, *plant, *target, *fp32;
-  opt_list_t inputs, shapes, outputs, no_pass, ops;
+  opt_list_t inputs, outputs, no_pass, ops;
   int64_t seed, memory_limit;
   bool time, fused, values, raw_bits, compress;
   cli_reading_args_t reading;
+  cli_shape_args_t shape;
 } args_t;
 
 // Everything a run holds on to, freed together.
@@ -203,7 +204,7 @@ static int run_job(args_t* a, job_t* j) {
   if (plan && a->values)
     return assay_cli_usage("run", "--all-values is for --mode truth and native, not plan");
   const bool built = assay_engine_is_plan_file(a->model);
-  if (built && (asks_plan || a->mode || a->values || a->shapes.n || a->truth))
+  if (built && (asks_plan || a->mode || a->values || cli_shapes_given(&a->shape) || a->truth))
     return assay_cli_usage("run", "'%s' is a plan: its shapes, formats and passes were settled when it "
                            "was built; give the model instead", a->model);
   if (!a->save && (a->raw_bits || a->compress))
@@ -213,11 +214,11 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("run", "--compress is for npz, and '%s' is none", a->save);
   assay_status_t st = a->save ? assay_tensor_file_check_name(a->save) : NULL;
   if (!st) st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shapes, &j->shapes);
+  if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   double start = now();
   st = built ? open_engine(a, j)
-             : assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model);
+             : cli_shapes_load(a->model, false, &j->shapes, &j->model);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
   bool any = false;
   for (size_t i = 0; i < j->model->graph->n_outputs; i++)
@@ -270,8 +271,7 @@ static const opt_t options[] = {
      false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE", CLI_INPUTS_HELP, false},
     CLI_READING_OPTIONS(reading),
-    {"--shape", 0, OPT_LIST, offsetof(args_t, shapes), "NAME=DIMS",
-     "shape of an input, such as image=1x3x224x224", false},
+    CLI_SHAPE_OPTIONS(shape),
     {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
      "save the outputs (truth as float64) in the format that the name ends\nin: .npz .npy "
      ".safetensors .pb .json (Polygraphy's) .trtexec.json .txt\n.raw, or FOLDER/ for output_0.pb "

@@ -111,10 +111,12 @@ static assay_status_t add_known(const char* path, cli_debug_job_t* j) {
 }
 
 static assay_status_t read_files(const cli_debug_args_t* a, cli_debug_job_t* j) {
-  if (a->drawn && !a->inputs.n)
+  if (a->drawn && !a->inputs.n) {
+    ASSAY_TRY(cli_shapes_tell_ones(j->model, ""));
     ASSAY_TRY(assay_samples_generate(j->model, (uint64_t)a->seed, &j->inputs));
-  else
+  } else {
     ASSAY_TRY(cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->seed, &j->inputs));
+  }
   ASSAY_TRY(read_golden(a, j));
   for (size_t i = 0; i < sizeof a->known / sizeof *a->known; i++)
     ASSAY_TRY(add_known(a->known[i], j));
@@ -124,9 +126,9 @@ static assay_status_t read_files(const cli_debug_args_t* a, cli_debug_job_t* j) 
 static assay_status_t open_all(const cli_debug_args_t* a, cli_debug_job_t* j, int* out_exit) {
   *out_exit = ASSAY_EXIT_USAGE;
   ASSAY_TRY(cli_reading_begin(&a->reading, &j->reading));
-  ASSAY_TRY(cli_shapes_parse(&a->shapes, &j->shapes));
+  ASSAY_TRY(cli_shapes_parse(&a->shape, &j->shapes));
   *out_exit = ASSAY_EXIT_INPUT;
-  ASSAY_TRY(assay_onnx_load(a->model, j->shapes.n, j->shapes.shapes, &j->model));
+  ASSAY_TRY(cli_shapes_load(a->model, false, &j->shapes, &j->model));
   *out_exit = ASSAY_EXIT_USAGE;
   const char* target = a->target ? a->target : "emu";
   const bool fused = a->fused || (!a->unfused && strcmp(target, "emu") != 0);

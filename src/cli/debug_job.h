@@ -12,13 +12,14 @@
 
 typedef struct cli_debug_args {
   const char *model, *precision, *layer_precision, *target, *golden, *fp32, *truth, *check;
-  opt_list_t inputs, shapes, no_pass, require, ops;
+  opt_list_t inputs, no_pass, require, ops;
   int64_t seed, memory_limit;
   bool fused, unfused;
   const char *exec, *plant;
   const char* known[2];  // files of golden arrays, for `known` of the job; NULL: none
   double exec_seconds;
   cli_reading_args_t reading;
+  cli_shape_args_t shape;
   bool drawn;  // inputs are meant to be drawn from the seed where none are given: nothing to warn of
 } cli_debug_args_t;
 
@@ -36,8 +37,7 @@ typedef struct cli_debug_args {
       CLI_READING_OPTIONS(debug.reading),                                                          \
       {"--target", 0, OPT_STRING, offsetof(args_t, debug.target), "TARGET",                        \
        CLI_DEBUG_TARGET_HELP, false},                                                              \
-      {"--shape", 0, OPT_LIST, offsetof(args_t, debug.shapes), "NAME=DIMS",                        \
-       "shape of an input, such as image=1x3x224x224", false},                                     \
+      CLI_SHAPE_OPTIONS(debug.shape),                                                            \
       {"--fp32", 0, OPT_STRING, offsetof(args_t, debug.fp32), "SETTING", CLI_FP32_HELP, false},    \
       {"--truth",  0,                                                                              \
        OPT_STRING, offsetof(args_t, debug.truth),                                                  \

@@ -8,12 +8,12 @@
 
 typedef struct profiles {
   assay_profile_t* at;
-  char** names;
-  size_t n;
+  char** names;  // of the first n_names; others' live in the model
+  size_t n, n_names;
 } profiles_t;
 
 static void profiles_deinit(profiles_t* p) {
-  for (size_t i = 0; i < p->n; i++) assay_free(p->names[i]);
+  for (size_t i = 0; i < p->n_names; i++) assay_free(p->names[i]);
   assay_free(p->names);
   assay_free(p->at);
 }
@@ -40,25 +40,94 @@ static assay_status_t parse_profiles(const opt_list_t* texts, profiles_t* out) {
     const int profile = profile_of(out, name);
     out->names[out->n] = name;
     assay_status_t st = assay_profile_parse(name, equals + 1, &out->at[out->n]);
+    out->n_names++;
     if (st) return out->n++, st;
     out->at[out->n].profile = profile;
   }
   return NULL;
 }
 
+// The range of a dimension of this name in a profile, from an input that says something of it.
+static bool range_of(const profiles_t* p, int profile, const assay_graph_t* g, const char* name,
+                     const assay_profile_t** out, int* out_dim) {
+  for (size_t i = 0; i < p->n; i++) {
+    const assay_value_t* v = assay_graph_find(g, p->at[i].input);
+    const assay_valtype_t* t = v ? v->type ? v->type : v->declared : NULL;
+    if (p->at[i].profile != profile || p->at[i].values || !t || t->rank != p->at[i].rank) continue;
+    for (int d = 0; name && d < t->rank; d++) {
+      const char* own = assay_dim_name(t->dims[d]);
+      if (!own || strcmp(own, name) != 0) continue;
+      *out = &p->at[i];
+      *out_dim = d;
+      return true;
+    }
+  }
+  return false;
+}
+
+// What a profile says of an input by the dimensions that it shares with others. False: it has open
+// sizes of its own, or too many.
+static bool follow(const profiles_t* p, int profile, const assay_graph_t* g, const assay_value_t* v,
+                   assay_profile_t* out) {
+  const assay_valtype_t* t = v->type ? v->type : v->declared;
+  bool open = false;
+  if (v->constant || !t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return false;
+  if (t->rank > ASSAY_PROFILE_MAX_RANK) return false;
+  *out = (assay_profile_t){.input = v->name, .profile = profile, .rank = t->rank};
+  for (int d = 0; d < t->rank; d++) {
+    const assay_profile_t* from;
+    int at;
+    int64_t fixed;
+    if (t->dims[d] && assay_dim_value(t->dims[d], &fixed)) {
+      out->min[d] = out->opt[d] = out->max[d] = fixed;
+      continue;
+    }
+    if (!t->dims[d] || !range_of(p, profile, g, assay_dim_name(t->dims[d]), &from, &at)) return false;
+    open = true;
+    out->min[d] = from->min[at];
+    out->opt[d] = from->opt[at];
+    out->max[d] = from->max[at];
+  }
+  return open;
+}
+
+// Inputs that no profile names, with dimensions that one does, get profiles, too: the sizes agree.
+static assay_status_t add_followers(const assay_graph_t* g, profiles_t* p) {
+  const size_t n = p->n;
+  const int count = assay_profiles_count(p->at, n);
+  assay_profile_t* all = NULL;
+  if (!n) return NULL;
+  ASSAY_TRY(assay_new_array(n + (size_t)count * g->n_inputs, sizeof *all, &all));
+  memcpy(all, p->at, n * sizeof *all);
+  size_t n_all = n;
+  for (size_t i = 0; i < g->n_inputs; i++)
+    for (int k = 0; k < count; k++)
+      if (!assay_profiles_find(p->at, n, g->inputs[i]->name, k))
+        n_all += follow(p, k, g, g->inputs[i], &all[n_all]);
+  assay_free(p->at);
+  p->at = all;
+  p->n = n_all;
+  return NULL;
+}
+
+// The model in the shapes that are given.
+static assay_status_t load_open(const cli_engine_args_t* a, cli_shapes_t* given,
+                                assay_model_t** out) {
+  if (!a->loaded) return cli_shapes_load(a->model, false, given, out);
+  ASSAY_TRY(cli_shapes_settle(a->loaded, given));
+  if (given->n) return assay_onnx_reshape(a->loaded, given->n, given->shapes, out);
+  return *out = assay_model_retain(a->loaded), NULL;
+}
+
 // Loads the model, with sizes that are open closed; what profiles leave open stays.
-static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given,
-                           const profiles_t* profiles, assay_model_t** out) {
+static assay_status_t load(const cli_engine_args_t* a, cli_shapes_t* given, profiles_t* profiles,
+                           assay_model_t** out) {
   assay_model_t* open = NULL;
   assay_input_shape_t* shapes = NULL;
   int64_t(*dims)[ASSAY_MAX_RANK] = NULL;
-  if (!a->loaded)
-    ASSAY_TRY(assay_onnx_load(a->model, given->n, given->shapes, &open));
-  else if (given->n)
-    ASSAY_TRY(assay_onnx_reshape(a->loaded, given->n, given->shapes, &open));
-  else
-    open = assay_model_retain(a->loaded);
-  assay_status_t st = assay_new_array(profiles->n, sizeof *shapes, &shapes);
+  ASSAY_TRY(load_open(a, given, &open));
+  assay_status_t st = add_followers(open->graph, profiles);
+  if (!st) st = assay_new_array(profiles->n, sizeof *shapes, &shapes);
   if (!st) st = assay_new_array(profiles->n, sizeof *dims, &dims);
   size_t n = 0;
   for (size_t i = 0; !st && i < profiles->n; i++) {
@@ -68,7 +137,10 @@ static assay_status_t load(const cli_engine_args_t* a, const cli_shapes_t* given
                          dims[n], &shapes[n]);
     n++;
   }
-  if (!st) st = assay_onnx_close_sizes(open, a->batch ? a->batch : 1, n, shapes, out);
+  if (!st) st = cli_shapes_close(open, n, shapes, out);
+  // Names of profiles are to live as long as the model does that they are of.
+  for (size_t i = profiles->n_names; !st && i < profiles->n; i++)
+    profiles->at[i].input = assay_graph_find((*out)->graph, profiles->at[i].input)->name;
   assay_model_release(open);
   assay_free(shapes);
   assay_free(dims);
@@ -102,7 +174,8 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
                       : a->layer_precision ? "--layer-precision"
                       : a->fp32            ? "--fp32"
                       : a->target          ? "--target"
-                      : a->batch           ? "--batch"
+                      : a->shape.batch     ? "--batch"
+                      : a->shape.dims.n    ? "--dim"
                       : a->tactic_sources  ? "--tactic-sources"
                       : a->batch_variant   ? "--no-batch-invariant"
                       : a->max_scratch     ? "--max-scratch"
@@ -115,8 +188,8 @@ static assay_status_t refuse_options(const cli_engine_args_t* a) {
                      a->model, given);
 }
 
-static assay_status_t open_model(const cli_engine_args_t* a, const cli_shapes_t* shapes,
-                                 const profiles_t* profiles, const assay_backend_options_t* options,
+static assay_status_t open_model(const cli_engine_args_t* a, cli_shapes_t* shapes,
+                                 profiles_t* profiles, const assay_backend_options_t* options,
                                  assay_engine_t** out, int* exit_code) {
   assay_backend_options_t o = options ? *options : (assay_backend_options_t){0};
   o.tactic_sources = a->tactic_sources;
@@ -147,7 +220,7 @@ assay_status_t cli_engine_open(const cli_engine_args_t* a, const assay_backend_o
     *exit_code = ASSAY_EXIT_INPUT;
     return assay_engine_load(a->model, out);
   }
-  ASSAY_TRY(cli_shapes_parse(&a->shapes, &shapes));
+  ASSAY_TRY(cli_shapes_parse(&a->shape, &shapes));
   assay_status_t st = parse_profiles(&a->profiles, &profiles);
   if (!st) st = open_model(a, &shapes, &profiles, options, out, exit_code);
   profiles_deinit(&profiles);

@@ -8,8 +8,9 @@
 
 typedef struct cli_engine_args {
   const char *model, *precision, *layer_precision, *target, *tactic_sources, *fp32;
-  opt_list_t shapes, no_pass, profiles;
-  int64_t batch, seed;
+  cli_shape_args_t shape;
+  opt_list_t no_pass, profiles;
+  int64_t seed;
   bool unfused, batch_variant;
   bool strip_weights, refittable;  // what assay_engine_save writes, as assay_strip_t has it
   int64_t max_scratch;    // bytes that a kernel may need, as assay_backend_options_t has it; 0: any
@@ -19,14 +20,7 @@ typedef struct cli_engine_args {
 // Rows for a verb whose args_t has `cli_engine_args_t engine`.
 #define CLI_ENGINE_OPTIONS                                                                           \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, engine.model), NULL, "the ONNX file", true},             \
-      {"--batch", 0,                                                                                 \
-       OPT_INT,   offsetof(args_t, engine.batch),                                                    \
-       "N",       "size of every dimension that the model leaves open (default: 1)",                 \
-       false},                                                                                       \
-      {"--shape",   0,                                                                               \
-       OPT_LIST,    offsetof(args_t, engine.shapes),                                                 \
-       "NAME=DIMS", "shape of an input, such as image=1x3x224x224",                                  \
-       false},                                                                                       \
+      CLI_SHAPE_OPTIONS(engine.shape),                                                              \
       {"--precision",                                                                                \
        0,                                                                                            \
        OPT_STRING,                                                                                   \

@@ -1,62 +1,11 @@
 #include "cli/inputs.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "accuracy/tensor_files.h"
 #include "base/alloc.h"
-
-// ---- shapes -------------------------------------------------------------------------------------
-
-void cli_shapes_free(cli_shapes_t* s) {
-  for (size_t i = 0; i < s->n; i++) {
-    assay_free((void*)(uintptr_t)s->shapes[i].name);
-    assay_free((void*)(uintptr_t)s->shapes[i].dims);
-  }
-  assay_free(s->shapes);
-  *s = (cli_shapes_t){0};
-}
-
-static assay_status_t parse_shape(const char* text, assay_input_shape_t* out) {
-  const char* equals = strrchr(text, '=');
-  if (!equals) equals = strrchr(text, ':');
-  if (!equals || equals == text)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "shape '%s' is not NAME=DIMS, such as image=1x3x224x224", text);
-  int64_t dims[ASSAY_MAX_RANK];
-  int rank = 0;
-  for (const char* p = equals + 1; *p;) {
-    char* end;
-    errno = 0;
-    long long d = strtoll(p, &end, 10);
-    if (end == p || errno || d < 0 || rank == ASSAY_MAX_RANK ||
-        (*end && *end != 'x' && *end != ','))
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "shape '%s': '%s' is not a list of sizes", text,
-                         equals + 1);
-    dims[rank++] = d;
-    p = *end ? end + 1 : end;
-  }
-  size_t n = (size_t)(equals - text);
-  char* name = assay_malloc(n + 1);
-  int64_t* copy = assay_malloc((size_t)rank * sizeof *copy);
-  if (!name || !copy) return assay_free(name), assay_free(copy), assay_status_no_memory();
-  memcpy(name, text, n);
-  name[n] = 0;
-  memcpy(copy, dims, (size_t)rank * sizeof *copy);
-  *out = (assay_input_shape_t){name, rank, copy};
-  return NULL;
-}
-
-assay_status_t cli_shapes_parse(const opt_list_t* texts, cli_shapes_t* out) {
-  ASSAY_TRY(assay_new_array(texts->n, sizeof *out->shapes, &out->shapes));
-  for (size_t i = 0; i < texts->n; i++, out->n++) {
-    assay_status_t st = parse_shape(texts->items[i], &out->shapes[i]);
-    if (st) return cli_shapes_free(out), st;
-  }
-  return NULL;
-}
 
 // ---- arrays -------------------------------------------------------------------------------------
 
@@ -222,9 +171,9 @@ assay_status_t cli_samples(const opt_list_t* files, const assay_model_t* model,
   if (files->n) return cli_samples_given(files, model, reading, true, out);
   for (size_t i = 0; i < g->n_inputs; i++) any |= !g->inputs[i]->constant;
   if (any)
-    fputs(
+    ASSAY_TRY(cli_shapes_tell_ones(
+        model,
         "assay: no inputs given: random ones are used, which show no accuracy on real data "
-        "(ranges, masks and indices differ)\n",
-        stderr);
+        "(ranges, masks and indices differ)"));
   return assay_samples_generate(model, seed, out);
 }

@@ -1,10 +1,11 @@
-// What several verbs take: shapes and input files.
+// What several verbs take: input files.
 #ifndef ASSAY_CLI_INPUTS_H_
 #define ASSAY_CLI_INPUTS_H_
 
 #include "accuracy/samples.h"
 #include "accuracy/tensor_files.h"
 #include "cli/cli.h"
+#include "cli/shapes.h"
 #include "onnx/load.h"
 
 // What options that take files of tensors say.
@@ -12,14 +13,6 @@
   "FILE or NAME=FILE: npz, npy, safetensors, .pb, .pt, JSON of\nPolygraphy or trtexec, test data, " \
   "text, raw, images, a folder of\nsamples; given again: more inputs, or more samples"
 #define CLI_LIKE_INPUTS_HELP "in any format that --inputs takes"
-
-// Parses "image=1x3x224x224" (or "image:1x3x224x224"); dims of `out` live until shapes_free.
-typedef struct cli_shapes {
-  assay_input_shape_t* shapes;
-  size_t n;
-} cli_shapes_t;
-assay_status_t cli_shapes_parse(const opt_list_t* texts, cli_shapes_t* out) ASSAY_MUST_USE;
-void cli_shapes_free(cli_shapes_t* s);
 
 // Files are of any format that accuracy/tensor_files.h knows, FILE or NAME=FILE, and are read as
 // `reading` says (reading.h); NULL: as they are.

@@ -30,8 +30,9 @@ const assay_node_t* assay_onnx_unknown(const assay_model_t* model);
 assay_status_t assay_onnx_reshape(const assay_model_t* model, size_t n_shapes,
                                   const assay_input_shape_t* shapes,
                                   assay_model_t** out) ASSAY_MUST_USE;
-// The same, or the model itself, without open sizes: they become the batch, but for inputs of
-// `settled`, which take the shapes that are given there.
+// The same, or the model itself, without open sizes: leading dimensions of inputs become the batch,
+// others 1, but for inputs of `settled`, which take the shapes that are given there (-1 stays open),
+// and for dimensions of the same names as theirs, which take those sizes (sizes.h).
 assay_status_t assay_onnx_close_sizes(assay_model_t* model, int64_t batch, size_t n_settled,
                                       const assay_input_shape_t* settled,
                                       assay_model_t** out) ASSAY_MUST_USE;
