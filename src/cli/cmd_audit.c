@@ -24,7 +24,7 @@ typedef struct args {
 
 typedef struct job {
   assay_model_t *open, *model;  // as declared, and with its sizes closed
-  cli_shapes_t shapes;
+  cli_shapes_t shapes, late;
   assay_tensor_reading_t reading;
   assay_samples_t samples;
   assay_precision_t precision;
@@ -36,6 +36,7 @@ static void job_deinit(job_t* j) {
   assay_precision_deinit(&j->precision);
   assay_samples_deinit(&j->samples);
   cli_shapes_free(&j->shapes);
+  cli_shapes_free(&j->late);
   cli_reading_deinit(&j->reading);
   assay_model_release(j->model);
   assay_model_release(j->open);
@@ -65,17 +66,30 @@ static assay_status_t read_samples(const args_t* a, job_t* j) {
                          cli_samples_given(&a->inputs, j->open, &j->reading, false, &j->samples));
 }
 
+// Loads the model in the shapes of --shape. Named sizes and the batch wait until sizes are closed: what
+// is baked shows beside open ones only. Operators that nobody knows are told, not refused.
+static assay_status_t load(const args_t* a, job_t* j) {
+  assay_model_t* raw = NULL;
+  ASSAY_TRY(assay_onnx_read(a->model, &raw));
+  assay_status_t st = cli_shapes_settle(raw, &j->late);
+  assay_model_release(raw);
+  return st ? st : cli_shapes_load(a->model, true, &j->shapes, &j->open);
+}
+
 static assay_status_t close_sizes(job_t* j) {
   const assay_graph_t* g = j->open->graph;
   assay_input_shape_t* settled = NULL;
   size_t n = 0;
+  assay_model_t* shaped = NULL;
   ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *settled, &settled));
   for (size_t i = 0; j->samples.n && i < g->n_inputs; i++) {
     const assay_tensor_t* t = assay_samples_get(&j->samples, 0)[i];
     if (t && t->kind == ASSAY_KIND_TENSOR)
       settled[n++] = (assay_input_shape_t){g->inputs[i]->name, t->rank, t->dims};
   }
-  assay_status_t st = cli_shapes_close(j->open, n, settled, &j->model);
+  assay_status_t st = assay_onnx_reshape(j->open, j->late.n, j->late.shapes, &shaped);
+  if (!st) st = cli_shapes_close(shaped, n, settled, &j->model);
+  assay_model_release(shaped);
   assay_free(settled);
   return st;
 }
@@ -123,10 +137,10 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
 
 static int run_job(const args_t* a, job_t* j) {
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
-  if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
+  if (!st) st = cli_shapes_parse(&a->shape, &j->late);
+  if (!st) st = cli_shapes_parse(&(cli_shape_args_t){.shapes = a->shape.shapes}, &j->shapes);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  // Operators that nobody knows are told, not refused.
-  st = cli_shapes_load(a->model, true, &j->shapes, &j->open);
+  st = load(a, j);
   if (!st) st = read_samples(a, j);
   if (!st) st = close_sizes(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);

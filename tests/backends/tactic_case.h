@@ -29,7 +29,7 @@ typedef struct tactic_run {
 
 // What a case asks for is to be run as it stands.
 static const char* const tactic_case_off[] = {"view_chains", "transposes", "no_ops",
-                                              "slices_to_split"};
+                                              "slices_to_split", "float_types"};
 enum { TACTIC_CASE_OFF = sizeof tactic_case_off / sizeof *tactic_case_off };
 
 // What --tactic-sources restricts the CPU's tactics to in the runs from now on; NULL: to nothing.

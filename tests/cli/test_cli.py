@@ -162,7 +162,7 @@ ROWS = [
      r"(?s)^UNFAITHFUL  .*cnn.onnx in fp16 on emu: 'scores'.*born +norm/square +overflow: .* fp16 ends at 65504.*"
      r"fix +\d nodes .*in fp32 +verified: .*\n          as files: assay check .*cnn.onnx --precision fp16 -o fix\n$", ""),
     ("check {m}/cnn.onnx --precision fp16 -o fixed", UNFAITHFUL,
-     r"(?s)^UNFAITHFUL .*fix +\d nodes .*\n          fixed/cnn.fixed.onnx\n          fixed/cnn.fix.txt   \(--layer-precision, and", ""),
+     r"(?s)^UNFAITHFUL .*fix +\d nodes .*\n          fixed/cnn.fixed.onnx\n          fixed/cnn.fix.txt   \(--fix-file, and", ""),
     ("check --precision fp16 -- {m}/cnn.onnx", UNFAITHFUL, r"as files: assay check --precision fp16 -o fix -- ", ""),
     ("check {m}/cnn.onnx --precision fp16 --no-fix", UNFAITHFUL, "^UNFAITHFUL(?!(.|\n)*  fix)", ""),
     ("check {m}/cnn.onnx --precision fp16 --layer-precision norm/*:fp32", FAITHFUL, "^FAITHFUL", ""),
