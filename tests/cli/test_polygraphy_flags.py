@@ -73,7 +73,7 @@ class Work:
 
     def run(self, row, line, flag):
         folder = tempfile.mkdtemp(dir=self.place)
-        shutil.copytree(self.models, folder, copy_function=os.link, dirs_exist_ok=True)
+        shutil.copytree(self.models, folder, dirs_exist_ok=True)  # external data with several names is refused
         r = Run(self.program, folder, row.env)
         try:
             for step in row.before:
