@@ -4,19 +4,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "cli/bench_pair.h"
+#include "cli/bench_source.h"
 #include "cli/bench_trace.h"
-#include "cli/engine_source.h"
-#include "cli/reading.h"
 
 enum { MAX_CONTEXTS = 256, TRACE_EVENTS = 200000 };  // of all contexts
 
 typedef struct args {
   cli_engine_args_t engine;
-  const char *json, *trace, *allocation;
+  const char *second, *json, *trace, *allocation;
   opt_list_t inputs, ops;
   bool allow_hard_links;
   int64_t threads, contexts, memory_limit;
@@ -38,12 +37,7 @@ typedef struct lane {
 
 typedef struct job {
   const args_t* args;
-  assay_tensor_reading_t reading;
-  assay_samples_t samples;
-  assay_engine_t* engine;
-  const assay_model_t* model;
-  assay_tensor_t** inputs;  // packed, by input of the graph
-  size_t n_inputs;
+  bench_source_t source;
   lane_t* lanes;
   size_t n_lanes;
   double start, seconds;  // of measuring, and how long it took
@@ -55,14 +49,7 @@ typedef struct job {
   size_t reserved;  // bytes of a context then
 } job_t;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void job_deinit(job_t* j) {
-  for (size_t i = 0; i < j->n_inputs; i++) assay_tensor_release(j->inputs[i]);
   for (size_t i = 0; i < j->n_lanes; i++) {
     lane_t* l = &j->lanes[i];
     assay_executor_destroy(l->executor);
@@ -72,10 +59,7 @@ static void job_deinit(job_t* j) {
     assay_status_free(l->status);
   }
   assay_free(j->lanes);
-  assay_free(j->inputs);
-  assay_engine_release(j->engine);
-  assay_samples_deinit(&j->samples);
-  cli_reading_deinit(&j->reading);
+  bench_source_deinit(&j->source);
   assay_free(j->milliseconds);
 }
 
@@ -85,9 +69,9 @@ static assay_status_t open_lanes(job_t* j) {
   for (; j->n_lanes < n; j->n_lanes++) {
     lane_t* l = &j->lanes[j->n_lanes];
     l->job = j;
-    ASSAY_TRY(assay_executor_run_engine(j->engine, NULL, &l->executor));
+    ASSAY_TRY(assay_executor_run_engine(j->source.engine, NULL, &l->executor));
     if (j->reserve) {
-      assay_status_t st = assay_engine_reserve(j->engine, l->executor, j->profile);
+      assay_status_t st = assay_engine_reserve(j->source.engine, l->executor, j->profile);
       if (st) return j->n_lanes++, st;
       j->reserved = assay_executor_planned_bytes(l->executor);
     }
@@ -95,24 +79,6 @@ static assay_status_t open_lanes(job_t* j) {
     assay_status_t st = assay_new_array(assay_executor_n_steps(l->executor),
                                         sizeof *l->layer_seconds, &l->layer_seconds);
     if (st) return j->n_lanes++, st;
-  }
-  return NULL;
-}
-
-// Inputs as a caller hands them over: packed, in the model's types.
-static assay_status_t pack_inputs(job_t* j) {
-  assay_tensor_t* const* at = assay_samples_get(&j->samples, 0);
-  const size_t n = j->model->graph->n_inputs;
-  ASSAY_TRY(assay_new_array(n, sizeof *j->inputs, &j->inputs));
-  j->n_inputs = n;
-  for (size_t i = 0; i < n; i++) {
-    if (!at[i]) continue;
-    const bool plain = at[i]->kind != ASSAY_KIND_TENSOR || at[i]->store == ASSAY_STORE_STR ||
-                       at[i]->store == ASSAY_STORE_PACKED;
-    if (plain)
-      j->inputs[i] = assay_tensor_retain(at[i]);
-    else
-      ASSAY_TRY(assay_tensor_pack(at[i], &j->inputs[i]));
   }
   return NULL;
 }
@@ -131,9 +97,9 @@ static assay_status_t run_timed(lane_t* l) {
   bench_lane_t* t = &l->trace;
   if (traced) ASSAY_TRY(assay_grow(&t->events, &t->cap, t->n + n, sizeof *t->events));
   for (size_t i = 0; i < n; i++) {
-    const double start = now();
+    const double start = bench_now();
     ASSAY_TRY(assay_executor_step(l->executor, i));
-    const double seconds = now() - start;
+    const double seconds = bench_now() - start;
     l->layer_seconds[i] += seconds;
     if (traced)
       t->events[t->n++] =
@@ -145,30 +111,28 @@ static assay_status_t run_timed(lane_t* l) {
 
 // Where layers are timed, they run one by one from the first run on: what is prepared differs.
 static assay_status_t run_once(lane_t* l, bool timed) {
-  const assay_graph_t* g = assay_executor_graph(l->executor);
   const job_t* j = l->job;
   assay_executor_stepwise(l->executor, j->args->layers || j->args->trace);
   assay_executor_reset(l->executor);
-  for (size_t i = 0; i < j->n_inputs; i++)
-    if (j->inputs[i]) ASSAY_TRY(assay_executor_set(l->executor, g->inputs[i], j->inputs[i]));
+  ASSAY_TRY(bench_source_set(&j->source, l->executor));
   return timed ? run_timed(l) : assay_executor_run(l->executor);
 }
 
 static assay_status_t warm_up(lane_t* l) {
-  const double end = now() + l->job->args->warm_up;
+  const double end = bench_now() + l->job->args->warm_up;
   do ASSAY_TRY(run_once(l, false));
-  while (now() < end);
+  while (bench_now() < end);
   return NULL;
 }
 
 static assay_status_t measure(lane_t* l) {
   const args_t* a = l->job->args;
   const double end = l->job->start + a->seconds;
-  while (l->n_runs < 3 || now() < end) {
+  while (l->n_runs < 3 || bench_now() < end) {
     ASSAY_TRY(assay_grow(&l->milliseconds, &l->cap_runs, l->n_runs + 1, sizeof *l->milliseconds));
-    const double start = now();
+    const double start = bench_now();
     ASSAY_TRY(run_once(l, a->layers || a->trace));
-    l->milliseconds[l->n_runs++] = 1e3 * (now() - start);
+    l->milliseconds[l->n_runs++] = 1e3 * (bench_now() - start);
   }
   return NULL;
 }
@@ -219,9 +183,9 @@ static assay_status_t gather(job_t* j) {
 
 static assay_status_t measure_all(job_t* j) {
   ASSAY_TRY(in_all(j, warm_up_lane));
-  j->start = now();
+  j->start = bench_now();
   ASSAY_TRY(in_all(j, measure_lane));
-  j->seconds = now() - j->start;
+  j->seconds = bench_now() - j->start;
   return gather(j);
 }
 
@@ -243,7 +207,7 @@ static int slowest_first(const void* a, const void* b) {
 }
 
 static assay_status_t print_layers(const job_t* j) {
-  const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(j->engine));
+  const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(j->source.engine));
   row_t* rows = NULL;
   double total = 0;
   ASSAY_TRY(assay_new_array(layers->n_layers, sizeof *rows, &rows));
@@ -313,7 +277,7 @@ static assay_status_t write_trace(const job_t* j) {
     runs += lanes[i].n ? lanes[i].events[lanes[i].n - 1].run + 1 : 0;
   }
   assay_status_t st = bench_trace_write(
-      j->args->trace, assay_plan_layers(assay_engine_plan(j->engine)), lanes, j->n_lanes);
+      j->args->trace, assay_plan_layers(assay_engine_plan(j->source.engine)), lanes, j->n_lanes);
   assay_free(lanes);
   if (!st && runs && runs < j->n_runs)
     fprintf(stderr, "assay: the trace has the first %zu of %zu runs\n", runs, j->n_runs);
@@ -322,30 +286,9 @@ static assay_status_t write_trace(const job_t* j) {
 
 static int run_job(const args_t* a, job_t* j) {
   int code;
-  assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  st = cli_engine_open(&a->engine, NULL, &j->engine, &code);
+  assay_status_t st = bench_source_open(&a->engine, &a->inputs, &a->reading, &j->source, &code);
   if (st) return assay_cli_fail(st, code);
-  st = assay_engine_check_whole(j->engine);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  j->model = assay_plan_layers(assay_engine_plan(j->engine))->model;
   st = open_lanes(j);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
-  // Random inputs do here: only time is measured.
-  cli_shapes_t shapes = {0};
-  // A model was loaded in its shapes; a plan may still leave some open.
-  if (assay_engine_is_plan_file(a->engine.model)) {
-    st = cli_shapes_parse(&a->engine.shape, &shapes);
-    if (!st) st = cli_shapes_settle(j->model, &shapes);
-  }
-  if (!st && a->inputs.n)
-    st = cli_samples(&a->inputs, j->model, &j->reading, (uint64_t)a->engine.seed, &j->samples);
-  else if (!st)
-    st = cli_engine_samples(j->engine, &shapes, (uint64_t)a->engine.seed, &j->samples);
-  st = cli_reading_end(&a->reading, &j->reading, st);
-  cli_shapes_free(&shapes);
-  if (st) return assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  st = pack_inputs(j);
   if (!st) st = measure_all(j);
   if (!st) st = tell(a, j);
   if (!st && a->trace) st = write_trace(j);
@@ -364,12 +307,36 @@ static bool read_allocation(const char* text, job_t* j) {
   return *text && !*end && j->profile == n;
 }
 
+static int run_pair(const args_t* a, int threads) {
+  const bench_pair_args_t pair = {.engine = &a->engine,
+                                  .model_b = a->second,
+                                  .inputs = &a->inputs,
+                                  .reading = &a->reading,
+                                  .seconds = a->seconds,
+                                  .warm_up = a->warm_up,
+                                  .threads = threads,
+                                  .layers = a->layers,
+                                  .json = a->json};
+  return bench_pair_run(&pair);
+}
+
+// An option that two models do not go with; NULL: none is given.
+static const char* for_one_model(const args_t* a) {
+  return a->contexts     ? "--contexts"
+         : a->allocation ? "--allocation"
+         : a->latencies  ? "--latencies"
+         : a->trace      ? "--trace"
+                         : NULL;
+}
+
 static int run(void* p) {
   args_t* a = p;
   job_t j = {.args = a};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   if (a->threads < 0 || a->seconds < 0 || a->warm_up < 0)
     return assay_cli_usage("bench", "--threads, --seconds and --warm-up are not negative");
+  if (a->second && for_one_model(a))
+    return assay_cli_usage("bench", "%s is for one model, not for two", for_one_model(a));
   if (a->contexts < 0 || a->contexts > MAX_CONTEXTS)
     return assay_cli_usage("bench", "--contexts is 1 to %d", MAX_CONTEXTS);
   if (!read_allocation(a->allocation, &j))
@@ -383,18 +350,20 @@ static int run(void* p) {
     j.threads = (int)(a->threads < 1024 ? a->threads : 1024);
   else
     j.threads = cores > contexts ? cores / contexts : 1;
-  const int code = run_job(a, &j);
+  const int code = a->second ? run_pair(a, j.threads) : run_job(a, &j);
   job_deinit(&j);
   return code;
 }
 
 static const opt_t options[] = {
     CLI_ENGINE_OPTIONS,
+    {"B", 0, OPT_STRING, offsetof(args_t, second), NULL,
+     "a second model or plan: both are measured in turns, and compared", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      CLI_INPUTS_HELP "\n(default: random)", false},
     CLI_READING_OPTIONS(reading),
-    {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S", "how long to measure (default: 3)",
-     false},
+    {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S",
+     "how long to measure, two models together (default: 3)", false},
     {"--warm-up", 0, OPT_FLOAT, offsetof(args_t, warm_up), "S",
      "how long to run before (default: 0.2)", false},
     {"--contexts", 0, OPT_INT, offsetof(args_t, contexts), "N",
@@ -408,7 +377,7 @@ static const opt_t options[] = {
     {"--latencies", 0, OPT_FLAG, offsetof(args_t, latencies), NULL,
      "print nothing but each run's latency in ms, one a line", false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,
-     "time each layer, too, and print them, slowest first", false},
+     "time each layer, too, and print them, slowest first; of two models\nside by side", false},
     {"--trace", 0, OPT_STRING, offsetof(args_t, trace), "FILE",
      "each layer of each run as an event, for chrome://tracing or Perfetto", false},
     CLI_OPS_OPTION,
@@ -420,11 +389,12 @@ static const opt_t options[] = {
 
 const verb_t assay_verb_bench = {
     .name = "bench",
-    .summary = "measure how fast a model runs",
-    .usage = "MODEL|PLAN [options]",
+    .summary = "measure how fast a model runs, or which of two is faster",
+    .usage = "MODEL|PLAN [B] [options]",
     .examples =
         "  assay bench model.onnx --precision bf16 --batch 8\n"
         "  assay bench model.onnx --layers | head -n 20\n"
+        "  assay bench model.onnx faster.onnx --layers\n"
         "  assay bench model.plan --contexts 4 --trace model.json\n",
     .options = options,
     .args_bytes = sizeof(args_t),

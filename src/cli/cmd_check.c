@@ -12,13 +12,14 @@
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "cli/reading.h"
+#include "cli/reference.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
 #include "report/report.h"
 
 typedef struct args {
-  const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *json, *truth;
+  const char *model, *precision, *accumulate, *layer_precision, *target, *golden, *reference, *json, *truth;
   const char *output_folder, *golden_intermediates, *name_map, *exec, *engine_outputs, *plant, *fp32;
   const char *report, *annotate;
   opt_list_t inputs, no_pass, require, ops;
@@ -102,11 +103,28 @@ static assay_status_t parse_precision(const args_t* a, const assay_model_t* m,
   return a->layer_precision ? assay_precision_parse(&o->precision, a->layer_precision) : NULL;
 }
 
+// Where golden is from; NULL: there is none.
+static const char* golden_name(const args_t* a) { return a->reference ? a->reference : a->golden; }
+
+static assay_status_t run_reference(const args_t* a, const job_t* j, assay_saved_t* out_runs,
+                                    assay_set_t* out_set) {
+  assay_str_t notes = {0};
+  assay_cli_progress("running the reference", 0);
+  assay_status_t st = cli_reference_run(a->reference, j->model, &j->inputs, (uint64_t)a->seed, &notes, out_runs);
+  assay_cli_progress("", 1);
+  fputs(assay_str_get(&notes), stderr);
+  assay_str_deinit(&notes);
+  if (st) return st;
+  return cli_join_golden(out_runs, out_set);
+}
+
 static assay_status_t read_golden(const args_t* a, job_t* j) {
   assay_set_t set = {0};
-  if (!a->golden) return NULL;
+  if (!golden_name(a)) return NULL;
   assay_saved_t runs = {0};
-  assay_status_t st = cli_read_golden(a->golden, j->model, &j->reading, &runs, &set);
+  assay_status_t st = a->reference ? run_reference(a, j, &runs, &set)
+                                   : cli_read_golden(a->golden, j->model, &j->reading, &runs, &set);
+  if (st) return assay_saved_deinit(&runs), st;
   const assay_graph_t* g = j->model->graph;
   if (!st) st = cli_golden_samples(&runs, &set, g, j->inputs.n, &j->golden);
   assay_saved_deinit(&runs);
@@ -124,7 +142,7 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
     any |= j->golden.n && assay_samples_get(&j->golden, 0)[i] != NULL;
   if (!st && !any) assay_samples_deinit(&j->golden);  // names may still be told by the contents
   if (!st && j->golden.n && j->golden.n != j->inputs.n && j->golden.n != 1)
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", a->golden,
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", golden_name(a),
                      j->golden.n, j->inputs.n);
   if (!st) {
     j->golden_set = set;
@@ -163,12 +181,12 @@ static assay_status_t match_contents(const args_t* a, job_t* j) {
   if (st) return assay_golden_deinit(&found), st;
   j->golden_values = found;
   bool any = false;
-  for (size_t i = 0; i < found.n; i++) any |= found.at[i].value && (!a->golden || found.at[i].value->is_output);
+  for (size_t i = 0; i < found.n; i++) any |= found.at[i].value && (!golden_name(a) || found.at[i].value->is_output);
   if (any) return fputs(assay_str_get(&j->golden_values.notes), stderr), NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                      "'%s' has no array with the name of %s (such as '%s'), and none with the elements of one; "
                      "--name-map tells which is which",
-                     a->golden ? a->golden : a->golden_intermediates, a->golden ? "an output" : "a value",
+                     golden_name(a) ? golden_name(a) : a->golden_intermediates, golden_name(a) ? "an output" : "a value",
                      g->n_outputs ? g->outputs[0]->name : "");
 }
 
@@ -390,7 +408,7 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
                                 .files = (const char* const*)j->files,
                                 .n_files = j->n_files,
                                 .to_write = j->to_write.len ? assay_str_get(&j->to_write) : NULL,
-                                .golden = a->golden,
+                                .golden = golden_name(a),
                                 .inputs = a->inputs.items,
                                 .n_inputs = a->inputs.n,
                                 .repairs = j->n_repairs,
@@ -445,6 +463,8 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
   if (a->annotate_names && !a->annotate)
     return assay_cli_usage("check", "--annotate-names marks nodes of the file that --annotate names");
+  if (a->golden && a->reference)
+    return assay_cli_usage("check", "--golden reads outputs, --reference runs a model that gives them: not both");
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
   if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
@@ -471,8 +491,8 @@ static int run_job(args_t* a, job_t* j) {
   for (size_t i = 0; !st && i < a->require.n; i++)
     st = assay_require_parse(&j->require, a->require.items[i]);
   if (!st) st = assay_require_resolve(&j->require, j->model->graph);
-  if (!st && !a->golden && assay_require_needs_golden(&j->require))
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden");
+  if (!st && !golden_name(a) && assay_require_needs_golden(&j->require))
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "a requirement is about golden: give --golden or --reference");
   if (!st) st = try_rules(j);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
   if (a->output_folder) st = assay_folder_make(a->output_folder);
@@ -521,6 +541,8 @@ static const opt_t options[] = {
      CLI_INPUTS_HELP, false},
     {"--golden", 'g', OPT_STRING, offsetof(args_t, golden), "FILE",
      "the original framework's outputs, " CLI_LIKE_INPUTS_HELP, false},
+    {"--reference", 0, OPT_STRING, offsetof(args_t, reference), "MODEL",
+     "another ONNX model whose outputs on the same inputs, in float64,\nare golden", false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, golden_intermediates), "FILE",
      "the original framework's inner tensors, by ONNX name, else by\nshape and contents", false},
     {"--name-map", 0, OPT_STRING, offsetof(args_t, name_map), "FILE",

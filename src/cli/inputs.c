@@ -122,6 +122,18 @@ static assay_status_t read_all(const opt_list_t* files, const assay_model_t* mod
   return st;
 }
 
+assay_status_t cli_join_golden(assay_saved_t* runs, assay_set_t* out) {
+  assay_set_t set = {0};
+  assay_status_t st = assay_saved_join(runs, &set);
+  if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
+    assay_status_free(st);
+    st = add_arrays(&runs->runs[0], &set);
+  }
+  if (st) return assay_set_deinit(&set), st;
+  *out = set;
+  return NULL;
+}
+
 assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
                                assay_tensor_reading_t* reading, assay_saved_t* out_runs,
                                assay_set_t* out_set) {
@@ -132,13 +144,8 @@ assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
   ASSAY_TRY(assay_tensor_file_read(&request, &runs));
   assay_status_t st = reading ? assay_tensor_files_retype(reading, &runs) : NULL;
   if (st) return assay_saved_deinit(&runs), assay_status_note(st, "'%s'", path);
-  st = assay_saved_join(&runs, &set);
-  if (assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
-    assay_status_free(st);
-    st = add_arrays(&runs.runs[0], &set);
-  }
-  if (st)
-    return assay_saved_deinit(&runs), assay_set_deinit(&set), assay_status_note(st, "'%s'", path);
+  st = cli_join_golden(&runs, &set);
+  if (st) return assay_saved_deinit(&runs), assay_status_note(st, "'%s'", path);
   *out_runs = runs;
   *out_set = set;
   return NULL;

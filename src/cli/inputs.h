@@ -22,6 +22,8 @@
 assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
                                assay_tensor_reading_t* reading, assay_saved_t* out_runs,
                                assay_set_t* out_set) ASSAY_MUST_USE;
+// That set of runs.
+assay_status_t cli_join_golden(assay_saved_t* runs, assay_set_t* out) ASSAY_MUST_USE;
 // Samples of those: a run each where the inputs have as many samples, else the set's rows.
 assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* set,
                                   const assay_graph_t* g, size_t n_inputs,
