@@ -3,6 +3,7 @@
 
 #include "accuracy/accuracy_results.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "io/json.h"
 
 static const struct {
@@ -24,7 +25,7 @@ typedef struct out {
 } out_t;
 
 static void begin_item(out_t* o) {
-  assay_str_printf(&o->text, "%s\n%*s", o->first ? "" : ",", 4 * o->depth, "");
+  assay_str_printf_raw(&o->text, "%s\n%*s", o->first ? "" : ",", 4 * o->depth, "");
   o->first = false;
 }
 
@@ -36,7 +37,7 @@ static void open_with(out_t* o, const char* bracket) {
 
 static void close_with(out_t* o, const char* bracket) {
   o->depth--;
-  if (!o->first) assay_str_printf(&o->text, "\n%*s", 4 * o->depth, "");
+  if (!o->first) assay_str_printf_raw(&o->text, "\n%*s", 4 * o->depth, "");
   assay_str_append(&o->text, bracket);
   o->first = false;
 }

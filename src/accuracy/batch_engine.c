@@ -8,6 +8,7 @@
 #include "accuracy/special.h"
 #include "base/alloc.h"
 #include "base/process.h"
+#include "base/shown.h"
 #include "onnx/onnx.h"
 
 #define OPEN_FILE "open.onnx"
@@ -183,7 +184,7 @@ static assay_status_t file_of(run_t* r, assay_model_t* model, assay_str_t* path)
   const bool open = model == j->open;
   if (model == j->given) return assay_str_append(path, j->how->exec->model), assay_str_status(path);
   if (!r->folder.len) ASSAY_TRY(assay_folder_make_temporary(&r->folder));
-  assay_str_printf(path, "%s/%s", assay_str_get(&r->folder), open ? OPEN_FILE : FIXED_FILE);
+  assay_str_printf_raw(path, "%s/%s", assay_str_get(&r->folder), open ? OPEN_FILE : FIXED_FILE);
   ASSAY_TRY(assay_str_status(path));
   if (open && access(assay_str_get(path), F_OK) == 0) return NULL;
   return assay_onnx_write(model, assay_str_get(path), NULL);
@@ -210,7 +211,7 @@ static void drop_files(run_t* r) {
   static const char* const files[] = {OPEN_FILE, FIXED_FILE};
   for (size_t k = 0; r->folder.len && k < sizeof files / sizeof *files; k++) {
     assay_str_t path = {0};
-    assay_str_printf(&path, "%s/%s", assay_str_get(&r->folder), files[k]);
+    assay_str_printf_raw(&path, "%s/%s", assay_str_get(&r->folder), files[k]);
     unlink(assay_str_get(&path));
     assay_str_deinit(&path);
   }

@@ -5,6 +5,7 @@
 
 #include "accuracy/comparison_internal.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "io/numpy_text.h"
 
 void assay_demand_init(assay_demand_t* out) {
@@ -165,8 +166,12 @@ static assay_status_t compare_outputs(assay_comparing_t* run, const assay_compar
 static void put_quoted(assay_str_t* out, const char* text) {
   const char* quote = strchr(text, '\'') && !strchr(text, '"') ? "\"" : "'";
   assay_str_append(out, quote);
-  for (; *text; text++)
-    assay_str_printf(out, "%s%c", *text == '\\' || *text == *quote ? "\\" : "", *text);
+  char shown[8];
+  for (size_t n = strlen(text), used; n; text += used, n -= used) {
+    used = assay_char_shown(text, n, shown);
+    if (*text == '\\' || *text == *quote) assay_str_append(out, "\\");
+    assay_str_append(out, shown);
+  }
   assay_str_append(out, quote);
 }
 

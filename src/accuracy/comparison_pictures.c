@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/functions.h"
+#include "base/shown.h"
 #include "io/numpy_text.h"
 #include "io/png.h"
 
@@ -51,8 +52,8 @@ static void colour_of(double share, uint8_t* rgb) {
 // FOLDER/STEM_OUTPUT.png; slashes of the output's name become '_'. The folder is made.
 static assay_status_t path_of(const assay_compare_job_t* j, const char* folder, const char* stem,
                               assay_str_t* out) {
-  assay_str_printf(out, "%s/%s_", folder, stem);
-  for (const char* p = j->name; *p; p++) assay_str_printf(out, "%c", *p == '/' ? '_' : *p);
+  assay_str_printf_raw(out, "%s/%s_", folder, stem);
+  for (const char* p = j->name; *p; p++) assay_str_printf_raw(out, "%c", *p == '/' ? '_' : *p);
   assay_str_append(out, ".png");
   ASSAY_TRY(assay_str_status(out));
   return assay_folder_make(folder);

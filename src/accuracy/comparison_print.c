@@ -4,7 +4,7 @@
 
 #include "accuracy/comparison_internal.h"
 #include "accuracy/numeric_text.h"
-#include "base/alloc.h"
+#include "base/shown.h"
 
 bool assay_say_shows(const assay_say_t* say, assay_severity_t severity) {
   return say->line && (!say->shows || say->shows(say->self, severity));
@@ -23,19 +23,14 @@ assay_status_t assay_say_text(const assay_say_t* say, assay_severity_t severity,
 
 void assay_say(const assay_say_t* say, assay_severity_t severity, int depth, const char* format,
                ...) {
-  char text[1024], *longer = NULL;
-  va_list args, again;
+  assay_str_t text = {0};
+  va_list args;
   if (!assay_say_shows(say, severity)) return;
   va_start(args, format);
-  va_copy(again, args);
-  const int n = vsnprintf(text, sizeof text, format, args);
-  // Without memory a line of names that long is cut.
-  if (n >= (int)sizeof text && (longer = assay_malloc((size_t)n + 1)))
-    vsnprintf(longer, (size_t)n + 1, format, again);
-  va_end(again);
+  assay_str_vprintf(&text, format, args);
   va_end(args);
-  say->line(say->self, severity, depth, longer ? longer : text);
-  assay_free(longer);
+  say->line(say->self, severity, depth, text.failed ? "(out of memory)" : assay_str_get(&text));
+  assay_str_deinit(&text);
 }
 
 assay_status_t assay_say_once(const assay_say_t* say, assay_set_t* said, assay_severity_t severity,

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "io/npz.h"
 
 struct assay_engine {
@@ -195,8 +196,8 @@ static assay_status_t run_sample(const assay_engine_t* e, size_t k, assay_set_t*
   assay_str_t folder = {0}, inputs = {0}, outputs = {0};
   assay_status_t st = assay_folder_make_temporary(&folder);
   if (st) return assay_str_deinit(&folder), st;
-  assay_str_printf(&inputs, "%s/inputs.npz", assay_str_get(&folder));
-  assay_str_printf(&outputs, "%s/outputs.npz", assay_str_get(&folder));
+  assay_str_printf_raw(&inputs, "%s/inputs.npz", assay_str_get(&folder));
+  assay_str_printf_raw(&outputs, "%s/outputs.npz", assay_str_get(&folder));
   st = assay_str_status(&inputs);
   if (!st) st = assay_str_status(&outputs);
   if (!st) st = run_in(e, k, assay_str_get(&inputs), assay_str_get(&outputs), out);

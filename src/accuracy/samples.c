@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "formats/extremes.h"
 #include "formats/format.h"
 
@@ -134,7 +135,7 @@ static void note_converted(assay_str_t* notes, const char* name, const assay_ten
                    assay_type_name(from->type), assay_type_name(to->type));
   if (from->type == ASSAY_TYPE_UINT16 && assay_type_is_float(to->type)) {
     assay_str_t word = {0};
-    assay_str_printf(&word, "%s:bf16", name);
+    assay_str_printf_raw(&word, "%s:bf16", name);
     notes->failed |= word.failed;
     assay_str_append(notes, " (if it is bits of bf16: --dtype ");
     assay_shell_word(notes, assay_str_get(&word));

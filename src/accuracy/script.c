@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "io/npz.h"
 
 bool assay_script_is_command(const char* text) { return strstr(text, "{outputs}") != NULL; }
@@ -52,7 +53,7 @@ static assay_status_t add_widened(assay_set_t* set, const char* name, size_t n,
   }
   for (size_t k = 0; k < n; k++) {
     assay_str_t one = {0};
-    assay_str_printf(&one, "%s.%zu", name, k);
+    assay_str_printf_raw(&one, "%s.%zu", name, k);
     assay_status_t st = assay_str_status(&one);
     if (!st) st = assay_set_add(set, assay_str_get(&one), assay_tensor_retain(at[k]));
     assay_str_deinit(&one);
@@ -133,7 +134,8 @@ static assay_status_t ask_in(const char* folder, const char* command, double sec
   int code = 0;
   for (int k = 0; !st && k < FILES; k++) {
     if (!strstr(command, places[k])) continue;
-    assay_str_printf(&paths[k], "%s/%.*s.npz", folder, (int)strlen(places[k]) - 2, places[k] + 1);
+    assay_str_printf_raw(&paths[k], "%s/%.*s.npz", folder, (int)strlen(places[k]) - 2,
+                         places[k] + 1);
     st = assay_str_status(&paths[k]);
     if (!st) st = write_file(data, k, assay_str_get(&paths[k]));
   }

@@ -9,6 +9,7 @@
 #include "accuracy/tensor_folder.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "formats/format.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -222,7 +223,7 @@ static assay_status_t write_test_data(const char* path, const assay_saved_t* s, 
 // ---- a folder with inputs.npz and outputs.npz --------------------------------------------------
 
 static assay_status_t npz_within(const assay_tensor_request_t* r, assay_str_t* out) {
-  assay_str_printf(out, "%s/%ss.npz", r->path, stem_of(r));
+  assay_str_printf_raw(out, "%s/%ss.npz", r->path, stem_of(r));
   return assay_str_status(out);
 }
 
@@ -407,7 +408,7 @@ static void free_list(struct dirent** list, size_t n) {
 
 static assay_status_t open_within(const char* folder, const char* name, assay_str_t* path,
                                   assay_mapping_t** out) {
-  assay_str_printf(path, "%s/%s", folder, name);
+  assay_str_printf_raw(path, "%s/%s", folder, name);
   ASSAY_TRY(assay_str_status(path));
   return assay_mapping_open(assay_str_get(path), out);
 }

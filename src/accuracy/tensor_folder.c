@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "io/npz.h"
 #include "io/safetensors.h"
 
@@ -40,7 +41,7 @@ static entries_t list_entries(const char* path, bool* out_sets) {
 }
 
 static assay_status_t path_within(const char* folder, const char* name, assay_str_t* out) {
-  assay_str_printf(out, "%s/%s", folder, name);
+  assay_str_printf_raw(out, "%s/%s", folder, name);
   return assay_str_status(out);
 }
 

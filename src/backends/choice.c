@@ -5,6 +5,7 @@
 
 #include "backends/signature.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 
 #define TIMINGS "timings"
 
@@ -339,10 +340,10 @@ assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_move_t* m,
   static const char name[] = "reorder";
   assay_str_t signature = {0};
   *out_microseconds = (double)NAN;
-  assay_str_printf(&signature, "%s[", assay_type_name(m->from.type));
+  assay_str_printf_raw(&signature, "%s[", assay_type_name(m->from.type));
   for (int d = 0; d < m->rank; d++)
-    assay_str_printf(&signature, "%s%lld", d ? "," : "", (long long)m->dims[d]);
-  assay_str_printf(&signature, "] %d to %d", (int)m->from.layout, (int)m->to.layout);
+    assay_str_printf_raw(&signature, "%s%lld", d ? "," : "", (long long)m->dims[d]);
+  assay_str_printf_raw(&signature, "] %d to %d", (int)m->from.layout, (int)m->to.layout);
   assay_status_t st = assay_str_status(&signature);
   const char* text = assay_str_get(&signature);
   if (!st && !assay_timings_find(c->timings, name, text, out_microseconds) && c->measure &&

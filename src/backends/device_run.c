@@ -4,6 +4,7 @@
 
 #include "backends/device_share.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 
 // What a mark (device.h) says: what * number of layers + layer.
 typedef enum doing { RUNNING = 0, COPYING_IN, COPYING_OUT, LAUNCHING, N_DOING } doing_t;
@@ -204,8 +205,8 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
   const device_run_t* d = user;
   constant_move_t c = {d->shared, m, from};
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s in layout %d through %s", v->name, assay_type_name(m->to.type),
-                   (int)m->to.layout, assay_type_name(m->through));
+  assay_str_printf_raw(&key, "%s as %s in layout %d through %s", v->name,
+                       assay_type_name(m->to.type), (int)m->to.layout, assay_type_name(m->through));
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_resident_get(d->shared->resident, assay_str_get(&key),

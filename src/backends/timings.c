@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 
 #define FIRST_LINE "assay timing cache 1"
 
@@ -121,10 +122,10 @@ assay_status_t assay_timings_print(const assay_timings_t* t, bool only_used, ass
   ASSAY_TRY(assay_new_array(t->n, sizeof *lines, &lines));
   if (t->n) memcpy(lines, t->lines, t->n * sizeof *lines);
   if (t->n) qsort(lines, t->n, sizeof *lines, by_key);
-  assay_str_printf(out, FIRST_LINE "\n%s\n", t->machine);
+  assay_str_printf_raw(out, FIRST_LINE "\n%s\n", t->machine);
   for (size_t i = 0; i < t->n; i++)
     if (lines[i].used || !only_used)
-      assay_str_printf(out, "%.9g %s\n", lines[i].microseconds, lines[i].key);
+      assay_str_printf_raw(out, "%.9g %s\n", lines[i].microseconds, lines[i].key);
   assay_free(lines);
   return assay_str_status(out);
 }
@@ -133,7 +134,7 @@ bool assay_timings_find(assay_timings_t* t, const char* tactic, const char* sign
                         double* out_microseconds) {
   assay_str_t key = {0};
   uint64_t at;
-  assay_str_printf(&key, "%s %s", tactic, signature);
+  assay_str_printf_raw(&key, "%s %s", tactic, signature);
   pthread_mutex_lock(&t->lock);
   const bool found = assay_map_get(&t->index, assay_str_get(&key), &at);
   if (found) {
@@ -148,7 +149,7 @@ bool assay_timings_find(assay_timings_t* t, const char* tactic, const char* sign
 assay_status_t assay_timings_add(assay_timings_t* t, const char* tactic, const char* signature,
                                  double microseconds) {
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s %s", tactic, signature);
+  assay_str_printf_raw(&key, "%s %s", tactic, signature);
   assay_status_t st = assay_str_status(&key);
   pthread_mutex_lock(&t->lock);
   if (!st) st = set(t, assay_str_get(&key), strlen(assay_str_get(&key)), microseconds, true);

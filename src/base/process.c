@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/shown.h"
+
 enum { TAIL_BYTES = 4096, TAIL_LINES = 6, POLL_MS = 50 };
 
 extern char** environ;
@@ -229,7 +231,7 @@ assay_status_t assay_folder_make_temporary(assay_str_t* out_path) {
                        "a folder for temporary files is needed, and %s does not allow it: leave it "
                        "out",
                        temporary_refused_by);
-  assay_str_printf(&path, "%s/assay.XXXXXX", base && *base ? base : "/tmp");
+  assay_str_printf_raw(&path, "%s/assay.XXXXXX", base && *base ? base : "/tmp");
   assay_status_t st = assay_str_status(&path);
   if (!st && !mkdtemp(path.text))
     st = ASSAY_ERROR(ASSAY_DEVICE, "cannot make a folder '%s': %s", path.text, strerror(errno));

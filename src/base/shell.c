@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/shown.h"
+
 // ---- writing ------------------------------------------------------------------------------------
 
 void assay_shell_quote(assay_str_t* out, const char* text) {
@@ -17,37 +19,30 @@ void assay_shell_quote(assay_str_t* out, const char* text) {
   assay_str_append(out, "'");
 }
 
-// Whether a terminal may take the byte for a command: C0, DEL, and C1 both as bytes of UTF-8 (C2 80
-// to C2 9F) and alone. before: the byte in front of it.
-static bool is_control(unsigned char c, unsigned char before) {
-  if (c < 0x20 || c == 0x7f) return true;
-  return c >= 0x80 && c <= 0x9f && (before < 0x80 || before == 0xc2);
+static bool has_hidden(const char* text) {
+  const size_t n = strlen(text);
+  bool hidden = false;
+  for (size_t at = 0; at < n && !hidden;) at += assay_char_length(text + at, n - at, &hidden, NULL);
+  return hidden;
 }
 
-static bool has_control(const char* text) {
-  unsigned char before = 0;
-  for (const char* c = text; *c; before = (unsigned char)*c++)
-    if (is_control((unsigned char)*c, before)) return true;
-  return false;
-}
-
+// Every byte of what may not be shown as \x1b, so that a shell makes the same bytes of it.
 static void append_escaped(assay_str_t* out, const char* text) {
-  unsigned char before = 0;
+  const size_t n = strlen(text);
   assay_str_append(out, "$'");
-  for (const char* c = text; *c; before = (unsigned char)*c++) {
-    const unsigned char byte = (unsigned char)*c;
-    // Of a character of two bytes that is a control character both are escaped.
-    const bool leads = byte == 0xc2 && is_control((unsigned char)c[1], byte);
-    if (leads || is_control(byte, before))
-      assay_str_printf(out, "\\x%02x", byte);
-    else
-      assay_str_printf(out, "%s%c", byte == '\'' || byte == '\\' ? "\\" : "", *c);
+  for (size_t at = 0, length; at < n; at += length) {
+    bool hidden;
+    length = assay_char_length(text + at, n - at, &hidden, NULL);
+    if (!hidden && (text[at] == '\'' || text[at] == '\\')) assay_str_append(out, "\\");
+    for (size_t i = 0; hidden && i < length; i++)
+      assay_str_printf_raw(out, "\\x%02x", (unsigned char)text[at + i]);
+    if (!hidden) assay_str_append_n(out, text + at, length);
   }
   assay_str_append(out, "'");
 }
 
 void assay_shell_word_quoted(assay_str_t* out, const char* text) {
-  if (has_control(text))
+  if (has_hidden(text))
     append_escaped(out, text);
   else
     assay_shell_quote(out, text);

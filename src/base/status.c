@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/shown.h"
 
 struct assay_status {
   assay_code_t code;
@@ -16,6 +17,27 @@ struct assay_status {
 // What remains when there is no memory left for a message of its own.
 static char no_memory_message[] = "out of memory: free some, or use a smaller model or batch";
 static struct assay_status no_memory = {ASSAY_NO_MEMORY, __FILE__, 0, no_memory_message};
+
+static bool has_hidden(const char* text, size_t n) {
+  bool hidden = false;
+  for (size_t at = 0; at < n && !hidden;) at += assay_char_length(text + at, n - at, &hidden, NULL);
+  return hidden;
+}
+
+// A copy of a status with its first n bytes as they are shown; tail: what stands behind them.
+static struct assay_status* show(const struct assay_status* s, size_t n, const char* tail) {
+  enum { MOST = 4 };  // times as long: \xff
+  const size_t behind = strlen(tail);
+  if (n > (SIZE_MAX - sizeof *s - behind - 8) / MOST) return NULL;
+  struct assay_status* copy = assay_malloc(sizeof *s + MOST * n + behind + 8);
+  if (!copy) return NULL;
+  *copy = *s;
+  char* out = copy->message = (char*)(copy + 1);
+  for (size_t at = 0; at < n; out += strlen(out))
+    at += assay_char_shown(s->message + at, n - at, out);
+  memcpy(out, tail, behind + 1);
+  return copy;
+}
 
 static struct assay_status* make(const char* file, int line, assay_code_t code, const char* prefix,
                                  const char* format, va_list args) {
@@ -31,9 +53,13 @@ static struct assay_status* make(const char* file, int line, assay_code_t code, 
     s->message = (char*)(s + 1);
     vsnprintf(s->message, (size_t)n + 1, format, again);
     // Names come from files: one with a line break in it does not make two lines of the message.
-    for (char* c = s->message; c < s->message + n; c++)
-      if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
-    if (head) memcpy(s->message + n, prefix, head + 1);
+    if (has_hidden(s->message, (size_t)n)) {
+      struct assay_status* shown = show(s, (size_t)n, prefix ? prefix : "");
+      assay_free(s);
+      s = shown;
+    } else if (head) {
+      memcpy(s->message + n, prefix, head + 1);
+    }
   }
   va_end(again);
   return s ? s : &no_memory;

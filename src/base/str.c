@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 
 // ---- growing strings --------------------------------------------------------------------------
 
@@ -34,17 +35,21 @@ void assay_str_append(assay_str_t* s, const char* text) {
   assay_str_append_n(s, text, strlen(text));
 }
 
-void assay_str_printf(assay_str_t* s, const char* format, ...) {
-  va_list args, again;
-  va_start(args, format);
+void assay_str_vprintf_raw(assay_str_t* s, const char* format, va_list args) {
+  va_list again;
   va_copy(again, args);
-  int n = vsnprintf(NULL, 0, format, args);
-  va_end(args);
-  if (n >= 0 && reserve(s, (size_t)n)) {
-    vsnprintf(s->text + s->len, (size_t)n + 1, format, again);
-    s->len += (size_t)n;
-  }
+  int n = vsnprintf(NULL, 0, format, again);
   va_end(again);
+  if (n < 0 || !reserve(s, (size_t)n)) return;
+  vsnprintf(s->text + s->len, (size_t)n + 1, format, args);
+  s->len += (size_t)n;
+}
+
+void assay_str_printf_raw(assay_str_t* s, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  assay_str_vprintf_raw(s, format, args);
+  va_end(args);
 }
 
 const char* assay_str_get(const assay_str_t* s) { return s->text ? s->text : ""; }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/shown.h"
 #include "cli/bench_pair.h"
 #include "cli/bench_source.h"
 #include "cli/bench_trace.h"
@@ -219,12 +220,13 @@ static assay_status_t print_layers(const job_t* j) {
     total += rows[i].milliseconds;
   }
   if (layers->n_layers) qsort(rows, layers->n_layers, sizeof *rows, slowest_first);
-  printf("\n%10s  %5s  %-16s %-20s %s\n", "ms", "share", "tactic", "operator", "layer");
+  assay_print(stdout, "\n%10s  %5s  %-16s %-20s %s\n", "ms", "share", "tactic", "operator",
+              "layer");
   for (size_t i = 0; i < layers->n_layers; i++) {
     const assay_layer_t* l = rows[i].layer;
-    printf("%10.4f  %4.1f%%  %-16s %-20s %s\n", rows[i].milliseconds,
-           100 * rows[i].milliseconds / fmax(total, 1e-300), rows[i].tactic, l->nodes[0]->op_type,
-           l->name);
+    assay_print(stdout, "%10.4f  %4.1f%%  %-16s %-20s %s\n", rows[i].milliseconds,
+                100 * rows[i].milliseconds / fmax(total, 1e-300), rows[i].tactic,
+                l->nodes[0]->op_type, l->name);
   }
   assay_free(rows);
   return NULL;
@@ -248,18 +250,20 @@ static assay_status_t tell(const args_t* a, job_t* j) {
          percentile(j, 0.5), mean, percentile(j, 0.9), percentile(j, 0.99), percentile(j, 0),
          percentile(j, 1));
   const double per_second = (double)j->n_runs / j->seconds;
-  printf("throughput %.1f runs/s, %zu runs, %zu context%s of %d thread%s\n", per_second, j->n_runs,
-         j->n_lanes, j->n_lanes == 1 ? "" : "s", j->threads, j->threads == 1 ? "" : "s");
+  assay_print(stdout, "throughput %.1f runs/s, %zu runs, %zu context%s of %d thread%s\n",
+              per_second, j->n_runs, j->n_lanes, j->n_lanes == 1 ? "" : "s", j->threads,
+              j->threads == 1 ? "" : "s");
   if (a->allocation)
-    printf("memory     %s a context when it was opened, %s now (--allocation %s)\n",
-           ASSAY_BYTES_TEXT(j->reserved),
-           ASSAY_BYTES_TEXT(assay_executor_planned_bytes(j->lanes[0].executor)), a->allocation);
+    assay_print(stdout, "memory     %s a context when it was opened, %s now (--allocation %s)\n",
+                ASSAY_BYTES_TEXT(j->reserved),
+                ASSAY_BYTES_TEXT(assay_executor_planned_bytes(j->lanes[0].executor)),
+                a->allocation);
   if (a->json) {
-    json_t* o =
-        json_pack("{s:s, s:s, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "schema", "assay.bench/1",
-                  "model", a->engine.model, "runs", (int)j->n_runs, "median_ms", percentile(j, 0.5),
-                  "mean_ms", mean, "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99),
-                  "runs_per_s", per_second, "contexts", (int)j->n_lanes, "threads", j->threads);
+    json_t* o = json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "schema",
+                          "assay.bench/1", "model", assay_json_text(a->engine.model), "runs",
+                          (int)j->n_runs, "median_ms", percentile(j, 0.5), "mean_ms", mean,
+                          "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99), "runs_per_s",
+                          per_second, "contexts", (int)j->n_lanes, "threads", j->threads);
     if (!o) return assay_status_no_memory();
     assay_status_t st = assay_cli_write_json(a->json, o);
     json_decref(o);

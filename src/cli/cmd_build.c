@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/engine_source.h"
 #include "formats/format.h"
 
@@ -48,7 +49,7 @@ static void print_refit(const args_t* a) {
   assay_shell_word(&words, a->save);
   assay_str_append(&words, " --weights ");
   assay_shell_word(&words, a->engine.model);
-  printf("its weights are left out: assay refit %s\n", assay_str_get(&words));
+  assay_print(stdout, "its weights are left out: assay refit %s\n", assay_str_get(&words));
   assay_str_deinit(&words);
 }
 
@@ -57,9 +58,9 @@ static void tell(const args_t* a, const assay_engine_t* engine, const tried_t* t
   const assay_layers_t* l = assay_plan_layers(assay_engine_plan(engine));
   struct stat info = {0};
   stat(a->save, &info);
-  printf("built %s: %zu layers, %s, in %.2f s\n", a->save, l->n_layers,
-         ASSAY_BYTES_TEXT((uint64_t)info.st_size), seconds);
-  printf("a run takes %s besides the weights", ASSAY_BYTES_TEXT(tried->bytes));
+  assay_print(stdout, "built %s: %zu layers, %s, in %.2f s\n", a->save, l->n_layers,
+              ASSAY_BYTES_TEXT((uint64_t)info.st_size), seconds);
+  assay_print(stdout, "a run takes %s besides the weights", ASSAY_BYTES_TEXT(tried->bytes));
   if (tried->emulated)
     printf("; %zu layers have no kernel and are emulated, slowly", tried->emulated);
   putchar('\n');

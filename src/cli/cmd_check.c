@@ -9,6 +9,7 @@
 #include "accuracy/golden_content.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "cli/reading.h"
@@ -131,8 +132,8 @@ static assay_status_t read_golden(const args_t* a, job_t* j) {
   bool any = false;
   if (st && assay_status_code(st) == ASSAY_INVALID_ARGUMENT) {
     // Another shape than the model gives may be what is wrong with the model.
-    fprintf(stderr, "assay: golden %s; it is held against truth as it is\n",
-            assay_status_message(st));
+    assay_print(stderr, "assay: golden %s; it is held against truth as it is\n",
+                assay_status_message(st));
     assay_status_free(st);
     st = NULL;
     any = true;
@@ -262,7 +263,7 @@ static assay_status_t beside(const args_t* a, const char* end, char** out) {
   const char* dot = strrchr(base, '.');
   int stem = (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base));
   assay_str_t s = {0};
-  assay_str_printf(&s, "%s/%.*s%s", a->output_folder, stem, base, end);
+  assay_str_printf_raw(&s, "%s/%.*s%s", a->output_folder, stem, base, end);
   if (s.failed) return assay_str_deinit(&s), assay_status_no_memory();
   *out = s.text;
   return NULL;
@@ -445,8 +446,8 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
     assay_status_free(st);
     return why;
   }
-  fprintf(stderr, "assay: a batch of %zu does not run: %s; each row is checked by itself\n", inputs.n,
-          assay_status_message(why));
+  assay_print(stderr, "assay: a batch of %zu does not run: %s; each row is checked by itself\n",
+              inputs.n, assay_status_message(why));
   j->whole = j->inputs;
   assay_samples_deinit(&j->golden);
   j->inputs = inputs;

@@ -12,6 +12,7 @@
 #include "accuracy/conformance.h"
 #include "backends/backend.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 
 typedef struct args {
@@ -109,9 +110,9 @@ static void record(totals_t* t, const char* name, const job_t* job, bool verbose
   else
     t->failed++;
   if (!ok)
-    fprintf(t->text, "FAIL %s: %s\n", name, why);
+    assay_print(t->text, "FAIL %s: %s\n", name, why);
   else if (verbose)
-    fprintf(t->text, "ok   %s\n", name);
+    assay_print(t->text, "ok   %s\n", name);
   if (t->cases)
     t->cases = assay_json_put(
         t->cases, name,
@@ -191,7 +192,7 @@ static int run(void* p) {
   assay_case_list_deinit(&list);
   int code = totals.failed ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
   if (!ran) {
-    fprintf(stderr, "assay: cannot start processes: %s\n", strerror(errno));
+    assay_print(stderr, "assay: cannot start processes: %s\n", strerror(errno));
     code = ASSAY_EXIT_FAILED;
   }
   if (a->json && ran) {

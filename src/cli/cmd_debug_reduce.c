@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/debug_job.h"
 #include "edit/reduce.h"
 #include "report/reduce.h"
@@ -22,14 +23,14 @@ static assay_status_t say_folder(const args_t* a, assay_str_t* out) {
   if (a->output)
     assay_str_append(out, a->output);
   else
-    assay_str_printf(out, "%.*s.reduced",
-                     (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base)), base);
+    assay_str_printf_raw(out, "%.*s.reduced",
+                         (int)(dot && dot != base ? (size_t)(dot - base) : strlen(base)), base);
   return assay_str_status(out);
 }
 
 static void add_option(assay_str_t* out, const char* name, const char* value) {
   if (!value) return;
-  assay_str_printf(out, " %s ", name);
+  assay_str_printf_raw(out, " %s ", name);
   assay_shell_word_quoted(out, value);
 }
 
@@ -48,7 +49,7 @@ static assay_status_t say_judge(const args_t* a, const char* folder, assay_str_t
       assay_str_append_n(out, c++, 1);
       continue;
     }
-    assay_str_printf(&path, "%s/%s", folder, files[k][1]);
+    assay_str_printf_raw(&path, "%s/%s", folder, files[k][1]);
     assay_shell_word_quoted(out, assay_str_get(&path));
     assay_str_deinit(&path);
     c += strlen(files[k][0]);
@@ -62,13 +63,13 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   assay_str_t path = {0};
   if (a->judge) return say_judge(a, folder, out);
   assay_str_append(out, "assay check ");
-  assay_str_printf(&path, "%s/model.onnx", folder);
+  assay_str_printf_raw(&path, "%s/model.onnx", folder);
   assay_shell_word_quoted(out, assay_str_get(&path));
   path.len = 0;
-  assay_str_printf(&path, "%s/inputs.npz", folder);
+  assay_str_printf_raw(&path, "%s/inputs.npz", folder);
   add_option(out, "--inputs", assay_str_get(&path));
   path.len = 0;
-  assay_str_printf(&path, "%s/golden.npz", folder);
+  assay_str_printf_raw(&path, "%s/golden.npz", folder);
   if (j->known.n) add_option(out, "--golden", assay_str_get(&path));
   add_option(out, "--precision", a->debug.precision);
   add_option(out, "--layer-precision", a->debug.layer_precision);
@@ -81,7 +82,7 @@ static assay_status_t say_command(const args_t* a, const cli_debug_job_t* j, con
   for (size_t i = 0; i < a->debug.no_pass.n; i++)
     add_option(out, "--no-pass", a->debug.no_pass.items[i]);
   if (j->options.plan.fused) assay_str_append(out, " --fused");
-  if (a->debug.seed) assay_str_printf(out, " --seed %lld", (long long)a->debug.seed);
+  if (a->debug.seed) assay_str_printf_raw(out, " --seed %lld", (long long)a->debug.seed);
   assay_str_append(out, " --no-fix");
   assay_status_t st = assay_str_status(&path);
   assay_str_deinit(&path);

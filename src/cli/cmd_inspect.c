@@ -3,15 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accuracy/tensor_files.h"
 #include "base/alloc.h"
 #include "base/functions.h"
+#include "base/shown.h"
 #include "cli/inputs.h"
 #include "cli/inspect_engine.h"
 #include "cli/inspect_page.h"
 #include "cli/plan_options.h"
 #include "formats/error_sum.h"
 #include "formats/format.h"
-#include "accuracy/tensor_files.h"
 #include "onnx/onnx.h"
 #include "ops/cost.h"
 #include "ops/infer.h"
@@ -150,8 +151,8 @@ static void print_unsupported(const assay_model_t* m) {
     for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
       const assay_node_t* n = m->graphs[g]->nodes[i];
       if (is_supported(n)) continue;
-      printf("  %s: node '%s' (%s%s%s)\n", is_unknown(n) ? "unknown" : "not supported", n->label,
-             n->domain, *n->domain ? "." : "", n->op_type);
+      assay_print(stdout, "  %s: node '%s' (%s%s%s)\n", is_unknown(n) ? "unknown" : "not supported",
+                  n->label, n->domain, *n->domain ? "." : "", n->op_type);
       unknown |= is_unknown(n);
     }
   if (unknown)
@@ -171,11 +172,11 @@ static assay_status_t print_operators(const assay_model_t* m) {
   for (size_t i = 0; i < n; i++) {
     char since[24] = "";
     if (!counts[i].unknown) snprintf(since, sizeof since, "-%d", counts[i].since);
-    printf("  %6zu  %s%s%s%s%s\n", counts[i].n, counts[i].domain, *counts[i].domain ? "." : "",
-           counts[i].name, since,
-           counts[i].unknown     ? "   UNKNOWN"
-           : counts[i].supported ? ""
-                                 : "   NOT SUPPORTED");
+    assay_print(stdout, "  %6zu  %s%s%s%s%s\n", counts[i].n, counts[i].domain,
+                *counts[i].domain ? "." : "", counts[i].name, since,
+                counts[i].unknown     ? "   UNKNOWN"
+                : counts[i].supported ? ""
+                                      : "   NOT SUPPORTED");
   }
   print_unsupported(m);
   assay_free(counts);
@@ -202,11 +203,11 @@ static assay_status_t print_flops(const assay_model_t* m) {
       unknown += !known;
     }
   const char* unit = flops >= 1e9 ? "G" : flops >= 1e6 ? "M" : "";
-  printf("flops      %.4g%s%s",
-         flops / (*unit == 'G' ? 1e9
-                  : *unit      ? 1e6
-                               : 1),
-         *unit ? " " : "", unit);
+  assay_print(stdout, "flops      %.4g%s%s",
+              flops / (*unit == 'G' ? 1e9
+                       : *unit      ? 1e6
+                                    : 1),
+              *unit ? " " : "", unit);
   if (unknown) printf(", without %zu nodes whose sizes only a run tells", unknown);
   if (open.met) printf("; open sizes count as 1: give them with --dim NAME=N, --batch or --shape");
   putchar('\n');
@@ -215,19 +216,22 @@ static assay_status_t print_flops(const assay_model_t* m) {
 
 static assay_status_t print_model(const assay_model_t* m) {
   const assay_graph_t* g = m->graph;
-  printf("model      '%s', IR %lld, made by %s %s; operator sets:", g->name,
-         (long long)m->ir_version, *m->producer_name ? m->producer_name : "?", m->producer_version);
+  assay_print(stdout, "model      '%s', IR %lld, made by %s %s; operator sets:", g->name,
+              (long long)m->ir_version, *m->producer_name ? m->producer_name : "?",
+              m->producer_version);
   for (size_t i = 0; i < m->n_opsets; i++)
-    printf(" %s %lld", *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
-           (long long)m->opsets[i].version);
+    assay_print(stdout, " %s %lld", *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
+                (long long)m->opsets[i].version);
   putchar('\n');
   for (size_t i = 0; i < g->n_inputs; i++)
     if (!g->inputs[i]->constant)
-      printf("input      '%s' %s\n", g->inputs[i]->name,
-             ASSAY_VALTYPE_TEXT(g->inputs[i]->type ? g->inputs[i]->type : g->inputs[i]->declared));
+      assay_print(
+          stdout, "input      '%s' %s\n", g->inputs[i]->name,
+          ASSAY_VALTYPE_TEXT(g->inputs[i]->type ? g->inputs[i]->type : g->inputs[i]->declared));
   for (size_t i = 0; i < g->n_outputs; i++)
-    printf("output     '%s' %s\n", g->outputs[i]->name,
-           ASSAY_VALTYPE_TEXT(g->outputs[i]->type ? g->outputs[i]->type : g->outputs[i]->declared));
+    assay_print(
+        stdout, "output     '%s' %s\n", g->outputs[i]->name,
+        ASSAY_VALTYPE_TEXT(g->outputs[i]->type ? g->outputs[i]->type : g->outputs[i]->declared));
   print_parameters(m);
   ASSAY_TRY(print_flops(m));
   return print_operators(m);
@@ -258,7 +262,7 @@ static int inspect_model(const args_t* a) {
     st = cli_shapes_settle(m, &shapes);
     if (!st) st = assay_onnx_prepare_known(m, shapes.n, shapes.shapes, &ready);
     if (st) {
-      fprintf(stderr, "assay: %s: %s\n", a->file, assay_status_message(st));
+      assay_print(stderr, "assay: %s: %s\n", a->file, assay_status_message(st));
       assay_status_free(st);
     }
     const assay_model_t* shown = ready ? ready : m;
@@ -306,7 +310,7 @@ static json_t* array_json(const char* name, const assay_tensor_t* t, bool text) 
   double n = s.finite ? (double)s.finite : 1, mean = sum / n;
   double deviation = sqrt(fmax(sum2 / n - mean * mean, 0));
   if (text) {
-    printf("%s: %s%s", name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
+    assay_print(stdout, "%s: %s%s", name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
     if (s.finite)
       printf("  min %.6g  max %.6g  mean %.6g  std %.6g  zeros %lld", min, max, mean, deviation,
              (long long)zero);
@@ -334,7 +338,8 @@ static int inspect_data(const args_t* a) {
   if (!st) st = assay_saved_join(&saved, &set);
   // Of safetensors; with its line break.
   json_t* about = json_null();
-  if (saved.about.len && !a->json) printf("metadata %s", assay_str_get(&saved.about));
+  if (saved.about.len && !a->json)
+    assay_print(stdout, "metadata " ASSAY_LINES, assay_str_get(&saved.about));
   if (saved.about.len && a->json) about = assay_json_text(assay_str_get(&saved.about));
   assay_saved_deinit(&saved);
   for (size_t i = 0; !st && i < set.n; i++) {
@@ -407,13 +412,13 @@ static json_t* log_json(const assay_rewrite_t* r) {
 static void print_layer(const assay_plan_t* plan, const assay_layer_t* l) {
   assay_str_t op = {0};
   layer_op(l, &op);
-  printf("  %-8s %-20s %s   (%s)\n", assay_format_name(l->format), assay_str_get(&op), l->name,
-         l->reason);
+  assay_print(stdout, "  %-8s %-20s %s   (%s)\n", assay_format_name(l->format), assay_str_get(&op),
+              l->name, l->reason);
   assay_str_deinit(&op);
   for (size_t k = 0; k < l->n_nodes; k++) {
     assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
     for (size_t i = 0; (l->n_nodes > 1 || o.n > 1) && i < o.n; i++)
-      printf("           %-20s %s\n", o.nodes[i]->op_type, o.nodes[i]->label);
+      assay_print(stdout, "           %-20s %s\n", o.nodes[i]->op_type, o.nodes[i]->label);
   }
 }
 
@@ -427,8 +432,8 @@ static void print_passes(const assay_rewrite_t* r) {
       nodes += r->log[i].n_nodes;
     }
     if (n)
-      printf("pass       %-20s %zu %s, %zu %s\n", assay_pass_at(p)->name, n,
-             n == 1 ? "time" : "times", nodes, nodes == 1 ? "node" : "nodes");
+      assay_print(stdout, "pass       %-20s %zu %s, %zu %s\n", assay_pass_at(p)->name, n,
+                  n == 1 ? "time" : "times", nodes, nodes == 1 ? "node" : "nodes");
   }
 }
 

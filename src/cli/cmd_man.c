@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 #include "cli/verbs.h"
 
@@ -12,8 +13,8 @@ typedef struct args {
 
 static assay_status_t write_page(const char* folder, const verb_t* verb) {
   assay_str_t text = {0}, path = {0};
-  assay_str_printf(&path, "%s/assay", folder);
-  if (verb) assay_str_printf(&path, "-%s", verb->name);
+  assay_str_printf_raw(&path, "%s/assay", folder);
+  if (verb) assay_str_printf_raw(&path, "-%s", verb->name);
   for (char* p = path.text ? path.text + strlen(folder) : NULL; p && *p; p++)
     if (*p == ' ') *p = '-';
   assay_str_append(&path, ".1");

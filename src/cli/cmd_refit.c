@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "accuracy/tensor_files.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 #include "onnx/load.h"
 #include "runtime/engine.h"
@@ -51,7 +52,7 @@ static assay_status_t refit(const args_t* a, const assay_engine_t* engine, assay
 }
 
 static void tell(const char* save, const assay_refit_t* told, double seconds) {
-  printf("refitted %s: ", save);
+  assay_print(stdout, "refitted %s: ", save);
   if (told->n_filled) printf("%zu missing weights put in, ", told->n_filled);
   printf("%zu of %zu weights changed, in %.2f s\n", told->n_changed, told->n_weights, seconds);
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/inputs.h"
 #include "cli/plan_options.h"
 #include "cli/reading.h"
@@ -107,10 +108,10 @@ static assay_status_t run_sample(job_t* j, assay_tensor_t* const* inputs) {
 
 static void print_value(const char* name, const assay_tensor_t* t) {
   if (t->kind != ASSAY_KIND_TENSOR) {
-    printf("%s: %lld items\n", name, (long long)t->n_items);
+    assay_print(stdout, "%s: %lld items\n", name, (long long)t->n_items);
     return;
   }
-  printf("%s: %s%s", name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
+  assay_print(stdout, "%s: %s%s", name, assay_type_name(t->type), ASSAY_DIMS_TEXT(t));
   if (t->store == ASSAY_STORE_F64 && t->size) {
     double min = (double)INFINITY, max = -(double)INFINITY, sum = 0;
     int64_t bad = 0;

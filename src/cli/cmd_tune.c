@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/debug_job.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
@@ -130,10 +131,10 @@ static assay_status_t write_options(const args_t* a, const assay_tuned_t* t) {
   assay_str_t s = {0}, options = {0}, trtexec = {0};
   assay_report_tune_options(t, a->debug.layer_precision, &options);
   assay_report_tune_trtexec(t, &trtexec);
-  assay_str_printf(&s,
-                   "# assay and trtexec options of this assignment\n"
-                   "# assay reads this file with --fix-file\n%s\n%s%s",
-                   assay_str_get(&options), assay_str_get(&trtexec), trtexec.len ? "\n" : "");
+  assay_str_printf_raw(&s,
+                       "# assay and trtexec options of this assignment\n"
+                       "# assay reads this file with --fix-file\n%s\n%s%s",
+                       assay_str_get(&options), assay_str_get(&trtexec), trtexec.len ? "\n" : "");
   assay_status_t st = assay_str_status(&options);
   st = assay_status_join(st, assay_str_status(&trtexec));
   st = assay_status_join(st, assay_str_status(&s));

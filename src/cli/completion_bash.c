@@ -1,6 +1,7 @@
 // Completion for bash.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/completion.h"
 
 static const char begin[] =
@@ -54,14 +55,14 @@ static bool is_positional(const complete_option_t* o) { return o->name[0] != '-'
 static void append_word(assay_str_t* out, const char* group, const char* word,
                         const char* summary) {
   (void)group, (void)summary;
-  assay_str_printf(out, " %s", word);
+  assay_str_printf_raw(out, " %s", word);
 }
 
 static void append_value(assay_str_t* out, const complete_option_t* o) {
   if (o->kind == VALUE_WORDS)
-    assay_str_printf(out, "words='%s'", o->words);
+    assay_str_printf_raw(out, "words='%s'", o->words);
   else
-    assay_str_printf(out, "kind=%s", o->kind == VALUE_FILE ? "files" : "any");
+    assay_str_printf_raw(out, "kind=%s", o->kind == VALUE_FILE ? "files" : "any");
 }
 
 static bool is_same_value(const complete_option_t* a, const complete_option_t* b) {
@@ -83,8 +84,8 @@ static void append_values(assay_str_t* out, const complete_line_t* l, complete_t
     for (size_t k = i; k < l->n; k++) {
       const complete_option_t* same = &l->options[k];
       if (is_positional(same) || !is_same_value(o, same)) continue;
-      assay_str_printf(out, "%s%s%s", k == i ? "" : "|", glue, same->name);
-      if (same->letter) assay_str_printf(out, "|%s-%c", glue, same->letter);
+      assay_str_printf_raw(out, "%s%s%s", k == i ? "" : "|", glue, same->name);
+      if (same->letter) assay_str_printf_raw(out, "|%s-%c", glue, same->letter);
     }
     assay_str_append(out, ") ");
     append_value(out, o);
@@ -100,19 +101,19 @@ static void append_rest(assay_str_t* out, const complete_line_t* l) {
     const complete_option_t* o = &l->options[i];
     if (is_positional(o) && !first) first = o;
     if (!is_positional(o))
-      assay_str_printf(out, "%s%s ", o->name, l->glued && o->takes ? "=" : "");
+      assay_str_printf_raw(out, "%s%s ", o->name, l->glued && o->takes ? "=" : "");
   }
   assay_str_append(out, "--help'\n");
   if (first && first->kind == VALUE_WORDS)
-    assay_str_printf(out, "          elif ((at == first)); then words='%s'\n", first->words);
+    assay_str_printf_raw(out, "          elif ((at == first)); then words='%s'\n", first->words);
   assay_str_append(out, "          else kind=files\n          fi ;;\n");
 }
 
 static void append_line(assay_str_t* out, const complete_line_t* l) {
   bool many = false;
   for (size_t i = 0; i < l->n; i++) many |= l->options[i].takes == TAKES_MANY;
-  assay_str_printf(out, "    '%s')\n      case %s$previous in\n", l->path,
-                   l->glued ? "$equals" : "");
+  assay_str_printf_raw(out, "    '%s')\n      case %s$previous in\n", l->path,
+                       l->glued ? "$equals" : "");
   append_values(out, l, TAKES_ONE, "        ");
   assay_str_append(out, "        *)\n          ");
   if (many) {
@@ -128,18 +129,18 @@ static void append_line(assay_str_t* out, const complete_line_t* l) {
 void complete_bash(const completion_t* c, assay_str_t* out) {
   assay_str_append(out, begin);
   for (const front_t* f = assay_cli_fronts; f->name; f++)
-    assay_str_printf(out, "%s%s", f == assay_cli_fronts ? "" : "|", f->name);
+    assay_str_printf_raw(out, "%s%s", f == assay_cli_fronts ? "" : "|", f->name);
   assay_str_append(out, parse);
   for (size_t i = 0; i < c->n_groups; i++)
-    assay_str_printf(out, "%s'%s'", i ? "|" : "", c->groups[i]);
+    assay_str_printf_raw(out, "%s'%s'", i ? "|" : "", c->groups[i]);
   assay_str_append(out, choose);
   for (size_t i = 0; i < c->n_groups; i++) {
-    assay_str_printf(out, "    '%s') words='", c->groups[i]);
+    assay_str_printf_raw(out, "    '%s') words='", c->groups[i]);
     complete_each_word(c, c->groups[i], out, append_word);
-    assay_str_printf(out, " --help%s' ;;\n", *c->groups[i] ? "" : " --version");
+    assay_str_printf_raw(out, " --help%s' ;;\n", *c->groups[i] ? "" : " --version");
   }
   for (size_t i = 0; i < c->n; i++) append_line(out, &c->lines[i]);
   assay_str_append(out, end);
-  for (const front_t* f = assay_cli_fronts; f->name; f++) assay_str_printf(out, " %s", f->name);
+  for (const front_t* f = assay_cli_fronts; f->name; f++) assay_str_printf_raw(out, " %s", f->name);
   assay_str_append(out, "\n");
 }

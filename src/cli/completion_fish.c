@@ -1,6 +1,7 @@
 // Completion for fish.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/completion.h"
 
 static const char begin[] =
@@ -51,14 +52,14 @@ static void append_quoted(assay_str_t* out, const char* text) {
 static void append_where(assay_str_t* out, const char* what, const char* path) {
   const front_t* front = complete_front(path);
   assay_str_append(out, "complete -c assay");
-  if (front) assay_str_printf(out, " -c %s", front->name);
-  assay_str_printf(out, " -n '__assay_%s%s%s'", what, *path ? " " : "", path);
+  if (front) assay_str_printf_raw(out, " -c %s", front->name);
+  assay_str_printf_raw(out, " -n '__assay_%s%s%s'", what, *path ? " " : "", path);
 }
 
 static void append_word(assay_str_t* out, const char* group, const char* word,
                         const char* summary) {
   append_where(out, "at", group);
-  assay_str_printf(out, " -f -a %s -d ", word);
+  assay_str_printf_raw(out, " -f -a %s -d ", word);
   append_quoted(out, summary);
   assay_str_append(out, "\n");
 }
@@ -67,22 +68,22 @@ static void append_word(assay_str_t* out, const char* group, const char* word,
 static void append_more(assay_str_t* out, const complete_line_t* l, const complete_option_t* o) {
   if (o->takes != TAKES_MANY || o->kind != VALUE_WORDS) return;
   assay_str_t words = {0};
-  assay_str_printf(&words, "behind %s -- %s", o->name, l->path);
+  assay_str_printf_raw(&words, "behind %s -- %s", o->name, l->path);
   const front_t* front = complete_front(l->path);
   assay_str_append(out, "complete -c assay");
-  if (front) assay_str_printf(out, " -c %s", front->name);
-  assay_str_printf(out, " -n '__assay_%s' -f -a '%s'\n", assay_str_get(&words), o->words);
+  if (front) assay_str_printf_raw(out, " -c %s", front->name);
+  assay_str_printf_raw(out, " -n '__assay_%s' -f -a '%s'\n", assay_str_get(&words), o->words);
   out->failed |= words.failed;
   assay_str_deinit(&words);
 }
 
 static void append_option(assay_str_t* out, const complete_line_t* l, const complete_option_t* o) {
   append_where(out, "in", l->path);
-  if (!is_positional(o)) assay_str_printf(out, " -l %s", o->name + 2);
-  if (o->letter) assay_str_printf(out, " -s %c", o->letter);
+  if (!is_positional(o)) assay_str_printf_raw(out, " -l %s", o->name + 2);
+  if (o->letter) assay_str_printf_raw(out, " -s %c", o->letter);
   if (o->takes) {
     if (!is_positional(o)) assay_str_append(out, o->kind == VALUE_FILE ? " -r -F" : " -x");
-    if (o->kind == VALUE_WORDS) assay_str_printf(out, " -a '%s'", o->words);
+    if (o->kind == VALUE_WORDS) assay_str_printf_raw(out, " -a '%s'", o->words);
   }
   assay_str_append(out, " -d ");
   append_quoted(out, o->help);
@@ -92,7 +93,7 @@ static void append_option(assay_str_t* out, const complete_line_t* l, const comp
 
 void complete_fish(const completion_t* c, assay_str_t* out) {
   assay_str_append(out, begin);
-  for (const front_t* f = assay_cli_fronts; f->name; f++) assay_str_printf(out, " %s", f->name);
+  for (const front_t* f = assay_cli_fronts; f->name; f++) assay_str_printf_raw(out, " %s", f->name);
   assay_str_append(out, functions);
   for (size_t i = 0; i < c->n_groups; i++) complete_each_word(c, c->groups[i], out, append_word);
   for (size_t i = 0; i < c->n; i++)

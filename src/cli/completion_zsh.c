@@ -1,6 +1,7 @@
 // Completion for zsh.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/completion.h"
 
 static bool is_positional(const complete_option_t* o) { return o->name[0] != '-'; }
@@ -8,7 +9,7 @@ static bool is_positional(const complete_option_t* o) { return o->name[0] != '-'
 static void append_word(assay_str_t* out, const char* group, const char* word,
                         const char* summary) {
   (void)group;
-  assay_str_printf(out, "        '%s:", word);
+  assay_str_printf_raw(out, "        '%s:", word);
   complete_quoted(out, summary);
   assay_str_append(out, "'\n");
 }
@@ -25,7 +26,7 @@ static void append_value(assay_str_t* out, const complete_option_t* o) {
   assay_str_append(out, o->takes == TAKES_MANY ? "'$many'" : ":");
   append_text(out, o->value);
   if (o->kind == VALUE_WORDS)
-    assay_str_printf(out, ":(%s)", o->words);
+    assay_str_printf_raw(out, ":(%s)", o->words);
   else
     assay_str_append(out, o->kind == VALUE_FILE ? ":_files" : ": ");
 }
@@ -36,7 +37,7 @@ static void append_option(assay_str_t* out, const complete_line_t* l, const comp
                        : o->takes == TAKES_MANY    ? "'$equals'"
                        : l->glued                  ? "=-"
                                                    : "=";
-  assay_str_printf(out, "        '%s%s%s[", o->again ? "*" : "", name, equals);
+  assay_str_printf_raw(out, "        '%s%s%s[", o->again ? "*" : "", name, equals);
   append_text(out, o->help);
   assay_str_append(out, "]");
   if (o->takes) append_value(out, o);
@@ -44,7 +45,7 @@ static void append_option(assay_str_t* out, const complete_line_t* l, const comp
 }
 
 static void append_line(assay_str_t* out, const complete_line_t* l) {
-  assay_str_printf(out, "    ('%s')\n      _arguments -s \\\n", l->path);
+  assay_str_printf_raw(out, "    ('%s')\n      _arguments -s \\\n", l->path);
   for (size_t i = 0; i < l->n; i++) {
     const complete_option_t* o = &l->options[i];
     if (is_positional(o)) {
@@ -62,7 +63,7 @@ static void append_line(assay_str_t* out, const complete_line_t* l) {
 
 static void append_fronts(assay_str_t* out, const char* between) {
   for (const front_t* f = assay_cli_fronts; f->name; f++)
-    assay_str_printf(out, "%s%s", f == assay_cli_fronts ? "" : between, f->name);
+    assay_str_printf_raw(out, "%s%s", f == assay_cli_fronts ? "" : between, f->name);
 }
 
 void complete_zsh(const completion_t* c, assay_str_t* out) {
@@ -83,7 +84,7 @@ void complete_zsh(const completion_t* c, assay_str_t* out) {
                    ") verb=${words[1]:t} ;;\n  esac\n"
                    "  while true; do\n    case $verb in\n");
   for (size_t i = 0; i < c->n_groups; i++) {
-    assay_str_printf(out, "    ('%s')\n      verbs=(\n", c->groups[i]);
+    assay_str_printf_raw(out, "    ('%s')\n      verbs=(\n", c->groups[i]);
     complete_each_word(c, c->groups[i], out, append_word);
     assay_str_append(out, "      ) ;;\n");
   }

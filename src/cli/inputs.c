@@ -6,6 +6,7 @@
 
 #include "accuracy/tensor_files.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 
 // ---- arrays -------------------------------------------------------------------------------------
 
@@ -163,8 +164,10 @@ static void warn_of_unfinite(const assay_samples_t* s, const assay_graph_t* g) {
   assay_str_t text = {0};
   assay_samples_describe_unfinite(s, g->inputs, g->n_inputs, &text);
   if (text.len)
-    fprintf(stderr, "assay: the inputs are not finite: %s; outputs that follow from them show no accuracy\n",
-            assay_str_get(&text));
+    assay_print(
+        stderr,
+        "assay: the inputs are not finite: %s; outputs that follow from them show no accuracy\n",
+        assay_str_get(&text));
   assay_str_deinit(&text);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/engine_source.h"
 #include "formats/format.h"
 
@@ -21,13 +22,13 @@ static bool matches(const assay_layer_t* l, const char* pattern) {
 static void print_line(const assay_executor_t* e, const assay_layer_t* l, size_t i) {
   const assay_format_t executed = assay_executor_executed(e, i);
   const char* tactic = assay_executor_tactic(e, i);
-  printf("%-6s %-6s %-16s %-20s %s", assay_format_name(l->format),
-         executed ? assay_format_name(executed) : "-", tactic, l->nodes[0]->op_type, l->name);
+  assay_print(stdout, "%-6s %-6s %-16s %-20s %s", assay_format_name(l->format),
+              executed ? assay_format_name(executed) : "-", tactic, l->nodes[0]->op_type, l->name);
   if (strcmp(tactic, "emu") == 0)
     printf("   (no kernel takes it)");
   else if (executed && executed != l->format)
-    printf("   (stored in %s; this CPU's kernel computes in %s)", assay_format_name(l->format),
-           assay_format_name(executed));
+    assay_print(stdout, "   (stored in %s; this CPU's kernel computes in %s)",
+                assay_format_name(l->format), assay_format_name(executed));
   putchar('\n');
 }
 
@@ -39,9 +40,9 @@ static int explain_layers(const assay_executor_t* e, const assay_layers_t* layer
     assay_str_t text = {0};
     if (!matches(l, pattern)) continue;
     n++;
-    printf("%s   %s: %s\n", l->name, assay_format_name(l->format), l->reason);
+    assay_print(stdout, "%s   %s: %s\n", l->name, assay_format_name(l->format), l->reason);
     for (size_t k = 0; l->n_nodes > 1 && k < l->n_nodes; k++)
-      printf("    %-20s %s\n", l->nodes[k]->op_type, l->nodes[k]->label);
+      assay_print(stdout, "    %-20s %s\n", l->nodes[k]->op_type, l->nodes[k]->label);
     assay_executor_explain(e, i, &text);
     fputs(assay_str_get(&text), stdout);
     assay_str_deinit(&text);
@@ -56,17 +57,19 @@ static int print_stripped(const assay_engine_t* engine, const char* file, const 
   uint64_t bytes;
   const size_t n = assay_engine_missing_weights(engine, &bytes);
   if (explain) return assay_cli_fail(assay_engine_check_whole(engine), ASSAY_EXIT_INPUT);
-  printf("plan       %zu layers on %s; stripped: %zu weights are missing (%s)\n", layers->n_layers,
-         assay_engine_backend(engine)->name, n, ASSAY_BYTES_TEXT(bytes));
+  assay_print(stdout, "plan       %zu layers on %s; stripped: %zu weights are missing (%s)\n",
+              layers->n_layers, assay_engine_backend(engine)->name, n, ASSAY_BYTES_TEXT(bytes));
   assay_str_t word = {0};
   assay_shell_word(&word, file);
-  printf("           assay refit %s --weights MODEL.onnx puts them in\n", assay_str_get(&word));
+  assay_print(stdout, "           assay refit %s --weights MODEL.onnx puts them in\n",
+              assay_str_get(&word));
   assay_str_deinit(&word);
-  printf("fp32       %s\n", assay_fp32_name(layers->fp32));
-  printf("%-6s %-20s %s\n", "asked", "operator", "layer");
+  assay_print(stdout, "fp32       %s\n", assay_fp32_name(layers->fp32));
+  assay_print(stdout, "%-6s %-20s %s\n", "asked", "operator", "layer");
   for (size_t i = 0; i < layers->n_layers; i++) {
     const assay_layer_t* l = &layers->layers[i];
-    printf("%-6s %-20s %s\n", assay_format_name(l->format), l->nodes[0]->op_type, l->name);
+    assay_print(stdout, "%-6s %-20s %s\n", assay_format_name(l->format), l->nodes[0]->op_type,
+                l->name);
   }
   return ASSAY_EXIT_OK;
 }
@@ -89,10 +92,12 @@ int cli_inspect_engine(const char* file, const char* explain) {
   } else if (explain) {
     code = explain_layers(e, layers, explain);
   } else {
-    printf("plan       %zu layers on %s; a run takes %s besides the weights\n", layers->n_layers,
-           assay_engine_backend(engine)->name, ASSAY_BYTES_TEXT(assay_executor_planned_bytes(e)));
-    printf("fp32       %s\n", assay_fp32_name(layers->fp32));
-    printf("%-6s %-6s %-16s %-20s %s\n", "asked", "ran", "tactic", "operator", "layer");
+    assay_print(stdout, "plan       %zu layers on %s; a run takes %s besides the weights\n",
+                layers->n_layers, assay_engine_backend(engine)->name,
+                ASSAY_BYTES_TEXT(assay_executor_planned_bytes(e)));
+    assay_print(stdout, "fp32       %s\n", assay_fp32_name(layers->fp32));
+    assay_print(stdout, "%-6s %-6s %-16s %-20s %s\n", "asked", "ran", "tactic", "operator",
+                "layer");
     for (size_t i = 0; i < layers->n_layers; i++) print_line(e, &layers->layers[i], i);
   }
   assay_executor_destroy(e);

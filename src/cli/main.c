@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 #include "cli/verbs.h"
 #include "onnx/onnx.h"
@@ -95,7 +96,7 @@ static bool is_help(const char* word) {
 // argv[0] is the family's name.
 static int run_family(const family_t* f, int argc, char** argv) {
   if (argc < 2) {
-    fprintf(stderr, "assay: '%s' needs a verb; 'assay %s -h' lists them\n", f->name, f->name);
+    assay_print(stderr, "assay: '%s' needs a verb; 'assay %s -h' lists them\n", f->name, f->name);
     return ASSAY_EXIT_USAGE;
   }
   if (is_help(argv[1])) {
@@ -106,8 +107,8 @@ static int run_family(const family_t* f, int argc, char** argv) {
     const char* word = assay_cli_second_word(*v, f->name);
     if (word && strcmp(word, argv[1]) == 0) return run_verb(*v, argc - 2, argv + 2);
   }
-  fprintf(stderr, "assay: unknown verb '%s %s'; 'assay %s -h' lists them\n", f->name, argv[1],
-          f->name);
+  assay_print(stderr, "assay: unknown verb '%s %s'; 'assay %s -h' lists them\n", f->name, argv[1],
+              f->name);
   return ASSAY_EXIT_USAGE;
 }
 
@@ -136,6 +137,6 @@ int main(int argc, char** argv) {
     if (strcmp(f->name, name) == 0) return f->run(argc - 2, argv + 2);
   for (const family_t* f = assay_cli_families; f->name; f++)
     if (strcmp(f->name, name) == 0) return run_family(f, argc - 1, argv + 1);
-  fprintf(stderr, "assay: unknown verb '%s'; 'assay -h' lists them\n", name);
+  assay_print(stderr, "assay: unknown verb '%s'; 'assay -h' lists them\n", name);
   return ASSAY_EXIT_USAGE;
 }

@@ -1,6 +1,7 @@
 // Manual pages in roff (the man macros), from the tables of verbs and options.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/verbs.h"
 
 // What exit codes of cli.h mean, for all verbs.
@@ -63,7 +64,7 @@ static void begin(assay_str_t* out, const char* verb, const char* summary) {
 static void append_option(assay_str_t* out, const opt_t* o) {
   const bool positional = o->name[0] != '-';
   assay_str_append(out, ".TP\n");
-  if (o->letter) assay_str_printf(out, "\\fB\\-%c\\fR, ", o->letter);
+  if (o->letter) assay_str_printf_raw(out, "\\fB\\-%c\\fR, ", o->letter);
   assay_str_append(out, positional ? "\\fI" : "\\fB");
   append(out, o->name, " ");
   assay_str_append(out, "\\fR");
@@ -80,7 +81,7 @@ static void append_option(assay_str_t* out, const opt_t* o) {
 static void append_codes(assay_str_t* out) {
   assay_str_append(out, ".SH EXIT STATUS\n");
   for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-    assay_str_printf(out, ".TP\n%zu\n", i);
+    assay_str_printf_raw(out, ".TP\n%zu\n", i);
     append(out, codes[i], " ");
     assay_str_append(out, "\n");
   }
@@ -106,7 +107,7 @@ static void append_lines(assay_str_t* out, const char* text) {
 void assay_cli_manual_verb(const verb_t* verb, assay_str_t* out) {
   assay_str_t usage = {0};
   begin(out, verb->name, verb->summary);
-  assay_str_printf(&usage, "assay %s %s", verb->name, verb->usage);
+  assay_str_printf_raw(&usage, "assay %s %s", verb->name, verb->usage);
   append_lines(out, assay_str_get(&usage));
   out->failed |= usage.failed;
   assay_str_deinit(&usage);
@@ -146,9 +147,9 @@ void assay_cli_manual(assay_str_t* out) {
     assay_str_append(out, "\n");
   }
   for (const front_t* f = assay_cli_fronts; f->name; f++) {
-    assay_str_printf(out, ".TP\n.B assay %s\n", f->name);
+    assay_str_printf_raw(out, ".TP\n.B assay %s\n", f->name);
     append(out, f->summary, " ");
-    assay_str_printf(out, "; \\[aq]assay %s \\-\\-help\\[aq] lists its flags\n", f->name);
+    assay_str_printf_raw(out, "; \\[aq]assay %s \\-\\-help\\[aq] lists its flags\n", f->name);
   }
   assay_str_append(out, ".SH ENVIRONMENT\n.TP\nASSAY_MEMORY_LIMIT\n");
   append(out,

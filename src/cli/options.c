@@ -8,13 +8,14 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 #include "cli/rules_file.h"
 
 int assay_cli_fail(assay_status_t status, int code) {
   assay_code_t c = assay_status_code(status);
   fflush(stdout);
-  fprintf(stderr, "assay: %s\n", assay_status_message(status));
+  assay_print(stderr, "assay: %s\n", assay_status_message(status));
   assay_status_free(status);
   return c == ASSAY_NO_MEMORY || c == ASSAY_INTERNAL || c == ASSAY_DEVICE ? ASSAY_EXIT_FAILED
                                                                           : code;
@@ -24,8 +25,8 @@ int assay_cli_usage(const char* verb, const char* format, ...) {
   va_list args;
   va_start(args, format);
   fputs("assay: ", stderr);
-  vfprintf(stderr, format, args);
-  fprintf(stderr, "; see 'assay %s%s-h'\n", verb, *verb ? " " : "");
+  assay_vprint(stderr, format, args);
+  assay_print(stderr, "; see 'assay %s%s-h'\n", verb, *verb ? " " : "");
   va_end(args);
   return ASSAY_EXIT_USAGE;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 
 static assay_status_t parse_numbers(const char* option, const char* text, double* out, int* out_n) {
   const char* at = text;
@@ -75,7 +76,7 @@ assay_status_t cli_reading_end(const cli_reading_args_t* a, assay_tensor_reading
                                       : NULL;
   if (r->notes.len) fputs(assay_str_get(&r->notes), stderr);
   if (!read && given && !r->n_images)
-    fprintf(stderr, "assay: %s has no effect: no input is an image\n", given);
+    assay_print(stderr, "assay: %s has no effect: no input is an image\n", given);
   for (size_t i = 0; !read && i < r->n_dtypes; i++)
     if (!r->met[i])
       read = ASSAY_ERROR(ASSAY_NOT_FOUND, "--dtype '%s': no file has such an array", r->dtypes[i]);

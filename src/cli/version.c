@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "base/shown.h"
 #include "cli/cli.h"
 #include "ops/libraries.h"
 
@@ -31,12 +32,12 @@ static void print_cpu(void) {
     if (!colon) continue;
     const char* value = colon[1] == ' ' ? colon + 2 : colon + 1;
     if (!named && strncmp(line, "model name", 10) == 0) {
-      printf("cpu        %s", value);
+      assay_print(stdout, "cpu        %s", value);
       named = true;
     } else if (!listed && (strncmp(line, "flags", 5) == 0 || strncmp(line, "Features", 8) == 0)) {
       printf("features  ");
       for (size_t i = 0; i < sizeof features / sizeof *features; i++)
-        if (has_word(value, features[i])) printf(" %s", features[i]);
+        if (has_word(value, features[i])) assay_print(stdout, " %s", features[i]);
       putchar('\n');
       listed = true;
     }
@@ -49,13 +50,15 @@ void assay_cli_print_version(void) {
   assay_str_t text = {0};
   puts("assay " ASSAY_VERSION);
   assay_ops_describe_libraries(&text);
-  printf("libraries  %s, Jansson %s\n", assay_str_get(&text), jansson_version_str());
+  assay_print(stdout, "libraries  %s, Jansson %s\n", assay_str_get(&text), jansson_version_str());
   assay_str_deinit(&text);
   for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
     const assay_backend_t* b = assay_backend_find(targets[i]);
     text = (assay_str_t){0};
     if (b && b->describe) b->describe(&text);
-    if (b) printf("target     %s%s%s\n", b->name, b->describe ? ": " : "", assay_str_get(&text));
+    if (b)
+      assay_print(stdout, "target     %s%s%s\n", b->name, b->describe ? ": " : "",
+                  assay_str_get(&text));
     assay_str_deinit(&text);
   }
   printf("threads    %d\n", omp_get_max_threads());

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "edit/reduce_internal.h"
 #include "onnx/onnx.h"
 
@@ -43,7 +44,7 @@ static void job_deinit(job_t* j) {
 static assay_status_t path_of(job_t* j, int file, const char** out) {
   if (!j->folder.len) ASSAY_TRY(assay_folder_make_temporary(&j->folder));
   if (!j->paths[file].len)
-    assay_str_printf(&j->paths[file], "%s/%s", assay_str_get(&j->folder), files[file].file);
+    assay_str_printf_raw(&j->paths[file], "%s/%s", assay_str_get(&j->folder), files[file].file);
   ASSAY_TRY(assay_str_status(&j->paths[file]));
   *out = assay_str_get(&j->paths[file]);
   return NULL;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "edit/editor.h"
 #include "edit/reduce_internal.h"
 #include "formats/format.h"
@@ -260,7 +261,7 @@ assay_status_t assay_reduce_write_values(const char* path, assay_value_t* const*
 
 static assay_status_t in_folder(const char* folder, const char* name, assay_str_t* out) {
   out->len = 0;
-  assay_str_printf(out, "%s/%s", folder, name);
+  assay_str_printf_raw(out, "%s/%s", folder, name);
   return assay_str_status(out);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 
 static assay_status_t parse(const void* data, size_t size, size_t flags, json_t** out) {
   json_error_t error;
@@ -134,8 +135,19 @@ json_t* assay_json_push(json_t* list, json_t* take_item) {
   return NULL;
 }
 
+static bool is_utf8(const char* text) {
+  size_t n;
+  while (*text && (n = utf8_bytes((const unsigned char*)text)) > 0) text += n;
+  return !*text;
+}
+
 json_t* assay_json_put(json_t* object, const char* key, json_t* take_item) {
-  if (!json_object_set_new(object, key, take_item)) return object;
+  // A name that is no UTF-8 is no key: jansson would refuse it.
+  json_t* proper = is_utf8(key) ? NULL : assay_json_text(key);
+  if (proper) key = json_string_value(proper);
+  const bool put = !json_object_set_new(object, key, take_item);
+  json_decref(proper);
+  if (put) return object;
   json_decref(object);
   return NULL;
 }
@@ -155,16 +167,40 @@ static int append(const char* text, size_t n, void* user) {
   return 0;
 }
 
+// What may not be shown, and JSON allows: DEL, C1 and what turns the direction of text, from byte
+// `from` on. All of it is within strings.
+static void escape_hidden(assay_str_t* out, size_t from) {
+  assay_str_t shown = {0};
+  for (size_t at = from, length; at < out->len; at += length) {
+    bool hidden;
+    uint32_t code;
+    length = assay_char_length(out->text + at, out->len - at, &hidden, &code);
+    if (hidden && code >= 0x7f && !shown.len) assay_str_append_n(&shown, out->text, at);
+    if (hidden && code >= 0x7f)
+      assay_str_printf_raw(&shown, "\\u%04x", (unsigned)code);
+    else if (shown.len)
+      assay_str_append_n(&shown, out->text + at, length);
+  }
+  if (!shown.len && !shown.failed) return;
+  shown.failed |= out->failed;
+  assay_str_deinit(out);
+  *out = shown;
+}
+
 // Not json_dumps: without memory for a string's next piece (jansson 2.14) it leaves the piece out.
 void assay_json_print(const json_t* j, int indent, assay_str_t* out) {
   size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(17) | JSON_INDENT((size_t)indent);
+  const size_t from = out->len;
   if (json_dump_callback(j, append, out, flags)) out->failed = true;
+  escape_hidden(out, from);
   assay_str_append(out, "\n");
 }
 
 void assay_json_quote(const char* text, assay_str_t* out) {
   json_t* j = assay_json_text(text);
+  const size_t from = out->len;
   if (!j || json_dump_callback(j, append, out, JSON_ENCODE_ANY)) out->failed = true;
+  escape_hidden(out, from);
   json_decref(j);
 }
 

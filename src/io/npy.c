@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "io/stored.h"
 
 enum { MAX_HEADER = 1 << 20, MAX_EMPTY = 1 << 16 };
@@ -455,8 +456,9 @@ static assay_status_t make_numbers(assay_tensor_t* t, assay_npy_image_t* out) {
 static void make_head(const assay_tensor_t* t, const char* descr, assay_str_t* s) {
   enum { PREFIX = 10, ALIGN = 64 };
   assay_str_append_n(s, "\x93NUMPY\x01\x00..", PREFIX);  // the length comes last
-  assay_str_printf(s, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-  for (int i = 0; i < t->rank; i++) assay_str_printf(s, i ? ", %" PRId64 : "%" PRId64, t->dims[i]);
+  assay_str_printf_raw(s, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  for (int i = 0; i < t->rank; i++)
+    assay_str_printf_raw(s, i ? ", %" PRId64 : "%" PRId64, t->dims[i]);
   assay_str_append(s, t->rank == 1 ? ",), }" : "), }");
   while (!s->failed && s->len % ALIGN != ALIGN - 1) assay_str_append(s, " ");
   assay_str_append(s, "\n");

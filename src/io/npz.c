@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "io/npy.h"
 #include "io/zip.h"
 
@@ -68,7 +69,7 @@ static assay_status_t write_member(assay_zip_writer_t* zip, const char* name, as
   assay_npy_image_t image;
   assay_str_t member = {0};
   ASSAY_TRY(assay_npy_image_make(t, &image));
-  assay_str_printf(&member, "%s.npy", name);
+  assay_str_printf_raw(&member, "%s.npy", name);
   assay_status_t st = assay_str_status(&member);
   if (!st)
     st = assay_zip_append(zip, assay_str_get(&member), compress, image.head.text, image.head.len,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "formats/format.h"
 
 // ---- digits of one number -----------------------------------------------------------------------
@@ -106,7 +107,7 @@ void assay_numpy_print_float(assay_type_t type, double x, assay_str_t* out) {
 
 void assay_numpy_print_g(double x, int digits, assay_str_t* out) {
   if (isfinite(x))
-    assay_str_printf(out, "%.*g", digits, x);
+    assay_str_printf_raw(out, "%.*g", digits, x);
   else
     assay_str_append(out, unfinite(x));
 }
@@ -119,7 +120,7 @@ const char* assay_numpy_type_name(assay_type_t type) {
 
 void assay_numpy_print_shape(int rank, const int64_t* dims, assay_str_t* out) {
   assay_str_append(out, "(");
-  for (int i = 0; i < rank; i++) assay_str_printf(out, "%s%" PRId64, i ? ", " : "", dims[i]);
+  for (int i = 0; i < rank; i++) assay_str_printf_raw(out, "%s%" PRId64, i ? ", " : "", dims[i]);
   assay_str_append(out, rank == 1 ? ",)" : ")");
 }
 

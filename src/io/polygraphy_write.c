@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "io/base64.h"
 #include "io/npy.h"
 #include "io/numpy_text.h"
@@ -272,7 +273,7 @@ assay_status_t assay_polygraphy_write_folder(const char* path, const assay_saved
   assay_status_t st = make_empty(path);
   for (size_t i = 0; !st && i < s->n; i++) {
     assay_str_t file = {0};
-    assay_str_printf(&file, "%s/%010zu.json", path, i);
+    assay_str_printf_raw(&file, "%s/%010zu.json", path, i);
     st = assay_str_status(&file);
     if (!st) st = write_runs(assay_str_get(&file), &s->runs[i], 1, runner, true, !i, notes);
     assay_str_deinit(&file);
@@ -288,7 +289,7 @@ assay_status_t assay_polygraphy_write_results_folder(const char* path, const ass
     if (r->runners[i].saved.n > n) n = r->runners[i].saved.n;
   for (size_t i = 0; !st && i < n; i++) {
     assay_str_t file = {0};
-    assay_str_printf(&file, "%s/%010zu.json", path, i);
+    assay_str_printf_raw(&file, "%s/%010zu.json", path, i);
     st = assay_str_status(&file);
     if (!st) st = write_all(assay_str_get(&file), r, (int64_t)i, notes);
     assay_str_deinit(&file);

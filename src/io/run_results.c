@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "io/json.h"
 #include "io/polygraphy.h"
 #include "io/trtexec.h"
@@ -135,7 +136,7 @@ assay_status_t assay_run_results_read_folder(const char* path, assay_run_results
   }
   for (int i = 0; i < n; i++) {
     assay_str_t file = {0};
-    assay_str_printf(&file, "%s/%s", path, names[i]->d_name);
+    assay_str_printf_raw(&file, "%s/%s", path, names[i]->d_name);
     if (!st) st = assay_str_status(&file);
     if (!st) st = read_one(file.text, &r);
     assay_str_deinit(&file);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "io/json.h"
 #include "io/polygraphy.h"
@@ -64,7 +65,7 @@ static assay_status_t add_file(const char* folder, const char* name, assay_saved
   assay_str_t path = {0};
   assay_saved_t one = {0};
   assay_mapping_t* m = NULL;
-  assay_str_printf(&path, "%s/%s", folder, name);
+  assay_str_printf_raw(&path, "%s/%s", folder, name);
   assay_status_t st = assay_str_status(&path);
   if (!st) st = assay_mapping_open(assay_str_get(&path), &m);
   if (!st)

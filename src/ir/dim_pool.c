@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "ir/dim_internal.h"
 
 // A hash set of interned objects: open addressing, linear probing, at most half full.
@@ -297,7 +298,7 @@ const assay_dim_t* assay_dim_fresh(assay_dims_t* p, const char* hint) {
   assay_str_t name = {0};
   do {
     name.len = 0;
-    assay_str_printf(&name, "%s_%llu", hint, (unsigned long long)++p->n_fresh);
+    assay_str_printf_raw(&name, "%s_%llu", hint, (unsigned long long)++p->n_fresh);
   } while (!name.failed && assay_map_get(&p->names, name.text, NULL));
   const assay_dim_t* d = name.failed ? NULL : assay_dim_symbol(p, name.text);
   if (name.failed) p->failed = true;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "ir/internal.h"
 
 // ---- graphs -----------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ assay_status_t assay_graph_new_value(assay_graph_t* g, const char* hint, assay_v
   // The id that the value will have is hardly ever taken as a suffix, so this rarely goes round.
   for (int suffix = g->model->n_values;; suffix = suffix == INT_MAX ? 0 : suffix + 1) {
     name.len = 0;
-    assay_str_printf(&name, "%s_%d", hint, suffix);
+    assay_str_printf_raw(&name, "%s_%d", hint, suffix);
     if (name.failed || !name_taken(g->model, name.text)) break;
   }
   assay_status_t st = assay_str_status(&name);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "onnx/onnx-ml.pb-c.h"
 #include "onnx/onnx.h"
 #include "ops/control.h"
@@ -41,7 +42,7 @@ static int64_t imported(const checker_t* c, const char* domain) {
 
 static assay_status_t look_up(checker_t* c, const assay_node_t* n, const found_t** out) {
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s\1%s", n->domain, n->op_type);
+  assay_str_printf_raw(&key, "%s\1%s", n->domain, n->op_type);
   assay_status_t st = assay_str_status(&key);
   uint64_t at;
   found_t* f = NULL;

@@ -5,6 +5,7 @@
 // Source: ONNX IR.md, 'Model Local Functions'.
 #include <string.h>
 
+#include "base/shown.h"
 #include "onnx/onnx.h"
 #include "onnx/read.h"
 #include "ops/op.h"
@@ -45,7 +46,7 @@ static assay_status_t copy_value(inliner_t* c, const call_t* call, const assay_v
   if (c->values[from->id]) return NULL;
   assay_str_t name = {0};
   assay_value_t* v = NULL;
-  assay_str_printf(&name, "%s/%s", assay_str_get(&call->prefix), from->name);
+  assay_str_printf_raw(&name, "%s/%s", assay_str_get(&call->prefix), from->name);
   assay_status_t st = assay_str_status(&name);
   if (!st) st = assay_graph_new_value(to, assay_str_get(&name), &v);
   assay_str_deinit(&name);
@@ -111,7 +112,7 @@ static assay_status_t copy_node(inliner_t* c, const call_t* call, const assay_no
                             "the model's functions expand to more than %d nodes", (int)MAX_NODES);
   assay_str_t name = {0};
   assay_node_t* n = NULL;
-  assay_str_printf(&name, "%s/%s", assay_str_get(&call->prefix), from->label);
+  assay_str_printf_raw(&name, "%s/%s", assay_str_get(&call->prefix), from->label);
   assay_status_t st = assay_str_status(&name);
   if (!st)
     st = assay_node_create(to, from->domain, from->op_type, assay_str_get(&name), from->n_inputs,

@@ -1,6 +1,7 @@
 // ModelProto to a model of the IR.
 #include <string.h>
 
+#include "base/shown.h"
 #include "onnx/onnx.h"
 #include "onnx/read.h"
 
@@ -43,7 +44,7 @@ static assay_status_t visit_function(caller_t* c, size_t i, const assay_node_t* 
 static assay_status_t visit_node(caller_t* c, assay_node_t* n, assay_str_t* key) {
   uint64_t found;
   key->len = 0;
-  assay_str_printf(key, "%s\1%s\1%s", n->domain, n->op_type, n->overload);
+  assay_str_printf_raw(key, "%s\1%s\1%s", n->domain, n->op_type, n->overload);
   ASSAY_TRY(assay_str_status(key));
   if (assay_map_get(&c->functions, assay_str_get(key), &found)) {
     n->function = c->model->functions[found];

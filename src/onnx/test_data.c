@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "onnx/onnx.h"
 
@@ -39,7 +40,7 @@ bool assay_onnx_is_test_data(const char* folder, const char* stem) {
 
 static assay_status_t path_of(const char* folder, const char* stem, size_t k, assay_str_t* out) {
   out->len = 0;
-  assay_str_printf(out, "%s/%s_%zu.pb", folder, stem, k);
+  assay_str_printf_raw(out, "%s/%s_%zu.pb", folder, stem, k);
   return assay_str_status(out);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "formats/format.h"
 #include "onnx/build.h"
 #include "onnx/onnx.h"
@@ -157,10 +158,10 @@ static assay_status_t name_file(const export_t* e, const char* name, assay_str_t
   }
   if (n && base[n - 1] == '.') base[n - 1] = '_';
   base[n] = 0;
-  assay_str_printf(out, "%s.data", n ? base : "_");
+  assay_str_printf_raw(out, "%s.data", n ? base : "_");
   for (size_t i = 1; !out->failed && is_taken(e, out->text); i++) {
     assay_str_deinit(out);
-    assay_str_printf(out, "%s_%zu.data", base, i);
+    assay_str_printf_raw(out, "%s_%zu.data", base, i);
   }
   return assay_str_status(out);
 }
@@ -181,7 +182,7 @@ static void place_apart(export_t* e, const char* name, assay_tensor_t* t) {
 
 static void put_number_entry(onnx_builder_t* b, const char* key, int64_t value) {
   assay_str_t text = {0};
-  assay_str_printf(&text, "%lld", (long long)value);
+  assay_str_printf_raw(&text, "%lld", (long long)value);
   put_entry(b, key, assay_str_get(&text));
   if (!b->status) b->status = assay_str_status(&text);
   assay_str_deinit(&text);
@@ -434,7 +435,7 @@ static assay_status_t write_apart(const export_t* e, const char* folder) {
   for (size_t i = 0; i < e->n_entries; i++) {
     assay_str_t path = {0};
     assay_writer_t* w = NULL;
-    assay_str_printf(&path, "%s%s", folder, e->entries[i].file);
+    assay_str_printf_raw(&path, "%s%s", folder, e->entries[i].file);
     assay_status_t st = assay_str_status(&path);
     if (!st) st = assay_writer_open(path.text, &w);
     if (!st) st = onnx_write_elements(e->entries[i].tensor, w);
@@ -480,9 +481,9 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
   if (options->data_name)
     assay_str_append(&name, options->data_name);
   else
-    assay_str_printf(&name, "%s.data", file);
+    assay_str_printf_raw(&name, "%s.data", file);
   assay_str_append_n(&folder, path, (size_t)(file - path));
-  assay_str_printf(&data_path, "%s%s", assay_str_get(&folder), assay_str_get(&name));
+  assay_str_printf_raw(&data_path, "%s%s", assay_str_get(&folder), assay_str_get(&name));
   export_t e = {.external = options->external,
                 .min_bytes = options->min_bytes ? options->min_bytes : 1024,
                 .data_name = assay_str_get(&name),

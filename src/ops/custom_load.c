@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 // Libraries that stay open: their operators are registered. A library is known by its handle,
@@ -57,7 +58,7 @@ assay_status_t assay_ops_load(const char* path) {
   if (access(path, R_OK) != 0)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no library '%s' that can be read", path);
   // Without a folder the loader would look in the system's.
-  assay_str_printf(&file, "%s%s", strchr(path, '/') ? "" : "./", path);
+  assay_str_printf_raw(&file, "%s%s", strchr(path, '/') ? "" : "./", path);
   assay_status_t st = assay_str_status(&file);
   pthread_mutex_lock(&opening);
   if (!st) st = load(assay_str_get(&file), path);

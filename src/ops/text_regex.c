@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 enum {
@@ -66,7 +67,7 @@ static assay_status_t escape(translator_t* t, bool in_class) {
   if (ch == 's' || ch == 'S') {
     // RE2's \s does not hold the vertical tab.
     const char* set = ch == 's' ? "\\t\\n\\f\\r " : "\\x00-\\x08\\x0b\\x0e-\\x1f!-\\x{10ffff}";
-    assay_str_printf(&t->out, in_class ? "%s" : "[%s]", set);
+    assay_str_printf_raw(&t->out, in_class ? "%s" : "[%s]", set);
     t->p += 2;
   } else if (ch == 'v') {
     assay_str_append(&t->out, "\\x0b");
@@ -89,7 +90,7 @@ static assay_status_t escape(translator_t* t, bool in_class) {
     if (ch != '0' && (ch > '7' || n < 3)) return bad(t, "back references are not in RE2's syntax");
     int value = 0;
     for (size_t i = 0; i < n; i++) value = value * 8 + (t->p[1 + i] - '0');
-    assay_str_printf(&t->out, "\\x{%x}", (unsigned)value);
+    assay_str_printf_raw(&t->out, "\\x{%x}", (unsigned)value);
     t->p += 1 + n;
   } else if (strchr(same, ch) && ch) {
     assay_str_append_n(&t->out, t->p, 2);

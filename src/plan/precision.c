@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "formats/format.h"
 #include "plan/plan.h"
 
@@ -69,8 +70,8 @@ assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_
                             .given = p->given};
   assay_str_t text = {0};
   for (size_t i = 0; i < p->n_rules; i++)
-    assay_str_printf(&text, "%s%s:%s", i ? "," : "", p->rules[i].pattern,
-                     assay_format_name(p->rules[i].format));
+    assay_str_printf_raw(&text, "%s%s:%s", i ? "," : "", p->rules[i].pattern,
+                         assay_format_name(p->rules[i].format));
   assay_status_t st = assay_str_status(&text);
   if (!st && text.len) st = assay_precision_parse(&copy, assay_str_get(&text));
   assay_str_deinit(&text);
@@ -89,6 +90,6 @@ void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_for
       if (at || strchr(",:*?[\\", *c)) assay_str_append(out, "\\");
       assay_str_append_n(out, c, 1);
     }
-    assay_str_printf(out, ":%s", assay_format_name(format));
+    assay_str_printf_raw(out, ":%s", assay_format_name(format));
   }
 }

@@ -1,6 +1,7 @@
 // What a plan was made by.
 #include <string.h>
 
+#include "base/shown.h"
 #include "base/str.h"
 #include "formats/format.h"
 #include "plan/internal.h"
@@ -51,8 +52,8 @@ assay_status_t plan_keep_recipe(assay_plan_t* plan, const assay_precision_t* pre
                                 const assay_plan_options_t* options, uint64_t seed) {
   assay_str_t rules = {0};
   for (size_t i = 0; i < precision->n_rules; i++)
-    assay_str_printf(&rules, "%s%s:%s", i ? "," : "", precision->rules[i].pattern,
-                     assay_format_name(precision->rules[i].format));
+    assay_str_printf_raw(&rules, "%s%s:%s", i ? "," : "", precision->rules[i].pattern,
+                         assay_format_name(precision->rules[i].format));
   print_given(plan->model, precision, &rules);
   const assay_plan_recipe_t r = {.fused = options && options->fused,
                                  .format = precision->format,

@@ -13,6 +13,7 @@
 #endif
 
 #include "backends/backend.h"
+#include "base/shown.h"
 #include "io/json.h"
 #include "ops/libraries.h"
 
@@ -189,7 +190,7 @@ assay_status_t assay_environment_text(const json_t* j, assay_str_t* out) {
     else
       assay_str_printf(&rest, "%s%s=%s", rest.len ? "; " : "", key, value);
   }
-  assay_str_printf(out, "%-24s  %s\n", "besides", assay_str_get(&rest));
+  assay_str_printf(out, "%-24s  " ASSAY_LINES "\n", "besides", assay_str_get(&rest));
   assay_str_deinit(&rest);
   return assay_str_status(out);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/shell.h"
+#include "base/shown.h"
 #include "formats/format.h"
 #include "report/report.h"
 
@@ -30,14 +31,14 @@ void assay_report_trtexec_name(const char* name, assay_str_t* out) {
   if (strchr(name, '\'') || (star && strchr(star + 1, '*')))
     append_pattern(out, name);
   else
-    assay_str_printf(out, strchr(name, ',') ? "'%s'" : "%s", name);
+    assay_str_printf_raw(out, strchr(name, ',') ? "'%s'" : "%s", name);
 }
 
 void assay_report_trtexec_layer(const assay_node_t* n, const char* type, assay_str_t* list) {
   assay_str_t unnamed = {0};
   // As TensorRT's parser calls a node without a name.
   if (!*n->name && n->n_outputs && n->outputs[0])
-    assay_str_printf(&unnamed, "node_of_%s", n->outputs[0]->name);
+    assay_str_printf_raw(&unnamed, "node_of_%s", n->outputs[0]->name);
   list->failed |= unnamed.failed;
   if (list->len) assay_str_append(list, ",");
   assay_report_trtexec_name(unnamed.len ? assay_str_get(&unnamed) : n->label, list);
@@ -47,7 +48,7 @@ void assay_report_trtexec_layer(const assay_node_t* n, const char* type, assay_s
 
 void assay_report_trtexec_list(const char* list, assay_str_t* out) {
   assay_str_t word = {0};
-  assay_str_printf(&word, "--layerPrecisions=%s", list);
+  assay_str_printf_raw(&word, "--layerPrecisions=%s", list);
   out->failed |= word.failed;
   assay_shell_word(out, assay_str_get(&word));
   assay_str_deinit(&word);
@@ -90,7 +91,7 @@ void assay_report_option_line(const char* word, const assay_str_t* options, size
   out->failed |= options->failed;
   assay_str_printf(out, "  %-7s ", word);
   if (options->len <= SHORT) {
-    assay_str_printf(out, "%s\n", assay_str_get(options));
+    assay_str_printf(out, ASSAY_LINES "\n", assay_str_get(options));
     return;
   }
   assay_str_printf(out, "options of %zu layers   (", n_layers);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/shown.h"
 #include "formats/format.h"
 #include "report/report.h"
 
@@ -72,7 +73,7 @@ static json_t* layer_op(const assay_layer_account_t* a) {
   if (!a->layer || a->layer->n_nodes == 1) return assay_json_text(a->node->op_type);
   assay_str_t s = {0};
   for (size_t k = 0; k < a->layer->n_nodes; k++)
-    assay_str_printf(&s, "%s%s", k ? "+" : "", a->layer->nodes[k]->op_type);
+    assay_str_printf_raw(&s, "%s%s", k ? "+" : "", a->layer->nodes[k]->op_type);
   json_t* j = assay_json_str(&s);
   assay_str_deinit(&s);
   return j;

@@ -18,6 +18,7 @@
 #include "backends/cpu/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 
 enum {
   WIDE = 2 * CPU_PANEL,
@@ -370,12 +371,12 @@ static assay_status_t pack_weights(up_t* k, const assay_operand_t* weights) {
   const packing_t p = {k, weights};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s for conv_transpose, way %d, %s, %lld groups of %lld by %lld",
-                   weights->value->name, assay_type_name(weights->type), (int)k->way,
-                   k->bf16 ? "pairs" : "floats", (long long)k->t.group, (long long)k->t.cg,
-                   (long long)k->t.mg);
+  assay_str_printf_raw(&key, "%s as %s for conv_transpose, way %d, %s, %lld groups of %lld by %lld",
+                       weights->value->name, assay_type_name(weights->type), (int)k->way,
+                       k->bf16 ? "pairs" : "floats", (long long)k->t.group, (long long)k->t.cg,
+                       (long long)k->t.mg);
   for (int i = 0; i < k->t.w.rank; i++)
-    assay_str_printf(&key, "x%lld", (long long)k->t.w.axis[i].kernel);
+    assay_str_printf_raw(&key, "x%lld", (long long)k->t.w.axis[i].kernel);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st =

@@ -11,6 +11,7 @@
 #include "backends/runner.h"
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/shown.h"
 
 typedef struct cpu {
   assay_runner_t runner;
@@ -73,8 +74,8 @@ static assay_status_t constant(void* user, const assay_value_t* v, const assay_m
   constant_move_t c = {m, from};
   const void* at = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s in layout %d through %s", v->name, assay_type_name(m->to.type),
-                   (int)m->to.layout, assay_type_name(m->through));
+  assay_str_printf_raw(&key, "%s as %s in layout %d through %s", v->name,
+                       assay_type_name(m->to.type), (int)m->to.layout, assay_type_name(m->through));
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(((cpu_t*)user)->shared->store, assay_str_get(&key),

@@ -11,6 +11,7 @@
 #include "backends/cpu/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "ops/conv.h"
 
@@ -360,9 +361,9 @@ static assay_status_t pack_weights(depthwise_t* k, const assay_operand_t* weight
   const packing_t p = {weights, k->channels, k->across.kernel * k->along.kernel, k};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s, %lld places of %lld channels in blocks of %d%s",
-                   weights->value->name, assay_type_name(weights->type), (long long)p.places,
-                   (long long)p.channels, CHANNELS, k->near ? ", as they are loaded" : "");
+  assay_str_printf_raw(&key, "%s as %s, %lld places of %lld channels in blocks of %d%s",
+                       weights->value->name, assay_type_name(weights->type), (long long)p.places,
+                       (long long)p.channels, CHANNELS, k->near ? ", as they are loaded" : "");
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key),

@@ -7,6 +7,7 @@
 #include "backends/cpu/convert.h"
 #include "backends/cpu/program_code.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "ops/conv.h"
 
 enum {
@@ -69,9 +70,9 @@ static assay_status_t pack_weights(direct_t* k, const assay_operand_t* weights) 
   const packing_t p = {k, weights};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s in panels of %d %s, %lld units under %lld taps",
-                   weights->value->name, assay_type_name(weights->type), DIRECT_PANEL,
-                   k->way->pairs ? "pairs" : "floats", (long long)k->units, (long long)k->taps);
+  assay_str_printf_raw(&key, "%s as %s in panels of %d %s, %lld units under %lld taps",
+                       weights->value->name, assay_type_name(weights->type), DIRECT_PANEL,
+                       k->way->pairs ? "pairs" : "floats", (long long)k->units, (long long)k->taps);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key), packed_units(k) * sizeof(uint32_t),

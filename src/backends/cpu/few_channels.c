@@ -14,6 +14,7 @@
 #include "backends/cpu/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "base/target.h"
 #include "ops/conv.h"
 
@@ -277,10 +278,10 @@ static assay_status_t pack_weights(few_t* k, const assay_operand_t* weights) {
   const int64_t rows = k->across.kernel * k->along.kernel * k->planes * k->units;
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s in panels of %d%s, few channels, %lld by %lld by %lld",
-                   weights->value->name, assay_type_name(weights->type), CPU_PANEL,
-                   k->pairs ? " pairs" : "", (long long)k->channels, (long long)k->across.kernel,
-                   (long long)k->along.kernel);
+  assay_str_printf_raw(&key, "%s as %s in panels of %d%s, few channels, %lld by %lld by %lld",
+                       weights->value->name, assay_type_name(weights->type), CPU_PANEL,
+                       k->pairs ? " pairs" : "", (long long)k->channels,
+                       (long long)k->across.kernel, (long long)k->along.kernel);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key),

@@ -2,14 +2,15 @@
 #ifdef ASSAY_ONEDNN
 #include "backends/cpu/onednn.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 
 static void add_sizes(const_dnnl_memory_desc_t md, dnnl_query_t what, int n, const char* name,
                       assay_str_t* key) {
   dnnl_dims_t* sizes = NULL;
   if (dnnl_memory_desc_query(md, what, &sizes) != dnnl_success || !sizes) return;
-  assay_str_printf(key, " %s", name);
+  assay_str_printf_raw(key, " %s", name);
   for (int i = 0; i < n; i++)
-    assay_str_printf(key, "%s%lld", i ? "," : "=", (long long)(*sizes)[i]);
+    assay_str_printf_raw(key, "%s%lld", i ? "," : "=", (long long)(*sizes)[i]);
 }
 
 // All that a memory descriptor lets itself be asked, and who asks for it: two that read alike hold
@@ -24,8 +25,8 @@ static assay_status_t key_of(const_dnnl_primitive_desc_t descriptor, const_dnnl_
   dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind);
   dnnl_memory_desc_query(md, dnnl_query_data_type, &type);
   dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &ndims);
-  assay_str_printf(key, "%s as %s for onednn %s kind=%d type=%d", weights->value->name,
-                   assay_type_name(weights->type), implementation, (int)kind, (int)type);
+  assay_str_printf_raw(key, "%s as %s for onednn %s kind=%d type=%d", weights->value->name,
+                       assay_type_name(weights->type), implementation, (int)kind, (int)type);
   add_sizes(md, dnnl_query_dims, ndims, "dims", key);
   add_sizes(md, dnnl_query_padded_dims, ndims, "padded", key);
   add_sizes(md, dnnl_query_padded_offsets, ndims, "offsets", key);
@@ -80,7 +81,7 @@ assay_status_t dnn_packed_weights(const_dnnl_primitive_desc_t descriptor,
   const void* packed = NULL;
   ASSAY_TRY(dnn_engine(&engine));
   assay_status_t st = key_of(descriptor, p.to, weights, &key);
-  if (!st && first) assay_str_printf(&key, " from %lld", (long long)first);
+  if (!st && first) assay_str_printf_raw(&key, " from %lld", (long long)first);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key), dnnl_memory_desc_get_size(p.to),
                            pack, (void*)(uintptr_t)&p, &packed);

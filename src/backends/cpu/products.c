@@ -13,6 +13,7 @@
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "ops/conv.h"
 
 enum {
@@ -267,9 +268,9 @@ static assay_status_t pack_weights(product_t* k, const assay_operand_t* weights,
   const packing_t p = {k, weights, turned};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s in panels of %d, %lld by %lld%s", weights->value->name,
-                   assay_type_name(weights->type), CPU_PANEL, (long long)k->k, (long long)k->n,
-                   turned ? ", turned" : "");
+  assay_str_printf_raw(&key, "%s as %s in panels of %d, %lld by %lld%s", weights->value->name,
+                       assay_type_name(weights->type), CPU_PANEL, (long long)k->k, (long long)k->n,
+                       turned ? ", turned" : "");
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(weights->store, assay_str_get(&key),

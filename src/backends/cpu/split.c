@@ -9,6 +9,7 @@
 #include "backends/cpu/product.h"
 #include "backends/licence.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "ops/conv.h"
 #include "ops/split_products.h"
 
@@ -77,9 +78,9 @@ static assay_status_t pack_weights(cpu_split_t* k, const assay_operand_t* w) {
   const void* packed = NULL;
   assay_str_t key = {0};
   k->panel = k->n_pieces * k->units * k->parts * CPU_SPLIT_UNIT * CPU_SPLIT_COLUMNS;
-  assay_str_printf(&key, "%s in %d parts of bf16, %lld places of %lld by %lld%s", w->value->name,
-                   k->parts, (long long)k->n_pieces, (long long)k->channels, (long long)k->outputs,
-                   k->column_step == 1 ? "" : ", turned");
+  assay_str_printf_raw(&key, "%s in %d parts of bf16, %lld places of %lld by %lld%s",
+                       w->value->name, k->parts, (long long)k->n_pieces, (long long)k->channels,
+                       (long long)k->outputs, k->column_step == 1 ? "" : ", turned");
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(w->store, assay_str_get(&key),
@@ -258,8 +259,8 @@ static assay_status_t account_of(assay_algorithm_t algorithm, const cpu_split_t*
   const judging_t j = {algorithm, k, w};
   const void* kept = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s judged for %d parts%s", w->value->name, k->parts,
-                   k->column_step == 1 ? "" : ", turned");
+  assay_str_printf_raw(&key, "%s judged for %d parts%s", w->value->name, k->parts,
+                       k->column_step == 1 ? "" : ", turned");
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,

@@ -14,6 +14,7 @@
 #include "backends/cpu/program.h"
 #include "backends/cpu/threads.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "ops/coded_matrix.h"
 
 enum {
@@ -258,10 +259,11 @@ static assay_status_t pack_weights(const assay_sized_layer_t* l, const source_t*
   const packing_t p = {s, &k->w};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as codes in panels of %d, scaled by %s as %s, less %s, %lld by %lld%s",
-                   m->codes->name, WIDE, m->scales->name, assay_type_name(scales->type),
-                   m->zeros ? m->zeros->name : "the middle", (long long)m->k, (long long)m->n,
-                   m->k_step == 1 ? ", turned" : "");
+  assay_str_printf_raw(&key,
+                       "%s as codes in panels of %d, scaled by %s as %s, less %s, %lld by %lld%s",
+                       m->codes->name, WIDE, m->scales->name, assay_type_name(scales->type),
+                       m->zeros ? m->zeros->name : "the middle", (long long)m->k, (long long)m->n,
+                       m->k_step == 1 ? ", turned" : "");
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(scales->store, assay_str_get(&key), (size_t)(k->panels * k->panel_bytes),

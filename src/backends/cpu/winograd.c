@@ -9,6 +9,7 @@
 #include "backends/cpu/direct_kernel.h"
 #include "backends/licence.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "ops/conv_winograd.h"
 #include "ops/winograd.h"
 
@@ -71,9 +72,9 @@ static assay_status_t pack_weights(cpu_winograd_t* k, const assay_winograd_t* f,
   const packing_t p = {k, f, w};
   const void* packed = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s for F(%d,3) in panels of %d, %lld by %lld", w->value->name,
-                   assay_type_name(w->type), k->out, CPU_PANEL, (long long)k->channels,
-                   (long long)k->outputs);
+  assay_str_printf_raw(&key, "%s as %s for F(%d,3) in panels of %d, %lld by %lld", w->value->name,
+                       assay_type_name(w->type), k->out, CPU_PANEL, (long long)k->channels,
+                       (long long)k->outputs);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(w->store, assay_str_get(&key),
@@ -108,8 +109,8 @@ static assay_status_t account_of(const assay_winograd_t* f, const assay_conv_t* 
   const judging_t j = {f, s, w};
   const void* kept = NULL;
   assay_str_t key = {0};
-  assay_str_printf(&key, "%s as %s judged for F(%d,3)", w->value->name, assay_type_name(w->type),
-                   f->out);
+  assay_str_printf_raw(&key, "%s as %s judged for F(%d,3)", w->value->name,
+                       assay_type_name(w->type), f->out);
   assay_status_t st = assay_str_status(&key);
   if (!st)
     st = assay_weights_get(w->store, assay_str_get(&key), sizeof *out, judge, (void*)(uintptr_t)&j,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/flags.h"
 
 typedef struct parser {
@@ -52,10 +53,10 @@ static void misuse(parser_t* p, const char* format, ...) {
   p->misused = true;
   fflush(stdout);
   pg_usage(p->out->command, stderr);
-  fprintf(stderr, "polygraphy %s%s%s: error: ", c->tool, c->name ? " " : "",
-          c->name ? c->name : "");
+  assay_print(stderr, "polygraphy %s%s%s: error: ", c->tool, c->name ? " " : "",
+              c->name ? c->name : "");
   va_start(args, format);
-  vfprintf(stderr, format, args);
+  assay_vprint(stderr, format, args);
   va_end(args);
   fputc('\n', stderr);
 }
@@ -412,27 +413,28 @@ static pg_outcome_t tell_tool(const char* word) {
   const char* why = refusal(word);
   fputs("usage: polygraphy [-h] [-v] TOOL ...\n", stderr);
   if (why) {
-    fprintf(stderr, "polygraphy: error: '%s' is not supported: %s\n", word, why);
+    assay_print(stderr, "polygraphy: error: '%s' is not supported: %s\n", word, why);
     return PG_OUTCOME_MISUSED;
   }
-  fprintf(stderr, "polygraphy: error: argument tools: invalid choice: '%s' (choose from ", word);
+  assay_print(stderr, "polygraphy: error: argument tools: invalid choice: '%s' (choose from ",
+              word);
   for (int c = 0; c < PG_N_COMMANDS; c++)
     if (!c || strcmp(pg_commands[c].tool, pg_commands[c - 1].tool) != 0)
-      fprintf(stderr, "%s'%s'", c ? ", " : "", pg_commands[c].tool);
+      assay_print(stderr, "%s'%s'", c ? ", " : "", pg_commands[c].tool);
   fputs(")\n", stderr);
   return PG_OUTCOME_MISUSED;
 }
 
 static pg_outcome_t tell_subtool(const char* tool, const char* word) {
   bool any = false;
-  fprintf(stderr, "usage: polygraphy %s [-h] SUBTOOL ...\npolygraphy %s: error: ", tool, tool);
+  assay_print(stderr, "usage: polygraphy %s [-h] SUBTOOL ...\npolygraphy %s: error: ", tool, tool);
   if (!word)
     fputs("the following arguments are required: subtool\n", stderr);
   else
-    fprintf(stderr, "argument subtool: invalid choice: '%s' (choose from ", word);
+    assay_print(stderr, "argument subtool: invalid choice: '%s' (choose from ", word);
   for (int c = 0; word && c < PG_N_COMMANDS; c++) {
     if (strcmp(pg_commands[c].tool, tool) != 0) continue;
-    fprintf(stderr, "%s'%s'", any ? ", " : "", pg_commands[c].name);
+    assay_print(stderr, "%s'%s'", any ? ", " : "", pg_commands[c].name);
     any = true;
   }
   if (word) fputs(")\n", stderr);
@@ -440,7 +442,8 @@ static pg_outcome_t tell_subtool(const char* tool, const char* word) {
 }
 
 static void print_version(void) {
-  printf("Polygraphy | Version: 0.53.6 | its command line in Assay %s\n", ASSAY_VERSION);
+  assay_print(stdout, "Polygraphy | Version: 0.53.6 | its command line in Assay %s\n",
+              ASSAY_VERSION);
 }
 
 // Finds the subcommand at the line's begin; p->at is behind it.

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/build.h"
 #include "cli/polygraphy/ends.h"
 #include "cli/polygraphy/model.h"
@@ -122,7 +123,8 @@ static assay_status_t add_same(line_t* l) {
 // ---- shapes -------------------------------------------------------------------------------------
 
 static void put_dims(assay_str_t* out, int rank, const int64_t* dims) {
-  for (int d = 0; d < rank; d++) assay_str_printf(out, d ? "x%lld" : "%lld", (long long)dims[d]);
+  for (int d = 0; d < rank; d++)
+    assay_str_printf_raw(out, d ? "x%lld" : "%lld", (long long)dims[d]);
   if (!rank) assay_str_append(out, "scalar");
 }
 
@@ -269,7 +271,7 @@ static const assay_node_t* find_label(const assay_model_t* m, const char* label)
 
 static void put_layer(assay_str_t* out, const char* label, const char* type) {
   put_name(out, label);
-  assay_str_printf(out, ":%s", type);
+  assay_str_printf_raw(out, ":%s", type);
 }
 
 // A name, or all names that a pattern fits.
@@ -337,7 +339,7 @@ static assay_status_t add_sources(line_t* l) {
   assay_str_t text = {0};
   if (!v->given) return NULL;
   for (size_t i = 0; i < v->words.n; i++)
-    assay_str_printf(&text, "%s+%s", i ? "," : "", v->words.items[i]);
+    assay_str_printf_raw(&text, "%s+%s", i ? "," : "", v->words.items[i]);
   if (!v->words.n) assay_str_append(&text, "+OWN");  // none of those from outside
   return add_text(l, "--tacticSources", &text);
 }
@@ -368,8 +370,8 @@ static assay_status_t add_pools(line_t* l) {
       continue;
     }
     const char last = *pair.value ? pair.value[strlen(pair.value) - 1] : 0;
-    assay_str_printf(&text, "%s%s:%s%s", text.len ? "," : "", names[k][1], pair.value,
-                     isdigit((unsigned char)last) ? "B" : "");
+    assay_str_printf_raw(&text, "%s%s:%s%s", text.len ? "," : "", names[k][1], pair.value,
+                         isdigit((unsigned char)last) ? "B" : "");
   }
   return text.len ? add_text(l, "--memPoolSize", &text) : NULL;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 
 // ---- lines --------------------------------------------------------------------------------------
 
@@ -11,7 +12,7 @@
 static void put_line(void* self, assay_severity_t severity, int depth, const char* text) {
   (void)self;
   pg_log_indent(depth);
-  pg_log((pg_severity_t)severity, "%s", text);
+  pg_log((pg_severity_t)severity, ASSAY_LINES, text);
   pg_log_indent(-depth);
 }
 
@@ -220,7 +221,7 @@ static void warn_unused(const pg_compare_t* c, pg_flag_id_t flag, assay_metric_t
   for (size_t i = 0; i < words->n; i++)
     assay_str_printf(&text, "%s'%s'", i ? ", " : "", words->items[i]);
   assay_str_append(&text, "], so this option will be ignored.");
-  pg_log(PG_WARNING, "%s", assay_str_get(&text));
+  pg_log(PG_WARNING, ASSAY_LINES, assay_str_get(&text));
   assay_str_deinit(&text);
 }
 

@@ -4,6 +4,7 @@
 
 #include "accuracy/tensor_files.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "io/polygraphy.h"
 
 assay_status_t pg_data_read(const char* path, assay_run_results_t* out) {
@@ -33,7 +34,7 @@ assay_status_t pg_data_write(pg_job_t* j, const assay_run_results_t* r) {
   assay_status_t st = write(path, r, &notes);
   if (!st && notes.len) {
     while (notes.len && notes.text[notes.len - 1] == '\n') notes.text[--notes.len] = 0;
-    pg_log(PG_WARNING, "%s", notes.text);
+    pg_log(PG_WARNING, ASSAY_LINES, notes.text);
   }
   assay_str_deinit(&notes);
   return st;

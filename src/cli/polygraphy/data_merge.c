@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/polygraphy/data_files.h"
 
 // Iterations first to last of the result, which have the same tensors.
@@ -31,7 +32,7 @@ static void merge_deinit(merge_t* m) {
 
 static assay_status_t warn_of_overwriting(merge_t* m, const char* name, const char* path) {
   assay_str_t line = {0};
-  assay_str_printf(&line, "%s\n%s\n", name, path);
+  assay_str_printf_raw(&line, "%s\n%s\n", name, path);
   assay_status_t st = assay_str_status(&line);
   // Once for each name and file.
   if (!st && !strstr(assay_str_get(&m->told), assay_str_get(&line))) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/polygraphy/debug_loop.h"
 #include "cli/polygraphy/log.h"
 
@@ -25,9 +26,9 @@ void pg_put_float(assay_str_t* out, double x) {
   const int exponent = atoi(strchr(text, 'e') + 1);
   // Within these, Python writes no exponent, and at least one digit behind the point.
   if (exponent >= -4 && exponent < 16)
-    assay_str_printf(out, "%.*f", digits > exponent ? digits - exponent : 1, x);
+    assay_str_printf_raw(out, "%.*f", digits > exponent ? digits - exponent : 1, x);
   else
-    assay_str_printf(out, "%.*g", digits + 1, x);
+    assay_str_printf_raw(out, "%.*g", digits + 1, x);
 }
 
 void pg_remove(const char* path) {
@@ -47,9 +48,9 @@ void pg_artifact_name(const char* folder, bool good, const char* path, const cha
       dot = i - 1;
       break;
     }
-  assay_str_printf(out, "%s/%s/%.*s_%s_N%zu", folder, good ? "good" : "bad", (int)(dot - start),
-                   path + start, stamp, index);
-  if (suffix) assay_str_printf(out, "_%s", suffix);
+  assay_str_printf_raw(out, "%s/%s/%.*s_%s_N%zu", folder, good ? "good" : "bad", (int)(dot - start),
+                       path + start, stamp, index);
+  if (suffix) assay_str_printf_raw(out, "_%s", suffix);
   assay_str_append_n(out, path + dot, n - dot);
 }
 
@@ -85,7 +86,7 @@ static assay_status_t free_name(const pg_debug_t* d, const char* folder, const c
     assay_str_t tail = {0};
     assay_str_deinit(out);
     *out = (assay_str_t){0};
-    if (k > 1) assay_str_printf(&tail, "%s%s%d", suffix ? suffix : "", suffix ? "-" : "", k);
+    if (k > 1) assay_str_printf_raw(&tail, "%s%s%d", suffix ? suffix : "", suffix ? "-" : "", k);
     pg_artifact_name(folder, i->success, path, d->stamp, i->index,
                      k > 1 ? assay_str_get(&tail) : suffix, out);
     assay_status_t st = assay_status_join(assay_str_status(&tail), assay_str_status(out));
@@ -106,7 +107,7 @@ static assay_status_t move_one(const pg_debug_t* d, const pg_iteration_t* i, con
            path);
     return NULL;
   }
-  assay_str_printf(&parent, "%s/%s", folder, i->success ? "good" : "bad");
+  assay_str_printf_raw(&parent, "%s/%s", folder, i->success ? "good" : "bad");
   assay_status_t st = assay_str_status(&parent);
   if (!st) st = assay_folder_make(assay_str_get(&parent));
   if (!st) st = free_name(d, folder, path, i, suffix, &to);

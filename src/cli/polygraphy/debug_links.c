@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "base/shown.h"
 #include "cli/polygraphy/debug_loop.h"
 #include "cli/polygraphy/log.h"
 
@@ -65,7 +66,7 @@ assay_status_t pg_links_put(const char* program, const char* command) {
     watch();
   }
   for (int i = 0; !st && i < N_NAMES; i++) st = put(program, i);
-  assay_str_printf(&path, "%s:%s", folder, before ? before : "/usr/local/bin:/usr/bin:/bin");
+  assay_str_printf_raw(&path, "%s:%s", folder, before ? before : "/usr/local/bin:/usr/bin:/bin");
   if (!st) st = assay_str_status(&path);
   if (!st && setenv("PATH", assay_str_get(&path), 1)) st = assay_status_no_memory();
   if (!st)

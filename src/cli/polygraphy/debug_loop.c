@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/polygraphy/log.h"
 #include "io/json.h"
 
@@ -117,8 +118,11 @@ void pg_debug_close(pg_debug_t* d) {
 static void tell_output(pg_severity_t s, const char* name, const assay_str_t* text) {
   size_t n = text->len;
   while (n && (text->text[n - 1] == '\n' || text->text[n - 1] == ' ')) n--;
-  pg_log(s, "========== CAPTURED %s ==========%s%.*s", name, n ? "\n" : "", (int)n,
-         assay_str_get(text));
+  assay_str_t lines = {0};
+  if (n) assay_str_append_n(&lines, text->text, n);
+  pg_log(s, "========== CAPTURED %s ==========%s" ASSAY_LINES, name, n ? "\n" : "",
+         assay_str_get(&lines));
+  assay_str_deinit(&lines);
 }
 
 static assay_status_t run_check(const pg_debug_t* d, bool* out_success) {
@@ -147,7 +151,8 @@ static assay_status_t run_check(const pg_debug_t* d, bool* out_success) {
 
 static assay_status_t ask(const pg_debug_t* d, bool* out_success) {
   char line[256];
-  printf(">>> Did '%s' [p]ass or [f]ail? ", d->artifact ? d->artifact : "this iteration");
+  assay_print(stdout, ">>> Did '%s' [p]ass or [f]ail? ",
+              d->artifact ? d->artifact : "this iteration");
   for (;;) {
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/polygraphy/debug_builder.h"
 #include "cli/polygraphy/debug_hunt.h"
 #include "cli/polygraphy/debug_loop.h"
@@ -88,7 +89,7 @@ static assay_status_t tell_layers(const work_t* w) {
   assay_str_t own = {0}, trtexec = {0}, quoted = {0};
   for (size_t i = 0; i < w->hunt.best; i++) {
     assay_str_t word = {0};
-    assay_str_printf(&word, "%s:%s", w->nodes[i]->label, half ? "float16" : "float32");
+    assay_str_printf_raw(&word, "%s:%s", w->nodes[i]->label, half ? "float16" : "float32");
     assay_str_append(&own, " ");
     assay_shell_word_quoted(&own, assay_str_get(&word));
     own.failed |= word.failed;

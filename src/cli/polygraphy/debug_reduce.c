@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/polygraphy/debug_cut.h"
 #include "cli/polygraphy/debug_hunt.h"
 #include "cli/polygraphy/debug_loop.h"
@@ -236,7 +237,7 @@ static assay_status_t shape_wishes(pg_job_t* j, assay_words_t* out) {
     for (int d = 0; d < rank; d++) {
       if (d) assay_str_append(&text, "x");
       if (names[d])
-        assay_str_append(&text, names[d]);
+        assay_str_shown(&text, names[d]);
       else
         assay_str_printf(&text, "%lld", (long long)dims[d]);
     }
@@ -258,7 +259,7 @@ static assay_status_t tell_shapes(const assay_model_t* m) {
     pg_put_tensor_info(&text, g->inputs[i]);
   }
   assay_status_t st = assay_str_status(&text);
-  if (!st) pg_log(PG_INFO, "Overriding input shapes to:\n%s}", assay_str_get(&text));
+  if (!st) pg_log(PG_INFO, "Overriding input shapes to:\n" ASSAY_LINES "}", assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
 }

@@ -1,6 +1,7 @@
 // Regular expressions of Python's `re`, as far as POSIX can say the same.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/debug_check.h"
 
 // What stands for a class of Python's, within brackets; of capital letters, all but that.
@@ -83,8 +84,8 @@ static assay_status_t put_brackets(const char* python, const char** at, assay_st
   if (!st && !members.len && caret && !close && !hyphen && !negated)
     assay_str_append(out, "\\^");  // "[^]" would be something else
   else if (!st)
-    assay_str_printf(out, "[%s%s%s%s%s]", negated ? "^" : "", close ? "]" : "",
-                     assay_str_get(&members), caret ? "^" : "", hyphen ? "-" : "");
+    assay_str_printf_raw(out, "[%s%s%s%s%s]", negated ? "^" : "", close ? "]" : "",
+                         assay_str_get(&members), caret ? "^" : "", hyphen ? "-" : "");
   *at = *p ? p + 1 : p;
   if (!st) st = assay_str_status(&members);
   assay_str_deinit(&members);
@@ -96,7 +97,7 @@ static assay_status_t put_escape(const char* python, const char** at, assay_str_
   if (!c) return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "--fail-regex '%s' ends with a '\\'", python);
   *at += 2;
   if (class_of(c))
-    assay_str_printf(out, "[%s%s]", c >= 'A' && c <= 'Z' ? "^" : "", class_of(c));
+    assay_str_printf_raw(out, "[%s%s]", c >= 'A' && c <= 'Z' ? "^" : "", class_of(c));
   else if (control_of(c))
     assay_str_append(out, control_of(c));
   else if (c == 'A' || c == 'Z')
@@ -104,7 +105,7 @@ static assay_status_t put_escape(const char* python, const char** at, assay_str_
   else if ((c >= 'a' && c <= 'z' && c != 'b') || (c >= 'A' && c <= 'Z' && c != 'B'))
     return refuse(python, "this escape");
   else
-    assay_str_printf(out, "\\%c", c);
+    assay_str_printf_raw(out, "\\%c", c);
   return NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/polygraphy/model.h"
 #include "io/numpy_random.h"
 #include "io/polygraphy.h"
@@ -226,7 +227,7 @@ static assay_status_t add_runs(assay_saved_t* from, assay_value_t* const* inputs
                                assay_saved_t* out) {
   assay_samples_t s = {0};
   assay_status_t st = assay_samples_from_runs(from, inputs, n, true, &s);
-  if (!st && s.notes.len) pg_log(PG_WARNING, "%s", assay_str_get(&s.notes));
+  if (!st && s.notes.len) pg_log(PG_WARNING, ASSAY_LINES, assay_str_get(&s.notes));
   for (size_t i = 0; !st && i < s.n; i++) {
     assay_set_t* run = NULL;
     st = assay_saved_add_run(out, &run);
@@ -291,7 +292,9 @@ static assay_status_t tell_inputs(const assay_graph_t* g) {
   }
   assay_status_t st = assay_str_status(&text);
   if (!st)
-    pg_log(PG_INFO, "Will generate inference input data according to provided TensorMetadata: {%s}",
+    pg_log(PG_INFO,
+           "Will generate inference input data according to provided TensorMetadata: {" ASSAY_LINES
+           "}",
            assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
@@ -321,11 +324,11 @@ static assay_status_t save_blob(const char* folder, size_t i, const char* name, 
   assay_tensor_t *packed = NULL, *wide = NULL;
   assay_str_t path = {0};
   int64_t bytes = 0;
-  assay_str_printf(&path, "%s/%010zu", folder, i);
+  assay_str_printf_raw(&path, "%s/%010zu", folder, i);
   assay_status_t st = assay_str_status(&path);
   if (!st) st = assay_folder_make(assay_str_get(&path));
   assay_str_append(&path, "/");
-  for (const char* c = name; *c; c++) assay_str_printf(&path, "%c", *c == '/' ? '_' : *c);
+  for (const char* c = name; *c; c++) assay_str_printf_raw(&path, "%c", *c == '/' ? '_' : *c);
   assay_str_append(&path, ".bin");
   if (!st) st = assay_str_status(&path);
   if (!st) st = assay_tensor_widen(t, &wide);
@@ -368,7 +371,7 @@ assay_status_t pg_feed_save(pg_job_t* j, const assay_saved_t* inputs) {
     if (!st)
       st = has_ending(path) ? assay_tensor_file_write(path, &shared, NULL, &notes)
                             : assay_polygraphy_write_folder(path, &shared, NULL, &notes);
-    if (notes.len) pg_log(PG_WARNING, "%s", assay_str_get(&notes));
+    if (notes.len) pg_log(PG_WARNING, ASSAY_LINES, assay_str_get(&notes));
   }
   assay_str_deinit(&notes);
   assay_saved_deinit(&shared);

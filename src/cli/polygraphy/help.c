@@ -1,6 +1,7 @@
 // Help and usage, from the tables.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/flags.h"
 
 static const char* const group_names[PG_N_GROUPS] = {
@@ -42,8 +43,8 @@ static void put_flag(const pg_flag_t* f, assay_str_t* out) {
           ? " ..."
           : "";
   const bool may = f->kind == PG_LIST0 || f->kind == PG_OPT_TEXT;
-  assay_str_printf(out, " %s%s%s%s", may ? "[" : "", is_long(f) ? "WORD" : f->value,
-                   f->kind == PG_LIST0 ? " ..." : dots, may ? "]" : "");
+  assay_str_printf_raw(out, " %s%s%s%s", may ? "[" : "", is_long(f) ? "WORD" : f->value,
+                       f->kind == PG_LIST0 ? " ..." : dots, may ? "]" : "");
 }
 
 static void print_flag(const pg_flag_t* f, FILE* out) {
@@ -51,9 +52,10 @@ static void print_flag(const pg_flag_t* f, FILE* out) {
   put_flag(f, &left);
   assay_str_append(&text, f->text);
   for (const char* c = is_long(f) ? f->value : ""; *c; c++)
-    assay_str_printf(&text, "%s%s%c", c == f->value ? ": " : "", *c == '|' ? "," : "",
-                     *c == '|' ? ' ' : *c);
-  if (f->fallback && f->kind != PG_COUNT) assay_str_printf(&text, " (default: %s)", f->fallback);
+    assay_str_printf_raw(&text, "%s%s%c", c == f->value ? ": " : "", *c == '|' ? "," : "",
+                         *c == '|' ? ' ' : *c);
+  if (f->fallback && f->kind != PG_COUNT)
+    assay_str_printf_raw(&text, " (default: %s)", f->fallback);
   if (left.len > LEFT)
     fprintf(out, "  %s\n%*s", assay_str_get(&left), LEFT + 4, "");
   else
@@ -75,7 +77,7 @@ static void print_names(pg_command_id_t c, pg_level_t level, const char* title, 
   for (int f = 0; f < PG_N_FLAGS; f++) {
     if (pg_flags[f].level != level || !pg_flag_has((pg_flag_id_t)f, c)) continue;
     const size_t n = strcspn(pg_flags[f].names, " ");
-    assay_str_printf(&names, "%s%.*s", names.len ? " " : "", (int)n, pg_flags[f].names);
+    assay_str_printf_raw(&names, "%s%.*s", names.len ? " " : "", (int)n, pg_flags[f].names);
   }
   if (names.len) {
     fprintf(out, "\n%s:\n  ", title);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/polygraphy/model.h"
 #include "edit/capability.h"
 
@@ -21,7 +22,7 @@ static assay_status_t tell(const pg_job_t* j, const assay_str_t* summary) {
   const char* path = NULL;
   FILE* file;
   ASSAY_TRY(assay_str_status(summary));
-  pg_log(PG_INFO, "%s", assay_str_get(summary));
+  pg_log(PG_INFO, ASSAY_LINES, assay_str_get(summary));
   ASSAY_TRY(assay_arena_printf(j->arena, &path, "%s/results.txt", folder_of(j)));
   pg_log(PG_INFO, "Saving results to %s", path);
   file = fopen(path, "w");

@@ -9,6 +9,7 @@
 #include "accuracy/tensor_files.h"
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/polygraphy/job.h"
 #include "io/json.h"
 
@@ -40,7 +41,7 @@ static assay_status_t show(view_t* v) {
   ASSAY_TRY(assay_str_status(&v->text));
   while (v->text.len && strchr(" \n", v->text.text[v->text.len - 1])) v->text.len--;
   if (v->text.len) v->text.text[v->text.len] = 0;
-  pg_log(PG_INFO, "%s", assay_str_get(&v->text));
+  pg_log(PG_INFO, ASSAY_LINES, assay_str_get(&v->text));
   return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/tactics.h"
 
 // Entries of several replays, each algorithm of a layer once.
@@ -104,7 +105,7 @@ static assay_status_t tell(const pool_t* good, const pool_t* bad) {
   }
   assay_status_t st = assay_str_status(&text);
   if (!st && text.len)
-    pg_log(PG_INFO, "Found potentially bad tactics:%s", assay_str_get(&text));
+    pg_log(PG_INFO, "Found potentially bad tactics:" ASSAY_LINES, assay_str_get(&text));
   else if (!st)
     pg_log(PG_INFO,
            "Could not determine potentially bad tactics. Try providing more tactic replay files if "

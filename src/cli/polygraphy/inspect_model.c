@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/bounds.h"
 #include "cli/polygraphy/build.h"
 #include "cli/polygraphy/combine.h"
@@ -38,7 +39,7 @@ static assay_status_t print_model(const assay_model_t* m, pg_show_t show) {
   pg_put_model(&text, m, show);
   pg_trim(&text);
   assay_status_t st = assay_str_status(&text);
-  if (!st) pg_log(PG_INFO, "==== ONNX Model ====\n%s", assay_str_get(&text));
+  if (!st) pg_log(PG_INFO, "==== ONNX Model ====\n" ASSAY_LINES, assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
 }
@@ -73,7 +74,7 @@ static assay_status_t print_engine(assay_engine_t* engine, pg_show_t show) {
   assay_status_t st = pg_put_plan(&text, engine, show);
   pg_trim(&text);
   if (!st) st = assay_str_status(&text);
-  if (!st) pg_log(PG_INFO, "==== Assay Plan ====\n%s", assay_str_get(&text));
+  if (!st) pg_log(PG_INFO, "==== Assay Plan ====\n" ASSAY_LINES, assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
 }

@@ -1,4 +1,5 @@
 // polygraphy inspect tactics: what a tactic replay holds.
+#include "base/shown.h"
 #include "cli/polygraphy/tactics.h"
 
 assay_status_t pg_run_inspect_tactics(pg_job_t* j) {
@@ -12,7 +13,7 @@ assay_status_t pg_run_inspect_tactics(pg_job_t* j) {
     pg_put_algorithm(&text, &t.entries[i]);
   }
   assay_status_t st = assay_str_status(&text);
-  if (!st) pg_log(PG_INFO, "%s", t.n ? assay_str_get(&text) : "The replay has no layers");
+  if (!st) pg_log(PG_INFO, ASSAY_LINES, t.n ? assay_str_get(&text) : "The replay has no layers");
   assay_str_deinit(&text);
   return st;
 }

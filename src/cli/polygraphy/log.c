@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "base/shown.h"
 #include "base/str.h"
 
 static struct {
@@ -101,23 +101,23 @@ static void put_head(assay_str_t* out, const char* mark, const char* file, int l
   const time_t seconds = time(NULL);
   struct tm parts;
   char stamp[32] = "";
-  assay_str_printf(out, "[%s] ", mark);
+  assay_str_printf_raw(out, "[%s] ", mark);
   if (state.stamp && localtime_r(&seconds, &parts))
     strftime(stamp, sizeof stamp, "(%H:%M:%S) ", &parts);
   assay_str_append(out, stamp);
-  if (state.lines) assay_str_printf(out, "[%s:%d] ", known_path(file), line);
+  if (state.lines) assay_str_printf_raw(out, "[%s:%d] ", known_path(file), line);
 }
 
 // The text behind the head, further lines below its begin.
 static void put_text(assay_str_t* out, const char* text, size_t head) {
   for (const char* at = text;;) {
     const size_t n = strcspn(at, "\n");
-    assay_str_printf(out, "%*s", 4 * state.depth, "");
+    assay_str_printf_raw(out, "%*s", 4 * state.depth, "");
     assay_str_append_n(out, at, n);
     assay_str_append(out, "\n");
     if (!at[n]) return;
     at += n + 1;
-    assay_str_printf(out, "%*s", (int)head, "");
+    assay_str_printf_raw(out, "%*s", (int)head, "");
   }
 }
 
@@ -131,23 +131,20 @@ static void write_out(FILE* out, const char* text, const char* colour) {
 void pg_log_at(const char* file, int line, pg_severity_t s, const char* format, ...) {
   const level_t* level = level_of(s);
   assay_str_t out = {0};
-  va_list args, again;
+  assay_str_t text = {0};
+  va_list args;
   if (!shows(file, s)) return;
   va_start(args, format);
-  va_copy(again, args);
-  const int n = vsnprintf(NULL, 0, format, args);
-  char* text = n < 0 ? NULL : assay_malloc((size_t)n + 1);
-  if (text) vsnprintf(text, (size_t)n + 1, format, again);
+  assay_str_vprintf(&text, format, args);
   va_end(args);
-  va_end(again);
   put_head(&out, level->mark, file, line);
-  if (text) put_text(&out, text, out.len);
-  if (!text || out.failed) {
+  put_text(&out, assay_str_get(&text), out.len);
+  if (text.failed || out.failed) {
     fputs("[!] out of memory\n", stdout);
   } else {
     write_out(stdout, assay_str_get(&out), state.colours ? level->colour : NULL);
     if (state.copy) write_out(state.copy, assay_str_get(&out), NULL);
   }
-  assay_free(text);
+  assay_str_deinit(&text);
   assay_str_deinit(&out);
 }

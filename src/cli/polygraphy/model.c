@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/shown.h"
 #include "edit/editor.h"
 #include "io/numpy_text.h"
 #include "onnx/load.h"
@@ -61,7 +62,7 @@ static assay_status_t edit(const assay_editor_t* editor, const assay_edit_wishes
   const assay_edit_options_t options = {.no_proof = true, .force = true};
   assay_edit_result_t r = {0};
   assay_status_t st = assay_editor_run(editor, *m, wishes, &options, &r);
-  if (!st && r.notes.len) pg_log(PG_INFO, "%s", assay_str_get(&r.notes));
+  if (!st && r.notes.len) pg_log(PG_INFO, ASSAY_LINES, assay_str_get(&r.notes));
   if (!st) {
     assay_model_release(*m);
     *m = assay_model_retain(r.model);
@@ -175,7 +176,7 @@ static void put_dim(assay_str_t* out, const assay_dim_t* d) {
 
 void pg_put_tensor_info(assay_str_t* out, const assay_value_t* v) {
   const assay_valtype_t* t = v->declared ? v->declared : v->type;
-  assay_str_append(out, v->name);
+  assay_str_shown(out, v->name);
   if (!t && v->constant) {
     assay_str_printf(out, " [dtype=%s, shape=(", assay_numpy_type_name(v->constant->type));
     for (int d = 0; d < v->constant->rank; d++)
@@ -211,7 +212,8 @@ static size_t put_list(assay_str_t* out, assay_value_t* const* values, size_t n)
 static void put_ends(assay_str_t* out, const char* what, assay_value_t* const* values, size_t n) {
   assay_str_t list = {0};
   const size_t count = put_list(&list, values, n);
-  assay_str_printf(out, "---- %zu Graph %s(s) ----\n%s\n\n", count, what, assay_str_get(&list));
+  assay_str_printf(out, "---- %zu Graph %s(s) ----\n" ASSAY_LINES "\n\n", count, what,
+                   assay_str_get(&list));
   out->failed |= list.failed;
   assay_str_deinit(&list);
 }
@@ -226,7 +228,7 @@ assay_status_t pg_tell_model(const char* heading, const assay_model_t* m) {
   assay_str_printf(&text, "---- %zu Initializer(s) ----\n\n---- %zu Node(s) ----\n",
                    g->n_initializers, g->n_nodes);
   assay_status_t st = assay_str_status(&text);
-  if (!st) pg_log(PG_INFO, "%s", assay_str_get(&text));
+  if (!st) pg_log(PG_INFO, ASSAY_LINES, assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
 }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/model.h"
 #include "io/numpy_text.h"
 
@@ -44,7 +45,7 @@ static void put_sizes(assay_str_t* out, int rank, const int64_t* dims) {
 static void put_value(assay_str_t* out, const assay_value_t* v) {
   if (!v) return;
   if (v->producer && !v->declared)
-    assay_str_append(out, v->name);
+    assay_str_shown(out, v->name);
   else
     pg_put_tensor_info(out, v);
 }
@@ -80,7 +81,7 @@ static void put_ends(assay_str_t* out, const char* kind, const char* what,
     assay_str_append(&list, count++ ? ",\n " : "");
     put_value(&list, values[i]);
   }
-  assay_str_printf(out, "---- %zu %s %s(s) ----\n{%s}\n\n", count, kind, what,
+  assay_str_printf(out, "---- %zu %s %s(s) ----\n{" ASSAY_LINES "}\n\n", count, kind, what,
                    assay_str_get(&list));
   out->failed |= list.failed;
   assay_str_deinit(&list);
@@ -268,7 +269,8 @@ static void put_node(assay_str_t* out, const assay_node_t* n, size_t index, pg_s
 
 static void put_graph(assay_str_t* out, const assay_graph_t* g, pg_show_t show) {
   const char* kind = g->outer ? "Subgraph" : "Graph";
-  if (show.attrs && *g->doc) assay_str_printf(out, "---- Docstring ----\n%s\n\n", g->doc);
+  if (show.attrs && *g->doc)
+    assay_str_printf(out, "---- Docstring ----\n" ASSAY_LINES "\n\n", g->doc);
   put_ends(out, kind, "Input", g->inputs, g->n_inputs);
   put_ends(out, kind, "Output", g->outputs, g->n_outputs);
   put_initializers(out, g, show);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/polygraphy/build.h"
 #include "cli/polygraphy/cause.h"
 #include "cli/polygraphy/model.h"
@@ -44,8 +45,9 @@ assay_status_t pg_run_print_native(pg_job_t* j) {
   }
   assay_status_t st = pg_put_check(j, NULL, &text);
   if (!st && !pg_saves_inputs(j))
-    printf("# %s: what this line writes with --save-inputs %s\n", PG_INPUTS_FILE, PG_INPUTS_FILE);
-  if (!st) printf("%s\n", assay_str_get(&text));
+    assay_print(stdout, "# %s: what this line writes with --save-inputs %s\n", PG_INPUTS_FILE,
+                PG_INPUTS_FILE);
+  if (!st) assay_print(stdout, "%s\n", assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
 }

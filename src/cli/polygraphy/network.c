@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/polygraphy/model_text.h"
 #include "formats/format.h"
 #include "runtime/engine.h"
@@ -72,9 +73,9 @@ static assay_status_t describe(const network_t* t, const assay_layer_t* l, assay
   const assay_plan_t* plan = assay_engine_plan(t->built->engine);
   for (size_t k = 0; k < l->n_nodes; k++) {
     const assay_origins_t o = assay_plan_origins(plan, &l->nodes[k]);
-    assay_str_printf(op, "%s%s", k ? "_" : "", l->nodes[k]->op_type);
+    assay_str_printf_raw(op, "%s%s", k ? "_" : "", l->nodes[k]->op_type);
     for (size_t i = 0; i < o.n; i++)
-      assay_str_printf(origin, "%s%s", origin->len ? ", " : "", o.nodes[i]->label);
+      assay_str_printf_raw(origin, "%s%s", origin->len ? ", " : "", o.nodes[i]->label);
   }
   assay_status_t st = assay_str_status(op);
   return st ? st : assay_str_status(origin);

@@ -1,6 +1,7 @@
 // A plan as text: inputs, outputs, memory, profiles, layers.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/polygraphy/model_text.h"
 #include "cli/trtexec/job.h"
 #include "formats/format.h"
@@ -63,7 +64,7 @@ static void put_tensor(const telling_t* t, int profile, const assay_value_t* v, 
     const int64_t* const shapes[] = {p ? p->min : NULL, p ? p->opt : NULL, p ? p->max : NULL};
     static const char* const names[] = {"Shapes: min=", ", opt=", ", max="};
     for (int i = 0; i < 3; i++) {
-      assay_str_append(t->out, names[i]);
+      assay_str_shown(t->out, names[i]);
       put_shape(t, v, shapes[i], p ? p->rank : 0);
     }
   }

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/polygraphy/job.h"
 
 static double now(void) {
@@ -103,7 +104,7 @@ static void tell_unknown(const pg_args_t* a) {
     if (near)
       assay_str_printf(&text, "\n%s: did you mean %.*s?", word, (int)strcspn(near, " "), near);
   }
-  pg_log(PG_ERROR, "Unrecognized Options: [%s", assay_str_get(&text));
+  pg_log(PG_ERROR, "Unrecognized Options: [" ASSAY_LINES "", assay_str_get(&text));
   assay_str_deinit(&text);
 }
 

@@ -6,6 +6,7 @@
 
 #include "accuracy/tensor_files.h"
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/polygraphy/cause.h"
 #include "cli/polygraphy/compare_flags.h"
 #include "cli/polygraphy/compare_script.h"
@@ -58,7 +59,7 @@ static void put_set(assay_str_t* out, const assay_set_t* set) {
 static void tell_set(const char* head, const char* title, const assay_set_t* set) {
   assay_str_t text = {0};
   put_set(&text, set);
-  pg_log(PG_INFO, "%s\n---- %s ----\n%s", head, title, assay_str_get(&text));
+  pg_log(PG_INFO, "%s\n---- %s ----\n" ASSAY_LINES, head, title, assay_str_get(&text));
   assay_str_deinit(&text);
 }
 
@@ -254,7 +255,7 @@ static assay_status_t save_outputs(session_t* s) {
     pg_log(PG_WARNING, "--save-outputs: '%s' holds one runner: %s", path, own.runners[0].name);
   assay_status_t st = json ? assay_run_results_write(path, &own, &notes)
                            : write_plain(path, &own.runners[0], &notes);
-  if (notes.len) pg_log(PG_WARNING, "%s", assay_str_get(&notes));
+  if (notes.len) pg_log(PG_WARNING, ASSAY_LINES, assay_str_get(&notes));
   assay_str_deinit(&notes);
   return st;
 }

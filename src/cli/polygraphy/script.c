@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "io/polygraphy.h"
 
 // What the script prints itself goes to stderr, so that stdout holds the answer alone.
@@ -80,7 +81,7 @@ static void put_word(assay_str_t* command, const char* word) {
 }
 
 static void put_path(assay_str_t* out, const char* folder, size_t i) {
-  assay_str_printf(out, "%s/%zu.json", folder, i);
+  assay_str_printf_raw(out, "%s/%zu.json", folder, i);
 }
 
 // Writes the sets into the folder, and appends their words to the command.
@@ -127,7 +128,7 @@ assay_status_t pg_script_call(pg_job_t* j, const pg_script_call_t* call, assay_s
   ASSAY_TRY(split(j, call, &file, &name));
   if (access(file, R_OK) != 0)
     return ASSAY_ERROR(ASSAY_NOT_FOUND, "%s: '%s' cannot be read", call->flag, file);
-  assay_str_printf(&program, "%s%s", prelude, call->driver);
+  assay_str_printf_raw(&program, "%s%s", prelude, call->driver);
   assay_shell_quote(&command, python && *python ? python : "python3");
   assay_str_append(&command, " -I -c");
   put_word(&command, assay_str_get(&program));

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/polygraphy/feed.h"
 #include "cli/polygraphy/model.h"
 #include "edit/part.h"
@@ -138,7 +139,7 @@ static assay_status_t extract(pg_job_t* j, assay_model_t* m) {
   if (!st) st = assay_part_take(m, &part, types, &notes, &out);
   if (!st && notes.len) {
     notes.text[notes.len - 1] = 0;  // the last line break
-    pg_log(PG_WARNING, "%s", notes.text);
+    pg_log(PG_WARNING, ASSAY_LINES, notes.text);
   }
   if (!st) st = pg_save_model(j, out, pg_text(j->args, PG_FLAG_output));
   if (!st) st = pg_tell_model("New Model:", out);

@@ -1,6 +1,7 @@
 // polygraphy surgeon sanitize: input shapes, outputs, what is not used, constants.
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/shown.h"
 #include "cli/polygraphy/bounds.h"
 #include "cli/polygraphy/feed.h"
 #include "cli/polygraphy/model.h"
@@ -51,7 +52,7 @@ static assay_status_t override_shapes(pg_job_t* j, assay_model_t* m) {
     pg_put_tensor_info(&text, m->graph->inputs[i]);
   }
   assay_status_t st = assay_str_status(&text);
-  if (!st) pg_log(PG_INFO, "Overriding input shapes to:\n{%s}", assay_str_get(&text));
+  if (!st) pg_log(PG_INFO, "Overriding input shapes to:\n{" ASSAY_LINES "}", assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
 }
@@ -64,7 +65,7 @@ static assay_status_t let_pass(const pg_job_t* j, const char* what, assay_status
       pg_given(j->args, PG_FLAG_override_input_shapes) ||
       pg_given(j->args, PG_FLAG_force_fallback_shape_inference))
     return st;
-  pg_log(PG_WARNING, "%s\nNote: Error was:\n%s", what, assay_status_message(st));
+  pg_log(PG_WARNING, ASSAY_LINES "\nNote: Error was:\n%s", what, assay_status_message(st));
   assay_status_free(st);
   return NULL;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/shown.h"
 #include "formats/format.h"
 
 // A layer that no tactic takes is evaluated: there is nothing to choose.
@@ -31,7 +32,7 @@ assay_status_t pg_tactics_load(pg_job_t* j, const char** out_forced) {
   ASSAY_TRY(read(j, &t));
   for (size_t i = 0; i < t.n; i++)
     if (strcmp(t.entries[i].name, evaluated) != 0)
-      assay_str_printf(&lines, "%s %s\n", t.entries[i].name, t.entries[i].layer);
+      assay_str_printf_raw(&lines, "%s %s\n", t.entries[i].name, t.entries[i].layer);
   assay_status_t st = assay_str_status(&lines);
   if (!st) st = assay_arena_strdup(j->arena, assay_str_get(&lines), out_forced);
   assay_str_deinit(&lines);

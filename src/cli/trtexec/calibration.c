@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/log.h"
 
@@ -120,11 +121,11 @@ assay_status_t trt_calibration_of_model(assay_arena_t* arena, const assay_model_
 assay_status_t trt_calibration_write(const char* path, const char* algorithm,
                                      const trt_scale_t* scales, size_t n) {
   assay_str_t text = {0};
-  assay_str_printf(&text, "TRT-100100-%s\n", algorithm);
+  assay_str_printf_raw(&text, "TRT-100100-%s\n", algorithm);
   for (size_t i = 0; i < n; i++) {
     uint32_t bits;
     memcpy(&bits, &scales[i].scale, sizeof bits);
-    assay_str_printf(&text, "%s: %08" PRIx32 "\n", scales[i].name, bits);
+    assay_str_printf_raw(&text, "%s: %08" PRIx32 "\n", scales[i].name, bits);
   }
   assay_status_t st = assay_str_status(&text);
   if (!st) st = assay_file_write(path, assay_str_get(&text), text.len);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/trtexec/edit.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -217,7 +218,7 @@ static void tell_emulated(const trt_job_t* j, const assay_layers_t* layers) {
 
 static void add_word(assay_str_t* out, const char* flag, const char* value) {
   assay_str_t word = {0};
-  assay_str_printf(&word, "%s=%s", flag, value);
+  assay_str_printf_raw(&word, "%s=%s", flag, value);
   assay_shell_word(out, assay_str_get(&word));
   assay_str_deinit(&word);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/shown.h"
 #include "cli/rules_file.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -93,9 +94,9 @@ static void add_unknown(trt_options_t* o, const char* arg, const char* why) {
   const size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
   const char* near = why ? NULL : nearest(arg, n);
   assay_str_append_n(&o->unknown, arg, n);
-  if (equals) assay_str_printf(&o->unknown, " %s", equals + 1);
-  if (why) assay_str_printf(&o->unknown, " (%s)", why);
-  if (near) assay_str_printf(&o->unknown, " (did you mean %s?)", near);
+  if (equals) assay_str_printf_raw(&o->unknown, " %s", equals + 1);
+  if (why) assay_str_printf_raw(&o->unknown, " (%s)", why);
+  if (near) assay_str_printf_raw(&o->unknown, " (did you mean %s?)", near);
   if (!near && !why && arg[0] != '-')
     assay_str_append(&o->unknown, " (values stand behind '=': --name=value)");
   assay_str_append(&o->unknown, "\n");

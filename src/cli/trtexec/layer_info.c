@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/shown.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/text.h"
@@ -189,7 +190,7 @@ static json_t* parameters_json(json_t* j, const assay_layer_t* l) {
     return pooling_json(j, n);
   if (strcmp(n->op_type, "Cast") == 0 || strcmp(n->op_type, "Transpose") == 0)
     j = assay_json_put(j, "Origin", json_string("CAST"));
-  return assay_json_put(j, "ParameterType", json_string(n->op_type));
+  return assay_json_put(j, "ParameterType", assay_json_text(n->op_type));
 }
 
 // ---- a layer ------------------------------------------------------------------------------------
@@ -199,7 +200,7 @@ static void put_metadata(const trt_job_t* j, const assay_layer_t* l, assay_str_t
   for (size_t k = 0; k < l->n_nodes; k++) {
     const assay_origins_t o = assay_plan_origins(assay_engine_plan(j->engine), &l->nodes[k]);
     for (size_t i = 0; i < o.n; i++)
-      assay_str_printf(out, "%s[ONNX Layer: %s]", out->len ? "\x1E" : "", o.nodes[i]->label);
+      assay_str_printf_raw(out, "%s[ONNX Layer: %s]", out->len ? "\x1E" : "", o.nodes[i]->label);
   }
 }
 
@@ -236,7 +237,7 @@ static json_t* layer_json(const trt_job_t* j, const assay_layer_t* l, const trt_
   snprintf(value, sizeof value, "0x%016llx",
            (unsigned long long)assay_hash(f->tactic, strlen(f->tactic), 0));
   json_t* o = assay_json_put(json_object(), "Name", name_json(j, l));
-  o = assay_json_put(o, "LayerType", json_string(l->nodes[0]->op_type));
+  o = assay_json_put(o, "LayerType", assay_json_text(l->nodes[0]->op_type));
   o = assay_json_put(o, "Inputs", inputs_json(j, l));
   o = assay_json_put(o, "Outputs", outputs_json(j, l));
   o = parameters_json(o, l);

@@ -4,6 +4,7 @@
 // wildcard; what comes of that are rules of --layer-precision, of one node each.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -73,7 +74,7 @@ static bool matches(const char* pattern, const assay_node_t* n) {
   if (trt_name_matches(pattern, n->label)) return true;
   if (*n->name || !n->n_outputs || !n->outputs[0]) return false;
   assay_str_t name = {0};
-  assay_str_printf(&name, "%s%s", unnamed, n->outputs[0]->name);
+  assay_str_printf_raw(&name, "%s%s", unnamed, n->outputs[0]->name);
   const bool same = trt_name_matches(pattern, assay_str_get(&name));
   assay_str_deinit(&name);
   return same;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/alloc.h"
+#include "base/shown.h"
 
 static bool verbose, silent;
 static void (*sink)(char level, const char* text);
@@ -15,14 +15,10 @@ void trt_log_to(void (*line)(char level, const char* text)) { sink = line; }
 
 static void hand_on(char level, const char* format, va_list args) ASSAY_PRINTF(2, 0);
 static void hand_on(char level, const char* format, va_list args) {
-  va_list again;
-  va_copy(again, args);
-  const int n = vsnprintf(NULL, 0, format, again);
-  va_end(again);
-  char* text = n < 0 ? NULL : assay_malloc((size_t)n + 1);
-  if (text) vsnprintf(text, (size_t)n + 1, format, args);
-  sink(level, text ? text : "out of memory");
-  assay_free(text);
+  assay_str_t text = {0};
+  assay_str_vprintf(&text, format, args);
+  sink(level, text.failed ? "out of memory" : assay_str_get(&text));
+  assay_str_deinit(&text);
 }
 
 static void say(FILE* out, char level, const char* format, va_list args) ASSAY_PRINTF(3, 0);
@@ -38,8 +34,8 @@ static void say(FILE* out, char level, const char* format, va_list args) {
   if (localtime_r(&seconds, &parts)) strftime(stamp, sizeof stamp, "%m/%d/%Y-%H:%M:%S", &parts);
   // What went to the other stream before stands before it, where both go to one place.
   fflush(out == stdout ? stderr : stdout);
-  fprintf(out, "[%s] [%c] ", stamp, level);
-  vfprintf(out, format, args);
+  assay_print(out, "[%s] [%c] ", stamp, level);
+  assay_vprint(out, format, args);
   fputc('\n', out);
 }
 

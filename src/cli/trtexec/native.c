@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/specs.h"
 
@@ -10,13 +11,13 @@
 static void print_word(const char* word) {
   assay_str_t text = {0};
   assay_shell_word(&text, word);
-  printf(" %s", assay_str_get(&text));
+  assay_print(stdout, " %s", assay_str_get(&text));
   assay_str_deinit(&text);
 }
 
 static void print_option(const char* name, const char* value) {
   if (!value) return;
-  printf(" %s", name);
+  assay_print(stdout, " %s", name);
   print_word(value);
 }
 
@@ -81,7 +82,7 @@ static assay_status_t print_inputs(const trt_job_t* j) {
   if (!text_of(j, TRT_FLAG_loadInputs)) return NULL;
   ASSAY_TRY(trt_items_parse(j->arena, "--loadInputs", text_of(j, TRT_FLAG_loadInputs), &items, &n));
   for (size_t i = 0; i < n; i++) {
-    assay_str_printf(&text, "%s=%s", items[i].name, items[i].value);
+    assay_str_printf_raw(&text, "%s=%s", items[i].name, items[i].value);
     print_option("--inputs", assay_str_get(&text));
     assay_str_deinit(&text);
     text = (assay_str_t){0};
@@ -115,7 +116,7 @@ static assay_status_t print_shapes(const trt_job_t* j) {
   if (!text_of(j, TRT_FLAG_shapes)) return NULL;
   ASSAY_TRY(trt_items_parse(j->arena, "--shapes", text_of(j, TRT_FLAG_shapes), &items, &n));
   for (size_t i = 0; i < n; i++) {
-    assay_str_printf(&text, "%s=%s", items[i].name, items[i].value);
+    assay_str_printf_raw(&text, "%s=%s", items[i].name, items[i].value);
     print_option("--shape", assay_str_get(&text));
     assay_str_deinit(&text);
     text = (assay_str_t){0};
@@ -154,9 +155,11 @@ static void print_layouts(const trt_job_t* j) {
   for (size_t i = 0; i < j->layouts.n; i++) {
     assay_str_t name = {0};
     assay_shell_word_quoted(&name, j->layouts.items[i].name);  // a newline would end the comment
-    printf("# %s %s: trtexec's raw files are in layout %s; these commands read and write rows\n",
-           j->layouts.items[i].output ? "output" : "input", assay_str_get(&name),
-           j->layouts.items[i].layout->word);
+    assay_print(
+        stdout,
+        "# %s %s: trtexec's raw files are in layout %s; these commands read and write rows\n",
+        j->layouts.items[i].output ? "output" : "input", assay_str_get(&name),
+        j->layouts.items[i].layout->word);
     assay_str_deinit(&name);
   }
 }

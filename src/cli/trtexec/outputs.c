@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "cli/trtexec/bindings.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -75,10 +76,10 @@ static assay_status_t write_raw(const char* name, const char* which, const trt_l
     return NULL;
   }
   trt_file_name(name, &path);
-  assay_str_printf(&path, ".%s.", which);
+  assay_str_printf_raw(&path, ".%s.", which);
   for (int d = 0; d < t->rank; d++)
-    assay_str_printf(&path, d ? ".%lld" : "%lld", (long long)t->dims[d]);
-  assay_str_printf(&path, ".%s.raw", trt_type_word(t->type));
+    assay_str_printf_raw(&path, d ? ".%lld" : "%lld", (long long)t->dims[d]);
+  assay_str_printf_raw(&path, ".%s.raw", trt_type_word(t->type));
   assay_status_t st = assay_str_status(&path);
   if (!st) st = make_buffer(t, l, &bytes, &n);
   if (!st) st = assay_file_write(assay_str_get(&path), bytes, n);

@@ -1,6 +1,7 @@
 // --minShapes, --optShapes, --maxShapes and --shapes: which input has which sizes.
 #include <string.h>
 
+#include "base/shown.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -156,7 +157,7 @@ static assay_status_t add_profile(trt_job_t* j, const char* input, bool values, 
   opt_list_t* list = &j->native.profiles;
   const char* kept = NULL;
   assay_str_t text = {0};
-  assay_str_printf(&text, "%s=", input);
+  assay_str_printf_raw(&text, "%s=", input);
   for (int k = 0; k < 3; k++) {
     if (k) assay_str_append(&text, ":");
     print_range(&text, values, rank, dims[k]);

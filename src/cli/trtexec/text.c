@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/shown.h"
 #include "formats/format.h"
 #include "io/json.h"
 
@@ -63,7 +64,7 @@ void trt_put_element(assay_str_t* out, const assay_tensor_t* t, int64_t i) {
 
 void trt_put_layer_name(assay_str_t* out, const assay_layer_t* l, int profile) {
   for (size_t k = 0; k < l->n_nodes; k++)
-    assay_str_printf(out, "%s%s", k ? " + " : "", l->nodes[k]->label);
+    assay_str_printf_raw(out, "%s%s", k ? " + " : "", l->nodes[k]->label);
   if (profile) assay_str_printf(out, " [profile %d]", profile);
 }
 

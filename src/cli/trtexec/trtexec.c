@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "cli/trtexec/job.h"
 #include "cli/trtexec/log.h"
 #include "runtime/engine.h"
@@ -21,7 +22,8 @@ static int version_number(void) {
 
 static void banner(const char* state, const char* command_line) {
   fflush(stderr);
-  printf("&&&& %s Assay.trtexec [Assay v%d] [b1] # %s\n", state, version_number(), command_line);
+  assay_print(stdout, "&&&& %s Assay.trtexec [Assay v%d] [b1] # %s\n", state, version_number(),
+              command_line);
   fflush(stdout);
 }
 
