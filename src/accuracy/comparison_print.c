@@ -40,7 +40,7 @@ assay_status_t assay_say_once(const assay_say_t* say, assay_set_t* said, assay_s
     if (strcmp(said->names[i], text) == 0) return NULL;
   ASSAY_TRY(assay_tensor_scalar_i64(ASSAY_TYPE_BOOL, 1, &mark));
   ASSAY_TRY(assay_set_add(said, text, mark));
-  assay_say(say, severity, depth, "%s", text);
+  assay_say(say, severity, depth, ASSAY_LINES, text);
   return NULL;
 }
 

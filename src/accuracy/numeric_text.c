@@ -1,5 +1,7 @@
 #include "accuracy/numeric_text.h"
 
+#include "base/shown.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +91,7 @@ void assay_put_values(const assay_numeric_t* a, const assay_numpy_style_t* style
 void assay_put_indented(const char* text, int spaces, assay_str_t* out) {
   for (bool first = true; *text || first; first = false) {
     const size_t n = strcspn(text, "\n");
-    assay_str_printf(out, "%s%*s", first ? "" : "\n", spaces, "");
+    assay_str_printf(out, ASSAY_LINES "%*s", first ? "" : "\n", spaces, "");
     assay_str_append_n(out, text, n);
     text += n + (text[n] == '\n');
   }

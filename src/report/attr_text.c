@@ -1,6 +1,7 @@
 // Attributes and constants as texts of the page.
 #include <string.h>
 
+#include "base/shown.h"
 #include "io/numpy_text.h"
 #include "report/model_data.h"
 
@@ -39,7 +40,7 @@ static void put_tensor(assay_tensor_t* t, bool elements, assay_str_t* out) {
 static void put_string(const assay_string_t* s, assay_str_t* out) {
   const bool cut = s->len > MOST_BYTES;
   assay_str_append(out, "\"");
-  assay_str_append_n(out, s->text, cut ? MOST_BYTES : s->len);
+  assay_str_shown_n(out, s->text, cut ? MOST_BYTES : s->len);
   assay_str_append(out, cut ? " ...\"" : "\"");
 }
 

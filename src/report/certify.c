@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/shown.h"
 #include "io/json.h"
 #include "report/report.h"
 
@@ -156,7 +157,7 @@ static void say_found(const assay_verified_t* v, const assay_change_found_t* f, 
     say_place(f, out);
     assay_str_append(out, ": ");
   }
-  assay_str_append(out, f->why);
+  assay_str_shown(out, f->why);
   if (f->n > 1 && f->what != ASSAY_CHANGE_DECISION)
     assay_str_printf(out, "; %zu %s so", f->n,
                      f->what == ASSAY_CHANGE_FAULT ? "layers are" : "values are");

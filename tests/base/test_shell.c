@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "base/random.h"
 #include "base/shell.h"
+#include "base/shown.h"
 #include "seed_case.h"
 
 static const char* const words[] = {"plain",
@@ -52,7 +53,7 @@ static append_t* const ways[] = {assay_shell_quote, assay_shell_word, assay_shel
 
 // A line of a script: the shell counts the words and compares the bytes of the first one.
 static void add_line(assay_str_t* script, const char* word, const char* text) {
-  assay_str_printf(script, "set -- %s\n", text);
+  assay_str_printf_raw(script, "set -- %s\n", text);
   assay_str_append(
       script, "test $# = 1 && test \"$(printf '%s' \"$1\" | od -An -v -tx1 | tr -d ' \\n')\" = '");
   for (const char* c = word; *c; c++) assay_str_printf(script, "%02x", (unsigned char)*c);

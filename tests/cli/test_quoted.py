@@ -234,7 +234,8 @@ def main():
             f.write("# a fix\n--layer-precision 'plain:fp32'\n")
         with open("rules.txt", "w") as f:
             f.write("plain:fp32\n")
-        labels = [name or f"Mul_{i}" for i, name in enumerate(NAMES)]
+        # As texts show them.
+        labels = [re.sub(r"[\x00-\x1f]", lambda c: f"\\x{ord(c[0]):02x}", name) or f"Mul_{i}" for i, name in enumerate(NAMES)]
         test_check(assay, NAMES, labels + ["plain"])
         test_every_verb(assay)
         test_files(assay)

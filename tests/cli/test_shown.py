@@ -80,14 +80,19 @@ def make(kind):
         nodes.append(helper.make_node("Log", ["p" + ALL], ["l" + ALL], name="l" + ALL))
     nodes.append(helper.make_node("Softmax", [nodes[-1].output[0]], [Y], name="last" + ALL))
     nodes.append(helper.make_node("Relu", [nodes[0].output[0]], [Z]))
+    if kind == "texts":
+        weights.append(helper.make_tensor("texts" + ALL, TensorProto.STRING, [2], [ALL.encode(), b"\xff" + ALL.encode()]))
+        nodes.append(helper.make_node("Identity", ["texts" + ALL], ["i" + ALL]))
+        nodes.append(helper.make_node("StringNormalizer", ["i" + ALL], ["texts"], name="s" + ALL, stopwords=[ALL], locale="en_US"))
     if kind == "unknown":
-        nodes.append(helper.make_node("Op" + ALL, [X], ["u" + ALL], name="u" + ALL, domain="d" + ALL))
+        nodes.append(helper.make_node("Op" + ALL, [X], ["u" + ALL], name="u" + ALL, domain="d" + ALL, **{"attr" + ALL: ALL, "list": [ALL, "b"]}))
     if kind == "broken":
         nodes.append(helper.make_node("Add", [X, "nowhere" + ALL], ["u" + ALL], name="u" + ALL))
     f = TensorProto.FLOAT
     rows = "N" + ALL if kind == "open" else 2
     graph = helper.make_graph(nodes, "g" + ALL, [helper.make_tensor_value_info(X, f, [rows, 4])],
-                              [helper.make_tensor_value_info(Y, f, [rows, 4]), helper.make_tensor_value_info(Z, f, [rows, 4])], weights,
+                              [helper.make_tensor_value_info(Y, f, [rows, 4]), helper.make_tensor_value_info(Z, f, [rows, 4])]
+                              + [helper.make_tensor_value_info("texts", TensorProto.STRING, [2])] * (kind == "texts"), weights,
                               doc_string="doc" + CLEAR + TURNED + C1 + BROKEN)
     domains = [helper.make_opsetid("", 17)] + ([helper.make_opsetid("d" + ALL, 1)] if kind == "unknown" else [])
     model = helper.make_model(graph, opset_imports=domains, ir_version=8, producer_name="by" + ALL, producer_version=ALL)
@@ -99,7 +104,14 @@ def lines(folder):
     m, n = FILE + ".onnx", "nan" + FILE
     unknown, broken, opened = "unknown" + FILE, "broken" + FILE, "open" + FILE
     check = ["--precision", "fp16", "-i", "in.npz"]
+    texts = "texts" + FILE
     first = [
+        (["run", texts, "-i", "in.npz", "-o", "texts.npz"], None), (["inspect", "model", texts], (0,)),
+        (["check", texts, "-i", "in.npz"], None),
+        (["polygraphy", "inspect", "model", texts, "--show", "layers", "attrs", "weights", "-v"], (0,)),
+        (["polygraphy", "inspect", "model", unknown, "--show", "layers", "attrs", "weights", "-v"], (0,)),
+        (["polygraphy", "run", texts, "--onnxrt", "--trt", "-vv", "--validate"], None),
+        (["trtexec", "--onnx=" + texts, "--dumpOutput", "--dumpLayerInfo", "--verbose", "--iterations=1", "--duration=0", "--warmUp=0"], None),
         # What is run, what its exit code may be.
         (["check", m, *check, "-o", folder + "/fixed", "--json", "-"], (1,)), (["check", m, *check, "--no-fix"], (1,)),
         (["check", m, *check, "-g", "golden.npz"], (1, 3)), (["check", n, *check], (0, 1)), (["check", m, "-i", "strange.npz"], (2, 3)),
@@ -151,6 +163,7 @@ def lines(folder):
     ]
     plan = "p" + FILE + ".plan"
     second = [
+        (["inspect", "data", "texts.npz"], None), (["inspect", "data", "texts_golden.npz"], None),
         (["inspect", "plan", plan], (0,)), (["run", plan, "-i", "in.npz"], (0,)),
         (["bench", plan, "--layers", "--seconds", "0.01", "--warm-up", "0"], (0,)),
         (["inspect", "plan", "s" + CLEAR + ".plan"], None), (["run", "s" + CLEAR + ".plan"], None),
@@ -168,12 +181,13 @@ def main(assay, verbose):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.mkdir("fixed")
-        for kind in ("", "nan", "unknown", "broken", "open"):
+        for kind in ("", "nan", "unknown", "broken", "open", "texts"):
             write(kind + FILE + (".onnx" if not kind else ""), make(kind))
         feed = np.random.default_rng(0).uniform(1, 2, (2, 4)).astype(np.float32)
         fed = {X: feed}
         np.savez("in.npz", **fed)
         np.savez("golden.npz", **{"gold" + PASSED + CLEAR + C1 + TURNED: feed})
+        np.savez("texts_golden.npz", **{Y: feed, Z: feed, "texts": np.array(["a" + ALL, "b"])})
         np.savez("strange.npz", **{"strange" + PASSED + CLEAR + C1 + TURNED: feed, "b" + VERDICT: feed})
 
         def run(line):

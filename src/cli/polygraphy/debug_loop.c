@@ -120,7 +120,7 @@ static void tell_output(pg_severity_t s, const char* name, const assay_str_t* te
   while (n && (text->text[n - 1] == '\n' || text->text[n - 1] == ' ')) n--;
   assay_str_t lines = {0};
   if (n) assay_str_append_n(&lines, text->text, n);
-  pg_log(s, "========== CAPTURED %s ==========%s" ASSAY_LINES, name, n ? "\n" : "",
+  pg_log(s, "========== CAPTURED %s ==========" ASSAY_LINES ASSAY_LINES, name, n ? "\n" : "",
          assay_str_get(&lines));
   assay_str_deinit(&lines);
 }

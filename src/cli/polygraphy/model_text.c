@@ -146,7 +146,7 @@ static void put_graph(assay_str_t* out, const assay_graph_t* g, pg_show_t show);
 
 static void put_quoted(assay_str_t* out, const assay_string_t* s) {
   assay_str_append(out, "'");
-  assay_str_append_n(out, s->text, s->len);
+  assay_str_shown_n(out, s->text, s->len);
   assay_str_append(out, "'");
 }
 
@@ -197,7 +197,7 @@ static bool put_attr_value(assay_str_t* out, const assay_attr_t* a, pg_show_t sh
       put_int(out, a);
       return true;
     case ASSAY_ATTR_STRING:
-      assay_str_append_n(out, a->u.s.text, a->u.s.len);
+      assay_str_shown_n(out, a->u.s.text, a->u.s.len);
       return true;
     case ASSAY_ATTR_TENSOR:
       put_tensor(out, a->u.t, show);

@@ -47,7 +47,7 @@ assay_status_t pg_run_print_native(pg_job_t* j) {
   if (!st && !pg_saves_inputs(j))
     assay_print(stdout, "# %s: what this line writes with --save-inputs %s\n", PG_INPUTS_FILE,
                 PG_INPUTS_FILE);
-  if (!st) assay_print(stdout, "%s\n", assay_str_get(&text));
+  if (!st) assay_print(stdout, ASSAY_LINES "\n", assay_str_get(&text));
   assay_str_deinit(&text);
   return st;
 }

@@ -48,7 +48,7 @@ static void put_set(assay_str_t* out, const assay_set_t* set) {
   assay_str_append(out, "{");
   for (size_t i = 0; i < set->n; i++) {
     const assay_tensor_t* t = set->tensors[i];
-    assay_str_printf(out, "%s%s [dtype=%s, shape=", i ? ",\n " : "", set->names[i],
+    assay_str_printf(out, ASSAY_LINES "%s [dtype=%s, shape=", i ? ",\n " : "", set->names[i],
                      assay_numpy_type_name(t->type));
     assay_numpy_print_shape(t->rank, t->dims, out);
     assay_str_append(out, "]");
