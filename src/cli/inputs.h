@@ -8,9 +8,9 @@
 #include "onnx/load.h"
 
 // What options that take files of tensors say.
-#define CLI_INPUTS_HELP                                                                           \
-  "FILE or NAME=FILE: npz, npy, safetensors, .pb, .pt, JSON of\nPolygraphy or trtexec, test data, " \
-  "text, raw, images, a folder of\nsamples; given again: more inputs, or more samples"
+#define CLI_INPUTS_HELP                                                                            \
+  "FILE or NAME=FILE: npz, npy, safetensors, .pb, .pt, JSON (arrays,\nPolygraphy, trtexec), test " \
+  "data, text, raw, images, a folder of\nsamples; given again: more inputs, or more samples"
 #define CLI_LIKE_INPUTS_HELP "in any format that --inputs takes"
 
 // Parses "image=1x3x224x224" (or "image:1x3x224x224"); dims of `out` live until shapes_free.
