@@ -18,6 +18,7 @@ typedef struct args {
   double seconds;
   bool all, operators, broadcasts, constants, values, no_radius, no_witness;
   cli_reading_args_t reading;
+  double timeout;
 } args_t;
 
 typedef struct job {
@@ -203,6 +204,7 @@ static const opt_t options[] = {
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of the search", false},
     CLI_OPS_OPTION,
     CLI_MEMORY_OPTION,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_audit = {

@@ -14,6 +14,7 @@ typedef struct args {
   opt_list_t ops;
   int64_t memory_limit;
   bool strict;
+  double timeout;
 } args_t;
 
 static double now(void) {
@@ -109,6 +110,7 @@ static const opt_t options[] = {
      "fail where a layer would not run in the format asked for", false},
     CLI_OPS_OPTION,
     CLI_MEMORY_OPTION,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_build = {

@@ -21,6 +21,7 @@ typedef struct args {
   const char *what, *file, *json, *precision, *layer_precision, *explain, *report, *serve;
   opt_list_t shapes, no_pass, ops;
   bool fused;
+  double timeout;
 } args_t;
 
 // ---- model --------------------------------------------------------------------------------------
@@ -517,6 +518,7 @@ static const opt_t options[] = {
      "the same page at http://127.0.0.1:PORT, until Ctrl-C;\n0: any port that is free", false},
     CLI_OPS_OPTION,
     CLI_FUSED_OPTIONS,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_inspect = {

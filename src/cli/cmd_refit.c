@@ -11,6 +11,7 @@ typedef struct args {
   const char *plan, *weights, *save;
   opt_list_t ops;
   int64_t memory_limit;
+  double timeout;
 } args_t;
 
 static double now(void) {
@@ -86,6 +87,7 @@ static const opt_t options[] = {
      "the plan file to write (default: in the place of PLAN)", false},
     CLI_OPS_OPTION,
     CLI_MEMORY_OPTION,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_refit = {

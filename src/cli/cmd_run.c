@@ -17,6 +17,7 @@ typedef struct args {
   int64_t seed, memory_limit;
   bool time, fused, values, raw_bits, compress;
   cli_reading_args_t reading;
+  double timeout;
 } args_t;
 
 // Everything a run holds on to, freed together.
@@ -307,6 +308,7 @@ static const opt_t options[] = {
     CLI_MEMORY_OPTION,
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_run = {
