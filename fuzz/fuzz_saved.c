@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   assay_saved_t saved = {0};
   assay_set_t set = {0};
   assay_run_results_t results = {0}, twice = {0};
-  assay_status_t st = assay_saved_parse_json(data, size, &saved);
+  assay_status_t st = assay_saved_parse_json(data, size, NULL, &saved);
   if (!st) st = assay_saved_join(&saved, &set);
   if (assay_status_code(st) == ASSAY_INTERNAL) abort();
   assay_status_free(st);

@@ -494,6 +494,7 @@ static assay_status_t run(assay_check_t* c, const assay_samples_t* inputs,
   if (!numbers_hold && !c->n_culprits) ASSAY_TRY(rank_by_error(c));
   c->blame = find_blame(c);
   if (c->blame == ASSAY_BLAME_EXPORT) c->faithful = false;
+  if (c->options.judged) c->options.judged(c->options.user, c);
   // A fix is verified by running its layers in other formats: another engine's cannot be told to.
   if (!numbers_hold && !c->open && c->blame != ASSAY_BLAME_MODEL && c->blame != ASSAY_BLAME_ENGINE &&
       is_lowered(c) && !c->options.no_fix && !c->options.backend->foreign)

@@ -42,6 +42,8 @@ typedef struct assay_fix {
   int runs;                         // verification runs made
 } assay_fix_t;
 
+struct assay_check;
+
 typedef struct assay_check_options {
   assay_precision_t precision;
   assay_plan_options_t plan;
@@ -56,6 +58,8 @@ typedef struct assay_check_options {
   assay_pictures_t* pictures;       // filled by the run; NULL: none are wanted
   uint64_t seed;
   void (*progress)(void* user, const char* what, double fraction);
+  // Called once all but the fix is known. NULL: nobody asks.
+  void (*judged)(void* user, const struct assay_check* check);
   void* user;
 } assay_check_options_t;
 

@@ -255,8 +255,20 @@ static bool is_json(const file_t* f) {
   return false;
 }
 
+// The type of the request's value of that name.
+static assay_type_t type_of_name(const void* user, const char* name) {
+  const assay_tensor_request_t* r = user;
+  for (size_t i = 0; i < r->n_values; i++)
+    if (strcmp(r->values[i]->name, name) == 0) {
+      const assay_valtype_t* t = r->values[i]->type ? r->values[i]->type : r->values[i]->declared;
+      return t && t->kind == ASSAY_KIND_TENSOR ? t->elem : ASSAY_TYPE_UNDEFINED;
+    }
+  return ASSAY_TYPE_UNDEFINED;
+}
+
 static assay_status_t read_json(const file_t* f, assay_saved_t* out) {
-  return assay_saved_parse_json(f->data, f->size, out);
+  const assay_saved_types_t types = {type_of_name, f->request};
+  return assay_saved_parse_json(f->data, f->size, &types, out);
 }
 
 static bool is_json_folder(const file_t* f) {
@@ -264,7 +276,8 @@ static bool is_json_folder(const file_t* f) {
 }
 
 static assay_status_t read_json_folder(const file_t* f, assay_saved_t* out) {
-  return assay_saved_read_folder(f->request->path, out);
+  const assay_saved_types_t types = {type_of_name, f->request};
+  return assay_saved_read_folder(f->request->path, &types, out);
 }
 
 static assay_status_t write_trtexec(const char* path, const assay_saved_t* s, const char* runner,
@@ -477,7 +490,7 @@ static const format_t formats[] = {
      .read = read_safetensors,
      .write = write_safetensors},
     {.name = "trtexec's JSON", .ending = ".trtexec.json", .write = write_trtexec},
-    {.name = "JSON of Polygraphy or trtexec",
+    {.name = "JSON of Polygraphy or trtexec, or plain arrays",
      .ending = ".json",
      .keeps_runs = true,
      .is = is_json,
@@ -489,7 +502,7 @@ static const format_t formats[] = {
      .read = read_test_data,
      .write = write_test_data},
     {.name = "folder of npz", .is = is_npz_folder, .read = read_npz_folder},
-    {.name = "folder of Polygraphy's JSON", .is = is_json_folder, .read = read_json_folder},
+    {.name = "folder of JSON", .is = is_json_folder, .read = read_json_folder},
     {.name = "image", .is = is_image, .read = read_image},
     {.name = "folder of images", .is = is_image_folder, .read = read_image_folder},
     {.name = "folder of samples", .is = is_sample_folder, .read = read_sample_folder},
@@ -575,8 +588,11 @@ static assay_status_t as_runner(const assay_tensor_request_t* r, const assay_sav
   const char* slash = strrchr(r->path, '/');
   assay_runner_results_t* runner = NULL;
   out->inputs = !r->outputs;
-  ASSAY_TRY(assay_run_results_add(
-      out, !r->outputs ? "" : slash && slash[1] ? slash + 1 : r->path, &runner));
+  ASSAY_TRY(assay_run_results_add(out,
+                                  !r->outputs         ? ""
+                                  : slash && slash[1] ? slash + 1
+                                                      : r->path,
+                                  &runner));
   for (size_t i = 0; i < saved->n; i++) {
     assay_set_t* run = NULL;
     ASSAY_TRY(assay_runner_results_add(runner, (double)NAN, &run));
@@ -628,10 +644,11 @@ assay_status_t assay_tensor_file_check_name(const char* path) {
       assay_str_printf(&endings, "%s%s", endings.len ? ", " : "", formats[i].ending);
   assay_status_t st = assay_str_status(&endings);
   if (!st)
-    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "'%s': the end of a name says the format; it is one of %s (a folder), or there is "
-                     "none: npz", path,
-                     assay_str_get(&endings));
+    st = ASSAY_ERROR(
+        ASSAY_INVALID_ARGUMENT,
+        "'%s': the end of a name says the format; it is one of %s (a folder), or there is "
+        "none: npz",
+        path, assay_str_get(&endings));
   assay_str_deinit(&endings);
   return st;
 }

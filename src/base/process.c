@@ -2,15 +2,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/shown.h"
 
 enum { TAIL_BYTES = 4096, TAIL_LINES = 6, POLL_MS = 50 };
@@ -22,6 +27,8 @@ extern char** environ;
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_ENDS = sizeof ends / sizeof *ends };
 static volatile sig_atomic_t group;  // of the command that runs; 0: none
+
+static atomic_bool clearing;  // no command is started any more
 
 // Takes the command along: it is no longer in the terminal's group, which Ctrl-C speaks to.
 static void end_both(int number) {
@@ -111,6 +118,7 @@ static assay_status_t start(const char* command, int out, pid_t* pid) {
   sigemptyset(&defaults);
   for (int i = 0; i < N_ENDS; i++) sigaddset(&defaults, ends[i]);
   sigaddset(&defaults, SIGPIPE);
+  if (atomic_load(&clearing)) return ASSAY_ERROR(ASSAY_DEVICE, "this process is about to end");
   int e = posix_spawn_file_actions_init(&files);
   if (e) return ASSAY_ERROR(ASSAY_DEVICE, "cannot start a command: %s", strerror(e));
   e = posix_spawnattr_init(&how);
@@ -218,6 +226,42 @@ assay_status_t assay_process_run(const char* command, double seconds) {
 
 static const char *temporary_base, *temporary_refused_by;
 
+// All that were made. Their names are never used again, so those that are gone do no harm.
+static struct {
+  pthread_mutex_t lock;
+  char** paths;
+  size_t n, cap;
+} made = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static assay_status_t remember(const char* path) {
+  char* copy = strdup(path);
+  if (!copy) return assay_status_no_memory();
+  pthread_mutex_lock(&made.lock);
+  assay_status_t st = assay_grow(&made.paths, &made.cap, made.n + 1, sizeof *made.paths);
+  if (!st) made.paths[made.n++] = copy;
+  pthread_mutex_unlock(&made.lock);
+  if (st) free(copy);
+  return st;
+}
+
+static int remove_one(const char* path, const struct stat* info, int kind, struct FTW* where) {
+  (void)info, (void)kind, (void)where;
+  (void)remove(path);
+  return 0;
+}
+
+void assay_process_clear(void) {
+  enum { TIMES = 2 };  // another thread may be about to start a command, or to write a file
+  atomic_store(&clearing, true);
+  for (int k = 0; k < TIMES; k++) {
+    if (group) kill(-(pid_t)group, SIGKILL);
+    pthread_mutex_lock(&made.lock);
+    for (size_t i = 0; i < made.n; i++)
+      (void)nftw(made.paths[i], remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    pthread_mutex_unlock(&made.lock);
+  }
+}
+
 void assay_folder_rule_temporary(const char* where, const char* refused_by) {
   temporary_base = where;
   temporary_refused_by = refused_by;
@@ -235,6 +279,7 @@ assay_status_t assay_folder_make_temporary(assay_str_t* out_path) {
   assay_status_t st = assay_str_status(&path);
   if (!st && !mkdtemp(path.text))
     st = ASSAY_ERROR(ASSAY_DEVICE, "cannot make a folder '%s': %s", path.text, strerror(errno));
+  if (!st && (st = remember(path.text))) (void)rmdir(path.text);
   if (!st) {
     assay_str_append(out_path, path.text);
     st = assay_str_status(out_path);

@@ -22,6 +22,9 @@ assay_status_t assay_process_ask(const char* command, double seconds, int most, 
 
 // A new folder for files that are needed for a while: in $TMPDIR, or /tmp. Appends its path.
 assay_status_t assay_folder_make_temporary(assay_str_t* out_path) ASSAY_MUST_USE;
+// For a process that is about to end, from any thread: kills the command that runs, starts no
+// other, and removes the temporary folders that were made, with all that is in them.
+void assay_process_clear(void);
 // Where such folders are made from now on in this process; NULL: as above. With `refused_by`, the
 // option that says so, none is made: asking for one is an error. Both are borrowed until the next
 // call. (Files that are written are not meant: see file.h.)

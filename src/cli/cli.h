@@ -85,6 +85,16 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUS
         "fail rather than take more (8G, 500M); default: what the\nmachine has available", false \
   }
 
+// Row of the option that ends the program after a time (timeout.h), for a verb whose args_t has
+// `double timeout`. It counts from before the verb runs.
+#define CLI_TIMEOUT_OPTION                                                                    \
+  {                                                                                           \
+    "--timeout", 0, OPT_FLOAT, offsetof(args_t, timeout), "SECONDS",                          \
+        "stop then, with exit code 4 and a line that says what was\ngoing on; what was found " \
+        "by then is printed",                                                                 \
+        false                                                                                 \
+  }
+
 // Row of the option that registers operators (assay/ops.h), for a verb whose args_t has `opt_list_t
 // ops`. They are registered before the verb runs.
 #define CLI_OPS_OPTION                                                                             \

@@ -20,6 +20,7 @@ typedef struct args {
   bool all, operators, broadcasts, constants, values, no_radius, no_witness;
   cli_reading_args_t reading;
   cli_shape_args_t shape;
+  double timeout;
 } args_t;
 
 typedef struct job {
@@ -210,6 +211,7 @@ static const opt_t options[] = {
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_audit = {

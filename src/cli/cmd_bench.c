@@ -23,6 +23,7 @@ typedef struct args {
   double seconds, warm_up;
   bool latencies, layers;
   cli_reading_args_t reading;
+  double timeout;
 } args_t;
 
 // A context, and what it has measured.
@@ -389,6 +390,7 @@ static const opt_t options[] = {
     CLI_MEMORY_OPTION,
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "the figures as JSON; - is stdout",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_bench = {

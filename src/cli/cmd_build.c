@@ -16,6 +16,7 @@ typedef struct args {
   bool allow_hard_links;
   int64_t memory_limit;
   bool strict;
+  double timeout;
 } args_t;
 
 static double now(void) {
@@ -112,6 +113,7 @@ static const opt_t options[] = {
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_build = {

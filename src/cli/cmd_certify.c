@@ -18,6 +18,7 @@ typedef struct args {
   opt_list_t thresholds;
   int64_t size;
   bool bits;
+  double timeout;
 } args_t;
 
 // A file is at most 1 % of its model, but may have so many bytes.
@@ -256,6 +257,7 @@ static const opt_t options[] = {
      "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_certify = {

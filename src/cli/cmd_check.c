@@ -14,6 +14,7 @@
 #include "cli/plan_options.h"
 #include "cli/reading.h"
 #include "cli/reference.h"
+#include "cli/timeout.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
 #include "passes/mixed.h"
@@ -31,10 +32,12 @@ typedef struct args {
   bool no_fix, fused, annotate_names;
   cli_reading_args_t reading;
   cli_shape_args_t shape;
+  double timeout;
 } args_t;
 
 // Everything that a check holds on to, freed together.
 typedef struct job {
+  const args_t* args;
   assay_model_t* model;
   assay_samples_t inputs, golden;
   assay_requirements_t require;
@@ -402,8 +405,8 @@ static assay_status_t write_json(const args_t* a, const job_t* j, const assay_re
   return st;
 }
 
-static assay_status_t tell(const args_t* a, const job_t* j) {
-  assay_report_names_t names = {.model = a->model,
+static assay_report_names_t names_of(const args_t* a, const job_t* j) {
+  return (assay_report_names_t){.model = a->model,
                                 .target = target_name(a, j),
                                 .precision = j->options.precision_name,
                                 .files = (const char* const*)j->files,
@@ -414,6 +417,23 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
                                 .n_inputs = a->inputs.n,
                                 .repairs = j->n_repairs,
                                 .repairs_hold = j->n_repairs && !j->repaired.n};
+}
+
+// Keeps the verdict for the case that the time is over before there is a fix.
+static void keep_verdict(void* user, const assay_check_t* check) {
+  const job_t* j = user;
+  const assay_report_names_t names = names_of(j->args, j);
+  assay_str_t text = {0};
+  if (!cli_timeout_runs() || (j->args->json && strcmp(j->args->json, "-") == 0)) return;
+  assay_status_t st = assay_report_text(check, &names, &text);
+  if (!st) cli_timeout_found(assay_str_get(&text));
+  assay_status_free(st);  // the report at the end says it
+  assay_str_deinit(&text);
+}
+
+static assay_status_t tell(const args_t* a, const job_t* j) {
+  const assay_report_names_t names = names_of(a, j);
+  cli_timeout_found(NULL);
   // What goes to the standard output comes first: no file that cannot be written takes the verdict along.
   const bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
   assay_status_t st = json_to_stdout ? write_json(a, j, &names) : write_text(j, &names);
@@ -482,7 +502,9 @@ static int run_job(args_t* a, job_t* j) {
       .seed = (uint64_t)a->seed,
       .search_seconds = a->search_seconds,
       .plan = cli_plan_options(a->fused, &a->no_pass),
-      .progress = show_progress};
+      .progress = show_progress,
+      .judged = keep_verdict,
+      .user = j};
   j->options.plan.plant = a->plant;
   st = cli_parse_fp32(a->fp32, &j->options.plan.fp32);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
@@ -524,7 +546,7 @@ static int run_job(args_t* a, job_t* j) {
 
 static int run(void* p) {
   const args_t* a = p;
-  job_t j = {0};
+  job_t j = {.args = a};
   if (a->memory_limit) assay_memory_set_limit(a->memory_limit);
   int code = run_job(p, &j);
   job_deinit(&j);
@@ -584,6 +606,7 @@ static const opt_t options[] = {
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_check = {

@@ -9,6 +9,7 @@ typedef struct args {
   cli_debug_args_t debug;
   const char* json;
   bool all;
+  double timeout;
 } args_t;
 
 static assay_status_t text(const void* found, const assay_report_debug_t* names, assay_str_t* out) {
@@ -61,6 +62,7 @@ static const opt_t options[] = {
      false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_debug_passes = {

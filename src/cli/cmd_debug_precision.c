@@ -16,6 +16,7 @@ typedef struct args {
   cli_debug_args_t debug;
   const char *mode, *direction, *save, *save_options, *json;
   bool rebuild, as_asked;
+  double timeout;
 } args_t;
 
 static const char* const modes[] = {[ASSAY_PRECISION_ACCOUNT] = "account",
@@ -151,6 +152,7 @@ static const opt_t options[] = {
      "--layer-precision, and --layerPrecisions for trtexec", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_debug_precision = {

@@ -14,6 +14,7 @@ typedef struct args {
   cli_debug_args_t debug;
   const char *json, *judge, *output;
   double seconds, judge_seconds;
+  double timeout;
 } args_t;
 
 static assay_status_t say_folder(const args_t* a, assay_str_t* out) {
@@ -187,6 +188,7 @@ static const opt_t options[] = {
     CLI_DEBUG_EXEC("part"),
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_debug_reduce = {

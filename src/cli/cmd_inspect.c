@@ -25,6 +25,7 @@ typedef struct args {
   cli_shape_args_t shape;
   bool allow_hard_links;
   bool fused;
+  double timeout;
 } args_t;
 
 // ---- model --------------------------------------------------------------------------------------
@@ -518,6 +519,7 @@ static const opt_t options[] = {
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_FUSED_OPTIONS,
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_inspect = {

@@ -20,6 +20,7 @@ typedef struct args {
   bool time, fused, values, raw_bits, compress;
   cli_reading_args_t reading;
   cli_shape_args_t shape;
+  double timeout;
 } args_t;
 
 // Everything a run holds on to, freed together.
@@ -310,6 +311,7 @@ static const opt_t options[] = {
     CLI_MEMORY_OPTION,
     {"--time", 0, OPT_FLAG, offsetof(args_t, time), NULL, "print how long loading and running took",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_run = {

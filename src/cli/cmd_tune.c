@@ -24,6 +24,7 @@ typedef struct args {
   int64_t pareto, runs;
   double seconds;
   bool layers, no_pareto;
+  double timeout;
 } args_t;
 
 // ---- what is asked ------------------------------------------------------------------------------
@@ -231,6 +232,7 @@ static const opt_t options[] = {
      "--layer-precision, and --layerPrecisions for trtexec", false},
     {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
+    CLI_TIMEOUT_OPTION,
     {0}};
 
 const verb_t assay_verb_tune = {

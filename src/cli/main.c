@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/shown.h"
 #include "cli/cli.h"
+#include "cli/timeout.h"
 #include "cli/verbs.h"
 #include "onnx/onnx.h"
 
@@ -68,6 +69,21 @@ static void take_hard_links(const verb_t* verb, const void* args) {
   assay_onnx_allow_hard_links(allow);
 }
 
+// Starts to count where --timeout is given. False: *out_exit says that it makes no sense.
+static bool start_timeout(const verb_t* verb, const void* args, int* out_exit) {
+  for (const opt_t* o = verb->options; o->name; o++) {
+    double seconds = 0;
+    if (strcmp(o->name, "--timeout") != 0 || o->kind != OPT_FLOAT) continue;
+    memcpy(&seconds, (const char*)args + o->offset, sizeof seconds);
+    if (seconds == 0) return true;
+    if (!(seconds > 0))
+      return *out_exit = assay_cli_usage(verb->name, "--timeout is more than 0 seconds"), false;
+    assay_status_t st = cli_timeout_start(verb->name, seconds);
+    if (st) return *out_exit = assay_cli_fail(st, ASSAY_EXIT_FAILED), false;
+  }
+  return true;
+}
+
 static int run_verb(const verb_t* verb, int argc, char** argv) {
   if (!take_environment())
     return assay_cli_usage("", "ASSAY_MEMORY_LIMIT is '%s', no size such as 500M or 16G",
@@ -75,10 +91,11 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   void* args = assay_calloc(1, verb->args_bytes);
   if (!args) return assay_cli_fail(assay_status_no_memory(), ASSAY_EXIT_FAILED);
   int code = ASSAY_EXIT_FAILED;
-  if (assay_cli_parse(verb, argc, argv, args, &code)) {
+  if (assay_cli_parse(verb, argc, argv, args, &code) && start_timeout(verb, args, &code)) {
     take_hard_links(verb, args);
     assay_status_t st = load_operators(verb, args);
     code = st ? assay_cli_fail(st, ASSAY_EXIT_USAGE) : verb->run(args);
+    cli_timeout_hold();
   }
   assay_cli_free_args(verb, args);
   assay_free(args);

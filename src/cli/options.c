@@ -11,9 +11,11 @@
 #include "base/shown.h"
 #include "cli/cli.h"
 #include "cli/rules_file.h"
+#include "cli/timeout.h"
 
 int assay_cli_fail(assay_status_t status, int code) {
   assay_code_t c = assay_status_code(status);
+  cli_timeout_hold();
   fflush(stdout);
   assay_print(stderr, "assay: %s\n", assay_status_message(status));
   assay_status_free(status);
@@ -43,6 +45,7 @@ assay_status_t assay_cli_write_json(const char* path, const json_t* j) {
 
 void assay_cli_progress(const char* what, double fraction) {
   enum { WIDTH = 30 };
+  cli_timeout_doing(fraction < 1 ? what : "");
   if (!isatty(STDERR_FILENO)) return;
   if (fraction >= 1) {
     fputs("\r\033[K", stderr);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/shown.h"
 #include "io/json.h"
+#include "io/json_arrays.h"
 #include "io/polygraphy.h"
 #include "io/trtexec.h"
 
@@ -84,11 +85,14 @@ static assay_status_t read_saved(json_t* root, assay_run_results_t* out) {
   out->inputs = true;
   ASSAY_TRY(assay_run_results_add(out, "", &runner));
   assay_status_t st =
-      assay_trtexec_is(root)
-          ? assay_trtexec_read(root, &saved)
+      assay_trtexec_is(root) ? assay_trtexec_read(root, &saved)
+      : assay_json_arrays_is(root)
+          ? assay_json_arrays_read(root, NULL, &saved)
           : (assay_polygraphy_is(root)
                  ? assay_polygraphy_read(root, &saved)
-                 : ASSAY_ERROR(ASSAY_CORRUPT, "it is neither Polygraphy's nor trtexec's JSON"));
+                 : ASSAY_ERROR(
+                       ASSAY_CORRUPT,
+                       "it is neither Polygraphy's nor trtexec's JSON, nor an object of arrays"));
   for (size_t i = 0; !st && i < saved.n; i++) st = append_run(runner, &saved.runs[i], (double)NAN);
   assay_saved_deinit(&saved);
   return st;

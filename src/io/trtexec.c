@@ -50,7 +50,7 @@ static assay_status_t read_values(const json_t* values, int rank, const int64_t*
 }
 
 bool assay_trtexec_is(const json_t* root) {
-  return json_object_get(json_array_get(root, 0), "dimensions") != NULL;
+  return json_is_string(json_object_get(json_array_get(root, 0), "dimensions"));
 }
 
 assay_status_t assay_trtexec_read(const json_t* list, assay_saved_t* out) {

@@ -205,7 +205,7 @@ static void real_json(void** state) {
   (void)state;
   assay_mapping_t* m = map_sample("inputs.json");
   assay_saved_t saved = {0};
-  assert_null(assay_saved_parse_json(assay_mapping_data(m), assay_mapping_size(m), &saved));
+  assert_null(assay_saved_parse_json(assay_mapping_data(m), assay_mapping_size(m), NULL, &saved));
   assert_int_equal(saved.n, 1);
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
     const char* name = strcmp(samples[i].file, "bfloat16") == 0     ? "x"

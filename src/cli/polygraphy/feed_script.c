@@ -19,7 +19,7 @@ assay_status_t pg_feed_script(pg_job_t* j, const char* script, assay_saved_t* ou
   assay_str_t text = {0};
   assay_status_t st = pg_script_call(j, &call, &text);
   if (!st)
-    st = assay_status_note(assay_saved_parse_json(assay_str_get(&text), text.len, out), "%s",
+    st = assay_status_note(assay_saved_parse_json(assay_str_get(&text), text.len, NULL, out), "%s",
                            call.flag);
   assay_str_deinit(&text);
   return st;
