@@ -103,7 +103,7 @@ typedef struct rest {
 
 static const char* take_spec(const char* at, rest_t* rest, spec_t* out) {
   const char* begin = at++;
-  *out = (spec_t){.precision = -1, .lines = strncmp(at, ASSAY_LINES + 1, 2) == 0};
+  *out = (spec_t){.precision = -1, .lines = strncmp(begin, ASSAY_LINES, strlen(ASSAY_LINES)) == 0};
   for (; *at && strchr("-+ #0", *at); at++) out->left |= *at == '-';
   const size_t flags = (size_t)(at - begin);
   if (*at == '*') {
