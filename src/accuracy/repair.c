@@ -135,6 +135,25 @@ static assay_status_t make_edit(edited_t* e, const assay_edit_t* edit) {
   return NULL;
 }
 
+// Whether the operator takes inputs of these types: another operator, or inputs that have changed
+// places, may not, and evaluation relies on it. Inputs of one type variable are of one type.
+static bool takes_types(const edited_t* e) {
+  const assay_schema_t* schema = e->node.schema;
+  for (size_t i = 0; schema && i < e->n_in; i++) {
+    const assay_param_t* p = e->in[i] ? assay_schema_input(schema, i) : NULL;
+    if (!p || e->in[i]->kind != ASSAY_KIND_TENSOR) continue;
+    const assay_valtype_t type = {.kind = ASSAY_KIND_TENSOR, .elem = e->in[i]->type};
+    if (!assay_typeset_has(&p->types, &type)) return false;
+    for (size_t k = 0; k < i && *p->type; k++) {
+      const assay_param_t* q = e->in[k] ? assay_schema_input(schema, k) : NULL;
+      const bool alike =
+          q && (q == p ? p->is_homogeneous : strcmp(q->type, p->type) == 0);
+      if (alike && e->in[k]->type != e->in[i]->type) return false;
+    }
+  }
+  return true;
+}
+
 assay_status_t assay_repair_evaluate(assay_machine_t* m, const assay_repair_t* r, size_t n_in,
                                      assay_tensor_t* const* in, size_t n_out,
                                      assay_tensor_t** out) {
@@ -146,6 +165,9 @@ assay_status_t assay_repair_evaluate(assay_machine_t* m, const assay_repair_t* r
   e.node.attrs = e.attrs;
   for (size_t i = 0; !st && i < r->n_edits; i++) st = make_edit(&e, &r->edits[i]);
   for (size_t i = 0; i < n_out; i++) out[i] = NULL;
+  if (!st && !takes_types(&e))
+    st = ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "node '%s' (%s) does not take inputs of these types",
+                     e.node.label, e.node.op_type);
   if (!st && e.bypass >= 0)
     out[0] = assay_tensor_retain(e.in[e.bypass]);
   else if (!st)

@@ -208,29 +208,38 @@ static int slowest_first(const void* a, const void* b) {
   return -ascending(&((const row_t*)a)->milliseconds, &((const row_t*)b)->milliseconds);
 }
 
-static assay_status_t print_layers(const job_t* j) {
+// The layers, the slowest first; *out is freed with assay_free.
+static assay_status_t sort_layers(const job_t* j, row_t** out) {
   const assay_layers_t* layers = assay_plan_layers(assay_engine_plan(j->source.engine));
-  row_t* rows = NULL;
-  double total = 0;
-  ASSAY_TRY(assay_new_array(layers->n_layers, sizeof *rows, &rows));
+  ASSAY_TRY(assay_new_array(layers->n_layers, sizeof **out, out));
   for (size_t i = 0; i < layers->n_layers; i++) {
     double seconds = 0;
     for (size_t k = 0; k < j->n_lanes; k++) seconds += j->lanes[k].layer_seconds[i];
-    rows[i] = (row_t){&layers->layers[i], assay_executor_tactic(j->lanes[0].executor, i),
-                      1e3 * seconds / (double)j->n_runs};
-    total += rows[i].milliseconds;
+    (*out)[i] = (row_t){&layers->layers[i], assay_executor_tactic(j->lanes[0].executor, i),
+                        1e3 * seconds / (double)j->n_runs};
   }
-  if (layers->n_layers) qsort(rows, layers->n_layers, sizeof *rows, slowest_first);
-  assay_print(stdout, "\n%10s  %5s  %-16s %-20s %s\n", "ms", "share", "tactic", "operator",
-              "layer");
-  for (size_t i = 0; i < layers->n_layers; i++) {
-    const assay_layer_t* l = rows[i].layer;
+  if (layers->n_layers) qsort(*out, layers->n_layers, sizeof **out, slowest_first);
+  return NULL;
+}
+
+static void print_layers(const row_t* rows, size_t n) {
+  double total = 0;
+  for (size_t i = 0; i < n; i++) total += rows[i].milliseconds;
+  printf("\n%10s  %5s  %-16s %-20s %s\n", "ms", "share", "tactic", "operator", "layer");
+  for (size_t i = 0; i < n; i++)
     assay_print(stdout, "%10.4f  %4.1f%%  %-16s %-20s %s\n", rows[i].milliseconds,
                 100 * rows[i].milliseconds / fmax(total, 1e-300), rows[i].tactic,
-                l->nodes[0]->op_type, l->name);
-  }
-  assay_free(rows);
-  return NULL;
+                rows[i].layer->nodes[0]->op_type, rows[i].layer->name);
+}
+
+static json_t* layers_json(const row_t* rows, size_t n) {
+  json_t* list = json_array();
+  for (size_t i = 0; i < n; i++)
+    list = assay_json_push(
+        list, json_pack("{s:o, s:o, s:s, s:f}", "layer", assay_json_text(rows[i].layer->name),
+                        "operator", assay_json_text(rows[i].layer->nodes[0]->op_type), "tactic",
+                        rows[i].tactic, "ms", rows[i].milliseconds));
+  return list;
 }
 
 static double percentile(const job_t* j, double p) {
@@ -238,39 +247,57 @@ static double percentile(const job_t* j, double p) {
   return j->milliseconds[(size_t)(at + 0.5)];
 }
 
-static assay_status_t tell(const args_t* a, job_t* j) {
-  if (a->latencies) {
-    for (size_t i = 0; i < j->n_runs; i++) printf("%.6f\n", j->milliseconds[i]);
-    return NULL;
-  }
+static double runs_per_second(const job_t* j) { return (double)j->n_runs / j->seconds; }
+
+static double mean_of(const job_t* j) {
   double sum = 0;
   for (size_t i = 0; i < j->n_runs; i++) sum += j->milliseconds[i];
-  qsort(j->milliseconds, j->n_runs, sizeof *j->milliseconds, ascending);
-  const double mean = sum / (double)j->n_runs;
+  return sum / (double)j->n_runs;
+}
+
+static void print_text(const args_t* a, const job_t* j) {
   printf("latency    median %.3f ms, mean %.3f, 90%% %.3f, 99%% %.3f, fastest %.3f, slowest %.3f\n",
-         percentile(j, 0.5), mean, percentile(j, 0.9), percentile(j, 0.99), percentile(j, 0),
+         percentile(j, 0.5), mean_of(j), percentile(j, 0.9), percentile(j, 0.99), percentile(j, 0),
          percentile(j, 1));
-  const double per_second = (double)j->n_runs / j->seconds;
   assay_print(stdout, "throughput %.1f runs/s, %zu runs, %zu context%s of %d thread%s\n",
-              per_second, j->n_runs, j->n_lanes, j->n_lanes == 1 ? "" : "s", j->threads,
+              runs_per_second(j), j->n_runs, j->n_lanes, j->n_lanes == 1 ? "" : "s", j->threads,
               j->threads == 1 ? "" : "s");
   if (a->allocation)
     assay_print(stdout, "memory     %s a context when it was opened, %s now (--allocation %s)\n",
                 ASSAY_BYTES_TEXT(j->reserved),
                 ASSAY_BYTES_TEXT(assay_executor_planned_bytes(j->lanes[0].executor)),
                 a->allocation);
-  if (a->json) {
-    json_t* o = json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "schema",
-                          "assay.bench/1", "model", assay_json_text(a->engine.model), "runs",
-                          (int)j->n_runs, "median_ms", percentile(j, 0.5), "mean_ms", mean,
-                          "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99), "runs_per_s",
-                          per_second, "contexts", (int)j->n_lanes, "threads", j->threads);
-    if (!o) return assay_status_no_memory();
-    assay_status_t st = assay_cli_write_json(a->json, o);
-    json_decref(o);
-    if (st) return st;
+}
+
+static assay_status_t write_json(const args_t* a, const job_t* j, const row_t* rows, size_t n) {
+  json_t* o = json_pack("{s:s, s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:i, s:i}", "schema",
+                        "assay.bench/1", "model", assay_json_text(a->engine.model), "runs",
+                        (int)j->n_runs, "median_ms", percentile(j, 0.5), "mean_ms", mean_of(j),
+                        "p90_ms", percentile(j, 0.9), "p99_ms", percentile(j, 0.99), "runs_per_s",
+                        runs_per_second(j), "contexts", (int)j->n_lanes, "threads", j->threads);
+  if (rows) o = assay_json_put(o, "layers", layers_json(rows, n));
+  if (!o) return assay_status_no_memory();
+  assay_status_t st = assay_cli_write_json(a->json, o);
+  json_decref(o);
+  return st;
+}
+
+static assay_status_t tell(const args_t* a, job_t* j) {
+  const size_t n = assay_plan_layers(assay_engine_plan(j->source.engine))->n_layers;
+  const bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
+  row_t* rows = NULL;
+  if (a->latencies) {
+    for (size_t i = 0; i < j->n_runs; i++) printf("%.6f\n", j->milliseconds[i]);
+    return NULL;
   }
-  return a->layers ? print_layers(j) : NULL;
+  qsort(j->milliseconds, j->n_runs, sizeof *j->milliseconds, ascending);
+  if (a->layers) ASSAY_TRY(sort_layers(j, &rows));
+  // The standard output is the text's or JSON's, not both.
+  if (!json_to_stdout) print_text(a, j);
+  if (!json_to_stdout && rows) print_layers(rows, n);
+  assay_status_t st = a->json ? write_json(a, j, rows, n) : NULL;
+  assay_free(rows);
+  return st;
 }
 
 static assay_status_t write_trace(const job_t* j) {

@@ -9,6 +9,7 @@
 #include "base/shown.h"
 #include "cli/inputs.h"
 #include "cli/inspect_engine.h"
+#include "cli/inspect_values.h"
 #include "cli/inspect_page.h"
 #include "cli/plan_options.h"
 #include "formats/error_sum.h"
@@ -29,23 +30,6 @@ typedef struct args {
 } args_t;
 
 // ---- model --------------------------------------------------------------------------------------
-
-static json_t* type_json(const assay_value_t* v) {
-  const assay_valtype_t* t = v->type ? v->type : v->declared;
-  json_t* j = json_pack("{s:o, s:o}", "name", assay_json_text(v->name), "type",
-                        assay_json_text(ASSAY_VALTYPE_TEXT(t)));
-  if (!t || t->kind != ASSAY_KIND_TENSOR) return j;
-  j = assay_json_put(j, "elem", json_string(assay_type_name(t->elem)));
-  json_t* shape = t->has_shape ? json_array() : json_null();
-  for (int i = 0; t->has_shape && i < t->rank; i++) {
-    int64_t d;
-    shape = assay_json_push(shape,
-                            assay_dim_value(t->dims[i], &d)
-                                ? json_integer(d)
-                                : assay_json_text(assay_dim_text(t->dims[i], (char[128]){0}, 128)));
-  }
-  return assay_json_put(j, "shape", shape);
-}
 
 static bool is_supported(const assay_node_t* n) { return n->function || (n->op && n->op->eval); }
 
@@ -95,13 +79,10 @@ static json_t* flops_json(const assay_graph_t* g, const assay_node_t* n) {
 }
 
 static json_t* model_json(const assay_model_t* m) {
-  json_t *inputs = json_array(), *outputs = json_array(), *nodes = json_array(),
-         *opsets = json_object();
   const assay_graph_t* g = m->graph;
-  for (size_t i = 0; i < g->n_inputs; i++)
-    inputs = assay_json_push(inputs, type_json(g->inputs[i]));
-  for (size_t i = 0; i < g->n_outputs; i++)
-    outputs = assay_json_push(outputs, type_json(g->outputs[i]));
+  json_t *inputs = cli_values_json(g->inputs, g->n_inputs),
+         *outputs = cli_values_json(g->outputs, g->n_outputs), *nodes = json_array(),
+         *opsets = json_object();
   for (size_t i = 0; i < m->n_opsets; i++)
     opsets = assay_json_put(opsets, *m->opsets[i].domain ? m->opsets[i].domain : "ai.onnx",
                             json_integer(m->opsets[i].version));
@@ -446,7 +427,7 @@ static int inspect_plan(const args_t* a) {
   assay_precision_t p = {.format = ASSAY_FORMAT_FP32};
   assay_plan_options_t plan_options = cli_plan_options(a->fused, &a->no_pass);
   int code = ASSAY_EXIT_OK;
-  if (assay_engine_is_plan_file(a->file)) return cli_inspect_engine(a->file, a->explain);
+  if (assay_engine_is_plan_file(a->file)) return cli_inspect_engine(a->file, a->explain, a->json);
   if (a->explain)
     return assay_cli_usage("inspect", "--explain is for plan files; build one with 'assay build'");
   if (a->precision) p.format = assay_format_parse(a->precision);

@@ -3,7 +3,8 @@
 #define ASSAY_CLI_INSPECT_ENGINE_H_
 
 // explain: only layers with a node or output that matches, and how their tactics were chosen; NULL:
-// a ledger of all. Returns the exit code.
-int cli_inspect_engine(const char* file, const char* explain);
+// a ledger of all. json: the file that is written instead of text, "-" for stdout; NULL: none.
+// Returns the exit code.
+int cli_inspect_engine(const char* file, const char* explain, const char* json);
 
 #endif  // ASSAY_CLI_INSPECT_ENGINE_H_

@@ -107,7 +107,7 @@ def lines(folder):
     texts = "texts" + FILE
     first = [
         (["run", texts, "-i", "in.npz", "-o", "texts.npz"], None), (["inspect", "model", texts], (0,)),
-        (["check", texts, "-i", "in.npz"], None),
+        (["check", texts, "-i", "in.npz"], None), (["check", texts, "-i", "in.npz", "-g", "texts_golden.npz"], (0, 1)),
         (["polygraphy", "inspect", "model", texts, "--show", "layers", "attrs", "weights", "-v"], (0,)),
         (["polygraphy", "inspect", "model", unknown, "--show", "layers", "attrs", "weights", "-v"], (0,)),
         (["polygraphy", "run", texts, "--onnxrt", "--trt", "-vv", "--validate"], None),
