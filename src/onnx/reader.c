@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/shown.h"
+#include "onnx/file_kind.h"
 #include "onnx/onnx.h"
 #include "onnx/read.h"
 
@@ -158,6 +159,16 @@ static assay_status_t read_mapping(assay_mapping_t* take_file, assay_mapping_t* 
   return NULL;
 }
 
+// Where what cannot be read is known to be something else, that is said instead.
+static assay_status_t name_kind(assay_status_t st, const assay_mapping_t* file) {
+  const bool corrupt = st && assay_status_code(st) == ASSAY_CORRUPT;
+  const char* kind =
+      corrupt ? assay_file_kind(assay_mapping_data(file), assay_mapping_size(file)) : NULL;
+  if (!kind) return st;
+  assay_status_free(st);
+  return ASSAY_ERROR(ASSAY_CORRUPT, "this is %s", kind);
+}
+
 assay_status_t assay_onnx_read(const char* path, assay_model_t** out) {
   return assay_onnx_read_with(path, NULL, out);
 }
@@ -178,10 +189,13 @@ assay_status_t assay_onnx_read_with(const char* path, const assay_onnx_read_opti
   else
     assay_str_append(&folder, ".");
   assay_status_t st = assay_str_status(&folder);
+  assay_mapping_retain(file);
   if (st)
     assay_mapping_release(file);
   else
     st = read_mapping(file, NULL, path, assay_str_get(&folder), &o, out);
+  st = name_kind(st, file);
+  assay_mapping_release(file);
   assay_str_deinit(&folder);
   return assay_status_note(st, "'%s'", path);
 }

@@ -276,7 +276,7 @@ ROWS = [
     ("build {m}/cnn.onnx -o cnn.plan --tactic-sources abacus", USAGE, "", "'abacus' is no source of tactics"),
     ("build {m}/cnn.onnx -o own.plan --tactic-sources assay --timing-cache times.txt", 0, "^built own.plan", ""),
     ("build {m}/cnn.onnx -o own.plan --timing-cache image.npz", USAGE, "", "this is no timing cache"),
-    ("inspect plan cnn.plan", 0, r"^plan +\d+ layers on cpu; a run takes .*\nfp32 +tight\nasked +ran +tactic(?s:.*)\nbf16 ", ""),
+    ("inspect plan cnn.plan", 0, r"^plan +\d+ layers on cpu; a run takes .*\nfp32 +tight\ninput +'image' float\[1, 3, 8, 8\]\noutput +'scores' float\[1, 5\]\nasked +ran +tactic(?s:.*)\nbf16 ", ""),
     ("build {m}/cnn.onnx -o bound.plan --fp32 bound", 0, "^built bound.plan", ""),
     ("inspect plan bound.plan", 0, r"\nfp32 +bound\n", ""),
     ("build {m}/cnn.onnx -o any.plan --fp32 quick", USAGE, "", "--fp32 is plain, tight or bound, not 'quick'"),
