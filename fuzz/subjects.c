@@ -1,3 +1,4 @@
+// The networks, and the plans, timing caches and certificates made of them, that fuzz targets forge and use.
 #include "subjects.h"
 
 #include <assay/assay.h>

@@ -295,7 +295,7 @@ static assay_status_t choose(assay_choice_t* choice, const assay_sized_layer_t* 
   return st;
 }
 
-// What the constants foretell of those that were looked at.
+// What the constants predict for those that were looked at.
 static void predict(const assay_choice_t* choice, const assay_sized_layer_t* l,
                     assay_candidate_t* c, int n) {
   assay_layer_sizes_t sizes;

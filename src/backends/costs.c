@@ -133,7 +133,7 @@ void assay_costs_rank(const assay_costs_t* costs, const assay_sized_layer_t* l, 
   for (size_t i = 0; i < n; i++) order[i] = i;
   if (!costs || !costs->n || !assay_layer_sizes(l, &sizes)) return;
   const bool any = any_bits || sizes.by_sample;
-  // Place by place: the first that is left, or what is foretold to be that much faster.
+  // Place by place: the first that is left, or what is predicted to be that much faster.
   for (size_t i = 0; i < n; i++) {
     size_t best = i;
     double least = FASTER * assay_costs_predict(costs, &sizes, tactics[order[i]]->name);

@@ -1,4 +1,4 @@
-// How long a kernel of a tactic takes, foretold from the layer's sizes: what ranks tactics that are
+// How long a kernel of a tactic takes, predicted from the layer's sizes: what ranks tactics that are
 // not timed. For each kind of layer, type and tactic a row of constants,
 //   microseconds = fixed + macs * ns_a_mac / 1000 + (bytes read, written, of weights) * ns / 1000
 // fitted by non-negative least squares to measured times (bench/cost_model.py), one table for each
@@ -35,7 +35,7 @@ double assay_costs_predict(const assay_costs_t* costs, const assay_layer_sizes_t
                            const char* tactic);
 
 // Puts the tactics of a layer into the order in which they are tried: that of the table, but where
-// one is foretold to take less than FASTER of the time of one before it, it comes first. Only
+// one is predicted to take less than FASTER of the time of one before it, it comes first. Only
 // tactics of the same bits change places, and others where the choice cannot depend on the batch.
 //   any_bits  or where it may
 void assay_costs_rank(const assay_costs_t* costs, const assay_sized_layer_t* l, bool any_bits,

@@ -1,3 +1,4 @@
+// Sizes of inputs on the command line: --shape, --dim and --batch are parsed, settled and told.
 #include "cli/shapes.h"
 
 #include <errno.h>

@@ -96,7 +96,7 @@ static assay_status_t put_element(reader_t* r, const json_t* j) {
   const int64_t i = r->n++;
   char what[96];
   double x;
-  snprintf(what, sizeof what, "is no element of type %s", assay_type_name(r->type));
+  snprintf(what, sizeof what, "is not of type %s", assay_type_name(r->type));
   switch (r->tensor->store) {
     case ASSAY_STORE_F64:
       if (!get_number(j, &x)) return fault(r, r->rank, what);
@@ -195,7 +195,7 @@ static assay_status_t read_sample(const json_t* j, const assay_saved_types_t* ty
   json_t* value;
   assay_set_t* run = NULL;
   if (!json_is_object(j))
-    return ASSAY_ERROR(ASSAY_CORRUPT, "it is no object of arrays, as the first one is");
+    return ASSAY_ERROR(ASSAY_CORRUPT, "it is not an object of arrays, as the first one is");
   ASSAY_TRY(assay_saved_add_run(out, &run));
   json_object_foreach((json_t*)(uintptr_t)j, key, value) {
     ASSAY_TRY(read_array(key, value, types, run));

@@ -1,3 +1,4 @@
+// Open sizes of a model become numbers: what is asked for, what shares a name with it, else 1.
 #include "onnx/sizes.h"
 
 #include <stdio.h>

@@ -73,11 +73,11 @@ def main(program):
         check(code == 0 and "golden  'x_out'" in out or "unknown" in err, "golden", out + err)
         for text, model, said in (('{"x": [[1, 2], [3]]}', "one.onnx", "x[1] has 1 elements, those before it have 2"),
                                   ('{"x": [[1, 2], 3]}', "one.onnx", "x[1] is no list"), ('{"x": [[1, 2], [3, [4]]]}', "one.onnx", "x[1][1] is a list"),
-                                  ('[{"x": [[1, 2], [3, 4]]}, {"x": [[1, 2], [3, null]]}]', "one.onnx", "sample 1: x[1][1] is no element of type float"),
-                                  ('{"x": [[1, 2], [3, "four"]]}', "one.onnx", "x[1][1] is no element of type float"),
+                                  ('[{"x": [[1, 2], [3, 4]]}, {"x": [[1, 2], [3, null]]}]', "one.onnx", "sample 1: x[1][1] is not of type float"),
+                                  ('{"x": [[1, 2], [3, "four"]]}', "one.onnx", "x[1][1] is not of type float"),
                                   ('{"y": [[1, 2], [3, 4]]}', "one.onnx", "'x'"), ('{"x": [[1, 2, 3], [3, 4, 5]]}', "one.onnx", "shape [2, 3]"),
-                                  (json.dumps({n: (a if n != "u" else a + 200).tolist() for n, a in want.items()}), "all.onnx", "is no element of type uint8"),
-                                  (json.dumps({n: (a if n != "i" else a + 0.5).tolist() for n, a in want.items()}), "all.onnx", "i[0][0] is no element of type int32"),
+                                  (json.dumps({n: (a if n != "u" else a + 200).tolist() for n, a in want.items()}), "all.onnx", "is not of type uint8"),
+                                  (json.dumps({n: (a if n != "i" else a + 0.5).tolist() for n, a in want.items()}), "all.onnx", "i[0][0] is not of type int32"),
                                   ('{"x": ' + "[" * 60 + "1" + "]" * 60 + "}", "one.onnx", "more dimensions"), ('{"x": {}}', "one.onnx", "in.json"), ("[]", "one.onnx", "nor an object of arrays")):
             code, out, err = run(text, model)
             check(code == 3 and said in err and "in.json" in err or said == "'x'" and code == 3 and said in err or said == "shape [2, 3]" and code == 3 and said in err, f"{text[:70]}", f"{code} {out}{err}")
