@@ -535,7 +535,7 @@ def test_debug_tensors(program, models, failures):
     tensors = {t["name"]: t for t in told["tensors"]}
     q = tensors["q"]
     failures.check(sorted(tensors) == ["n", "q", "scores"] and q["shape"] == list(want["q"].shape) and q["type"] == "fp32" and
-                   abs(q["statistics"]["max"] - want["q"].max()) < 1e-3 and len(q["elements"]) == min(10, want["q"].size), f"{tensors}")
+                   np.isclose(q["statistics"]["max"], want["q"].max(), rtol=1e-6, atol=0) and len(q["elements"]) == min(10, want["q"].size), f"{tensors}")
 
 
 def test_stripped(program, models, failures):
