@@ -114,6 +114,7 @@ static const tactic_case_t types[] = {
      "pointwise",
      1e-3,
      false},
+    {{"nothing", 17, {"x float[1,0]"}, {0}, {"Log n x -> y"}, "y"}, NULL, 0, false},
     {{"Where of int64",
       17,
       {"c bool[3] 0 1 1", "a int64[3]", "b int64[3]"},

@@ -102,7 +102,7 @@ static const assay_target_t target = {.takes = takes,
 // ---- memory -------------------------------------------------------------------------------------
 
 static assay_status_t room(char** memory, size_t* have, size_t bytes) {
-  if (bytes <= *have) return NULL;
+  if (*memory && bytes <= *have) return NULL;  // no bytes are somewhere, too
   assay_free(*memory);
   *have = 0;
   *memory = assay_malloc(bytes + ASSAY_BLOCK_ALIGNMENT);
