@@ -114,7 +114,7 @@ static bool is_unseen(const job_t* job, int64_t i) {
 }
 
 // NaN where truth is finite. What reaches the element may explain it, or the format (an infinity
-// that is born inside the layer); where there are limits and neither does, it is in the wrong
+// that begins inside the layer); where there are limits and neither does, it is in the wrong
 // place.
 static void nan_here(const job_t* job, assay_judgement_t* j, double s, double t, double g,
                      int64_t i) {

@@ -233,7 +233,7 @@ static bool batch_is_somewhere(const assay_sizes_t* s, const assay_graph_t* g) {
   return false;
 }
 
-// Shapes of what is no input of the model: whoever takes them refuses them.
+// Shapes of names that are not inputs of the model: whoever takes them refuses them.
 static void hand_on(const assay_sizes_t* s, const assay_graph_t* g, assay_settled_t* out) {
   for (size_t i = 0; i < s->n_shapes; i++) {
     bool there = false;

@@ -327,7 +327,7 @@ static assay_status_t make_plan(const refit_t* r, assay_plan_t** out) {
                      "again",
                      assay_str_get(&why));
   if (!st && !plan && !r->missing && r->n_changed) st = name_culprit(r, &why);
-  // What it was built with makes another one: that is no plan of ours.
+  // What it was built with makes another one: Assay did not write this plan.
   if (!st && !plan && r->missing)
     st =
         ASSAY_ERROR(ASSAY_CORRUPT,

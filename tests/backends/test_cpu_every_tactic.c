@@ -177,8 +177,6 @@ static void run_specials(job_t* j, const assay_plan_t* plan, assay_tensor_t** in
 }
 
 static int run_row(const graph_case_t* row) {
-  static const assay_fp32_t settings[FORMATS] = {ASSAY_FP32_BOUND, ASSAY_FP32_TIGHT,
-                                                 ASSAY_FP32_BOUND};
   int wrong = 0;
   for (int f = 0; f < FORMATS; f++) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
@@ -186,9 +184,10 @@ static int run_row(const graph_case_t* row) {
     assay_plan_t* plan = NULL;
     const assay_precision_t precision = {.format = formats[f].format};
     // What a row asks for is to be run as it stands.
-    static const char* const off[] = {"view_chains", "transposes", "no_ops", "slices_to_split"};
+    static const char* const off[] = {"view_chains", "transposes", "no_ops", "slices_to_split",
+                                      "float_types"};
     const assay_plan_options_t options = {
-        .fused = true, .fp32 = settings[2], .passes = {.off = off, .n_off = 4}};
+        .fused = true, .fp32 = ASSAY_FP32_BOUND, .passes = {.off = off, .n_off = sizeof off / sizeof *off}};
     op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
     job_t j = {.row = row->name, .format = f, .layers = assay_plan_layers(plan)};
     op_case_ok(assay_locals_create(j.layers, false, &j.locals));
