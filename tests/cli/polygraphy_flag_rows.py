@@ -100,7 +100,9 @@ def both(*looks):
 def layers(r):
     """Formats and tactics of p.plan's layers."""
     p = subprocess.run([r.program, "inspect", "plan", r.path("p.plan")], capture_output=True, text=True)
-    return [line.split()[:3] + line.split()[4:5] for line in p.stdout.splitlines()[3:]]
+    lines = [line.split() for line in p.stdout.splitlines()]
+    head = next((i for i, words in enumerate(lines) if words[:2] == ["asked", "ran"]), len(lines))
+    return [words[:3] + words[4:5] for words in lines[head + 1:]]
 
 
 def plan_text(r):

@@ -434,7 +434,9 @@ def build(*args):
 
 def tactics_of_plan():
     text = subprocess.run(["assay", "inspect", "plan", "polygraphy_debug.engine"], capture_output=True, text=True, check=True).stdout
-    return {line.split()[4]: line.split()[2] for line in text.splitlines()[3:]}
+    lines = [line.split() for line in text.splitlines()]
+    head = next(i for i, words in enumerate(lines) if words[:2] == ["asked", "ran"])
+    return {words[4]: words[2] for words in lines[head + 1:]}
 
 
 def test_tactics(failures):
