@@ -2,13 +2,13 @@
 #include <assay/engine.h>
 #include <string.h>
 
+#include "accuracy/mixed_model.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
 #include "cli/debug_job.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
-#include "passes/mixed.h"
 #include "report/report.h"
 
 #define VERB "tune"
@@ -88,22 +88,23 @@ static bool is_asked(const args_t* a, assay_tune_options_t* o) {
 
 static assay_status_t write_mixed(const args_t* a, const assay_tuned_t* t) {
   const assay_check_t* c = t->check;
-  assay_format_t* formats = NULL;
+  assay_format_t* given = NULL;
   assay_model_t* mixed = NULL;
   for (size_t f = 0; f + 1 < t->options.n_formats; f++)
     if (t->fixes[f].n_nodes && t->options.formats[f] != ASSAY_FORMAT_FP16 &&
         t->options.formats[f] != ASSAY_FORMAT_BF16)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--save writes models of fp16 or bf16, not of %s",
                          assay_format_name(t->options.formats[f]));
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *formats, &formats));
-  for (int i = 0; i < c->model->n_node_ids; i++) formats[i] = ASSAY_FORMAT_FP32;
+  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *given, &given));
+  for (int i = 0; i < c->model->n_node_ids; i++) given[i] = ASSAY_FORMAT_FP32;
   for (size_t f = 0; f < t->options.n_formats; f++)
     for (size_t i = 0; i < t->fixes[f].n_nodes; i++)
-      formats[t->fixes[f].nodes[i]->id] = t->options.formats[f];
-  assay_status_t st = assay_mixed_create(c->model, formats, &mixed);
+      given[t->fixes[f].nodes[i]->id] = t->options.formats[f];
+  const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32, .given = given};
+  assay_status_t st = assay_mixed_model(c->model, &precision, c->options.seed, &mixed);
   if (!st) st = assay_onnx_write(mixed, a->save, NULL);
   assay_model_release(mixed);
-  assay_free(formats);
+  assay_free(given);
   return st;
 }
 

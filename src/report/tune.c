@@ -16,24 +16,20 @@ static size_t highest(const assay_tuned_t* t) { return t->options.n_formats - 1;
 
 // ---- options ------------------------------------------------------------------------------------
 
-static size_t base_of(const assay_tuned_t* t) {
-  size_t base = 0;
-  for (size_t f = 1; t->fixes && f < t->options.n_formats; f++)
-    if (t->fixes[f].n_nodes > t->fixes[base].n_nodes) base = f;
-  return base;
-}
-
 assay_format_t assay_report_tune_base(const assay_tuned_t* t) {
-  return t->options.formats[base_of(t)];
+  return t->options.formats[t->base];
 }
 
 void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_str_t* out) {
   if (rules) assay_str_append(out, rules);
   for (size_t f = 0; t->fixes && f < t->options.n_formats; f++) {
-    if (f == base_of(t) || !t->fixes[f].n_nodes) continue;
+    if (f == t->base || !t->fixes[f].n_nodes) continue;
     if (out->len) assay_str_append(out, ",");
     assay_report_layer_precision(&t->fixes[f], out);
   }
+  if (!t->redeclared.n_nodes) return;
+  if (out->len) assay_str_append(out, ",");
+  assay_report_layer_precision(&t->redeclared, out);
 }
 
 void assay_report_tune_options(const assay_tuned_t* t, const char* rules, assay_str_t* out) {
@@ -53,7 +49,7 @@ void assay_report_tune_trtexec(const assay_tuned_t* t, assay_str_t* out) {
   for (size_t f = 0; t->fixes && f < highest(t); f++)
     if (t->fixes[f].n_nodes) assay_str_printf(out, "%s--%s", out->len ? " " : "", name_of(t, f));
   for (size_t f = 0; t->fixes && f < t->options.n_formats; f++)
-    for (size_t i = 0; f != base_of(t) && i < t->fixes[f].n_nodes; i++)
+    for (size_t i = 0; f != t->base && i < t->fixes[f].n_nodes; i++)
       assay_report_trtexec_layer(t->fixes[f].nodes[i], name_of(t, f), &list);
   out->failed |= list.failed;
   if (list.len) {
@@ -164,8 +160,8 @@ static void front_lines(const assay_tuned_t* t, assay_str_t* out) {
 static size_t count_others(const assay_tuned_t* t) {
   size_t n = 0;
   for (size_t f = 0; t->fixes && f < t->options.n_formats; f++)
-    if (f != base_of(t)) n += t->fixes[f].n_nodes;
-  return n;
+    if (f != t->base) n += t->fixes[f].n_nodes;
+  return n + t->redeclared.n_nodes;
 }
 
 static void hand_over(const assay_tuned_t* t, const assay_report_tune_t* n, assay_str_t* out) {
