@@ -57,7 +57,7 @@ static void list_devices(assay_str_t* out) {
 // Says what does not go together; false: it has been told.
 static bool is_asked(const args_t* a, assay_tune_options_t* o) {
   const bool cpu = a->debug.target && strcmp(a->debug.target, "cpu") == 0;
-  const char* device = a->device ? a->device : cpu ? "here" : "h100";
+  const char* device = a->device ? a->device : cpu ? "here" : assay_device_roofline(0)->name;
   const char* wrong = parse_formats(a->debug.precision ? a->debug.precision : "fp16", o);
   assay_str_t names = {0};
   if (!wrong && strcmp(device, "here") != 0) {
@@ -210,9 +210,8 @@ static const opt_t options[] = {
     CLI_DEBUG_DEMANDS,
     CLI_DEBUG_FUSED,
     {"--device", 0, OPT_STRING, offsetof(args_t, device), "NAME",
-     "whose time is to be small: here (measured; default for cpu), or\nby its roofline h100 "
-     "(default "
-     "for emu), h200, a100, l4, l40s, t4,\nrtx4090, orin",
+     "whose time is to be small: here (measured; default for cpu), or\nby its roofline generic "
+     "(default for emu), h100, h200, a100, l4,\nl40s, t4, rtx4090, orin; the report has its rates",
      false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,
      "as few layers in fp32 as possible, rather than the least time", false},

@@ -101,6 +101,25 @@ static void time_line(const assay_tuned_t* t, assay_str_t* out) {
   assay_str_append(out, "\n");
 }
 
+// What was assumed of the device, or measured here: times mean nothing without.
+static void device_line(const assay_tuned_t* t, assay_str_t* out) {
+  const assay_device_roofline_t* d = t->options.device;
+  if (!d) {
+    assay_str_append(out, "  device  this machine's CPU, timed layer by layer; whole runs:");
+    for (size_t f = t->options.n_formats; f-- > 0;)
+      assay_str_printf(out, " %.4g ms in %s%s", 1e3 * t->total[f], name_of(t, f), f ? "," : "");
+    assay_str_append(out, "\n");
+    return;
+  }
+  assay_str_printf(out, "  device  %s (--device %s):", d->what, d->name);
+  for (size_t f = t->options.n_formats; f-- > 0;)
+    assay_str_printf(out, " %.4g TFLOP/s in %s,",
+                     assay_device_roofline_rate(d, t->options.formats[f]), name_of(t, f));
+  assay_str_printf(out, " %.4g GB/s", d->gigabytes);
+  if (d->microseconds > 0) assay_str_printf(out, ", %.2g us a kernel", d->microseconds);
+  assay_str_append(out, "\n");
+}
+
 static void output_lines(const assay_tuned_t* t, const assay_tune_trial_t* c, assay_str_t* out) {
   for (size_t o = 0; o < t->n_outputs && o < 2; o++) {
     assay_str_append(out, o ? "          " : "  output  ");
@@ -180,6 +199,7 @@ assay_status_t assay_report_tune_text(const assay_tuned_t* t, const assay_report
                                       assay_str_t* out) {
   const assay_tune_trial_t* c = &t->trials[t->met ? t->chosen : 0];
   headline(t, n, out);
+  device_line(t, out);
   if (t->met) time_line(t, out);
   if (t->met) met_line(t, c, out);
   output_lines(t, c, out);
@@ -282,6 +302,18 @@ static json_t* totals_json(const assay_tuned_t* t) {
   return j;
 }
 
+// null: this machine, whose times are measured.
+static json_t* rates_json(const assay_tuned_t* t) {
+  const assay_device_roofline_t* d = t->options.device;
+  if (!d) return json_null();
+  json_t* rates = json_pack("{s:o, s:o, s:o, s:o, s:o}", "fp32", assay_json_number(d->fp32), "tf32",
+                            assay_json_number(d->tf32), "fp16", assay_json_number(d->fp16), "bf16",
+                            assay_json_number(d->bf16), "fp8", assay_json_number(d->fp8));
+  return json_pack("{s:o, s:o, s:o, s:o}", "name", assay_json_text(d->what), "tflops", rates,
+                   "gigabytes_per_second", assay_json_number(d->gigabytes),
+                   "microseconds_per_kernel", assay_json_number(d->microseconds));
+}
+
 assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report_tune_t* n,
                                       json_t** out) {
   const assay_tune_trial_t* last = &t->trials[t->met ? t->chosen : 0];
@@ -303,6 +335,7 @@ assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report
       trials_json(t, t->trials, t->n_trials), "front", trials_json(t, t->front, t->n_front),
       "whole_runs", totals_json(t));
   j = assay_json_put(j, "requirements", requirements);
+  j = assay_json_put(j, "device_rates", rates_json(t));
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;
