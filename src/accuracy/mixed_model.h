@@ -1,4 +1,4 @@
-// The model that a precision makes, as one to be written: 16-bit values, and Casts where they change.
+// The model that a precision makes, as one to be written: 16-bit values, and Casts between types.
 #ifndef ASSAY_ACCURACY_MIXED_MODEL_H_
 #define ASSAY_ACCURACY_MIXED_MODEL_H_
 
