@@ -144,6 +144,7 @@ static assay_status_t add_culprit(assay_check_t* c, const assay_layer_account_t*
   double value = fmax(a->truth_max, a->local_max);
   switch (verdict) {
     case ASSAY_VERDICT_OVERFLOW:
+      if (!(value > f->max)) value = fmax(value, a->truth_max_in);
       snprintf(u->why, sizeof u->why, "overflow: %.3g, %s ends at %.6g", value, f->name, f->max);
       break;
     case ASSAY_VERDICT_INVALID:
@@ -178,8 +179,25 @@ assay_status_t assay_check_add_culprit(assay_check_t* c, const assay_layer_accou
   return NULL;
 }
 
+// Whether all that a layer reads past its range comes from layers that held it: in fp32, say. Then
+// it is lost here, and not before.
+static bool is_first_to_lose(const assay_check_t* c, const assay_layer_account_t* a) {
+  bool any = false;
+  for (size_t k = 0; a->layer && k < a->layer->n_nodes; k++) {
+    const assay_node_t* n = a->layer->nodes[k];
+    for (size_t i = 0; i < n->n_inputs; i++) {
+      const assay_node_t* maker = n->inputs[i] ? n->inputs[i]->producer : NULL;
+      const assay_layer_account_t* m = maker ? assay_account_of_node(c->account, maker) : NULL;
+      if (!m || m == a || !(m->truth_max > range_of(a))) continue;
+      if (m->truth_max > range_of(m)) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
 // Layers that the engine was seen to fail in, then those whose truth passes the range while what
-// they read is within it; what lies behind them is counted.
+// they read is within it, or was held until then; what lies behind them is counted.
 static assay_status_t find_culprits(assay_check_t* c) {
   size_t n = assay_account_layer_count(c->account);
   for (size_t i = 0; i < n; i++) {
@@ -194,10 +212,11 @@ static assay_status_t find_culprits(assay_check_t* c) {
   }
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (!(a->truth_max > range_of(a))) continue;
-    if (a->truth_max_in <= range_of(a) && a->verdict != ASSAY_VERDICT_OVERFLOW)
+    const bool out = a->truth_max > range_of(a), in = a->truth_max_in > range_of(a);
+    const bool first = in ? is_first_to_lose(c, a) : out;
+    if (first && a->verdict != ASSAY_VERDICT_OVERFLOW)
       ASSAY_TRY(add_culprit(c, a, ASSAY_VERDICT_OVERFLOW, false));
-    c->n_behind += a->truth_max_in > range_of(a);
+    c->n_behind += out && in && !first;
   }
   for (size_t i = 0; i < n; i++) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
@@ -274,9 +293,14 @@ static assay_status_t check_export(assay_check_t* c, const assay_samples_t* inpu
   return assay_chain_run(c->model, whole ? whole : inputs, c->options.golden, &options, &c->export);
 }
 
-// Whether the user asked for less than the model declares: then that can be taken back.
+// Whether some layer has a format below fp32, by the user's precision or by the types that the model
+// declares: then that can be taken back.
 static bool is_lowered(const assay_check_t* c) {
-  return c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules;
+  if (c->options.precision.format != ASSAY_FORMAT_FP32 || c->options.precision.n_rules) return true;
+  const assay_layers_t* l = assay_plan_layers(c->plan);
+  for (size_t i = 0; i < l->n_all_layers; i++)
+    if (assay_format_info(l->layers[i].format)->bits < 32) return true;
+  return false;
 }
 
 // Whether an output shows a fault of the engine's, beside what cannot be judged.
@@ -316,7 +340,7 @@ static assay_blame_t find_blame(const assay_check_t* c) {
   if (c->undecided)
     return truth_is_unfinite(c) ? ASSAY_BLAME_MODEL : ASSAY_BLAME_INPUT;
   const bool lowered = is_lowered(c);
-  // A model that declares a narrow format asks for it as --precision does.
+  // Where layers of another engine store a narrow type, or operators declare it themselves.
   if (c->n_culprits && c->culprits[0].verdict == ASSAY_VERDICT_OVERFLOW &&
       range_of(c->culprits[0].account) < assay_format_info(ASSAY_FORMAT_BF16)->max)
     return ASSAY_BLAME_PRECISION;
@@ -392,7 +416,7 @@ static void compare_rewritten(assay_check_t* c, const assay_tensor_t* was,
 static assay_status_t check_rewriting(assay_check_t* c, const assay_samples_t* inputs) {
   const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
   assay_machine_t *was = NULL, *is = NULL;
-  if (!r || !inputs->n) return NULL;
+  if (!c->options.plan.fused || !r || !inputs->n) return NULL;
   assay_status_t st = run_truth(r->original, &c->options, assay_samples_get(inputs, 0), &was);
   if (!st) st = run_truth(r->model, &c->options, assay_samples_get(inputs, 0), &is);
   for (size_t i = 0; !st && i < r->original->graph->n_outputs; i++) {

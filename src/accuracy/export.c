@@ -97,6 +97,13 @@ static assay_status_t before_noisy(void* user, const assay_node_t* n, size_t n_i
   return NULL;
 }
 
+// What the noisy run stores a value in. A float16 value keeps its digits and loses its range (tf32
+// has as many): truth and golden know no overflow, and NaN would explain nothing.
+static assay_format_t noisy_storage(const assay_tensor_t* t) {
+  const assay_format_t format = assay_type_format(t->type);
+  return format == ASSAY_FORMAT_FP16 ? ASSAY_FORMAT_TF32 : format;
+}
+
 static assay_status_t after_noisy(void* user, const assay_node_t* n, size_t n_in,
                                   assay_tensor_t* const* in, size_t n_out, assay_tensor_t** out) {
   walk_t* w = user;
@@ -106,7 +113,7 @@ static assay_status_t after_noisy(void* user, const assay_node_t* n, size_t n_in
     const assay_value_t* v = n->outputs[i];
     if (!v || !out[i]) continue;
     assay_tensor_t* rounded = NULL;
-    ASSAY_TRY(assay_round_tensor(out[i], assay_type_format(out[i]->type), &rounded));
+    ASSAY_TRY(assay_round_tensor(out[i], noisy_storage(out[i]), &rounded));
     assay_tensor_release(out[i]);
     out[i] = rounded;
     if (!w->golden_of[v->id]) continue;

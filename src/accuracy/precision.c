@@ -182,11 +182,15 @@ static assay_status_t by_account(job_t* j) {
 
 // ---- by prefixes --------------------------------------------------------------------------------
 
+static bool is_float(assay_type_t t) {
+  return t == ASSAY_TYPE_FLOAT || t == ASSAY_TYPE_FLOAT16 || t == ASSAY_TYPE_BFLOAT16;
+}
+
 static bool makes_floats(const assay_node_t* n) {
   bool any = false;
   for (size_t i = 0; i < n->n_outputs; i++) {
     const assay_valtype_t* t = n->outputs[i] ? n->outputs[i]->type : NULL;
-    any |= t && (t->kind != ASSAY_KIND_TENSOR || t->elem == ASSAY_TYPE_FLOAT);
+    any |= t && (t->kind != ASSAY_KIND_TENSOR || is_float(t->elem));
   }
   return any;
 }

@@ -7,6 +7,7 @@
 #include "accuracy/check.h"
 #include "accuracy/engine.h"
 #include "accuracy/golden_content.h"
+#include "accuracy/mixed_model.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
@@ -17,7 +18,7 @@
 #include "cli/timeout.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
-#include "passes/mixed.h"
+#include "passes/float_types.h"
 #include "report/report.h"
 
 typedef struct args {
@@ -273,18 +274,11 @@ static assay_status_t beside(const args_t* a, const char* end, char** out) {
 }
 
 static assay_status_t write_mixed(const job_t* j, const void* unused, const char* path) {
-  const assay_model_t* m = j->check->model;
-  assay_format_t* formats = NULL;
   assay_model_t* mixed = NULL;
   (void)unused;
-  ASSAY_TRY(assay_new_array((size_t)m->n_node_ids, sizeof *formats, &formats));
-  assay_plan_node_formats(j->check->plan, formats);
-  for (size_t i = 0; i < j->check->fix.n_nodes; i++)
-    formats[j->check->fix.nodes[i]->id] = j->check->fix.format;
-  assay_status_t st = assay_mixed_create(m, formats, &mixed);
-  if (!st) st = assay_onnx_write(mixed, path, NULL);
+  ASSAY_TRY(assay_mixed_model_of_fix(j->check, &mixed));
+  assay_status_t st = assay_onnx_write(mixed, path, NULL);
   assay_model_release(mixed);
-  assay_free(formats);
   return st;
 }
 
@@ -344,10 +338,17 @@ static assay_status_t hand_over_repair(const args_t* a, job_t* j) {
   return st;
 }
 
+// Whether the layers below fp32 are ones that a model can be written with, by --precision or as it
+// declares.
+static bool has_16_bit_layers(const assay_check_t* c) {
+  const assay_format_t f = c->options.precision.format;
+  if (f != ASSAY_FORMAT_FP32) return f == ASSAY_FORMAT_FP16 || f == ASSAY_FORMAT_BF16;
+  return assay_float_types_has_narrow(c->model);
+}
+
 static assay_status_t hand_over_fix(const args_t* a, job_t* j) {
-  assay_format_t f = j->check->options.precision.format;
   if (!j->check->has_fix || !j->check->fix.n_nodes) return NULL;
-  if (f == ASSAY_FORMAT_FP16 || f == ASSAY_FORMAT_BF16) ASSAY_TRY(add_file(a, j, ".fixed.onnx", write_mixed, NULL));
+  if (has_16_bit_layers(j->check)) ASSAY_TRY(add_file(a, j, ".fixed.onnx", write_mixed, NULL));
   return add_file(a, j, ".fix.txt", write_options, NULL);
 }
 

@@ -1,12 +1,13 @@
 // assay debug precision: which layers need more precision.
 #include <string.h>
 
+#include "accuracy/mixed_model.h"
 #include "accuracy/precision.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cli/debug_job.h"
 #include "onnx/onnx.h"
-#include "passes/mixed.h"
+#include "passes/float_types.h"
 #include "report/report.h"
 
 #define VERB "debug precision"
@@ -31,8 +32,6 @@ static const char* conflict(const args_t* a, assay_precision_options_t* o) {
   if (mode == N_MODES) return "--mode is account, bisect or linear";
   o->mode = (assay_precision_mode_t)mode;
   const bool prefixes = o->mode != ASSAY_PRECISION_ACCOUNT;
-  if (!a->debug.precision && !a->debug.layer_precision)
-    return "say which precision is asked for: --precision fp16";
   if ((a->rebuild || a->direction) && !prefixes)
     return "--rebuild and --direction are for --mode bisect and linear";
   if (a->as_asked && prefixes) return "--as-asked is for --mode account";
@@ -46,22 +45,14 @@ static const char* conflict(const args_t* a, assay_precision_options_t* o) {
 
 static assay_status_t write_mixed(const args_t* a, const assay_check_t* c) {
   const assay_format_t f = c->options.precision.format;
-  assay_format_t* formats = NULL;
   assay_model_t* mixed = NULL;
-  assay_plan_t* plan = NULL;  // the model as it was given: passes take nodes away
-  if (f != ASSAY_FORMAT_FP16 && f != ASSAY_FORMAT_BF16)
+  const bool typed = f == ASSAY_FORMAT_FP32 && assay_float_types_has_narrow(c->model);
+  if (f != ASSAY_FORMAT_FP16 && f != ASSAY_FORMAT_BF16 && !typed)
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--save writes models of fp16 or bf16, not of %s",
                        c->options.precision_name);
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *formats, &formats));
-  assay_status_t st =
-      assay_plan_create(c->model, &c->options.precision, NULL, c->options.seed, &plan);
-  if (!st) assay_plan_node_formats(plan, formats);
-  for (size_t i = 0; i < c->fix.n_nodes; i++) formats[c->fix.nodes[i]->id] = c->fix.format;
-  if (!st) st = assay_mixed_create(c->model, formats, &mixed);
-  if (!st) st = assay_onnx_write(mixed, a->save, NULL);
-  assay_plan_destroy(plan);
+  ASSAY_TRY(assay_mixed_model_of_fix(c, &mixed));
+  assay_status_t st = assay_onnx_write(mixed, a->save, NULL);
   assay_model_release(mixed);
-  assay_free(formats);
   return st;
 }
 
@@ -117,6 +108,11 @@ static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* 
   return ok ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
+// A model that declares 16-bit types asks for them itself.
+static bool asks_for_less(const args_t* a, const assay_model_t* m) {
+  return a->debug.precision || a->debug.layer_precision || assay_float_types_has_narrow(m);
+}
+
 static int run(void* p) {
   const args_t* a = p;
   assay_precision_options_t o = {0};
@@ -124,7 +120,10 @@ static int run(void* p) {
   const char* wrong = conflict(a, &o);
   if (wrong) return assay_cli_usage(VERB, "%s", wrong);
   int code;
-  if (cli_debug_open(&a->debug, &j, &code)) code = find(a, &o, &j);
+  if (cli_debug_open(&a->debug, &j, &code))
+    code = asks_for_less(a, j.model)
+               ? find(a, &o, &j)
+               : assay_cli_usage(VERB, "say which precision is asked for: --precision fp16");
   cli_debug_close(&j);
   return code;
 }
@@ -158,7 +157,7 @@ static const opt_t options[] = {
 const verb_t assay_verb_debug_precision = {
     .name = VERB,
     .summary = "find the layers that need more precision than was asked for",
-    .usage = "MODEL --precision FORMAT [options]",
+    .usage = "MODEL [--precision FORMAT] [options]",
     .examples =
         "  assay debug precision model.onnx --precision fp16 --inputs inputs.npz --save "
         "mixed.onnx\n"

@@ -2,13 +2,13 @@
 #include <assay/engine.h>
 #include <string.h>
 
+#include "accuracy/mixed_model.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/shown.h"
 #include "cli/debug_job.h"
 #include "formats/format.h"
 #include "onnx/onnx.h"
-#include "passes/mixed.h"
 #include "report/report.h"
 
 #define VERB "tune"
@@ -57,7 +57,7 @@ static void list_devices(assay_str_t* out) {
 // Says what does not go together; false: it has been told.
 static bool is_asked(const args_t* a, assay_tune_options_t* o) {
   const bool cpu = a->debug.target && strcmp(a->debug.target, "cpu") == 0;
-  const char* device = a->device ? a->device : cpu ? "here" : "h100";
+  const char* device = a->device ? a->device : cpu ? "here" : assay_device_roofline(0)->name;
   const char* wrong = parse_formats(a->debug.precision ? a->debug.precision : "fp16", o);
   assay_str_t names = {0};
   if (!wrong && strcmp(device, "here") != 0) {
@@ -88,22 +88,23 @@ static bool is_asked(const args_t* a, assay_tune_options_t* o) {
 
 static assay_status_t write_mixed(const args_t* a, const assay_tuned_t* t) {
   const assay_check_t* c = t->check;
-  assay_format_t* formats = NULL;
+  assay_format_t* given = NULL;
   assay_model_t* mixed = NULL;
   for (size_t f = 0; f + 1 < t->options.n_formats; f++)
     if (t->fixes[f].n_nodes && t->options.formats[f] != ASSAY_FORMAT_FP16 &&
         t->options.formats[f] != ASSAY_FORMAT_BF16)
       return ASSAY_ERROR(ASSAY_UNSUPPORTED, "--save writes models of fp16 or bf16, not of %s",
                          assay_format_name(t->options.formats[f]));
-  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *formats, &formats));
-  for (int i = 0; i < c->model->n_node_ids; i++) formats[i] = ASSAY_FORMAT_FP32;
+  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *given, &given));
+  for (int i = 0; i < c->model->n_node_ids; i++) given[i] = ASSAY_FORMAT_FP32;
   for (size_t f = 0; f < t->options.n_formats; f++)
     for (size_t i = 0; i < t->fixes[f].n_nodes; i++)
-      formats[t->fixes[f].nodes[i]->id] = t->options.formats[f];
-  assay_status_t st = assay_mixed_create(c->model, formats, &mixed);
+      given[t->fixes[f].nodes[i]->id] = t->options.formats[f];
+  const assay_precision_t precision = {.format = ASSAY_FORMAT_FP32, .given = given};
+  assay_status_t st = assay_mixed_model(c->model, &precision, c->options.seed, &mixed);
   if (!st) st = assay_onnx_write(mixed, a->save, NULL);
   assay_model_release(mixed);
-  assay_free(formats);
+  assay_free(given);
   return st;
 }
 
@@ -209,9 +210,8 @@ static const opt_t options[] = {
     CLI_DEBUG_DEMANDS,
     CLI_DEBUG_FUSED,
     {"--device", 0, OPT_STRING, offsetof(args_t, device), "NAME",
-     "whose time is to be small: here (measured; default for cpu), or\nby its roofline h100 "
-     "(default "
-     "for emu), h200, a100, l4, l40s, t4,\nrtx4090, orin",
+     "whose time is to be small: here (measured; default for cpu), or\nby its roofline generic "
+     "(default for emu), h100, h200, a100, l4,\nl40s, t4, rtx4090, orin; the report has its rates",
      false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,
      "as few layers in fp32 as possible, rather than the least time", false},

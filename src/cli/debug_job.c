@@ -6,6 +6,7 @@
 #include "accuracy/script.h"
 #include "base/memory.h"
 #include "formats/format.h"
+#include "passes/float_types.h"
 
 double cli_debug_now(void) {
   struct timespec t;
@@ -27,7 +28,8 @@ static void show_progress(void* user, const char* what, double fraction) {
 static assay_status_t parse_precision(const cli_debug_args_t* a, cli_debug_job_t* j) {
   assay_check_options_t* o = &j->options;
   o->precision.format = ASSAY_FORMAT_FP32;
-  o->precision_name = a->precision ? a->precision : "fp32, as declared";
+  const bool typed = assay_float_types_has_narrow(j->model);
+  o->precision_name = a->precision ? a->precision : typed ? "as declared" : "fp32, as declared";
   if (a->precision && strcmp(a->precision, "int8") == 0) {
     ASSAY_TRY(cli_want_quantizers(j->model));
   } else if (a->precision) {

@@ -123,15 +123,29 @@ static assay_status_t in_type(mixer_t* x, assay_graph_t* g, assay_value_t* v, as
 
 // ---- nodes --------------------------------------------------------------------------------------
 
+// Cast 1 to 5 names its type by text.
+static bool is_cast(const assay_node_t* n) {
+  return strcmp(n->op_type, "Cast") == 0 && !*n->domain && n->n_inputs == 1 && n->schema &&
+         n->schema->since >= 6;
+}
+
+static bool is_number(const assay_value_t* v) {
+  return v && v->type && v->type->kind == ASSAY_KIND_TENSOR &&
+         (assay_type_is_float(v->type->elem) || assay_type_is_integer(v->type->elem) ||
+          v->type->elem == ASSAY_TYPE_BOOL);
+}
+
 // Whether input i of a node in a 16-bit format is handed over in it.
 static bool input_follows(const mixer_t* x, const assay_node_t* n, size_t i, assay_type_t type) {
   return was_float32(x, n->inputs[i]) && allows(assay_schema_input(n->schema, i), type);
 }
 
-// Whether output i becomes 16-bit: its type is that of an input which does.
+// Whether output i becomes 16-bit: its type is that of an input which does. A Cast to float32 in a
+// 16-bit format rounds to that.
 static bool output_follows(const mixer_t* x, const assay_node_t* n, size_t i, assay_type_t type) {
   const assay_param_t* out = assay_schema_output(n->schema, i);
   if (!was_float32(x, n->outputs[i]) || !allows(out, type)) return false;
+  if (is_cast(n)) return true;
   for (size_t k = 0; k < n->n_inputs; k++) {
     const assay_param_t* in = assay_schema_input(n->schema, k);
     if (in && strcmp(in->type, out->type) == 0 && input_follows(x, n, k, type)) return true;
@@ -141,10 +155,12 @@ static bool output_follows(const mixer_t* x, const assay_node_t* n, size_t i, as
 
 // The 16-bit type that a node can take part in; FLOAT otherwise. Control flow and sequences hand
 // values on between graphs and stay as they are; so does what says its output's type in an
-// attribute.
+// attribute, but for Casts of numbers.
 static assay_type_t node_type(const mixer_t* x, const assay_node_t* n) {
   assay_type_t type = type_of_format(x->format_of[n->id]);
   if (type == ASSAY_TYPE_FLOAT || !n->schema || !n->op) return ASSAY_TYPE_FLOAT;
+  if (is_cast(n))
+    return is_number(n->inputs[0]) && is_number(n->outputs[0]) ? type : ASSAY_TYPE_FLOAT;
   if (n->op->flags & (ASSAY_OP_CONTROL | ASSAY_OP_KEEPS_TYPE)) return ASSAY_TYPE_FLOAT;
   bool any = false;
   for (size_t i = 0; i < n->n_inputs; i++) {
@@ -170,6 +186,12 @@ static assay_status_t mix_bodies(mixer_t* x, assay_node_t* n) {
   return NULL;
 }
 
+// Makes a Cast of the copy one to another type.
+static void cast_to(assay_node_t* n, assay_type_t type) {
+  for (size_t i = 0; i < n->n_attrs; i++)
+    if (strcmp(n->attrs[i].name, "to") == 0) n->attrs[i].u.i = type;
+}
+
 // Changes the node at *at; *at ends on the last node that belongs to it.
 static assay_status_t mix_node(mixer_t* x, assay_graph_t* g, size_t* at) {
   assay_node_t* n = g->nodes[*at];
@@ -187,6 +209,7 @@ static assay_status_t mix_node(mixer_t* x, assay_graph_t* g, size_t* at) {
   for (size_t i = 0; i < n->n_outputs && i < 64; i++) {
     if (!follows[i]) continue;
     assay_value_t* v = n->outputs[i];
+    if (is_cast(n)) cast_to(n, type);
     if (!v->is_output) {
       ASSAY_TRY(retype(x->model, v, v->type, type));
       x->stored[v->id] = type;
@@ -211,6 +234,68 @@ static assay_status_t mix_graph(mixer_t* x, assay_graph_t* g) {
       ASSAY_TRY(in_type(x, g, v, ASSAY_TYPE_FLOAT, &end, &g->outputs[i]));
   }
   return NULL;
+}
+
+// ---- Casts that change nothing -----------------------------------------------------------------
+
+typedef struct cleaner {
+  assay_model_t* model;
+  assay_value_t** to;  // by value id: what is read in its place; NULL: itself
+  bool* handed_out;    // by value id: some graph hands it out
+} cleaner_t;
+
+static assay_value_t* read_as(const cleaner_t* c, assay_value_t* v) {
+  while (v && c->to[v->id]) v = c->to[v->id];
+  return v;
+}
+
+static bool is_same_float(const assay_value_t* a, const assay_value_t* b) {
+  return a && b && a->type && b->type && a->type->kind == ASSAY_KIND_TENSOR &&
+         b->type->kind == ASSAY_KIND_TENSOR && a->type->elem == b->type->elem &&
+         assay_type_is_float(a->type->elem);
+}
+
+// Whether a Cast from a type to the same one can go, and what is read by another name then. What
+// makes the value that a graph hands out makes it by that name.
+static bool can_go(cleaner_t* c, const assay_node_t* n) {
+  assay_value_t* out = n->outputs[0];
+  assay_value_t* in = read_as(c, n->inputs[0]);
+  if (!is_same_float(in, out)) return false;
+  if (!c->handed_out[out->id]) return c->to[out->id] = in, true;
+  assay_node_t* maker = in->producer;
+  if (!maker || in->graph != out->graph || c->handed_out[in->id]) return false;
+  assay_node_set_output(maker, (size_t)in->output_index, out);
+  return c->to[in->id] = out, true;
+}
+
+static void clean(cleaner_t* c) {
+  const assay_model_t* m = c->model;
+  for (size_t k = 0; k < m->n_graphs; k++)
+    for (size_t i = 0; i < m->graphs[k]->n_outputs; i++)
+      c->handed_out[m->graphs[k]->outputs[i]->id] = true;
+  for (size_t k = 0; k < m->n_graphs; k++) {
+    assay_graph_t* g = m->graphs[k];
+    for (size_t i = 0; i < g->n_nodes;) {
+      if (is_cast(g->nodes[i]) && can_go(c, g->nodes[i]))
+        assay_graph_remove(g, i);
+      else
+        i++;
+    }
+  }
+  for (size_t k = 0; k < m->n_graphs; k++)
+    for (size_t i = 0; i < m->graphs[k]->n_nodes; i++)
+      for (size_t j = 0; j < m->graphs[k]->nodes[i]->n_inputs; j++)
+        m->graphs[k]->nodes[i]->inputs[j] = read_as(c, m->graphs[k]->nodes[i]->inputs[j]);
+}
+
+static assay_status_t drop_idle_casts(assay_model_t* m) {
+  cleaner_t c = {.model = m};
+  assay_status_t st = assay_new_array((size_t)m->n_values, sizeof(assay_value_t*), &c.to);
+  if (!st) st = assay_new_array((size_t)m->n_values, sizeof *c.handed_out, &c.handed_out);
+  if (!st) clean(&c);
+  assay_free(c.to);
+  assay_free(c.handed_out);
+  return st;
 }
 
 // ---- what nobody reads any more ----------------------------------------------------------------
@@ -271,6 +356,7 @@ assay_status_t assay_mixed_create(const assay_model_t* model, const assay_format
           x.stored[g->nodes[i]->outputs[j]->id] = ASSAY_TYPE_FLOAT;
   }
   if (!st) st = mix_graph(&x, x.model->graph);
+  if (!st) st = drop_idle_casts(x.model);
   if (!st) st = sweep(x.model);
   assay_free(x.stored);
   assay_free(x.twins);

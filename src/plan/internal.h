@@ -7,7 +7,7 @@
 struct assay_plan {
   assay_arena_t* arena;
   assay_model_t* model;      // as it was given
-  assay_rewrite_t* rewrite;  // NULL: not fused
+  assay_rewrite_t* rewrite;  // NULL: no pass ran
   assay_layers_t layers;
   const assay_plan_recipe_t* recipe;  // in the arena; NULL: not known
   bool restored;

@@ -85,14 +85,16 @@ static bool follows_from_sizes(const assay_plan_t* plan, const assay_node_t* n) 
 }
 
 // The format of a node by the types that the model declared; NONE: these say nothing.
-static assay_format_t declared_format(const assay_plan_t* plan, const assay_node_t* n) {
-  return plan->rewrite ? assay_rewrite_declared_format(plan->rewrite, n) : ASSAY_FORMAT_NONE;
+static assay_format_t declared_format(const assay_plan_t* plan, const assay_precision_t* p,
+                                      const assay_node_t* n) {
+  if (p->undeclared || !plan->rewrite) return ASSAY_FORMAT_NONE;
+  return assay_rewrite_declared_format(plan->rewrite, n);
 }
 
 // What the last matching rule says, else the declared types, else the precision.
 static assay_format_t format_of_node(const assay_plan_t* plan, const assay_precision_t* p, int rule,
                                      const assay_node_t* n) {
-  const assay_format_t declared = rule < 0 ? declared_format(plan, n) : ASSAY_FORMAT_NONE;
+  const assay_format_t declared = rule < 0 ? declared_format(plan, p, n) : ASSAY_FORMAT_NONE;
   return declared != ASSAY_FORMAT_NONE ? declared : format_of(p, rule);
 }
 
@@ -102,7 +104,7 @@ static assay_status_t make_layer(const assay_plan_t* plan, const assay_precision
   *layer = (assay_layer_t){.nodes = nodes, .n_nodes = n};
   ASSAY_TRY(assay_plan_name_layer(plan, layer));
   layer->format = format_of_node(plan, p, rule, nodes[0]);
-  const bool declared = declared_format(plan, nodes[0]) != ASSAY_FORMAT_NONE;
+  const bool declared = declared_format(plan, p, nodes[0]) != ASSAY_FORMAT_NONE;
   layer->reason = p->format == ASSAY_FORMAT_FP32 || declared ? "as declared" : "--precision";
   if (rule > (int)p->n_rules)
     layer->reason = "given";
@@ -291,6 +293,16 @@ static assay_status_t check_rules(const assay_plan_t* plan, const assay_precisio
   return NULL;
 }
 
+// The passes of a fused plan. Of an unfused one only what gives a typed model's nodes formats, so
+// that they can be in others: a value that is declared float16 stays that whatever computes it. The
+// layers of a dump follow from the model's own values.
+static assay_status_t rewrite(const assay_plan_options_t* o, assay_plan_t* plan) {
+  const assay_pass_options_t types = {.only = assay_pass_float_types.name};
+  if (o && o->fused) return assay_passes_run(plan->model, &o->passes, &plan->rewrite);
+  if ((o && o->dump) || !assay_float_types_has_narrow(plan->model)) return NULL;
+  return assay_passes_run(plan->model, &types, &plan->rewrite);
+}
+
 assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* precision,
                                  const assay_plan_options_t* options, uint64_t seed,
                                  assay_plan_t** out) {
@@ -304,8 +316,7 @@ assay_status_t assay_plan_create(assay_model_t* model, const assay_precision_t* 
   plan->layers.fp32 = options ? options->fp32 : ASSAY_FP32_TIGHT;
   assay_status_t st = assay_arena_create(&plan->arena);
   if (!st) st = assay_new_array(precision->n_rules, sizeof *rules.used, &rules.used);
-  if (!st && options && options->fused)
-    st = assay_passes_run(model, &options->passes, &plan->rewrite);
+  if (!st) st = rewrite(options, plan);
   plan->layers.model = plan->rewrite ? plan->rewrite->model : model;
   const assay_dump_t* dump = options ? options->dump : NULL;
   if (!st) st = dump ? make_dump_layers(plan, &rules, dump) : make_layers(plan, &rules);

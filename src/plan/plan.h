@@ -24,6 +24,8 @@ typedef struct assay_precision {
   assay_format_t kept_in;
   // By node id of that model: its format, whatever the rules say; NONE: as they say. Borrowed; NULL: as they say.
   const assay_format_t* given;
+  // Types that the model declares say nothing of formats: nodes of a typed model are as `format` says.
+  bool undeclared;
 } assay_precision_t;
 
 // Parses "PATTERN:FORMAT,PATTERN:FORMAT": FORMAT follows the last ':', `\` escapes , : * ? [ and \.
@@ -42,7 +44,9 @@ const char* assay_plan_nearest_label(const assay_model_t* model, const char* pat
 typedef struct assay_plan assay_plan_t;
 
 typedef struct assay_plan_options {
-  bool fused;                  // run the passes; else every node is a layer and the model stays as it is
+  // Run the passes; else every node is a layer and the model stays as it is, but for float16 and bfloat16 values, which
+  // become float32 values of layers in that format (passes/float_types.h).
+  bool fused;
   assay_pass_options_t passes;
   const assay_dump_t* dump;    // the layers of an engine that is not ours (cone.h); not with fused
   assay_fp32_t fp32;           // what may serve layers of fp32
@@ -96,7 +100,7 @@ void assay_plan_destroy(assay_plan_t* plan);  // NULL is allowed
 uint64_t assay_plan_checksum(const assay_plan_t* plan);
 
 const assay_layers_t* assay_plan_layers(const assay_plan_t* plan);
-// What the passes did; NULL if not fused.
+// What the passes did; NULL if none ran.
 const assay_rewrite_t* assay_plan_rewrite(const assay_plan_t* plan);
 // The nodes of the model as it was given that a node of a layer stands for.
 assay_origins_t assay_plan_origins(const assay_plan_t* plan, const assay_node_t* const* node);

@@ -67,7 +67,8 @@ assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_
                             .accumulator = p->accumulator,
                             .kept = p->kept,
                             .kept_in = p->kept_in,
-                            .given = p->given};
+                            .given = p->given,
+                            .undeclared = p->undeclared};
   assay_str_t text = {0};
   for (size_t i = 0; i < p->n_rules; i++)
     assay_str_printf_raw(&text, "%s%s:%s", i ? "," : "", p->rules[i].pattern,

@@ -288,14 +288,14 @@ assay_status_t assay_report_json(const assay_check_t* c, const assay_report_name
                         assay_blame_name(c->blame), "outputs", assay_report_outputs_json(c->outputs, c->n_outputs),
                         "culprits", culprits, "fix", fix(c, n), "layers", layers, "samples",
                         (int)c->n_samples, "absorbed", (int)c->n_absorbed);
-  const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
-  j = assay_json_put(j, "fused", json_boolean(r != NULL));
+  const bool fused = c->options.plan.fused;
+  j = assay_json_put(j, "fused", json_boolean(fused));
   j = assay_json_put(j, "shares", shares(c));
   j = assay_json_put(j, "unmet",
                      c->unmet.len ? assay_json_text(assay_str_get(&c->unmet)) : json_null());
   j = assay_json_put(j, "requirements", requirements);
   j = assay_json_put(j, "not_finite", not_finite(c));
-  j = assay_json_put(j, "rewriting", r ? rewriting(c) : json_null());
+  j = assay_json_put(j, "rewriting", fused ? rewriting(c) : json_null());
   if (c->options.golden)
     j = assay_json_put(
         j, "export",

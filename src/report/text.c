@@ -314,8 +314,7 @@ static void fix_lines(const assay_check_t* c, const assay_report_names_t* n, ass
       assay_str_append(
           out, strcmp(n->precision, "as declared") != 0
                    ? "  fix     none found; try bf16, or fp32\n"
-                   : "  fix     none: the model declares this format itself; check the fp32 "
-                     "model that it was made from\n");
+                   : "  fix     none found; check the fp32 model that this one was made from\n");
     return;
   }
   char pattern[256];

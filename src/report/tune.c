@@ -16,24 +16,20 @@ static size_t highest(const assay_tuned_t* t) { return t->options.n_formats - 1;
 
 // ---- options ------------------------------------------------------------------------------------
 
-static size_t base_of(const assay_tuned_t* t) {
-  size_t base = 0;
-  for (size_t f = 1; t->fixes && f < t->options.n_formats; f++)
-    if (t->fixes[f].n_nodes > t->fixes[base].n_nodes) base = f;
-  return base;
-}
-
 assay_format_t assay_report_tune_base(const assay_tuned_t* t) {
-  return t->options.formats[base_of(t)];
+  return t->options.formats[t->base];
 }
 
 void assay_report_tune_rules(const assay_tuned_t* t, const char* rules, assay_str_t* out) {
   if (rules) assay_str_append(out, rules);
   for (size_t f = 0; t->fixes && f < t->options.n_formats; f++) {
-    if (f == base_of(t) || !t->fixes[f].n_nodes) continue;
+    if (f == t->base || !t->fixes[f].n_nodes) continue;
     if (out->len) assay_str_append(out, ",");
     assay_report_layer_precision(&t->fixes[f], out);
   }
+  if (!t->redeclared.n_nodes) return;
+  if (out->len) assay_str_append(out, ",");
+  assay_report_layer_precision(&t->redeclared, out);
 }
 
 void assay_report_tune_options(const assay_tuned_t* t, const char* rules, assay_str_t* out) {
@@ -53,7 +49,7 @@ void assay_report_tune_trtexec(const assay_tuned_t* t, assay_str_t* out) {
   for (size_t f = 0; t->fixes && f < highest(t); f++)
     if (t->fixes[f].n_nodes) assay_str_printf(out, "%s--%s", out->len ? " " : "", name_of(t, f));
   for (size_t f = 0; t->fixes && f < t->options.n_formats; f++)
-    for (size_t i = 0; f != base_of(t) && i < t->fixes[f].n_nodes; i++)
+    for (size_t i = 0; f != t->base && i < t->fixes[f].n_nodes; i++)
       assay_report_trtexec_layer(t->fixes[f].nodes[i], name_of(t, f), &list);
   out->failed |= list.failed;
   if (list.len) {
@@ -102,6 +98,25 @@ static void time_line(const assay_tuned_t* t, assay_str_t* out) {
                    high->seconds / fmax(c->seconds, 1e-300));
   if (t->n_trials > 1)
     assay_str_printf(out, "; in %s: %.4g ms", name_of(t, 0), 1e3 * t->trials[1].seconds);
+  assay_str_append(out, "\n");
+}
+
+// What was assumed of the device, or measured here: times mean nothing without.
+static void device_line(const assay_tuned_t* t, assay_str_t* out) {
+  const assay_device_roofline_t* d = t->options.device;
+  if (!d) {
+    assay_str_append(out, "  device  this machine's CPU, timed layer by layer; whole runs:");
+    for (size_t f = t->options.n_formats; f-- > 0;)
+      assay_str_printf(out, " %.4g ms in %s%s", 1e3 * t->total[f], name_of(t, f), f ? "," : "");
+    assay_str_append(out, "\n");
+    return;
+  }
+  assay_str_printf(out, "  device  %s (--device %s):", d->what, d->name);
+  for (size_t f = t->options.n_formats; f-- > 0;)
+    assay_str_printf(out, " %.4g TFLOP/s in %s,",
+                     assay_device_roofline_rate(d, t->options.formats[f]), name_of(t, f));
+  assay_str_printf(out, " %.4g GB/s", d->gigabytes);
+  if (d->microseconds > 0) assay_str_printf(out, ", %.2g us a kernel", d->microseconds);
   assay_str_append(out, "\n");
 }
 
@@ -164,8 +179,8 @@ static void front_lines(const assay_tuned_t* t, assay_str_t* out) {
 static size_t count_others(const assay_tuned_t* t) {
   size_t n = 0;
   for (size_t f = 0; t->fixes && f < t->options.n_formats; f++)
-    if (f != base_of(t)) n += t->fixes[f].n_nodes;
-  return n;
+    if (f != t->base) n += t->fixes[f].n_nodes;
+  return n + t->redeclared.n_nodes;
 }
 
 static void hand_over(const assay_tuned_t* t, const assay_report_tune_t* n, assay_str_t* out) {
@@ -184,6 +199,7 @@ assay_status_t assay_report_tune_text(const assay_tuned_t* t, const assay_report
                                       assay_str_t* out) {
   const assay_tune_trial_t* c = &t->trials[t->met ? t->chosen : 0];
   headline(t, n, out);
+  device_line(t, out);
   if (t->met) time_line(t, out);
   if (t->met) met_line(t, c, out);
   output_lines(t, c, out);
@@ -286,6 +302,18 @@ static json_t* totals_json(const assay_tuned_t* t) {
   return j;
 }
 
+// null: this machine, whose times are measured.
+static json_t* rates_json(const assay_tuned_t* t) {
+  const assay_device_roofline_t* d = t->options.device;
+  if (!d) return json_null();
+  json_t* rates = json_pack("{s:o, s:o, s:o, s:o, s:o}", "fp32", assay_json_number(d->fp32), "tf32",
+                            assay_json_number(d->tf32), "fp16", assay_json_number(d->fp16), "bf16",
+                            assay_json_number(d->bf16), "fp8", assay_json_number(d->fp8));
+  return json_pack("{s:o, s:o, s:o, s:o}", "name", assay_json_text(d->what), "tflops", rates,
+                   "gigabytes_per_second", assay_json_number(d->gigabytes),
+                   "microseconds_per_kernel", assay_json_number(d->microseconds));
+}
+
 assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report_tune_t* n,
                                       json_t** out) {
   const assay_tune_trial_t* last = &t->trials[t->met ? t->chosen : 0];
@@ -307,6 +335,7 @@ assay_status_t assay_report_tune_json(const assay_tuned_t* t, const assay_report
       trials_json(t, t->trials, t->n_trials), "front", trials_json(t, t->front, t->n_front),
       "whole_runs", totals_json(t));
   j = assay_json_put(j, "requirements", requirements);
+  j = assay_json_put(j, "device_rates", rates_json(t));
   if (!j) return assay_status_no_memory();
   *out = j;
   return NULL;

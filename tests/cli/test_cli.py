@@ -40,12 +40,12 @@ ROWS = [
     # tune
     ("tune", USAGE, "", "MODEL is missing"),
     ("tune {m}/cnn.onnx", 0,
-     r"(?s)^TUNED  .*cnn.onnx on emu, for NVIDIA H100 SXM: .*layers in fp.*\n  time    .* ms by the roofline; all in fp32: .*\n  output  'scores'.*"
+     r"(?s)^TUNED  .*cnn.onnx on emu, for a generic accelerator: .*layers in fp.*\n  device  .*TFLOP/s in fp32.*\n  time    .* ms by the roofline; all in fp32: .*\n  output  'scores'.*"
      r"\n  front  .*rules   --precision fp.*took    \d+ runs?", ""),
     ("tune {m}/cnn.onnx --layers --no-pareto", 0, r"(?s)^TUNED  .*: [1-4] of \d+ layers in fp32, \d+ in fp16\n.*--precision fp16 --layer-precision '.*norm/square:fp32.*"
      r"trtexec --fp16 --precisionConstraints=prefer --layerPrecisions=.*:fp32", ""),
     ("tune {m}/cnn.onnx --layers --precision bf16,fp16 --device orin --json -", 0, r'(?s)"schema": "assay.tune/1".*"device": "orin".*"verdict": "met"', ""),
-    ("tune {m}/cnn.onnx --target cpu --precision bf16 --seconds 0.05 --require top1>=1", 0, r"^TUNED .* on cpu: .*\n  time    .* ms by the times of its layers.*\n  met     top1 1 of 'scores' \(top1>=1\)\n", ""),
+    ("tune {m}/cnn.onnx --target cpu --precision bf16 --seconds 0.05 --require top1>=1", 0, r"^TUNED .* on cpu: .*\n  device  this machine's CPU, .* ms in fp32, .* ms in bf16\n  time    .* ms by the times of its layers.*\n  met     top1 1 of 'scores' \(top1>=1\)\n", ""),
     ("tune {m}/cnn.onnx --layers --save tuned.onnx --save-options tuned.txt --save-plan tuned.plan", 0, r"(?s)^TUNED .*model   tuned.onnx\n.*plan    tuned.plan", ""),
     ("check tuned.onnx", FAITHFUL, "^FAITHFUL", ""),
     ("run tuned.plan", 0, "^scores: float", ""),
@@ -59,7 +59,7 @@ ROWS = [
     ("tune {m}/cnn.onnx --precision fp16,fp16", USAGE, "", "names a format twice"),
     ("tune {m}/cnn.onnx --precision fp16,bf16,tf32,fp8e4m3", USAGE, "", "at most three formats"),
     ("tune {m}/cnn.onnx --precision ,", USAGE, "", "--precision is FORMAT"),
-    ("tune {m}/cnn.onnx --device abacus", USAGE, "", "--device 'abacus' is not known; there are here, h100, .*orin"),
+    ("tune {m}/cnn.onnx --device abacus", USAGE, "", "--device 'abacus' is not known; there are here, generic, h100, .*orin"),
     ("tune {m}/cnn.onnx --device here", USAGE, "", "it goes with --target cpu"),
     ("tune {m}/cnn.onnx --timing-cache t.txt", USAGE, "", "--timing-cache is for times measured here"),
     ("tune {m}/cnn.onnx --pareto 65", USAGE, "", "--pareto is 2 to 64"),

@@ -26,6 +26,8 @@ static assay_status_t make_check(assay_model_t* model, const assay_check_options
   c->n_outputs = model->graph->n_outputs;
   assay_status_t st = assay_precision_copy(&options->precision, &c->options.precision);
   c->options.precision.format = format;
+  // Which format a node has is what is asked here, whatever it declares.
+  c->options.precision.undeclared = true;
   if (!st)
     st = assay_plan_create(model, &c->options.precision, &c->options.plan, c->options.seed,
                            &c->plan);
@@ -310,12 +312,20 @@ static void give(const assay_node_t* n, assay_format_t format, assay_format_t* g
   }
 }
 
+// Whether a unit is a Cast that stands where the model declares a type: it has the format of the
+// node that it stands for.
+static bool is_border(const assay_model_t* m, const assay_layer_t* l) {
+  return l->n_nodes == 1 && l->nodes[0]->id >= m->n_node_ids &&
+         strcmp(l->nodes[0]->op_type, "Cast") == 0;
+}
+
 void assay_tune_model_given(const assay_tune_model_t* m, const uint8_t* format,
                             assay_format_t* given) {
   const assay_plan_t* plan = m->checks[0]->plan;
   const assay_layers_t* layers = assay_plan_layers(plan);
   for (size_t u = 0; u < m->layout.n_units; u++) {
     if (m->pinned[u] || !m->layout.floats[u]) continue;
+    if (is_border(m->checks[0]->model, &layers->layers[u])) continue;
     for (size_t k = 0; k < layers->layers[u].n_nodes; k++) {
       assay_origins_t o = assay_plan_origins(plan, &layers->layers[u].nodes[k]);
       for (size_t i = 0; i < o.n; i++) give(o.nodes[i], m->options->formats[format[u]], given);

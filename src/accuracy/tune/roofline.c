@@ -27,7 +27,7 @@ const assay_device_roofline_t* assay_device_roofline_find(const char* name) {
   return NULL;
 }
 
-static double peak_of(const assay_device_roofline_t* d, assay_format_t f) {
+double assay_device_roofline_rate(const assay_device_roofline_t* d, assay_format_t f) {
   switch (f) {
     case ASSAY_FORMAT_TF32:
       return d->tf32;
@@ -162,7 +162,7 @@ static double bytes_of(assay_format_t f) {
 
 static double unit_seconds(const assay_device_roofline_t* d, assay_format_t f,
                            const assay_tune_work_t* w) {
-  const double products = w->products / (1e12 * peak_of(d, f));
+  const double products = w->products / (1e12 * assay_device_roofline_rate(d, f));
   const double others = w->others / (1e12 * d->fp32);
   const double memory = (w->floats * bytes_of(f) + w->other_bytes) / (1e9 * d->gigabytes);
   return w->runs ? fmax(fmax(products, others), memory) + 1e-6 * d->microseconds : 0;

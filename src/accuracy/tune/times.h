@@ -16,7 +16,9 @@ typedef struct assay_device_roofline {
   double gigabytes, microseconds;      // a second; of a launch
 } assay_device_roofline_t;
 
-// Row i of the table; NULL behind the last one.
+// What sums of products of a format run at, in TFLOP/s.
+double assay_device_roofline_rate(const assay_device_roofline_t* device, assay_format_t format);
+// Row i of the table; NULL behind the last one. Row 0 is the default.
 const assay_device_roofline_t* assay_device_roofline(size_t i);
 const assay_device_roofline_t* assay_device_roofline_find(const char* name);
 

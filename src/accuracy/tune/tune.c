@@ -407,6 +407,34 @@ static assay_status_t make_front(job_t* j) {
 
 // ---- the whole ----------------------------------------------------------------------------------
 
+static size_t base_of(const assay_tuned_t* t) {
+  size_t base = 0;
+  for (size_t f = 1; f < t->options.n_formats; f++)
+    if (t->fixes[f].n_nodes > t->fixes[base].n_nodes) base = f;
+  return base;
+}
+
+// What a plan in the base's format gives other formats than they were chosen to have.
+static assay_status_t record_redeclared(job_t* j) {
+  const assay_check_t* c = j->model.checks[0];
+  assay_tuned_t* t = j->out;
+  t->base = base_of(t);
+  const assay_fix_t* base = &t->fixes[t->base];
+  assay_precision_t p = c->options.precision;
+  assay_plan_t* plan = NULL;
+  p.format = base->format;
+  p.undeclared = false;
+  t->redeclared.format = base->format;
+  ASSAY_TRY(assay_new_array(base->n_nodes, sizeof *base->nodes, &t->redeclared.nodes));
+  ASSAY_TRY(assay_plan_create(c->model, &p, &c->options.plan, c->options.seed, &plan));
+  assay_plan_node_formats(plan, j->given);
+  for (size_t i = 0; i < base->n_nodes; i++)
+    if (j->given[base->nodes[i]->id] != base->format)
+      t->redeclared.nodes[t->redeclared.n_nodes++] = base->nodes[i];
+  assay_plan_destroy(plan);
+  return NULL;
+}
+
 // By format: the nodes that the chosen assignment has in it.
 static assay_status_t record(job_t* j) {
   const assay_check_t* c = j->model.checks[0];
@@ -425,7 +453,7 @@ static assay_status_t record(job_t* j) {
         if (j->given[m->graphs[g]->nodes[i]->id] == fix->format)
           fix->nodes[fix->n_nodes++] = m->graphs[g]->nodes[i];
   }
-  return NULL;
+  return record_redeclared(j);
 }
 
 static assay_status_t note_units(job_t* j) {
@@ -531,6 +559,7 @@ void assay_tuned_deinit(assay_tuned_t* t) {
   assay_free(t->trials);
   assay_free(t->front);
   assay_free(t->fixes);
+  assay_free(t->redeclared.nodes);
   assay_free(t->free_unit);
   assay_check_destroy(t->check);
   *t = (assay_tuned_t){0};

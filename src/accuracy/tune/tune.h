@@ -59,7 +59,10 @@ typedef struct assay_tuned {
   size_t n_front, cap_front;
   double total[ASSAY_TUNE_FORMATS];  // measured: a whole run in each format, seconds; 0: not
   assay_fix_t* fixes;                // by format: the nodes that the chosen trial has in it
-  size_t unknown;                    // units whose errors were split by shares
+  size_t base;                       // of the formats: that of most nodes
+  // Of the base's nodes: those that a rule has to say it of, since they declare another type.
+  assay_fix_t redeclared;
+  size_t unknown;  // units whose errors were split by shares
 } assay_tuned_t;
 
 // The options are those of a check; its precision moves into the result: rules in it stand.
