@@ -220,6 +220,9 @@ static void licence_lines(const assay_check_t* c, assay_str_t* out) {
                      broken->licensed.licence.asks == ASSAY_FP32_BOUND ? "tight" : "plain");
 }
 
+// Another order of float64 sums moves truth, too, and says nothing of the passes.
+static const double ROUNDING_OF_TRUTH = 1e-13;
+
 static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
   const char* format = assay_format_name(c->options.precision.format);
   if (c->folded_out_of_range)
@@ -231,7 +234,7 @@ static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
   if (c->rewriting_mismatched)
     assay_str_printf(out, "  note    rewriting changed truth in %s places\n",
                      GROUPED(c->rewriting_mismatched));
-  else if (c->rewriting > 0)
+  else if (c->rewriting > ROUNDING_OF_TRUTH)
     assay_str_printf(out, "  note    rewriting moved truth by %.2g of an output's largest value\n",
                      c->rewriting);
 }
