@@ -14,6 +14,8 @@ import sys
 import tempfile
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 # Models of the small folder, by themselves; and of the made ones, with their inputs.
 SMALL = ["cnn", "external", "quantized", "places", "loop"]
@@ -99,6 +101,57 @@ def check_words(program, small):
         expect(" ".join(wrong), None if said.returncode == 2 and "do not go together" in said.stdout else said.stdout)
 
 
+def make_tall():
+    """Two layers: what the first hides passes fp16's range on the inputs [1, 2, 3, -3]; what the second reads was folded past it."""
+    numbers = {"up": 6e4, "down": 1e-4, "a": 4e4, "b": 2.0, "small": 1e-5}
+    weights = [numpy_helper.from_array(np.array(v if n != "a" else [v] * 4, np.float32), n) for n, v in numbers.items()]
+    weights.append(numpy_helper.from_array(np.array([[1], [0], [0], [1]], np.float32), "w"))
+    nodes = [helper.make_node("Mul", ["x", "up"], ["p"], "first"), helper.make_node("Mul", ["p", "down"], ["q"], "second"),
+             helper.make_node("Reshape", ["q", "shape"], ["row"]), helper.make_node("MatMul", ["row", "w"], ["m"]),
+             helper.make_node("Mul", ["a", "b"], ["ab"]), helper.make_node("Mul", ["m", "ab"], ["r"], "third"),
+             helper.make_node("Mul", ["r", "small"], ["y"], "fourth")]
+    weights.append(numpy_helper.from_array(np.array([1, 4], np.int64), "shape"))
+    value = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4]), helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])]
+    graph = helper.make_graph(nodes, "tall", value[:1], value[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "tall.onnx")
+    np.savez("tall.npz", x=np.array([1, 2, 3, -3], np.float32))
+
+
+HIDDEN = "at risk: layer 'first .. second' hides 'p' up to 1.8e+05; fp16 ends at 65504; cpu keeps it wider, another engine may not"
+FOLDED = "made by constant_folding, up to 8e+04; fp16 ends at 65504"
+INPUTS = ["-i", "tall.npz"]
+# The line; whether it is to tell of hidden values, and of folded constants.
+RISKS = [
+    (["build", "tall.onnx", "-o", "tall.plan", "--precision", "fp16"], False, True),
+    (["build", "tall.onnx", "-o", "wide.plan", "--precision", "bf16"], False, False),
+    (["bench", "tall.onnx", *INPUTS, "--seconds", "0.01", "--warm-up", "0.01", "--precision", "fp16"], True, True),
+    (["bench", "tall.plan", *INPUTS, "--seconds", "0.01", "--warm-up", "0.01"], True, False),
+    (["bench", "tall.plan", "wide.plan", *INPUTS, "--seconds", "0.01", "--warm-up", "0.01"], True, False),
+    (["bench", "wide.plan", *INPUTS, "--seconds", "0.01", "--warm-up", "0.01"], False, False),
+    (["bench", "tall.onnx", *INPUTS, "--seconds", "0.01", "--warm-up", "0.01", "--precision", "fp16", "--unfused"], False, False),
+    (["bench", "tall.onnx", *INPUTS, "--seconds", "0.01", "--warm-up", "0.01", "--precision", "fp16", "--layer-precision", "*:fp32"], False, False),
+    (["trtexec", "--onnx=tall.onnx", "--fp16", "--loadInputs=x:tall.bin", "--duration=0", "--warmUp=0", "--iterations=1"], True, True),
+    (["trtexec", "--onnx=tall.onnx", "--loadInputs=x:tall.bin", "--duration=0", "--warmUp=0", "--iterations=1"], False, False),
+    (["polygraphy", "run", "tall.onnx", "--trt", "--fp16", "--load-inputs", "tall.json"], True, True),
+    (["polygraphy", "run", "tall.onnx", "--trt", "--load-inputs", "tall.json"], False, False),
+    (["polygraphy", "convert", "tall.onnx", "--fp16", "-o", "again.plan"], False, True),
+]
+
+
+def check_risks(program):
+    """Whoever builds and runs a plan says what its formats cannot hold, a line each, though its outputs are right."""
+    make_tall()
+    np.array([1, 2, 3, -3], np.float32).tofile("tall.bin")
+    said = assay(program, "run", "tall.onnx", "--mode", "native", *INPUTS, "-o", "tall.pt.npz")
+    expect("run", None if said.returncode == 0 else said.stdout)
+    said = assay(program, "polygraphy", "data", "to-input", "tall.npz", "-o", "tall.json")
+    expect("to-input", None if said.returncode == 0 else said.stdout)
+    for words, hidden, folded in RISKS:
+        said = assay(program, *words)
+        right = said.returncode == 0 and said.stdout.count(HIDDEN) == hidden and said.stdout.count(FOLDED) == folded
+        expect(" ".join(words), None if right else said.stdout)
+
+
 def main():
     program, small, made = (os.path.abspath(a) for a in sys.argv[1:4])
     folder = tempfile.mkdtemp()
@@ -106,6 +159,7 @@ def main():
     try:
         count = check_bits(program, small, made)
         check_words(program, small)
+        check_risks(program)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for f in failures:
