@@ -83,7 +83,7 @@ def main():
                     continue
                 words = [] if precision == "declared" else ["--precision", precision]
                 if args.target != "emu":
-                    words += ["--target", args.target, "--fused"]
+                    words += ["--target", args.target]
                 if args.golden:
                     folder = os.path.dirname(model)
                     for option, file in (("--inputs", "inputs.npz"), ("--golden", "golden.npz")):

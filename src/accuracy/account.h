@@ -16,6 +16,7 @@
 #include "accuracy/licensed.h"
 #include "accuracy/perturb.h"
 #include "accuracy/planted.h"
+#include "accuracy/risks.h"
 #include "accuracy/stored.h"
 #include "formats/error_sum.h"
 #include "plan/plan.h"
@@ -63,9 +64,7 @@ typedef struct assay_layer_account {
   assay_format_t storage;  // of its float outputs: the layer's, or a declared one; NONE
   // Values hidden in the layer, recomputed in float64 from what entered it: finite ones past its
   // format's range. This engine keeps them wider; another one may not.
-  int64_t at_risk;
-  double at_risk_max;
-  const assay_value_t* at_risk_value;  // the one with the largest; NULL: none
+  assay_risk_t at_risk;
   int64_t past_range;  // runs in which true inputs pass the format's range; of them:
   int64_t absorbed;  // where infinities in their place change nothing (absorb.h); none is looked at
                      // behind one that does not absorb them

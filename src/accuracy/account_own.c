@@ -7,26 +7,9 @@
 #include "base/alloc.h"
 #include "formats/format.h"
 
-// Finite elements of a hidden value that the layer's format could not hold, with what rounding may
-// add.
 static void note_risk(void* user, const assay_layer_t* layer, const assay_value_t* v,
                       const assay_tensor_t* t, const assay_limits_t* limits) {
-  assay_layer_account_t* acc = user;
-  if (!assay_account_holds_floats(t) || t->type != ASSAY_TYPE_FLOAT) return;
-  double range = assay_format_info(layer->format)->max, max = 0;
-  const double *x = assay_f64(t), *e = limits->guaranteed ? assay_f64(limits->guaranteed) : NULL;
-  int64_t n = 0;
-#pragma omp parallel for schedule(static) reduction(+ : n) reduction(max : max) if (t->size > 100000)
-  for (int64_t i = 0; i < t->size; i++) {
-    double m = fabs(x[i]) + (e && isfinite(e[i]) ? e[i] : 0);
-    bool past = m > range && m <= 0x1.fffffffffffffp1023;
-    n += past;
-    if (past && m > max) max = m;
-  }
-  acc->at_risk += n;
-  if (max <= acc->at_risk_max) return;
-  acc->at_risk_max = max;
-  acc->at_risk_value = v;
+  assay_risk_add_hidden(layer, v, t, limits, &((assay_layer_account_t*)user)->at_risk);
 }
 
 // Whether the accumulator is narrower than fp32: limits on sums then allow nearly anything.

@@ -378,12 +378,7 @@ static assay_status_t audit_constants(assay_check_t* c) {
   }
   ASSAY_TRY(assay_odd_constants_find(c->plan, &c->odd_constants));
   ASSAY_TRY(assay_broadcasts_find(c->model, &c->broadcasts));
-  const assay_rewrite_t* r = assay_plan_rewrite(c->plan);
-  for (size_t i = 0; r && i < r->n_made; i++) {
-    ASSAY_TRY(passes_range(r->made[i].value, max, &past));
-    if (past && !c->folded_out_of_range++) c->first_folded_out_of_range = &r->made[i];
-  }
-  return NULL;
+  return assay_risks_of_constants(c->plan, &c->folded);
 }
 
 // ---- what the passes did to truth --------------------------------------------------------------
@@ -549,6 +544,7 @@ void assay_check_destroy(assay_check_t* c) {
   assay_free(c->met);
   assay_odd_constants_deinit(&c->odd_constants);
   assay_broadcasts_deinit(&c->broadcasts);
+  assay_risks_deinit(&c->folded);
   assay_account_destroy(c->account);
   assay_plan_destroy(c->plan);
   assay_precision_deinit(&c->options.precision);

@@ -91,8 +91,7 @@ typedef struct assay_check {
   const char* first_constant_out_of_range;
   assay_odd_constants_t odd_constants;  // all that the formats cannot hold, with what it means
   assay_broadcasts_t broadcasts;        // operands that are stretched, batch sizes that are written into the model
-  size_t folded_out_of_range;       // the same of constants that passes computed
-  const assay_made_constant_t* first_folded_out_of_range;
+  assay_risks_t folded;             // constants that passes computed, past the format of what reads them
   // Fused: truth of the rewritten model against truth of the model as it was given, on the first sample.
   double rewriting;                 // largest difference of an output, as a part of its largest magnitude
   int64_t rewriting_mismatched;     // elements that are finite in one of them only, or integers that differ

@@ -242,6 +242,8 @@ int bench_pair_run(const bench_pair_args_t* a) {
     st = measure(&p);
   }
   if (!st) st = report(&p);
+  fflush(stdout);
+  for (int i = 0; !st && i < 2; i++) bench_source_warn(&p.sides[i].source);
   pair_deinit(&p);
   return st ? assay_cli_fail(st, code) : ASSAY_EXIT_OK;
 }

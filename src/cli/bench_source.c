@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "cli/risks.h"
 
 double bench_now(void) {
   struct timespec t;
@@ -75,4 +76,9 @@ assay_status_t bench_source_set(const bench_source_t* s, assay_executor_t* e) {
   for (size_t i = 0; i < s->n_inputs; i++)
     if (s->inputs[i]) ASSAY_TRY(assay_executor_set(e, g->inputs[i], s->inputs[i]));
   return NULL;
+}
+
+void bench_source_warn(const bench_source_t* s) {
+  cli_warn_of_constants(s->engine, cli_warn_stderr);
+  cli_warn_of_hidden(s->engine, s->inputs, cli_warn_stderr);
 }

@@ -7,6 +7,7 @@
 #include "base/shell.h"
 #include "base/shown.h"
 #include "cli/engine_source.h"
+#include "cli/risks.h"
 #include "formats/format.h"
 
 typedef struct args {
@@ -81,6 +82,7 @@ static int run(void* p) {
   const cli_build_t build = {.timing_cache = a->timing_cache, .tried = tried, .user = &j};
   assay_status_t st = cli_engine_build(&a->engine, &build, &engine, &code);
   if (st) return assay_cli_fail(st, code);
+  cli_warn_of_constants(engine, cli_warn_stderr);
   st = assay_engine_save(engine, a->save);
   if (!st) tell(a, engine, &j.tried, now() - start);
   assay_engine_release(engine);

@@ -30,7 +30,7 @@ typedef struct args {
   double search_seconds, exec_timeout;
   bool shares;
   int64_t seed, memory_limit;
-  bool no_fix, fused, annotate_names;
+  bool no_fix, fused, unfused, annotate_names;
   cli_reading_args_t reading;
   cli_shape_args_t shape;
   double timeout;
@@ -225,8 +225,9 @@ static const char* engine_conflict(const args_t* a) {
   if (!a->exec && !a->engine_outputs) return a->exec_timeout != 0 ? "--exec-timeout is for --exec" : NULL;
   if (a->exec && a->engine_outputs) return "--exec runs an engine, --engine-outputs reads what one gave: not both";
   if (a->target) return "--target is for Assay's own engines, --exec and --engine-outputs are for others";
-  if (a->fused || a->no_pass.n)
-    return "--fused and --no-pass are about Assay's own plan; the layers of other engines follow from their outputs";
+  if (a->fused || a->unfused || a->no_pass.n)
+    return "--fused, --unfused and --no-pass are about Assay's own plan; the layers of other engines follow from their "
+           "outputs";
   if (!(a->exec_timeout >= 0)) return "--exec-timeout is a number of seconds";
   return NULL;
 }
@@ -480,6 +481,13 @@ static assay_status_t run_rows(job_t* j, assay_status_t why) {
   return NULL;
 }
 
+// Whether passes run. A target that a plan is built for is judged by the plan that 'build' makes; emu is about the
+// model's own values, unless it is asked for a plan's.
+static bool wants_fused(const args_t* a) {
+  const bool built = a->target && strcmp(a->target, "emu") != 0;
+  return a->fused || (built && !a->unfused);
+}
+
 static int run_job(args_t* a, job_t* j) {
   if (a->truth && strcmp(a->truth, "unquantized") != 0)
     return assay_cli_usage("check", "--truth is unquantized, not '%s'", a->truth);
@@ -487,6 +495,8 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_usage("check", "--annotate-names marks nodes of the file that --annotate names");
   if (a->golden && a->reference)
     return assay_cli_usage("check", "--golden reads outputs, --reference runs a model that gives them: not both");
+  if (a->unfused && (a->fused || a->no_pass.n))
+    return assay_cli_usage("check", "%s and --unfused do not go together", a->fused ? "--fused" : "--no-pass");
   if (engine_conflict(a)) return assay_cli_usage("check", "%s", engine_conflict(a));
   assay_status_t st = cli_reading_begin(&a->reading, &j->reading);
   if (!st) st = cli_shapes_parse(&a->shape, &j->shapes);
@@ -502,7 +512,7 @@ static int run_job(args_t* a, job_t* j) {
       .pictures = a->report || a->annotate ? &j->pictures : NULL,
       .seed = (uint64_t)a->seed,
       .search_seconds = a->search_seconds,
-      .plan = cli_plan_options(a->fused, &a->no_pass),
+      .plan = cli_plan_options(wants_fused(a), &a->no_pass),
       .progress = show_progress,
       .judged = keep_verdict,
       .user = j};
@@ -573,7 +583,8 @@ static const opt_t options[] = {
      "JSON: {\"name in the golden files\": \"name in the model\"};\nalso for what another engine gives", false},
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, search_seconds), "SECONDS",
      "how long to look for what an exporter did wrong (default: 40)", false},
-    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET", "emu (default) or cpu", false},
+    {"--target", 0, OPT_STRING, offsetof(args_t, target), "TARGET",
+     "emu (default): the formats, whatever the engine; cpu: the plan that\n'build' makes by the same options, to the bit", false},
     {"--fp32", 0, OPT_STRING, offsetof(args_t, fp32), "SETTING", CLI_FP32_HELP, false},
     {"--exec", 0, OPT_STRING, offsetof(args_t, exec), "COMMAND",
      "check another engine: runs COMMAND for each sample, with {model}\n{inputs} {outputs} {precision} put in; "
@@ -590,7 +601,12 @@ static const opt_t options[] = {
      "'[OUTPUT:] STATISTIC OP VALUE', such as 'logits: top1 >= 0.99'\n(default: 'cosine >= 0.999'), also of a part of an output:\n'boxes[:, 4:] max_abs <= 0.01' (docs/requirements.md); or a\ncommand with {outputs}, {truth}, {golden}, {inputs} put in (npz\nfiles): exit code 0 if they will do, 1 if not", false},
     {"--shares", 0, OPT_FLAG, offsetof(args_t, shares), NULL,
      "split each output's error over the layers, also where it is\nfaithful", false},
-    CLI_FUSED_OPTIONS,
+    {"--fused", 0, OPT_FLAG, offsetof(args_t, fused), NULL,
+     "the fused plan: run the graph passes (default for cpu)", false},
+    {"--unfused", 0, OPT_FLAG, offsetof(args_t, unfused), NULL,
+     "one layer a node (default for emu)", false},
+    {"--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",
+     "the fused plan without this pass", false},
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
     {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
      "write the fix's files there: the mixed-precision or repaired\nmodel, the options that keep its layers (default: none)", false},

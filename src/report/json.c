@@ -80,10 +80,10 @@ static json_t* layer_op(const assay_layer_account_t* a) {
 }
 
 static json_t* at_risk(const assay_layer_account_t* a) {
-  if (!a->at_risk_value) return json_null();
-  return json_pack("{s:I, s:o, s:o}", "count", (json_int_t)a->at_risk, "max",
-                   assay_json_number(a->at_risk_max), "value",
-                   assay_json_text(a->at_risk_value->name));
+  if (!a->at_risk.value) return json_null();
+  return json_pack("{s:I, s:o, s:o}", "count", (json_int_t)a->at_risk.count, "max",
+                   assay_json_number(a->at_risk.max), "value",
+                   assay_json_text(a->at_risk.value->name));
 }
 
 static json_t* culprit(const assay_plan_t* plan, const assay_culprit_t* u) {
@@ -246,12 +246,11 @@ static json_t* shares(const assay_check_t* c) {
 
 // What the passes did to truth, and what they made that the format cannot hold.
 static json_t* rewriting(const assay_check_t* c) {
-  const assay_made_constant_t* first = c->first_folded_out_of_range;
   return json_pack("{s:o, s:I, s:i, s:i, s:o}", "truth_moved", assay_json_number(c->rewriting),
                    "mismatched", (json_int_t)c->rewriting_mismatched, "constants_made",
                    (int)assay_plan_rewrite(c->plan)->n_made, "constants_out_of_range",
-                   (int)c->folded_out_of_range, "first_out_of_range",
-                   first ? assay_json_text(first->value->name) : json_null());
+                   (int)c->folded.n, "first_out_of_range",
+                   c->folded.n ? assay_json_text(c->folded.at[0].value->name) : json_null());
 }
 
 // NaN and infinities that came in, and those of truth.

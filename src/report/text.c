@@ -153,17 +153,17 @@ static void risk_lines(const assay_check_t* c, const assay_report_names_t* names
   size_t n = 0;
   for (size_t i = 0; i < assay_account_layer_count(c->account); i++) {
     const assay_layer_account_t* a = assay_account_layer(c->account, i);
-    if (!a->at_risk_value) continue;
+    if (!a->at_risk.value) continue;
     n++;
-    if (!worst || a->at_risk_max > worst->at_risk_max) worst = a;
+    if (!worst || a->at_risk.max > worst->at_risk.max) worst = a;
   }
   if (!worst) return;
   assay_str_printf(out,
                    "  risk    %zu fused %s values past the range of %s, up to %.3g ('%s' in %s);\n"
                    "          %s keeps them wider, another engine may not\n",
                    n, n == 1 ? "layer hides" : "layers hide",
-                   assay_format_name(worst->layer->format), worst->at_risk_max,
-                   worst->at_risk_value->name, layer_name(worst), names->target);
+                   assay_format_name(worst->layer->format), worst->at_risk.max,
+                   worst->at_risk.value->name, layer_name(worst), names->target);
 }
 
 // Layers that make small errors large, and which input's.
@@ -220,18 +220,20 @@ static void licence_lines(const assay_check_t* c, assay_str_t* out) {
                      broken->licensed.licence.asks == ASSAY_FP32_BOUND ? "tight" : "plain");
 }
 
+// Another order of float64 sums moves truth, too, and says nothing of the passes.
+static const double ROUNDING_OF_TRUTH = 1e-13;
+
 static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
-  const char* format = assay_format_name(c->options.precision.format);
-  if (c->folded_out_of_range)
+  const assay_risk_t* first = c->folded.at;
+  if (c->folded.n)
     assay_str_printf(
-        out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n",
-        c->folded_out_of_range, c->folded_out_of_range == 1 ? "constant" : "constants",
-        c->folded_out_of_range == 1 ? "is" : "are", format,
-        c->first_folded_out_of_range->value->name, c->first_folded_out_of_range->pass);
+        out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n", c->folded.n,
+        c->folded.n == 1 ? "constant" : "constants", c->folded.n == 1 ? "is" : "are",
+        assay_format_name(first->format), first->value->name, first->pass);
   if (c->rewriting_mismatched)
     assay_str_printf(out, "  note    rewriting changed truth in %s places\n",
                      GROUPED(c->rewriting_mismatched));
-  else if (c->rewriting > 0)
+  else if (c->rewriting > ROUNDING_OF_TRUTH)
     assay_str_printf(out, "  note    rewriting moved truth by %.2g of an output's largest value\n",
                      c->rewriting);
 }

@@ -277,7 +277,7 @@ static void note_account(runner_t* r, const random_graph_t* g, const assay_accou
 static bool hides_overflow(const random_graph_t* g, const assay_account_t* a) {
   if (g->type != ASSAY_TYPE_FLOAT16 || !g->is_special) return false;
   for (size_t i = 0; i < assay_account_layer_count(a); i++)
-    if (assay_account_layer(a, i)->at_risk > 0) return true;
+    if (assay_account_layer(a, i)->at_risk.count > 0) return true;
   return false;
 }
 

@@ -117,15 +117,15 @@ static void hidden_values_are_at_risk(void** state) {
     assert_int_equal(assay_account_layer_count(a), fused ? 1 : 2);
     if (fused) {
       assert_int_equal(first->verdict < ASSAY_VERDICT_UNDERFLOW, 1);
-      assert_int_equal(first->at_risk, 3);  // 1.2e5, 1.8e5, -1.8e5
-      assert_true(fabs(first->at_risk_max - 1.8e5) < 100);
-      assert_string_equal(first->at_risk_value->name, "p");
+      assert_int_equal(first->at_risk.count, 3);  // 1.2e5, 1.8e5, -1.8e5
+      assert_true(fabs(first->at_risk.max - 1.8e5) < 100);
+      assert_string_equal(first->at_risk.value->name, "p");
       assert_string_equal(first->layer->name, "up .. down");
     } else {
       assert_int_equal(first->verdict, ASSAY_VERDICT_OVERFLOW);
       assert_int_equal(first->judged.overflowed, 3);
-      assert_int_equal(first->at_risk, 0);
-      assert_null(first->at_risk_value);
+      assert_int_equal(first->at_risk.count, 0);
+      assert_null(first->at_risk.value);
     }
     assay_account_destroy(a);
     assay_plan_destroy(plan);

@@ -7,6 +7,7 @@
 #include "accuracy/samples.h"
 #include "base/alloc.h"
 #include "cli/polygraphy/model.h"
+#include "cli/risks.h"
 #include "onnx/load.h"
 
 static double now(void) {
@@ -201,17 +202,25 @@ assay_status_t pg_runner_open(pg_job_t* j, pg_flag_id_t kind, size_t number,
 // ---- running ------------------------------------------------------------------------------------
 
 // An input in the type that the runner takes, where --tensor-dtypes made it another one.
-static assay_status_t set_input(assay_executor_t* e, assay_value_t* v, assay_tensor_t* t) {
+static assay_status_t typed_input(assay_value_t* v, assay_tensor_t* t, assay_tensor_t** out) {
   const assay_valtype_t* type = v->type ? v->type : v->declared;
   assay_samples_t samples = {0};
   assay_set_t set = {0};
   if (!type || type->kind != ASSAY_KIND_TENSOR || !type->elem || type->elem == t->type)
-    return assay_executor_set(e, v, t);
+    return *out = assay_tensor_retain(t), NULL;
   assay_status_t st = assay_set_add(&set, v->name, assay_tensor_retain(t));
   if (!st) st = assay_samples_from_set(&set, &v, 1, true, &samples);
-  if (!st) st = assay_executor_set(e, v, assay_samples_get(&samples, 0)[0]);
+  if (!st) *out = assay_tensor_retain(assay_samples_get(&samples, 0)[0]);
   assay_samples_deinit(&samples);
   assay_set_deinit(&set);
+  return st;
+}
+
+static assay_status_t set_input(assay_executor_t* e, assay_value_t* v, assay_tensor_t* t) {
+  assay_tensor_t* typed = NULL;
+  ASSAY_TRY(typed_input(v, t, &typed));
+  assay_status_t st = assay_executor_set(e, v, typed);
+  assay_tensor_release(typed);
   return st;
 }
 
@@ -281,6 +290,26 @@ static assay_status_t check_inputs(const pg_runner_t* r, const assay_set_t* inpu
   return NULL;
 }
 
+static void warn(const char* line) { pg_log(PG_WARNING, "%s", line); }
+
+// Of values that fused layers hide on these inputs, and their format could not hold. Once: the first inputs tell.
+static assay_status_t tell_risks(pg_runner_t* r, const assay_set_t* inputs) {
+  const assay_graph_t* g = assay_executor_graph(r->executor);
+  assay_tensor_t** all = NULL;
+  assay_status_t st = NULL;
+  if (!r->engine || r->told_risks) return NULL;
+  r->told_risks = true;
+  ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *all, &all));
+  for (size_t i = 0; !st && i < g->n_inputs; i++) {
+    assay_tensor_t* t = assay_set_find(inputs, g->inputs[i]->name);
+    if (t) st = typed_input(g->inputs[i], t, &all[i]);
+  }
+  if (!st) cli_warn_of_hidden(r->engine, all, warn);
+  for (size_t i = 0; i < g->n_inputs; i++) assay_tensor_release(all[i]);
+  assay_free(all);
+  return st;
+}
+
 assay_status_t pg_runner_run(pg_runner_t* r, const assay_set_t* inputs, assay_set_t* out,
                              double* out_seconds) {
   assay_set_deinit(&r->seen);
@@ -288,6 +317,7 @@ assay_status_t pg_runner_run(pg_runner_t* r, const assay_set_t* inputs, assay_se
   const double start = now();
   ASSAY_TRY(assay_status_note(run_executor(r->executor, inputs), "%s", r->name));
   *out_seconds = now() - start;
+  ASSAY_TRY(tell_risks(r, inputs));
   if (r->marked_executor) ASSAY_TRY(run_executor(r->marked_executor, inputs));
   const assay_graph_t* g = assay_executor_graph(r->executor);
   for (size_t i = 0; i < r->n_names; i++) ASSAY_TRY(collect(r, r->names[i], out));

@@ -21,6 +21,7 @@ typedef struct pg_runner {
   assay_tap_t tap;   // what sees them; the executor points to it
   assay_set_t seen;  // of the running iteration
   int profile;       // of the engine, that inputs have to fit; -1: any
+  bool told_risks;   // that its formats cannot hold some values (cli/risks.h)
 } pg_runner_t;
 
 // Makes the runner ready. inputs: of the run; NULL: none are known yet.

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/shell.h"
 #include "base/shown.h"
+#include "cli/risks.h"
 #include "cli/trtexec/edit.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -244,6 +245,8 @@ static assay_status_t save(const trt_job_t* j) {
   return NULL;
 }
 
+static void warn(const char* line) { trt_warn("%s", line); }
+
 static assay_status_t build(trt_job_t* j) {
   const trt_options_t* o = j->options;
   const char *path = trt_cache_file(o), *timings;
@@ -267,6 +270,7 @@ static assay_status_t build(trt_job_t* j) {
   ASSAY_TRY(trt_check_layers(j, assay_plan_layers(assay_engine_plan(j->engine))));
   tell_workspace(j);
   tell_emulated(j, assay_plan_layers(assay_engine_plan(j->engine)));
+  cli_warn_of_constants(j->engine, warn);
   ASSAY_TRY(trt_check_direct(j));
   const double seconds = 1e-3 * (trt_now_ms() - start);
   tell_memory(j, "building");

@@ -1,4 +1,6 @@
 // The runs of a plan, and what is told of them.
+#include "base/alloc.h"
+#include "cli/risks.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/measure.h"
 
@@ -49,11 +51,26 @@ static assay_status_t measure(const trt_job_t* j, const trt_inputs_t* in) {
   return st;
 }
 
+static void warn(const char* line) { trt_warn("%s", line); }
+
+// Of values that fused layers hide on these inputs, and their format could not hold.
+static assay_status_t tell_risks(const trt_job_t* j, const trt_inputs_t* in) {
+  const assay_graph_t* g = assay_plan_layers(assay_engine_plan(j->engine))->model->graph;
+  assay_tensor_t** all = NULL;
+  ASSAY_TRY(assay_new_array(g->n_inputs, sizeof *all, &all));
+  for (size_t i = 0, k = 0; i < g->n_inputs && k < in->n; i++)
+    if (!g->inputs[i]->constant) all[i] = in->tensors[k++];
+  cli_warn_of_hidden(j->engine, all, warn);
+  assay_free(all);
+  return NULL;
+}
+
 assay_status_t trt_infer(trt_job_t* j) {
   trt_inputs_t in = {0};
   assay_status_t st = trt_inputs_make(j, trt_text(j->options, TRT_FLAG_loadInputs), &in);
   if (!st) st = try_once(j, &in);
   if (!st) st = measure(j, &in);
+  if (!st) st = tell_risks(j, &in);
   if (!st) st = trt_save_debug(j, &in);
   trt_inputs_deinit(&in);
   return st;
