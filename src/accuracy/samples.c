@@ -195,8 +195,8 @@ static void note_converted(assay_str_t* notes, const char* name, assay_type_t fr
   assay_str_append(notes, "\n");
 }
 
-// Samples are cut first and converted one by one: of many there is never a whole copy. many: this is
-// one of several runs.
+// Samples are cut first and converted one by one: of many there is never a whole copy. many: this
+// is one of several runs.
 static assay_status_t one_array(assay_samples_t* s, size_t value, const assay_value_t* v,
                                 assay_tensor_t* t, const cut_t* cut, bool many) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
@@ -275,8 +275,7 @@ static assay_status_t from_set(const assay_set_t* set, assay_value_t* const* val
     const assay_valtype_t* want = v->type ? v->type : v->declared;
     assay_tensor_t* t = assay_set_find(set, v->name);
     if (!t) {
-      if (required && !v->constant)
-        st = no_array(set, v, want, values, n_values);
+      if (required && !v->constant) st = no_array(set, v, want, values, n_values);
       continue;
     }
     if (!find_cut(want, t, &cuts[i]))
@@ -339,8 +338,8 @@ assay_status_t assay_samples_from_runs(const assay_saved_t* runs, assay_value_t*
   ASSAY_TRY(assay_new_array(runs->n, sizeof *parts, &parts));
   assay_status_t st = NULL;
   for (size_t k = 0; !st && k < runs->n; k++)
-    st = assay_status_note(
-        from_set(&runs->runs[k], values, n_values, required, true, &parts[k]), "iteration %zu", k);
+    st = assay_status_note(from_set(&runs->runs[k], values, n_values, required, true, &parts[k]),
+                           "iteration %zu", k);
   if (!st) st = concatenate(parts, runs->n, n_values, out);
   for (size_t k = 0; k < runs->n; k++) assay_samples_deinit(&parts[k]);
   assay_free(parts);

@@ -30,9 +30,9 @@ static atomic_int group;  // of the command that runs; 0: none
 
 static atomic_bool clearing;  // no command is started any more
 
-// The command has to be ended, too (it is no longer in the terminal's group, which Ctrl-C speaks to),
-// and folders have to be removed, which no handler can do: it wakes a thread that does both, and then
-// ends the process by the signal.
+// The command has to be ended, too (it is no longer in the terminal's group, which Ctrl-C speaks
+// to), and folders have to be removed, which no handler can do: it wakes a thread that does both,
+// and then ends the process by the signal.
 static struct {
   pthread_mutex_t lock;  // of starting a command, and of ending it
   int pipe[2];

@@ -37,11 +37,11 @@ static int try_folder(const char* folder) {
 static assay_status_t existing_folder(const char* folder) {
   struct stat info;
   if (stat(folder, &info))
-    return errno == ENOENT ? ASSAY_ERROR(ASSAY_DEVICE,
-                                         "there is no folder '%s'; make it, or give another path",
-                                         folder)
-                           : ASSAY_ERROR(ASSAY_DEVICE, "folder '%s': %s; give another path", folder,
-                                         strerror(errno));
+    return errno == ENOENT
+               ? ASSAY_ERROR(ASSAY_DEVICE, "there is no folder '%s'; make it, or give another path",
+                             folder)
+               : ASSAY_ERROR(ASSAY_DEVICE, "folder '%s': %s; give another path", folder,
+                             strerror(errno));
   if (!S_ISDIR(info.st_mode))
     return ASSAY_ERROR(ASSAY_DEVICE, "'%s' is not a folder; give another path", folder);
   const int why = try_folder(folder);
@@ -64,8 +64,7 @@ assay_status_t assay_writable_file(const char* path) {
   struct stat info;
   if (!*path) return ASSAY_ERROR(ASSAY_DEVICE, "the path is empty; name a file");
   if (stat(path, &info)) {
-    if (errno != ENOENT)
-      return ASSAY_ERROR(ASSAY_DEVICE, "%s; give another path", strerror(errno));
+    if (errno != ENOENT) return ASSAY_ERROR(ASSAY_DEVICE, "%s; give another path", strerror(errno));
     if (path[strlen(path) - 1] == '/')
       return ASSAY_ERROR(ASSAY_DEVICE, "it names a folder; name a file in it");
     return parent_of(path);

@@ -14,8 +14,8 @@ static void distances(void** state) {
   static const struct {
     const char *a, *b;
     int limit, distance;
-  } rows[] = {{"image", "image", 9, 0}, {"image", "imgae", 9, 2}, {"image", "Image", 9, 0},
-              {"", "abc", 9, 3},        {"abc", "", 9, 3},        {"kitten", "sitting", 9, 3},
+  } rows[] = {{"image", "image", 9, 0},    {"image", "imgae", 9, 2}, {"image", "Image", 9, 0},
+              {"", "abc", 9, 3},           {"abc", "", 9, 3},        {"kitten", "sitting", 9, 3},
               {"kitten", "sitting", 2, 2}, {"a", "abcdefgh", 3, 3}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     assert_int_equal(assay_distance(rows[i].a, rows[i].b, rows[i].limit), rows[i].distance);
@@ -32,9 +32,13 @@ static void suggestions(void** state) {
       {"x", {"y", "z"}, ""},
       {"", {"y", ""}, ""},
       {"completely_other", {"image", "mask"}, ""},
-      {"/encodr/0/*", {"/decoder/0/MatMul", "/encoder/0/MatMul"}, "; did you mean '/encoder/0/MatMul'?"},
+      {"/encodr/0/*",
+       {"/decoder/0/MatMul", "/encoder/0/MatMul"},
+       "; did you mean '/encoder/0/MatMul'?"},
       {"*", {"conv"}, ""},
-      {"con1", {"conv1", "conv2", "conv3", "conv10"}, "; did you mean 'conv1', 'conv2' or 'conv3'?"},
+      {"con1",
+       {"conv1", "conv2", "conv3", "conv10"},
+       "; did you mean 'conv1', 'conv2' or 'conv3'?"},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assay_nearest_t near = {.wanted = rows[i].wanted};

@@ -67,7 +67,8 @@ static void parts_share_bytes(void** state) {
   // Elements of 4 bits can be cut where a byte begins.
   static const uint8_t codes[8] = {0x21, 0x43, 0x65, 0x07, 0x21, 0x43, 0x65, 0x07};
   const int64_t nibbles[1] = {16}, half[1] = {8};
-  op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_INT4, 1, nibbles, codes, sizeof codes, NULL, NULL, &t));
+  op_case_ok(
+      assay_tensor_wrap_packed(ASSAY_TYPE_INT4, 1, nibbles, codes, sizeof codes, NULL, NULL, &t));
   op_case_ok(assay_tensor_part(t, 8, 1, half, &part));
   assert_ptr_equal(part->data, codes + 4);
   assay_tensor_release(part);
@@ -88,13 +89,15 @@ static assay_status_t make_three(void* owner, assay_tensor_t** out) {
   return NULL;
 }
 
-// What is late is made whenever it is asked for, in whatever way, and its failure is that of the asker.
+// What is late is made whenever it is asked for, in whatever way, and its failure is that of the
+// asker.
 static void late_ones_are_made(void** state) {
   (void)state;
   const int64_t dims[1] = {3}, column[2] = {3, 1}, wrong[1] = {-1};
   assay_tensor_t *t = NULL, *out = NULL;
   released = n_made = 0;
-  op_case_ok(assay_tensor_create_late(ASSAY_TYPE_FLOAT, 1, dims, make_three, count_release, &released, &t));
+  op_case_ok(assay_tensor_create_late(ASSAY_TYPE_FLOAT, 1, dims, make_three, count_release,
+                                      &released, &t));
   assert_false(assay_tensor_is_canonical(t));
   assert_int_equal(n_made, 0);
   op_case_ok(assay_tensor_widen(t, &out));
@@ -117,7 +120,8 @@ static void late_ones_are_made(void** state) {
   assay_tensor_forget_whole(t);
   assay_tensor_release(t);
   assert_int_equal(released, 1);
-  st = assay_tensor_create_late(ASSAY_TYPE_FLOAT, 1, wrong, make_three, count_release, &released, &t);
+  st = assay_tensor_create_late(ASSAY_TYPE_FLOAT, 1, wrong, make_three, count_release, &released,
+                                &t);
   assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
   assay_status_free(st);
   assert_int_equal(released, 2);
