@@ -173,7 +173,7 @@ RULES = [
     Rule(5, LAYERS + PREFER + "--layerPrecisions=conv:fp32,relu:fp16", 0,
          both(stored(conv="fp32", head="fp16"), "Set layer conv to precision fp32\n")),
     Rule(5, LAYERS + PREFER + "--layerOutputTypes=conv:fp32", 0, both(stored(conv="fp32"), r"\[I\] Set output 0 of layer conv to type fp32\n")),
-    Rule(5, LAYERS + PREFER + "--layerPrecisions=hed:fp32", 0, warns("'hed' is the name of no layer; the nearest one is 'head'")),
+    Rule(5, LAYERS + PREFER + "--layerPrecisions=hed:fp32", 0, warns("'hed' is the name of no layer; did you mean 'head'")),
     Rule(5, LAYERS + "--fp16 --precisionConstraints=obey --layerPrecisions=relu:fp32,norm/*:fp32,softmax:fp32", 0,
          both(stored(relu="fp32", softmax="fp32", conv="fp16"), lambda run: "computes in another format" not in run.text)),
     Rule(5, LAYERS + PREFER + "--layerPrecisions='head':fp32", 0, stored(head="fp32", conv="fp16")),
