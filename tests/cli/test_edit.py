@@ -26,7 +26,7 @@ ROWS = [
     ("edit sanitize", USAGE, "", "MODEL is missing; see 'assay edit sanitize -h'", None),
     ("edit sanitize {m}/cnn.onnx", USAGE, "", "say where the model goes: --output FILE", None),
     ("edit sanitize {m}/nothing.onnx -o out.onnx", INPUT, "", "No such file", None),
-    ("edit sanitize {m}/cnn.onnx -o no/such/folder.onnx", FAILED, "", "cannot write 'no/such/folder.onnx'", None),
+    ("edit sanitize {m}/cnn.onnx -o no/such/folder.onnx", FAILED, "", "--output 'no/such/folder.onnx' cannot be written", None),
     ("edit extract {m}/cnn.onnx -o out.onnx", USAGE, "", "say where to cut: --from VALUE, --to VALUE, or --nodes", None),
     ("edit extract {m}/cnn.onnx -o out.onnx --to scoers", USAGE, "", "no value 'scoers'; did you mean 'scores'", None),
     ("edit extract {m}/loop.onnx -o out.onnx --to nothing", USAGE, "", "--to: the model has no value 'nothing'", None),
