@@ -54,6 +54,7 @@ static assay_status_t find_values(assay_engine_t* e, const assay_set_t* set) {
   const assay_graph_t* g = e->model->graph;
   size_t n = 0, unknown = 0;
   const char* first = "";
+  ASSAY_TRY(assay_name_map_check(e->names, set, e->model));
   for (size_t i = 0; i < g->n_nodes; i++) n += g->nodes[i]->n_outputs;
   ASSAY_TRY(assay_new_array(n, sizeof *e->values, &e->values));
   for (size_t i = 0; i < g->n_nodes; i++)
@@ -78,7 +79,8 @@ static assay_status_t find_values(assay_engine_t* e, const assay_set_t* set) {
     if (v->type && v->type->kind != ASSAY_KIND_TENSOR)
       assay_str_printf(&e->notes, "note: output '%s' is no tensor and is not checked\n", v->name);
     else
-      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the engine's outputs lack '%s'", v->name);
+      return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the engine's outputs lack '%s'%s", v->name,
+                         ASSAY_SET_NEAR_TEXT(set, v->name));
   }
   return assay_str_status(&e->notes);
 }

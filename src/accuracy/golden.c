@@ -34,8 +34,36 @@ static const assay_value_t* value_of(const assay_model_t* m, const char* name) {
   return assay_graph_find(m->graph, slashes);
 }
 
+assay_status_t assay_name_map_check(const assay_name_map_t* map, const assay_set_t* set,
+                                    const assay_model_t* model) {
+  for (size_t k = 0; k < map->n; k++) {
+    const char *from = map->from[k], *to = map->to[k];
+    const bool exchanged = !assay_set_find(set, from) && assay_set_find(set, to) &&
+                           value_of(model, from) && !value_of(model, to);
+    if (exchanged)
+      return ASSAY_ERROR(
+          ASSAY_INVALID_ARGUMENT,
+          "the name map has '%s' on the left and '%s' on the right, but the file has "
+          "'%s' and the model '%s': its left and right sides look exchanged; write "
+          "{\"%s\": \"%s\"}",
+          from, to, to, from, to, from);
+  }
+  return NULL;
+}
+
+// The values of the top graph whose names are near to one that is none of them.
+static assay_nearest_t near_values(const assay_model_t* m, const char* name) {
+  const assay_graph_t* g = m->graph;
+  assay_nearest_t near = assay_values_near(g->inputs, g->n_inputs, name);
+  for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++)
+      if (g->nodes[i]->outputs[k]) assay_nearest_offer(&near, g->nodes[i]->outputs[k]->name);
+  return near;
+}
+
 assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* model,
                                   const assay_name_map_t* map, assay_golden_t* out) {
+  if (map) ASSAY_TRY(assay_name_map_check(map, set, model));
   for (size_t i = 0; i < set->n; i++) {
     const char* mapped = NULL;
     for (size_t k = 0; map && k < map->n; k++)
@@ -43,8 +71,9 @@ assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* m
     const assay_value_t* v = value_of(model, mapped ? mapped : set->names[i]);
     if (mapped && !v)
       return ASSAY_ERROR(ASSAY_NOT_FOUND,
-                         "the name map gives '%s' for '%s', which the model does not have", mapped,
-                         set->names[i]);
+                         "the name map gives '%s' for '%s', which the model does not have%s",
+                         mapped, set->names[i],
+                         ASSAY_NEAREST_TEXT((assay_nearest_t[]){near_values(model, mapped)}));
     ASSAY_TRY(assay_grow(&out->at, &out->capacity, out->n + 1, sizeof *out->at));
     assay_golden_tensor_t* g = &out->at[out->n];
     *g = (assay_golden_tensor_t){.value = v,

@@ -31,7 +31,8 @@ void assay_golden_deinit(assay_golden_t* g);
 
 // Takes the arrays of a set and finds the model's value of each: by name, by name with '|' in place
 // of '/', by the map (pairs of the user's name and the model's; NULL: none). Arrays without a match
-// stay with value NULL. Errors: NOT_FOUND if the map names a value that the model does not have.
+// stay with value NULL. Errors: NOT_FOUND if the map names a value that the model does not have; those
+// of assay_name_map_check.
 typedef struct assay_name_map {
   char** from;  // the user's
   char** to;    // the model's
@@ -48,6 +49,10 @@ assay_status_t assay_golden_outputs(const assay_golden_t* g, const assay_graph_t
 // Reads such a map: JSON, an object {"user's name": "model's name", ...}.
 assay_status_t assay_name_map_read(const char* path, assay_name_map_t* out) ASSAY_MUST_USE;
 void assay_name_map_deinit(assay_name_map_t* map);
+// INVALID_ARGUMENT where the map holds the model's names on the left, and on the right those of the
+// set. What it names and neither has may be of another file.
+assay_status_t assay_name_map_check(const assay_name_map_t* map, const assay_set_t* set,
+                                    const assay_model_t* model) ASSAY_MUST_USE;
 
 // How two tensors differ. Integers and bools count as differing where they are not equal.
 typedef struct assay_difference {

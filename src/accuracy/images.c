@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "formats/format.h"
 #include "ops/image_codec.h"
 
@@ -305,4 +306,54 @@ assay_status_t assay_image_tensor(const uint8_t* data, size_t size, const char* 
   if (st) return st;
   *out = t;
   return NULL;
+}
+
+// ---- one of many --------------------------------------------------------------------------------
+
+typedef struct late {
+  char* path;
+  const assay_value_t* input;
+  assay_image_wish_t wish;
+} late_t;
+
+static void late_free(void* owner) {
+  late_t* l = owner;
+  assay_free(l->path);
+  assay_free(l);
+}
+
+static assay_status_t read_path(const char* path, const assay_value_t* input,
+                                const assay_image_wish_t* wish, assay_str_t* notes,
+                                assay_tensor_t** out) {
+  assay_mapping_t* m = NULL;
+  ASSAY_TRY(assay_mapping_open(path, &m));
+  assay_status_t st = assay_image_tensor(assay_mapping_data(m), assay_mapping_size(m), path, input,
+                                         wish, notes, out);
+  assay_mapping_release(m);
+  return st;
+}
+
+static assay_status_t late_make(void* owner, assay_tensor_t** out) {
+  const late_t* l = owner;
+  return assay_status_note(read_path(l->path, l->input, &l->wish, NULL, out), "'%s'", l->path);
+}
+
+assay_status_t assay_image_tensor_late(const char* path, const assay_value_t* input,
+                                       const assay_image_wish_t* wish, assay_str_t* notes,
+                                       assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  late_t* l = NULL;
+  ASSAY_TRY(read_path(path, input, wish, notes, &t));
+  assay_status_t st = ASSAY_NEW(&l);
+  if (!st) st = assay_new_array(strlen(path) + 1, 1, &l->path);
+  if (st) {
+    assay_free(l);
+    return assay_tensor_release(t), st;
+  }
+  strcpy(l->path, path);
+  l->input = input;
+  if (wish) l->wish = *wish;
+  st = assay_tensor_create_late(t->type, t->rank, t->dims, late_make, late_free, l, out);
+  assay_tensor_release(t);
+  return st;
 }

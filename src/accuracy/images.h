@@ -30,5 +30,10 @@ bool assay_image_is(const uint8_t* data, size_t size);
 assay_status_t assay_image_tensor(const uint8_t* data, size_t size, const char* name,
                                   const assay_value_t* input, const assay_image_wish_t* wish,
                                   assay_str_t* notes, assay_tensor_t** out) ASSAY_MUST_USE;
+// The same of a file, which is read now, to see that it can be, and again each time that the tensor is
+// widened: one of many. The input and the texts of the wish are borrowed as long as the tensor lives.
+assay_status_t assay_image_tensor_late(const char* path, const assay_value_t* input,
+                                       const assay_image_wish_t* wish, assay_str_t* notes,
+                                       assay_tensor_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_ACCURACY_IMAGES_H_

@@ -255,8 +255,9 @@ assay_status_t assay_require_resolve(const assay_requirements_t* r, const assay_
       if (assay_require_is_part(q, g->outputs[k])) ASSAY_TRY(check_part(q, g->outputs[k]));
     }
     if (!found)
-      return ASSAY_ERROR(ASSAY_NOT_FOUND, "requirement '%s': the model has no output '%s'", q->text,
-                         q->output);
+      return ASSAY_ERROR(ASSAY_NOT_FOUND, "requirement '%s': the model has no output '%s'%s",
+                         q->text, q->output,
+                         ASSAY_VALUES_NEAR_TEXT(g->outputs, g->n_outputs, q->output));
   }
   return NULL;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/nearest.h"
 #include "base/random.h"
 #include "base/shell.h"
 #include "base/shown.h"
@@ -16,10 +17,6 @@ void assay_samples_deinit(assay_samples_t* s) {
   assay_free(s->at);
   assay_str_deinit(&s->notes);
   *s = (assay_samples_t){0};
-}
-
-assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample) {
-  return s->at + sample * s->n_values;
 }
 
 static assay_status_t allocate(assay_samples_t* s, size_t n, size_t n_values) {
@@ -69,7 +66,7 @@ static bool find_cut(const assay_valtype_t* want, const assay_tensor_t* t, cut_t
   return false;
 }
 
-// Sample k of an array: a view where elements take whole bytes.
+// Sample k of an array: a view of its bytes, but of strings and of elements that share bytes.
 static assay_status_t slice(assay_tensor_t* t, const cut_t* cut, int64_t k, assay_tensor_t** out) {
   if (cut->n == 1 && !cut->extra_dim) return *out = assay_tensor_retain(t), NULL;
   int64_t dims[ASSAY_MAX_RANK];
@@ -77,21 +74,34 @@ static assay_status_t slice(assay_tensor_t* t, const cut_t* cut, int64_t k, assa
   memcpy(dims, t->dims + cut->extra_dim, (size_t)rank * sizeof *dims);
   if (!cut->extra_dim) dims[0] /= cut->n;
   int64_t size = assay_dims_product(dims, 0, rank);
+  assay_status_t st = assay_tensor_part(t, k * size, rank, dims, out);
+  if (assay_status_code(st) != ASSAY_UNSUPPORTED) return st;
+  assay_status_free(st);
   assay_tensor_t* wide = NULL;
   ASSAY_TRY(assay_tensor_widen(t, &wide));
-  assay_status_t st = assay_tensor_create(t->type, rank, dims, out);
+  st = assay_tensor_create(t->type, rank, dims, out);
+  if (st) return assay_tensor_release(wide), st;
   size_t bytes = assay_store_elem_bytes(wide->store);
   const char* from = (const char*)wide->data + (size_t)(k * size) * bytes;
-  if (!st && wide->store == ASSAY_STORE_STR) {
+  if (wide->store == ASSAY_STORE_STR) {
     const assay_string_t* s = assay_strings(wide) + k * size;
     for (int64_t i = 0; !st && i < size; i++)
       st = assay_tensor_set_string(*out, i, s[i].text, s[i].len);
     if (st) assay_tensor_release(*out);
-  } else if (!st && size) {
+  } else if (size) {
     memcpy((*out)->data, from, (size_t)size * bytes);
   }
   assay_tensor_release(wide);
   return st;
+}
+
+static assay_status_t check_types(assay_type_t from, assay_type_t to, const char* name) {
+  const bool floats = assay_type_is_float(from) && assay_type_is_float(to);
+  const bool numbers = assay_type_store(from) == ASSAY_STORE_I64 && from != ASSAY_TYPE_STRING;
+  return floats || numbers
+             ? NULL
+             : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' holds %s; the model wants %s", name,
+                           assay_type_name(from), assay_type_name(to));
 }
 
 // Converts between float types, or between integer types where every element fits.
@@ -100,11 +110,8 @@ static assay_status_t convert(assay_tensor_t* t, assay_type_t type, const char* 
   if (t->kind != ASSAY_KIND_TENSOR || t->type == type || !type)
     return *out = assay_tensor_retain(t), NULL;
   bool floats = assay_type_is_float(t->type) && assay_type_is_float(type);
-  bool numbers = assay_type_store(t->type) == ASSAY_STORE_I64 && t->type != ASSAY_TYPE_STRING;
   assay_tensor_t* wide = NULL;
-  if (!floats && !numbers)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "array '%s' holds %s; the model wants %s", name,
-                       assay_type_name(t->type), assay_type_name(type));
+  ASSAY_TRY(check_types(t->type, type, name));
   ASSAY_TRY(assay_tensor_widen(t, &wide));
   assay_status_t st = assay_tensor_create(type, t->rank, t->dims, out);
   if (st) return assay_tensor_release(wide), st;
@@ -127,13 +134,56 @@ static assay_status_t convert(assay_tensor_t* t, assay_type_t type, const char* 
   return st;
 }
 
+// A part of an array that is to be of another type.
+typedef struct late {
+  assay_tensor_t* part;
+  assay_type_t type;
+} late_t;
+
+static void late_free(void* owner) {
+  late_t* l = owner;
+  assay_tensor_release(l->part);
+  assay_free(l);
+}
+
+static assay_status_t late_make(void* owner, assay_tensor_t** out) {
+  const late_t* l = owner;
+  return convert(l->part, l->type, "", out);
+}
+
+// Lets go of what was read of the array that a sample was cut from.
+static void forget(const assay_tensor_t* t) {
+  if (!t || t->kind != ASSAY_KIND_TENSOR) return;
+  const bool late = t->store == ASSAY_STORE_LATE && t->make == late_make;
+  assay_tensor_forget_whole(late ? ((const late_t*)t->owner)->part : t);
+}
+
+// Samples are gone over in order, and what is in a file can be read again: of many there are never
+// more than some in memory.
+assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample) {
+  enum { SOME = 16 };
+  for (size_t i = 0; sample && sample % SOME == 0 && i < s->n_values; i++)
+    for (size_t k = sample - SOME; k < sample; k++) forget(s->at[k * s->n_values + i]);
+  return s->at + sample * s->n_values;
+}
+
+// What becomes floats always can, so it need not before it is used; whole numbers are tried now.
+static assay_status_t convert_late(assay_tensor_t* part, assay_type_t type, const char* name,
+                                   assay_tensor_t** out) {
+  late_t* l = NULL;
+  ASSAY_TRY(check_types(part->type, type, name));
+  if (!assay_type_is_float(type)) return convert(part, type, name, out);
+  ASSAY_TRY(ASSAY_NEW(&l));
+  *l = (late_t){assay_tensor_retain(part), type};
+  return assay_tensor_create_late(type, part->rank, part->dims, late_make, late_free, l, out);
+}
+
 // What a user should know of a conversion. Unsigned integers of 16 bits are rarely numbers.
-static void note_converted(assay_str_t* notes, const char* name, const assay_tensor_t* from,
-                           const assay_tensor_t* to) {
-  if (from->type == to->type) return;
+static void note_converted(assay_str_t* notes, const char* name, assay_type_t from,
+                           assay_type_t to) {
   assay_str_printf(notes, "note: array '%s' holds %s and was converted to %s", name,
-                   assay_type_name(from->type), assay_type_name(to->type));
-  if (from->type == ASSAY_TYPE_UINT16 && assay_type_is_float(to->type)) {
+                   assay_type_name(from), assay_type_name(to));
+  if (from == ASSAY_TYPE_UINT16 && assay_type_is_float(to)) {
     assay_str_t word = {0};
     assay_str_printf_raw(&word, "%s:bf16", name);
     notes->failed |= word.failed;
@@ -145,22 +195,76 @@ static void note_converted(assay_str_t* notes, const char* name, const assay_ten
   assay_str_append(notes, "\n");
 }
 
+// Samples are cut first and converted one by one: of many there is never a whole copy. many: this
+// is one of several runs.
 static assay_status_t one_array(assay_samples_t* s, size_t value, const assay_value_t* v,
-                                assay_tensor_t* t, const cut_t* cut) {
+                                assay_tensor_t* t, const cut_t* cut, bool many) {
   const assay_valtype_t* want = v->type ? v->type : v->declared;
-  assay_tensor_t* typed = NULL;
-  bool tensor = want && want->kind == ASSAY_KIND_TENSOR;
-  ASSAY_TRY(convert(t, tensor ? want->elem : ASSAY_TYPE_UNDEFINED, v->name, &typed));
-  note_converted(&s->notes, v->name, t, typed);
+  const bool tensor = want && want->kind == ASSAY_KIND_TENSOR && t->kind == ASSAY_KIND_TENSOR;
+  const assay_type_t type = tensor && want->elem ? want->elem : t->type;
+  const bool converts = tensor && type != t->type, late = converts && (many || cut->n > 1);
+  assay_tensor_t* whole = NULL;
+  if (converts && !late)
+    ASSAY_TRY(convert(t, type, v->name, &whole));
+  else
+    whole = assay_tensor_retain(t);
+  if (converts) note_converted(&s->notes, v->name, t->type, type);
   assay_status_t st = NULL;
-  for (size_t k = 0; !st && k < s->n; k++)
-    st = slice(typed, cut, cut->n == 1 ? 0 : (int64_t)k, &s->at[k * s->n_values + value]);
-  assay_tensor_release(typed);
+  for (size_t k = 0; !st && k < s->n; k++) {
+    assay_tensor_t** at = &s->at[k * s->n_values + value];
+    assay_tensor_t* part = NULL;
+    st = slice(whole, cut, cut->n == 1 ? 0 : (int64_t)k, &part);
+    if (!st && late)
+      st = convert_late(part, type, v->name, at);
+    else if (!st)
+      *at = assay_tensor_retain(part);
+    assay_tensor_release(part);
+  }
+  assay_tensor_release(whole);
   return st;
 }
 
-assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* const* values,
-                                      size_t n_values, bool required, assay_samples_t* out) {
+static bool has_name(assay_value_t* const* values, size_t n_values, const char* name) {
+  for (size_t i = 0; i < n_values; i++)
+    if (strcmp(values[i]->name, name) == 0) return true;
+  return false;
+}
+
+// What lies there under other names may be it: misspelt, or the only one that is nothing else.
+static assay_status_t no_array(const assay_set_t* set, const assay_value_t* v,
+                               const assay_valtype_t* want, assay_value_t* const* values,
+                               size_t n_values) {
+  assay_nearest_t near = {.wanted = v->name};
+  const char* other = NULL;
+  size_t n_others = 0;
+  for (size_t k = 0; k < set->n; k++) {
+    if (has_name(values, n_values, set->names[k])) continue;
+    assay_nearest_offer(&near, set->names[k]);
+    other = set->names[k];
+    n_others++;
+  }
+  const char* best = assay_nearest_best(&near);
+  if (!best && n_others == 1) best = other;
+  if (!best)
+    return ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no array for input '%s' (%s)", v->name,
+                       ASSAY_VALTYPE_TEXT(want));
+  return ASSAY_ERROR(ASSAY_NOT_FOUND,
+                     "there is no array for input '%s' (%s), but one that is called '%s', as no "
+                     "input is: did you mean '%s'? Rename the array",
+                     v->name, ASSAY_VALTYPE_TEXT(want), best, v->name);
+}
+
+// A name that is near to that of a value without an array is said.
+static void note_unused(const assay_set_t* set, assay_value_t* const* values, size_t n_values,
+                        const char* name, assay_str_t* notes) {
+  assay_nearest_t near = {.wanted = name};
+  for (size_t i = 0; i < n_values; i++)
+    if (!assay_set_find(set, values[i]->name)) assay_nearest_offer(&near, values[i]->name);
+  assay_str_printf(notes, "note: array '%s' is not used%s\n", name, ASSAY_NEAREST_TEXT(&near));
+}
+
+static assay_status_t from_set(const assay_set_t* set, assay_value_t* const* values,
+                               size_t n_values, bool required, bool many, assay_samples_t* out) {
   cut_t* cuts = NULL;
   int64_t n = 1;
   ASSAY_TRY(assay_new_array(n_values, sizeof *cuts, &cuts));
@@ -171,9 +275,7 @@ assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* con
     const assay_valtype_t* want = v->type ? v->type : v->declared;
     assay_tensor_t* t = assay_set_find(set, v->name);
     if (!t) {
-      if (required && !v->constant)
-        st = ASSAY_ERROR(ASSAY_NOT_FOUND, "there is no array for input '%s' (%s)", v->name,
-                         ASSAY_VALTYPE_TEXT(want));
+      if (required && !v->constant) st = no_array(set, v, want, values, n_values);
       continue;
     }
     if (!find_cut(want, t, &cuts[i]))
@@ -190,17 +292,20 @@ assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* con
   if (!st) st = allocate(out, (size_t)n, n_values);
   for (size_t i = 0; !st && i < n_values; i++) {
     assay_tensor_t* t = assay_set_find(set, values[i]->name);
-    if (t) st = one_array(out, i, values[i], t, &cuts[i]);
+    if (t) st = one_array(out, i, values[i], t, &cuts[i], many);
   }
-  for (size_t k = 0; !st && k < set->n; k++) {
-    bool used = false;
-    for (size_t i = 0; i < n_values; i++) used |= strcmp(values[i]->name, set->names[k]) == 0;
-    if (!used) assay_str_printf(&out->notes, "note: array '%s' is not used\n", set->names[k]);
-  }
+  for (size_t k = 0; !st && k < set->n; k++)
+    if (!has_name(values, n_values, set->names[k]))
+      note_unused(set, values, n_values, set->names[k], &out->notes);
   assay_free(cuts);
   if (!st) st = assay_str_status(&out->notes);
   if (st) assay_samples_deinit(out);
   return st;
+}
+
+assay_status_t assay_samples_from_set(const assay_set_t* set, assay_value_t* const* values,
+                                      size_t n_values, bool required, assay_samples_t* out) {
+  return from_set(set, values, n_values, required, false, out);
 }
 
 // Moves the samples of parts, which have been counted, into one.
@@ -233,9 +338,8 @@ assay_status_t assay_samples_from_runs(const assay_saved_t* runs, assay_value_t*
   ASSAY_TRY(assay_new_array(runs->n, sizeof *parts, &parts));
   assay_status_t st = NULL;
   for (size_t k = 0; !st && k < runs->n; k++)
-    st = assay_status_note(
-        assay_samples_from_set(&runs->runs[k], values, n_values, required, &parts[k]),
-        "iteration %zu", k);
+    st = assay_status_note(from_set(&runs->runs[k], values, n_values, required, true, &parts[k]),
+                           "iteration %zu", k);
   if (!st) st = concatenate(parts, runs->n, n_values, out);
   for (size_t k = 0; k < runs->n; k++) assay_samples_deinit(&parts[k]);
   assay_free(parts);
@@ -358,8 +462,16 @@ const char* assay_unfinite_text(int64_t n_nan, int64_t n_inf, char* out, size_t 
   return out;
 }
 
-static void count_unfinite(const assay_tensor_t* t, int64_t* n_nan, int64_t* n_inf) {
+static void count_unfinite(assay_tensor_t* t, int64_t* n_nan, int64_t* n_inf) {
   if (!t) return;
+  if (t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_LATE) {
+    assay_tensor_t* made = NULL;
+    assay_status_t st = assay_tensor_widen(t, &made);
+    if (!st) count_unfinite(made, n_nan, n_inf);
+    assay_status_free(st);  // the run meets the same, and tells
+    assay_tensor_release(made);
+    return;
+  }
   for (int64_t i = 0; t->kind != ASSAY_KIND_TENSOR && i < t->n_items; i++)
     count_unfinite(t->items[i], n_nan, n_inf);
   if (t->kind != ASSAY_KIND_TENSOR || !assay_type_is_float(t->type)) return;

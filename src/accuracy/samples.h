@@ -15,6 +15,8 @@ typedef struct assay_samples {
 } assay_samples_t;
 
 void assay_samples_deinit(assay_samples_t* s);
+// The tensors of a sample: as they lie in their file, or made when they are widened (tensor.h).
+// Whoever goes over all samples asks in order, so that those before may leave memory.
 assay_tensor_t* const* assay_samples_get(const assay_samples_t* s, size_t sample);
 
 // Cuts named arrays into samples for these values of a graph (its inputs, or its outputs for

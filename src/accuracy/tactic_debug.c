@@ -58,8 +58,9 @@ static assay_status_t list_layers(job_t* j) {
     j->place[i] = ++b->n_layers;
   }
   if (b->n_layers) return NULL;
-  return ASSAY_ERROR(ASSAY_NOT_FOUND, "the pattern '%s' matches no layer, node or output",
-                     j->options->layer);
+  const assay_nearest_t near = assay_plan_nearest(j->layers->model, j->options->layer);
+  return ASSAY_ERROR(ASSAY_NOT_FOUND, "the pattern '%s' matches no layer, node or output%s",
+                     j->options->layer, ASSAY_NEAREST_TEXT(&near));
 }
 
 static assay_status_t account_of(assay_tactic_layer_t* l, const assay_tactic_run_t* run,

@@ -383,16 +383,17 @@ static assay_status_t write_raw(const char* path, const assay_saved_t* s, const 
 
 // ---- images -------------------------------------------------------------------------------------
 
-// A file or, in a folder, one of several.
-static assay_status_t add_image(const file_t* f, const char* name, const uint8_t* data, size_t size,
-                                assay_saved_t* out) {
+// The file itself or, in a folder, one of several: those are decoded again when they are needed.
+static assay_status_t add_image(const file_t* f, const char* path, assay_saved_t* out) {
   assay_tensor_reading_t* r = f->request->reading;
   const assay_value_t* v;
   assay_tensor_t* t = NULL;
   ASSAY_TRY(only_value(f->request, &v));
   const bool prepared = r && !f->request->outputs;
-  ASSAY_TRY(assay_image_tensor(data, size, name, v, prepared ? &r->images : NULL,
-                               r ? &r->notes : NULL, &t));
+  const assay_image_wish_t* wish = prepared ? &r->images : NULL;
+  assay_str_t* notes = r ? &r->notes : NULL;
+  ASSAY_TRY(f->mapping ? assay_image_tensor(f->data, f->size, path, v, wish, notes, &t)
+                       : assay_image_tensor_late(path, v, wish, notes, &t));
   if (prepared) r->n_images++;
   return add_single(f, v, t, out);
 }
@@ -400,7 +401,7 @@ static assay_status_t add_image(const file_t* f, const char* name, const uint8_t
 static bool is_image(const file_t* f) { return f->mapping && assay_image_is(f->data, f->size); }
 
 static assay_status_t read_image(const file_t* f, assay_saved_t* out) {
-  return add_image(f, f->request->path, f->data, f->size, out);
+  return add_image(f, f->request->path, out);
 }
 
 static int not_hidden(const struct dirent* e) { return e->d_name[0] != '.'; }
@@ -449,12 +450,10 @@ static assay_status_t read_image_folder(const file_t* f, assay_saved_t* out) {
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < n; i++) {
     assay_str_t path = {0};
-    assay_mapping_t* m = NULL;
-    st = open_within(f->request->path, list[i]->d_name, &path, &m);
-    if (!st)
-      st = add_image(f, assay_str_get(&path), assay_mapping_data(m), assay_mapping_size(m), out);
+    assay_str_printf_raw(&path, "%s/%s", f->request->path, list[i]->d_name);
+    st = assay_str_status(&path);
+    if (!st) st = add_image(f, assay_str_get(&path), out);
     st = assay_status_note(st, "'%s'", list[i]->d_name);
-    assay_mapping_release(m);
     assay_str_deinit(&path);
   }
   if (list) free_list(list, n);

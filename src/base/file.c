@@ -137,6 +137,7 @@ struct assay_writer {
   uint64_t offset;
   char *path, *temporary;
   bool named;  // the file is under its temporary name; else it has none until it is complete
+  bool as_is;  // a device or a pipe, which nothing takes the place of
 };
 
 static const char second_name[] = ".assay-part";
@@ -184,7 +185,19 @@ static int open_named(assay_writer_t* w) {
   return fd;
 }
 
-assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
+static bool is_special(const char* path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+static int open_any(assay_writer_t* w) {
+  w->as_is = is_special(w->path);
+  if (w->as_is) return open(w->path, O_WRONLY | O_CLOEXEC);
+  const int fd = open_unnamed(w->path);
+  return fd >= 0 ? fd : open_named(w);
+}
+
+static assay_status_t open_path(const char* path, assay_writer_t** out) {
   static const char suffix[] = ".XXXXXX";
   static_assert(sizeof suffix <= sizeof second_name, "both fit");
   const size_t n = strlen(path);
@@ -196,8 +209,7 @@ assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
   memcpy(w->path, path, n + 1);
   memcpy(w->temporary, path, n);
   memcpy(w->temporary + n, suffix, sizeof suffix);
-  int fd = open_unnamed(path);
-  if (fd < 0) fd = open_named(w);
+  const int fd = open_any(w);
   if (fd >= 0) w->file = fdopen(fd, "wb");
   if (!w->file) {
     assay_status_t st =
@@ -208,6 +220,16 @@ assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
   }
   *out = w;
   return NULL;
+}
+
+// Links stay: /dev/stdout is one, for which a file must not be put.
+assay_status_t assay_writer_open(const char* path, assay_writer_t** out) {
+  struct stat info;
+  const bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+  char* real = link && !is_special(path) ? realpath(path, NULL) : NULL;
+  assay_status_t st = open_path(real ? real : path, out);
+  free(real);
+  return st;
 }
 
 assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) {
@@ -253,8 +275,10 @@ static bool replace_by_named(assay_writer_t* w) {
 
 static assay_status_t commit(assay_writer_t* w, bool on_disk) {
   assay_status_t st = NULL;
-  const bool whole = !fflush(w->file) && (!on_disk || !fsync(fileno(w->file)));
-  if (!whole || !(w->named ? replace_by_named(w) : replace_by_unnamed(w))) st = cannot_write(w);
+  const bool whole = !fflush(w->file) && (!on_disk || w->as_is || !fsync(fileno(w->file)));
+  const bool there =
+      whole && (w->as_is || (w->named ? replace_by_named(w) : replace_by_unnamed(w)));
+  if (!there) st = cannot_write(w);
   if (!whole && w->named) unlink(w->temporary);
   if (fclose(w->file) && !st) st = cannot_write(w);
   writer_free(w);

@@ -29,7 +29,8 @@ size_t assay_mapping_size(const assay_mapping_t* m);
 
 // Writes a file without a name (or, where the file system has none of those, under a temporary one)
 // in the same folder, and puts it in place when it is complete and on disk: readers see the old file
-// or the new one, whatever happens.
+// or the new one, whatever happens. A symbolic link stays, and what it leads to is replaced; a device
+// or a pipe (/dev/null, /dev/stdout) is written as it is.
 typedef struct assay_writer assay_writer_t;
 assay_status_t assay_writer_open(const char* path, assay_writer_t** out) ASSAY_MUST_USE;
 assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) ASSAY_MUST_USE;

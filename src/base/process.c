@@ -26,28 +26,71 @@ extern char** environ;
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_ENDS = sizeof ends / sizeof *ends };
-static volatile sig_atomic_t group;  // of the command that runs; 0: none
+static atomic_int group;  // of the command that runs; 0: none
 
 static atomic_bool clearing;  // no command is started any more
 
-// Takes the command along: it is no longer in the terminal's group, which Ctrl-C speaks to.
-static void end_both(int number) {
-  if (group) kill(-(pid_t)group, SIGKILL);
-  signal(number, SIG_DFL);
-  raise(number);
+// The command has to be ended, too (it is no longer in the terminal's group, which Ctrl-C speaks
+// to), and folders have to be removed, which no handler can do: it wakes a thread that does both,
+// and then ends the process by the signal.
+static struct {
+  pthread_mutex_t lock;  // of starting a command, and of ending it
+  int pipe[2];
+  pid_t owner;  // whose thread it is: a child that was forked has none
+} cleaner = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static atomic_bool ending;
+
+static void wake_cleaner(int number) {
+  const int reason = errno;
+  const char told = (char)number;
+  if (getpid() != cleaner.owner) {
+    raise(number);  // by default now
+    return;
+  }
+  atomic_store(&ending, true);
+  if (write(cleaner.pipe[1], &told, 1) != 1) raise(number);
+  errno = reason;
 }
 
-static void watch(bool on, struct sigaction* before) {
-  for (int i = 0; i < N_ENDS; i++) {
-    if (!on) {
-      sigaction(ends[i], &before[i], NULL);
-      continue;
-    }
-    struct sigaction own = {.sa_handler = end_both};
+static void* clean(void* unused) {
+  char number;
+  (void)unused;
+  while (read(cleaner.pipe[0], &number, 1) != 1)
+    if (errno != EINTR) return NULL;
+  assay_process_clear();
+  signal(number, SIG_DFL);
+  kill(cleaner.owner, number);
+  for (;;) pause();
+}
+
+static assay_status_t start_cleaner(void) {
+  pthread_t thread;
+  if (pipe2(cleaner.pipe, O_CLOEXEC))
+    return ASSAY_ERROR(ASSAY_DEVICE, "cannot make a pipe: %s", strerror(errno));
+  cleaner.owner = getpid();
+  if (pthread_create(&thread, NULL, clean, NULL) == 0) return pthread_detach(thread), NULL;
+  close(cleaner.pipe[0]);
+  close(cleaner.pipe[1]);
+  cleaner.owner = 0;
+  return ASSAY_ERROR(ASSAY_DEVICE, "the system has no thread to clean up by");
+}
+
+// Where the program has no handlers of its own; a second signal ends it at once.
+static assay_status_t watch_ends(void) {
+  pthread_mutex_lock(&cleaner.lock);
+  assay_status_t st = cleaner.owner == getpid() ? NULL : start_cleaner();
+  for (int i = 0; !st && i < N_ENDS && !atomic_load(&ending); i++) {
+    struct sigaction before, own = {.sa_handler = wake_cleaner, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&own.sa_mask);
-    sigaction(ends[i], NULL, &before[i]);
-    if (before[i].sa_handler == SIG_DFL) sigaction(ends[i], &own, NULL);
+    sigaction(ends[i], NULL, &before);
+    if (before.sa_handler == SIG_DFL) sigaction(ends[i], &own, NULL);
   }
+  pthread_mutex_unlock(&cleaner.lock);
+  return st;
+}
+
+void assay_process_hold(void) {
+  while (atomic_load(&ending)) pause();
 }
 
 // ---- what it printed --------------------------------------------------------------------------
@@ -109,36 +152,59 @@ static bool drain(int fd, tail_t* t) {
 
 // ---- running ----------------------------------------------------------------------------------
 
-static assay_status_t start(const char* command, int out, pid_t* pid) {
+// in: the file that is its input; NULL: this process's. out, err: -1: this process's.
+static int spawn(const char* const* words, const char* in, int out, int err, pid_t* pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
   sigset_t none, defaults;
-  char* const words[] = {(char[]){"sh"}, (char[]){"-c"}, (char*)(uintptr_t)command, NULL};
   sigemptyset(&none);
   sigemptyset(&defaults);
   for (int i = 0; i < N_ENDS; i++) sigaddset(&defaults, ends[i]);
   sigaddset(&defaults, SIGPIPE);
-  if (atomic_load(&clearing)) return ASSAY_ERROR(ASSAY_DEVICE, "this process is about to end");
+  sigaddset(&defaults, SIGXFSZ);
   int e = posix_spawn_file_actions_init(&files);
-  if (e) return ASSAY_ERROR(ASSAY_DEVICE, "cannot start a command: %s", strerror(e));
+  if (e) return e;
   e = posix_spawnattr_init(&how);
-  if (e) {
-    posix_spawn_file_actions_destroy(&files);
-    return ASSAY_ERROR(ASSAY_DEVICE, "cannot start a command: %s", strerror(e));
-  }
-  if (!e) e = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  if (!e) e = posix_spawn_file_actions_adddup2(&files, out, 1);
-  if (!e) e = posix_spawn_file_actions_adddup2(&files, out, 2);
+  if (e) return posix_spawn_file_actions_destroy(&files), e;
+  if (in) e = posix_spawn_file_actions_addopen(&files, 0, in, O_RDONLY, 0);
+  if (!e && out >= 0) e = posix_spawn_file_actions_adddup2(&files, out, 1);
+  if (!e && err >= 0) e = posix_spawn_file_actions_adddup2(&files, err, 2);
   if (!e) e = posix_spawnattr_setpgroup(&how, 0);
   if (!e) e = posix_spawnattr_setsigmask(&how, &none);
   if (!e) e = posix_spawnattr_setsigdefault(&how, &defaults);
   if (!e)
     e = posix_spawnattr_setflags(
         &how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  if (!e) e = posix_spawn(pid, "/bin/sh", &files, &how, words, environ);
+  // It does not change the words.
+  if (!e) e = posix_spawnp(pid, words[0], &files, &how, (char* const*)(uintptr_t)words, environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&how);
-  return e ? ASSAY_ERROR(ASSAY_DEVICE, "cannot start '%s': %s", command, strerror(e)) : NULL;
+  return e;
+}
+
+static assay_status_t start(const char* const* words, const char* in, int out, int err,
+                            pid_t* pid) {
+  ASSAY_TRY(watch_ends());
+  pthread_mutex_lock(&cleaner.lock);
+  const bool late = atomic_load(&clearing);
+  const int e = late ? 0 : spawn(words, in, out, err, pid);
+  if (!late && !e) atomic_store(&group, *pid);
+  pthread_mutex_unlock(&cleaner.lock);
+  if (late) assay_process_hold();
+  if (late) return ASSAY_ERROR(ASSAY_DEVICE, "this process is about to end");
+  return !e ? NULL
+            : ASSAY_ERROR(e == ENOENT || e == ENOTDIR ? ASSAY_NOT_FOUND : ASSAY_DEVICE,
+                          "cannot start '%s': %s", words[0], strerror(e));
+}
+
+assay_status_t assay_process_start(const char* const* words, int out, int err, pid_t* out_pid) {
+  // In a group of its own it must not read from the terminal: it would be stopped.
+  return start(words, isatty(STDIN_FILENO) ? "/dev/null" : NULL, out, err, out_pid);
+}
+
+void assay_process_over(void) {
+  atomic_store(&group, 0);
+  assay_process_hold();
 }
 
 static double now(void) {
@@ -196,19 +262,16 @@ assay_status_t assay_process_ask(const char* command, double seconds, int most, 
   bool late = false;
   pid_t pid = 0;
   tail_t tail = {.n = 0};
-  struct sigaction before[N_ENDS];
   if (pipe2(ends_of_pipe, O_CLOEXEC))
     return ASSAY_ERROR(ASSAY_DEVICE, "cannot make a pipe: %s", strerror(errno));
   fcntl(ends_of_pipe[0], F_SETFL, O_NONBLOCK);
-  watch(true, before);
-  assay_status_t st = start(command, ends_of_pipe[1], &pid);
+  const char* const words[] = {"/bin/sh", "-c", command, NULL};
+  assay_status_t st = start(words, "/dev/null", ends_of_pipe[1], ends_of_pipe[1], &pid);
   close(ends_of_pipe[1]);
   if (!st) {
-    group = (sig_atomic_t)pid;
     st = wait_for(pid, ends_of_pipe[0], seconds, &tail, &state, &late);
-    group = 0;
+    assay_process_over();
   }
-  watch(false, before);
   close(ends_of_pipe[0]);
   if (!st) st = judge(state, late, seconds, most, &tail);
   if (st) return st;
@@ -233,15 +296,21 @@ static struct {
   size_t n, cap;
 } made = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static assay_status_t remember(const char* path) {
+// Makes a folder of a name that ends in XXXXXX, which becomes its own, and puts it down. With the
+// lock, so that whoever removes them sees it.
+static assay_status_t make_noted(char* path) {
+  if (atomic_load(&clearing)) return ASSAY_ERROR(ASSAY_DEVICE, "this process is about to end");
+  ASSAY_TRY(watch_ends());
+  ASSAY_TRY(assay_grow(&made.paths, &made.cap, made.n + 1, sizeof *made.paths));
   char* copy = strdup(path);
   if (!copy) return assay_status_no_memory();
-  pthread_mutex_lock(&made.lock);
-  assay_status_t st = assay_grow(&made.paths, &made.cap, made.n + 1, sizeof *made.paths);
-  if (!st) made.paths[made.n++] = copy;
-  pthread_mutex_unlock(&made.lock);
-  if (st) free(copy);
-  return st;
+  if (!mkdtemp(copy)) {
+    free(copy);
+    return ASSAY_ERROR(ASSAY_DEVICE, "cannot make a folder '%s': %s", path, strerror(errno));
+  }
+  strcpy(path, copy);
+  made.paths[made.n++] = copy;
+  return NULL;
 }
 
 static int remove_one(const char* path, const struct stat* info, int kind, struct FTW* where) {
@@ -254,7 +323,10 @@ void assay_process_clear(void) {
   enum { TIMES = 2 };  // another thread may be about to start a command, or to write a file
   atomic_store(&clearing, true);
   for (int k = 0; k < TIMES; k++) {
-    if (group) kill(-(pid_t)group, SIGKILL);
+    pthread_mutex_lock(&cleaner.lock);
+    const pid_t command = atomic_load(&group);
+    if (command) kill(-command, SIGKILL);
+    pthread_mutex_unlock(&cleaner.lock);
     pthread_mutex_lock(&made.lock);
     for (size_t i = 0; i < made.n; i++)
       (void)nftw(made.paths[i], remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -277,9 +349,11 @@ assay_status_t assay_folder_make_temporary(assay_str_t* out_path) {
                        temporary_refused_by);
   assay_str_printf_raw(&path, "%s/assay.XXXXXX", base && *base ? base : "/tmp");
   assay_status_t st = assay_str_status(&path);
-  if (!st && !mkdtemp(path.text))
-    st = ASSAY_ERROR(ASSAY_DEVICE, "cannot make a folder '%s': %s", path.text, strerror(errno));
-  if (!st && (st = remember(path.text))) (void)rmdir(path.text);
+  if (!st) {
+    pthread_mutex_lock(&made.lock);
+    st = make_noted(path.text);
+    pthread_mutex_unlock(&made.lock);
+  }
   if (!st) {
     assay_str_append(out_path, path.text);
     st = assay_str_status(out_path);

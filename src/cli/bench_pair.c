@@ -217,7 +217,7 @@ static assay_status_t report(const pair_t* p) {
   assay_str_t said = {0};
   verdict(p, &said);
   assay_status_t st = assay_str_status(&said);
-  if (!st && !(json && strcmp(json, "-") == 0)) print(p, assay_str_get(&said));
+  if (!st && !assay_cli_json_to_stdout(json)) print(p, assay_str_get(&said));
   if (!st && json) st = write_json(p, assay_str_get(&said));
   assay_str_deinit(&said);
   return st;

@@ -22,6 +22,11 @@ enum {
 typedef enum opt_kind {
   OPT_FLAG,    // bool
   OPT_STRING,  // const char*
+  // const char*, and a path that is written: it is checked before the verb runs (output_paths.h).
+  OPT_OUT_FILE,    // "-" is the standard output
+  OPT_OUT_FOLDER,  // made where it is not there
+  OPT_OUT_EITHER,  // a file, or with '/' at its end a folder
+  OPT_OUT_CACHE,   // a file that is read, too, and written if it has to be: checked where it is new
   OPT_INT,     // int64_t
   OPT_FLOAT,   // double
   OPT_BYTES,   // int64_t; 500M, 16G, 1.5Gi
@@ -76,6 +81,8 @@ int assay_cli_usage(const char* verb, const char* format, ...) ASSAY_PRINTF(2, 3
 
 // Writes JSON to a file; "-" is the standard output.
 assay_status_t assay_cli_write_json(const char* path, const json_t* j) ASSAY_MUST_USE;
+// Whether a finding is told as JSON on the standard output, and not as text: `path` is "-".
+bool assay_cli_json_to_stdout(const char* path);
 
 // Row of the option that sets assay_memory_set_limit(), for a verb whose args_t has `int64_t
 // memory_limit`.

@@ -113,15 +113,17 @@ static assay_status_t save_witness(const args_t* a, const job_t* j) {
   return st;
 }
 
-static assay_status_t tell(const args_t* a, const job_t* j) {
-  const assay_audit_names_t names = {.model = a->model,
-                                     .precision = a->precision ? a->precision : "as declared",
-                                     .witness = j->audit.witness.found ? a->save_witness : NULL,
-                                     .broadcasts = a->broadcasts || a->all,
-                                     .constants = a->constants || a->all,
-                                     .operators = a->operators || a->all,
-                                     .hazards = a->values || a->all};
-  if (!a->json || strcmp(a->json, "-") != 0) {
+// saved: --save-witness was carried out, if it was asked for.
+static assay_status_t tell(const args_t* a, const job_t* j, bool saved) {
+  const assay_audit_names_t names = {
+      .model = a->model,
+      .precision = a->precision ? a->precision : "as declared",
+      .witness = saved && j->audit.witness.found ? a->save_witness : NULL,
+      .broadcasts = a->broadcasts || a->all,
+      .constants = a->constants || a->all,
+      .operators = a->operators || a->all,
+      .hazards = a->values || a->all};
+  if (!assay_cli_json_to_stdout(a->json)) {
     assay_str_t text = {0};
     assay_status_t st = assay_report_audit_text(&j->audit, &names, &text);
     fputs(assay_str_get(&text), stdout);
@@ -162,8 +164,8 @@ static int run_job(const args_t* a, job_t* j) {
     const bool usage = code == ASSAY_INVALID_ARGUMENT || code == ASSAY_NOT_FOUND || code == ASSAY_UNSUPPORTED;
     return assay_cli_fail(st, usage ? ASSAY_EXIT_USAGE : ASSAY_EXIT_FAILED);
   }
-  st = save_witness(a, j);
-  if (!st) st = tell(a, j);
+  assay_status_t unwritten = save_witness(a, j);
+  st = assay_status_join(tell(a, j, !unwritten), unwritten);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return j->audit.ranges.n_hazards ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
 }
@@ -180,25 +182,28 @@ static int run(void* p) {
 static const opt_t options[] = {
     {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true},
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT",
-     "format of float32 values: fp16, bf16, tf32, fp32, fp8e4m3 ...\n(default: as declared)", false},
+     "format of float32 values: fp16, bf16, tf32, fp32, fp8e4m3 ...\n(default: as declared)",
+     false},
     CLI_RULES_OPTIONS(layer_precision, ""),
     {"--accumulate", 0, OPT_STRING, offsetof(args_t, accumulate), "FORMAT",
      "what sums are kept in (default: fp32)", false},
     {"--box", 0, OPT_LIST, offsetof(args_t, boxes), "NAME=LO:HI",
      "between which numbers an input lies; LO:HI or R (for -R:R) without\na name: all float inputs "
-     "(default: -1:1, or the range of --inputs)", false},
+     "(default: -1:1, or the range of --inputs)",
+     false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
      "samples, whose range is the box;\n" CLI_INPUTS_HELP, false},
     CLI_READING_OPTIONS(reading),
     CLI_SHAPE_OPTIONS(shape),
-    {"--save-witness", 0, OPT_STRING, offsetof(args_t, save_witness), "FILE.npz",
+    {"--save-witness", 0, OPT_OUT_FILE, offsetof(args_t, save_witness), "FILE.npz",
      "save the input that breaks the model, if one was found", false},
     {"--search-time", 0, OPT_FLOAT, offsetof(args_t, seconds), "SECONDS",
      "how long to look for such an input (default: 30)", false},
     {"--no-witness", 0, OPT_FLAG, offsetof(args_t, no_witness), NULL, "do not look for one", false},
     {"--no-radius", 0, OPT_FLAG, offsetof(args_t, no_radius), NULL,
      "do not look for the largest box that is safe", false},
-    {"--hazards", 0, OPT_FLAG, offsetof(args_t, values), NULL, "list every layer that may pass its range", false},
+    {"--hazards", 0, OPT_FLAG, offsetof(args_t, values), NULL,
+     "list every layer that may pass its range", false},
     {"--broadcasts", 0, OPT_FLAG, offsetof(args_t, broadcasts), NULL,
      "list every implicit broadcast and every baked batch size", false},
     {"--constants", 0, OPT_FLAG, offsetof(args_t, constants), NULL,
@@ -206,7 +211,8 @@ static const opt_t options[] = {
     {"--operators", 0, OPT_FLAG, offsetof(args_t, operators), NULL,
      "list which operators our backends and TensorRT lack, node by node", false},
     {"--all", 0, OPT_FLAG, offsetof(args_t, all), NULL, "all of these lists", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+     false},
     {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of the search", false},
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),

@@ -284,7 +284,7 @@ static assay_status_t write_json(const args_t* a, const job_t* j, const row_t* r
 
 static assay_status_t tell(const args_t* a, job_t* j) {
   const size_t n = assay_plan_layers(assay_engine_plan(j->source.engine))->n_layers;
-  const bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
+  const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
   row_t* rows = NULL;
   if (a->latencies) {
     for (size_t i = 0; i < j->n_runs; i++) printf("%.6f\n", j->milliseconds[i]);
@@ -322,10 +322,12 @@ static int run_job(const args_t* a, job_t* j) {
   if (st) return assay_cli_fail(st, code);
   st = open_lanes(j);
   if (!st) st = measure_all(j);
-  if (!st) st = tell(a, j);
-  fflush(stdout);
-  if (!st) bench_source_warn(&j->source);
-  if (!st && a->trace) st = write_trace(j);
+  if (!st) {
+    st = tell(a, j);
+    fflush(stdout);
+    bench_source_warn(&j->source);
+    if (a->trace) st = assay_status_join(st, write_trace(j));
+  }
   return st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : ASSAY_EXIT_OK;
 }
 
@@ -412,12 +414,12 @@ static const opt_t options[] = {
      "print nothing but each run's latency in ms, one a line", false},
     {"--layers", 0, OPT_FLAG, offsetof(args_t, layers), NULL,
      "time each layer, too, and print them, slowest first; of two models\nside by side", false},
-    {"--trace", 0, OPT_STRING, offsetof(args_t, trace), "FILE",
+    {"--trace", 0, OPT_OUT_FILE, offsetof(args_t, trace), "FILE",
      "each layer of each run as an event, for chrome://tracing or Perfetto", false},
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),
     CLI_MEMORY_OPTION,
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "the figures as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "the figures as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

@@ -91,7 +91,8 @@ static int run(void* p) {
 
 static const opt_t options[] = {
     CLI_ENGINE_OPTIONS,
-    {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE", "the plan file to write", false},
+    {"--output", 'o', OPT_OUT_FILE, offsetof(args_t, save), "FILE", "the plan file to write",
+     false},
     {"--profile", 0, OPT_LIST, offsetof(args_t, engine.profiles), "NAME=MIN:OPT:MAX",
      "shapes of an input that the plan is for: x=1x80:4x80:8x80; values of\none that holds a "
      "shape: "
@@ -99,7 +100,7 @@ static const opt_t options[] = {
      false},
     {"--max-scratch", 0, OPT_BYTES, offsetof(args_t, engine.max_scratch), "SIZE",
      "pass kernels by that need more scratch, such as 16M, where others\ntake the layer", false},
-    {"--timing-cache", 0, OPT_STRING, offsetof(args_t, timing_cache), "FILE",
+    {"--timing-cache", 0, OPT_OUT_CACHE, offsetof(args_t, timing_cache), "FILE",
      "read how fast kernels are, and add what is measured: builds with\nthe same times are the "
      "same, byte for byte",
      false},
@@ -107,7 +108,8 @@ static const opt_t options[] = {
      "leave the elements of weights out of the plan; 'assay refit' puts\nthem in from the model",
      false},
     {"--refittable", 0, OPT_FLAG, offsetof(args_t, engine.refittable), NULL,
-     "with --strip-weights: other weights may be put in, too (plans that\nhave their weights always "
+     "with --strip-weights: other weights may be put in, too (plans that\nhave their weights "
+     "always "
      "take others)",
      false},
     {"--strict", 0, OPT_FLAG, offsetof(args_t, strict), NULL,

@@ -45,7 +45,7 @@ static assay_status_t cut_rows(work_t* w) {
 
 static assay_status_t write_report(const args_t* a, assay_str_t* text, json_t* json) {
   assay_status_t st = NULL;
-  if (!(a->json && strcmp(a->json, "-") == 0)) fputs(assay_str_get(text), stdout);
+  if (!assay_cli_json_to_stdout(a->json)) fputs(assay_str_get(text), stdout);
   if (a->json) st = assay_cli_write_json(a->json, json);
   json_decref(json);
   return st;
@@ -59,9 +59,10 @@ static size_t allowed_bytes(const args_t* a, const assay_certificate_t* c) {
   return part > FLOOR_BYTES ? (size_t)part : FLOOR_BYTES;
 }
 
-static assay_status_t tell_made(const args_t* a, const work_t* w, size_t bytes) {
+// written: the certificate is in its file.
+static assay_status_t tell_made(const args_t* a, const work_t* w, bool written, size_t bytes) {
   const assay_certify_names_t names = {.model = a->debug.model,
-                                       .certificate = a->output,
+                                       .certificate = written ? a->output : NULL,
                                        .target = w->certificate.target,
                                        .graph = w->job.model,
                                        .bytes = bytes,
@@ -91,9 +92,12 @@ static assay_status_t make(const args_t* a, work_t* w) {
   ASSAY_TRY(assay_certify(&job, &w->certificate));
   assay_status_t st =
       assay_certificate_encode(&w->certificate, allowed_bytes(a, &w->certificate), &bytes);
-  if (!st) st = assay_file_write(a->output, assay_str_get(&bytes), bytes.len);
   assay_cli_progress("", 1);
-  if (!st) st = tell_made(a, w, bytes.len);
+  // What was found is told whatever becomes of the file.
+  if (!st) {
+    assay_status_t unwritten = assay_file_write(a->output, assay_str_get(&bytes), bytes.len);
+    st = assay_status_join(tell_made(a, w, !unwritten, bytes.len), unwritten);
+  }
   assay_str_deinit(&bytes);
   return st;
 }
@@ -239,7 +243,7 @@ static int run(void* p) {
 static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
-    {"--output", 'o', OPT_STRING, offsetof(args_t, output), "FILE", "where the certificate goes",
+    {"--output", 'o', OPT_OUT_FILE, offsetof(args_t, output), "FILE", "where the certificate goes",
      false},
     {"--verify", 0, OPT_STRING, offsetof(args_t, verify), "FILE",
      "hold a run of MODEL against this certificate", false},
@@ -255,7 +259,7 @@ static const opt_t options[] = {
      "with --verify: want the certified bits, not only its bounds", false},
     {"--plant", 0, OPT_STRING, offsetof(args_t, plant), "FAULT",
      "for tests: a fault of the emulated engine's, NODE:KIND=ARGUMENTS", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

@@ -189,10 +189,10 @@ static assay_status_t match_contents(const args_t* a, job_t* j) {
   for (size_t i = 0; i < found.n; i++) any |= found.at[i].value && (!golden_name(a) || found.at[i].value->is_output);
   if (any) return fputs(assay_str_get(&j->golden_values.notes), stderr), NULL;
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "'%s' has no array with the name of %s (such as '%s'), and none with the elements of one; "
+                     "'%s' has no array with the name of %s (such as '%s'), and none with the elements of one%s; "
                      "--name-map tells which is which",
                      golden_name(a) ? golden_name(a) : a->golden_intermediates, golden_name(a) ? "an output" : "a value",
-                     g->n_outputs ? g->outputs[0]->name : "");
+                     g->n_outputs ? g->outputs[0]->name : "", CLI_MISSPELT_TEXT(&j->golden_set, g));
 }
 
 static assay_status_t read_intermediates(const args_t* a, job_t* j) {
@@ -426,7 +426,7 @@ static void keep_verdict(void* user, const assay_check_t* check) {
   const job_t* j = user;
   const assay_report_names_t names = names_of(j->args, j);
   assay_str_t text = {0};
-  if (!cli_timeout_runs() || (j->args->json && strcmp(j->args->json, "-") == 0)) return;
+  if (!cli_timeout_runs() || assay_cli_json_to_stdout(j->args->json)) return;
   assay_status_t st = assay_report_text(check, &names, &text);
   if (!st) cli_timeout_found(assay_str_get(&text));
   assay_status_free(st);  // the report at the end says it
@@ -437,7 +437,7 @@ static assay_status_t tell(const args_t* a, const job_t* j) {
   const assay_report_names_t names = names_of(a, j);
   cli_timeout_found(NULL);
   // What goes to the standard output comes first: no file that cannot be written takes the verdict along.
-  const bool json_to_stdout = a->json && strcmp(a->json, "-") == 0;
+  const bool json_to_stdout = assay_cli_json_to_stdout(a->json);
   assay_status_t st = json_to_stdout ? write_json(a, j, &names) : write_text(j, &names);
   fflush(stdout);
   st = assay_status_join(st, write_page(a, j, &names));
@@ -548,7 +548,8 @@ static int run_job(args_t* a, job_t* j) {
     return assay_cli_fail(st, input ? ASSAY_EXIT_INPUT : ASSAY_EXIT_FAILED);
   }
   // The verdict is told whatever became of the files.
-  j->unwritten = hand_over(a, j);
+  st = hand_over(a, j);
+  j->unwritten = assay_status_join(j->unwritten, st);
   st = assay_status_join(tell(a, j), j->unwritten);
   j->unwritten = NULL;
   if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
@@ -608,12 +609,12 @@ static const opt_t options[] = {
     {"--no-pass", 0, OPT_LIST, offsetof(args_t, no_pass), "NAME",
      "the fused plan without this pass", false},
     {"--no-fix", 0, OPT_FLAG, offsetof(args_t, no_fix), NULL, "do not look for a fix", false},
-    {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output_folder), "FOLDER",
+    {"--output-folder", 'o', OPT_OUT_FOLDER, offsetof(args_t, output_folder), "FOLDER",
      "write the fix's files there: the mixed-precision or repaired\nmodel, the options that keep its layers (default: none)", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
-    {"--report", 0, OPT_STRING, offsetof(args_t, report), "FILE",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
+    {"--report", 0, OPT_OUT_FILE, offsetof(args_t, report), "FILE",
      "one HTML page to look at: graph, layers, histograms, maps of\nerrors, the fix; needs no network", false},
-    {"--annotate", 0, OPT_STRING, offsetof(args_t, annotate), "FILE",
+    {"--annotate", 0, OPT_OUT_FILE, offsetof(args_t, annotate), "FILE",
      "the model again, with what was found in metadata_props and\ndoc_string of its nodes, and types, errors and ranges of values:\nfor viewers such as Netron", false},
     {"--annotate-names", 0, OPT_FLAG, offsetof(args_t, annotate_names), NULL,
      "there, '!! ' in front of the names of nodes that are to blame", false},

@@ -185,7 +185,7 @@ static int run(void* p) {
                      "and test_data_set_0",
                      a->match ? " matching " : "", a->match ? a->match : "", a->folder);
   if (st) return assay_case_list_deinit(&list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
-  bool to_stdout = a->json && strcmp(a->json, "-") == 0;
+  bool to_stdout = assay_cli_json_to_stdout(a->json);
   totals_t totals = {.cases = a->json ? json_object() : NULL, .text = to_stdout ? stderr : stdout};
   bool ran = run_all(a, &list, backend, &totals);
   assay_cli_progress("", 1);
@@ -195,6 +195,7 @@ static int run(void* p) {
     assay_print(stderr, "assay: cannot start processes: %s\n", strerror(errno));
     code = ASSAY_EXIT_FAILED;
   }
+  if (ran) fprintf(totals.text, "%zu passed, %zu failed\n", totals.passed, totals.failed);
   if (a->json && ran) {
     json_t* all = json_pack("{s:s, s:I, s:I, s:o}", "schema", "assay.conformance/1", "passed",
                             (json_int_t)totals.passed, "failed", (json_int_t)totals.failed, "cases",
@@ -203,7 +204,6 @@ static int run(void* p) {
     if (st) code = assay_cli_fail(st, ASSAY_EXIT_FAILED);
     json_decref(all);
   }
-  if (ran) fprintf(totals.text, "%zu passed, %zu failed\n", totals.passed, totals.failed);
   return code;
 }
 
@@ -216,7 +216,7 @@ static const opt_t options[] = {
      false},
     {"--match", 0, OPT_STRING, offsetof(args_t, match), "PATTERN",
      "only cases whose name matches (shell wildcards)", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE",
      "every case's result as JSON; - is stdout", false},
     {"--jobs", 'j', OPT_INT, offsetof(args_t, jobs), "N", "cases at a time (default: cores)",
      false},

@@ -39,10 +39,11 @@ static int find(const args_t* a, cli_debug_job_t* j) {
   const assay_code_t why = assay_status_code(st);
   if (why == ASSAY_UNSUPPORTED || why == ASSAY_NOT_FOUND)
     return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  if (!st) st = tell(a, j, &b, cli_debug_now() - start);
+  if (st) return assay_batch_blame_deinit(&b), cli_debug_fail(st);
+  st = tell(a, j, &b, cli_debug_now() - start);
   const bool sound = b.verdict == ASSAY_BATCH_SOUND;
   assay_batch_blame_deinit(&b);
-  if (st) return cli_debug_fail(st);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return sound ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
@@ -65,7 +66,7 @@ static const opt_t options[] = {
      "after a batch, the first axis, or an\nopen one)",
      false},
     CLI_DEBUG_EXEC("batch"),
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

@@ -10,7 +10,7 @@ typedef struct args {
 } args_t;
 
 static assay_status_t tell(const args_t* a, const assay_str_t* text, const json_t* j) {
-  if (!(a->json && strcmp(a->json, "-") == 0)) fputs(assay_str_get(text), stdout);
+  if (!assay_cli_json_to_stdout(a->json)) fputs(assay_str_get(text), stdout);
   return a->json ? assay_cli_write_json(a->json, j) : NULL;
 }
 
@@ -49,13 +49,15 @@ static int run(void* p) {
   return a->compare ? compare(a) : show(a);
 }
 
-static const opt_t options[] = {
-    {"A.json", 0, OPT_STRING, offsetof(args_t, first), NULL, "with --compare: what --json wrote", false},
-    {"B.json", 0, OPT_STRING, offsetof(args_t, second), NULL, "with --compare: on another machine", false},
-    {"--compare", 0, OPT_FLAG, offsetof(args_t, compare), NULL,
-     "say what differs, and what of it can change numbers", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout", false},
-    {0}};
+static const opt_t options[] = {{"A.json", 0, OPT_STRING, offsetof(args_t, first), NULL,
+                                 "with --compare: what --json wrote", false},
+                                {"B.json", 0, OPT_STRING, offsetof(args_t, second), NULL,
+                                 "with --compare: on another machine", false},
+                                {"--compare", 0, OPT_FLAG, offsetof(args_t, compare), NULL,
+                                 "say what differs, and what of it can change numbers", false},
+                                {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE",
+                                 "everything as JSON; - is stdout", false},
+                                {0}};
 
 const verb_t assay_verb_debug_environment = {
     .name = "debug environment",

@@ -36,10 +36,11 @@ static int find(const args_t* a, cli_debug_job_t* j) {
   assay_status_t st =
       assay_pass_debug(j->model, &j->options, &j->inputs, j->golden.n ? &j->golden : NULL, &b);
   assay_cli_progress("", 1);
-  if (!st) st = tell(a, j, &b, cli_debug_now() - start);
+  if (st) return assay_pass_blame_deinit(&b), cli_debug_fail(st);
+  st = tell(a, j, &b, cli_debug_now() - start);
   const bool guilty = b.guilty != NULL;
   assay_pass_blame_deinit(&b);
-  if (st) return cli_debug_fail(st);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return guilty ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
 }
 
@@ -60,7 +61,7 @@ static const opt_t options[] = {
     {"--no-pass", 0, OPT_LIST, offsetof(args_t, debug.no_pass), "NAME", "without this pass", false},
     {"--all", 0, OPT_FLAG, offsetof(args_t, all), NULL, "show passes that change no bits, too",
      false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

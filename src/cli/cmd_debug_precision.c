@@ -56,41 +56,51 @@ static assay_status_t write_mixed(const args_t* a, const assay_check_t* c) {
   return st;
 }
 
-static assay_status_t write_options(const args_t* a, const assay_fix_t* fix) {
+static assay_status_t write_options(const args_t* a, const assay_check_t* c) {
   assay_str_t s = {0};
-  assay_report_fix_file(fix, &s);
+  assay_report_fix_file(&c->fix, &s);
   assay_status_t st = assay_str_status(&s);
   if (!st) st = assay_file_write(a->save_options, assay_str_get(&s), s.len);
   assay_str_deinit(&s);
   return st;
 }
 
+// Writes a file of the fix, where one is asked for and there is a fix. One that cannot be written
+// is left out of the report, which comes first: *why says it behind.
+static const char* written(const char* path, const args_t* a, const assay_check_t* c,
+                           assay_status_t (*write)(const args_t*, const assay_check_t*),
+                           assay_status_t* why) {
+  if (!path || !c->has_fix || !c->fix.n_nodes) return NULL;
+  assay_status_t st = write(a, c);
+  const bool fine = !st;
+  *why = assay_status_join(*why, st);
+  return fine ? path : NULL;
+}
+
 static assay_status_t tell(const args_t* a, const assay_precision_found_t* f,
                            const assay_precision_options_t* o, double seconds) {
   const assay_check_t* c = f->check;
-  const bool fixed = c->has_fix && c->fix.n_nodes;
-  const assay_report_precision_t names = {.model = a->debug.model,
-                                          .target = c->options.backend->name,
-                                          .precision = c->options.precision_name,
-                                          .mode = modes[o->mode],
-                                          .save = fixed ? a->save : NULL,
-                                          .options = fixed ? a->save_options : NULL,
-                                          .seconds = seconds};
+  assay_status_t unwritten = NULL;
+  const assay_report_precision_t names = {
+      .model = a->debug.model,
+      .target = c->options.backend->name,
+      .precision = c->options.precision_name,
+      .mode = modes[o->mode],
+      .save = written(a->save, a, c, write_mixed, &unwritten),
+      .options = written(a->save_options, a, c, write_options, &unwritten),
+      .seconds = seconds};
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = NULL;
-  if (fixed && a->save) st = write_mixed(a, c);
-  if (!st && fixed && a->save_options) st = write_options(a, &c->fix);
-  if (!st && !(a->json && strcmp(a->json, "-") == 0)) {
+  if (!assay_cli_json_to_stdout(a->json)) {
     st = assay_report_precision_text(f, &names, &text);
     if (!st) fputs(assay_str_get(&text), stdout);
     assay_str_deinit(&text);
   }
-  if (st || !a->json) return st;
-  ASSAY_TRY(assay_report_precision_json(f, &names, &json));
-  st = assay_cli_write_json(a->json, json);
+  if (!st && a->json) st = assay_report_precision_json(f, &names, &json);
+  if (!st && a->json) st = assay_cli_write_json(a->json, json);
   json_decref(json);
-  return st;
+  return assay_status_join(st, unwritten);
 }
 
 static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* j) {
@@ -101,10 +111,11 @@ static int find(const args_t* a, assay_precision_options_t* o, cli_debug_job_t* 
   assay_status_t st = assay_precision_find(j->model, &j->options, o, &j->inputs,
                                            j->golden.n ? &j->golden : NULL, &found);
   assay_cli_progress("", 1);
-  if (!st) st = tell(a, &found, o, cli_debug_now() - start);
   if (st) return assay_precision_found_deinit(&found), cli_debug_fail(st);
+  st = tell(a, &found, o, cli_debug_now() - start);
   const bool ok = found.check->faithful || (found.check->has_fix && found.check->fix.verified);
   assay_precision_found_deinit(&found);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return ok ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
@@ -145,11 +156,11 @@ static const opt_t options[] = {
      "bisect and linear build everything anew for each run: read the\nmodel, run the passes, time "
      "tactics",
      false},
-    {"--save", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
+    {"--save", 'o', OPT_OUT_FILE, offsetof(args_t, save), "FILE",
      "the model in mixed precision, with explicit Casts", false},
-    {"--save-options", 0, OPT_STRING, offsetof(args_t, save_options), "FILE",
+    {"--save-options", 0, OPT_OUT_FILE, offsetof(args_t, save_options), "FILE",
      "--layer-precision, and --layerPrecisions for trtexec", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

@@ -102,7 +102,7 @@ static assay_status_t tell(const args_t* a, const cli_debug_job_t* j, const assa
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = NULL;
-  if (!(a->json && strcmp(a->json, "-") == 0)) {
+  if (!assay_cli_json_to_stdout(a->json)) {
     st = assay_report_reduce_text(r, &names, &text);
     if (!st) fputs(assay_str_get(&text), stdout);
     assay_str_deinit(&text);
@@ -120,9 +120,15 @@ static assay_status_t hand_over(const args_t* a, const cli_debug_job_t* j,
   size_t written = 0;
   assay_status_t st = say_folder(a, &folder);
   if (!st) st = say_command(a, j, assay_str_get(&folder), &command);
+  // What was found is told even where its files cannot be written; then no command is told that
+  // reads them.
+  assay_status_t unwritten = NULL;
   if (!st && r->verdict == ASSAY_REDUCE_REDUCED)
-    st = assay_reduced_write(r, assay_str_get(&folder), &written);
-  if (!st) st = tell(a, j, r, assay_str_get(&folder), assay_str_get(&command), written);
+    unwritten = assay_reduced_write(r, assay_str_get(&folder), &written);
+  if (!st)
+    st = tell(a, j, r, unwritten ? NULL : assay_str_get(&folder),
+              unwritten ? NULL : assay_str_get(&command), written);
+  st = assay_status_join(st, unwritten);
   assay_str_deinit(&folder);
   assay_str_deinit(&command);
   return st;
@@ -166,8 +172,7 @@ static const opt_t options[] = {
     CLI_DEBUG_OPTIONS,
     CLI_DEBUG_FUSED,
     {"--golden", 'g', OPT_STRING, offsetof(args_t, debug.known[0]), "FILE",
-     "the original framework's outputs: a fault of the export's is\nreduced, too",
-     false},
+     "the original framework's outputs: a fault of the export's is\nreduced, too", false},
     {"--golden-intermediates", 0, OPT_STRING, offsetof(args_t, debug.known[1]), "FILE",
      "its inner tensors, by ONNX name: where parts can be cut", false},
     {"--require", 0, OPT_LIST, offsetof(args_t, debug.require), "DEMAND",
@@ -183,10 +188,10 @@ static const opt_t options[] = {
      "how long one run of it may take (default: 600)", false},
     {"--time", 0, OPT_FLOAT, offsetof(args_t, seconds), "SECONDS",
      "begin no new part behind them (default: 60)", false},
-    {"--output-folder", 'o', OPT_STRING, offsetof(args_t, output), "FOLDER",
+    {"--output-folder", 'o', OPT_OUT_FOLDER, offsetof(args_t, output), "FOLDER",
      "where model.onnx, inputs.npz and golden.npz go\n(default: MODEL.reduced, here)", false},
     CLI_DEBUG_EXEC("part"),
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

@@ -40,10 +40,11 @@ static int find(const args_t* a, cli_debug_job_t* j) {
   if (st &&
       (assay_status_code(st) == ASSAY_NOT_FOUND || assay_status_code(st) == ASSAY_UNSUPPORTED))
     return assay_cli_fail(st, ASSAY_EXIT_USAGE);
-  if (!st) st = tell(a, j, &b, cli_debug_now() - start);
+  if (st) return assay_tactic_blame_deinit(&b), cli_debug_fail(st);
+  st = tell(a, j, &b, cli_debug_now() - start);
   const bool fault = b.n_faults > 0;
   assay_tactic_blame_deinit(&b);
-  if (st) return cli_debug_fail(st);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return fault ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
 }
 
@@ -66,7 +67,7 @@ static const opt_t options[] = {
      false},
     {"--untimed", 0, OPT_FLAG, offsetof(args_t, untimed), NULL,
      "do not measure how long each takes", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

@@ -69,7 +69,7 @@ static assay_status_t read_samples(const args_t* a, assay_model_t* raw, const cl
 
 static assay_status_t tell(const args_t* a, const assay_edit_result_t* r) {
   const assay_edit_names_t names = {.model = a->model, .out = a->output, .all = a->all};
-  if (!a->json || strcmp(a->json, "-") != 0) {
+  if (!assay_cli_json_to_stdout(a->json)) {
     assay_str_t text = {0};
     assay_status_t st = assay_report_edit_text(r, &names, &text);
     fputs(assay_str_get(&text), stdout);
@@ -138,8 +138,9 @@ static int run_edit(const char* name, const args_t* a) {
     assay_cli_progress("", 1);
     if (st) code = fail(st);
     if (!st) {
-      if (a->output) st = assay_edit_result_write(&r, a->output);
-      if (!st) st = tell(a, &r);
+      // The verdict is told whatever became of the file.
+      assay_status_t unwritten = a->output ? assay_edit_result_write(&r, a->output) : NULL;
+      st = assay_status_join(tell(a, &r), unwritten);
       code = st ? assay_cli_fail(st, ASSAY_EXIT_FAILED) : exit_code(a, &r);
       assay_edit_result_deinit(&r);
     }
@@ -155,6 +156,8 @@ static int run_edit(const char* name, const args_t* a) {
 
 #define TEXT(option, letter, field, value, help) \
   { option, letter, OPT_STRING, offsetof(args_t, field), value, help, false }
+#define WRITTEN(option, letter, field, value, help) \
+  { option, letter, OPT_OUT_FILE, offsetof(args_t, field), value, help, false }
 #define LIST(option, letter, field, value, help) \
   { option, letter, OPT_LIST, offsetof(args_t, field), value, help, false }
 #define FLAG(option, field, help) \
@@ -162,29 +165,28 @@ static int run_edit(const char* name, const args_t* a) {
 
 #define COMMON_FIRST                                                              \
   {"MODEL", 0, OPT_STRING, offsetof(args_t, model), NULL, "the ONNX file", true}, \
-      TEXT("--output", 'o', output, "FILE", "where the edited model goes")
+      WRITTEN("--output", 'o', output, "FILE", "where the edited model goes")
 
 #define NODE_OPTIONS                                                                       \
   LIST("--nodes", 0, nodes, "PATTERN", "only nodes with such a name; may be given again"), \
       LIST("--not-nodes", 0, not_nodes, "PATTERN", "no nodes with such a name")
 
-#define COMMON                                                                            \
-  LIST("--inputs", 'i', inputs, "FILE",                                                   \
-       "samples for the proof (default: made from the seed);\n" CLI_INPUTS_HELP),         \
-      CLI_READING_OPTIONS(reading),                                                       \
-      LIST("--input-shape", 0, shapes, "NAME=DIMS", "shape of an input in the proof"),    \
-      {"--samples", 0,                                                                    \
-       OPT_INT,     offsetof(args_t, samples),                                            \
-       "N",         "how many samples are made (default: 1)",                             \
-       false},                                                                            \
-      {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of what is made", false}, \
-      FLAG("--no-proof", no_proof, "write the model without running it"),                 \
-      FLAG("--force", force, "write it even if truth moves by more than it may"),         \
-      FLAG("--all", all, "tell of all outputs and all notes"),                            \
-      TEXT("--json", 0, json, "FILE", "everything as JSON; - is stdout"), CLI_OPS_OPTION, \
-      CLI_HARD_LINKS_OPTION(allow_hard_links),                                            \
-      CLI_MEMORY_OPTION, {                                                                \
-    0                                                                                     \
+#define COMMON                                                                               \
+  LIST("--inputs", 'i', inputs, "FILE",                                                      \
+       "samples for the proof (default: made from the seed);\n" CLI_INPUTS_HELP),            \
+      CLI_READING_OPTIONS(reading),                                                          \
+      LIST("--input-shape", 0, shapes, "NAME=DIMS", "shape of an input in the proof"),       \
+      {"--samples", 0,                                                                       \
+       OPT_INT,     offsetof(args_t, samples),                                               \
+       "N",         "how many samples are made (default: 1)",                                \
+       false},                                                                               \
+      {"--seed", 0, OPT_INT, offsetof(args_t, seed), "N", "seed of what is made", false},    \
+      FLAG("--no-proof", no_proof, "write the model without running it"),                    \
+      FLAG("--force", force, "write it even if truth moves by more than it may"),            \
+      FLAG("--all", all, "tell of all outputs and all notes"),                               \
+      WRITTEN("--json", 0, json, "FILE", "everything as JSON; - is stdout"), CLI_OPS_OPTION, \
+      CLI_HARD_LINKS_OPTION(allow_hard_links), CLI_MEMORY_OPTION, {                          \
+    0                                                                                        \
   }
 
 #define EDIT_VERB(word, text, use, shown)                               \

@@ -484,16 +484,17 @@ static int run(void* p) {
 }
 
 static const opt_t options[] = {
-    {"WHAT", 0, OPT_STRING, offsetof(args_t, what), NULL, "model, data (a file of arrays) or plan", true},
+    {"WHAT", 0, OPT_STRING, offsetof(args_t, what), NULL, "model, data (a file of arrays) or plan",
+     true},
     {"FILE", 0, OPT_STRING, offsetof(args_t, file), NULL, "the file to look into", true},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "as JSON; - is stdout", false},
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "as JSON; - is stdout", false},
     CLI_SHAPE_OPTIONS(shape),
     {"--precision", 0, OPT_STRING, offsetof(args_t, precision), "FORMAT", "plan: of float32 values",
      false},
     CLI_RULES_OPTIONS(layer_precision, "plan: "),
     {"--explain", 0, OPT_STRING, offsetof(args_t, explain), "NODE",
      "plan file: which tactics competed for its layer, and\nhow long each took", false},
-    {"--report", 0, OPT_STRING, offsetof(args_t, report), "FILE",
+    {"--report", 0, OPT_OUT_FILE, offsetof(args_t, report), "FILE",
      "model, plan file: one HTML page with the graph to look at;\nneeds no network", false},
     {"--serve", 0, OPT_STRING, offsetof(args_t, serve), "PORT",
      "the same page at http://127.0.0.1:PORT, until Ctrl-C;\n0: any port that is free", false},

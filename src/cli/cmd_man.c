@@ -31,6 +31,7 @@ static assay_status_t write_page(const char* folder, const verb_t* verb) {
 }
 
 static assay_status_t write_all(const char* folder) {
+  ASSAY_TRY(assay_folder_make(folder));
   ASSAY_TRY(write_page(folder, NULL));
   for (const verb_t* const* v = assay_cli_verbs; *v; v++) ASSAY_TRY(write_page(folder, *v));
   return NULL;
@@ -74,7 +75,7 @@ static int run(void* p) {
 static const opt_t options[] = {
     {"VERB", 0, OPT_LIST, offsetof(args_t, verb), NULL,
      "a verb, such as check or debug precision (default: the\nprogram)", false},
-    {"--output-folder", 'o', OPT_STRING, offsetof(args_t, folder), "FOLDER",
+    {"--output-folder", 'o', OPT_OUT_FOLDER, offsetof(args_t, folder), "FOLDER",
      "write the pages of all verbs: assay.1, assay-check.1 ...", false},
     {0}};
 

@@ -84,8 +84,10 @@ static int run(void* p) {
 static const opt_t options[] = {
     {"PLAN", 0, OPT_STRING, offsetof(args_t, plan), NULL, "the plan file (assay build)", true},
     {"--weights", 'w', OPT_STRING, offsetof(args_t, weights), "FILE",
-     "the same model with other weights (.onnx), or some of its\nweights by name (.npz, .safetensors)", false},
-    {"--output", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
+     "the same model with other weights (.onnx), or some of its\nweights by name (.npz, "
+     ".safetensors)",
+     false},
+    {"--output", 'o', OPT_OUT_FILE, offsetof(args_t, save), "FILE",
      "the plan file to write (default: in the place of PLAN)", false},
     CLI_OPS_OPTION,
     CLI_HARD_LINKS_OPTION(allow_hard_links),

@@ -151,6 +151,14 @@ static assay_status_t collect_value(const args_t* a, job_t* j, size_t sample, bo
   assay_status_t st = truth && floats ? assay_tensor_retype(wide, ASSAY_TYPE_DOUBLE, &typed) : NULL;
   if (!st && !typed) typed = assay_tensor_retain(wide);
   assay_tensor_release(wide);
+  // Files have no more than the type holds: of many samples no more is kept, either.
+  if (!st && a->save && j->samples.n > 1 && typed->kind == ASSAY_KIND_TENSOR &&
+      typed->type != ASSAY_TYPE_STRING) {
+    assay_tensor_t* packed = NULL;
+    st = assay_tensor_pack(typed, &packed);
+    assay_tensor_release(typed);
+    typed = packed;
+  }
   return st ? st : assay_set_add(&j->results.runs[sample], v->name, typed);
 }
 
@@ -227,9 +235,12 @@ static int run_job(args_t* a, job_t* j) {
   for (size_t i = 0; i < j->model->graph->n_outputs; i++)
     any |= wanted(a, j->model->graph->outputs[i]->name);
   if (!any && a->outputs.n && !a->values)
-    return assay_cli_usage("run", "no output matches '%s'; the model has '%s'%s", a->outputs.items[0],
+    return assay_cli_usage("run", "no output matches '%s'; the model has '%s'%s%s",
+                           a->outputs.items[0],
                            j->model->graph->n_outputs ? j->model->graph->outputs[0]->name : "",
-                           j->model->graph->n_outputs > 1 ? " and others" : "");
+                           j->model->graph->n_outputs > 1 ? " and others" : "",
+                           ASSAY_VALUES_NEAR_TEXT(j->model->graph->outputs,
+                                                  j->model->graph->n_outputs, a->outputs.items[0]));
   if (!built)
     st = plan ? open_plan(a, j) : open_machine(a, j, truth ? ASSAY_MODE_TRUTH : ASSAY_MODE_NATIVE);
   if (st) return assay_cli_fail(st, ASSAY_EXIT_USAGE);
@@ -275,7 +286,7 @@ static const opt_t options[] = {
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE", CLI_INPUTS_HELP, false},
     CLI_READING_OPTIONS(reading),
     CLI_SHAPE_OPTIONS(shape),
-    {"--save-outputs", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
+    {"--save-outputs", 'o', OPT_OUT_EITHER, offsetof(args_t, save), "FILE",
      "save the outputs (truth as float64) in the format that the name ends\nin: .npz .npy "
      ".safetensors .pb .json (Polygraphy's) .trtexec.json .txt\n.raw, or FOLDER/ for output_0.pb "
      "...",

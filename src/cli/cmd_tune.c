@@ -147,34 +147,40 @@ static assay_status_t write_options(const args_t* a, const assay_tuned_t* t) {
   return st;
 }
 
-static assay_status_t write_files(const args_t* a, const assay_tuned_t* t) {
-  if (!t->met) return NULL;
-  if (a->save) ASSAY_TRY(write_mixed(a, t));
-  if (a->plan) ASSAY_TRY(write_plan(a, t));
-  return a->save_options ? write_options(a, t) : NULL;
+// Writes a file, where one is asked for and there is what to write. One that cannot be written is
+// left out of the report, which comes first: *why says it behind.
+static const char* written(const char* path, const args_t* a, const assay_tuned_t* t,
+                           assay_status_t (*write)(const args_t*, const assay_tuned_t*),
+                           assay_status_t* why) {
+  if (!path || !t->met) return NULL;
+  assay_status_t st = write(a, t);
+  const bool fine = !st;
+  *why = assay_status_join(*why, st);
+  return fine ? path : NULL;
 }
 
 static assay_status_t tell(const args_t* a, const assay_tuned_t* t, double seconds) {
-  const assay_report_tune_t names = {.model = a->debug.model,
-                                     .target = t->check->options.backend->name,
-                                     .rules = a->debug.layer_precision,
-                                     .save = t->met ? a->save : NULL,
-                                     .plan = t->met ? a->plan : NULL,
-                                     .options = t->met ? a->save_options : NULL,
-                                     .seconds = seconds};
+  assay_status_t unwritten = NULL;
+  const assay_report_tune_t names = {
+      .model = a->debug.model,
+      .target = t->check->options.backend->name,
+      .rules = a->debug.layer_precision,
+      .save = written(a->save, a, t, write_mixed, &unwritten),
+      .plan = written(a->plan, a, t, write_plan, &unwritten),
+      .options = written(a->save_options, a, t, write_options, &unwritten),
+      .seconds = seconds};
   assay_str_t text = {0};
   json_t* json = NULL;
-  assay_status_t st = write_files(a, t);
-  if (!st && !(a->json && strcmp(a->json, "-") == 0)) {
+  assay_status_t st = NULL;
+  if (!assay_cli_json_to_stdout(a->json)) {
     st = assay_report_tune_text(t, &names, &text);
     if (!st) fputs(assay_str_get(&text), stdout);
     assay_str_deinit(&text);
   }
-  if (st || !a->json) return st;
-  ASSAY_TRY(assay_report_tune_json(t, &names, &json));
-  st = assay_cli_write_json(a->json, json);
+  if (!st && a->json) st = assay_report_tune_json(t, &names, &json);
+  if (!st && a->json) st = assay_cli_write_json(a->json, json);
   json_decref(json);
-  return st;
+  return assay_status_join(st, unwritten);
 }
 
 // ---- the verb -----------------------------------------------------------------------------------
@@ -185,10 +191,11 @@ static int tune(const args_t* a, const assay_tune_options_t* o, cli_debug_job_t*
   assay_status_t st =
       assay_tune(j->model, &j->options, o, &j->inputs, j->golden.n ? &j->golden : NULL, &tuned);
   assay_cli_progress("", 1);
-  if (!st) st = tell(a, &tuned, cli_debug_now() - start);
+  if (st) return assay_tuned_deinit(&tuned), cli_debug_fail(st);
+  st = tell(a, &tuned, cli_debug_now() - start);
   const bool met = tuned.met;
   assay_tuned_deinit(&tuned);
-  if (st) return cli_debug_fail(st);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
   return met ? ASSAY_EXIT_OK : ASSAY_EXIT_UNFAITHFUL;
 }
 
@@ -222,15 +229,15 @@ static const opt_t options[] = {
      "at most so many assignments are run (default: 8), besides all in\none format", false},
     {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S",
      "how long to time each format here (default: 0.5)", false},
-    {"--timing-cache", 0, OPT_STRING, offsetof(args_t, timing_cache), "FILE",
+    {"--timing-cache", 0, OPT_OUT_CACHE, offsetof(args_t, timing_cache), "FILE",
      "read how fast kernels are, and add what is measured", false},
-    {"--save", 'o', OPT_STRING, offsetof(args_t, save), "FILE",
+    {"--save", 'o', OPT_OUT_FILE, offsetof(args_t, save), "FILE",
      "the model in mixed precision, with explicit Casts", false},
-    {"--save-plan", 0, OPT_STRING, offsetof(args_t, plan), "FILE", "a plan file for the target",
+    {"--save-plan", 0, OPT_OUT_FILE, offsetof(args_t, plan), "FILE", "a plan file for the target",
      false},
-    {"--save-options", 0, OPT_STRING, offsetof(args_t, save_options), "FILE",
+    {"--save-options", 0, OPT_OUT_FILE, offsetof(args_t, save_options), "FILE",
      "--layer-precision, and --layerPrecisions for trtexec", false},
-    {"--json", 0, OPT_STRING, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE", "everything as JSON; - is stdout",
      false},
     CLI_TIMEOUT_OPTION,
     {0}};

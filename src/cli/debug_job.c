@@ -5,6 +5,7 @@
 
 #include "accuracy/script.h"
 #include "base/memory.h"
+#include "base/shown.h"
 #include "formats/format.h"
 #include "passes/float_types.h"
 
@@ -83,14 +84,16 @@ static assay_status_t read_golden(const cli_debug_args_t* a, cli_debug_job_t* j)
   ASSAY_TRY(cli_read_golden(a->golden, j->model, &j->reading, &runs, &set));
   assay_status_t st = cli_golden_samples(&runs, &set, g, j->inputs.n, &j->golden);
   assay_saved_deinit(&runs);
+  const char* misspelt = CLI_MISSPELT_TEXT(&set, g);
   assay_set_deinit(&set);
   if (st) return st;
   for (size_t i = 0; i < g->n_outputs; i++)
     any |= j->golden.n && assay_samples_get(&j->golden, 0)[i] != NULL;
   if (!any)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                       "'%s' has no array with the name of an output (such as '%s')", a->golden,
-                       g->n_outputs ? g->outputs[0]->name : "");
+                       "'%s' has no array with the name of an output (such as '%s')%s", a->golden,
+                       g->n_outputs ? g->outputs[0]->name : "", misspelt);
+  if (*misspelt) assay_print(stderr, "assay: an output has no golden%s\n", misspelt);
   if (j->golden.n != j->inputs.n && j->golden.n != 1)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s' holds %zu samples, the inputs %zu", a->golden,
                        j->golden.n, j->inputs.n);
@@ -151,7 +154,7 @@ assay_status_t cli_debug_tell(const cli_debug_report_t* r, const void* found,
   assay_str_t text = {0};
   json_t* json = NULL;
   assay_status_t st = NULL;
-  if (!(path && strcmp(path, "-") == 0)) {
+  if (!assay_cli_json_to_stdout(path)) {
     st = r->text(found, names, &text);
     if (!st) fputs(assay_str_get(&text), stdout);
     assay_str_deinit(&text);

@@ -1,5 +1,6 @@
 #include "cli/inputs.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ static assay_status_t split_name(const char* text, const assay_model_t* m,
   *out = assay_graph_find(m->graph, name);
   *out_path = equals + 1;
   if (*out) return NULL;
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s': the model has no such input", text);
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s': the model has no such input%s", text,
+                     ASSAY_VALUES_NEAR_TEXT(m->graph->inputs, m->graph->n_inputs, name));
 }
 
 // Of a file whose arrays have names of their own: the one that is called so, or the only one.
@@ -34,8 +36,9 @@ static assay_status_t take_named(const char* text, const char* name, assay_set_t
   assay_tensor_t* t = assay_set_find(run, name);
   if (!t && run->n == 1) t = run->tensors[0];
   if (!t)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "'%s': the file has %zu arrays, and none named '%s'",
-                       text, run->n, name);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                       "'%s': the file has %zu arrays, and none named '%s'%s", text, run->n, name,
+                       ASSAY_SET_NEAR_TEXT(run, name));
   assay_set_t one = {0};
   ASSAY_TRY(assay_set_add(&one, name, assay_tensor_retain(t)));
   assay_set_deinit(run);
@@ -150,6 +153,25 @@ assay_status_t cli_read_golden(const char* path, const assay_model_t* model,
   *out_runs = runs;
   *out_set = set;
   return NULL;
+}
+
+const char* cli_misspelt_text(const assay_set_t* set, const assay_graph_t* g, char* out,
+                              size_t size) {
+  *out = 0;
+  for (size_t k = 0; k < set->n; k++) {
+    assay_nearest_t near = {.wanted = set->names[k]};
+    bool is_output = false;
+    for (size_t i = 0; i < g->n_outputs; i++) {
+      is_output |= strcmp(g->outputs[i]->name, set->names[k]) == 0;
+      if (!assay_set_find(set, g->outputs[i]->name))
+        assay_nearest_offer(&near, g->outputs[i]->name);
+    }
+    const char* best = is_output ? NULL : assay_nearest_best(&near);
+    if (!best) continue;
+    snprintf(out, size, "; did you mean '%.200s' by '%.200s'?", best, set->names[k]);
+    break;
+  }
+  return out;
 }
 
 assay_status_t cli_golden_samples(const assay_saved_t* runs, const assay_set_t* set,

@@ -1,12 +1,15 @@
 // assay: finds the verb and runs it.
 #include <assay/ops.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 #include "base/shown.h"
 #include "cli/cli.h"
+#include "cli/output_paths.h"
 #include "cli/timeout.h"
 #include "cli/verbs.h"
 #include "onnx/onnx.h"
@@ -84,6 +87,13 @@ static bool start_timeout(const verb_t* verb, const void* args, int* out_exit) {
   return true;
 }
 
+static int check_and_run(const verb_t* verb, void* args) {
+  assay_status_t st = cli_outputs_check(verb, args);
+  if (st) return assay_cli_fail(st, ASSAY_EXIT_FAILED);
+  st = load_operators(verb, args);
+  return st ? assay_cli_fail(st, ASSAY_EXIT_USAGE) : verb->run(args);
+}
+
 static int run_verb(const verb_t* verb, int argc, char** argv) {
   if (!take_environment())
     return assay_cli_usage("", "ASSAY_MEMORY_LIMIT is '%s', no size such as 500M or 16G",
@@ -93,8 +103,7 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
   int code = ASSAY_EXIT_FAILED;
   if (assay_cli_parse(verb, argc, argv, args, &code) && start_timeout(verb, args, &code)) {
     take_hard_links(verb, args);
-    assay_status_t st = load_operators(verb, args);
-    code = st ? assay_cli_fail(st, ASSAY_EXIT_USAGE) : verb->run(args);
+    code = check_and_run(verb, args);
     cli_timeout_hold();
   }
   assay_cli_free_args(verb, args);
@@ -108,6 +117,24 @@ static int run_verb(const verb_t* verb, int argc, char** argv) {
 
 static bool is_help(const char* word) {
   return strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "help") == 0;
+}
+
+// f NULL: the first word names no verb.
+static int unknown_verb(const family_t* f, const char* word) {
+  assay_nearest_t near = {.wanted = word};
+  for (const verb_t* const* v = assay_cli_verbs; *v; v++) {
+    const char* second = f ? assay_cli_second_word(*v, f->name) : NULL;
+    if (!f && !strchr((*v)->name, ' ')) assay_nearest_offer(&near, (*v)->name);
+    if (second) assay_nearest_offer(&near, second);
+  }
+  for (const family_t* k = f ? NULL : assay_cli_families; k && k->name; k++)
+    assay_nearest_offer(&near, k->name);
+  for (const front_t* k = f ? NULL : assay_cli_fronts; k && k->name; k++)
+    assay_nearest_offer(&near, k->name);
+  assay_print(stderr, "assay: unknown verb '%s%s%s'%s; 'assay%s%s -h' lists them\n",
+              f ? f->name : "", f ? " " : "", word, ASSAY_NEAREST_TEXT(&near), f ? " " : "",
+              f ? f->name : "");
+  return ASSAY_EXIT_USAGE;
 }
 
 // argv[0] is the family's name.
@@ -124,13 +151,13 @@ static int run_family(const family_t* f, int argc, char** argv) {
     const char* word = assay_cli_second_word(*v, f->name);
     if (word && strcmp(word, argv[1]) == 0) return run_verb(*v, argc - 2, argv + 2);
   }
-  assay_print(stderr, "assay: unknown verb '%s %s'; 'assay %s -h' lists them\n", f->name, argv[1],
-              f->name);
-  return ASSAY_EXIT_USAGE;
+  return unknown_verb(f, argv[1]);
 }
 
 int main(int argc, char** argv) {
   assay_cli_use_blas(argv);
+  // A file past the limit of its size fails to be written, which is told; the verdict is not lost.
+  signal(SIGXFSZ, SIG_IGN);
   take_hard_links(NULL, NULL);
   const char* slash = argc ? strrchr(argv[0], '/') : NULL;
   for (const front_t* f = assay_cli_fronts; argc && f->name; f++)  // by a link of that name
@@ -154,6 +181,5 @@ int main(int argc, char** argv) {
     if (strcmp(f->name, name) == 0) return f->run(argc - 2, argv + 2);
   for (const family_t* f = assay_cli_families; f->name; f++)
     if (strcmp(f->name, name) == 0) return run_family(f, argc - 1, argv + 1);
-  assay_print(stderr, "assay: unknown verb '%s'; 'assay -h' lists them\n", name);
-  return ASSAY_EXIT_USAGE;
+  return unknown_verb(NULL, name);
 }

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/nearest.h"
+#include "base/process.h"
 #include "base/shell.h"
 #include "base/shown.h"
 #include "cli/cli.h"
@@ -16,6 +18,7 @@
 int assay_cli_fail(assay_status_t status, int code) {
   assay_code_t c = assay_status_code(status);
   cli_timeout_hold();
+  assay_process_hold();
   fflush(stdout);
   assay_print(stderr, "assay: %s\n", assay_status_message(status));
   assay_status_free(status);
@@ -33,8 +36,10 @@ int assay_cli_usage(const char* verb, const char* format, ...) {
   return ASSAY_EXIT_USAGE;
 }
 
+bool assay_cli_json_to_stdout(const char* path) { return path && strcmp(path, "-") == 0; }
+
 assay_status_t assay_cli_write_json(const char* path, const json_t* j) {
-  if (strcmp(path, "-") != 0) return assay_json_write(path, j, 1);
+  if (!assay_cli_json_to_stdout(path)) return assay_json_write(path, j, 1);
   assay_str_t text = {0};
   assay_json_print(j, 1, &text);
   assay_status_t st = assay_str_status(&text);
@@ -105,6 +110,10 @@ static bool store(const opt_t* o, void* args, const char* value) {
       return true;
     }
     case OPT_STRING:
+    case OPT_OUT_FILE:
+    case OPT_OUT_FOLDER:
+    case OPT_OUT_EITHER:
+    case OPT_OUT_CACHE:
       memcpy(field, &value, sizeof value);
       return true;
     case OPT_INT: {
@@ -205,19 +214,16 @@ static const opt_t* find_positional(const verb_t* verb, int k) {
   return NULL;
 }
 
-// How far apart two option names are, for "did you mean": edits, up to a small limit.
-static const opt_t* nearest(const verb_t* verb, const char* arg) {
-  const opt_t* best = NULL;
-  size_t best_common = 4;
-  for (const opt_t* o = verb->options; o->name; o++) {
-    size_t common = 0;
-    while (o->name[common] && o->name[common] == arg[common]) common++;
-    if (!is_positional(o) && common > best_common) {
-      best = o;
-      best_common = common;
-    }
-  }
-  return best;
+static const char* nearest(const verb_t* verb, const char* arg) {
+  char name[64];
+  const size_t n = strcspn(arg, "=");
+  if (n >= sizeof name) return NULL;
+  memcpy(name, arg, n);
+  name[n] = 0;
+  assay_nearest_t near = {.wanted = name};
+  for (const opt_t* o = verb->options; o->name; o++)
+    if (!is_positional(o)) assay_nearest_offer(&near, o->name);
+  return assay_nearest_best(&near);
 }
 
 // What was parsed last.
@@ -289,12 +295,11 @@ static bool parse(const verb_t* verb, int argc, char** argv, void* args, assay_s
       value = arg[2] ? arg + 2 : NULL;
     }
     if (!o) {
-      const opt_t* near = nearest(verb, arg);
-      *out_exit = near ? assay_cli_usage(verb->name, "unknown option '%s'; did you mean %s?", arg,
-                                         near->name)
-                       : assay_cli_usage(verb->name, "%s '%s'",
-                                         arg[0] == '-' ? "unknown option" : "unexpected argument",
-                                         arg);
+      const char* near = arg[0] == '-' ? nearest(verb, arg) : NULL;
+      *out_exit =
+          near ? assay_cli_usage(verb->name, "unknown option '%s'; did you mean %s?", arg, near)
+               : assay_cli_usage(verb->name, "%s '%s'",
+                                 arg[0] == '-' ? "unknown option" : "unexpected argument", arg);
       return false;
     }
     if (o->kind != OPT_FLAG && !value) {

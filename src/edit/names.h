@@ -14,7 +14,5 @@ assay_status_t assay_names_node_pattern(const assay_model_t* m, const char* patt
 // live in the model's arena.
 assay_status_t assay_names_pair(assay_model_t* m, const char* option, const char* text,
                                 const char** out_old, const char** out_new) ASSAY_MUST_USE;
-// How many letters have to be changed, put in or taken away to make b of a; at most `limit`.
-int assay_names_distance(const char* a, const char* b, int limit);
 
 #endif  // ASSAY_EDIT_NAMES_H_

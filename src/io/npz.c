@@ -23,7 +23,7 @@ static assay_status_t read_member(assay_mapping_t* file, const assay_zip_member_
   assay_tensor_t* t = NULL;
   if (!array_name(m->name, name)) return NULL;
   ASSAY_TRY(assay_str_status(name));
-  ASSAY_TRY(assay_zip_extract(assay_mapping_data(file), m, &bytes, &owned));
+  ASSAY_TRY(assay_zip_extract(assay_mapping_data(file), file, m, &bytes, &owned));
   if (!owned) assay_mapping_retain(file);
   assay_status_t st =
       owned ? assay_npy_parse(bytes, (size_t)m->size, assay_free, owned, &t)

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "formats/format.h"
 #include "io/json.h"
 #include "io/json_arrays.h"
 #include "io/polygraphy.h"
@@ -114,6 +115,15 @@ assay_status_t assay_saved_read_folder(const char* path, const assay_saved_types
 
 // ---- runs one behind the other ------------------------------------------------------------------
 
+// Bytes of each element where all arrays of a name lie packed, in whole bytes; else 0.
+static size_t packed_elem(const assay_saved_t* s, const char* name) {
+  for (size_t i = 0; i < s->n; i++) {
+    const assay_tensor_t* t = assay_set_find(&s->runs[i], name);
+    if (!t || t->store != ASSAY_STORE_PACKED || assay_type_bits(t->type) % 8) return 0;
+  }
+  return (size_t)assay_type_bits(assay_set_find(&s->runs[0], name)->type) / 8;
+}
+
 static assay_status_t join_array(const assay_saved_t* s, const char* name, assay_tensor_t** out) {
   const assay_tensor_t* first = assay_set_find(&s->runs[0], name);
   int64_t dims[ASSAY_MAX_RANK] = {1};
@@ -132,16 +142,23 @@ static assay_status_t join_array(const assay_saved_t* s, const char* name, assay
   }
   dims[0] = rows;
   assay_tensor_t* all = NULL;
-  ASSAY_TRY(assay_tensor_create(first->type, rank, dims, &all));
-  const size_t elem = assay_store_elem_bytes(all->store);
+  const size_t packed = packed_elem(s, name);
+  if (packed)
+    ASSAY_TRY(assay_tensor_create_packed(first->type, rank, dims, &all));
+  else
+    ASSAY_TRY(assay_tensor_create(first->type, rank, dims, &all));
+  const size_t elem = packed ? packed : assay_store_elem_bytes(all->store);
   assay_status_t st = NULL;
   size_t at = 0;
   for (size_t i = 0; !st && i < s->n; i++) {
-    assay_tensor_t* wide = NULL;
-    st = assay_tensor_widen(assay_set_find(&s->runs[i], name), &wide);
-    if (!st && wide->size) memcpy((char*)all->data + at, wide->data, (size_t)wide->size * elem);
-    if (!st) at += (size_t)wide->size * elem;
-    assay_tensor_release(wide);
+    assay_tensor_t *t = assay_set_find(&s->runs[i], name), *one = NULL;
+    if (packed)
+      one = assay_tensor_retain(t);
+    else
+      st = assay_tensor_widen(t, &one);
+    if (!st && one->size) memcpy((char*)all->data + at, one->data, (size_t)one->size * elem);
+    if (!st) at += (size_t)one->size * elem;
+    assay_tensor_release(one);
   }
   if (st) return assay_tensor_release(all), st;
   *out = all;

@@ -35,3 +35,9 @@ assay_status_t assay_set_add(assay_set_t* s, const char* name, assay_tensor_t* t
   s->tensors[s->n++] = take_tensor;
   return NULL;
 }
+
+assay_nearest_t assay_set_near(const assay_set_t* s, const char* name) {
+  assay_nearest_t near = {.wanted = name};
+  for (size_t i = 0; i < s->n; i++) assay_nearest_offer(&near, s->names[i]);
+  return near;
+}

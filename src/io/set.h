@@ -2,6 +2,7 @@
 #ifndef ASSAY_IO_SET_H_
 #define ASSAY_IO_SET_H_
 
+#include "base/nearest.h"
 #include "tensor/tensor.h"
 
 // Starts as {0}. Fields are read freely.
@@ -17,5 +18,10 @@ void assay_set_deinit(assay_set_t* s);
 assay_status_t assay_set_add(assay_set_t* s, const char* name,
                              assay_tensor_t* take_tensor) ASSAY_MUST_USE;
 assay_tensor_t* assay_set_find(const assay_set_t* s, const char* name);  // borrowed; NULL: none
+// The names that are near to one that the set lacks.
+assay_nearest_t assay_set_near(const assay_set_t* s, const char* name);
+// For messages: "; did you mean 'image'?", or "".
+#define ASSAY_SET_NEAR_TEXT(set, name) \
+  ASSAY_NEAREST_TEXT((assay_nearest_t[]){assay_set_near(set, name)})
 
 #endif  // ASSAY_IO_SET_H_

@@ -453,7 +453,7 @@ static assay_status_t read_pickle(const uint8_t* data, const assay_zip_t* zip, m
   const uint8_t* bytes = NULL;
   if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "it is no PyTorch file: data.pkl is missing");
   if (member->size > MAX_PICKLE) return foreign();
-  ASSAY_TRY(assay_zip_extract(data, member, &bytes, &m->owned));
+  ASSAY_TRY(assay_zip_extract(data, NULL, member, &bytes, &m->owned));
   m->p = bytes;
   m->end = bytes + member->size;
   return unpickle(m);
@@ -464,7 +464,7 @@ static assay_status_t read_order(const uint8_t* data, const assay_zip_t* zip) {
   const uint8_t* bytes = NULL;
   void* owned = NULL;
   if (!member) return NULL;
-  ASSAY_TRY(assay_zip_extract(data, member, &bytes, &owned));
+  ASSAY_TRY(assay_zip_extract(data, NULL, member, &bytes, &owned));
   const bool little = member->size == 6 && memcmp(bytes, "little", 6) == 0;
   assay_free(owned);
   if (little) return NULL;
@@ -477,7 +477,7 @@ static assay_status_t read_tensor(const uint8_t* data, const assay_zip_t* zip, c
   const uint8_t* bytes = NULL;
   void* owned = NULL;
   if (!member) return ASSAY_ERROR(ASSAY_CORRUPT, "the PyTorch file has no storage '%s'", f->key);
-  ASSAY_TRY(assay_zip_extract(data, member, &bytes, &owned));
+  ASSAY_TRY(assay_zip_extract(data, NULL, member, &bytes, &owned));
   assay_status_t st = gather(f, bytes, member->size, out);
   assay_free(owned);
   return st;

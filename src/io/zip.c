@@ -197,6 +197,20 @@ static uint32_t crc_of(uint32_t crc, const uint8_t* p, uint64_t n) {
   return crc;
 }
 
+// The same of a member in a mapped file, which does not come into memory as a whole by that.
+static uint32_t crc_in(const assay_mapping_t* file, const uint8_t* p, uint64_t n) {
+  enum { PIECE = 1 << 24 };
+  uint32_t crc = 0;
+  while (n) {
+    const uint64_t k = n < PIECE ? n : PIECE;
+    crc = crc_of(crc, p, k);
+    if (n > PIECE) assay_mapping_forget(file, p, (size_t)k);
+    p += k;
+    n -= k;
+  }
+  return crc;
+}
+
 static assay_status_t inflate_all(const uint8_t* from, uint64_t packed, uint8_t* to,
                                   uint64_t size) {
   z_stream z = {.zalloc = zip_alloc, .zfree = zip_free};
@@ -226,8 +240,9 @@ static assay_status_t inflate_all(const uint8_t* from, uint64_t packed, uint8_t*
   return NULL;
 }
 
-assay_status_t assay_zip_extract(const uint8_t* data, const assay_zip_member_t* m,
-                                 const uint8_t** out, void** out_owned) {
+assay_status_t assay_zip_extract(const uint8_t* data, const assay_mapping_t* file,
+                                 const assay_zip_member_t* m, const uint8_t** out,
+                                 void** out_owned) {
   const uint8_t* bytes = data + m->data;
   uint8_t* owned = NULL;
   assay_status_t st = NULL;
@@ -237,7 +252,8 @@ assay_status_t assay_zip_extract(const uint8_t* data, const assay_zip_member_t* 
     st = inflate_all(bytes, m->packed, owned, m->size);
     bytes = owned;
   }
-  if (!st && crc_of(0, bytes, m->size) != m->crc)
+  const bool in_file = file && !owned;
+  if (!st && (in_file ? crc_in(file, bytes, m->size) : crc_of(0, bytes, m->size)) != m->crc)
     st = ASSAY_ERROR(ASSAY_CORRUPT, "its checksum is wrong: the file is damaged");
   if (st) return assay_free(owned), assay_status_note(st, "member '%s'", m->name);
   *out = bytes;

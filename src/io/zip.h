@@ -23,8 +23,10 @@ assay_status_t assay_zip_open(const uint8_t* data, size_t size, assay_zip_t* out
 void assay_zip_close(assay_zip_t* zip);
 
 // The bytes of a member, checked: in place if it is stored (*out_owned NULL), else in *out_owned.
-assay_status_t assay_zip_extract(const uint8_t* data, const assay_zip_member_t* m,
-                                 const uint8_t** out, void** out_owned) ASSAY_MUST_USE;
+// file: whose bytes `data` are, which then need not all be in memory; NULL: they are no file's.
+assay_status_t assay_zip_extract(const uint8_t* data, const assay_mapping_t* file,
+                                 const assay_zip_member_t* m, const uint8_t** out,
+                                 void** out_owned) ASSAY_MUST_USE;
 
 // Appends a member whose bytes are those of two parts; keeps what the directory will need.
 typedef struct assay_zip_writer {

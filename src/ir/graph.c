@@ -30,6 +30,12 @@ assay_value_t* assay_graph_find(const assay_graph_t* g, const char* name) {
   return assay_map_get(&g->values, name, &found) ? (assay_value_t*)(uintptr_t)found : NULL;
 }
 
+assay_nearest_t assay_values_near(assay_value_t* const* values, size_t n, const char* name) {
+  assay_nearest_t near = {.wanted = name};
+  for (size_t i = 0; i < n; i++) assay_nearest_offer(&near, values[i]->name);
+  return near;
+}
+
 assay_value_t* assay_graph_find_visible(const assay_graph_t* g, const char* name) {
   assay_value_t* v = NULL;
   for (; g && !v; g = g->outer) v = assay_graph_find(g, name);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "ir/dim.h"
 #include "tensor/tensor.h"
@@ -243,6 +244,11 @@ assay_status_t assay_graph_new_value(assay_graph_t* g, const char* hint,
 // The value of a name in this graph only, or here and in the graphs around it; NULL if none.
 assay_value_t* assay_graph_find(const assay_graph_t* g, const char* name);
 assay_value_t* assay_graph_find_visible(const assay_graph_t* g, const char* name);
+// Those of some values (inputs, outputs) whose names are near to one that none of them has.
+assay_nearest_t assay_values_near(assay_value_t* const* values, size_t n, const char* name);
+// For messages: "; did you mean 'image'?", or "".
+#define ASSAY_VALUES_NEAR_TEXT(values, n, name) \
+  ASSAY_NEAREST_TEXT((assay_nearest_t[]){assay_values_near(values, n, name)})
 // Makes a value an initializer of its graph with this content (one reference is taken over).
 assay_status_t assay_graph_set_initializer(assay_value_t* value,
                                            assay_tensor_t* take_tensor) ASSAY_MUST_USE;

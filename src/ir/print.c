@@ -70,6 +70,7 @@ static void put_elem(assay_str_t* s, const assay_tensor_t* t, int64_t i) {
       put_string(s, assay_strings(t)[i]);
       return;
     case ASSAY_STORE_PACKED:
+    case ASSAY_STORE_LATE:
       return;
   }
 }

@@ -16,7 +16,8 @@ static assay_status_t keep_open(assay_model_t* m, assay_value_t* v, const assay_
 static assay_status_t apply_shape(assay_model_t* m, const assay_input_shape_t* s) {
   assay_value_t* v = assay_graph_find(m->graph, s->name);
   if (!v || !v->is_input)
-    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the model has no input '%s'", s->name);
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "the model has no input '%s'%s", s->name,
+                       ASSAY_VALUES_NEAR_TEXT(m->graph->inputs, m->graph->n_inputs, s->name));
   const assay_valtype_t* t = v->declared;
   if (t && t->kind != ASSAY_KIND_TENSOR)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' is %s and has no shape", s->name,

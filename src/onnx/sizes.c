@@ -108,6 +108,16 @@ static bool has_name(const assay_graph_t* g, const char* name) {
   return false;
 }
 
+// Names of dimensions that are near to one that no input has.
+static assay_nearest_t near_dims(const assay_graph_t* g, const char* name) {
+  assay_nearest_t near = {.wanted = name};
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const assay_valtype_t* t = shaped(g->inputs[i]);
+    for (int d = 0; t && d < t->rank; d++) assay_nearest_offer(&near, assay_dim_name(t->dims[d]));
+  }
+  return near;
+}
+
 static assay_status_t learn_dims(table_t* t) {
   for (size_t i = 0; i < t->sizes->n_dims; i++) {
     const assay_dim_size_t* x = &t->sizes->dims[i];
@@ -116,14 +126,15 @@ static assay_status_t learn_dims(table_t* t) {
       continue;
     }
     assay_str_t names = {0};
+    const assay_nearest_t near = near_dims(t->graph, x->name);
     list_names(t->graph, &names);
     assay_status_t st =
-        names.len ? ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                                "no input has an open dimension '%s'; there are %s", x->name,
-                                assay_str_get(&names))
-                  : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                                "no input has an open dimension '%s', nor one of another name",
-                                x->name);
+        names.len
+            ? ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                          "no input has an open dimension '%s'; there are %s%s", x->name,
+                          assay_str_get(&names), ASSAY_NEAREST_TEXT(&near))
+            : ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
+                          "no input has an open dimension '%s', nor one of another name", x->name);
     assay_str_deinit(&names);
     return st;
   }

@@ -23,21 +23,16 @@ static bool rule_matches(const assay_precision_rule_t* rule, const assay_node_t*
   return false;
 }
 
-const char* assay_plan_nearest_label(const assay_model_t* m, const char* pattern) {
-  const char* best = NULL;
-  size_t best_common = 0;
-  for (size_t g = 0; g < m->n_graphs; g++) {
+assay_nearest_t assay_plan_nearest(const assay_model_t* m, const char* pattern) {
+  assay_nearest_t near = {.wanted = pattern};
+  for (size_t g = 0; g < m->n_graphs; g++)
     for (size_t i = 0; i < m->graphs[g]->n_nodes; i++) {
-      const char* label = m->graphs[g]->nodes[i]->label;
-      size_t common = 0;
-      while (label[common] && label[common] == pattern[common]) common++;
-      if (common > best_common) {
-        best = label;
-        best_common = common;
-      }
+      const assay_node_t* n = m->graphs[g]->nodes[i];
+      assay_nearest_offer(&near, n->label);
+      for (size_t k = 0; k < n->n_outputs; k++)
+        if (n->outputs[k]) assay_nearest_offer(&near, n->outputs[k]->name);
     }
-  }
-  return best;
+  return near;
 }
 
 static assay_format_t default_accumulator(assay_format_t format) {
@@ -284,11 +279,10 @@ static assay_status_t check_rules(const assay_plan_t* plan, const assay_precisio
                                   const bool* used) {
   for (size_t r = 0; r < p->n_rules; r++) {
     if (used[r]) continue;
-    const char* near = assay_plan_nearest_label(plan->model, p->rules[r].pattern);
+    const assay_nearest_t near = assay_plan_nearest(plan->model, p->rules[r].pattern);
     return ASSAY_ERROR(ASSAY_NOT_FOUND,
-                       "the pattern '%s' matches no node and no output of a node%s%s%s",
-                       p->rules[r].pattern, near ? "; the nearest name is '" : "",
-                       near ? near : "", near ? "'" : "");
+                       "the pattern '%s' matches no node and no output of a node%s",
+                       p->rules[r].pattern, ASSAY_NEAREST_TEXT(&near));
   }
   return NULL;
 }

@@ -3,6 +3,7 @@
 #define ASSAY_PLAN_PLAN_H_
 
 #include "backends/backend.h"
+#include "base/nearest.h"
 #include "base/str.h"
 #include "passes/pass.h"
 
@@ -38,8 +39,8 @@ assay_status_t assay_precision_copy(const assay_precision_t* p, assay_precision_
 void assay_precision_print(const assay_node_t* const* nodes, size_t n, assay_format_t format,
                            assay_str_t* out);
 
-// The label of a node that shares the most with what was looked for, from its start; NULL: none does.
-const char* assay_plan_nearest_label(const assay_model_t* model, const char* pattern);
+// The labels of nodes and names of their outputs that are near to a pattern that matches none.
+assay_nearest_t assay_plan_nearest(const assay_model_t* model, const char* pattern);
 
 typedef struct assay_plan assay_plan_t;
 

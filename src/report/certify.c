@@ -56,8 +56,10 @@ assay_status_t assay_report_certify_text(const assay_certificate_t* c,
   const double part = c->model_bytes ? 100 * (double)n->bytes / (double)c->model_bytes : 0;
   const size_t defects = count_odd(c, ASSAY_ODD_DEFECT);
   const size_t unfinite = count_odd(c, ASSAY_ODD_ENGINE);
-  assay_str_printf(out, "CERTIFIED  %s in %s on %s: %s, %zu bytes, %.2g %% of the model\n",
-                   n->model, precision_of(c), c->target, n->certificate, n->bytes, part);
+  assay_str_printf(out, "%s  %s in %s on %s: %s, %zu bytes, %.2g %% of the model\n",
+                   n->certificate ? "CERTIFIED" : "NOT SAVED", n->model, precision_of(c), c->target,
+                   n->certificate ? n->certificate : "the certificate could not be written",
+                   n->bytes, part);
   assay_str_printf(out, "  values    %zu of %zu: truth in %d number%s each%s%s\n", kept(c),
                    c->n_values, c->form.sketches, c->form.sketches == 1 ? "" : "s",
                    c->form.bounds ? ", bounds" : "", c->form.bits_bytes ? ", bits" : "");
@@ -94,15 +96,15 @@ assay_status_t assay_report_certify_json(const assay_certificate_t* c,
                   "kind", kind_name(d->kind), "threshold", assay_json_number(d->threshold), "count",
                   count_json(d->count), "grades", grades));
   }
+  json_t* file = n->certificate ? assay_json_text(n->certificate) : json_null();
   json_t* j = json_pack(
       "{s:s, s:o, s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:i, s:i, s:I, s:I, s:o, s:o}", "schema",
-      "assay.certify/1", "model", assay_json_text(n->model), "certificate",
-      assay_json_text(n->certificate), "precision", assay_json_text(precision_of(c)), "target",
-      assay_json_text(c->target), "version", c->version, "bytes", (json_int_t)n->bytes,
-      "model_bytes", (json_int_t)c->model_bytes, "values", (json_int_t)c->n_values, "kept",
-      (json_int_t)kept(c), "sketches", c->form.sketches, "bits_bytes", c->form.bits_bytes,
-      "defects", (json_int_t)count_odd(c, ASSAY_ODD_DEFECT), "unfinite",
-      (json_int_t)count_odd(c, ASSAY_ODD_ENGINE), "decisions", decisions, "seconds",
+      "assay.certify/1", "model", assay_json_text(n->model), "certificate", file, "precision",
+      assay_json_text(precision_of(c)), "target", assay_json_text(c->target), "version", c->version,
+      "bytes", (json_int_t)n->bytes, "model_bytes", (json_int_t)c->model_bytes, "values",
+      (json_int_t)c->n_values, "kept", (json_int_t)kept(c), "sketches", c->form.sketches,
+      "bits_bytes", c->form.bits_bytes, "defects", (json_int_t)count_odd(c, ASSAY_ODD_DEFECT),
+      "unfinite", (json_int_t)count_odd(c, ASSAY_ODD_ENGINE), "decisions", decisions, "seconds",
       assay_json_number(n->seconds));
   if (!j) return assay_status_no_memory();
   *out = j;

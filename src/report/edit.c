@@ -115,7 +115,8 @@ static void file_line(const assay_edit_result_t* r, const assay_edit_names_t* na
                      names->out, r->after.nodes, r->before.nodes, r->after.initializers,
                      r->before.initializers);
   if (!names->out || r->written) return;
-  const char* why = r->verdict == ASSAY_EDIT_NOT_PROVEN
+  const char* why = r->may_write ? "the file could not be written"
+                    : r->verdict == ASSAY_EDIT_NOT_PROVEN
                         ? "the proof could not be had; --no-proof writes the model without"
                         : "the edit moves more than it may; --force writes the model all the same";
   assay_str_printf(out, "  %-10s %s: %s\n", "not written", names->out, why);

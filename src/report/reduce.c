@@ -69,7 +69,7 @@ static void samples_line(const assay_reduced_t* r, const assay_reduce_names_t* n
   else
     assay_str_printf(out, "%zu of them", r->inputs.n);
   assay_str_printf(out, ", the worst is number %zu", r->sample_of[0]);
-  if (n->written < r->inputs.n)
+  if (n->folder && n->written < r->inputs.n)
     assay_str_append(out, ", the only one in the files, as shapes differ");
   assay_str_append(out, "\n");
 }

@@ -9,7 +9,7 @@
 
 typedef struct assay_reduce_names {
   const char *model, *target, *precision;
-  const char* folder;   // where model.onnx, inputs.npz and golden.npz are
+  const char* folder;   // where model.onnx, inputs.npz and golden.npz are; NULL: nowhere
   size_t written;       // samples in them
   const char* command;  // that shows it
 } assay_reduce_names_t;

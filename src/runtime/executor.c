@@ -77,6 +77,13 @@ void assay_executor_reset(assay_executor_t* e) {
 assay_status_t assay_executor_set(assay_executor_t* e, const assay_value_t* v, assay_tensor_t* t) {
   if (e->engine && t->kind == ASSAY_KIND_TENSOR)
     ASSAY_TRY(assay_engine_check(e->engine, v, t, &e->profiles));
+  if (t->store == ASSAY_STORE_LATE) {  // made once for all that read it
+    assay_tensor_t* made = NULL;
+    ASSAY_TRY(assay_tensor_widen(t, &made));
+    assay_status_t st = assay_executor_set(e, v, made);
+    assay_tensor_release(made);
+    return st;
+  }
   if (!e->machine) return e->backend->set(e->state, v, t);
   assay_machine_set(e->machine, v, t);
   return NULL;

@@ -190,9 +190,56 @@ assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int
   return NULL;
 }
 
+assay_status_t assay_tensor_create_late(assay_type_t type, int rank, const int64_t* dims,
+                                        assay_tensor_make_t* make, void (*release)(void* owner),
+                                        void* owner, assay_tensor_t** out) {
+  assay_tensor_t* t = NULL;
+  assay_status_t st = create_head(type, rank, dims, &t);
+  if (st) return release(owner), st;
+  t->store = ASSAY_STORE_LATE;
+  t->data = (void*)(uintptr_t) "";
+  t->make = make;
+  t->release = release;
+  t->owner = owner;
+  *out = t;
+  return NULL;
+}
+
+assay_status_t assay_tensor_part(assay_tensor_t* t, int64_t first, int rank, const int64_t* dims,
+                                 assay_tensor_t** out) {
+  assay_tensor_t* v = NULL;
+  int64_t offset = 0;
+  const bool packed = t->store == ASSAY_STORE_PACKED;
+  if (t->kind != ASSAY_KIND_TENSOR || t->store == ASSAY_STORE_STR || t->store == ASSAY_STORE_LATE ||
+      (packed && first % 8 && assay_type_bits(t->type) % 8))
+    return ASSAY_ERROR(ASSAY_UNSUPPORTED, "the tensor cannot be cut without copying it");
+  ASSAY_TRY(create_head(t->type, rank, dims, &v));
+  const bool fits = first >= 0 && first <= t->size && v->size <= t->size - first &&
+                    (!packed || assay_type_packed_bytes(t->type, first, &offset));
+  if (!fits) {
+    assay_free(v);
+    return ASSAY_ERROR(ASSAY_INTERNAL, "elements %lld and on are none of a tensor of %lld",
+                       (long long)first, (long long)t->size);
+  }
+  if (!packed) offset = first * (int64_t)assay_store_elem_bytes(t->store);
+  v->store = t->store;
+  v->data = (char*)t->data + offset;
+  v->release = release_tensor;
+  v->owner = assay_tensor_retain(t);
+  *out = v;
+  return NULL;
+}
+
 assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dims,
                                  assay_tensor_t** out) {
   assay_tensor_t* v = NULL;
+  if (t->store == ASSAY_STORE_LATE) {
+    assay_tensor_t* made = NULL;
+    ASSAY_TRY(t->make(t->owner, &made));
+    assay_status_t st = assay_tensor_view(made, rank, dims, out);
+    assay_tensor_release(made);
+    return st;
+  }
   ASSAY_TRY(create_head(t->type, rank, dims, &v));
   if (v->size != t->size) {
     assay_status_t st =
@@ -218,12 +265,17 @@ void assay_tensor_forget(const assay_tensor_t* t) {
     assay_mapping_forget(t->owner, data, (size_t)bytes);
 }
 
+void assay_tensor_forget_whole(const assay_tensor_t* t) {
+  while (t->kind == ASSAY_KIND_TENSOR && t->release == release_tensor) t = t->owner;
+  assay_tensor_forget(t);
+}
+
 assay_status_t assay_tensor_retype(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {
   if (t->type == type) {
     *out = assay_tensor_retain(t);
     return NULL;
   }
-  if (t->store == ASSAY_STORE_PACKED || assay_type_store(type) != t->store)
+  if (!assay_tensor_is_canonical(t) || assay_type_store(type) != t->store)
     return ASSAY_ERROR(ASSAY_INTERNAL, "a %s tensor cannot pass as %s", assay_type_name(t->type),
                        assay_type_name(type));
   ASSAY_TRY(assay_tensor_view(t, t->rank, t->dims, out));
@@ -252,7 +304,8 @@ static assay_status_t create_container(assay_kind_t kind, assay_type_t type, int
 enum { CHUNK = 1 << 16 };
 
 bool assay_tensor_is_canonical(const assay_tensor_t* t) {
-  if (t->kind == ASSAY_KIND_TENSOR) return t->store != ASSAY_STORE_PACKED;
+  if (t->kind == ASSAY_KIND_TENSOR)
+    return t->store != ASSAY_STORE_PACKED && t->store != ASSAY_STORE_LATE;
   for (int64_t i = 0; i < t->n_items; i++)
     if (!assay_tensor_is_canonical(t->items[i])) return false;
   return true;
@@ -278,6 +331,7 @@ assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) {
     return NULL;
   }
   if (t->kind != ASSAY_KIND_TENSOR) return widen_items(t, out);
+  if (t->store == ASSAY_STORE_LATE) return t->make(t->owner, out);
   assay_tensor_t* w = NULL;
   ASSAY_TRY(assay_tensor_create(t->type, t->rank, t->dims, &w));
   size_t elem = assay_store_elem_bytes(w->store);
@@ -296,6 +350,13 @@ assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) {
   if (t->store == ASSAY_STORE_PACKED) {
     *out = assay_tensor_retain(t);
     return NULL;
+  }
+  if (t->store == ASSAY_STORE_LATE) {
+    assay_tensor_t* made = NULL;
+    ASSAY_TRY(t->make(t->owner, &made));
+    assay_status_t st = assay_tensor_pack(made, out);
+    assay_tensor_release(made);
+    return st;
   }
   assay_tensor_t* p = NULL;
   ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &p));
@@ -316,6 +377,7 @@ assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) 
   assay_status_t st = NULL;
   if (t->kind != ASSAY_KIND_TENSOR)
     return ASSAY_ERROR(ASSAY_INTERNAL, "only tensors can be copied");
+  if (t->store == ASSAY_STORE_LATE) return t->make(t->owner, out);
   if (t->store == ASSAY_STORE_PACKED) {
     ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &c));
     int64_t bytes = 0;

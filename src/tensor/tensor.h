@@ -8,6 +8,7 @@
 //   C128    double[2]                complex types
 //   STR     assay_string_t           strings
 //   PACKED  as in ONNX's raw_data    weights as they lie in the file, inputs as they came
+//   LATE    none yet                 one of many samples: made each time that the tensor is widened
 //
 // The first four are called canonical. Elements are contiguous, row-major, always.
 #ifndef ASSAY_TENSOR_TENSOR_H_
@@ -29,7 +30,11 @@ typedef enum assay_store {
   ASSAY_STORE_C128,
   ASSAY_STORE_STR,
   ASSAY_STORE_PACKED,
+  ASSAY_STORE_LATE,
 } assay_store_t;
+
+// Makes the elements of a tensor of store LATE: a canonical one of its type and shape.
+typedef assay_status_t assay_tensor_make_t(void* owner, assay_tensor_t** out);
 
 typedef struct assay_string {
   const char* text;  // not NUL-terminated for sure; may hold NULs
@@ -51,6 +56,7 @@ struct assay_tensor {
   // SEQUENCE: n items. OPTIONAL: 0 or 1. MAP: keys (int64 or string, 1-D) and values (1-D).
   struct assay_tensor** items;
   int64_t n_items;
+  assay_tensor_make_t* make;  // of store LATE
   // Who owns the bytes.
   void (*release)(void* owner);  // NULL: owner was allocated with assay_malloc, or is NULL
   void* owner;
@@ -82,6 +88,15 @@ assay_status_t assay_tensor_wrap_packed(assay_type_t type, int rank, const int64
 // A packed tensor with room of its own, elements not set.
 assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int64_t* dims,
                                           assay_tensor_t** out) ASSAY_MUST_USE;
+// A tensor whose elements are made when it is widened or packed, and not kept. One claim on `owner`
+// goes over to it: release(owner) is called once, also if this fails.
+assay_status_t assay_tensor_create_late(assay_type_t type, int rank, const int64_t* dims,
+                                        assay_tensor_make_t* make, void (*release)(void* owner),
+                                        void* owner, assay_tensor_t** out) ASSAY_MUST_USE;
+// The elements from number `first` on, under a shape of their own; shares the bytes. Errors:
+// UNSUPPORTED strings and LATE tensors, or packed elements that do not begin on a whole byte.
+assay_status_t assay_tensor_part(assay_tensor_t* t, int64_t first, int rank, const int64_t* dims,
+                                 assay_tensor_t** out) ASSAY_MUST_USE;
 // The same elements under another shape of as many elements; shares the bytes.
 assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dims,
                                  assay_tensor_t** out) ASSAY_MUST_USE;
@@ -97,6 +112,8 @@ assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) ASSAY_
 // For a tensor whose elements have been read and will hardly be again: where they lie in a file,
 // they need not stay in memory (assay_mapping_forget).
 void assay_tensor_forget(const assay_tensor_t* t);
+// The same of all elements of the tensor that this one shows a part of.
+void assay_tensor_forget_whole(const assay_tensor_t* t);
 // A copy in the same store that may be written.
 assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 

@@ -344,7 +344,8 @@ static assay_status_t evaluate(assay_machine_t* m, const assay_node_t* node, siz
   for (size_t i = 0; !st && i < n_in; i++) {
     if (!in[i] || assay_tensor_is_canonical(in[i])) continue;
     bool tensor = in[i]->kind == ASSAY_KIND_TENSOR;
-    if (packed_ok && tensor && assay_type_is_float(in[i]->type)) continue;
+    const bool packed = tensor && in[i]->store == ASSAY_STORE_PACKED;
+    if (packed_ok && packed && assay_type_is_float(in[i]->type)) continue;
     assay_tensor_t* wide = NULL;
     st = assay_tensor_widen(in[i], &wide);
     if (st) break;

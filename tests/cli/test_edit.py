@@ -26,16 +26,16 @@ ROWS = [
     ("edit sanitize", USAGE, "", "MODEL is missing; see 'assay edit sanitize -h'", None),
     ("edit sanitize {m}/cnn.onnx", USAGE, "", "say where the model goes: --output FILE", None),
     ("edit sanitize {m}/nothing.onnx -o out.onnx", INPUT, "", "No such file", None),
-    ("edit sanitize {m}/cnn.onnx -o no/such/folder.onnx", FAILED, "", "cannot write 'no/such/folder.onnx'", None),
+    ("edit sanitize {m}/cnn.onnx -o no/such/folder.onnx", FAILED, "", "--output 'no/such/folder.onnx' cannot be written", None),
     ("edit extract {m}/cnn.onnx -o out.onnx", USAGE, "", "say where to cut: --from VALUE, --to VALUE, or --nodes", None),
-    ("edit extract {m}/cnn.onnx -o out.onnx --to scoers", USAGE, "", "no value 'scoers'; the nearest are 'scores'", None),
+    ("edit extract {m}/cnn.onnx -o out.onnx --to scoers", USAGE, "", "no value 'scoers'; did you mean 'scores'", None),
     ("edit extract {m}/loop.onnx -o out.onnx --to nothing", USAGE, "", "--to: the model has no value 'nothing'", None),
     ("edit extract acts.onnx -o out.onnx --from a --to c", 0,
      "UNCHANGED  acts.onnx: truth unchanged: largest difference 0 of [0-9.]+, 1 sample\n"
      "  edit       extract: nodes kept 2\n"
      "  wrote      out.onnx   2 nodes, were 4; 0 constants, were 1\n", "", "Mish Gelu"),
     ("edit extract acts.onnx -o out.onnx --nodes second --nodes third", 0, "(?s)UNCHANGED .*nodes kept 2.*", "", "Mish Gelu"),
-    ("edit extract acts.onnx -o out.onnx --nodes secnod", USAGE, "", "--nodes: 'secnod' matches no node; the nearest are 'second'", None),
+    ("edit extract acts.onnx -o out.onnx --nodes secnod", USAGE, "", "--nodes: 'secnod' matches no node; did you mean 'second'", None),
     ("edit decompose acts.onnx -o out.onnx --op Mish", 0,
      "UNCHANGED  acts.onnx: truth unchanged: largest difference [0-9.e-]+ of [0-9.]+, 1 sample\n"
      "  edit       decompose: Mish 1\n(  'y'.*\n)?"

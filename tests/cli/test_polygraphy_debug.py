@@ -173,7 +173,7 @@ REPEAT_ROWS = [
     ("--until 1 --hide-fail-output --check sh -c 'echo hello; false'", 0, ["!CAPTURED"]),
     ("--until 1 --artifacts nothing.txt --check true", 0, [r"\[E\]     Artifact: nothing.txt does not exist, skipping.\n        Was"]),
     ("--until 1 --check sh -c 'polygraphy --version && trtexec -h && assay --version' --until 5", 0, ["Passed: 1/1", "Command: .* --until 5"]),
-    ("--until 1 --check ./not_there", 1, [r"\[!\] cannot run the check command './not_there'", "FAILED"]),
+    ("--until 1 --check ./not_there", 1, [r"\[!\] the check command: cannot start './not_there'", "FAILED"]),
     ("--until 1 --check", 1, ["--check needs a command"]),
     ("--until 1", 1, ["standard input is no terminal"]),
     ("--until 0 --check true", 1, ["--until value must be an integer, 'good', or 'bad', but was: 0"]),

@@ -111,7 +111,7 @@ ROWS = [
     ("surgeon sanitize nothing.onnx -o z.onnx", FAILED, r"\[W\] Model path does not exist: nothing.onnx\n(?s:.*)FAILED", ""),
     ("surgeon extract tiny.onnx -o z.onnx --inputs c", FAILED, r"--inputs: 'c' is not NAME:SHAPE:DTYPE", ""),
     ("surgeon extract tiny.onnx -o z.onnx --inputs c:auto:floot", FAILED, r"--inputs: 'floot' is no data type", ""),
-    ("surgeon extract tiny.onnx -o z.onnx --outputs loggits:auto", FAILED, r"no value 'loggits'; the nearest are 'logits'", ""),
+    ("surgeon extract tiny.onnx -o z.onnx --outputs loggits:auto", FAILED, r"no value 'loggits'; did you mean 'logits'", ""),
     ("surgeon extract tiny.onnx -o z.onnx --inputs fc:auto:auto", FAILED, r"'fc' is a constant, and cannot become an input", ""),
     ("surgeon extract tiny.onnx -o z.onnx --inputs c:[N,x", FAILED, r"\[!\] --inputs: ", ""),
     ("surgeon sanitize tiny.onnx -o z.onnx --fold-constants --fold-size-threshold lots", FAILED, "'lots' is no size", ""),

@@ -60,7 +60,7 @@ def malformed(kind, names, value):
     if kind in ("CHOICE", "CHOICES"):
         choices = ", ".join(f"'{c}'" for c in value.split("|"))
         return [(f"{name} odd", f"argument {spelled}: invalid choice: 'odd' (choose from {choices})")]
-    if kind == "TEXT":
+    if kind in ("TEXT", "OUTPUT"):
         return [(name, f"argument {spelled}: expected one argument")]
     if kind in ("LIST", "LISTS"):
         return [(name, f"argument {spelled}: expected at least one argument")]

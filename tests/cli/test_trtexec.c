@@ -465,6 +465,8 @@ static void malformed(void** state) {
   } kinds[] = {
       [TRT_SWITCH] = {NULL, NULL, NULL, NULL, false},
       [TRT_TEXT] = {NULL, NULL, "1", NULL, false},
+      [TRT_OUTPUT] = {NULL, NULL, "1", NULL, false},
+      [TRT_CACHE] = {NULL, NULL, "1", NULL, false},
       [TRT_INT] = {"10abc", "is no whole number", "1", NULL, false},
       [TRT_FLOAT] = {"10abc", "is no number", "1", NULL, false},
       [TRT_CHOICE] = {"any", "it is one of ", NULL, NULL, false},

@@ -483,14 +483,14 @@ static const struct {
   const char* message;
 } errors[] = {
     {"extract", {NULL}, ASSAY_INVALID_ARGUMENT, "say where to cut"},
-    {"extract", {"to=middel"}, ASSAY_NOT_FOUND, "no value 'middel'; the nearest are 'middle'"},
+    {"extract", {"to=middel"}, ASSAY_NOT_FOUND, "no value 'middel'; did you mean 'middle'?"},
     {"extract", {"to=first"}, ASSAY_NOT_FOUND, "name its output"},
     {"extract", {"from=w", "to=y"}, ASSAY_INVALID_ARGUMENT, "'w' is a constant"},
     {"extract",
      {"from=middle", "to=middle"},
      ASSAY_INVALID_ARGUMENT,
      "both an input and an output"},
-    {"extract", {"nodes=firs"}, ASSAY_NOT_FOUND, "'firs' matches no node; the nearest are 'first'"},
+    {"extract", {"nodes=firs"}, ASSAY_NOT_FOUND, "'firs' matches no node; did you mean 'first'?"},
     {"decompose", {"op=Conv"}, ASSAY_NOT_FOUND, "'Conv' cannot be written out; there are Mish,"},
     {"assemble", {"op=Conv"}, ASSAY_NOT_FOUND, "'Conv' cannot be put together"},
     {"cast", {NULL}, ASSAY_INVALID_ARGUMENT, "--to fp16"},

@@ -36,6 +36,97 @@ static void owned_bytes_are_released_once(void** state) {
   assert_int_equal(released, 2);
 }
 
+// A part shows the bytes of the whole, packed or canonical, as long as it lives.
+static void parts_share_bytes(void** state) {
+  (void)state;
+  static const float bytes[6] = {0, 1, 2, 3, 4, 5};
+  const int64_t dims[2] = {3, 2}, row[2] = {1, 2}, rest[1] = {4}, many[1] = {5};
+  assay_tensor_t *t = NULL, *wide = NULL, *part = NULL, *made = NULL;
+  released = 0;
+  op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 2, dims, bytes, sizeof bytes, count_release,
+                                      &released, &t));
+  op_case_ok(assay_tensor_widen(t, &wide));
+  op_case_ok(assay_tensor_part(t, 4, 2, row, &part));
+  assert_ptr_equal(part->data, bytes + 4);
+  op_case_ok(assay_tensor_widen(part, &made));
+  assert_true(made->size == 2 && assay_f64(made)[0] == 4 && assay_f64(made)[1] == 5);
+  assay_tensor_release(made);
+  assay_status_t st = assay_tensor_part(t, 2, 1, many, &made);
+  assert_int_equal(assay_status_code(st), ASSAY_INTERNAL);
+  assay_status_free(st);
+  assay_tensor_release(t);
+  assert_int_equal(released, 0);
+  assay_tensor_release(part);
+  assert_int_equal(released, 1);
+  op_case_ok(assay_tensor_part(wide, 2, 1, rest, &part));
+  assert_ptr_equal(part->data, assay_f64(wide) + 2);
+  assert_false(assay_tensor_is_sole(part));
+  assay_tensor_release(wide);
+  assert_true(assay_f64(part)[3] == 5);
+  assay_tensor_release(part);
+  // Elements of 4 bits can be cut where a byte begins.
+  static const uint8_t codes[8] = {0x21, 0x43, 0x65, 0x07, 0x21, 0x43, 0x65, 0x07};
+  const int64_t nibbles[1] = {16}, half[1] = {8};
+  op_case_ok(
+      assay_tensor_wrap_packed(ASSAY_TYPE_INT4, 1, nibbles, codes, sizeof codes, NULL, NULL, &t));
+  op_case_ok(assay_tensor_part(t, 8, 1, half, &part));
+  assert_ptr_equal(part->data, codes + 4);
+  assay_tensor_release(part);
+  st = assay_tensor_part(t, 1, 1, half, &part);
+  assert_int_equal(assay_status_code(st), ASSAY_UNSUPPORTED);
+  assay_status_free(st);
+  assay_tensor_release(t);
+}
+
+static int n_made;
+
+static assay_status_t make_three(void* owner, assay_tensor_t** out) {
+  assert_ptr_equal(owner, &released);
+  if (n_made++ == 3) return ASSAY_ERROR(ASSAY_CORRUPT, "the fourth time it fails");
+  const int64_t dims[1] = {3};
+  ASSAY_TRY(assay_tensor_create(ASSAY_TYPE_FLOAT, 1, dims, out));
+  for (int i = 0; i < 3; i++) assay_f64(*out)[i] = i;
+  return NULL;
+}
+
+// What is late is made whenever it is asked for, in whatever way, and its failure is that of the
+// asker.
+static void late_ones_are_made(void** state) {
+  (void)state;
+  const int64_t dims[1] = {3}, column[2] = {3, 1}, wrong[1] = {-1};
+  assay_tensor_t *t = NULL, *out = NULL;
+  released = n_made = 0;
+  op_case_ok(assay_tensor_create_late(ASSAY_TYPE_FLOAT, 1, dims, make_three, count_release,
+                                      &released, &t));
+  assert_false(assay_tensor_is_canonical(t));
+  assert_int_equal(n_made, 0);
+  op_case_ok(assay_tensor_widen(t, &out));
+  assert_true(assay_tensor_is_canonical(out) && assay_f64(out)[2] == 2);
+  assay_tensor_release(out);
+  op_case_ok(assay_tensor_pack(t, &out));
+  assert_true(out->store == ASSAY_STORE_PACKED && ((const float*)out->data)[2] == 2);
+  assay_tensor_release(out);
+  op_case_ok(assay_tensor_view(t, 2, column, &out));
+  assert_true(out->rank == 2 && assay_f64(out)[1] == 1);
+  assay_tensor_release(out);
+  assert_int_equal(n_made, 3);
+  assay_status_t st = assay_tensor_widen(t, &out);
+  assert_int_equal(assay_status_code(st), ASSAY_CORRUPT);
+  assay_status_free(st);
+  st = assay_tensor_part(t, 0, 1, dims, &out);
+  assert_int_equal(assay_status_code(st), ASSAY_UNSUPPORTED);
+  assay_status_free(st);
+  assay_tensor_forget(t);
+  assay_tensor_forget_whole(t);
+  assay_tensor_release(t);
+  assert_int_equal(released, 1);
+  st = assay_tensor_create_late(ASSAY_TYPE_FLOAT, 1, wrong, make_three, count_release, &released,
+                                &t);
+  assert_int_equal(assay_status_code(st), ASSAY_INVALID_ARGUMENT);
+  assay_status_free(st);
+  assert_int_equal(released, 2);
+}
+
 // Without a release function nothing is freed, whatever `owner` is: bytes on the stack would not
 // survive it.
 static void borrowed_bytes_stay(void** state) {
@@ -172,6 +263,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(owned_bytes_are_released_once),
       cmocka_unit_test(borrowed_bytes_stay),
+      cmocka_unit_test(parts_share_bytes),
+      cmocka_unit_test(late_ones_are_made),
       cmocka_unit_test(containers_widen_with_their_items),
       cmocka_unit_test(maps_widen),
       cmocka_unit_test(a_shared_container_is_not_changed),

@@ -42,8 +42,10 @@ static assay_status_t add_tensor(assay_tensor_t* t, uint64_t* hash) {
 
 assay_status_t assay_certificate_inputs(const assay_samples_t* inputs, uint64_t* out_hash) {
   uint64_t hash = inputs->n;
-  for (size_t i = 0; i < inputs->n * inputs->n_values; i++)
-    ASSAY_TRY(add_tensor(inputs->at[i], &hash));
+  for (size_t k = 0; k < inputs->n; k++) {
+    assay_tensor_t* const* at = assay_samples_get(inputs, k);
+    for (size_t i = 0; i < inputs->n_values; i++) ASSAY_TRY(add_tensor(at[i], &hash));
+  }
   *out_hash = hash;
   return NULL;
 }

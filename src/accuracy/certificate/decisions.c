@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +30,12 @@ static assay_status_t parse_threshold(const assay_model_t* m, const char* text,
     *out = (assay_decision_request_t){i, ASSAY_DECISION_THRESHOLD, value};
     return NULL;
   }
+  char name[256];
+  snprintf(name, sizeof name, "%.*s", (int)(colon - text), text);
+  const char* near = ASSAY_VALUES_NEAR_TEXT(g->outputs, g->n_outputs, name);
   return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
-                     "threshold '%s': the model has no such output (such as '%s')", text,
-                     g->n_outputs ? g->outputs[0]->name : "");
+                     "threshold '%s': the model has no such output (such as '%s')%s", text,
+                     g->n_outputs ? g->outputs[0]->name : "", near);
 }
 
 static bool has_scores(const assay_value_t* v) {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +60,13 @@ static assay_status_t take_entry(assay_box_t* b, const char* entry) {
     any = true;
   }
   if (any) return NULL;
-  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "box '%s': the model has no such input", entry);
+  char name[256] = "";
+  if (equals) snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
+  assay_nearest_t near = {.wanted = name};
+  for (size_t i = 0; i < b->n; i++)
+    if (b->inputs[i].value) assay_nearest_offer(&near, b->inputs[i].value->name);
+  return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "box '%s': the model has no such input%s", entry,
+                     ASSAY_NEAREST_TEXT(&near));
 }
 
 // ---- what is assumed ----------------------------------------------------------------------------------------

@@ -248,6 +248,7 @@ static assay_status_t take_flag(parser_t* p, pg_flag_id_t id, const char* value)
       return take_rest(p, id, value, v);
     case PG_TEXT:
     case PG_OPT_TEXT:
+    case PG_OUTPUT:
     case PG_INT:
     case PG_FLOAT:
     case PG_CHOICE:

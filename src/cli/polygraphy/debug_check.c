@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 50 };
+#include "base/process.h"
 
-extern char** environ;
+enum { WAIT_MS = 50 };
 
 void pg_ended_deinit(pg_ended_t* e) {
   assay_str_deinit(&e->out);
@@ -19,21 +18,6 @@ void pg_ended_deinit(pg_ended_t* e) {
 }
 
 // ---- running ------------------------------------------------------------------------------------
-
-static assay_status_t spawn(const char* const* words, int pipes[2][2], pid_t* out) {
-  posix_spawn_file_actions_t files;
-  int e = posix_spawn_file_actions_init(&files);
-  if (e) return ASSAY_ERROR(ASSAY_DEVICE, "cannot start '%s': %s", words[0], strerror(e));
-  if (!e) e = posix_spawn_file_actions_adddup2(&files, pipes[0][1], STDOUT_FILENO);
-  if (!e) e = posix_spawn_file_actions_adddup2(&files, pipes[1][1], STDERR_FILENO);
-  // posix_spawnp does not change the words.
-  if (!e) e = posix_spawnp(out, words[0], &files, NULL, (char* const*)(uintptr_t)words, environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (!e) return NULL;
-  const bool missing = e == ENOENT || e == ENOTDIR;
-  return ASSAY_ERROR(missing ? ASSAY_NOT_FOUND : ASSAY_DEVICE,
-                     "cannot run the check command '%s': %s", words[0], strerror(e));
-}
 
 // Reads what there is; false at the end.
 static bool drain(int fd, assay_str_t* out) {
@@ -80,10 +64,15 @@ assay_status_t pg_command_run(const char* const* words, pg_ended_t* out) {
     else
       fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
   }
-  if (!st) st = spawn(words, pipes, &pid);
+  if (!st)
+    st = assay_status_note(assay_process_start(words, pipes[0][1], pipes[1][1], &pid),
+                           "the check command");
   for (int i = 0; i < 2; i++)
     if (pipes[i][1] >= 0) close(pipes[i][1]);
-  if (!st) st = wait_for(pid, pipes, &e);
+  if (!st) {
+    st = wait_for(pid, pipes, &e);
+    assay_process_over();
+  }
   for (int i = 0; i < 2; i++)
     if (pipes[i][0] >= 0) close(pipes[i][0]);
   if (st) return pg_ended_deinit(&e), st;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/polygraphy/job.h"
-#include "edit/names.h"
 
 // Sets of subcommands that many flags have in common.
 #define C(id) (1u << PG_CMD_##id)
@@ -95,7 +95,7 @@ const char* pg_flag_nearest(pg_command_id_t command, const char* word) {
       if (n < 3 || n >= sizeof name) continue;
       memcpy(name, at, n);
       name[n] = 0;
-      const int d = assay_names_distance(given, name, least);
+      const int d = assay_distance(given, name, least);
       if (d < least) least = d, best = at;
     }
   }

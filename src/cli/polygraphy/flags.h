@@ -15,6 +15,7 @@ typedef enum pg_kind {
   PG_COUNT,     // -v, -vv, -v -v: how often
   PG_TEXT,      // one value
   PG_OPT_TEXT,  // one value or none
+  PG_OUTPUT,    // one value: a file or folder that is written, checked before the work
   PG_INT,       // a whole number
   PG_FLOAT,     // a finite number
   PG_CHOICE,    // one of some words

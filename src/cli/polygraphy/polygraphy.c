@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/shell.h"
 #include "base/shown.h"
+#include "cli/output_paths.h"
 #include "cli/polygraphy/job.h"
 
 static double now(void) {
@@ -108,8 +109,23 @@ static void tell_unknown(const pg_args_t* a) {
   assay_str_deinit(&text);
 }
 
+// What is only printed, as a script or as commands, writes later, if at all.
+static assay_status_t check_outputs(const pg_args_t* a) {
+  if (pg_given(a, PG_FLAG_gen) || pg_given(a, PG_FLAG_show_native)) return NULL;
+  for (int f = 0; f < PG_N_FLAGS; f++) {
+    const char* names = pg_flags[f].names;
+    const char* last = strrchr(names, ' ');
+    if (pg_flags[f].kind != PG_OUTPUT || !pg_given(a, (pg_flag_id_t)f)) continue;
+    // "-o --output": the long one; of several long ones any will do.
+    ASSAY_TRY(
+        cli_output_check(last ? last + 1 : names, pg_text(a, (pg_flag_id_t)f), OUTPUT_EITHER));
+  }
+  return NULL;
+}
+
 static assay_status_t do_job(pg_job_t* j) {
   ASSAY_TRY(pg_args_check(j->args));
+  ASSAY_TRY(check_outputs(j->args));
   return pg_commands[j->args->command].run(j);
 }
 

@@ -2,6 +2,8 @@
 // over a pipe.
 #include "cli/polygraphy/script.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,11 +116,23 @@ static void clear(const pg_script_call_t* call, const char* folder) {
 
 static assay_status_t run(const pg_script_call_t* call, const char* file, const char* command,
                           assay_str_t* out) {
+  const char* const words[] = {"/bin/sh", "-c", command, NULL};
+  int ends[2], code = 0;
+  pid_t pid = 0;
   fflush(NULL);
-  FILE* f = popen(command, "r");
-  if (!f) return ASSAY_ERROR(ASSAY_DEVICE, "%s: no process can be started", call->flag);
-  assay_status_t st = read_all(f, out);
-  const int code = pclose(f);
+  if (pipe2(ends, O_CLOEXEC))
+    return ASSAY_ERROR(ASSAY_DEVICE, "%s: cannot make a pipe: %s", call->flag, strerror(errno));
+  assay_status_t st = assay_process_start(words, ends[1], -1, &pid);
+  close(ends[1]);
+  FILE* f = st ? NULL : fdopen(ends[0], "r");
+  if (!f) close(ends[0]);
+  if (st) return assay_status_note(st, "%s", call->flag);
+  if (f) st = read_all(f, out);
+  if (f) fclose(f);
+  while (waitpid(pid, &code, 0) < 0 && errno == EINTR) {
+  }
+  assay_process_over();
+  if (!f) return ASSAY_ERROR(ASSAY_DEVICE, "%s: the pipe cannot be read", call->flag);
   return st || !code ? st : explain(call, file, code);
 }
 

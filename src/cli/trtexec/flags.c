@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/nearest.h"
 #include "base/shown.h"
+#include "cli/output_paths.h"
 #include "cli/rules_file.h"
 #include "cli/trtexec/log.h"
 #include "cli/trtexec/specs.h"
@@ -57,33 +59,15 @@ static trt_flag_id_t find(const char* arg, size_t n, const char** note) {
   return TRT_N_FLAGS;
 }
 
-// How many letters have to be put in, taken out or changed, whatever their case.
-static size_t distance(const char* a, size_t n, const char* b) {
-  enum { MOST = 64 };
-  const size_t m = strlen(b);
-  size_t row[MOST + 1];
-  if (n > MOST || m > MOST) return MOST;
-  for (size_t k = 0; k <= m; k++) row[k] = k;
-  for (size_t i = 1; i <= n; i++) {
-    size_t corner = row[0];
-    row[0] = i;
-    for (size_t k = 1; k <= m; k++) {
-      const bool same = (a[i - 1] | 32) == (b[k - 1] | 32);
-      size_t best = corner + !same;
-      if (row[k] + 1 < best) best = row[k] + 1;
-      if (row[k - 1] + 1 < best) best = row[k - 1] + 1;
-      corner = row[k];
-      row[k] = best;
-    }
-  }
-  return row[m];
-}
-
 static const char* nearest(const char* arg, size_t n) {
   const char* best = NULL;
-  size_t least = n / 3 + 1;
+  char name[64];
+  if (n >= sizeof name) return NULL;
+  int least = (int)n / 3 + 1;
+  memcpy(name, arg, n);
+  name[n] = 0;
   for (int f = 0; f < TRT_N_FLAGS; f++) {
-    const size_t d = distance(arg, n, trt_flags[f].name);
+    const int d = assay_distance(name, trt_flags[f].name, least);
     if (d < least) least = d, best = trt_flags[f].name;
   }
   return best;
@@ -282,4 +266,14 @@ assay_status_t trt_options_parse(int argc, char** argv, trt_options_t* out,
   for (int i = 0; i < argc; i++) ASSAY_TRY(take(out, argv[i], &group));
   if (out->unknown.len || out->unknown.failed) *out_outcome = TRT_OUTCOME_UNKNOWN;
   return assay_str_status(&out->unknown);
+}
+
+assay_status_t trt_options_check_outputs(const trt_options_t* o) {
+  for (int f = 0; f < TRT_N_FLAGS; f++) {
+    const trt_kind_t kind = trt_flags[f].kind;
+    if (!o->at[f].given || (kind != TRT_OUTPUT && kind != TRT_CACHE)) continue;
+    ASSAY_TRY(cli_output_check(trt_flags[f].name, o->at[f].text,
+                               kind == TRT_CACHE ? OUTPUT_CACHE : OUTPUT_FILE));
+  }
+  return NULL;
 }

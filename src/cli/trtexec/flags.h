@@ -12,6 +12,8 @@
 typedef enum trt_kind {
   TRT_SWITCH,   // on where it is given; a value is ignored, with a warning
   TRT_TEXT,     // not empty
+  TRT_OUTPUT,   // the same: a file that is written, checked before the work
+  TRT_CACHE,    // the same: a file that is read and, where it has to be, written
   TRT_INT,      // a whole number
   TRT_FLOAT,    // a finite number
   TRT_CHOICE,   // one of some words
@@ -111,6 +113,8 @@ assay_status_t trt_options_take_fix(trt_options_t* o) ASSAY_MUST_USE;
 void trt_options_note(const trt_options_t* o);
 // What does not go together, and what values cannot be (check.c).
 assay_status_t trt_options_check(trt_options_t* o) ASSAY_MUST_USE;
+// Whether the files that the flags have written can be (output_paths.h). Errors: DEVICE.
+assay_status_t trt_options_check_outputs(const trt_options_t* o) ASSAY_MUST_USE;
 // --tempdir and --tempfileControls: checks them, and has folders for temporary files made by them
 // from now on, for as long as the options are there (temporary.c).
 assay_status_t trt_rule_temporary(const trt_options_t* o) ASSAY_MUST_USE;

@@ -116,10 +116,12 @@ static assay_status_t read_npz(const trt_source_t* from, const char* input, assa
   assay_tensor_t* t = assay_set_find(&set, input);
   if (!t && set.n == 1) t = set.tensors[0];
   *out = assay_tensor_retain(t);
+  const assay_nearest_t near = assay_set_near(&set, input);
+  assay_status_t st = t ? NULL
+                        : ASSAY_ERROR(ASSAY_NOT_FOUND, "%s: '%s' has no array '%s'%s", from->flag,
+                                      from->path, input, ASSAY_NEAREST_TEXT(&near));
   assay_set_deinit(&set);
-  return t ? NULL
-           : ASSAY_ERROR(ASSAY_NOT_FOUND, "%s: '%s' has no array '%s'", from->flag, from->path,
-                         input);
+  return st;
 }
 
 // int64 values for an int32 input.
@@ -241,12 +243,16 @@ static assay_status_t read_list(const trt_job_t* j, const char* text, trt_item_t
   ASSAY_TRY(trt_items_parse(j->arena, "--loadInputs", text, out, out_n));
   for (size_t i = 0; i < *out_n; i++) {
     bool known = false;
+    assay_nearest_t near = {.wanted = (*out)[i].name};
     ASSAY_TRY(trt_name_check("--loadInputs", (*out)[i].name));
-    for (size_t k = 0; k < assay_engine_input_count(j->engine); k++)
-      known |= trt_name_matches((*out)[i].name, assay_io_name(assay_engine_input(j->engine, k)));
+    for (size_t k = 0; k < assay_engine_input_count(j->engine); k++) {
+      const char* name = assay_io_name(assay_engine_input(j->engine, k));
+      known |= trt_name_matches((*out)[i].name, name);
+      assay_nearest_offer(&near, name);
+    }
     if (!known)
-      return ASSAY_ERROR(ASSAY_NOT_FOUND, "--loadInputs: the model has no input '%s'",
-                         (*out)[i].name);
+      return ASSAY_ERROR(ASSAY_NOT_FOUND, "--loadInputs: the model has no input '%s'%s",
+                         (*out)[i].name, ASSAY_NEAREST_TEXT(&near));
   }
   return NULL;
 }

@@ -131,9 +131,8 @@ static void warn_of_unmatched(const trt_job_t* j, const char* flag, const reques
       for (size_t k = 0; !any && k < j->model->graphs[g]->n_nodes; k++)
         any = matches(list[i].name, j->model->graphs[g]->nodes[k]);
     if (any) continue;
-    const char* near = assay_plan_nearest_label(j->model, list[i].name);
-    trt_warn("%s: '%s' is the name of no layer%s%s%s", flag, list[i].name,
-             near ? "; the nearest one is '" : "", near ? near : "", near ? "'" : "");
+    const assay_nearest_t near = assay_plan_nearest(j->model, list[i].name);
+    trt_warn("%s: '%s' is the name of no layer%s", flag, list[i].name, ASSAY_NEAREST_TEXT(&near));
   }
 }
 

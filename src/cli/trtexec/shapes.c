@@ -71,8 +71,10 @@ static assay_status_t check_names(const list_t* l, const char* flag, const assay
     for (size_t k = 0; k < g->n_inputs; k++)
       known |= !g->inputs[k]->constant && trt_name_matches(l->items[i].name, g->inputs[k]->name);
     if (!known)
-      return ASSAY_ERROR(ASSAY_NOT_FOUND, "%s: the model has no input '%s'; the first one is '%s'",
-                         flag, l->items[i].name, g->n_inputs ? g->inputs[0]->name : "");
+      return ASSAY_ERROR(ASSAY_NOT_FOUND,
+                         "%s: the model has no input '%s'; the first one is '%s'%s", flag,
+                         l->items[i].name, g->n_inputs ? g->inputs[0]->name : "",
+                         ASSAY_VALUES_NEAR_TEXT(g->inputs, g->n_inputs, l->items[i].name));
   }
   return NULL;
 }

@@ -58,6 +58,7 @@ void trt_put_element(assay_str_t* out, const assay_tensor_t* t, int64_t i) {
       return;
     }
     case ASSAY_STORE_PACKED:
+    case ASSAY_STORE_LATE:
       return;
   }
 }

@@ -128,6 +128,7 @@ static int run(trt_options_t* o, trt_job_t* j, int argc, char** argv) {
     trt_options_note(o);
     st = trt_options_take_fix(o);
     if (!st) st = trt_options_check(o);
+    if (!st && !trt_given(o, TRT_FLAG_show_native)) st = trt_options_check_outputs(o);
     if (!st) st = trt_rule_temporary(o);
     if (!st && !trt_given(o, TRT_FLAG_show_native)) {
       trt_print_options(o);
