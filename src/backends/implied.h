@@ -10,8 +10,8 @@
 #include "backends/kernel.h"
 #include "backends/sizes.h"
 
-// *out false: the rule says otherwise, refuses, or needs elements that only the run brings; then the
-// layer is to be evaluated. An operator without a rule has the sizes that are declared.
+// *out false: the rule says otherwise, refuses, or needs elements that only the run brings; then
+// the layer is to be evaluated. An operator without a rule has the sizes that are declared.
 assay_status_t assay_sizes_are_implied(const assay_sized_layer_t* l, const assay_sizes_t* sizes,
                                        bool* out) ASSAY_MUST_USE;
 

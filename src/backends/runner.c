@@ -53,8 +53,7 @@ static bool is_as_foreseen(const assay_runner_t* r, const assay_value_t* v,
                            const assay_tensor_t* t) {
   int rank;
   int64_t dims[ASSAY_KERNEL_RANK];
-  if (t->kind != ASSAY_KIND_TENSOR ||
-      !assay_sizes_of(&r->sizes, v, ASSAY_KERNEL_RANK, &rank, dims))
+  if (t->kind != ASSAY_KIND_TENSOR || !assay_sizes_of(&r->sizes, v, ASSAY_KERNEL_RANK, &rank, dims))
     return true;
   return t->rank == rank && (!rank || memcmp(t->dims, dims, (size_t)rank * sizeof *dims) == 0);
 }

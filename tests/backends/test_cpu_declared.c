@@ -7,24 +7,22 @@ enum { DECLARED = 3, SETS = 6 };
 
 typedef struct declared_case {
   graph_case_t graph;
-  const char* declared[DECLARED];  // values within the graph, and outputs, as the file says they are
-  const char* sets[SETS];          // what the last input is in each run
-  bool is_default;                 // the file has the last input's elements, for runs without it
+  const char*
+      declared[DECLARED];  // values within the graph, and outputs, as the file says they are
+  const char* sets[SETS];  // what the last input is in each run
+  bool is_default;         // the file has the last input's elements, for runs without it
 } declared_case_t;
 
-#define CASE(name, x, s, node, says, ...)                                              \
-  {                                                                                    \
-    {name, 18, {x, s}, {0}, {node, "Relu r y -> z"}, "z"}, {says}, {__VA_ARGS__}, false \
-  }
+#define CASE(name, x, s, node, says, ...) \
+  { {name, 18, {x, s}, {0}, {node, "Relu r y -> z"}, "z"}, {says}, {__VA_ARGS__}, false }
 
 static const declared_case_t cases[] = {
     CASE("Squeeze", "x float[2,1,3,1]", "a int64[1] 1", "Squeeze n x a -> y", "y float[2,3,1]",
          "int64[1] 1", "int64[1] -3", "int64[1] 3", "int64[1] 2", "int64[1] 5"),
     CASE("Squeeze of no 1", "x float[2,3,2]", "a int64[1] 1", "Squeeze n x a -> y", "y float[6,2]",
          "int64[1] 1", "int64[1] -2", "int64[1] -5", "int64[0]"),
-    CASE("Unsqueeze", "x float[2,3]", "a int64[2] 0 2", "Unsqueeze n x a -> y",
-         "y float[1,2,1,3]", "int64[2] 0 2", "int64[2] -4 -2", "int64[2] 0 1", "int64[2] 1 1",
-         "int64[2] 0 4"),
+    CASE("Unsqueeze", "x float[2,3]", "a int64[2] 0 2", "Unsqueeze n x a -> y", "y float[1,2,1,3]",
+         "int64[2] 0 2", "int64[2] -4 -2", "int64[2] 0 1", "int64[2] 1 1", "int64[2] 0 4"),
     CASE("Reshape", "x float[2,3,2]", "s int64[2] 6 2", "Reshape n x s -> y", "y float[6,2]",
          "int64[2] 6 2", "int64[2] 0 -1", "int64[2] -1 2", "int64[2] 5 2", "int64[2] 4 3",
          "int64[2] -1 -1"),
@@ -130,7 +128,8 @@ static assay_model_t* make_model(const declared_case_t* c, bool open, assay_tens
   for (size_t i = 0; open && i < *out_last; i++)
     g->inputs[i]->declared = op_case_type(m, in[i], true);
   if (c->is_default)
-    op_case_ok(assay_graph_set_initializer(g->inputs[*out_last], assay_tensor_retain(in[*out_last])));
+    op_case_ok(
+        assay_graph_set_initializer(g->inputs[*out_last], assay_tensor_retain(in[*out_last])));
   if (strncmp(c->graph.name, "Slice", 5) == 0) {
     assay_value_t* v = NULL;
     op_case_ok(assay_graph_add_value(g, "s", &v));
@@ -168,8 +167,8 @@ static assay_status_t run_with(assay_executor_t* e, assay_tensor_t* const* in,
   const assay_graph_t* g = assay_executor_graph(e);
   assay_executor_reset(e);
   for (size_t i = 0; i < g->n_inputs; i++)
-    op_case_ok(assay_executor_set(e, g->inputs[i],
-                                  i == at ? (assay_tensor_t*)(uintptr_t)last : in[i]));
+    op_case_ok(
+        assay_executor_set(e, g->inputs[i], i == at ? (assay_tensor_t*)(uintptr_t)last : in[i]));
   return assay_executor_run(e);
 }
 
