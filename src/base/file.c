@@ -266,9 +266,9 @@ assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n)
 uint64_t assay_writer_offset(const assay_writer_t* w) { return w->offset; }
 
 // A complete file without a name gets the path: at once where nothing has it. There is no call that
-// puts it in another one's place at once: it gets a second name, and that is renamed. A process that
-// dies between these two calls leaves the whole file under the second name, which the next writer of
-// the same path removes.
+// puts it in another one's place at once: it gets a second name, and that is renamed. A process
+// that dies between these two calls leaves the whole file under the second name, which the next
+// writer of the same path removes.
 static bool replace_by_unnamed(assay_writer_t* w) {
 #ifdef O_TMPFILE
   enum { TRIES = 1000 };
