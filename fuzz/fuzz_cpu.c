@@ -37,22 +37,27 @@ static void fail(const char* what, const char* of) {
 
 // ---- models -------------------------------------------------------------------------------------
 
+static bool is_small_tensor(const assay_value_t* v) {
+  const assay_valtype_t* t = v->type;
+  int64_t size = 1;
+  if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return false;
+  for (int d = 0; d < t->rank; d++) {
+    int64_t dim;
+    if (!assay_dim_value(t->dims[d], &dim) || !assay_mul_i64(size, dim, &size)) return false;
+    if (size > MAX_ELEMS) return false;
+  }
+  return true;
+}
+
 // Small ones, whose sizes are known, without loops: what runs long is none of this target's.
 static bool is_small(const assay_model_t* m) {
   if (m->n_values > MAX_VALUES || m->n_graphs > 1) return false;
+  for (size_t i = 0; i < m->graph->n_inputs; i++)
+    if (!is_small_tensor(m->graph->inputs[i])) return false;
   for (size_t i = 0; i < m->graph->n_nodes; i++) {
     const assay_node_t* n = m->graph->nodes[i];
-    for (size_t o = 0; o < n->n_outputs; o++) {
-      const assay_valtype_t* t = n->outputs[o] ? n->outputs[o]->type : NULL;
-      int64_t size = 1;
-      if (!n->outputs[o]) continue;
-      if (!t || t->kind != ASSAY_KIND_TENSOR || !t->has_shape) return false;
-      for (int d = 0; d < t->rank; d++) {
-        int64_t dim;
-        if (!assay_dim_value(t->dims[d], &dim) || !assay_mul_i64(size, dim, &size)) return false;
-        if (size > MAX_ELEMS) return false;
-      }
-    }
+    for (size_t o = 0; o < n->n_outputs; o++)
+      if (n->outputs[o] && !is_small_tensor(n->outputs[o])) return false;
   }
   return true;
 }

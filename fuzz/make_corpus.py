@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes seeds for a fuzz target.
 
-    make_corpus.py FOLDER onnx|run|cpu|value|npz|json|plan|cache|certificate|safetensors|saved|accuracy|torch|text|trtexec [CASES [MODELS]]
+    make_corpus.py FOLDER onnx|run|cpu|value|npz|json|plan|cache|certificate|safetensors|saved|accuracy|torch|text|trtexec [CASES [MODELS [K/N]]]
 
 CASES is what scripts/make_cases.py writes: from there come small models (run: with their inputs made
 initializers) and values (value). MODELS is a folder of models: tests/ops/test_agree writes some for every operator row.
@@ -303,15 +303,19 @@ def trtexec():
         yield b"\4" + text.encode()
 
 
-def main(folder, name, cases_folder=None, models_folder=None):
+def main(folder, name, cases_folder=None, models_folder=None, part="0/1"):
     seeds = {"onnx": lambda: [*models(), *list(runs(cases_folder))[::8]], "run": lambda: runs(cases_folder, models_folder), "value": lambda: values(cases_folder),
              "cpu": lambda: networks(cases_folder, models_folder), "plan": plans, "cache": caches, "npz": archives, "json": texts, "certificate": certificates, "safetensors": safetensors,
              "saved": saved, "accuracy": accuracy, "torch": torch, "text": text, "trtexec": trtexec}[name]
+    k, n = map(int, part.split("/"))
     os.makedirs(folder, exist_ok=True)
+    for old in glob.glob(f"{folder}/seed*"):
+        os.remove(old)
     for i, data in enumerate(seeds()):
-        with open(f"{folder}/seed{i}", "wb") as f:
-            f.write(data)
+        if i % n == k:
+            with open(f"{folder}/seed{i}", "wb") as f:
+                f.write(data)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]) if len(sys.argv) in (3, 4, 5) else __doc__)
+    sys.exit(main(*sys.argv[1:]) if 3 <= len(sys.argv) <= 6 else __doc__)

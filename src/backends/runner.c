@@ -47,10 +47,25 @@ void assay_runner_deinit(assay_runner_t* r) {
 
 // ---- values as tensors --------------------------------------------------------------------------
 
+// Whether a tensor has the sizes that were foreseen for the value; nothing is said against it where
+// none were.
+static bool is_as_foreseen(const assay_runner_t* r, const assay_value_t* v,
+                           const assay_tensor_t* t) {
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+  if (t->kind != ASSAY_KIND_TENSOR || !assay_sizes_of(&r->sizes, v, ASSAY_KERNEL_RANK, &rank, dims))
+    return true;
+  return t->rank == rank && (!rank || memcmp(t->dims, dims, (size_t)rank * sizeof *dims) == 0);
+}
+
+// Where a value has other sizes than were foreseen, nothing that follows from those may be trusted,
+// contents that only sizes tell among it: the rest of the run is evaluated.
 assay_status_t assay_runner_put(assay_runner_t* r, const assay_value_t* v,
                                 assay_tensor_t* take_tensor) {
   assay_held_put(&r->values[v->id], take_tensor);
-  return assay_sizes_bind(&r->sizes, v->type, take_tensor->rank, take_tensor->dims);
+  ASSAY_TRY(assay_sizes_bind(&r->sizes, v->type, take_tensor->rank, take_tensor->dims));
+  r->emulate |= !is_as_foreseen(r, v, take_tensor);
+  return NULL;
 }
 
 assay_status_t assay_runner_set(void* state, const assay_value_t* v, assay_tensor_t* t) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backends/assign.h"
+#include "backends/implied.h"
 #include "backends/stretch_internal.h"
 #include "base/alloc.h"
 #include "passes/fold.h"
@@ -405,6 +406,7 @@ static assay_status_t survey_layer(builder_t* b, int i, bool* out_ends) {
   ASSAY_TRY(know_layer(b, &b->in->layers->layers[i], &step->known));
   if (step->known) return NULL;
   ASSAY_TRY(stretch_describe(b, i, &d, &described));
+  if (described) ASSAY_TRY(assay_sizes_are_implied(&d, b->in->sizes, &described));
   d.licences = &step->licences;
   if (described) ASSAY_TRY(find_options(b, &d, x));
   if (!x->n) return place_emulated(b, i, out_ends);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -140,7 +141,10 @@ struct assay_writer {
   bool as_is;  // a device or a pipe, which nothing takes the place of
 };
 
+// The name that a complete file has for the moment in which it takes the place of another one, and,
+// with a number behind it, that a file has from the first where there are none without names.
 static const char second_name[] = ".assay-part";
+enum { NAMES = 16, NUMBER_ROOM = 3 };  // writers of one path at a time; digits and the end
 
 static void writer_free(assay_writer_t* w) {
   assay_free(w->path);
@@ -152,38 +156,83 @@ static assay_status_t cannot_write(const assay_writer_t* w) {
   return ASSAY_ERROR(ASSAY_DEVICE, "cannot write '%s': %s", w->path, strerror(errno));
 }
 
+#ifdef O_TMPFILE
+// The name under which a file that has none can be given one.
+static void name_of_handle(int fd, char name[64]) { snprintf(name, 64, "/proc/self/fd/%d", fd); }
+#endif
+
 // A file without a name in the folder of the path: nothing is left of it if the process dies.
 static int open_unnamed(const char* path) {
 #ifdef O_TMPFILE
   char* slash = strrchr(path, '/');
   const size_t n = !slash ? 1 : slash == path ? 1 : (size_t)(slash - path);
   char* folder = assay_malloc(n + 1);
+  char handle[64];
   if (!folder) return -1;
   memcpy(folder, slash ? path : ".", n);
   folder[n] = 0;
   const int fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   assay_free(folder);
-  return fd;
+  if (fd < 0) return -1;
+  name_of_handle(fd, handle);
+  if (access(handle, F_OK) == 0) return fd;
+  close(fd);  // without /proc it could never get a name
 #else
   (void)path;
-  return -1;
 #endif
+  return -1;
 }
 
-// Where the file system knows no files without names.
-static int open_named(assay_writer_t* w) {
-  const int fd = mkstemp(w->temporary);
-  // mkstemp makes private files; the finished one gets what the user's umask grants.
-  const mode_t mask = umask(0);
-  umask(mask);
-  if (fd >= 0 && fchmod(fd, 0666 & ~mask)) {
+// ---- files with names from the first ------------------------------------------------------------
+// Their writers hold a lock on them, so that the next writer of the path can tell those that a dead
+// one left, and removes them.
+
+static bool is_named(int fd, const char* path) {
+  struct stat a, b;
+  return fstat(fd, &a) == 0 && lstat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Removes a file that no writer holds.
+static void remove_dead(const char* path) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return;
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, path)) unlink(path);
+  close(fd);
+}
+
+// A new file, locked: -1 with EEXIST if another writer has the name. File systems without locks
+// have unlocked ones, which nobody removes then.
+static int claim(const char* path) {
+  const int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  if (fd < 0) return -1;
+  const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+  // Another one may have taken it for a dead one's, in between.
+  if ((!locked && errno == EWOULDBLOCK) || !is_named(fd, path)) {
     close(fd);
-    unlink(w->temporary);
+    errno = EEXIST;
     return -1;
   }
+  return fd;
+}
+
+static int open_named(assay_writer_t* w) {
+  char* number = w->temporary + strlen(w->path) + sizeof second_name - 1;
+  int fd = -1;
+  for (int i = 1; i <= NAMES; i++) {
+    snprintf(number, NUMBER_ROOM, "%d", i);
+    remove_dead(w->temporary);
+  }
+  errno = EEXIST;
+  for (int i = 1; fd < 0 && errno == EEXIST && i <= NAMES; i++) {
+    snprintf(number, NUMBER_ROOM, "%d", i);
+    fd = claim(w->temporary);
+  }
+  if (fd < 0 && errno == EEXIST) errno = EBUSY;
   w->named = fd >= 0;
   return fd;
 }
+
+// ---- writing ------------------------------------------------------------------------------------
 
 static bool is_special(const char* path) {
   struct stat info;
@@ -198,24 +247,22 @@ static int open_any(assay_writer_t* w) {
 }
 
 static assay_status_t open_path(const char* path, assay_writer_t** out) {
-  static const char suffix[] = ".XXXXXX";
-  static_assert(sizeof suffix <= sizeof second_name, "both fit");
   const size_t n = strlen(path);
   assay_writer_t* w = NULL;
   ASSAY_TRY(ASSAY_NEW(&w));
   w->path = assay_malloc(n + 1);
-  w->temporary = assay_malloc(n + sizeof second_name);  // the longer of the two
+  w->temporary = assay_malloc(n + sizeof second_name + NUMBER_ROOM);
   if (!w->path || !w->temporary) return writer_free(w), assay_status_no_memory();
   memcpy(w->path, path, n + 1);
   memcpy(w->temporary, path, n);
-  memcpy(w->temporary + n, suffix, sizeof suffix);
+  memcpy(w->temporary + n, second_name, sizeof second_name);
   const int fd = open_any(w);
   if (fd >= 0) w->file = fdopen(fd, "wb");
   if (!w->file) {
     assay_status_t st =
         ASSAY_ERROR(ASSAY_NOT_FOUND, "cannot write '%s': %s", path, strerror(errno));
-    if (fd >= 0) close(fd);
     if (w->named) unlink(w->temporary);
+    if (fd >= 0) close(fd);
     return writer_free(w), st;
   }
   *out = w;
@@ -240,14 +287,20 @@ assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n)
 
 uint64_t assay_writer_offset(const assay_writer_t* w) { return w->offset; }
 
-// A complete file without a name takes the place of the path. There is no call that does this at
-// once: it gets a second name, and that is renamed. A process that dies in between leaves a whole
-// file under the second name, which the next writer of the same path removes.
+// A complete file without a name gets the path: at once where nothing has it. There is no call that
+// puts it in another one's place at once: it gets a second name, and that is renamed. A process
+// that dies between these two calls leaves the whole file under the second name, which the next
+// writer of the same path removes.
 static bool replace_by_unnamed(assay_writer_t* w) {
+#ifdef O_TMPFILE
   enum { TRIES = 1000 };
   char from[64];
-  snprintf(from, sizeof from, "/proc/self/fd/%d", fileno(w->file));
-  strcpy(w->temporary + strlen(w->path), second_name);
+  name_of_handle(fileno(w->file), from);
+  if (linkat(AT_FDCWD, from, AT_FDCWD, w->path, AT_SYMLINK_FOLLOW) == 0) {
+    unlink(w->temporary);
+    return true;
+  }
+  if (errno != EEXIST) return false;
   for (int i = 0; i < TRIES; i++) {
     if (linkat(AT_FDCWD, from, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW)) {
       if (errno != EEXIST || (unlink(w->temporary) && errno != ENOENT)) return false;
@@ -262,6 +315,8 @@ static bool replace_by_unnamed(assay_writer_t* w) {
       return false;
     }
   }
+#endif
+  (void)w;
   return false;
 }
 
@@ -291,8 +346,8 @@ assay_status_t assay_writer_commit_soon(assay_writer_t* w) { return commit(w, fa
 
 void assay_writer_abandon(assay_writer_t* w) {
   if (!w) return;
-  fclose(w->file);
   if (w->named) unlink(w->temporary);
+  fclose(w->file);
   writer_free(w);
 }
 

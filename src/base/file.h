@@ -27,10 +27,14 @@ void assay_mapping_forget(const assay_mapping_t* m, const void* at, size_t n);
 const uint8_t* assay_mapping_data(const assay_mapping_t* m);
 size_t assay_mapping_size(const assay_mapping_t* m);
 
-// Writes a file without a name (or, where the file system has none of those, under a temporary one)
-// in the same folder, and puts it in place when it is complete and on disk: readers see the old file
-// or the new one, whatever happens. A symbolic link stays, and what it leads to is replaced; a device
-// or a pipe (/dev/null, /dev/stdout) is written as it is.
+// Writes a file without a name in the same folder, and puts it in place when it is complete and on
+// disk: readers see the old file or the new one, whatever happens. A process that is killed leaves
+// nothing, unless it was about to replace a file, between two system calls: then the new file is
+// whole beside the old one, as PATH.assay-part. Where the file system has no files without names
+// (O_TMPFILE), or there is no /proc, it has a name from the first, PATH.assay-part1, -part2 ..., and
+// stays there if the process is killed. The next writer of the same path removes what was left.
+// A symbolic link stays, and what it leads to is replaced; a device or a pipe (/dev/null, /dev/stdout) is
+// written as it is.
 typedef struct assay_writer assay_writer_t;
 assay_status_t assay_writer_open(const char* path, assay_writer_t** out) ASSAY_MUST_USE;
 assay_status_t assay_writer_write(assay_writer_t* w, const void* data, size_t n) ASSAY_MUST_USE;

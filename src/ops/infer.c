@@ -56,7 +56,8 @@ const assay_tensor_t* assay_infer_constant(const assay_infer_t* c, size_t i) {
   const assay_value_t* v = input_of(c, i);
   if (!v) return NULL;
   if ((size_t)v->id >= d->n_folded) return NULL;
-  if (!d->folded[v->id] && v->constant && v->constant->kind == ASSAY_KIND_TENSOR &&
+  // An input's constant is only what it is without the caller's.
+  if (!d->folded[v->id] && v->constant && !v->is_input && v->constant->kind == ASSAY_KIND_TENSOR &&
       v->constant->size <= CONSTANT_ELEMS) {
     assay_tensor_t* wide = NULL;
     assay_status_t st = assay_tensor_widen(v->constant, &wide);
@@ -543,14 +544,31 @@ static assay_status_t infer_nodes(driver_t* d, assay_graph_t* g) {
   return NULL;
 }
 
+static assay_status_t driver_init(assay_model_t* model, size_t n_values, driver_t* d) {
+  *d = (driver_t){.model = model, .n_folded = n_values};
+  return assay_new_array(n_values, sizeof(assay_tensor_t*), &d->folded);
+}
+
+static void driver_deinit(driver_t* d) {
+  for (size_t i = 0; i < d->n_folded; i++) assay_tensor_release(d->folded[i]);
+  assay_free(d->folded);
+}
+
 assay_status_t assay_infer_model(assay_model_t* model) {
-  driver_t d = {.model = model, .n_folded = (size_t)model->n_values};
-  ASSAY_TRY(assay_new_array(d.n_folded, sizeof(assay_tensor_t*), &d.folded));
+  driver_t d;
+  ASSAY_TRY(driver_init(model, (size_t)model->n_values, &d));
   assay_status_t st = NULL;
   for (size_t i = 0; !st && i < model->graph->n_inputs; i++)
     st = type_input(model, model->graph->inputs[i]);
   if (!st) st = infer_nodes(&d, model->graph);
-  for (size_t i = 0; i < d.n_folded; i++) assay_tensor_release(d.folded[i]);
-  assay_free(d.folded);
+  driver_deinit(&d);
+  return st;
+}
+
+assay_status_t assay_infer_node(assay_model_t* model, size_t n_values, assay_node_t* node) {
+  driver_t d;
+  ASSAY_TRY(driver_init(model, n_values, &d));
+  const assay_status_t st = infer_node(&d, node->graph, node);
+  driver_deinit(&d);
   return st;
 }

@@ -12,4 +12,10 @@
 // Errors: CORRUPT or INVALID_ARGUMENT naming node, input, found and expected.
 assay_status_t assay_infer_model(assay_model_t* model) ASSAY_MUST_USE;
 
+// The same for one node, which need not stand in a graph of the model: sets its outputs' types and
+// contents, which lie in the model, from those of its inputs. All its values have ids below
+// n_values.
+assay_status_t assay_infer_node(assay_model_t* model, size_t n_values,
+                                assay_node_t* node) ASSAY_MUST_USE;
+
 #endif  // ASSAY_OPS_INFER_H_

@@ -162,6 +162,37 @@ static const tactic_case_t products[] = {
      false},
 };
 
+// A bias that is a number is a row where rows have one element; it has no last dimension.
+static const tactic_case_t numbers[] = {
+    {{"a number as bias",
+      17,
+      {"x float[6,2]"},
+      {"w float[2,1]", "b float[] 0.75"},
+      {"Gemm n x w b -> y"},
+      "y"},
+     "products|onednn_matmul|packed_products",
+     1e-6,
+     false},
+    {{"a number as bias, the other way round",
+      11,
+      {"x float[4,2]"},
+      {"w float[4,1]", "b float[] 1.375"},
+      {"Gemm n x w b -> y | transA=1"},
+      "y"},
+     "products|onednn_matmul|packed_products",
+     1e-6,
+     false},
+    {{"a number as bias of several columns",
+      17,
+      {"x float[6,2]"},
+      {"w float[2,3]", "b float[] 0.75"},
+      {"Gemm n x w b -> y"},
+      "y"},
+     NULL,
+     1e-6,
+     false},
+};
+
 static const tactic_case_t resampled[] = {
     {{"linear",
       18,
@@ -210,6 +241,10 @@ static void products_agree(void** state) {
   (void)state;
   tactic_case_all(products, sizeof products / sizeof *products);
 }
+static void numbers_are_rows(void** state) {
+  (void)state;
+  tactic_case_all(numbers, sizeof numbers / sizeof *numbers);
+}
 static void resampling_agrees(void** state) {
   (void)state;
   tactic_case_all(resampled, sizeof resampled / sizeof *resampled);
@@ -218,6 +253,7 @@ static void resampling_agrees(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_agree),
                                      cmocka_unit_test(products_agree),
+                                     cmocka_unit_test(numbers_are_rows),
                                      cmocka_unit_test(resampling_agrees)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

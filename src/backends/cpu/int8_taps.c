@@ -120,16 +120,17 @@ bool int8_product_read(const int8_job_t* j, int8_product_t* out) {
   const assay_operand_t *x = j->x, *y = &j->l->out[0];
   const bool gemm = int8_is(j->anchor, "Gemm");
   if (gemm && assay_attr_i64(j->anchor, "transA", 0)) return false;
+  if (x->rank < 1 || j->rank < 2 || y->rank < 2 || !x->size) return false;
   int8_product_t p = {.batch = 1, .swapped = gemm && assay_attr_i64(j->anchor, "transB", 0)};
   p.k = x->dims[x->rank - 1];
   p.n = j->dims[j->rank - (p.swapped ? 2 : 1)];
-  if (j->dims[j->rank - (p.swapped ? 1 : 2)] != p.k || y->rank < 2) return false;
+  if (j->dims[j->rank - (p.swapped ? 1 : 2)] != p.k) return false;
   p.shared = assay_dims_product(j->dims, 0, j->rank - 2) == 1;
   if (p.shared) {
     p.m = x->size / p.k;
   } else {
-    p.m = x->dims[x->rank - 2];
     if (x->rank != j->rank) return false;
+    p.m = x->dims[x->rank - 2];
     for (int i = 0; i < x->rank - 2; i++) {
       if (x->dims[i] != j->dims[i]) return false;
       p.batch *= x->dims[i];

@@ -22,6 +22,10 @@ static void join_batch(cpu_product_t* p) {
   p->rank = 2;
 }
 
+bool cpu_is_row(const assay_operand_t* o) {
+  return o->rank == 0 || o->dims[o->rank - 1] == o->size;
+}
+
 static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, cpu_product_t* p) {
   p->x_swapped = assay_attr_i64(n, "transA", 0) != 0;
   p->w_swapped = assay_attr_i64(n, "transB", 0) != 0;
@@ -29,8 +33,7 @@ static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, cpu_p
   if (n->n_inputs < 3 || !n->inputs[2]) return true;
   p->bias = assay_sized_input(l, n->inputs[2]);
   // A row, the same for all rows of the output.
-  return p->bias && p->bias->constant && p->bias->size == l->out[0].dims[1] &&
-         p->bias->dims[p->bias->rank - 1] == p->bias->size;
+  return p->bias && p->bias->constant && p->bias->size == l->out[0].dims[1] && cpu_is_row(p->bias);
 }
 
 bool cpu_product_read(const assay_sized_layer_t* l, cpu_product_t* p) {

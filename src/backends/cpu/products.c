@@ -9,6 +9,7 @@
 #include "backends/cpu/conv_operands.h"
 #include "backends/cpu/convert.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/product.h"
 #include "backends/cpu/program.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/threads.h"
@@ -297,7 +298,7 @@ static bool read_gemm(const assay_sized_layer_t* l, const assay_node_t* n, opera
   o->bias = assay_sized_input(l, n->inputs[2]);
   // A row, the same for all rows of the output.
   return o->bias && o->bias->constant && assay_type_is_kernel_float(o->bias->type) &&
-         o->bias->size == l->out[0].dims[1] && o->bias->dims[o->bias->rank - 1] == o->bias->size;
+         o->bias->size == l->out[0].dims[1] && cpu_is_row(o->bias);
 }
 
 // A convolution of one place of the kernel that goes over all places of the input: a row of its
