@@ -174,8 +174,8 @@ void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsil
 // ---- caches -----------------------------------------------------------------------------------
 
 void assay_cache_append(const assay_eval_t* c, const assay_cache_t* cache, assay_operand_t* x) {
-  const int64_t n = x->channels, jobs = x->batch * x->heads;
-  const int64_t plane = cache->capacity * n;
+  const int64_t n = x->channels, plane = cache->capacity * n;
+  const int64_t jobs = plane > 0 ? x->batch * x->heads : 0;
 #pragma omp parallel for schedule(static) if (jobs > 1 && jobs * plane > 100000)
   for (int64_t i = 0; i < jobs; i++) {
     const int64_t b = i / x->heads, old = cache->old[b], end = old + x->rows;
