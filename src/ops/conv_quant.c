@@ -63,7 +63,7 @@ static assay_status_t quant_read(quant_t* q) {
 static void subtract(const assay_tensor_t* t, int64_t parts, const assay_tensor_t* zero,
                      double* out) {
   const int64_t size = parts == 0 ? 0 : t->size / parts;
-  for (int64_t p = 0; p < parts; p++) {
+  for (int64_t p = 0; size > 0 && p < parts; p++) {
     const double z = param_at(zero, p, 0);
     for (int64_t i = p * size; i < (p + 1) * size; i++) out[i] = assay_elem_f64(t, i) - z;
   }
