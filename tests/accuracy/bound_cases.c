@@ -655,8 +655,8 @@ static int64_t report(totals_t* t, FILE* f) {
                 t->ops[i].name, configs[k].name, (long long)c->beyond, (long long)c->elements,
                 (long long)c->fair_between, (long long)c->fair);
       if (median(c) > 100)
-        fprintf(f, "wide %s, %s: %.3g times the error\n", t->ops[i].name, configs[k].name,
-                median(c));
+        fprintf(f, "wide %s, %s: %.3g times the error (%zu evaluations)\n", t->ops[i].name, configs[k].name,
+                median(c), c->n_ratios);
     }
   }
   for (size_t i = 0; i < t->n; i++)
