@@ -18,6 +18,7 @@
 #include "op_random.h"
 #include "op_hints.h"
 #include "passes/graph_case.h"
+#include "seed_case.h"
 
 enum { CASES = 40, NAMES = 256 };
 
@@ -688,7 +689,7 @@ int main(int argc, char** argv) {
   const char* seed = getenv("ASSAY_SEED");
   run.seed = seed ? strtoull(seed, NULL, 10) : 1;
   run.show = getenv("ASSAY_SHOW") != NULL;
-  run.cases = argc > 1 ? atoi(argv[1]) : CASES;
+  run.cases = (int)test_draws(argc > 1 ? atoi(argv[1]) : CASES);
   run.only = argc > 2 ? argv[2] : NULL;
   print_message("seed %llu\n", (unsigned long long)run.seed);
   assay_memory_set_limit(INT64_C(1) << 24);
