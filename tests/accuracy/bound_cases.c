@@ -45,8 +45,8 @@ static const struct {
   const char *op, *why;
 } known_wide[] = {
     {"com.microsoft.DynamicQuantizeLSTM",
-     "a value next to the middle between two steps of the quantizer may fall to either side, and then "
-     "is a whole step off: limits have to hold that, few values do it"},
+     "a value next to the middle between two steps of the quantizer may fall to either side, and "
+     "then is a whole step off: limits have to hold that, few values do it"},
 };
 enum { WIDE = 100, ENOUGH_RATIOS = 30 };
 

@@ -177,7 +177,8 @@ static void same_bytes(void** unused) {
   enum { ROUNDS = 60 };
   static layer_t l;
   (void)unused;
-  if (!int8_has_wide()) skipped_part("the kernel of int8_quick.h", "no AVX-512 here (its arithmetic ran)");
+  if (!int8_has_wide())
+    skipped_part("the kernel of int8_quick.h", "no AVX-512 here (its arithmetic ran)");
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     int64_t sure = 0;
     for (int i = 0; i < ROUNDS; i++) {
