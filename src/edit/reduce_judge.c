@@ -199,8 +199,9 @@ static assay_status_t run_ours(const job_t* j, const assay_plan_t* plan, assay_t
   }
   for (size_t l = 0; !st && l < layers->n_layers; l++) st = b->step(state, l);
   for (size_t i = 0; !st && i < g->n_outputs; i++) {
-    out[i] = assay_tensor_retain(b->get(state, g->outputs[i]));
-    if (!out[i]) st = assay_status_no_memory();
+    assay_tensor_t* t = NULL;
+    st = assay_backend_output(b, state, g->outputs[i], &t);
+    if (!st) out[i] = assay_tensor_retain(t);
   }
   if (state) b->close(state);
   return st;

@@ -82,15 +82,8 @@ assay_status_t assay_session_run(assay_session_t* s, size_t n_inputs, assay_tens
   assay_executor_reset(s->executor);
   assay_status_t st = set_inputs(s, n_inputs, inputs);
   if (!st) st = assay_executor_run(s->executor);
-  size_t got = 0;
-  for (; !st && got < n_outputs; got++) {
-    outputs[got] = assay_tensor_retain(assay_executor_get(s->executor, g->outputs[got]));
-    if (!outputs[got]) st = assay_status_no_memory();  // to make it canonical
-  }
-  for (size_t i = 0; st && i < got; i++) {
-    assay_tensor_release(outputs[i]);
-    outputs[i] = NULL;
-  }
+  for (size_t i = 0; !st && i < n_outputs; i++)
+    outputs[i] = assay_tensor_retain(assay_executor_get(s->executor, g->outputs[i]));
   assay_executor_reset(s->executor);
   return st;
 }
