@@ -4,9 +4,10 @@
     test_results.py ctest RESULTS PRESET TIMES     of a file that `ctest --output-junit` wrote
     test_results.py build NINJA_LOG PRESET TIMES   of the steps of a build
 
-The first prints `passed N`, and a line `failed NAME` or `skipped NAME` for each that did. A skip is a test that did not run at all
-(SKIP_RETURN_CODE), a case that a cmocka program skipped, or a line `skipped: WHAT` of a test's output. A program all of whose
-cases were skipped did not pass. Both add lines 'SECONDS PRESET NAME' to the file TIMES.
+The first prints `passed N`, and a line `failed NAME` or `skipped NAME: WHAT: REASON` for each that did. A skip is a test that did not
+run at all (SKIP_RETURN_CODE), a case that a cmocka program skipped, or a part of one; a line `skipped: WHAT: REASON` of the test's
+output says why (tests/skip_case.h). A program all of whose cases were skipped did not pass. Both add lines 'SECONDS PRESET NAME' to
+the file TIMES.
 """
 import re
 import sys
@@ -16,6 +17,14 @@ CASES = re.compile(r"^\[==========\].* (\d+) test\(s\) run\.", re.M)
 SKIPPED = re.compile(r"^\[  SKIPPED \] ([A-Za-z_]\w*)\s*$|^skipped: (.+?)\s*$", re.M)
 
 
+def skips_of(output):
+    """What a test's output says that it skipped, with the reasons, and how many cmocka cases those are."""
+    found = SKIPPED.findall(output)
+    reasons = {text.split(": ")[0]: text for _, text in found if text}
+    cases = {case for case, _ in found if case}  # named where one is skipped and in the summary
+    return list(reasons.values()) + [f"{case}: no reason is given" for case in sorted(cases - set(reasons))], len(cases)
+
+
 def of_ctest(path, note):
     passed, lines = 0, []
     for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
@@ -23,19 +32,18 @@ def of_ctest(path, note):
         note(float(case.get("time") or 0), name)
         output = case.findtext("system-out") or ""
         skipped = case.find("skipped")
+        texts, skipped_cases = skips_of(output)
         if status == "notrun" and "SKIP_RETURN_CODE" in (skipped.get("message") if skipped is not None else ""):
-            lines.append(f"skipped {name}")
+            lines.append(f"skipped {name}: {'; '.join(texts) or 'no reason is given'}")
             continue
         if status in ("fail", "notrun"):
             lines.append(f"failed {name}")
             continue
         if status != "run":  # disabled
             continue
-        # cmocka names a skipped case where it was skipped and in its summary.
-        inner = dict.fromkeys(a or b for a, b in SKIPPED.findall(output))
-        lines += [f"skipped {name}: {one}" for one in inner]
+        lines += [f"skipped {name}: {text}" for text in texts]
         cases = CASES.search(output)
-        passed += not (cases and 0 < int(cases.group(1)) <= len(inner))
+        passed += not (cases and 0 < int(cases.group(1)) <= skipped_cases)
     print(f"passed {passed}")
     print("\n".join(lines))
 

@@ -147,7 +147,8 @@ assay_status_t assay_account_run(assay_account_t* a, assay_tensor_t* const* inpu
   // Outputs are judged by truth itself, not by truth that went on with the engine's choices.
   if (a->flipped && !drawn) ASSAY_TRY(run_plain(a, inputs));
   for (size_t i = 0; a->engine && i < g->n_outputs; i++) {
-    const assay_tensor_t* e = assay_account_engine_output(a, i);
+    assay_tensor_t* e = NULL;
+    ASSAY_TRY(assay_backend_output(a->backend, a->engine, g->outputs[i], &e));
     const assay_tensor_t* t = assay_account_truth_output(a, i);
     if (assay_account_holds_floats(e) && assay_account_holds_floats(t) &&
         assay_account_same_shape(e, t))

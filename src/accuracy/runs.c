@@ -186,9 +186,10 @@ static assay_status_t run_sample(const engine_t* e, assay_tensor_t* const* input
   return NULL;
 }
 
-static assay_tensor_t* output_of(const engine_t* e, size_t i) {
+static assay_status_t output_of(const engine_t* e, size_t i, assay_tensor_t** out) {
   const assay_value_t* v = e->graph->outputs[i];
-  return e->executor ? assay_executor_get(e->executor, v) : e->backend->get(e->state, v);
+  return e->executor ? assay_executor_output(e->executor, v, out)
+                     : assay_backend_output(e->backend, e->state, v, out);
 }
 
 // A search by what cannot be judged would find anything.
@@ -214,7 +215,7 @@ static assay_status_t run_samples(assay_runs_t* r, const engine_t* e, assay_take
     st = evaluate(r, k);
     if (!st) st = run_sample(e, assay_samples_get(r->setting->inputs, k));
     if (taken) assay_taken_end(taken);
-    for (size_t i = 0; !st && i < n; i++) got[i] = output_of(e, i);
+    for (size_t i = 0; !st && i < n; i++) st = output_of(e, i, &got[i]);
     if (!st) st = add_sample(r, k, got, out, kept);
   }
   assay_free(got);

@@ -17,3 +17,12 @@ const assay_backend_t* assay_backend_find(const char* name) {
     if (strcmp(backends[i]->name, name) == 0) return backends[i];
   return NULL;
 }
+
+assay_status_t assay_backend_output(const assay_backend_t* backend, void* state,
+                                    const assay_value_t* value, assay_tensor_t** out) {
+  assay_tensor_t* stored = NULL;
+  *out = backend->get(state, value);
+  if (*out || !backend->packed) return NULL;
+  ASSAY_TRY(backend->packed(state, value, &stored));
+  return stored ? assay_status_no_memory() : NULL;
+}

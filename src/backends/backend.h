@@ -187,4 +187,10 @@ extern const assay_backend_t assay_backend_dump;
 // The backend of a name; NULL if there is none.
 const assay_backend_t* assay_backend_find(const char* name);
 
+// A value that the steps have made, as `get` gives it; *out NULL: the model leaves it empty.
+// Errors: NO_MEMORY there is none to make it canonical (`get` gives NULL then, too)
+assay_status_t assay_backend_output(const assay_backend_t* backend, void* state,
+                                    const assay_value_t* value,
+                                    assay_tensor_t** out) ASSAY_MUST_USE;
+
 #endif  // ASSAY_BACKENDS_BACKEND_H_

@@ -141,7 +141,8 @@ static bool wanted(const args_t* a, const char* name) {
 
 static assay_status_t collect_value(const args_t* a, job_t* j, size_t sample, bool truth,
                                     const assay_value_t* v) {
-  assay_tensor_t* t = assay_executor_get(j->executor, v);
+  assay_tensor_t* t = NULL;
+  ASSAY_TRY(assay_executor_output(j->executor, v, &t));
   assay_tensor_t *wide = NULL, *typed = NULL;
   if (!t || !wanted(a, v->name)) return NULL;
   // Files hold arrays; sequences between nodes are left out.

@@ -198,8 +198,11 @@ static assay_status_t run_ours(const job_t* j, const assay_plan_t* plan, assay_t
     assay_tensor_release(wide);
   }
   for (size_t l = 0; !st && l < layers->n_layers; l++) st = b->step(state, l);
-  for (size_t i = 0; !st && i < g->n_outputs; i++)
-    if ((out[i] = b->get(state, g->outputs[i]))) assay_tensor_retain(out[i]);
+  for (size_t i = 0; !st && i < g->n_outputs; i++) {
+    assay_tensor_t* t = NULL;
+    st = assay_backend_output(b, state, g->outputs[i], &t);
+    if (!st) out[i] = assay_tensor_retain(t);
+  }
   if (state) b->close(state);
   return st;
 }

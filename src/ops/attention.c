@@ -165,7 +165,7 @@ static assay_status_t append(const assay_eval_t* c, const char* name, const assa
   *out = t;
   if (c->shadow) ASSAY_TRY(assay_shadow_cover(c, t));
   double* to = assay_f64(t);
-  for (int64_t b = 0; b < x->batch; b++) {
+  for (int64_t b = 0; t->size > 0 && b < x->batch; b++) {
     for (int64_t h = 0; h < x->heads; h++) {
       const double* from = x->at.data + b * x->at.batch + h * x->at.head;
       if (old > 0) copy(c, assay_f64(past) + (b * x->heads + h) * old * n, to, old * n);

@@ -185,6 +185,8 @@ assay_status_t assay_attention_run(const assay_eval_t* c, const assay_attention_
   if (cut.left_window > far) cut.left_window = far;
   if (cut.right_window > far) cut.right_window = far;
   const assay_attention_t* a = &cut;
+  // Rows of no elements may be more than can be counted.
+  if (a->v_head_size == 0 && (!a->scores || a->kv_len == 0)) return NULL;
   if (c->shadow) return assay_attention_limits(c, a);
   // Blocks of queries, so that the scores in work stay small beside the keys.
   enum { BLOCK = 256, SCORES = 1 << 22 };
@@ -195,13 +197,20 @@ assay_status_t assay_attention_run(const assay_eval_t* c, const assay_attention_
   const double work = (double)a->batch * (double)a->q_heads * (double)a->q_len * (double)a->kv_len *
                       (double)(a->head_size + a->v_head_size + 8);
   assay_status_t st = NULL;
+  bool failed = false;  // what is left is not begun
 #pragma omp parallel for schedule(dynamic) if (jobs > 1 && work > 1e5)
   for (int64_t t = 0; t < jobs; t++) {
+    bool over;
+#pragma omp atomic read
+    over = failed;
+    if (over) continue;
     const int64_t i0 = t % blocks * rows, head = t / blocks;
     const int64_t left = a->q_len - i0;
     assay_status_t mine =
         run_block(c, a, head / a->q_heads, head % a->q_heads, i0, left < rows ? left : rows);
     if (mine) {
+#pragma omp atomic write
+      failed = true;
 #pragma omp critical(assay_attention)
       st = assay_status_join(st, mine);
     }

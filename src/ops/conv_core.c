@@ -483,7 +483,7 @@ assay_status_t assay_conv_infer(assay_infer_t* c, size_t x_input, size_t w_input
 
 void assay_conv_swap(int64_t n, int64_t rows, int64_t cols, const double* src, double* dst) {
   const int64_t size = rows * cols;
-  for (int64_t b = 0; b < n; b++, src += size, dst += size) {
+  for (int64_t b = 0; size > 0 && b < n; b++, src += size, dst += size) {
     for (int64_t j = 0; j < cols; j++) {
       for (int64_t i = 0; i < rows; i++) dst[j * rows + i] = src[i * cols + j];
     }

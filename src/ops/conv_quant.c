@@ -63,7 +63,7 @@ static assay_status_t quant_read(quant_t* q) {
 static void subtract(const assay_tensor_t* t, int64_t parts, const assay_tensor_t* zero,
                      double* out) {
   const int64_t size = parts == 0 ? 0 : t->size / parts;
-  for (int64_t p = 0; p < parts; p++) {
+  for (int64_t p = 0; size > 0 && p < parts; p++) {
     const double z = param_at(zero, p, 0);
     for (int64_t i = p * size; i < (p + 1) * size; i++) out[i] = assay_elem_f64(t, i) - z;
   }
@@ -175,6 +175,9 @@ static void requantize(const quant_t* q, assay_type_t type, int64_t channel, con
   }
 }
 
+// Planes that have elements: empty ones may be more than can be counted.
+static int64_t planes_of(const assay_conv_t* s) { return s->out_size > 0 ? s->n * s->m : 0; }
+
 // Truth without quantization: the sums scaled, not rounded.
 static assay_status_t linear_unquantized(quant_t* q, assay_type_t type) {
   const assay_eval_t* c = q->c;
@@ -183,7 +186,7 @@ static assay_status_t linear_unquantized(quant_t* q, assay_type_t type) {
   const assay_quantizer_t to = assay_quantizer(c, type, ASSAY_FORMAT_FP64, true);
   const double ys = param_at(c->in[q->at->y_scale], 0, 1);
   const double zero = param_at(input_or_null(c, q->at->y_zero), 0, 0);
-  for (int64_t i = 0; i < s->n * s->m; i++) {
+  for (int64_t i = 0; i < planes_of(s); i++) {
     const double add = param_at(bias, i % s->m, 0);
     const double scale =
         param_at(c->in[q->at->x_scale], 0, 1) * param_at(c->in[q->at->w_scale], i % s->m, 1);
@@ -213,8 +216,9 @@ static assay_status_t linear_run(quant_t* q) {
   if (c->unquantized) return linear_unquantized(q, type);
   assay_tensor_t* y;
   ASSAY_TRY(quant_output(q, type, &y));
+  const int64_t planes = planes_of(s);
 #pragma omp parallel for schedule(static) if (y->size > 50000)
-  for (int64_t i = 0; i < s->n * s->m; i++) {
+  for (int64_t i = 0; i < planes; i++) {
     const int64_t n = i / s->m, m = i % s->m;
     int64_t* out = assay_i64(y) + (q->channels_last ? n * s->m * s->out_size + m : i * s->out_size);
     requantize(q, type, m, q->y + i * s->out_size, q->channels_last ? s->m : 1, out);
@@ -266,8 +270,9 @@ static assay_status_t linear_bound_run(quant_t* q, assay_bound_t* c) {
   assay_steps_t steps = assay_steps_of(c->rounding, c->out[0]->type, true, ASSAY_FORMAT_FP32);
   const assay_inner_t in = assay_bound_inner(c->rounding);
   steps.u = fmax(steps.u, in.u);
+  const int64_t planes = planes_of(&q->s);
 #pragma omp parallel for schedule(static) if (c->out[0]->size > 20000)
-  for (int64_t i = 0; i < q->s.n * q->s.m; i++) linear_bound_channel(q, &steps, &in, i, limits);
+  for (int64_t i = 0; i < planes; i++) linear_bound_channel(q, &steps, &in, i, limits);
   return NULL;
 }
 

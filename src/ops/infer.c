@@ -15,6 +15,7 @@ typedef struct driver {
   assay_model_t* model;
   assay_tensor_t** folded;  // canonical; NULL: none
   size_t n_folded;
+  assay_status_t failed;  // a constant could not be read: what is inferred would depend on memory
 } driver_t;
 
 static assay_status_t infer_nodes(driver_t* d, assay_graph_t* g);
@@ -61,7 +62,10 @@ const assay_tensor_t* assay_infer_constant(const assay_infer_t* c, size_t i) {
       v->constant->size <= CONSTANT_ELEMS) {
     assay_tensor_t* wide = NULL;
     assay_status_t st = assay_tensor_widen(v->constant, &wide);
-    assay_status_free(st);  // without memory the constant is just not known
+    if (assay_status_code(st) == ASSAY_NO_MEMORY)
+      d->failed = assay_status_join(d->failed, st);
+    else
+      assay_status_free(st);
     d->folded[v->id] = wide;
   }
   return d->folded[v->id];
@@ -78,7 +82,11 @@ bool assay_infer_content(const assay_infer_t* c, size_t i, assay_content_t* out)
   }
   assay_content_t r = {.rank = t->rank, .n = t->size};
   r.elems = assay_arena_alloc(c->model->arena, (size_t)t->size, sizeof *r.elems);
-  if (!r.elems) return false;
+  if (!r.elems) {
+    driver_t* d = c->driver;
+    d->failed = assay_status_join(d->failed, assay_status_no_memory());
+    return false;
+  }
   for (int64_t k = 0; k < t->size; k++) {
     if (t->store == ASSAY_STORE_I64) {
       r.elems[k] = assay_dim_const(c->dims, assay_i64(t)[k]);
@@ -524,6 +532,9 @@ static assay_status_t infer_node(driver_t* d, assay_graph_t* g, assay_node_t* n)
     ASSAY_TRY(n->op && n->op->infer ? n->op->infer(&c) : infer_types_only(&c));
   else
     ASSAY_TRY(infer_bodies(&c));
+  assay_status_t failed = d->failed;
+  d->failed = NULL;
+  if (failed) return failed;
   for (size_t i = 0; i < n->n_outputs; i++)
     if (n->outputs[i] && !n->outputs[i]->type) n->outputs[i]->type = n->outputs[i]->declared;
   for (size_t i = 0; i < n->n_outputs; i++)
@@ -549,9 +560,11 @@ static assay_status_t driver_init(assay_model_t* model, size_t n_values, driver_
   return assay_new_array(n_values, sizeof(assay_tensor_t*), &d->folded);
 }
 
-static void driver_deinit(driver_t* d) {
+// What came of it: `st`, and constants that could not be read.
+static assay_status_t driver_end(driver_t* d, assay_status_t st) {
   for (size_t i = 0; i < d->n_folded; i++) assay_tensor_release(d->folded[i]);
   assay_free(d->folded);
+  return assay_status_join(st, d->failed);
 }
 
 assay_status_t assay_infer_model(assay_model_t* model) {
@@ -561,14 +574,11 @@ assay_status_t assay_infer_model(assay_model_t* model) {
   for (size_t i = 0; !st && i < model->graph->n_inputs; i++)
     st = type_input(model, model->graph->inputs[i]);
   if (!st) st = infer_nodes(&d, model->graph);
-  driver_deinit(&d);
-  return st;
+  return driver_end(&d, st);
 }
 
 assay_status_t assay_infer_node(assay_model_t* model, size_t n_values, assay_node_t* node) {
   driver_t d;
   ASSAY_TRY(driver_init(model, n_values, &d));
-  const assay_status_t st = infer_node(&d, node->graph, node);
-  driver_deinit(&d);
-  return st;
+  return driver_end(&d, infer_node(&d, node->graph, node));
 }

@@ -22,12 +22,12 @@ static uint8_t byte_of(float limit, const assay_int8_t* q, uint8_t turn) {
 // In half units of the last place, with |sum * factor + shift| = w <= 512 steps, p the product and
 // s the shift: the definition rounds p once and w twice; here the factor (so p), shift and zero
 // point, and the result are rounded once each: 2 p + 2 w + (s + 255) + (w + 255), and p <= w + s.
-bool int8_quick_make(const assay_int8_t* q, int64_t n, float* factor, float* shift,
-                     int8_quick_t* out) {
+bool int8_quick_numbers(const assay_int8_t* q, int64_t n, float* factor, float* shift,
+                        int8_quick_t* out) {
   const uint8_t turn = q->type == ASSAY_TYPE_INT8 ? 128 : 0;
   double most_factor = 0, most_shift = 0;
   if (!q->simple || q->other >= 0 || !q->quantizes || q->sources[0].kind != ASSAY_INT8_RESULT ||
-      q->scales_x || !is_usual(q->scale) || !int8_has_wide() || n < 1)
+      q->scales_x || !is_usual(q->scale) || n < 1)
     return false;
   for (int64_t i = 0; i < n; i++) {
     const int64_t c = q->n_factor > 1 ? i : 0;
@@ -45,6 +45,11 @@ bool int8_quick_make(const assay_int8_t* q, int64_t n, float* factor, float* shi
                         .turn = turn};
   return int8_quick_slack(3200 + 3.2 * most_shift, most_factor * 0x1p31 + most_shift + 512,
                           &out->sure);
+}
+
+bool int8_quick_make(const assay_int8_t* q, int64_t n, float* factor, float* shift,
+                     int8_quick_t* out) {
+  return int8_has_wide() && int8_quick_numbers(q, n, factor, shift, out);
 }
 
 #if defined(__x86_64__)

@@ -23,6 +23,9 @@ typedef struct int8_quick {
 bool int8_quick_slack(double halves, double most, float* out_sure);
 // For a layer that does nothing to its sums but to limit and quantize them: n channels of factor
 // and shift. False: it is none, or has no shorter way.
+bool int8_quick_numbers(const assay_int8_t* q, int64_t n, float* factor, float* shift,
+                        int8_quick_t* out);
+// The same, and false on a CPU that cannot run what follows.
 bool int8_quick_make(const assay_int8_t* q, int64_t n, float* factor, float* shift,
                      int8_quick_t* out);
 // Bytes of n sums, as far as they are sure: how many there are, all of them or a multiple of 64.

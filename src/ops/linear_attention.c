@@ -184,15 +184,16 @@ static assay_status_t linear_eval(assay_eval_t* c) {
   l.y = assay_f64(y), l.state = assay_f64(state);
   if (c->shadow) {
     st = assay_shadow_cover(c, state);
-    if (!st) st = assay_linear_attention_limits(c, &l);
+    if (!st && y->size > 0) st = assay_linear_attention_limits(c, &l);
     if (!st && assay_eval_wants(c, 1)) assay_eval_set(c, 1, state);
     assay_tensor_release(state);
     assay_tensor_release(write);
     return st;
   }
   const double work = (double)state->size * (double)l.length;
-#pragma omp parallel for schedule(static) if (heads > 1 && work > 3e4)
-  for (int64_t i = 0; i < heads; i++) {
+  const int64_t jobs = y->size > 0 ? heads : 0;
+#pragma omp parallel for schedule(static) if (jobs > 1 && work > 3e4)
+  for (int64_t i = 0; i < jobs; i++) {
     for (int64_t t = 0; t < l.length; t++) {
       step(c, &l, i / l.kv_heads, i % l.kv_heads, t, l.state + i * l.d_k * l.d_v,
            assay_f64(write) + i * l.d_v);

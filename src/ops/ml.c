@@ -45,7 +45,7 @@ static assay_status_t extract_eval(assay_eval_t* c) {
   if (x->rank > 1) memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
   dims[rank - 1] = at->size;
   ASSAY_TRY(assay_eval_output(c, 0, x->type, rank, dims, &y));
-  for (int64_t r = 0; r < rows; r++)
+  for (int64_t r = 0; y->size > 0 && r < rows; r++)
     for (int64_t k = 0; k < at->size; k++)
       ASSAY_TRY(assay_copy_elems(x, r * n + assay_i64(at)[k], y, r * at->size + k, 1));
   return NULL;

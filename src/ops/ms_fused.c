@@ -349,7 +349,7 @@ static assay_status_t gemma_eval(assay_eval_t* c) {
     const assay_tensor_t *x = c->in[1 + 2 * o], *r = c->in[2 + 2 * o];
     assay_tensor_t* y = NULL;
     ASSAY_TRY(assay_eval_output(c, o, x->type, 4, x->dims, &y));
-    const int64_t heads = x->dims[1], jobs = x->dims[0] * heads;
+    const int64_t heads = x->dims[1], jobs = y->size > 0 ? x->dims[0] * heads : 0;
 #pragma omp parallel for schedule(static) if (jobs > 1 && y->size > 5000)
     for (int64_t i = 0; i < jobs; i++) {
       const double* e = assay_f64(emb) + i / heads * plane;

@@ -61,7 +61,7 @@ assay_status_t assay_operand_own(const assay_eval_t* c, assay_kept_t* kept, cons
   const int64_t dims[4] = {x->batch, x->heads, x->rows, x->channels};
   assay_tensor_t* t = NULL;
   ASSAY_TRY(assay_kept_create(c, kept, 4, dims, &t));
-  const int64_t jobs = x->batch * x->heads, n = x->channels;
+  const int64_t n = x->channels, jobs = t->size > 0 ? x->batch * x->heads : 0;
 #pragma omp parallel for schedule(static) if (jobs > 1 && t->size > 100000)
   for (int64_t i = 0; i < jobs; i++) {
     const int64_t h = i % x->heads;
@@ -110,7 +110,7 @@ assay_status_t assay_operand_rotate(const assay_eval_t* c, const assay_tensor_t*
 #pragma omp parallel for schedule(static) if (n > 1 && n * x->heads * x->channels > 100000)
   for (int64_t i = 0; i < n; i++) {
     const int64_t at = positions[i] * half;
-    for (int64_t h = 0; h < x->heads; h++) {
+    for (int64_t h = 0; half > 0 && h < x->heads; h++) {
       double* v = x->at.data + i / x->rows * x->at.batch + h * x->at.head + i % x->rows * x->at.row;
       assay_rotate(c, half, interleaved, assay_f64(cosines) + at, assay_f64(sines) + at, v, v);
     }
@@ -154,11 +154,11 @@ static void limit_rms(const assay_eval_t* c, const double* weight, double epsilo
 void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsilon,
                        assay_operand_t* x) {
   const bool exact = c->arith == ASSAY_ARITH_F64;
-  const int64_t n = x->channels, jobs = x->batch * x->heads * x->rows;
+  const int64_t n = x->channels, jobs = n > 0 ? x->batch * x->heads * x->rows : 0;
 #pragma omp parallel for schedule(static) if (jobs > 1 && jobs * n > 100000)
   for (int64_t i = 0; i < jobs; i++) {
     double* v = x->at.data + i * n;  // contiguous, as assay_operand_own makes it
-    if (c->shadow && n > 0) {
+    if (c->shadow) {
       limit_rms(c, weight, epsilon, n, v);
       continue;
     }
@@ -174,8 +174,8 @@ void assay_operand_rms(const assay_eval_t* c, const double* weight, double epsil
 // ---- caches -----------------------------------------------------------------------------------
 
 void assay_cache_append(const assay_eval_t* c, const assay_cache_t* cache, assay_operand_t* x) {
-  const int64_t n = x->channels, jobs = x->batch * x->heads;
-  const int64_t plane = cache->capacity * n;
+  const int64_t n = x->channels, plane = cache->capacity * n;
+  const int64_t jobs = plane > 0 ? x->batch * x->heads : 0;
 #pragma omp parallel for schedule(static) if (jobs > 1 && jobs * plane > 100000)
   for (int64_t i = 0; i < jobs; i++) {
     const int64_t b = i / x->heads, old = cache->old[b], end = old + x->rows;

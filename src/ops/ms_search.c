@@ -57,7 +57,7 @@ static assay_status_t block_eval(assay_eval_t* c) {
         ASSAY_DIMS_TEXT(ids), ASSAY_DIMS_TEXT(scores));
   ASSAY_TRY(assay_eval_output(c, 0, scores->type, 2, scores->dims, &y));
   ASSAY_TRY(assay_copy_elems(scores, 0, y, 0, scores->size));
-  for (int64_t b = 0; b < ids->dims[0]; b++)
+  for (int64_t b = 0; ids->size > 0 && b < ids->dims[0]; b++)
     ASSAY_TRY(block_row(c->node, assay_i64(ids) + b * ids->dims[1], ids->dims[1], n,
                         assay_f64(y) + b * scores->dims[1], scores->dims[1]));
   return NULL;

@@ -150,6 +150,7 @@ static inline void batch_apply(const assay_eval_t* c, bool exact, int64_t n, con
 
 static void batch_test(const batch_t* b) {
   const bool exact = b->c->arith == ASSAY_ARITH_F64;
+  if (b->run == 0) return;
 #pragma omp parallel for schedule(static) if (b->n * b->groups * b->run > 100000)
   for (int64_t i = 0; i < b->n * b->groups; i++) {
     const int64_t g = i % b->groups;
@@ -164,13 +165,14 @@ static void batch_moments(const batch_t* b, int64_t g, double* out_mean, double*
   const assay_eval_t* c = b->c;
   const bool exact = c->arith == ASSAY_ARITH_F64;
   const double count = (double)(b->n * b->run);
+  const int64_t n = b->run > 0 ? b->n : 0;  // runs of no elements may be many
   double sum = 0, squares = 0;
-  for (int64_t i = 0; i < b->n; i++) {
+  for (int64_t i = 0; i < n; i++) {
     const double* x = b->x + (i * b->groups + g) * b->run;
     sum = assay_norm_round(c, exact, sum + assay_norm_sum(c, exact, x, b->run));
   }
   const double mean = assay_norm_round(c, exact, sum / count);
-  for (int64_t i = 0; i < b->n; i++) {
+  for (int64_t i = 0; i < n; i++) {
     const double* x = b->x + (i * b->groups + g) * b->run;
     const double part = assay_norm_square_sum(c, exact, x, b->run, mean);
     squares = assay_norm_round(c, exact, squares + part);
@@ -193,7 +195,7 @@ static void batch_train(const batch_t* b, double* const* outs) {
     double mean, var;
     batch_moments(b, g, &mean, &var);
     const double inverse = assay_norm_inverse(b->c, exact, var, b->epsilon);
-    for (int64_t i = 0; i < b->n; i++) {
+    for (int64_t i = 0; b->run > 0 && i < b->n; i++) {
       const int64_t at = (i * b->groups + g) * b->run;
       batch_apply(b->c, exact, b->run, b->x + at, mean, inverse, b->scale[g], b->bias[g],
                   b->y + at);
@@ -409,7 +411,7 @@ static assay_status_t add_skip(const assay_eval_t* c, bool last, int64_t n, int6
                             ASSAY_DIMS_TEXT(skip), ASSAY_DIMS_TEXT(x));
   }
   if (whole) channels_first(skip, last, n, channels, run, scratch);
-  for (int64_t i = 0; i < n * channels; i++) {
+  for (int64_t i = 0; run > 0 && i < n * channels; i++) {
     const double bias = has_bias ? assay_f64(c->in[4])[i % channels] : 0;
     for (int64_t j = 0; j < run; j++) {
       const double add = whole ? scratch[i * run + j] : assay_f64(skip)[i];

@@ -206,7 +206,8 @@ static assay_status_t layer_either(assay_eval_t* c, bool centered, size_t mean_o
   ASSAY_TRY(stats_output(c, inverse_output, x, axis, stash_type(c->node), &p.inverse));
   assay_status_t st = param_read(c, c->in[1], "scale", x, axis, &p.scale);
   if (!st && assay_eval_has(c, 2)) st = param_read(c, c->in[2], "B", x, axis, &p.bias);
-  if (!st) layer_run(&p);
+  // Rows of no elements may be more than can be counted.
+  if (!st && (y->size > 0 || p.mean || p.inverse)) layer_run(&p);
   assay_free(p.scale.owned);
   assay_free(p.bias.owned);
   return st;

@@ -12,6 +12,7 @@ typedef struct quotient {
   int n_up, n_down;
   const assay_dim_t* up[ASSAY_MAX_RANK];
   const assay_dim_t* down[ASSAY_MAX_RANK];
+  bool maybe_zero;  // what was cancelled may be 0: then anything divides
 } quotient_t;
 
 static const assay_dim_t* quotient_product(assay_dims_t* p, int n, const assay_dim_t* const* d) {
@@ -28,6 +29,8 @@ static void quotient_cancel(quotient_t* q) {
       j++;
       continue;
     }
+    int64_t value;
+    q->maybe_zero |= !assay_dim_value(q->down[j], &value) || value == 0;
     q->up[i] = q->up[--q->n_up];
     q->down[j] = q->down[--q->n_down];
   }
@@ -41,7 +44,7 @@ static const assay_dim_t* quotient_value(quotient_t* q, bool* out_wrong) {
   int64_t x, y;
   if (assay_dim_value(down, &y)) {
     if (y == 0) return NULL;
-    if (assay_dim_value(up, &x) && x % y != 0) return *out_wrong = true, NULL;
+    if (assay_dim_value(up, &x) && x % y != 0) return *out_wrong = !q->maybe_zero, NULL;
   }
   return assay_dim_floordiv(q->dims, up, down);
 }

@@ -102,7 +102,7 @@ static assay_status_t rotary_eval(assay_eval_t* c) {
   const int64_t* ids = assay_eval_has(c, 3) ? assay_i64(c->in[3]) : NULL;
   assay_tensor_t* y = NULL;
   ASSAY_TRY(assay_eval_output(c, 0, assay_eval_out_type(c, 0, x->type), x->rank, x->dims, &y));
-  const int64_t n = t.batch * t.length;
+  const int64_t n = x->size > 0 ? t.batch * t.length : 0;
 #pragma omp parallel for schedule(static) if (n > 1 && x->size > 100000)
   for (int64_t i = 0; i < n; i++) {
     const int64_t cache = (ids ? ids[i] : i) * half;

@@ -105,6 +105,13 @@ assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_
   return e->machine ? assay_machine_get(e->machine, v) : e->backend->get(e->state, v);
 }
 
+assay_status_t assay_executor_output(const assay_executor_t* e, const assay_value_t* v,
+                                     assay_tensor_t** out) {
+  if (!e->machine) return assay_backend_output(e->backend, e->state, v, out);
+  *out = assay_machine_get(e->machine, v);
+  return NULL;
+}
+
 void assay_executor_bind(assay_executor_t* e, const assay_value_t* v, void* data, size_t bytes) {
   if (e->backend && e->backend->bind) e->backend->bind(e->state, v, data, bytes);
 }

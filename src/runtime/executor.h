@@ -65,5 +65,8 @@ assay_status_t assay_executor_take(assay_executor_t* e, const assay_value_t* v,
                                    assay_tensor_t** out) ASSAY_MUST_USE;
 // Canonical, borrowed; NULL: not there.
 assay_tensor_t* assay_executor_get(const assay_executor_t* e, const assay_value_t* v);
+// The same; a value that there is no memory to make canonical is an error, not NULL.
+assay_status_t assay_executor_output(const assay_executor_t* e, const assay_value_t* v,
+                                     assay_tensor_t** out) ASSAY_MUST_USE;
 
 #endif  // ASSAY_RUNTIME_EXECUTOR_H_

@@ -13,10 +13,14 @@
 //   --format NAME     one format: fp32 tf32 bf16 fp16 fp16/fp16 bf16/bf16
 //   --evaluation K    data set K only (what a violation names)
 //   --table FILE      Markdown: counts and tightness by operator
+//   --widen F         as if limits were F times as wide: whether that is noticed
 //
 // A violation is an element beyond its guaranteed limit in any run, or more than 1 in 10^6 past the
 // probable one on data that meets its assumptions (independent elements). Stochastic rounding goes
-// either way, so its unit is 2u: it is judged with limits twice as wide. Exit code 1: violations.
+// either way, so its unit is 2u: it is judged with limits twice as wide. A limit that is too wide
+// explains anything: the median over evaluations of the median probable limit / the worst own error
+// is at most 100, by operator and format and by operator, wherever there are enough evaluations.
+// Exit code 1: violations, or limits that are too wide and not among those that are known.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +39,16 @@
 #include "seed_case.h"
 
 enum { PATH_BYTES = 4096, SHOWN = 2, MAX_RATIOS = 1 << 14 };
+
+// Limits that are known to be wide, and why.
+static const struct {
+  const char *op, *why;
+} known_wide[] = {
+    {"com.microsoft.DynamicQuantizeLSTM",
+     "a value next to the middle between two steps of the quantizer may fall to either side, and "
+     "then is a whole step off: limits have to hold that, few values do it"},
+};
+enum { WIDE = 100, ENOUGH_RATIOS = 30 };
 
 // ---- what is varied -----------------------------------------------------------------------------
 
@@ -59,7 +73,7 @@ enum { VARIANTS = 4, FIRST_STOCHASTIC = 2 };
 typedef struct options {
   uint64_t seed;
   int64_t evaluations, evaluation;
-  double seconds;
+  double seconds, widen;
   const char *only, *format, *table;
 } options_t;
 
@@ -382,7 +396,8 @@ static assay_status_t count_tightness(evaluation_t* e, const assay_layer_t* laye
                         assay_layer_storage(layer, got[i]->type), rounding->compute, &ratio));
     assay_status_t st = NULL;
 #pragma omp critical(totals)
-    st = note_ratio(&tally_of(e->totals, node)->by_config[e->config], ratio);
+    st = note_ratio(&tally_of(e->totals, node)->by_config[e->config],
+                    ratio * e->totals->options->widen);
     if (st) return st;
   }
   return NULL;
@@ -638,6 +653,19 @@ static void print_table(totals_t* t, FILE* f) {
   }
 }
 
+// 1 if the limits are too wide, and it is not known why.
+static int say_wide(const char* op, const char* config, tally_t* t, FILE* f) {
+  const char* why = NULL;
+  if (median(t) <= WIDE) return 0;
+  const bool enough = t->n_ratios >= ENOUGH_RATIOS;
+  for (size_t i = 0; i < sizeof known_wide / sizeof *known_wide; i++)
+    if (strcmp(known_wide[i].op, op) == 0) why = known_wide[i].why;
+  fprintf(f, "%s %s, %s: limits are %.3g times the error (%zu evaluations%s)%s%s\n",
+          enough && !why ? "FAIL" : "wide", op, config, median(t), t->n_ratios,
+          enough ? "" : ", too few to say", why ? ": " : "", why ? why : "");
+  return enough && !why;
+}
+
 // Prints what there is to say; gives the number of violations.
 static int64_t report(totals_t* t, FILE* f) {
   int64_t wrong = t->unread, judged = 0, elements = 0, nan = 0, unbounded = 0;
@@ -654,10 +682,14 @@ static int64_t report(totals_t* t, FILE* f) {
         fprintf(f, "FAIL %s, %s: %lld of %lld elements beyond, %lld of %lld past probable\n",
                 t->ops[i].name, configs[k].name, (long long)c->beyond, (long long)c->elements,
                 (long long)c->fair_between, (long long)c->fair);
-      if (median(c) > 100)
-        fprintf(f, "wide %s, %s: %.3g times the error\n", t->ops[i].name, configs[k].name,
-                median(c));
+      wrong += say_wide(t->ops[i].name, configs[k].name, c, f);
     }
+    tally_t all = {0};
+    for (size_t k = 0; k < N_CONFIGS; k++)
+      for (size_t j = 0; j < t->ops[i].by_config[k].n_ratios; j++)
+        if (note_ratio(&all, (double)t->ops[i].by_config[k].ratios[j])) exit(2);
+    wrong += say_wide(t->ops[i].name, "all formats", &all, f);
+    assay_free(all.ratios);
   }
   for (size_t i = 0; i < t->n; i++)
     if (t->ops[i].unbounded)
@@ -741,18 +773,20 @@ static int run(const options_t* o, size_t n_roots, char** roots) {
 }
 
 int main(int argc, char** argv) {
-  options_t o = {.seed = test_seed(), .evaluations = 4, .evaluation = -1};
+  options_t o = {.seed = test_seed(), .evaluations = 4, .evaluation = -1, .widen = 1};
   int i = 1;
   for (; i + 1 < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
     const char *name = argv[i] + 2, *value = argv[i + 1];
     if (strcmp(name, "seed") == 0)
       o.seed = strtoull(value, NULL, 10);
     else if (strcmp(name, "evaluations") == 0)
-      o.evaluations = strtoll(value, NULL, 10);
+      o.evaluations = test_draws(strtoll(value, NULL, 10));
     else if (strcmp(name, "evaluation") == 0)
       o.evaluation = strtoll(value, NULL, 10);
     else if (strcmp(name, "seconds") == 0)
       o.seconds = strtod(value, NULL);
+    else if (strcmp(name, "widen") == 0)
+      o.widen = strtod(value, NULL);
     else if (strcmp(name, "only") == 0)
       o.only = value;
     else if (strcmp(name, "format") == 0)

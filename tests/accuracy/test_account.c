@@ -2,7 +2,9 @@
 // what it watches.
 #include "accuracy/account_case.h"
 #include "accuracy/local.h"
+#include "base/alloc.h"
 #include "ops/op_case.h"
+#include "passes/graph_case.h"
 
 static const char* const models[] = {"classifier", "transformer", "loop",     "external",
                                      "quantized",  "detector",    "small/cnn"};
@@ -261,10 +263,46 @@ static void checksums_tell_plans_apart(void** state) {
   assay_model_release(m);
 }
 
+// Where memory runs out, that is said: outputs that were not compared would be taken for exact.
+static void no_output_is_left_out(void** state) {
+  (void)state;
+  static const graph_case_t two = {"two outputs",
+                                   17,
+                                   {"x float[4,8]"},
+                                   {"w float[8,8]", "v float[8,4]"},
+                                   {"MatMul one x w -> y", "MatMul two y v -> z"},
+                                   "y z"};
+  const assay_precision_t precision = {.format = ASSAY_FORMAT_BF16};
+  const assay_plan_options_t fused = {.fused = true};
+  const assay_account_options_t options = {.outputs_only = true};
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&two, in);
+  assay_plan_t* plan = NULL;
+  op_case_ok(assay_plan_create(m, &precision, &fused, 0, &plan));
+  bool reached = true;
+  for (uint64_t n = 1; reached; n++) {
+    assay_account_t* a = NULL;
+    op_case_ok(assay_account_create(plan, &assay_backend_cpu, &options, &a));
+    assay_alloc_fail_after(n, false);
+    assay_status_t st = assay_account_run(a, in);
+    reached = assay_alloc_fail_after(0, false) >= n;
+    if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+    for (size_t i = 0; !st && i < m->graph->n_outputs; i++)
+      if (!(assay_account_output(a, i)->n > 0))
+        fail_msg("allocation %d fails, and output %zu is not compared", (int)n, i);
+    assay_status_free(st);
+    assay_account_destroy(a);
+  }
+  assay_plan_destroy(plan);
+  assay_model_release(m);
+  graph_case_release(in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(errors_add_up),
                                      cmocka_unit_test(a_fault_stays_in_its_layer),
                                      cmocka_unit_test(hidden_values_are_derived_again),
-                                     cmocka_unit_test(checksums_tell_plans_apart)};
+                                     cmocka_unit_test(checksums_tell_plans_apart),
+                                     cmocka_unit_test(no_output_is_left_out)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

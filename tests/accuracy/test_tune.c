@@ -5,6 +5,7 @@
 
 #include "accuracy/tune/model.h"
 #include "base/random.h"
+#include "fail_case.h"
 #include "formats/format.h"
 #include "passes/graph_case.h"
 
@@ -421,7 +422,7 @@ static void without_memory(void** state) {
   static const row_t r = {{"noisy", 0, NOISY}, BF16,           2,   &assay_backend_emu,
                           ASSAY_TUNE_LAYERS,   "snr_db >= 58", NULL};
   size_t attempts = 0;
-  for (uint64_t nth = 1;; nth += nth < 400 ? 1 : nth / 20, attempts++) {
+  for (uint64_t nth = 1;; nth = fail_next(nth, 400), attempts++) {
     fixture_t f;
     prepare(&r, &f);
     f.options.most_runs = 2;

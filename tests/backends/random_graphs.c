@@ -25,6 +25,7 @@
 #include "backends/random_graph_steps.h"
 #include "onnx/load.h"
 #include "runtime/executor.h"
+#include "seed_case.h"
 
 enum { MAX_OUTPUTS = RANDOM_GRAPH_VALUES, MAX_TACTICS = 64, SHOWN = 4000 };
 
@@ -650,6 +651,7 @@ int main(int argc, char** argv) {
   const char* mode = argv[1];
   r.seed = strtoull(argv[2], NULL, 10);
   r.count = strtoll(argv[3], NULL, 10);
+  if (strcmp(mode, "sizes") != 0) r.count = test_draws(r.count);  // those are not drawn
   bool only_print = false;
   for (int i = 4; i < argc; i++) {
     const char* value = i + 1 < argc ? argv[i + 1] : "";

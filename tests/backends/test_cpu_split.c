@@ -9,6 +9,9 @@
 #include "backends/tactic_case.h"
 #include "base/alloc.h"
 #include "seed_case.h"
+#include "skip_case.h"
+
+#define NO_TILES "no AMX here (its arithmetic runs in the other cases)"
 
 // ---- the kernel ---------------------------------------------------------------------------------
 
@@ -136,7 +139,7 @@ static void multiply(const operands_t* o, bool imitated) {
 
 static void tiles_are_imitated_to_the_bit(void** state) {
   (void)state;
-  if (!cpu_split_has_tiles()) skip();
+  if (!cpu_split_has_tiles()) skip_because(NO_TILES);
   for (int parts = 2; parts <= 3; parts++)
     for (int64_t rows = 1; rows <= ROWS; rows += 6)
       for (int64_t pieces = 1; pieces <= 3; pieces++) {
@@ -217,7 +220,7 @@ static void layers_agree(void** state) {
 
 static void layers_are_the_same_with_tiles(void** state) {
   (void)state;
-  if (!cpu_split_has_tiles()) skip();
+  if (!cpu_split_has_tiles()) skip_because(NO_TILES);
   for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
     for (int fp32 = 0; fp32 < 3; fp32 += 2) {
       assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};

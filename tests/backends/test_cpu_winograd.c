@@ -8,6 +8,7 @@
 #include "backends/cpu_level.h"
 #include "backends/tactic_case.h"
 #include "seed_case.h"
+#include "skip_case.h"
 
 // ---- layers -------------------------------------------------------------------------------------
 
@@ -101,7 +102,7 @@ static void run_in(const way_t* way, const drawn_t* d, tactic_run_t* r) {
 static void serves_by_setting(void** state) {
   (void)state;
   static const char* const names[] = {"winograd_2_3", "emu", "winograd_4_3"};
-  if (cpu_level() < CPU_LEVEL_AVX2) skip();
+  if (cpu_level() < CPU_LEVEL_AVX2) skip_because("no AVX2 here");
   drawn_t d = make(&(sizes_t){1, 64, 64, 30, 30, 1, 1, 1, 1, {0}});
   // No CPU multiplies fp16 here; those that multiply bf16 have better.
   for (int i = 0; i < 6; i++) {

@@ -82,7 +82,8 @@ static inline assay_status_t run_case_once(const run_case_t* c, const assay_back
   ASSAY_TRY(run_case_set(c, b, state));
   ASSAY_TRY(run_case_steps(c, b, state));
   for (size_t i = 0; i < g->n_outputs; i++) {
-    assay_tensor_t* t = b->get(state, g->outputs[i]);
+    assay_tensor_t* t = NULL;
+    ASSAY_TRY(assay_backend_output(b, state, g->outputs[i], &t));
     assert_non_null(t);
     out->at[out->n++] = assay_tensor_retain(t);
   }

@@ -1,6 +1,7 @@
 // Plans on a device with memory of its own: the same bits as elsewhere, captured or not, and clear
 // failures.
 #include "base/alloc.h"
+#include "fail_case.h"
 #include "passes/graph_case.h"
 #include "run_case.h"
 
@@ -412,7 +413,7 @@ static void failed_allocations_of_the_host_are_survived(void** state) {
   (void)state;
   run_case_t c;
   run_case_load(&c, "transformer", ASSAY_FORMAT_BF16, true);
-  for (uint64_t n = 1, step = 1;; n += step, step += n / 20) {
+  for (uint64_t n = 1;; n = fail_next(n, 20)) {
     run_outputs_t got = {0};
     const int64_t before = assay_alloc_live();
     assay_alloc_fail_after(n, false);

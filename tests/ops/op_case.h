@@ -5,7 +5,9 @@
 // nothing known of the inputs. Every time the outputs must be the expected
 // ones, and what inference said of them (type, rank, dims, content; symbolic ones with their sizes
 // put in) must hold. A tensor's text is "int64[2,3] 1 2 3 4 5 6", "float[4] iota", "string[2] a b"
-// ('' is empty), "float[0,3]"; a missing optional input or output is "-".
+// ('' is empty), "float[0,3]"; a missing optional input or output is "-". An output is compared to
+// the element of its type that is nearest to the text, zeros with their signs; "float[1] 0.1 ~2" may
+// be two steps of the type off.
 #ifndef ASSAY_TESTS_OPS_OP_CASE_H_
 #define ASSAY_TESTS_OPS_OP_CASE_H_
 
@@ -108,7 +110,24 @@ static inline assay_tensor_t* op_case_tensor(const char* text) {
   return t;
 }
 
-static inline bool op_case_same(const assay_tensor_t* a, const assay_tensor_t* b) {
+// Steps of their type that an output's elements may lie from the expected ones.
+static inline int64_t op_case_ulps(const char* text) {
+  const char* tilde = strrchr(text, '~');
+  return tilde ? strtoll(tilde + 1, NULL, 10) : 0;
+}
+
+// Decimal texts to the nearest elements of their type.
+static inline void op_case_round(assay_tensor_t* t) {
+  const int64_t n = t->store == ASSAY_STORE_F64    ? t->size
+                    : t->store == ASSAY_STORE_C128 ? 2 * t->size
+                                                   : 0;
+  if (n)
+    assay_format_round_n(assay_type_format(t->type), assay_f64(t), assay_f64(t), (size_t)n,
+                         ASSAY_OVERFLOW_IEEE);
+}
+
+// Equal, zeros with their signs; or so many steps of the elements' type apart.
+static inline bool op_case_near(const assay_tensor_t* a, const assay_tensor_t* b, int64_t ulps) {
   if (a->type != b->type || a->rank != b->rank || a->size != b->size) return false;
   for (int i = 0; i < a->rank; i++)
     if (a->dims[i] != b->dims[i]) return false;
@@ -120,11 +139,18 @@ static inline bool op_case_same(const assay_tensor_t* a, const assay_tensor_t* b
     } else if (a->store == ASSAY_STORE_I64) {
       if (assay_i64(a)[i] != assay_i64(b)[i]) return false;
     } else {
-      double x = assay_f64(a)[i], y = assay_f64(b)[i];
-      if (isnan(x) != isnan(y) || (fabs(x - y) > 1e-6 && x != y)) return false;
+      const double x = assay_f64(a)[i], y = assay_f64(b)[i];
+      if (isnan(x) && isnan(y)) continue;
+      const int64_t steps = assay_format_ulp_distance(assay_type_format(a->type), x, y);
+      if (steps < 0 || steps > ulps || (steps == 0 && (x != y || signbit(x) != signbit(y))))
+        return false;
     }
   }
   return true;
+}
+
+static inline bool op_case_same(const assay_tensor_t* a, const assay_tensor_t* b) {
+  return op_case_near(a, b, 0);
 }
 
 static inline void op_case_print(const assay_tensor_t* t) {
@@ -135,7 +161,7 @@ static inline void op_case_print(const assay_tensor_t* t) {
     else if (t->store == ASSAY_STORE_I64)
       print_error(" %lld", (long long)assay_i64(t)[i]);
     else
-      print_error(" %g", assay_f64(t)[i]);
+      print_error(" %.17g", assay_f64(t)[i]);
   }
   print_error("\n");
 }
@@ -358,7 +384,8 @@ static inline void op_case_compare(const op_case_t* row, const assay_node_t* n,
     const assay_tensor_t* found = assay_machine_get(machine, n->outputs[i]);
     assert_non_null(found);
     assay_tensor_t* expected = op_case_tensor(row->out[i]);
-    if (!op_case_same(found, expected)) {
+    op_case_round(expected);
+    if (!op_case_near(found, expected, op_case_ulps(row->out[i]))) {
       print_error("%s: output %zu is\n", where, i);
       op_case_print(found);
       print_error("expected\n");

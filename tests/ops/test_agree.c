@@ -6,14 +6,19 @@
 // put in for names) must be so. A row's cases are right by construction: where one fails, either
 // the operator or its line in op_hints.h is wrong. Every second case is then spoilt: one input gets
 // another shape or other numbers, or an attribute another value. Then all ways must fail, or none.
+// Inputs without elements whose sizes are vast must be as quick as others.
 //   test_agree [CASES [ROW]]   more cases a row, rows of one operator
 // ASSAY_SEED: another seed; ASSAY_SHOW: counts; ASSAY_WRITE_MODELS=FOLDER: the cases that are not
 // spoilt, as models whose inputs are initializers (fuzz/make_corpus.py).
+#include <signal.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "op_random.h"
 #include "op_hints.h"
 #include "passes/graph_case.h"
+#include "seed_case.h"
 
 enum { CASES = 40, NAMES = 256 };
 
@@ -29,10 +34,12 @@ static struct {
   int failures, printed;
   const char* where;  // the row
   int number;         // of the case in its row
-  bool spoilt;
+  bool spoilt, vast;  // vast ones are spoilt, too
   way_t way;
   bool starved;  // memory was short, in some way of the case
 } run;
+
+static const char* kind_of_case(void) { return run.vast ? " vast" : run.spoilt ? " spoilt" : ""; }
 
 static void report(const char* format, ...) ASSAY_PRINTF(1, 2);
 static void report(const char* format, ...) {
@@ -43,7 +50,7 @@ static void report(const char* format, ...) {
   va_end(args);
   run.failures++;
   if (run.printed++ < 4)
-    print_error("%s case %d%s (%s): %s\n", run.where, run.number, run.spoilt ? " spoilt" : "",
+    print_error("%s case %d%s (%s): %s\n", run.where, run.number, kind_of_case(),
                 way_names[run.way], text);
 }
 
@@ -317,6 +324,27 @@ static assay_model_t* make_model(const random_case_t* c, const op_hint_t* hint, 
   return m;
 }
 
+// ---- cases that take too long ------------------------------------------------------------------
+
+// A case is done in milliseconds. Where one takes this much of the processors' time, something
+// counts what is not there.
+enum { CASE_SECONDS = 20 };
+
+static void too_slow(int signal_number) {
+  (void)signal_number;
+  fprintf(stderr, "%s case %d%s (%s): takes more than %d s with seed %llu\n", run.where, run.number,
+          kind_of_case(), way_names[run.way], CASE_SECONDS,
+          (unsigned long long)run.seed);
+  _exit(1);
+}
+
+static void watch(int seconds) {
+  const struct itimerval t = {.it_value = {.tv_sec = seconds}};
+  setitimer(ITIMER_PROF, &t, NULL);
+}
+static void watch_begin(void) { watch(CASE_SECONDS); }
+static void watch_end(void) { watch(0); }
+
 // ---- one case ----------------------------------------------------------------------------------
 
 static void write_model(const assay_model_t* m) {
@@ -441,18 +469,31 @@ static void spoil(random_case_t* c) {
   c->in[i] = t;
 }
 
-// Makes an input that has no elements and yet vast sizes: nothing may count those one by one.
-static void make_vast(random_case_t* c) {
-  if (!c->n_in) return;
-  size_t i = (size_t)random_int(c, 0, (int64_t)c->n_in - 1);
+// Makes an input that has no elements and yet vast sizes: nothing may count those one by one. Of
+// its sizes `zero` is 0, and `vast` is vast, or all others where that is -1. False: there are no
+// such axes.
+static bool make_vast(random_case_t* c, size_t i, int zero, int vast) {
   assay_tensor_t *old = c->in[i], *t = NULL;
-  if (!old || old->kind != ASSAY_KIND_TENSOR || old->rank < 2) return;
+  if (!old || old->kind != ASSAY_KIND_TENSOR || old->rank < 2 || zero >= old->rank ||
+      vast >= old->rank || zero == vast)
+    return false;
   int64_t dims[ASSAY_MAX_RANK];
-  for (int d = 0; d < old->rank; d++) dims[d] = INT64_C(1) << 60 / old->rank;
-  dims[random_int(c, 0, old->rank - 1)] = 0;
+  for (int d = 0; d < old->rank; d++) {
+    dims[d] = vast < 0 ? INT64_C(1) << 60 / old->rank : old->dims[d];
+    if (d == vast) dims[d] = INT64_C(1) << 40;
+  }
+  dims[zero] = 0;
   op_case_ok(assay_tensor_create_zero(old->type, old->rank, dims, &t));
   assay_tensor_release(old);
   c->in[i] = t;
+  return true;
+}
+
+static void make_some_vast(random_case_t* c) {
+  if (!c->n_in) return;
+  const size_t i = (size_t)random_int(c, 0, (int64_t)c->n_in - 1);
+  const int rank = c->in[i] && c->in[i]->kind == ASSAY_KIND_TENSOR ? c->in[i]->rank : 0;
+  if (rank) make_vast(c, i, (int)random_int(c, 0, rank - 1), -1);
 }
 
 // What the other modes make of a case: it must be of the same shape.
@@ -483,7 +524,8 @@ static void run_modes(const random_case_t* c, const op_hint_t* hint, uint64_t se
     for (size_t i = 0; i < c->n_in; i++)
       if (values[i]) assay_machine_set(machine, values[i], c->in[i]);
     assay_status_t st = assay_machine_run(machine);
-    if (st) report("mode %zu: %s", k, assay_status_message(st));
+    const bool starved = run.vast && assay_status_code(st) == ASSAY_NO_MEMORY;
+    if (st && !starved) report("mode %zu: %s", k, assay_status_message(st));
     for (size_t i = 0; !st && i < c->n_out; i++) {
       if (!expected[i]) continue;
       const assay_tensor_t* t = assay_machine_get(machine, m->graph->nodes[0]->outputs[i]);
@@ -497,42 +539,69 @@ static void run_modes(const random_case_t* c, const op_hint_t* hint, uint64_t se
   assay_model_release(m);
 }
 
-// False: the case could not be evaluated.
-static bool run_case(const assay_schema_t* s, const op_hint_t* hint, uint64_t seed, bool lenient) {
-  random_case_t c;
+// Runs a case in all ways, and releases it. False: it could not be evaluated.
+static bool run_made(random_case_t* c, const op_hint_t* hint, uint64_t seed, bool lenient) {
   char first[600] = "", why[600] = "", what[600] = "";
   assay_tensor_t *expected[RANDOM_OUT] = {NULL}, *found[RANDOM_OUT] = {NULL};
   int before = run.failures;
   run.starved = false;
-  random_make(&c, s, hint ? hint->line : NULL, seed);
-  for (int64_t i = run.spoilt ? random_int(&c, 1, 2) : 0; i > 0; i--) spoil(&c);
-  // A body runs as often as its sequence is long, by right.
-  if (run.spoilt && !(hint && hint->body) && random_chance(&c, 6)) make_vast(&c);
-  bool ok = run_way(&c, hint, UNKNOWN, seed, expected, first, sizeof first);
+  watch_begin();
+  bool ok = run_way(c, hint, UNKNOWN, seed, expected, first, sizeof first);
   if (!ok && !lenient) report("%s", first);
   for (int way = UNRANKED; way < WAYS; way++) {
-    bool same = run_way(&c, hint, (way_t)way, seed, found, why, sizeof why) == ok;
+    bool same = run_way(c, hint, (way_t)way, seed, found, why, sizeof why) == ok;
     // Outputs of vast inputs may be vast, where they have elements; ways differ in what they hold.
     if (!same && run.spoilt && run.starved) continue;
     // Where a body never ran, what is wrong with its results cannot be seen without knowing them.
     if (!same && ok && run.spoilt && hint && hint->body) continue;
     if (!same && ok) report("refused, and evaluated where nothing is known: %s", why);
     if (!same && !ok) report("evaluated, and refused where nothing is known: %s", first);
-    for (size_t i = 0; same && ok && i < c.n_out; i++)
+    for (size_t i = 0; same && ok && i < c->n_out; i++)
       // The shape of what no iteration made is as much as inference knows of it.
       if (found[i] && !same_value(found[i], expected[i]) &&
           !(hint && hint->body && expected[i]->size == 0))
         report("output %zu is another than where nothing is known", i);
     release(found);
   }
-  if (ok && !run.spoilt && run.failures == before) run_modes(&c, hint, seed, expected);
+  if (ok && (!run.spoilt || run.vast) && run.failures == before) run_modes(c, hint, seed, expected);
   if (run.failures > before && run.printed <= 5) {
-    describe(&c, what, sizeof what);
+    describe(c, what, sizeof what);
     print_error("  %s\n", what);
   }
+  watch_end();
   release(expected);
-  random_deinit(&c);
+  random_deinit(c);
   return ok;
+}
+
+static bool run_case(const assay_schema_t* s, const op_hint_t* hint, uint64_t seed, bool lenient) {
+  random_case_t c;
+  random_make(&c, s, hint ? hint->line : NULL, seed);
+  for (int64_t i = run.spoilt ? random_int(&c, 1, 2) : 0; i > 0; i--) spoil(&c);
+  // A body runs as often as its sequence is long, by right.
+  if (run.spoilt && !(hint && hint->body) && random_chance(&c, 6)) make_some_vast(&c);
+  return run_made(&c, hint, seed, lenient);
+}
+
+// Each input vast in turn, and all of them, in each pair of axes.
+static void run_vast(const assay_schema_t* s, const op_hint_t* hint, uint64_t seed) {
+  enum { ALL = RANDOM_IN, MOST_AXES = 5 };
+  if (hint && hint->body) return;
+  run.vast = true;
+  for (size_t input = 0; input <= ALL; input++)
+    for (int zero = 0; zero < MOST_AXES; zero++)
+      for (int vast = -1; vast < MOST_AXES; vast++) {
+        random_case_t c;
+        bool made = false;
+        random_make(&c, s, hint ? hint->line : NULL, seed);
+        for (size_t i = 0; i < c.n_in; i++)
+          if (input == ALL || i == input) made |= make_vast(&c, i, zero, vast);
+        if (made)
+          run_made(&c, hint, seed, true);
+        else
+          random_deinit(&c);
+      }
+  run.vast = false;
 }
 
 // ---- rows --------------------------------------------------------------------------------------
@@ -579,6 +648,7 @@ static void run_schema(const assay_schema_t* s) {
     evaluated += run_case(s, hint, seed, LISTED(may_fail, name));
     run.spoilt = true;
     run_case(s, hint, seed, true);
+    if (run.number < (int)(n ? n : 1)) run_vast(s, hint, seed);
   }
   if (evaluated * 2 < cases) report("only %d of %d cases could be evaluated", evaluated, cases);
   if (run.show)
@@ -619,10 +689,11 @@ int main(int argc, char** argv) {
   const char* seed = getenv("ASSAY_SEED");
   run.seed = seed ? strtoull(seed, NULL, 10) : 1;
   run.show = getenv("ASSAY_SHOW") != NULL;
-  run.cases = argc > 1 ? atoi(argv[1]) : CASES;
+  run.cases = (int)test_draws(argc > 1 ? atoi(argv[1]) : CASES);
   run.only = argc > 2 ? argv[2] : NULL;
   print_message("seed %llu\n", (unsigned long long)run.seed);
   assay_memory_set_limit(INT64_C(1) << 24);
+  signal(SIGPROF, too_slow);
   const struct CMUnitTest tests[] = {cmocka_unit_test(hints_belong_to_rows),
                                      cmocka_unit_test(inference_agrees_with_evaluation)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,8 +158,36 @@ static void entries_that_may_be_no_sizes(void** state) {
   }
 }
 
+// What a row's outputs are compared by: small numbers, steps of the type, signs of zeros.
+static void what_is_near(void** state) {
+  (void)state;
+  static const struct {
+    const char *a, *b;
+    int64_t ulps;  // from which on they are near; -1: never
+  } rows[] = {
+      {"float[1] 1e-8", "float[1] 1e-8", 0},      {"float[1] 1e-8", "float[1] 2e-8", 8388608},
+      {"float[1] 1e9", "float[1] 1000000064", 1}, {"float16[1] 1", "float16[1] 1.002", 2},
+      {"float[1] 0", "float[1] -0", -1},          {"float[1] nan", "float[1] nan", 0},
+      {"float[1] nan", "float[1] 0", -1},         {"complex64[1] 1+0i", "complex64[1] 1-0i", -1},
+      {"double[1] 0.1", "float[1] 0.1", -1},      {"int64[1] 1", "int64[1] 2", -1},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    assay_tensor_t *a = op_case_tensor(rows[i].a), *b = op_case_tensor(rows[i].b);
+    op_case_round(a), op_case_round(b);
+    const int64_t ulps = rows[i].ulps < 0 ? 1 << 30 : rows[i].ulps;
+    const bool near = op_case_near(a, b, ulps), nearer = ulps && op_case_near(a, b, ulps - 1);
+    if (near != (rows[i].ulps >= 0) || nearer)
+      fail_msg("'%s' and '%s', %lld steps", rows[i].a, rows[i].b, (long long)rows[i].ulps);
+    assay_tensor_release(a);
+    assay_tensor_release(b);
+  }
+  assert_int_equal(op_case_ulps("float[1] 1 ~3"), 3);
+  assert_int_equal(op_case_ulps("float[1] 1"), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_near),
       cmocka_unit_test(types_do_not_depend_on_inference),
       cmocka_unit_test(what_the_texts_allow),
       cmocka_unit_test(ranks),

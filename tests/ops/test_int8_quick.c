@@ -1,5 +1,6 @@
 // The shorter way from sums to bytes (ops/int8_quick.h) gives the bytes of the definition wherever
-// it says that it is sure: for numbers on ties and next to them, beyond the type, of any scale.
+// it says that it is sure: for numbers on ties and next to them, beyond the type, of any scale. Its
+// arithmetic is tried on any CPU, the kernel itself where there is AVX-512: to the bit the same.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +12,10 @@
 
 #include "ops/int8_quick.h"
 #include "ops/int8_wide.h"
+#include "skip_case.h"
 
 enum { N = ASSAY_INT8_TILE, GUARD = 64 };
+enum { ROWS = N / 64, STEP = 80, OUT_BYTES = ROWS * STEP };  // of several rows
 
 static uint64_t state = 1;
 
@@ -77,6 +80,62 @@ static void fill(layer_t* l, const row_t* r, int round) {
   assay_int8_epilogue(&l->q, &t, N, l->defined);
 }
 
+// ---- the kernel's arithmetic, one number after the other ----------------------------------------
+
+// n <= 64 sums of channels from `at` on. False: not all are sure, and none is written.
+static bool piece_by_numbers(const int8_quick_t* q, const int32_t* sums, int64_t at, int64_t n,
+                             uint8_t* out) {
+  uint8_t bytes[64];
+  for (int64_t i = 0; i < n; i++) {
+    const float v = fmaf((float)sums[i], q->factor[at + i], q->shift[at + i]), k = rintf(v);
+    if (fabsf(v - k) > q->sure) return false;
+    uint8_t b = (uint8_t)(k < 0 ? 0 : k > 255 ? 255 : k);
+    b = b < q->least ? q->least : b;
+    bytes[i] = (b > q->most ? q->most : b) ^ q->turn;
+  }
+  memcpy(out, bytes, (size_t)n);
+  return true;
+}
+
+static int64_t run_by_numbers(const int8_quick_t* q, const int32_t* sums, int64_t n, void* out) {
+  int64_t i = 0;
+  for (; i < n; i += 64)
+    if (!piece_by_numbers(q, sums + i, i, n - i < 64 ? n - i : 64, (uint8_t*)out + i)) return i;
+  return n;
+}
+
+static uint32_t rows_by_numbers(const int8_quick_t* q, const int32_t* sums, int64_t n,
+                                uint8_t* out) {
+  uint32_t unsure = 0;
+  for (int r = 0; r < ROWS; r++)
+    unsure |= (uint32_t)!piece_by_numbers(q, sums + r * 64, 0, n, out + r * STEP) << r;
+  return unsure;
+}
+
+// The kernel's own results, where it runs, have to be those.
+static int64_t quick_run(const int8_quick_t* q, const int32_t* sums, int64_t n, uint8_t* out) {
+  uint8_t by_kernel[N + GUARD];
+  memcpy(by_kernel, out, sizeof by_kernel);
+  const int64_t sure = run_by_numbers(q, sums, n, out);
+  if (!int8_has_wide()) return sure;
+  assert_int_equal(int8_quick_run(q, sums, n, by_kernel), sure);
+  assert_memory_equal(by_kernel, out, sizeof by_kernel);
+  return sure;
+}
+
+static uint32_t quick_rows(const int8_quick_t* q, const int32_t* sums, int64_t n,
+                           uint8_t out[OUT_BYTES]) {
+  uint8_t by_kernel[OUT_BYTES];
+  memcpy(by_kernel, out, OUT_BYTES);
+  const uint32_t unsure = rows_by_numbers(q, sums, n, out);
+  if (!int8_has_wide()) return unsure;
+  assert_int_equal(int8_quick_rows(q, sums, 64, ROWS, n, by_kernel, STEP), unsure);
+  assert_memory_equal(by_kernel, out, OUT_BYTES);
+  return unsure;
+}
+
+// ---- against the definition ---------------------------------------------------------------------
+
 // How many of n bytes from element `at` on are sure; those have to be the definition's, and no
 // others may be written.
 static int64_t compare(const layer_t* l, int64_t at, int64_t n) {
@@ -85,7 +144,7 @@ static int64_t compare(const layer_t* l, int64_t at, int64_t n) {
   q.factor += at;
   q.shift += at;
   memset(out, 99, sizeof out);
-  const int64_t sure = int8_quick_run(&q, l->sums + at, n, out);
+  const int64_t sure = quick_run(&q, l->sums + at, n, out);
   assert_true(sure == n || (sure < n && sure % 64 == 0));
   assert_memory_equal(out, l->defined + at, (size_t)sure);
   for (int64_t i = sure; i < n + GUARD; i++) assert_int_equal(out[i], 99);
@@ -101,10 +160,9 @@ static int64_t compare_pieces(const layer_t* l) {
 
 // Rows of n sums in the room of 64, all by the channels of the first.
 static void compare_rows(const layer_t* l, int64_t n) {
-  enum { ROWS = N / 64, STEP = 80 };
-  uint8_t out[ROWS * STEP], expected[64];
+  uint8_t out[OUT_BYTES], expected[64];
   memset(out, 99, sizeof out);
-  const uint32_t unsure = int8_quick_rows(&l->quick, l->sums, 64, ROWS, n, out, STEP);
+  const uint32_t unsure = quick_rows(&l->quick, l->sums, n, out);
   for (int r = 0; r < ROWS; r++) {
     const assay_int8_tile_t t = {
         .integers = l->sums + r * 64, .factor = l->factor, .shift = l->shift};
@@ -119,12 +177,13 @@ static void same_bytes(void** unused) {
   enum { ROUNDS = 60 };
   static layer_t l;
   (void)unused;
-  if (!int8_has_wide()) skip();
+  if (!int8_has_wide())
+    skipped_part("the kernel of int8_quick.h", "no AVX-512 here (its arithmetic ran)");
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     int64_t sure = 0;
     for (int i = 0; i < ROUNDS; i++) {
       fill(&l, &rows[r], i);
-      if (!int8_quick_make(&l.q, N, l.quick_factor, l.quick_shift, &l.quick))
+      if (!int8_quick_numbers(&l.q, N, l.quick_factor, l.quick_shift, &l.quick))
         fail_msg("%s: there is no shorter way", rows[r].what);
       sure += compare_pieces(&l);
       compare_rows(&l, 1 + bits() % 64);
@@ -139,23 +198,22 @@ static void same_bytes(void** unused) {
 static void where_it_is_not(void** unused) {
   static layer_t l;
   (void)unused;
-  if (!int8_has_wide()) skip();
   fill(&l, &rows[0], 0);
   assay_int8_t q = l.q;
   l.factor[5] = q.scale;
-  assert_false(int8_quick_make(&q, N, l.quick_factor, l.quick_shift, &l.quick));
+  assert_false(int8_quick_numbers(&q, N, l.quick_factor, l.quick_shift, &l.quick));
   fill(&l, &rows[0], 0);
   l.shift[5] = 1e6F * q.scale;
-  assert_false(int8_quick_make(&q, N, l.quick_factor, l.quick_shift, &l.quick));
+  assert_false(int8_quick_numbers(&q, N, l.quick_factor, l.quick_shift, &l.quick));
   fill(&l, &rows[0], 0);
   q.scale = 0x1p-110F;
-  assert_false(int8_quick_make(&q, N, l.quick_factor, l.quick_shift, &l.quick));
+  assert_false(int8_quick_numbers(&q, N, l.quick_factor, l.quick_shift, &l.quick));
   q = l.q;
   q.other = 1;
-  assert_false(int8_quick_make(&q, N, l.quick_factor, l.quick_shift, &l.quick));
+  assert_false(int8_quick_numbers(&q, N, l.quick_factor, l.quick_shift, &l.quick));
   q = l.q;
   q.quantizes = false;
-  assert_false(int8_quick_make(&q, N, l.quick_factor, l.quick_shift, &l.quick));
+  assert_false(int8_quick_numbers(&q, N, l.quick_factor, l.quick_shift, &l.quick));
 }
 
 int main(void) {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ops/int8_wide.h"
+#include "skip_case.h"
 
 enum { N = 1000 };
 
@@ -129,7 +130,7 @@ static void all_forms(void** unused) {
   static const assay_type_t types[] = {ASSAY_TYPE_INT8, ASSAY_TYPE_UINT8, ASSAY_TYPE_FLOAT};
   static data_t d;
   (void)unused;
-  if (!int8_has_wide()) skip();
+  if (!int8_has_wide()) skip_because("no AVX-512 here");
   for (int s = 0; s < 5; s++)
     for (int a = 0; a < 4; a++)
       for (int b = 0; b < 5; b++)
@@ -153,7 +154,7 @@ static void all_forms(void** unused) {
 static void tables(void** unused) {
   uint8_t table[256], x[N], y[N + 1];
   (void)unused;
-  if (!int8_has_wide_table()) skip();
+  if (!int8_has_wide_table()) skip_because("no AVX-512 VBMI here");
   for (int i = 0; i < 256; i++) table[i] = (uint8_t)bits();
   for (int i = 0; i < N; i++) x[i] = (uint8_t)bits();
   for (int n = 0; n < N; n += 37) {

@@ -100,7 +100,8 @@ static inline void alloc_fail_each(const alloc_case_t* c, const char* name) {
   if (n <= total) {
     print_message("%s: seed %llu\n", name, (unsigned long long)seed);
     assay_random_t random = assay_random_make(seed, name, 0);
-    for (uint64_t i = 0; i < c->samples; i++) {
+    const uint64_t samples = (uint64_t)test_draws((int64_t)c->samples);
+    for (uint64_t i = 0; i < samples; i++) {
       double place = assay_random_uniform(&random, i);
       alloc_fail_at(c, name, path, n + (uint64_t)(place * (double)(total + 1 - n)), false, &tally);
     }

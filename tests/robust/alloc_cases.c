@@ -59,13 +59,14 @@ int main(int argc, char** argv) {
   assay_case_list_t list = {0};
   assay_status_t st = assay_conformance_find(argv[1], &list);
   if (st) return fprintf(stderr, "%s\n", assay_status_message(st)), assay_status_free(st), 1;
+  const uint64_t count = (uint64_t)test_draws(strtoll(argv[2], NULL, 10));
   uint64_t seed = test_seed(), runs = 0;
   int wrong = 0;
   for (size_t i = 0; i < list.n; i++) {
     if (argc > 3 && !assay_glob_match(argv[3], list.names[i])) continue;
     char folder[4096];
     snprintf(folder, sizeof folder, "%s/%s", argv[1], list.names[i]);
-    wrong += fail_some(folder, strtoull(argv[2], NULL, 10), seed, &runs);
+    wrong += fail_some(folder, count, seed, &runs);
   }
   printf("%zu cases, %llu runs, %d failures\n", list.n, (unsigned long long)runs, wrong);
   assay_case_list_deinit(&list);

@@ -266,7 +266,7 @@ static void run_child(const args_t* a) {
 static bool read_args(int argc, char** argv, args_t* a) {
   *a = (args_t){.seconds = 20, .folder = "."};
   if (argc < 2) return false;
-  a->count = strtoull(argv[1], NULL, 10);
+  a->count = (uint64_t)test_draws(strtoll(argv[1], NULL, 10));
   for (int i = 2; i < argc; i++) {
     const char* value = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--only") == 0)

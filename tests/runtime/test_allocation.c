@@ -2,6 +2,7 @@
 // the same.
 #include "base/alloc.h"
 #include "engine_case.h"
+#include "fail_case.h"
 
 static float images[MOST * IMAGE];
 
@@ -140,18 +141,21 @@ static void allocations_may_fail(void** state) {
   assay_engine_t* e = build_two();
   assay_context_options_t o = ASSAY_CONTEXT_OPTIONS_INIT;
   o.allocation = ASSAY_ALLOCATE_STATIC;
-  bool whole = false;
-  for (uint64_t n = 1; !whole; n += 1 + n / 64) {
-    assay_context_t* c = NULL;
-    const int64_t live = assay_alloc_live();
-    assay_alloc_fail_after(n, true);
-    assay_status_t st = assay_context_create(e, &o, &c);
-    assay_alloc_fail_after(0, false);
-    whole = !st;
-    if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
-    assay_status_free(st);
-    assay_context_destroy(c);
-    if (!whole) assert_true(assay_alloc_live() <= live);
+  for (int sticky = 0; sticky < 2; sticky++) {
+    bool reached = true;
+    for (uint64_t n = 1; reached; n = fail_next(n, 64)) {
+      assay_context_t* c = NULL;
+      const int64_t live = assay_alloc_live();
+      assay_alloc_fail_after(n, sticky);
+      assay_status_t st = assay_context_create(e, &o, &c);
+      reached = assay_alloc_fail_after(0, false) >= n;
+      const bool failed = st;
+      if (!reached) ok(st), st = NULL;
+      if (st) assert_int_equal(assay_status_code(st), ASSAY_NO_MEMORY);
+      assay_status_free(st);
+      assay_context_destroy(c);
+      if (failed) assert_true(assay_alloc_live() <= live);
+    }
   }
   assay_engine_release(e);
 }

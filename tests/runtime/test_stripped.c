@@ -1,6 +1,7 @@
 // Plans without weights: nothing of a weight is in the file; a refit with the model makes of it
 // what a build would have; other weights are told from those; what is damaged is refused.
 #include "base/hash.h"
+#include "fail_case.h"
 #include "refit_case.h"
 #include "runtime/executor.h"
 
@@ -359,17 +360,18 @@ static void allocations_may_fail(void** state) {
   assay_model_t* m = load(path);
   ok(assay_engine_save(built, at("stripped.plan")));
   ok(assay_engine_load(at("stripped.plan"), &e));
-  for (int step = 0; step < STEPS; step++) {
-    bool whole = false;
-    for (uint64_t n = 1; !whole; n += 1 + n / 64) {
+  for (int run = 0; run < 2 * STEPS; run++) {
+    const int step = run / 2;
+    bool reached = true;
+    for (uint64_t n = 1; reached; n = fail_next(n, 64)) {
       assay_engine_t* out = NULL;
       const int64_t live = assay_alloc_live();
-      assay_alloc_fail_after(n, true);
+      assay_alloc_fail_after(n, run % 2);
       assay_status_t st = step == SAVE   ? assay_engine_save(built, at("saved.plan"))
                           : step == LOAD ? assay_engine_load(at("stripped.plan"), &out)
                                          : assay_engine_refit(e, m, &out);
-      assay_alloc_fail_after(0, false);
-      whole = !st;
+      reached = assay_alloc_fail_after(0, false) >= n;
+      if (!reached) ok(st), st = NULL;
       if (st && assay_status_code(st) != ASSAY_NO_MEMORY)
         fail_msg("step %d, allocation %d: %s", step, (int)n, assay_status_message(st));
       assay_status_free(st);

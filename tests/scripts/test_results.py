@@ -10,10 +10,15 @@ ROWS = [
     ("passes", "[==========] Running 2 test(s).\\n[==========] 2 test(s) run.\\n", 0, []),
     ("fails", "[  FAILED  ] one\\n", 1, ["failed fails"]),
     ("skips_one", "[  SKIPPED ] tiles\\n[==========] 2 test(s) run.\\n[  SKIPPED ] 1 test(s), listed below:\\n[  SKIPPED ] tiles\\n", 0,
-     ["skipped skips_one: tiles"]),
-    ("skips_all", "[  SKIPPED ] a\\n[  SKIPPED ] b\\n[==========] 2 test(s) run.\\n", 0, ["skipped skips_all: a", "skipped skips_all: b"]),
+     ["skipped skips_one: tiles: no reason is given"]),
+    ("says_why", "skipped: tiles: no AMX here\\n[  SKIPPED ] tiles\\n[==========] 2 test(s) run.\\n[  SKIPPED ] tiles\\n", 0,
+     ["skipped says_why: tiles: no AMX here"]),
+    ("skips_all", "skipped: a: no b\\n[  SKIPPED ] a\\n[  SKIPPED ] b\\n[==========] 2 test(s) run.\\n", 0,
+     ["skipped skips_all: a: no b", "skipped skips_all: b: no reason is given"]),
+    ("skips_a_part", "skipped: a kernel: no AVX-512 here\\n[==========] 1 test(s) run.\\n", 0,
+     ["skipped skips_a_part: a kernel: no AVX-512 here"]),
     ("long_output", "x" * 3000 + "\\nskipped: products of bf16\\n", 0, ["skipped long_output: products of bf16"]),
-    ("absent", "", 77, ["skipped absent"]),
+    ("absent", "skipped: Chromium is not installed\\n", 77, ["skipped absent: Chromium is not installed"]),
 ]
 
 
@@ -29,7 +34,7 @@ def main(script, ctest):
         subprocess.run([ctest, "--test-dir", folder, "--test-output-size-passed", "1000000", "--output-junit", results],
                        capture_output=True)
         run = subprocess.run([sys.executable, script, "ctest", results, "release", times], check=True, capture_output=True, text=True)
-        wanted = ["passed 3"] + [line for row in ROWS for line in row[3]]
+        wanted = ["passed 5"] + [line for row in ROWS for line in row[3]]
         if sorted(run.stdout.split("\n")[:-1]) != sorted(wanted):
             print(f"found {run.stdout!r}, expected {wanted}")
             return 1

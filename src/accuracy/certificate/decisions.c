@@ -236,7 +236,8 @@ assay_status_t assay_outputs_of(const assay_plan_t* plan, const assay_backend_t*
   ASSAY_TRY(set_inputs(g, backend, *state, inputs));
   for (size_t i = 0; i < l->n_layers; i++) ASSAY_TRY(backend->step(*state, i));
   for (size_t i = 0; i < g->n_outputs; i++) {
-    assay_tensor_t* t = backend->get(*state, g->outputs[i]);
+    assay_tensor_t* t = NULL;
+    ASSAY_TRY(assay_backend_output(backend, *state, g->outputs[i], &t));
     if (t) ASSAY_TRY(assay_tensor_widen(t, &out[i]));
   }
   return NULL;
