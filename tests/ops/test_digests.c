@@ -134,10 +134,11 @@ static char* line_of(const char* key) {
 static void differs(const char* key, const char* column, size_t number) {
   run.failures++;
   if (run.failures > 40) return;
-  print_error("%s, %s: case %zu has other bits than " TABLE
-              " says\n"
-              "  again: (cd tests; ops_test_digests %.*s), meant: --write\n",
-              key, column, number, (int)strcspn(key, "-"), key);
+  print_error(
+      "%s, %s: case %zu has other bits than " TABLE
+      " says\n"
+      "  alone: ops_test_digests %.*s, in tests/; if it is meant: ops_test_digests --write\n",
+      key, column, number, (int)strcspn(key, "-"), key);
 }
 
 // Compares a line's cells with the table's, or writes them.
