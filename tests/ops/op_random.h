@@ -43,10 +43,11 @@ typedef struct random_list {
 typedef struct random_case {
   const assay_schema_t* schema;
   uint64_t state;
-  const char* text;  // being read
-  int64_t most;      // that a letter is
-  bool fine;         // numbers have all bits of their type; else few, so that sums are exact
-  assay_type_t type; // of inputs that may have it; UNDEFINED: drawn
+  const char* text;   // being read
+  int64_t most;       // that a letter is
+  bool fine;          // numbers have all bits of their type; else few, so that sums are exact
+  bool special;       // some are zeros of both signs, infinities, NaN, very large and very small
+  assay_type_t type;  // of inputs that may have it; UNDEFINED: drawn
   // Letters.
   bool has[26], has_list[26];
   int64_t number[26];
@@ -294,7 +295,10 @@ static inline void random_fill(random_case_t* c, assay_tensor_t* t, bool ranged,
       double x = ranged ? (double)low + (double)random_int(c, 0, 8 * (high - low)) / 8
                         : (double)random_int(c, -16, 16) / 8;
       const double u = (double)(c->fine ? random_next(c) >> 11 : 0) * 0x1p-53;
+      static const double specials[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e38, -1e-40, 1, -1};
       if (c->fine) x = ranged ? (double)low + (double)(high - low) * u : 4 * u - 2;
+      if (c->special && !ranged && random_chance(c, 3))
+        x = specials[random_int(c, 0, sizeof specials / sizeof *specials - 1)];
       if (t->type == ASSAY_TYPE_FLOAT8E8M0) x = ldexp(1, (int)random_int(c, -2, 2));
       assay_f64(t)[i] = t->store == ASSAY_STORE_F64 ? assay_format_round(assay_type_format(t->type),
                                                                          x, ASSAY_OVERFLOW_SATURATE)

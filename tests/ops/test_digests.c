@@ -16,7 +16,7 @@
 
 #define TABLE "ops/digests.txt"
 
-enum { CASES = 4, CELL = 4, COLUMNS = 32, LINE = 4096, LINES = 2000 };
+enum { CASES = 4, SPECIAL = 3, CELL = 4, COLUMNS = 32, LINE = 4096, LINES = 2000 };
 enum { MOST = 7, LEAST = 3 };
 
 static struct {
@@ -216,7 +216,7 @@ static char cells[COLUMNS][LINE];
 // One of the row's cases, in all formats. Sizes that do not fit each other are drawn again,
 // smaller.
 static void add_case(const assay_schema_t* s, const char* line, const op_hint_t* hint,
-                     assay_type_t type, uint64_t seed) {
+                     assay_type_t type, bool special, uint64_t seed) {
   random_case_t c;
   assay_model_t* m = NULL;
   assay_value_t* values[RANDOM_IN];
@@ -227,7 +227,8 @@ static void add_case(const assay_schema_t* s, const char* line, const op_hint_t*
     if (st) random_deinit(&c);
     assay_status_free(st);
     memset(values, 0, sizeof values);
-    c = (random_case_t){.schema = s, .state = seed, .most = most, .fine = true, .type = type};
+    c = (random_case_t){
+        .schema = s, .state = seed, .most = most, .fine = true, .special = special, .type = type};
     random_make_of(&c, line);
     m = make_model(&c, hint, STATIC, seed, values);
     st = assay_onnx_check(m);
@@ -236,12 +237,12 @@ static void add_case(const assay_schema_t* s, const char* line, const op_hint_t*
   size_t n = 0;
   for (size_t i = 0; i < c.n_in; i++)
     if (values[i]) in[n++] = c.in[i];
-  // In a format without the numbers that it needs an operator may refuse: that is its digest then.
+  // Without the numbers that it needs an operator may refuse: that is its digest then.
   for (size_t i = 0; !st && i < n_columns; i++) {
     uint64_t h;
     assay_status_t refused = digest_of(m, &columns[i], in, &h);
     add_digest(cells[i], LINE, refused ? (uint64_t)assay_status_code(refused) : h);
-    if (i == 0)
+    if (i == 0 && !special)
       st = refused;
     else
       assay_status_free(refused);
@@ -273,11 +274,14 @@ static void digest_row(const assay_schema_t* s) {
     const assay_type_t type = k < (n > 2 ? n : 2) ? ASSAY_TYPE_FLOAT
                               : k + 1 < cases     ? ASSAY_TYPE_DOUBLE
                                                   : ASSAY_TYPE_UNDEFINED;
-    add_case(s, hint ? hint->line : NULL, hint, type, hash(k + 1, where));
+    add_case(s, hint ? hint->line : NULL, hint, type, false, hash(k + 1, where));
   }
+  const op_hint_t* first = n ? hints[0] : NULL;
+  for (size_t k = 0; k < SPECIAL; k++)
+    add_case(s, first ? first->line : NULL, first, ASSAY_TYPE_FLOAT, true, hash(k, where));
   for (size_t k = 0; k < sizeof large / sizeof *large; k++)
     if (strcmp(large[k].op, name) == 0)
-      add_case(s, large[k].line, NULL, ASSAY_TYPE_UNDEFINED, hash(~k, where));
+      add_case(s, large[k].line, NULL, ASSAY_TYPE_UNDEFINED, false, hash(~k, where));
   finish_line(where, n_columns, names, cells);
 }
 
