@@ -594,16 +594,11 @@ assay_status_t assay_locals_run_uncertain(assay_locals_t* l, const assay_layer_t
 static void configure_engine(void* user, const assay_node_t* node, assay_eval_t* c) {
   const assay_locals_t* l = user;
   (void)node;
-  const assay_format_t acc = l->layer ? l->layer->accumulator : ASSAY_FORMAT_FP32;
-  c->accumulator = acc;
+  assay_layer_arithmetic(l->layer, c);
   c->backwards = l->variant == 1;
   c->draws = l->variant >= 2 ? (uint64_t)l->variant : 0;
-  if (assay_layer_is_double(c->n_in, c->in) || acc == ASSAY_FORMAT_FP64)
-    c->arith = ASSAY_ARITH_F64;
-  else if (l->variant >= 2)
-    c->arith = ASSAY_ARITH_STOCHASTIC;
-  else
-    c->arith = acc == ASSAY_FORMAT_FP32 ? ASSAY_ARITH_F32 : ASSAY_ARITH_NARROW;
+  // Float64 is not rounded further, by chance neither.
+  if (l->variant >= 2 && c->accumulator != ASSAY_FORMAT_FP64) c->arith = ASSAY_ARITH_STOCHASTIC;
 }
 
 assay_status_t assay_locals_rerun(assay_locals_t* l, const assay_layer_t* layer,

@@ -179,6 +179,9 @@ assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_lay
                                    const assay_node_t* node, size_t i, const assay_tensor_t* in);
 // Whether a node's arithmetic is float64 whatever its layer's format: an input is declared so.
 bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in);
+// Sets the arithmetic in which emu evaluates a node of the layer, by its inputs. Sums in float64 are
+// in the order of the operators' documentation, too: ARITH_F64's order is that of the CPU's BLAS.
+void assay_layer_arithmetic(const assay_layer_t* layer, assay_eval_t* c);
 
 extern const assay_backend_t assay_backend_emu;
 extern const assay_backend_t assay_backend_cpu;

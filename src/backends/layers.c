@@ -33,3 +33,10 @@ bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in) {
       return true;
   return false;
 }
+
+void assay_layer_arithmetic(const assay_layer_t* layer, assay_eval_t* c) {
+  c->accumulator = assay_layer_is_double(c->n_in, c->in) ? ASSAY_FORMAT_FP64
+                   : layer                               ? layer->accumulator
+                                                         : ASSAY_FORMAT_FP32;
+  c->arith = c->accumulator == ASSAY_FORMAT_FP32 ? ASSAY_ARITH_F32 : ASSAY_ARITH_NARROW;
+}

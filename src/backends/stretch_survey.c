@@ -132,11 +132,11 @@ static assay_status_t add_known(builder_t* b, const assay_value_t* v, assay_tens
 
 // A layer that reads only what is known needs not run.
 static assay_status_t fold_layer(builder_t* b, const assay_layer_t* l, bool* out_known) {
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH};
   const assay_node_t* n = l->nodes[0];
   assay_tensor_t *in[ASSAY_FOLD_OPERANDS] = {0}, *out[ASSAY_FOLD_OPERANDS] = {0};
   if (!may_fold(b, l, in)) return NULL;
-  if (!b->truth) ASSAY_TRY(assay_machine_create(b->in->layers->model, &truth, &b->truth));
+  if (!b->truth)
+    ASSAY_TRY(assay_machine_create(b->in->layers->model, &assay_fold_config, &b->truth));
   ASSAY_TRY(assay_fold(b->truth, n, in, out, out_known));
   assay_status_t st = NULL;
   for (size_t i = 0; *out_known && i < n->n_outputs; i++) {

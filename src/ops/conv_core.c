@@ -5,6 +5,7 @@
 #include "base/target.h"
 #include "ops/conv.h"
 #include "ops/gemm.h"
+#include "ops/gemm_fma.h"
 #include "ops/product_f64.h"
 
 // Tiles: output positions and rows of the panel at a time. 1 MiB of panel stays in the cache
@@ -296,6 +297,10 @@ static void row_f32(double* y, const double* x, int64_t stride, double w, int64_
 
 static void row_narrow(const assay_eval_t* c, double* y, const double* x, int64_t stride, double w,
                        int64_t n) {
+  if (c->accumulator == ASSAY_FORMAT_FP64 && stride == 1) {
+    assay_fma_kernels()->row(n, w, x, y, y);
+    return;
+  }
   for (int64_t j = 0; j < n; j++) y[j] = assay_acc(c, fma(w, x[j * stride], y[j]));
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/larger.h"
 #include "ops/quant_bound.h"
 
 // Of so many steps or more the zero point's position is not looked into.
@@ -20,9 +21,9 @@ void assay_dynamic_quantize(const assay_eval_t* c, int64_t n, const double* x, d
     memmove(y, x, (size_t)n * sizeof *y);
     return;
   }
-  const double zero = rint(fmin(fmax(-min / scale, 0), 255));
+  const double zero = rint(fmin(assay_larger(-min / scale, 0), 255));
   for (int64_t i = 0; i < n; i++) {
-    y[i] = (fmin(fmax(rint(x[i] / scale) + zero, 0), 255) - zero) * scale;
+    y[i] = (fmin(assay_larger(rint(x[i] / scale) + zero, 0), 255) - zero) * scale;
   }
 }
 

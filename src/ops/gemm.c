@@ -316,10 +316,11 @@ static void tile_f32(const job_t* job) {
 }
 
 // s = round(a * b + s): one rounding to double, in which the product is exact for every operand of
-// 26 bits or fewer, and one to the accumulator.
+// 26 bits or fewer, and one to the accumulator, if that is narrower.
 static void tile_narrow(const job_t* job) {
   const product_t* p = job->p;
   const assay_fma_kernels_t* f = assay_fma_kernels();
+  const bool wide = p->c->accumulator == ASSAY_FORMAT_FP64;
   double a_run[K_PANEL], s[TILE], t[TILE];
   for (int64_t l0 = 0; l0 < p->k; l0 += K_PANEL) {
     const int64_t k = p->k - l0 < K_PANEL ? p->k - l0 : K_PANEL;
@@ -333,7 +334,8 @@ static void tile_narrow(const job_t* job) {
       const bool fresh = !p->add && l0 == 0;
       for (int64_t j = 0; j < job->n; j++) s[j] = fresh ? 0 : out[j * p->out_j];
       for (int64_t l = 0; l < k; l++) {
-        f->row(job->n, a_run[l], job->room_b + l * job->n, s, t);
+        f->row(job->n, a_run[l], job->room_b + l * job->n, s, wide ? s : t);
+        if (wide) continue;
         if (p->c->arith == ASSAY_ARITH_STOCHASTIC) {
           for (int64_t j = 0; j < job->n; j++) s[j] = assay_acc(p->c, t[j]);
         } else {

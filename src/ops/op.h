@@ -152,7 +152,7 @@ assay_status_t assay_infer_bool_broadcasts(assay_infer_t* c);  // the same, bool
 typedef enum assay_arith {
   ASSAY_ARITH_F64 = 0,     // truth and native: double, in any order that does not depend on threads
   ASSAY_ARITH_F32,         // emu: products and sums in fp32, in the order of the documentation
-  ASSAY_ARITH_NARROW,      // emu --accumulate F: each sum rounded to `accumulator`
+  ASSAY_ARITH_NARROW,      // the same with each sum rounded to `accumulator` (--accumulate F, doubles)
   ASSAY_ARITH_STOCHASTIC,  // as NARROW, rounded up or down by chance: to see what rounding can do
   ASSAY_ARITH_TWICE,       // in double-double (base/twice.h): what assay_twice_products evaluates
 } assay_arith_t;
@@ -216,6 +216,7 @@ double assay_acc_narrow(const assay_eval_t* c, double x);
 static inline double assay_acc(const assay_eval_t* c, double x) {
   if (c->arith == ASSAY_ARITH_F64 || c->arith == ASSAY_ARITH_TWICE) return x;
   if (c->arith == ASSAY_ARITH_F32) return (double)(float)x;
+  if (c->accumulator == ASSAY_FORMAT_FP64) return x;
   return assay_acc_narrow(c, x);
 }
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/larger.h"
 #include "ops/bound_number.h"
 #include "ops/content.h"
 #include "ops/families.h"
@@ -154,7 +155,7 @@ static double align_bin(const assay_eval_t* c, const align_t* a, const double* x
       double v3 = y[i].weight_high * z[j].weight_low * high[z[j].low];
       double v4 = y[i].weight_high * z[j].weight_high * high[z[j].high];
       if (a->max) {
-        double most = fmax(fmax(v1, v2), fmax(v3, v4));
+        double most = assay_larger(assay_larger(v1, v2), assay_larger(v3, v4));
         sum = (i == 0 && j == 0) || most > sum ? most : sum;
       } else {
         double sample = assay_acc(c, assay_acc(c, assay_acc(c, v1 + v2) + v3) + v4);
@@ -285,7 +286,8 @@ static double sample_at(const align_t* a, const double* x, int64_t width, const 
                        y->weight_high * z->weight_low * x[y->high * width + z->low],
                        y->weight_high * z->weight_high * x[y->high * width + z->high]};
   *size = fabs(v[0]) + fabs(v[1]) + fabs(v[2]) + fabs(v[3]);
-  return a->max ? fmax(fmax(v[0], v[1]), fmax(v[2], v[3])) : v[0] + v[1] + v[2] + v[3];
+  return a->max ? assay_larger(assay_larger(v[0], v[1]), assay_larger(v[2], v[3]))
+               : v[0] + v[1] + v[2] + v[3];
 }
 
 // One bin. Sets *g and *p.

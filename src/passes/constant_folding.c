@@ -43,8 +43,7 @@ static assay_status_t fold_node(assay_pass_context_t* c, assay_machine_t* machin
 static assay_status_t run(assay_pass_context_t* c) {
   assay_machine_t* machine = NULL;
   bool* dead = NULL;
-  const assay_machine_config_t truth = {.mode = ASSAY_MODE_TRUTH};
-  ASSAY_TRY(assay_machine_create(c->model, &truth, &machine));
+  ASSAY_TRY(assay_machine_create(c->model, &assay_fold_config, &machine));
   assay_status_t st = assay_new_array((size_t)c->model->n_node_ids, sizeof *dead, &dead);
   for (size_t k = 0; !st && k < c->model->n_graphs; k++)
     for (size_t i = 0; !st && i < c->model->graphs[k]->n_nodes; i++) {

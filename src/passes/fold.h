@@ -6,6 +6,10 @@
 
 #include "truth/machine.h"
 
+// The machine that folds: sums are in the order of the documentation, so that plans and what emu
+// makes of them are the same on every CPU.
+extern const assay_machine_config_t assay_fold_config;
+
 enum { ASSAY_FOLD_OPERANDS = 16, ASSAY_FOLD_BYTES = 64 << 20 };
 
 // Whether a node's outputs may be computed once, its inputs known: nothing random, no bodies, no
@@ -16,7 +20,7 @@ bool assay_fold_is_small(int64_t elems);
 // out[] is filled with tensors that share nothing with the inputs; NULL for those that are left
 // out. *out_fits false, and nothing in out[]: evaluating fails (where it runs is where that is
 // reported), or rounding would change an output more than truth allows.
-assay_status_t assay_fold(assay_machine_t* truth, const assay_node_t* n, assay_tensor_t* const* in,
+assay_status_t assay_fold(assay_machine_t* m, const assay_node_t* n, assay_tensor_t* const* in,
                           assay_tensor_t** out, bool* out_fits) ASSAY_MUST_USE;
 
 #endif  // ASSAY_PASSES_FOLD_H_

@@ -43,7 +43,11 @@ typedef struct random_list {
 typedef struct random_case {
   const assay_schema_t* schema;
   uint64_t state;
-  const char* text;  // being read
+  const char* text;   // being read
+  int64_t most;       // that a letter is
+  bool fine;          // numbers have all bits of their type; else few, so that sums are exact
+  bool special;       // some are zeros of both signs, infinities, NaN, very large and very small
+  assay_type_t type;  // of inputs that may have it; UNDEFINED: drawn
   // Letters.
   bool has[26], has_list[26];
   int64_t number[26];
@@ -82,7 +86,7 @@ static inline int64_t random_letter(random_case_t* c, char letter) {
   int i = letter - 'a';
   if (!c->has[i]) {
     c->has[i] = true;
-    c->number[i] = letter >= 'n' && random_chance(c, 10) ? 0 : random_int(c, 1, 4);
+    c->number[i] = letter >= 'n' && random_chance(c, 10) ? 0 : random_int(c, 1, c->most);
   }
   return c->number[i];
 }
@@ -290,6 +294,11 @@ static inline void random_fill(random_case_t* c, assay_tensor_t* t, bool ranged,
     } else {
       double x = ranged ? (double)low + (double)random_int(c, 0, 8 * (high - low)) / 8
                         : (double)random_int(c, -16, 16) / 8;
+      const double u = (double)(c->fine ? random_next(c) >> 11 : 0) * 0x1p-53;
+      static const double specials[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e38, -1e-40, 1, -1};
+      if (c->fine) x = ranged ? (double)low + (double)(high - low) * u : 4 * u - 2;
+      if (c->special && !ranged && random_chance(c, 3))
+        x = specials[random_int(c, 0, sizeof specials / sizeof *specials - 1)];
       if (t->type == ASSAY_TYPE_FLOAT8E8M0) x = ldexp(1, (int)random_int(c, -2, 2));
       assay_f64(t)[i] = t->store == ASSAY_STORE_F64 ? assay_format_round(assay_type_format(t->type),
                                                                          x, ASSAY_OVERFLOW_SATURATE)
@@ -306,6 +315,7 @@ static inline assay_type_t random_type(random_case_t* c, const assay_param_t* p,
     if (strcmp(c->bound[i].variable, variable) == 0) return c->bound[i].type;
   uint32_t mask = p->types.tensor | p->types.seq | p->types.optional | p->types.optional_seq;
   if (only & mask) mask &= only;
+  if (c->type && mask >> c->type & 1) mask = UINT32_C(1) << c->type;
   int types[ASSAY_TYPE_COUNT], n = 0;
   for (int t = 1; t < ASSAY_TYPE_COUNT; t++)
     if (mask >> t & 1) types[n++] = t;
@@ -540,10 +550,10 @@ static inline const char* random_default_line(const assay_schema_t* s, char* buf
   return buffer;
 }
 
-static inline void random_make(random_case_t* c, const assay_schema_t* s, const char* line,
-                               uint64_t seed) {
+// c: as its first members say.
+static inline void random_make_of(random_case_t* c, const char* line) {
   char buffer[512], padded[1024];
-  *c = (random_case_t){.schema = s, .state = seed};
+  const assay_schema_t* s = c->schema;
   if (!line) line = random_default_line(s, buffer, sizeof buffer);
   snprintf(padded, sizeof padded, "%s ", line);
   c->text = padded;
@@ -555,6 +565,12 @@ static inline void random_make(random_case_t* c, const assay_schema_t* s, const 
   if (random_peek(c)) fail_msg("%s: what is '%s'?", s->name, c->text);
   while (c->n_in && !c->in[c->n_in - 1]) c->n_in--;
   random_outputs(c);
+}
+
+static inline void random_make(random_case_t* c, const assay_schema_t* s, const char* line,
+                               uint64_t seed) {
+  *c = (random_case_t){.schema = s, .state = seed, .most = 4};
+  random_make_of(c, line);
 }
 
 static inline void random_deinit(random_case_t* c) {

@@ -161,6 +161,7 @@ static void test_float(void** state) {
 static void test_narrow(void** state) {
   (void)state;
   check_arith(ASSAY_ARITH_NARROW, ASSAY_FORMAT_FP16);
+  check_arith(ASSAY_ARITH_NARROW, ASSAY_FORMAT_FP64);
 }
 
 // The same bits for any number of threads.

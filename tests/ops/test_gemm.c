@@ -137,6 +137,7 @@ static void test_fp32(void** state) {
 static void test_narrow(void** state) {
   (void)state;
   check_arith(ASSAY_ARITH_NARROW, ASSAY_FORMAT_FP16);
+  check_arith(ASSAY_ARITH_NARROW, ASSAY_FORMAT_FP64);
 }
 
 // Strides of 0 (one number for all) and backwards.

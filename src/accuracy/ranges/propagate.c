@@ -540,12 +540,7 @@ static assay_status_t set_input(assay_ranger_t* r, const assay_box_input_t* in) 
 }
 
 static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
-  const assay_layer_t* layer = layer_of(user, node);
-  const assay_format_t acc = layer ? layer->accumulator : ASSAY_FORMAT_FP32;
-  c->accumulator = acc;
-  c->arith = assay_layer_is_double(c->n_in, c->in) || acc == ASSAY_FORMAT_FP64 ? ASSAY_ARITH_F64
-             : acc == ASSAY_FORMAT_FP32                                         ? ASSAY_ARITH_F32
-                                                                                : ASSAY_ARITH_NARROW;
+  assay_layer_arithmetic(layer_of(user, node), c);
 }
 
 static assay_status_t ranger_init(assay_ranger_t* r) {

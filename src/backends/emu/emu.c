@@ -29,15 +29,13 @@ static const assay_layer_t* layer_of(const emu_t* e, const assay_node_t* node) {
 }
 
 static void configure(void* user, const assay_node_t* node, assay_eval_t* c) {
-  const assay_layer_t* layer = layer_of(user, node);
-  bool wide = assay_layer_is_double(c->n_in, c->in);
-  assay_format_t acc = layer ? layer->accumulator : ASSAY_FORMAT_FP32;
-  c->accumulator = acc;
-  c->arith = wide || acc == ASSAY_FORMAT_FP64 ? ASSAY_ARITH_F64
-             : acc == ASSAY_FORMAT_FP32       ? ASSAY_ARITH_F32
-                                              : ASSAY_ARITH_NARROW;
-  if (((const emu_t*)user)->layers->draws) c->arith = ASSAY_ARITH_F64;
-  assay_plant_evaluation(((const emu_t*)user)->plant, node, c);
+  const emu_t* e = user;
+  assay_layer_arithmetic(layer_of(e, node), c);
+  if (e->layers->draws) {
+    c->arith = ASSAY_ARITH_NARROW;
+    c->accumulator = ASSAY_FORMAT_FP64;
+  }
+  assay_plant_evaluation(e->plant, node, c);
 }
 
 // Keeps what enters a layer: the inputs of its nodes, one behind the other.
@@ -195,7 +193,7 @@ static assay_status_t emu_step(void* state, size_t i) {
 
 static void emu_reset(void* state) { assay_machine_reset(((emu_t*)state)->machine); }
 
-// Functions are the C library's in float64, rounded once.
+// Functions are those of base/functions.h in float64, rounded once.
 static void emu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
                          assay_tensor_t* const* in, assay_rounding_t* out) {
   (void)state;

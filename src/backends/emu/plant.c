@@ -448,10 +448,9 @@ assay_status_t assay_plant_inputs(const assay_plant_t* p, const assay_node_t* no
 void assay_plant_evaluation(const assay_plant_t* p, const assay_node_t* node, assay_eval_t* c) {
   if (!p || p->node != node) return;
   if (p->kind == SET || p->kind == OP) c->node = &p->changed;
-  if (p->kind == ROUND) c->arith = ASSAY_ARITH_F64;
-  if (p->kind == ACCUMULATE) {
+  if (p->kind == ROUND || p->kind == ACCUMULATE) {
     c->arith = ASSAY_ARITH_NARROW;
-    c->accumulator = p->format;
+    c->accumulator = p->kind == ROUND ? ASSAY_FORMAT_FP64 : p->format;
   }
 }
 
