@@ -1,4 +1,5 @@
 // Paths that can be written, and those that cannot, told without a trace.
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@ static int enter(void** state) {
 }
 
 static int leave(void** state) {
-  static const char* const names[] = {"file", "link", "dangling", "linked"};
+  static const char* const names[] = {"file", "link", "dangling", "pipe"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) (void)unlink(names[i]);
   const bool gone = !rmdir("folder") && !chdir("/") && !rmdir(*state);
   free(*state);
@@ -73,13 +74,16 @@ static void links_and_devices(void** state) {
   assert_true(S_ISLNK(info.st_mode));
   assert_int_equal(stat("file", &info), 0);
   assert_int_equal(info.st_size, 4);
-  assert_null(assay_file_write("/dev/null", "text", 4));
-  assert_int_equal(stat("/dev/null", &info), 0);
-  assert_true(S_ISCHR(info.st_mode));
-  assay_status_t st = assay_file_write("/dev/full", "text", 4);
-  assert_non_null(st);
-  assert_non_null(strstr(assay_status_message(st), "cannot write '/dev/full': No space left"));
-  assay_status_free(st);
+  // A pipe in a device's place: if it were replaced, no harm would be done.
+  char text[8] = "";
+  assert_int_equal(mkfifo("pipe", 0600), 0);
+  const int fd = open("pipe", O_RDONLY | O_NONBLOCK);
+  assert_true(fd >= 0);
+  assert_null(assay_file_write("pipe", "text", 4));
+  assert_int_equal(stat("pipe", &info), 0);
+  assert_true(S_ISFIFO(info.st_mode));
+  assert_int_equal(read(fd, text, sizeof text), 4);
+  close(fd);
 }
 
 int main(void) {
