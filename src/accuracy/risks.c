@@ -18,9 +18,12 @@ static assay_status_t add(assay_risks_t* r, const assay_risk_t* risk) {
 
 // ---- hidden values ------------------------------------------------------------------------------
 
-void assay_risk_add_hidden(const assay_layer_t* layer, const assay_value_t* v, const assay_tensor_t* t,
-                           const assay_limits_t* limits, assay_risk_t* risk) {
-  if (!t || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64 || t->type != ASSAY_TYPE_FLOAT) return;
+void assay_risk_add_hidden(const assay_layer_t* layer, const assay_value_t* v,
+                           const assay_tensor_t* t, const assay_limits_t* limits,
+                           assay_risk_t* risk) {
+  if (!t || t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_F64 ||
+      t->type != ASSAY_TYPE_FLOAT)
+    return;
   const double range = assay_format_info(layer->format)->max;
   const double *x = assay_f64(t), *e = limits->guaranteed ? assay_f64(limits->guaranteed) : NULL;
   double max = 0;
@@ -55,13 +58,14 @@ static bool is_short(assay_format_t f) {
 
 static bool hides(const assay_layer_t* l) { return l && l->n_nodes > 1 && is_short(l->format); }
 
-static void on_hidden(void* user, const assay_layer_t* layer, const assay_value_t* v, const assay_tensor_t* t,
-                      const assay_limits_t* limits) {
+static void on_hidden(void* user, const assay_layer_t* layer, const assay_value_t* v,
+                      const assay_tensor_t* t, const assay_limits_t* limits) {
   assay_risk_add_hidden(layer, v, t, limits, user);
 }
 
-static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node, uint64_t iteration,
-                               size_t n_in, assay_tensor_t* const* in, size_t n_out, assay_tensor_t* const* out) {
+static assay_status_t on_layer(void* user, const assay_layer_t* layer, const assay_node_t* node,
+                               uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                               size_t n_out, assay_tensor_t* const* out) {
   const run_t* r = user;
   assay_rounding_t rounding = {0};
   assay_local_t local = {0};
@@ -90,8 +94,8 @@ static assay_status_t set_inputs(const run_t* r, assay_tensor_t* const* inputs) 
   return NULL;
 }
 
-assay_status_t assay_risks_run(const assay_plan_t* plan, const assay_backend_t* backend, void* shared,
-                               assay_tensor_t* const* inputs, assay_risks_t* out) {
+assay_status_t assay_risks_run(const assay_plan_t* plan, const assay_backend_t* backend,
+                               void* shared, assay_tensor_t* const* inputs, assay_risks_t* out) {
   run_t r = {.layers = assay_plan_layers(plan), .backend = backend, .out = out};
   const assay_tap_t tap = {.layer = on_layer, .user = &r};
   bool any = false;
@@ -120,7 +124,8 @@ static const assay_layer_t* reader_of(const assay_layers_t* layers, const assay_
   const assay_layer_t* found = NULL;
   for (size_t i = 0; i < layers->n_all_layers; i++) {
     const assay_layer_t* l = &layers->layers[i];
-    const bool shorter = !found || assay_format_info(l->format)->max < assay_format_info(found->format)->max;
+    const bool shorter =
+        !found || assay_format_info(l->format)->max < assay_format_info(found->format)->max;
     if (shorter && reads(l, v)) found = l;
   }
   return found;
@@ -144,10 +149,13 @@ assay_status_t assay_risks_of_constants(const assay_plan_t* plan, assay_risks_t*
   const assay_rewrite_t* rewrite = assay_plan_rewrite(plan);
   for (size_t i = 0; rewrite && i < rewrite->n_made; i++) {
     const assay_value_t* v = rewrite->made[i].value;
-    if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR || v->constant->type != ASSAY_TYPE_FLOAT) continue;
+    if (!v->constant || v->constant->kind != ASSAY_KIND_TENSOR ||
+        v->constant->type != ASSAY_TYPE_FLOAT)
+      continue;
     const assay_layer_t* layer = reader_of(assay_plan_layers(plan), v);
     if (!layer) continue;
-    assay_risk_t risk = {.layer = layer, .value = v, .pass = rewrite->made[i].pass, .format = layer->format};
+    assay_risk_t risk = {
+        .layer = layer, .value = v, .pass = rewrite->made[i].pass, .format = layer->format};
     ASSAY_TRY(measure(v->constant, assay_format_info(layer->format)->max, &risk));
     if (risk.count) ASSAY_TRY(add(out, &risk));
   }
@@ -157,9 +165,9 @@ assay_status_t assay_risks_of_constants(const assay_plan_t* plan, assay_risks_t*
 void assay_risk_print(const assay_risk_t* r, assay_str_t* out) {
   const assay_format_info_t* f = assay_format_info(r->format);
   if (r->pass)
-    assay_str_printf(out, "layer '%s' reads '%s', made by %s, up to %.3g; %s ends at %.6g", r->layer->name, r->value->name,
-                     r->pass, r->max, f->name, f->max);
+    assay_str_printf(out, "layer '%s' reads '%s', made by %s, up to %.3g; %s ends at %.6g",
+                     r->layer->name, r->value->name, r->pass, r->max, f->name, f->max);
   else
-    assay_str_printf(out, "layer '%s' hides '%s' up to %.3g; %s ends at %.6g", r->layer->name, r->value->name, r->max,
-                     f->name, f->max);
+    assay_str_printf(out, "layer '%s' hides '%s' up to %.3g; %s ends at %.6g", r->layer->name,
+                     r->value->name, r->max, f->name, f->max);
 }

@@ -23,8 +23,8 @@ void bench_source_deinit(bench_source_t* s);
 // Puts the inputs into an executor of the engine that is about to run.
 assay_status_t bench_source_set(const bench_source_t* s, assay_executor_t* e) ASSAY_MUST_USE;
 
-// Warns of values that the plan's formats cannot hold: runs it once on these inputs, with taps, where formats of a small range
-// are in it.
+// Warns of values that the plan's formats cannot hold: runs it once on these inputs, with taps,
+// where formats of a small range are in it.
 void bench_source_warn(const bench_source_t* s);
 
 double bench_now(void);  // seconds of a clock that only goes forward

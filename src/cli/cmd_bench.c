@@ -396,7 +396,10 @@ static const opt_t options[] = {
     {"B", 0, OPT_STRING, offsetof(args_t, second), NULL,
      "a second model or plan: both are measured in turns, and compared", false},
     {"--inputs", 'i', OPT_LIST, offsetof(args_t, inputs), "FILE",
-     CLI_INPUTS_HELP "\n(default: random). Behind the measurement, where layers are in fp16 or\nfp8, one run more tells values that fused layers hide past the range", false},
+     CLI_INPUTS_HELP
+     "\n(default: random). Behind the measurement, where layers are in fp16 or\nfp8, one run more "
+     "tells values that fused layers hide past the range",
+     false},
     CLI_READING_OPTIONS(reading),
     {"--seconds", 0, OPT_FLOAT, offsetof(args_t, seconds), "S",
      "how long to measure, two models together (default: 3)", false},

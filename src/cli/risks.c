@@ -27,7 +27,8 @@ static void tell(assay_risks_t* r, const char* why, const char* rest, cli_warn_f
   }
   if (r->n > SHOWN) {
     assay_str_t line = {0};
-    assay_str_printf(&line, "at risk: %zu more %s; 'assay check --json FILE' names all", r->n - SHOWN, rest);
+    assay_str_printf(&line, "at risk: %zu more %s; 'assay check --json FILE' names all",
+                     r->n - SHOWN, rest);
     warn(assay_str_get(&line));
     assay_str_deinit(&line);
   }
@@ -35,7 +36,8 @@ static void tell(assay_risks_t* r, const char* why, const char* rest, cli_warn_f
 
 static void give_up(assay_status_t st, const char* what, cli_warn_fn_t* warn) {
   assay_str_t line = {0};
-  assay_str_printf(&line, "whether %s pass their format's range is not known: %s", what, assay_status_message(st));
+  assay_str_printf(&line, "whether %s pass their format's range is not known: %s", what,
+                   assay_status_message(st));
   warn(assay_str_get(&line));
   assay_str_deinit(&line);
   assay_status_free(st);
@@ -49,12 +51,14 @@ void cli_warn_of_constants(const assay_engine_t* e, cli_warn_fn_t* warn) {
   assay_risks_deinit(&risks);
 }
 
-void cli_warn_of_hidden(const assay_engine_t* e, assay_tensor_t* const* inputs, cli_warn_fn_t* warn) {
+void cli_warn_of_hidden(const assay_engine_t* e, assay_tensor_t* const* inputs,
+                        cli_warn_fn_t* warn) {
   assay_risks_t risks = {0};
   assay_str_t why = {0};
-  assay_status_t st =
-      assay_risks_run(assay_engine_plan(e), assay_engine_backend(e), assay_engine_shared(e), inputs, &risks);
-  assay_str_printf(&why, "; %s keeps it wider, another engine may not", assay_engine_backend(e)->name);
+  assay_status_t st = assay_risks_run(assay_engine_plan(e), assay_engine_backend(e),
+                                      assay_engine_shared(e), inputs, &risks);
+  assay_str_printf(&why, "; %s keeps it wider, another engine may not",
+                   assay_engine_backend(e)->name);
   tell(&risks, assay_str_get(&why), "layers hide such values", warn);
   if (st) give_up(st, "values that fused layers hide", warn);
   assay_risks_deinit(&risks);

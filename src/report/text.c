@@ -227,8 +227,8 @@ static void rewriting_lines(const assay_check_t* c, assay_str_t* out) {
   const assay_risk_t* first = c->folded.at;
   if (c->folded.n)
     assay_str_printf(
-        out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n", c->folded.n,
-        c->folded.n == 1 ? "constant" : "constants", c->folded.n == 1 ? "is" : "are",
+        out, "  note    %zu %s made by folding %s past the range of %s, such as '%s' (pass %s)\n",
+        c->folded.n, c->folded.n == 1 ? "constant" : "constants", c->folded.n == 1 ? "is" : "are",
         assay_format_name(first->format), first->value->name, first->pass);
   if (c->rewriting_mismatched)
     assay_str_printf(out, "  note    rewriting changed truth in %s places\n",

@@ -107,7 +107,7 @@ FAILURES = (  # how, pattern of the message
 USAGES = (  # options, pattern
     ("--exec x --engine-outputs y", "not both"),
     ("--exec x --target emu", "--target is for Assay's own engines"),
-    ("--exec x --fused", "--fused and --no-pass are about Assay's own plan"),
+    ("--exec x --fused", "--fused, --unfused and --no-pass are about Assay's own plan"),
     ("--exec-timeout 3", "--exec-timeout is for --exec"),
     ("--exec true", "the command needs {inputs} and {outputs}"),
     ("--exec true{inputs}{outputs} --exec-timeout -1", "--exec-timeout is a number of seconds"),

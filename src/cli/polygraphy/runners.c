@@ -292,7 +292,8 @@ static assay_status_t check_inputs(const pg_runner_t* r, const assay_set_t* inpu
 
 static void warn(const char* line) { pg_log(PG_WARNING, "%s", line); }
 
-// Of values that fused layers hide on these inputs, and their format could not hold. Once: the first inputs tell.
+// Of values that fused layers hide on these inputs, and their format could not hold. Once: the
+// first inputs tell.
 static assay_status_t tell_risks(pg_runner_t* r, const assay_set_t* inputs) {
   const assay_graph_t* g = assay_executor_graph(r->executor);
   assay_tensor_t** all = NULL;
