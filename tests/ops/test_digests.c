@@ -27,6 +27,7 @@ static struct {
   bool met[LINES];
   size_t n_lines;
   int failures;
+  bool zeros_alike;  // in a format without NaN: a NaN became a zero of its sign
 } run;
 
 // ---- columns ------------------------------------------------------------------------------------
@@ -62,7 +63,8 @@ static void make_columns(void) {
 static uint64_t hash_doubles(uint64_t h, const double* x, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     uint64_t bits = UINT64_C(0x7ff8) << 48;
-    if (!isnan(x[i])) memcpy(&bits, &x[i], sizeof bits);
+    const double v = run.zeros_alike && x[i] == 0 ? 0 : x[i];
+    if (!isnan(v)) memcpy(&bits, &v, sizeof bits);
     h = assay_hash(&bits, sizeof bits, h);
   }
   return h;
@@ -106,6 +108,7 @@ static assay_status_t digest_of(assay_model_t* m, const column_t* column, assay_
   for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
   assay_status_t st = assay_executor_run(e);
   *out = 0;
+  run.zeros_alike = !assay_format_info(column->format)->has_nan;
   for (size_t i = 0; !st && i < g->n_outputs; i++)
     *out = hash_tensor(*out, assay_executor_get(e, g->outputs[i]));
   assay_executor_destroy(e);
@@ -364,6 +367,7 @@ static void digests_are_those_of_the_table(void** state) {
   } else {
     read_table();
   }
+  run.zeros_alike = false;
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     if (!run.only) digest_function(&functions[i]);
   op_rows_each(digest_row);
