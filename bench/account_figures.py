@@ -128,8 +128,8 @@ def main():
     page = [f"# The account's figures, {datetime.date.today()}", "", machine(), ""]
     with tempfile.TemporaryDirectory() as work:
         found = list(models(a.cases, a.zoo, work))
-        misses = split(page, kept, os.path.join(a.programs, "accuracy_split_error"), found)
-        misses += shares(page, kept, os.path.join(a.programs, "accuracy_shares_ablation"), found)
+        misses = split(page, kept, os.path.join(a.programs, "account_split_error"), found)
+        misses += shares(page, kept, os.path.join(a.programs, "account_shares_ablation"), found)
     page += ["", "## Limits missed", ""] + ([f"- {m}" for m in misses] or ["None."])
     with open(a.out, "w") as f:
         f.write("\n".join(page) + "\n")

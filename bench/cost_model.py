@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the constants that rank tactics (src/backends/costs.h) to timing caches.
+"""Fits the constants that rank tactics (src/exec/choice/costs.h) to timing caches.
 
     bench/cost_model.py CACHE... [--write src/backends/cpu/costs_CLASS.inc]
     bench/cost_model.py CACHE... --rate src/backends/cpu/costs_CLASS.inc
@@ -18,7 +18,7 @@ import re
 
 import numpy as np
 
-FASTER = 0.85  # as src/backends/costs.c
+FASTER = 0.85  # as src/exec/choice/costs.c
 LEFT_OUT = 2.5
 POOLS = ("AveragePool", "GlobalMaxPool", "GlobalAveragePool", "MaxPool")
 TYPES = {"float": ("fp32", 4), "bfloat16": ("bf16", 2), "float16": ("fp16", 2), "int8": ("int8", 1),

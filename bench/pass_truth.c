@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/samples.h"
+#include "data/samples.h"
 #include "base/alloc.h"
 #include "onnx/load.h"
 #include "plan/plan.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 static const double LIMIT = 1e-4;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/tune/model.h"
+#include "tune/model.h"
 #include "base/alloc.h"
 #include "formats/format.h"
 #include "io/npz.h"

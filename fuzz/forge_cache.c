@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/backend.h"
+#include "exec/backend.h"
 #include "base/str.h"
 #include "forge.h"
 #include "wire.h"

@@ -1,9 +1,9 @@
 // Forges certificates: numbers of variable length, texts with their lengths before them, and bytes,
-// in the order of src/accuracy/certificate/certificate_file.c.
+// in the order of src/certify/certificate_file.c.
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/certificate/certificate.h"
+#include "certify/certificate.h"
 #include "base/str.h"
 #include "forge.h"
 #include "wire.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "assay/assay.h"
-#include "backends/backend.h"
+#include "exec/backend.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/hash.h"

@@ -1,7 +1,7 @@
 // JSON of comparisons, with the verdicts that follow from it.
 #include <stdlib.h>
 
-#include "accuracy/comparison.h"
+#include "compare/comparison.h"
 #include "base/alloc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/certificate/certificate.h"
+#include "certify/certificate.h"
 #include "base/alloc.h"
 #include "subjects.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/account.h"
-#include "accuracy/samples.h"
+#include "account/account.h"
+#include "data/samples.h"
 #include "base/alloc.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"

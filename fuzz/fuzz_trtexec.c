@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trtexec/calibration.h"
-#include "cli/trtexec/flags.h"
-#include "cli/trtexec/log.h"
-#include "cli/trtexec/specs.h"
+#include "frontends/trtexec/calibration.h"
+#include "frontends/trtexec/flags.h"
+#include "frontends/trtexec/log.h"
+#include "frontends/trtexec/specs.h"
 #include "runtime/profile.h"
 
 enum { LONGEST = 1 << 16, MAX_WORDS = 64 };

@@ -187,7 +187,7 @@ def texts():
 
 
 def certificates():
-    """As src/accuracy/certificate/certificate_file.c writes them; the target makes the checksum fit."""
+    """As src/certify/certificate_file.c writes them; the target makes the checksum fit."""
     text = lambda s: bytes([len(s)]) + s.encode()
     for flags, sketches, bits, stride in ((0b11000, 4, 4, 1), (0b10100, 1, 2, 1), (0, 1, 1, 4)):
         out = b"ASCT\x01" + bytes(8)

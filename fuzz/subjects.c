@@ -3,8 +3,8 @@
 
 #include <assay/assay.h>
 
-#include "accuracy/certificate/certify.h"
-#include "accuracy/certificate/verify.h"
+#include "certify/certify.h"
+#include "certify/verify.h"
 #include "backends/random_graph_steps.h"
 #include "base/file.h"
 #include "report/certify.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/ops/text_case.inc: the simple case mappings of Unicode, from Python's own tables.
+"""Writes src/ops/text/text_case.inc: the simple case mappings of Unicode, from Python's own tables.
 
     gen_case_table.py OUT.inc
 

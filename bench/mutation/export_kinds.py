@@ -1,7 +1,7 @@
 """Faults of exporters: each kind finds places in a model and changes one of them.
 
 A kind is a function (graph, node, rng) -> Planted or None (it does not fit the node). `causes` are the names
-in the table of causes (src/accuracy/proposals.inc) that mend it: several where the same change can be
+in the table of causes (src/diagnose/proposals.inc) that mend it: several where the same change can be
 told in several ways.
 """
 import dataclasses

@@ -55,7 +55,7 @@ def as_saved(array):
 
 def moved(array, rng):
     """Each element that may have been rounded, moved by one unit roundoff; one with few bits means what it says, as in
-    src/accuracy/export.c."""
+    src/diagnose/export.c."""
     rounded = np.frexp(array)[0] * 2.0**12 % 1 != 0
     step = 2.0**-24 * rng.choice(np.array([-1, 1], np.float64), array.shape)
     return np.where(rounded, array * (1 + step), array).astype(np.float32)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "accuracy/tensor_files.h"
+#include "data/tensor_files.h"
 #include "base/alloc.h"
 #include "base/shown.h"
 

@@ -2,8 +2,8 @@
 #ifndef ASSAY_CLI_INPUTS_H_
 #define ASSAY_CLI_INPUTS_H_
 
-#include "accuracy/samples.h"
-#include "accuracy/tensor_files.h"
+#include "data/samples.h"
+#include "data/tensor_files.h"
 #include "cli/cli.h"
 #include "cli/shapes.h"
 #include "onnx/load.h"
@@ -14,7 +14,7 @@
   "data, text, raw, images, a folder of\nsamples; given again: more inputs, or more samples"
 #define CLI_LIKE_INPUTS_HELP "in any format that --inputs takes"
 
-// Files are of any format that accuracy/tensor_files.h knows, FILE or NAME=FILE, and are read as
+// Files are of any format that data/tensor_files.h knows, FILE or NAME=FILE, and are read as
 // `reading` says (reading.h); NULL: as they are.
 
 // What is known of a model's outputs: run by run, and as one set (where the runs' shapes differ,

@@ -12,7 +12,7 @@
 #include "base/shell.h"
 #include "base/shown.h"
 #include "cli/cli.h"
-#include "cli/rules_file.h"
+#include "cli/verbs/rules_file.h"
 #include "cli/timeout.h"
 
 int assay_cli_fail(assay_status_t status, int code) {

@@ -2,7 +2,7 @@
 #ifndef ASSAY_CLI_PLAN_OPTIONS_H_
 #define ASSAY_CLI_PLAN_OPTIONS_H_
 
-#include "backends/licence.h"
+#include "exec/choice/licence.h"
 #include "cli/cli.h"
 #include "plan/plan.h"
 

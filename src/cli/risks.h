@@ -1,9 +1,9 @@
-// Warnings of values that a plan's formats cannot hold (accuracy/risks.h): a line each, of which
+// Warnings of values that a plan's formats cannot hold (account/risks.h): a line each, of which
 // the first few are told.
 #ifndef ASSAY_CLI_RISKS_H_
 #define ASSAY_CLI_RISKS_H_
 
-#include "accuracy/risks.h"
+#include "account/risks.h"
 #include "runtime/engine.h"
 
 typedef void cli_warn_fn_t(const char* line);

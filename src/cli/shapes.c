@@ -127,7 +127,7 @@ static assay_status_t copy_all(const assay_settled_t* from, cli_shapes_t* out) {
 }
 
 assay_status_t cli_shapes_settle(const assay_model_t* model, cli_shapes_t* s) {
-  const assay_sizes_t sizes = {.n_shapes = s->n,
+  const assay_open_sizes_t sizes = {.n_shapes = s->n,
                                .shapes = s->shapes,
                                .n_dims = s->n_dims,
                                .dims = s->dims,
@@ -169,7 +169,7 @@ static void tell_ones(const assay_settled_t* s, const char* before) {
 }
 
 assay_status_t cli_shapes_tell_ones(const assay_model_t* model, const char* before) {
-  const assay_sizes_t sizes = {.close = true};
+  const assay_open_sizes_t sizes = {.close = true};
   assay_settled_t settled = {0};
   ASSAY_TRY(assay_sizes_settle(model, &sizes, &settled));
   tell_ones(&settled, before);
@@ -179,7 +179,7 @@ assay_status_t cli_shapes_tell_ones(const assay_model_t* model, const char* befo
 
 assay_status_t cli_shapes_close(assay_model_t* model, size_t n_settled,
                                 const assay_input_shape_t* settled, assay_model_t** out) {
-  const assay_sizes_t sizes = {.n_shapes = n_settled, .shapes = settled, .close = true};
+  const assay_open_sizes_t sizes = {.n_shapes = n_settled, .shapes = settled, .close = true};
   assay_settled_t s = {0};
   ASSAY_TRY(assay_sizes_settle(model, &sizes, &s));
   tell_ones(&s, "");

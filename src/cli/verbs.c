@@ -1,10 +1,8 @@
-// The tables of verbs, their families, and command lines of other programs; what values may be.
+// The tables of verbs and their families; what values may be.
 #include "cli/verbs.h"
 
 #include <string.h>
 
-#include "cli/polygraphy/polygraphy.h"
-#include "cli/trtexec/trtexec.h"
 #include "formats/format.h"
 
 const verb_t* const assay_cli_verbs[] = {
@@ -16,12 +14,6 @@ const verb_t* const assay_cli_verbs[] = {
 const family_t assay_cli_families[] = {
     {"debug", "find what is to blame for a result, and what mends it"},
     {"edit", "change a model, and prove what truth makes of that"},
-    {0}};
-
-const front_t assay_cli_fronts[] = {
-    {"trtexec", "the command line of TensorRT's trtexec", assay_trtexec, assay_trtexec_complete},
-    {"polygraphy", "the command line of Polygraphy", assay_polygraphy,
-     assay_polygraphy_complete},
     {0}};
 
 const char* assay_cli_second_word(const verb_t* verb, const char* family) {

@@ -19,7 +19,7 @@ typedef struct front {
 
 extern const verb_t* const assay_cli_verbs[];  // ends with NULL
 extern const family_t assay_cli_families[];    // these two end with a row without name
-extern const front_t assay_cli_fronts[];
+extern const front_t assay_cli_fronts[];       // frontends/fronts.c
 
 // The second word of a verb of this family; NULL: it is of another one, or of none.
 const char* assay_cli_second_word(const verb_t* verb, const char* family);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/backend.h"
+#include "exec/backend.h"
 #include "base/shown.h"
 #include "cli/cli.h"
 #include "ops/libraries.h"

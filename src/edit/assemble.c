@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "edit/editor.h"
-#include "passes/forms.h"
+#include "passes/assemble/forms.h"
 
 // ---- InstanceNormalization, GroupNormalization --------------------------------------------------
 

@@ -2,7 +2,7 @@
 //
 // Expand stretches both ways, so that the shape of the other operands is all that it needs: sizes
 // stay open. Sources: ONNX Expand 8, 'Multidirectional Broadcasting'.
-#include "accuracy/ranges/broadcasts.h"
+#include "ranges/broadcasts.h"
 
 #include <string.h>
 

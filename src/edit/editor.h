@@ -2,7 +2,7 @@
 #ifndef ASSAY_EDIT_EDITOR_H_
 #define ASSAY_EDIT_EDITOR_H_
 
-#include "accuracy/samples.h"
+#include "data/samples.h"
 #include "edit/proof.h"
 #include "onnx/load.h"
 #include "passes/pass.h"

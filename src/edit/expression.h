@@ -1,4 +1,4 @@
-// An operator written out in others, as text: the counterpart of passes/pattern.h.
+// An operator written out in others, as text: the counterpart of passes/assemble/pattern.h.
 //
 //   x scale       an input of the node, by the name that the row gives it
 //   0.5 -1        a constant of one element, of the type of the row's first input

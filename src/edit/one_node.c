@@ -7,7 +7,7 @@
 #include "edit/types.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 struct assay_one_node {
   assay_model_t* m;       // a copy whose main graph holds the node that is looked at

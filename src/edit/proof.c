@@ -8,7 +8,7 @@
 #include "edit/moved.h"
 #include "formats/format.h"
 #include "ops/op.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 // A difference of so many times what one rounding of each value gives is still explained by it.
 static const double FACTOR = 8;

@@ -6,7 +6,7 @@
 #ifndef ASSAY_EDIT_PROOF_H_
 #define ASSAY_EDIT_PROOF_H_
 
-#include "accuracy/samples.h"
+#include "data/samples.h"
 #include "base/str.h"
 #include "edit/moved.h"
 #include "ir/ir.h"

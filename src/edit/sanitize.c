@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "edit/editor.h"
-#include "edit/store_codes.h"
+#include "edit/weights/store_codes.h"
 #include "edit/types.h"
 
 // ---- passes -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 static assay_status_t make_dim(assay_model_t* m, const char* text, const assay_dim_t** out) {
   char* end;

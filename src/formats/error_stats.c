@@ -91,8 +91,8 @@ static void add_maxima(moments_t* m, const block_t* k) {
 
 // A thread's windows, and the worst errors of the octaves in the references' window.
 typedef struct windows {
-  assay_window_t errors, references;
-  assay_window_t change;  // has the references' base
+  assay_bin_window_t errors, references;
+  assay_bin_window_t change;  // has the references' base
   int32_t changes;        // counted in it
   double max_error[ASSAY_WINDOW_OCTAVES], max_relative[ASSAY_WINDOW_OCTAVES];
   assay_error_slots_t slots;

@@ -138,13 +138,13 @@ void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more) {
 
 // ---- windows --------------------------------------------------------------------------------
 
-void assay_window_open(assay_window_t* w, int32_t base) {
+void assay_window_open(assay_bin_window_t* w, int32_t base) {
   assay_window_flush(w);
   w->base = base;
   w->is_open = true;
 }
 
-bool assay_histogram_fit(assay_window_t* w, double max) {
+bool assay_histogram_fit(assay_bin_window_t* w, double max) {
   enum { OCTAVES = ASSAY_WINDOW_SLOTS / ASSAY_HISTOGRAM_BINS };
   int32_t octave = (int32_t)(assay_bits_of(max) >> 52);
   int32_t at = octave - w->base / ASSAY_HISTOGRAM_BINS;
@@ -154,7 +154,7 @@ bool assay_histogram_fit(assay_window_t* w, double max) {
   return true;
 }
 
-static uint64_t slot_total(const assay_window_t* w, const uint16_t* lanes) {
+static uint64_t slot_total(const assay_bin_window_t* w, const uint16_t* lanes) {
   uint64_t low = (uint64_t)lanes[0] + lanes[1], high = (uint64_t)lanes[2] + lanes[3];
   return w->difference ? low - high : low + high;
 }
@@ -167,7 +167,7 @@ ASSAY_WIDE static bool is_empty(const uint16_t* lanes, int n) {
   return !any;
 }
 
-void assay_window_flush(assay_window_t* w) {
+void assay_window_flush(assay_bin_window_t* w) {
   enum { LANES = ASSAY_WINDOW_LANES, OCTAVE = ASSAY_HISTOGRAM_BINS * LANES };
   if (!w->is_open) return;
   w->is_open = false;
@@ -186,7 +186,7 @@ void assay_window_flush(assay_window_t* w) {
   }
 }
 
-void assay_window_count(assay_window_t* w, uint16_t* slots, int64_t n) {
+void assay_window_count(assay_bin_window_t* w, uint16_t* slots, int64_t n) {
   enum { LANES = ASSAY_WINDOW_LANES };
   uint16_t* restrict count = w->count;
   const uint16_t* restrict s = slots;

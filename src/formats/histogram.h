@@ -59,23 +59,23 @@ void assay_histogram_count(assay_histogram_t* h, double x, uint64_t more);
 // Neighbours in a tensor are often equal, and an addition to a place has to wait for the one before
 // it: elements take turns in the lanes, which hold 16 bits.
 enum { ASSAY_WINDOW_SLOTS = 2048, ASSAY_WINDOW_BITS = 11, ASSAY_WINDOW_LANES = 4 };
-typedef struct assay_window {
+typedef struct assay_bin_window {
   assay_histogram_t* histogram;
   int32_t base;  // bin that slot 0 would be: bin b has slot b - base, if that is 64 or more
   bool is_open;
   bool difference;  // the upper half of the lanes is taken off
   int32_t in_lane;  // the most that a lane may hold by now
   uint16_t count[2 * ASSAY_WINDOW_SLOTS * ASSAY_WINDOW_LANES];
-} assay_window_t;
+} assay_bin_window_t;
 
 // Makes room for magnitudes up to max; true if the window moved. Its counts went to the histogram
 // then.
-bool assay_histogram_fit(assay_window_t* w, double max);
+bool assay_histogram_fit(assay_bin_window_t* w, double max);
 // Moves it to a base of one's own choice.
-void assay_window_open(assay_window_t* w, int32_t base);
-void assay_window_flush(assay_window_t* w);
+void assay_window_open(assay_bin_window_t* w, int32_t base);
+void assay_window_flush(assay_bin_window_t* w);
 // Counts elements by their slots, at most 2^16 at a time. The slots' array has room for
 // ASSAY_WINDOW_LANES - 1 more.
-void assay_window_count(assay_window_t* w, uint16_t* slots, int64_t n);
+void assay_window_count(assay_bin_window_t* w, uint16_t* slots, int64_t n);
 
 #endif  // ASSAY_FORMATS_HISTOGRAM_H_

@@ -130,7 +130,7 @@ ASSAY_WIDE static int64_t make_slots(const double* x, int32_t n, int32_t base, u
   return low;
 }
 
-static void count_block(assay_window_t* w, const double* x, int64_t n, const moments_t* k) {
+static void count_block(assay_bin_window_t* w, const double* x, int64_t n, const moments_t* k) {
   uint16_t slots[BLOCK + ASSAY_WINDOW_LANES];
   assay_histogram_fit(w, k->max > -k->min ? k->max : -k->min);
   int64_t below = make_slots(x, (int32_t)n, w->base, slots) - k->zero;
@@ -173,7 +173,7 @@ static void merge_moments(moments_t* m, const moments_t* from) {
 static void add_chunk(const assay_value_stats_t* s, moments_t* m, assay_histogram_t* h,
                       assay_type_t type, const void* data, int64_t first, int64_t n) {
   double buffer[BLOCK], finite[BLOCK];
-  assay_window_t window = {.histogram = h};
+  assay_bin_window_t window = {.histogram = h};
   *m = none;
   for (int64_t i = 0; i < n; i += BLOCK) {
     int64_t count = n - i < BLOCK ? n - i : BLOCK;

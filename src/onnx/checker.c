@@ -7,7 +7,7 @@
 #include "base/shown.h"
 #include "onnx/onnx-ml.pb-c.h"
 #include "onnx/onnx.h"
-#include "ops/control.h"
+#include "ops/data/control.h"
 #include "ops/custom.h"
 
 // What an operator's name stands for under one set of imports; kept, since models use few operators

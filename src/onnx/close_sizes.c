@@ -3,7 +3,7 @@
 
 assay_status_t assay_onnx_close_sizes(assay_model_t* model, int64_t batch, size_t n_settled,
                                       const assay_input_shape_t* settled, assay_model_t** out) {
-  const assay_sizes_t sizes = {
+  const assay_open_sizes_t sizes = {
       .n_shapes = n_settled, .shapes = settled, .batch = batch, .close = true};
   assay_settled_t s = {0};
   ASSAY_TRY(assay_sizes_settle(model, &sizes, &s));

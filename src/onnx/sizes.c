@@ -18,7 +18,7 @@ typedef struct known {
 
 typedef struct table {
   const assay_graph_t* graph;
-  const assay_sizes_t* sizes;
+  const assay_open_sizes_t* sizes;
   known_t* at;
   size_t n, capacity;
 } table_t;
@@ -30,7 +30,7 @@ static const assay_valtype_t* shaped(const assay_value_t* v) {
   return !v->constant && t && t->kind == ASSAY_KIND_TENSOR && t->has_shape ? t : NULL;
 }
 
-static const assay_input_shape_t* given_for(const assay_sizes_t* s, const assay_value_t* v) {
+static const assay_input_shape_t* given_for(const assay_open_sizes_t* s, const assay_value_t* v) {
   for (size_t i = 0; i < s->n_shapes; i++)
     if (strcmp(s->shapes[i].name, v->name) == 0) return &s->shapes[i];
   return NULL;
@@ -38,7 +38,7 @@ static const assay_input_shape_t* given_for(const assay_sizes_t* s, const assay_
 
 // What is given for a dimension of an input: a size, or OPEN where others are closed; false: nothing,
 // or it does not fit.
-static bool given_size(const assay_sizes_t* s, const assay_value_t* v, int rank, int d,
+static bool given_size(const assay_open_sizes_t* s, const assay_value_t* v, int rank, int d,
                        int64_t* out) {
   const assay_input_shape_t* own = given_for(s, v);
   if (!own || own->rank != rank || (own->dims[d] < 0 && !s->close)) return false;
@@ -156,7 +156,7 @@ static assay_status_t learn_shapes(table_t* t) {
 }
 
 // Whether the batch is to be the input's leading dimension.
-static bool takes_batch(const assay_sizes_t* s, const assay_value_t* v) {
+static bool takes_batch(const assay_open_sizes_t* s, const assay_value_t* v) {
   const assay_valtype_t* t = shaped(v);
   int64_t size;
   return s->batch > 0 && t && t->rank && !assay_dim_value(t->dims[0], &size) &&
@@ -198,7 +198,7 @@ typedef struct settling {
 // The size of a dimension that the model leaves open; OPEN: it stays so.
 static assay_status_t size_of(settling_t* s, const assay_value_t* v, const assay_valtype_t* t, int d,
                               int64_t* out) {
-  const assay_sizes_t* sizes = s->table->sizes;
+  const assay_open_sizes_t* sizes = s->table->sizes;
   const char* name = assay_dim_name(t->dims[d]);
   *out = OPEN;
   if (given_size(sizes, v, t->rank, d, out) && (*out != OPEN || !name)) return NULL;
@@ -232,7 +232,7 @@ static assay_status_t settle_input(settling_t* s, const assay_value_t* v) {
 }
 
 // Whether a leading dimension is the batch's, be it that the model or a shape says the same.
-static bool batch_is_somewhere(const assay_sizes_t* s, const assay_graph_t* g) {
+static bool batch_is_somewhere(const assay_open_sizes_t* s, const assay_graph_t* g) {
   for (size_t i = 0; i < g->n_inputs; i++) {
     const assay_valtype_t* t = shaped(g->inputs[i]);
     int64_t size = 0;
@@ -245,7 +245,7 @@ static bool batch_is_somewhere(const assay_sizes_t* s, const assay_graph_t* g) {
 }
 
 // Shapes of names that are not inputs of the model: whoever takes them refuses them.
-static void hand_on(const assay_sizes_t* s, const assay_graph_t* g, assay_settled_t* out) {
+static void hand_on(const assay_open_sizes_t* s, const assay_graph_t* g, assay_settled_t* out) {
   for (size_t i = 0; i < s->n_shapes; i++) {
     bool there = false;
     for (size_t k = 0; !there && k < g->n_inputs; k++)
@@ -254,7 +254,7 @@ static void hand_on(const assay_sizes_t* s, const assay_graph_t* g, assay_settle
   }
 }
 
-assay_status_t assay_sizes_settle(const assay_model_t* model, const assay_sizes_t* sizes,
+assay_status_t assay_sizes_settle(const assay_model_t* model, const assay_open_sizes_t* sizes,
                                   assay_settled_t* out) {
   const assay_graph_t* g = model->graph;
   table_t t = {.graph = g, .sizes = sizes};

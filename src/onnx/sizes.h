@@ -11,7 +11,7 @@ typedef struct assay_dim_size {
   int64_t size;
 } assay_dim_size_t;
 
-typedef struct assay_sizes {
+typedef struct assay_open_sizes {
   // Of inputs; -1 says nothing of a dimension, or with `close` keeps it open. What they say goes
   // before the batch.
   size_t n_shapes;
@@ -20,7 +20,7 @@ typedef struct assay_sizes {
   const assay_dim_size_t* dims;
   int64_t batch;  // the leading dimension of every input that leaves it open; 0: nothing is said
   bool close;     // what nothing is said of becomes 1; else it stays open
-} assay_sizes_t;
+} assay_open_sizes_t;
 
 // The shapes that come of it: of each input that something is said of, or that shares a dimension
 // with one, as assay_onnx_prepare takes them.
@@ -36,7 +36,7 @@ typedef struct assay_settled {
 // Errors: INVALID_ARGUMENT two inputs, or an input and a named dimension, disagree; a named dimension
 // that no input has. Shapes of inputs that there are not, or that do not fit, are handed on without
 // `close`: whoever takes them says so.
-assay_status_t assay_sizes_settle(const assay_model_t* model, const assay_sizes_t* sizes,
+assay_status_t assay_sizes_settle(const assay_model_t* model, const assay_open_sizes_t* sizes,
                                   assay_settled_t* out) ASSAY_MUST_USE;
 void assay_settled_deinit(assay_settled_t* s);
 

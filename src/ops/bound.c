@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/functions.h"
 #include "ops/bound_parts.h"
-#include "ops/pointwise.h"
-#include "ops/split_products.h"
+#include "ops/math/pointwise.h"
+#include "ops/matmul/split_products.h"
 
 static const double SIGMAS = 6;  // 1 in 10^9 of a normal distribution lies outside
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ops/pointwise.h"
+#include "ops/math/pointwise.h"
 
 assay_inner_t assay_bound_inner(const assay_rounding_t* r) {
   const double u_compute = assay_bound_unit(r->compute);

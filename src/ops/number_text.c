@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ops/pointwise.h"
+#include "ops/math/pointwise.h"
 
 enum { LONGEST = 1024 };  // digits beyond this do not make a number more exact
 

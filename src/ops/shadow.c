@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ops/gemm.h"
+#include "ops/matmul/gemm.h"
 
 // Numbers that have limits. The tensor is held, so that its place in memory means it and no other.
 typedef struct range {

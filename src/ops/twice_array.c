@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ops/pointwise.h"
+#include "ops/math/pointwise.h"
 
 void assay_pair_deinit(assay_pair_t* p) {
   assay_tensor_release(p->high);

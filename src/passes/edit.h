@@ -2,7 +2,7 @@
 #ifndef ASSAY_PASSES_EDIT_H_
 #define ASSAY_PASSES_EDIT_H_
 
-#include "passes/pattern.h"
+#include "passes/assemble/pattern.h"
 
 // A change of a graph that is going on. Nodes that die stay in the graph until the end.
 typedef struct assay_edit {

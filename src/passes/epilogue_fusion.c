@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "ops/coded_matrix.h"
+#include "ops/quant/coded_matrix.h"
 #include "passes/pass.h"
 
 enum { MAX_NODES = 16, MAX_OTHERS = 4 };

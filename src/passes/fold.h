@@ -4,7 +4,7 @@
 #ifndef ASSAY_PASSES_FOLD_H_
 #define ASSAY_PASSES_FOLD_H_
 
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 // The machine that folds: sums are in the order of the documentation, so that plans and what emu
 // makes of them are the same on every CPU.

@@ -1,5 +1,5 @@
 // Layouts chosen over the graph as a whole. This pass changes nothing in it: layouts depend on sizes
-// and on the kernels of a machine, so backends do it as they prepare a run (backends/layouts.h); the
+// and on the kernels of a machine, so backends do it as they prepare a run (exec/segment/layouts.h); the
 // row is what turns it off by name.
 #include "passes/pass.h"
 

@@ -7,7 +7,7 @@
 #ifndef ASSAY_PASSES_PASS_H_
 #define ASSAY_PASSES_PASS_H_
 
-#include "ops/int8.h"
+#include "ops/quant/int8.h"
 #include "ops/op.h"
 #include "passes/declared.h"
 

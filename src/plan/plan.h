@@ -2,10 +2,10 @@
 #ifndef ASSAY_PLAN_PLAN_H_
 #define ASSAY_PLAN_PLAN_H_
 
-#include "backends/backend.h"
 #include "base/nearest.h"
 #include "base/str.h"
 #include "passes/pass.h"
+#include "plan/layers.h"
 
 // "Which layers in which format": the default and rules, later ones winning.
 typedef struct assay_precision_rule {

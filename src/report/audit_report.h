@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "accuracy/ranges/audit.h"
+#include "ranges/audit.h"
 
 typedef struct assay_audit_names {
   const char* model;      // as the user gave it

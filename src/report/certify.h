@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "accuracy/certificate/verify.h"
+#include "certify/verify.h"
 #include "base/str.h"
 
 typedef struct assay_certify_names {

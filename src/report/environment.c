@@ -12,7 +12,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "backends/backend.h"
+#include "exec/backend.h"
 #include "base/shown.h"
 #include "io/json.h"
 #include "ops/libraries.h"

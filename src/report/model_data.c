@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "accuracy/numeric_text.h"
+#include "compare/numeric_text.h"
 #include "io/json.h"
 
 // ---- values -------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 #ifndef ASSAY_REPORT_PAGE_DATA_H_
 #define ASSAY_REPORT_PAGE_DATA_H_
 
-#include "accuracy/pictures.h"
+#include "account/pictures.h"
 #include "report/report.h"
 
 // Of codes of 6 bits, one character each.

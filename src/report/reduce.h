@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/str.h"
-#include "edit/reduce.h"
+#include "edit/reduce/reduce.h"
 
 typedef struct assay_reduce_names {
   const char *model, *target, *precision;

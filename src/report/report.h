@@ -4,12 +4,12 @@
 
 #include <jansson.h>
 
-#include "accuracy/batch_debug.h"
-#include "accuracy/check.h"
-#include "accuracy/pass_debug.h"
-#include "accuracy/precision.h"
-#include "accuracy/tactic_debug.h"
-#include "accuracy/tune/tune.h"
+#include "debug/batch_debug.h"
+#include "check/check.h"
+#include "debug/pass_debug.h"
+#include "debug/precision.h"
+#include "debug/tactic_debug.h"
+#include "tune/tune.h"
 #include "base/str.h"
 
 typedef struct assay_report_names {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "accuracy/numeric_text.h"
-#include "accuracy/tensor_files.h"
+#include "compare/numeric_text.h"
+#include "data/tensor_files.h"
 
 void assay_tensor_info_deinit(assay_tensor_info_t* info) {
   assay_map_deinit(&info->by_name);

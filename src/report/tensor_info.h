@@ -3,7 +3,7 @@
 #ifndef ASSAY_REPORT_TENSOR_INFO_H_
 #define ASSAY_REPORT_TENSOR_INFO_H_
 
-#include "accuracy/numeric.h"
+#include "compare/numeric.h"
 #include "base/alloc.h"
 #include "base/str.h"
 
@@ -27,7 +27,7 @@ typedef struct assay_tensor_info {
   assay_map_t by_name;
 } assay_tensor_info_t;
 
-// Reads a file of any format that tensors are kept in (accuracy/tensor_files.h). Errors: as there;
+// Reads a file of any format that tensors are kept in (data/tensor_files.h). Errors: as there;
 // NOT_FOUND it holds none.
 assay_status_t assay_tensor_info_read(const char* path, assay_tensor_info_t* out) ASSAY_MUST_USE;
 void assay_tensor_info_deinit(assay_tensor_info_t* info);

@@ -293,7 +293,7 @@ static void share_lines(const assay_check_t* c, assay_str_t* out) {
     assay_str_printf(out, "  shares  '%s':", c->outputs[o].value->name);
     double limit = (double)INFINITY;
     for (int k = 0; k < 3; k++) {
-      const assay_stretch_t* most = NULL;
+      const assay_layer_range_t* most = NULL;
       for (size_t i = 0; i < s->n; i++)
         if (s->at[i].share[o] < limit && (!most || s->at[i].share[o] > most->share[o]))
           most = &s->at[i];

@@ -10,6 +10,7 @@
 
 #include <assay/engine.h>
 
+#include "exec/backend.h"
 #include "plan/plan.h"
 #include "runtime/profile.h"
 

@@ -2,8 +2,9 @@
 #ifndef ASSAY_RUNTIME_EXECUTOR_H_
 #define ASSAY_RUNTIME_EXECUTOR_H_
 
+#include "exec/backend.h"
 #include "runtime/engine.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 typedef struct assay_executor assay_executor_t;
 

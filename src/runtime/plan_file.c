@@ -17,7 +17,7 @@
 // Assay runs on; a file of another order fails by its version.
 #include <string.h>
 
-#include "backends/licence.h"
+#include "exec/choice/licence.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "formats/format.h"

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "accuracy/account.h"
+#include "account/account.h"
 #include "backends/bit_cases.h"
 #include "backends/cut_cases.h"
 #include "backends/random_graph_steps.h"

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <omp.h>
 
-#include "accuracy/account.h"
-#include "backends/backend.h"
+#include "account/account.h"
+#include "exec/backend.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 #include "runtime/engine.h"

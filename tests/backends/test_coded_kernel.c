@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "backends/cpu/coded_kernel.h"
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/gemm/coded_kernel.h"
+#include "backends/cpu/gemm/gemm.h"
 #include "skip_case.h"
 
 enum { MOST_K = 200, ROWS = 7, PANEL_BYTES = 1 << 17 };

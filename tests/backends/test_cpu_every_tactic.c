@@ -5,8 +5,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "accuracy/local.h"
-#include "backends/cpu/split_kernel.h"
+#include "account/local.h"
+#include "backends/cpu/gemm/split_kernel.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu_level.h"
 #include "backends/every_tactic_rows.h"

@@ -11,7 +11,7 @@
 // cmocka needs these before it
 #include <cmocka.h>
 
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/gemm/gemm.h"
 
 enum {
   LANES = 16,

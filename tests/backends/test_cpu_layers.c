@@ -2,7 +2,7 @@
 // values and tails of pointwise functions, and sizes that turn out at run time not to fit together.
 #include <math.h>
 
-#include "backends/backend.h"
+#include "exec/backend.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 #include "runtime/executor.h"

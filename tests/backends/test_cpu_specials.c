@@ -3,7 +3,7 @@
 // output's elements is that of the emulated engine.
 #include <math.h>
 
-#include "backends/backend.h"
+#include "exec/backend.h"
 #include "onnx/load.h"
 #include "passes/graph_case.h"
 #include "runtime/executor.h"

@@ -4,8 +4,8 @@
 // and as the licence's model has them.
 #include <float.h>
 
-#include "accuracy/account.h"
-#include "backends/cpu/split_kernel.h"
+#include "account/account.h"
+#include "backends/cpu/gemm/split_kernel.h"
 #include "backends/tactic_case.h"
 #include "base/alloc.h"
 #include "seed_case.h"

@@ -7,7 +7,7 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "backends/timings.h"
+#include "exec/choice/timings.h"
 
 static void ok(assay_status_t st) {
   if (st) fail_msg("%s", assay_status_message(st));

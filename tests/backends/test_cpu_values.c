@@ -9,9 +9,9 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "backends/cpu/convert.h"
-#include "backends/cpu/move.h"
-#include "backends/held.h"
+#include "backends/cpu/pointwise/convert.h"
+#include "backends/cpu/data/move.h"
+#include "exec/segment/held.h"
 #include "base/alloc.h"
 
 static void ok(assay_status_t st) {

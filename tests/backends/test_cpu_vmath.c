@@ -16,10 +16,10 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "backends/cpu/convert.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/vmath/vmath.h"
 #include "base/random.h"
-#include "ops/activation.h"
+#include "ops/math/activation.h"
 
 enum { BLOCK = 4096 };
 

@@ -3,7 +3,7 @@
 // within their bounds and as the licence's model has them.
 #include <float.h>
 
-#include "accuracy/account.h"
+#include "account/account.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu_level.h"
 #include "backends/tactic_case.h"

@@ -5,8 +5,8 @@
 //   backends_test_int8_layers [FIRST_SEED [COUNT]]
 #include <stdlib.h>
 
-#include "accuracy/account.h"
-#include "backends/backend.h"
+#include "account/account.h"
+#include "exec/backend.h"
 #include "backends/cpu/tactic.h"
 #include "base/random.h"
 #include "onnx/load.h"

@@ -1,7 +1,7 @@
 // Normalizations with quantizers inside: rows of bytes by vectors and by plain C have the same
 // bits, which are those of the nodes computed one by one in float64 wherever no number is at a tie;
 // layers are run by the tactic, agree with the emulated engine, and lie within their limits.
-#include "backends/cpu/int8_norm.h"
+#include "backends/cpu/int8/int8_norm.h"
 #include "backends/tactic_case.h"
 #include "base/random.h"
 
@@ -40,8 +40,8 @@ static double uniform(uint64_t* state) {
   return (double)(*state >> 11) * 0x1p-53;
 }
 
-static assay_step_t step_of(assay_type_t type, float scale, float zero, float back_zero) {
-  return (assay_step_t){.is_there = true,
+static assay_norm_step_t step_of(assay_type_t type, float scale, float zero, float back_zero) {
+  return (assay_norm_step_t){.is_there = true,
                         .type = type,
                         .scale = scale,
                         .zero = zero,
@@ -72,7 +72,7 @@ typedef struct exact {
   bool tie;  // a number was so near the middle between two steps that the next one may differ
 } exact_t;
 
-static double step_to(exact_t* e, const assay_step_t* s, double x, int* byte) {
+static double step_to(exact_t* e, const assay_norm_step_t* s, double x, int* byte) {
   const double least = s->type == I8 ? -128 : 0, most = s->type == I8 ? 127 : 255;
   const double v = x / (double)s->scale, far = fabs(v - floor(v) - 0.5);
   e->tie |= far < 1e-4 || v != v;
@@ -80,7 +80,7 @@ static double step_to(exact_t* e, const assay_step_t* s, double x, int* byte) {
   return (*byte - (double)s->back_zero) * (double)s->back_scale;
 }
 
-static double through(exact_t* e, const assay_step_t* s, double x) {
+static double through(exact_t* e, const assay_norm_step_t* s, double x) {
   int byte;
   return s->is_there ? step_to(e, s, x, &byte) : x;
 }
@@ -89,10 +89,10 @@ static double through(exact_t* e, const assay_step_t* s, double x) {
 static int element_of(exact_t* e, double x, double mean, double root, int64_t c) {
   int byte;
   step_to(e, &e->q->of_quotient, (x - mean) / root, &byte);
-  assay_step_t before = e->q->of_quotient;
+  assay_norm_step_t before = e->q->of_quotient;
   for (int i = 0; i < e->q->n_stages; i++) {
     const int8_norm_numbers_t* n = e->numbers;
-    const assay_step_t* s = &e->q->stages[i].step;
+    const assay_norm_step_t* s = &e->q->stages[i].step;
     float v = ((float)byte - before.back_zero) * before.back_scale;
     if (n->factor[i]) v *= n->factor[i][n->n_factor[i] > 1 ? c : 0];
     if (n->term[i]) v += n->term[i][n->n_term[i] > 1 ? c : 0];

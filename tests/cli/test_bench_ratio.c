@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/bench_ratio.h"
+#include "cli/verbs/bench_ratio.h"
 
 enum { MOST = 200 };
 

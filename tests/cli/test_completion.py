@@ -63,7 +63,7 @@ LINKS = [
     ("polygraphy", ["inspect", "t"], {"tactics"}), ("./polygraphy", ["run", "--compare", "snr", "ps"], {"psnr"}),
     ("polygraphy", ["surgeon", "ex"], {"extract"}), ("assay", ["trtexec", "--onn"], {"--onnx="}),
 ]
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src" / "cli"
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src" / "frontends"
 
 
 def run(*command, **options):

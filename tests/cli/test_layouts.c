@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "cli/trtexec/layouts.h"
-#include "cli/trtexec/specs.h"
+#include "frontends/trtexec/layouts.h"
+#include "frontends/trtexec/specs.h"
 #include "seed_case.h"
 
 enum { MAX_RANK = 5, ROUNDS = 12 };

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "backends/device_run.h"
+#include "exec/device/device_run.h"
 #include "device_case.h"
 #include "io/npz.h"
 #include "onnx/load.h"

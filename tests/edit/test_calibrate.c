@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "edit/calibrate.h"
+#include "edit/weights/calibrate.h"
 
 static const char* const names[] = {"minmax", "entropy", "percentile"};
 enum { N_NAMES = sizeof names / sizeof *names };

@@ -4,7 +4,7 @@
 #include "edit/fold_constants.h"
 #include "edit/lint.h"
 #include "edit/one_node.h"
-#include "edit/strip.h"
+#include "edit/weights/strip.h"
 #include "edit/unbounded.h"
 #include "onnx/load.h"
 #include "onnx/onnx.h"

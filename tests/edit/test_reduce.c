@@ -2,11 +2,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "edit/reduce.h"
-#include "edit/reduce_sets.h"
+#include "edit/reduce/reduce.h"
+#include "edit/reduce/reduce_sets.h"
 #include "io/npz.h"
 #include "passes/graph_case.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 #define CHAIN                                                                                \
   {                                                                                          \

@@ -26,7 +26,7 @@
 #include "base/alloc.h"
 #include "onnx/onnx.h"
 #include "ops/infer.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 enum { OP_CASE_VALUES = 20 };
 

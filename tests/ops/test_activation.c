@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "ops/activation.h"
+#include "ops/math/activation.h"
 
 #define sigmoid assay_sigmoid
 #define softplus assay_softplus

@@ -1,6 +1,6 @@
 // Limits of sums: what cancels, what adds up exactly, and numbers that are rounded to steps.
 #include "ops/bound_case.h"
-#include "ops/dynamic_quantize.h"
+#include "ops/quant/dynamic_quantize.h"
 
 static const assay_rounding_t fp32 = {.compute = ASSAY_FORMAT_FP32,
                                       .accumulator = ASSAY_FORMAT_FP32,

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "ops/conv.h"
+#include "ops/conv/conv.h"
 
 typedef struct shape {
   const char* what;

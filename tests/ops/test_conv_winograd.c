@@ -1,7 +1,7 @@
 // Winograd convolutions within their rounding bounds: a plain fp32 implementation of F(2,3) and
 // F(4,3), written here, against truth and the limits of Conv's row; and limits that are not empty.
 #include "ops/bound.h"
-#include "ops/conv_winograd.h"
+#include "ops/conv/conv_winograd.h"
 #include "ops/op_case.h"
 
 enum { MAX_TILE = 6 };

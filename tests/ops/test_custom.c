@@ -11,7 +11,7 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "accuracy/check.h"
+#include "check/check.h"
 #include "base/alloc.h"
 #include "io/json.h"
 #include "onnx/load.h"
@@ -19,7 +19,7 @@
 #include "ops/custom.h"
 #include "passes/mixed.h"
 #include "plan/plan.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 static void ok(assay_status_t st) {
   if (st) fail_msg("%s", assay_status_message(st));

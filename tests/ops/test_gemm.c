@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ops/gemm.h"
-#include "ops/gemm_fma.h"
+#include "ops/matmul/gemm.h"
+#include "ops/matmul/gemm_fma.h"
 // cmocka.h needs the above.
 #include <cmocka.h>
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ops/int8_functions.h"
+#include "ops/quant/int8_functions.h"
 
 enum { PRECISION = 120 };
 

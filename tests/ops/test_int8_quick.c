@@ -1,4 +1,4 @@
-// The shorter way from sums to bytes (ops/int8_quick.h) gives the bytes of the definition wherever
+// The shorter way from sums to bytes (ops/quant/int8_quick.h) gives the bytes of the definition wherever
 // it says that it is sure: for numbers on ties and next to them, beyond the type, of any scale. Its
 // arithmetic is tried on any CPU, the kernel itself where there is AVX-512: to the bit the same.
 #include <math.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "ops/int8_quick.h"
-#include "ops/int8_wide.h"
+#include "ops/quant/int8_quick.h"
+#include "ops/quant/int8_wide.h"
 #include "skip_case.h"
 
 enum { N = ASSAY_INT8_TILE, GUARD = 64 };

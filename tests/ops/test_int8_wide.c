@@ -1,4 +1,4 @@
-// The epilogue by AVX-512 (ops/int8_wide.h) gives the bits of the plain operations that ops/int8.h
+// The epilogue by AVX-512 (ops/quant/int8_wide.h) gives the bits of the plain operations that ops/quant/int8.h
 // names, also where quotients lie on or next to the middle between two integers, beyond all
 // integers, or are no numbers.
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ops/int8_wide.h"
+#include "ops/quant/int8_wide.h"
 #include "skip_case.h"
 
 enum { N = 1000 };

@@ -4,7 +4,7 @@
 
 #include "formats/format.h"
 #include "ops/op_case.h"
-#include "ops/strided.h"
+#include "ops/data/strided.h"
 
 // ---- chains -------------------------------------------------------------------------------------
 

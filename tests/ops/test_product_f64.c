@@ -12,7 +12,7 @@
 // cmocka needs these before it
 #include <cmocka.h>
 
-#include "ops/product_f64.h"
+#include "ops/matmul/product_f64.h"
 #include "seed_case.h"
 
 enum { GUARD = -77 };

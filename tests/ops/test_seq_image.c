@@ -1,5 +1,5 @@
 // ImageDecoder: the formats that it reads without a library, and files that are broken.
-#include "ops/image_codec.h"
+#include "ops/image/image_codec.h"
 #include "ops/op_case.h"
 
 // A 2 x 2 bitmap of 24 bits: red green / blue white, bottom row first.

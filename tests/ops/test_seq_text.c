@@ -1,7 +1,7 @@
 // Operators on strings: text.c, text_ngram.c, text_ms.c; and regular expressions by themselves.
 #include "ops/op_case.h"
-#include "ops/text_case.h"
-#include "ops/text_regex.h"
+#include "ops/text/text_case.h"
+#include "ops/text/text_regex.h"
 
 static void test_strings(void** state) {
   (void)state;

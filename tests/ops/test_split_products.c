@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "ops/op_case.h"
-#include "ops/split_products.h"
+#include "ops/matmul/split_products.h"
 
 enum { COLUMNS = 8 };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "ops/op_case.h"
-#include "ops/winograd.h"
+#include "ops/conv/winograd.h"
 
 static double uniform(uint64_t* state) {
   *state = *state * 6364136223846793005u + 1442695040888963407u;

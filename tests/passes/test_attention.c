@@ -1,5 +1,5 @@
 // Attention in the forms in which it is written out is one layer, and the layer tells what it is.
-#include "passes/attention.h"
+#include "passes/assemble/attention.h"
 #include "passes/edit.h"
 #include "passes/truth_case.h"
 
@@ -192,7 +192,7 @@ static void describe(char* text, const char* name, const assay_attention_operand
 
 static void read_layer(const assay_rewrite_t* r, char text[512], size_t* n) {
   const assay_node_t* nodes[ASSAY_ATTENTION_NODES + 2];
-  assay_attention_t a;
+  assay_attention_nodes_t a;
   *n = 0;
   for (size_t i = 0; i < r->model->graph->n_nodes; i++) {
     const assay_node_t* node = r->model->graph->nodes[i];

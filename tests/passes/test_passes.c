@@ -2,8 +2,8 @@
 // each pass must find is in the rows.
 #include <glob.h>
 
-#include "accuracy/account.h"
-#include "accuracy/samples.h"
+#include "account/account.h"
+#include "data/samples.h"
 #include "io/npz.h"
 #include "onnx/load.h"
 #include "passes/truth_case.h"

@@ -1,6 +1,6 @@
 // Halves of a quantized tensor that are multiplied are one layer, and the layer tells what it is.
 #include "passes/edit.h"
-#include "passes/quantized_gate.h"
+#include "passes/int8/quantized_gate.h"
 #include "passes/read_case.h"
 
 #define PASS "quantized_gates"

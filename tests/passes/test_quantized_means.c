@@ -1,6 +1,6 @@
 // Means over places of quantized images are one layer, and the layer tells what it is.
 #include "passes/edit.h"
-#include "passes/quantized_mean.h"
+#include "passes/int8/quantized_mean.h"
 #include "passes/read_case.h"
 
 #define PASS "quantized_means"

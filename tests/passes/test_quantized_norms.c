@@ -1,7 +1,7 @@
 // Normalizations with quantizers inside are one layer, and the layer tells what it is.
 #include "base/alloc.h"
 #include "passes/edit.h"
-#include "passes/quantized_norm.h"
+#include "passes/int8/quantized_norm.h"
 #include "passes/read_case.h"
 
 #define PASS "quantized_norms"

@@ -4,7 +4,7 @@
 
 #include "passes/graph_case.h"
 #include "passes/pass.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 static inline assay_machine_t* truth_of(const assay_model_t* m, assay_tensor_t* const* in) {
   assay_machine_t* machine = NULL;

@@ -1,6 +1,6 @@
 // Fused plans on emu: taps change no bit, hidden values are kept wider and reported where they are at risk, and layers are
 // judged by what leaves them.
-#include "accuracy/account.h"
+#include "account/account.h"
 #include "passes/graph_case.h"
 
 static const graph_case_t conv_case = {

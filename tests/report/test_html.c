@@ -12,7 +12,7 @@
 // cmocka needs these before it
 #include <cmocka.h>
 
-#include "accuracy/pictures.h"
+#include "account/pictures.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "io/json.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "accuracy/conformance.h"
+#include "check/conformance.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "io/json.h"

@@ -3,7 +3,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "accuracy/check.h"
+#include "check/check.h"
 #include "io/json.h"
 #include "io/npz.h"
 #include "onnx/load.h"
@@ -11,7 +11,7 @@
 #include "passes/mixed.h"
 #include "report/report.h"
 #include "robust/alloc_case.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 static char folder[] = "/tmp/assay_alloc_XXXXXX";
 

@@ -1,8 +1,8 @@
 // Every allocation fails once in what the verbs audit, debug precision, debug batch and edit do
 // with small models.
-#include "accuracy/batch_debug.h"
-#include "accuracy/precision.h"
-#include "accuracy/ranges/audit.h"
+#include "debug/batch_debug.h"
+#include "debug/precision.h"
+#include "ranges/audit.h"
 #include "edit/editor.h"
 #include "io/json.h"
 #include "onnx/load.h"

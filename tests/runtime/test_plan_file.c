@@ -11,7 +11,7 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "accuracy/samples.h"
+#include "data/samples.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "fail_case.h"

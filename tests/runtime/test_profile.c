@@ -10,7 +10,7 @@
 // cmocka wants those before it.
 #include <cmocka.h>
 
-#include "accuracy/samples.h"
+#include "data/samples.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "onnx/load.h"

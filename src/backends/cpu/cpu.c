@@ -1,14 +1,14 @@
 // The CPU backend: each layer by a kernel that a tactic has made for its sizes, or, where no tactic
-// takes it, by the emulated engine in the same formats (backends/runner.h). Kernels read what the
+// takes it, by the emulated engine in the same formats (exec/runner.h). Kernels read what the
 // run holds, and write what the caller gets, where it lies; all else lies in one arena, which
 // stretches of all sizes share, as they do one piece of scratch memory.
 #include <string.h>
 
-#include "backends/cpu/move.h"
+#include "backends/cpu/data/move.h"
 #include "backends/cpu/shared.h"
 #include "backends/cpu/tactic.h"
 #include "backends/cpu/train.h"
-#include "backends/runner.h"
+#include "exec/runner.h"
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "base/shown.h"

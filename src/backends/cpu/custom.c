@@ -2,9 +2,9 @@
 // float32: what comes in is widened, and what goes out is rounded once.
 #include "ops/custom.h"
 
-#include "backends/cpu/convert.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "backends/cpu/tactic.h"
-#include "backends/memory_plan.h"
+#include "exec/segment/memory_plan.h"
 #include "base/alloc.h"
 
 typedef struct custom {

@@ -3,11 +3,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "backends/cpu/move.h"
+#include "backends/cpu/data/move.h"
 #include "backends/cpu/tactic.h"
-#include "backends/describe.h"
-#include "backends/held.h"
-#include "backends/memory_plan.h"
+#include "exec/choice/describe.h"
+#include "exec/segment/held.h"
+#include "exec/segment/memory_plan.h"
 #include "base/alloc.h"
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20 };

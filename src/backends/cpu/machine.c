@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cpu/direct_kernel.h"
-#include "backends/cpu/gemm.h"
-#include "backends/cpu/split_kernel.h"
+#include "backends/cpu/conv/direct_kernel.h"
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/gemm/split_kernel.h"
 #include "backends/cpu/tactic.h"
 
 static const char* architecture(void) {

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "backends/cpu/convert.h"
+#include "backends/cpu/pointwise/convert.h"
 #include "base/alloc.h"
 
 enum { ALIGNMENT = 64 };  // of scratch memory: a cache line

@@ -5,8 +5,8 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "backends/cpu/program.h"
-#include "ops/window.h"
+#include "backends/cpu/pointwise/program.h"
+#include "ops/conv/window.h"
 
 // DEVICE with what failed; NULL for success.
 assay_status_t dnn_check(dnnl_status_t status, const char* what);

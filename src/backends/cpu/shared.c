@@ -5,9 +5,9 @@
 #include <omp.h>
 #include <time.h>
 
-#include "backends/cpu/move.h"
+#include "backends/cpu/data/move.h"
 #include "backends/cpu/tactic.h"
-#include "backends/memory_plan.h"
+#include "exec/segment/memory_plan.h"
 #include "base/alloc.h"
 
 enum { MIN_RUNS = 3, MAX_RUNS = 20 };

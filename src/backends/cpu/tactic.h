@@ -1,10 +1,10 @@
-// Tactics of the CPU: backends/kernel.h says what a tactic and a kernel are.
+// Tactics of the CPU: exec/kernel.h says what a tactic and a kernel are.
 #ifndef ASSAY_BACKENDS_CPU_TACTIC_H_
 #define ASSAY_BACKENDS_CPU_TACTIC_H_
 
-#include "backends/costs.h"
-#include "backends/kernel.h"
-#include "backends/sizes.h"
+#include "exec/choice/costs.h"
+#include "exec/kernel.h"
+#include "exec/segment/sizes.h"
 
 // All tactics; of those that fit a layer the first one runs it.
 extern const assay_tactic_t* const cpu_tactics[];

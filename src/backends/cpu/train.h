@@ -1,8 +1,8 @@
-// Runs trains (backends/train.h) on the CPU: threads share the rows of the last output.
+// Runs trains (exec/segment/train.h) on the CPU: threads share the rows of the last output.
 #ifndef ASSAY_BACKENDS_CPU_TRAIN_H_
 #define ASSAY_BACKENDS_CPU_TRAIN_H_
 
-#include "backends/train.h"
+#include "exec/segment/train.h"
 
 // Where a kernel's operands lie.
 typedef struct cpu_operands {

@@ -4,14 +4,14 @@
 // the operators document, and what leaves it is rounded to its format again. Hidden values are kept in
 // the accumulator's format. tf32 is a format of operands: only contractions round their inputs to it, and
 // everything is stored as fp32. Tensors declared in another type than float32 keep that type. Layers that
-// are computed on integers are so as ops/int8.h says.
-#include "backends/backend.h"
+// are computed on integers are so as ops/quant/int8.h says.
+#include "exec/backend.h"
 #include "backends/emu/int8.h"
 #include "backends/emu/plant.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "formats/format.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 typedef struct emu {
   const assay_layers_t* layers;

@@ -1,7 +1,7 @@
 #include "backends/emu/int8.h"
 
 #include "base/alloc.h"
-#include "ops/pointwise.h"
+#include "ops/math/pointwise.h"
 
 // A quantized tensor's integers less their zero points, as floats: sums of their products are exact
 // in float64 (differences are at most 255, so that 10^11 products fit), in any order.

@@ -1,9 +1,9 @@
-// Layers of the emulated engine that are computed on integers (ops/int8.h).
+// Layers of the emulated engine that are computed on integers (ops/quant/int8.h).
 #ifndef ASSAY_BACKENDS_EMU_INT8_H_
 #define ASSAY_BACKENDS_EMU_INT8_H_
 
-#include "backends/backend.h"
-#include "truth/machine.h"
+#include "exec/backend.h"
+#include "eval/machine.h"
 
 // Makes the output of such a layer. `sums` runs single nodes in float64, in which the sums are
 // exact; values are taken from `values`.

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "formats/format.h"
-#include "truth/machine.h"
+#include "eval/machine.h"
 
 typedef enum kind {
   SET,

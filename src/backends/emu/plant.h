@@ -22,7 +22,7 @@
 #ifndef ASSAY_BACKENDS_EMU_PLANT_H_
 #define ASSAY_BACKENDS_EMU_PLANT_H_
 
-#include "backends/backend.h"
+#include "exec/backend.h"
 
 typedef struct assay_plant assay_plant_t;
 

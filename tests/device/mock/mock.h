@@ -12,8 +12,8 @@
 #ifndef TESTS_DEVICE_MOCK_MOCK_H_
 #define TESTS_DEVICE_MOCK_MOCK_H_
 
-#include "backends/backend.h"
-#include "backends/device.h"
+#include "exec/backend.h"
+#include "exec/device.h"
 
 enum { MOCK_ALIGNMENT = 256 };  // that kernels insist on
 

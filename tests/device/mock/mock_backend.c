@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/move.h"
+#include "backends/cpu/data/move.h"
 #include "backends/cpu/shared.h"
-#include "backends/device_run.h"
+#include "exec/device/device_run.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "mock.h"

@@ -1,0 +1,69 @@
+// Golden tensors: what the user knows of a model's values from elsewhere, and how far truth may lie
+// from them.
+#ifndef ASSAY_ACCOUNT_GOLDEN_H_
+#define ASSAY_ACCOUNT_GOLDEN_H_
+
+#include "data/samples.h"
+#include "base/str.h"
+#include "io/set.h"
+#include "ir/ir.h"
+
+typedef enum assay_golden_match {
+  ASSAY_GOLDEN_BY_NAME = 0,
+  ASSAY_GOLDEN_BY_MAP,
+  ASSAY_GOLDEN_BY_CONTENT,  // by shape and statistics
+} assay_golden_match_t;
+
+typedef struct assay_golden_tensor {
+  const char* name;            // in the user's file; owned by the golden
+  const assay_value_t* value;  // NULL: matched nothing
+  assay_tensor_t* tensor;      // in its own type; retained
+  assay_golden_match_t match;
+} assay_golden_tensor_t;
+
+typedef struct assay_golden {
+  assay_golden_tensor_t* at;
+  size_t n, capacity;
+  assay_str_t notes;  // lines for the user
+} assay_golden_t;
+
+void assay_golden_deinit(assay_golden_t* g);
+
+// Takes the arrays of a set and finds the model's value of each: by name, by name with '|' in place
+// of '/', by the map (pairs of the user's name and the model's; NULL: none). Arrays without a match
+// stay with value NULL. Errors: NOT_FOUND if the map names a value that the model does not have; those
+// of assay_name_map_check.
+typedef struct assay_name_map {
+  char** from;  // the user's
+  char** to;    // the model's
+  size_t n;
+} assay_name_map_t;
+assay_status_t assay_golden_match(const assay_set_t* set, const assay_model_t* model,
+                                  const assay_name_map_t* map, assay_golden_t* out) ASSAY_MUST_USE;
+assay_golden_tensor_t* assay_golden_of(const assay_golden_t* g, const assay_value_t* value);
+
+// What is known of a graph's outputs, as one sample (of all rows): for statistics of outputs.
+assay_status_t assay_golden_outputs(const assay_golden_t* g, const assay_graph_t* graph,
+                                    assay_samples_t* out) ASSAY_MUST_USE;
+
+// Reads such a map: JSON, an object {"user's name": "model's name", ...}.
+assay_status_t assay_name_map_read(const char* path, assay_name_map_t* out) ASSAY_MUST_USE;
+void assay_name_map_deinit(assay_name_map_t* map);
+// INVALID_ARGUMENT where the map holds the model's names on the left, and on the right those of the
+// set. What it names and neither has may be of another file.
+assay_status_t assay_name_map_check(const assay_name_map_t* map, const assay_set_t* set,
+                                    const assay_model_t* model) ASSAY_MUST_USE;
+
+// How two tensors differ. Integers and bools count as differing where they are not equal.
+typedef struct assay_difference {
+  bool comparable;  // same kind of elements, and shapes that fit
+  double rms, max;  // of the difference
+  double ref_rms, ref_max;
+  int64_t mismatched;  // not finite on one side, or integers that differ
+  int64_t n;
+} assay_difference_t;
+// got may have more rows (leading dimension) than ref: the first ones are compared. NULL is not
+// comparable.
+assay_difference_t assay_difference(const assay_tensor_t* got, const assay_tensor_t* ref);
+
+#endif  // ASSAY_ACCOUNT_GOLDEN_H_

@@ -1,0 +1,86 @@
+// Graph outputs over all samples: the engine's against truth and golden, and whether they do.
+#ifndef ASSAY_ACCOUNT_OUTPUTS_H_
+#define ASSAY_ACCOUNT_OUTPUTS_H_
+
+#include "account/require.h"
+#include "data/script.h"
+#include "eval/machine.h"
+
+// How quantized integers differ from truth's, in steps; sums are of float64.
+typedef struct assay_step_sum {
+  int64_t n, largest;             // elements; the largest difference
+  double difference2, sum, sum2;  // sums: of squared differences, of truth, of its squares
+} assay_step_sum_t;
+
+enum { ASSAY_OUTPUT_WHY = 120 };
+
+// One graph output over all samples, or a part of one that a requirement is about.
+typedef struct assay_output_check {
+  const assay_value_t* value;
+  assay_error_sum_t error;          // engine against truth
+  assay_error_sum_t golden;         // truth against golden, if has_golden
+  assay_error_sum_t engine_golden;  // engine against golden
+  bool has_golden, is_float, faithful;
+  bool quantized;             // integers that stand for numbers: made by quantizing
+  int64_t differing;          // elements, where not float
+  assay_step_sum_t steps;     // of differing, where quantized
+  int64_t rows, top1, top5;   // along the last dimension: how many; with the same largest
+                              // element, the same five largest in any order
+  int64_t samples, elements;  // that were added; elements: of truth
+  bool unfinite_in;           // a sample's inputs hold NaN or infinities
+  // Samples of which golden has the output; rows of golden that were held against several samples,
+  // one behind the other, and how many there are; why golden could not be compared ("": it could).
+  int64_t golden_samples, golden_used, golden_rows;
+  const assay_tensor_t* golden_from;  // the one that rows are taken of
+  int64_t golden_at;
+  char golden_why[ASSAY_OUTPUT_WHY];
+  struct assay_output_check* parts;  // that requirements are about; of the same allocation
+  size_t n_parts;
+  double part_ratio;  // of a forecast: what the parts' errors are to be resized by; 0: nothing
+  const assay_slice_t* part;        // of a part: which
+  char part_why[ASSAY_OUTPUT_WHY];  // why it could not be taken; "": it could
+} assay_output_check_t;
+
+// Statistics for each output of a graph, and behind them for the parts that are required (NULL:
+// none); empty (assay_free).
+assay_status_t assay_outputs_create(const assay_graph_t* g, const assay_requirements_t* require,
+                                    assay_output_check_t** out) ASSAY_MUST_USE;
+// Notes what entered before a sample is added.
+void assay_outputs_note_inputs(assay_output_check_t* outputs, size_t n, size_t n_inputs,
+                               assay_tensor_t* const* inputs);
+// Adds one sample of one output: canonical tensors. NULL: nothing is added.
+assay_status_t assay_output_add(assay_output_check_t* o, const assay_tensor_t* engine,
+                                const assay_tensor_t* truth) ASSAY_MUST_USE;
+// The same against golden, after that; exported: truth that golden is held against. Golden with
+// more rows than the sample is that of several samples: each takes its rows, one behind the other.
+assay_status_t assay_output_add_golden(assay_output_check_t* o, const assay_tensor_t* engine,
+                                       const assay_tensor_t* exported,
+                                       assay_tensor_t* golden) ASSAY_MUST_USE;
+// Whether the statistics of all outputs meet what is required; each is told, too. require may be
+// NULL: cosine at least 0.999, the same NaN and infinities, none of them by what came in.
+bool assay_outputs_hold(assay_output_check_t* outputs, size_t n,
+                        const assay_requirements_t* require);
+bool assay_output_holds(const assay_output_check_t* o, const assay_requirements_t* require);
+// Whether what is required cannot be judged, in whatever precision the engine runs: truth is not
+// finite, golden is missing. Appends why (may be NULL).
+bool assay_outputs_are_open(const assay_output_check_t* outputs, size_t n,
+                            const assay_requirements_t* require, assay_str_t* why);
+// Errors: INVALID_ARGUMENT no output has an element in any sample: there is nothing to judge.
+assay_status_t assay_outputs_want_any(const assay_output_check_t* outputs, size_t n) ASSAY_MUST_USE;
+// As if the error's energy were so many times as large.
+void assay_output_resize(assay_output_check_t* o, double ratio);
+// Asks the user's commands; what they have against the outputs is appended to *unmet, and what each
+// said is set in met, by requirement (both may be NULL).
+assay_status_t assay_outputs_ask(const assay_requirements_t* require,
+                                 const assay_script_data_t* data, bool* out_yes, bool* met,
+                                 assay_str_t* unmet) ASSAY_MUST_USE;
+
+// Whether a model has operators that quantize: golden is then that of the network before, and truth
+// without quantization is held against it, so that the quantization's error is not taken for the
+// export's.
+bool assay_model_quantizes(const assay_model_t* m);
+// Truth without quantization; NULL inputs have initializers. The machine holds the outputs.
+assay_status_t assay_truth_unquantized(const assay_model_t* m, assay_tensor_t* const* inputs,
+                                       assay_machine_t** out) ASSAY_MUST_USE;
+
+#endif  // ASSAY_ACCOUNT_OUTPUTS_H_

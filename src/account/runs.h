@@ -1,0 +1,55 @@
+// Runs of one model in one precision after the other, judged by one truth: what searches for a
+// precision are made of.
+#ifndef ASSAY_ACCOUNT_RUNS_H_
+#define ASSAY_ACCOUNT_RUNS_H_
+
+#include "account/account.h"
+#include "account/outputs.h"
+#include "account/shares.h"
+#include "onnx/load.h"
+
+typedef struct assay_runs_setting {
+  const assay_backend_t* backend;
+  const assay_plan_options_t* plan;
+  const assay_requirements_t* require;     // NULL: as assay_outputs_hold
+  const assay_samples_t *inputs, *golden;  // golden NULL: none
+  bool unquantized;
+  uint64_t seed;
+  // Build everything anew for each run, as a build does: read this file, run the passes, time the
+  // tactics that compete, pack the weights. NULL: packed weights stay from run to run, and nothing
+  // is timed: what competes gives the same bits.
+  const char* rebuild;
+  const assay_input_shape_t* shapes;  // of its inputs
+  size_t n_shapes;
+} assay_runs_setting_t;
+
+typedef struct assay_runs assay_runs_t;
+
+// What one run gave.
+typedef struct assay_run_result {
+  assay_output_check_t* outputs;  // by graph output
+  bool faithful;
+  assay_str_t unmet;  // what commands of the user's have against it
+} assay_run_result_t;
+void assay_run_result_deinit(assay_run_result_t* r);
+
+// Borrows the setting and the model.
+assay_status_t assay_runs_create(assay_model_t* model, const assay_runs_setting_t* setting,
+                                 assay_runs_t** out) ASSAY_MUST_USE;
+void assay_runs_destroy(assay_runs_t* r);  // NULL is allowed
+// Takes over truth of a sample from the account that has just run it. Truth of samples that nobody
+// told is evaluated when it is needed, once.
+assay_status_t assay_runs_know(assay_runs_t* r, size_t sample,
+                               const assay_account_t* account) ASSAY_MUST_USE;
+
+// Runs all samples. out_plan: what ran; out_taken: what was made of the first sample, of that plan;
+// both may be NULL, out_taken has to be with `rebuild`.
+assay_status_t assay_runs_try(assay_runs_t* r, const assay_precision_t* precision,
+                              assay_run_result_t* out, assay_plan_t** out_plan,
+                              assay_taken_t** out_taken) ASSAY_MUST_USE;
+// Drops packed weights: behind a change of the setting's plan.
+void assay_runs_drop(assay_runs_t* r);
+size_t assay_runs_count(const assay_runs_t* r);   // so far
+size_t assay_runs_builds(const assay_runs_t* r);  // of them, with everything built anew
+
+#endif  // ASSAY_ACCOUNT_RUNS_H_

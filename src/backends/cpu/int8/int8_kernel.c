@@ -1,0 +1,530 @@
+#include "backends/cpu/int8/int8_kernel.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/target.h"
+#include "ops/math/pointwise.h"
+
+enum { TILE = ASSAY_INT8_TILE, CHUNK = 8192, ALIGNMENT = 64 };
+
+bool int8_is(const assay_node_t* n, const char* op_type) {
+  return !*n->domain && strcmp(n->op_type, op_type) == 0;
+}
+
+bool int8_is_conv(const assay_node_t* n) {
+  return int8_is(n, "Conv") || int8_is(n, "ConvInteger") || strcmp(n->op_type, "QLinearConv") == 0;
+}
+
+bool int8_is_product(const assay_node_t* n) {
+  return int8_is(n, "MatMul") || int8_is(n, "Gemm") || int8_is(n, "MatMulInteger") ||
+         int8_is(n, "QLinearMatMul");
+}
+
+// ---- reading a layer ----------------------------------------------------------------------------
+
+static bool is_8bit(assay_type_t t) { return t == ASSAY_TYPE_INT8 || t == ASSAY_TYPE_UINT8; }
+
+void int8_job_close(int8_job_t* j) {
+  assay_arena_destroy(j->arena);
+  assay_free(j->weights);
+  *j = (int8_job_t){0};
+}
+
+// Weights less their zero points; they lie as [outer][channels][inner].
+static assay_status_t center(int8_job_t* j, const assay_tensor_t* t, const int32_t* zeros,
+                             int64_t n_zeros) {
+  assay_tensor_t* wide = NULL;
+  ASSAY_TRY(assay_tensor_widen((assay_tensor_t*)(uintptr_t)t, &wide));
+  assay_status_t st = assay_new_array((size_t)t->size, sizeof *j->weights, &j->weights);
+  const int64_t n = j->dims[j->weight_axis];
+  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
+  int64_t least = 0, most = 0;
+  j->n_weights = t->size;
+  for (int64_t run = 0; !st && run < t->size / inner; run++) {
+    const int64_t zero = zeros[n_zeros > 1 ? run % n : 0];
+    for (int64_t i = run * inner; i < (run + 1) * inner; i++) {
+      const int64_t w = assay_i64(wide)[i] - zero;
+      j->weights[i] = (int16_t)w;
+      least = w < least ? w : least;
+      most = w > most ? w : most;
+    }
+  }
+  j->fits_int8 = least >= -128 && most <= 127;
+  assay_tensor_release(wide);
+  return st;
+}
+
+// Whether no sum of products of any input, nor one that leaves out the zero point of x, passes
+// int32.
+static assay_status_t sums_fit(const int8_job_t* j, bool* out_fit) {
+  int64_t* size = NULL;
+  const int64_t n = j->dims[j->weight_axis];
+  const int64_t inner = assay_dims_product(j->dims, j->weight_axis + 1, j->rank);
+  ASSAY_TRY(assay_new_array((size_t)n, sizeof *size, &size));
+  for (int64_t run = 0, c = 0; run < j->n_weights / inner; run++, c = c + 1 < n ? c + 1 : 0)
+    for (int64_t i = run * inner; i < (run + 1) * inner; i++)
+      size[c] += j->weights[i] < 0 ? -j->weights[i] : j->weights[i];
+  *out_fit = true;
+  for (int64_t c = 0; c < n; c++) {
+    int64_t most = size[c] * 255 * 2;
+    const int64_t bias = j->q && j->q->bias ? j->q->bias[c] : 0;
+    most += bias < 0 ? -bias : bias;
+    *out_fit &= most <= INT32_MAX;
+  }
+  assay_free(size);
+  return NULL;
+}
+
+// The zero point of ConvInteger and MatMulInteger: one number, known or not.
+static bool integer_zero(const int8_job_t* j, size_t i, int32_t* out, int* out_input) {
+  const assay_node_t* n = j->anchor;
+  *out = 0;
+  *out_input = -1;
+  if (i >= n->n_inputs || !n->inputs[i]) return true;
+  const assay_operand_t* o = assay_sized_input(j->l, n->inputs[i]);
+  if (!o || o->size != 1 || !is_8bit(o->type)) return false;
+  if (!o->constant) {
+    *out_input = (int)(o - j->l->in);
+    return true;
+  }
+  const assay_tensor_t* t = o->constant;
+  if (t->store == ASSAY_STORE_I64)
+    *out = (int32_t)assay_i64(t)[0];
+  else if (o->type == ASSAY_TYPE_INT8)
+    *out = *(const int8_t*)t->data;
+  else
+    *out = *(const uint8_t*)t->data;
+  return true;
+}
+
+static assay_status_t open_integer(int8_job_t* j, bool* out_is) {
+  const assay_node_t* n = j->anchor;
+  int dynamic;
+  *out_is = false;
+  j->x = assay_sized_input(j->l, n->inputs[0]);
+  j->w = assay_sized_input(j->l, n->inputs[1]);
+  if (!j->x || !j->w || !is_8bit(j->x->type) || !is_8bit(j->w->type) ||
+      j->l->out[0].type != ASSAY_TYPE_INT32 || !integer_zero(j, 2, &j->zero_x, &j->zero_input) ||
+      !integer_zero(j, 3, &j->zero_w, &dynamic) || dynamic >= 0)
+    return NULL;
+  if (j->zero_input >= 0) j->zero_type = j->l->in[j->zero_input].type;
+  j->x_type = j->x->type;
+  j->w_type = j->w->type;
+  *out_is = true;
+  return NULL;
+}
+
+// With what is said about the layer in ops/quant/int8.h.
+static assay_status_t open_described(int8_job_t* j, bool* out_is) {
+  const assay_layer_t* layer = j->l->layer;
+  assay_int8_t* own = NULL;
+  assay_tensor_t* weights = NULL;
+  *out_is = false;
+  if (!layer->int8) {
+    const char* op = layer->nodes[0]->op_type;
+    if (layer->n_nodes != 1 || strncmp(op, "QLinear", 7) != 0) return NULL;
+    if (layer->format != ASSAY_FORMAT_FP32) return NULL;
+    ASSAY_TRY(assay_arena_create(&j->arena));
+    ASSAY_TRY(assay_int8_read(j->arena, layer->nodes, 1, &own, &weights));
+    assay_tensor_release(weights);  // QLinear operators quantize none
+  }
+  j->q = own ? own : layer->int8;
+  if (!j->q || !j->q->anchor) return NULL;
+  j->anchor = j->q->anchor;
+  j->x = assay_sized_input(j->l, j->q->x.value);
+  j->w = j->q->w.value ? assay_sized_input(j->l, j->q->w.value) : NULL;
+  j->x_type = j->q->x.type;
+  j->w_type = j->q->w.type;
+  j->zero_x = j->q->x.zeros[0];
+  j->zero_w = j->q->w.zeros[0];
+  *out_is = j->x && j->x->type == j->x_type && (j->w || j->q->w.constant);
+  return NULL;
+}
+
+static int axis_of(const int8_job_t* j) {
+  if (int8_is_conv(j->anchor)) return 0;
+  if (int8_is(j->anchor, "ConvTranspose")) return 1;
+  return int8_is(j->anchor, "Gemm") && assay_attr_i64(j->anchor, "transB", 0) ? 0 : j->rank - 1;
+}
+
+static assay_status_t read_weights(int8_job_t* j, bool* out_is) {
+  const assay_tensor_t* t = j->q ? j->q->w.constant : j->w->constant;
+  const int32_t* zeros = j->q ? j->q->w.zeros : &j->zero_w;
+  const int64_t n_zeros = j->q ? j->q->w.n_zeros : 1;
+  if (t && (t->rank < 2 || t->rank > ASSAY_KERNEL_RANK || !t->size)) return *out_is = false, NULL;
+  j->rank = t ? t->rank : j->w->rank;
+  if (j->rank < 2) return *out_is = false, NULL;
+  memcpy(j->dims, t ? t->dims : j->w->dims, (size_t)j->rank * sizeof *j->dims);
+  j->weight_axis = axis_of(j);
+  const int64_t group =
+      int8_is(j->anchor, "ConvTranspose") ? assay_attr_i64(j->anchor, "group", 1) : 1;
+  j->channels = j->dims[j->weight_axis] * group;
+  if (!t) return NULL;
+  ASSAY_TRY(center(j, t, zeros, n_zeros));
+  return sums_fit(j, out_is);
+}
+
+assay_status_t int8_job_open(const assay_sized_layer_t* l, int8_job_t* out, bool* out_is) {
+  int8_job_t j = {.l = l, .zero_input = -1, .anchor = l->layer->nodes[0]};
+  *out_is = false;
+  if (l->n_out != 1 || !l->out[0].value || !l->out[0].size || l->out[0].rank < 2) return NULL;
+  const bool integer = l->layer->n_nodes == 1 &&
+                       (int8_is(j.anchor, "ConvInteger") || int8_is(j.anchor, "MatMulInteger"));
+  assay_status_t st = integer ? open_integer(&j, out_is) : open_described(&j, out_is);
+  if (!st && *out_is && (!j.x->size || j.x->rank < 2)) *out_is = false;
+  if (!st && *out_is) st = read_weights(&j, out_is);
+  if (st || !*out_is) return int8_job_close(&j), st;
+  *out = j;
+  return NULL;
+}
+
+// ---- making a kernel ----------------------------------------------------------------------------
+
+// n numbers over and over, to n + TILE.
+static assay_status_t repeated(const float* x, int64_t n, int64_t m, float** out) {
+  ASSAY_TRY(assay_new_array((size_t)(m + TILE), sizeof **out, out));
+  for (int64_t i = 0; i < m + TILE; i++) (*out)[i] = x[n > 1 ? i % m : 0];
+  return NULL;
+}
+
+static void memory_dims(const assay_operand_t* o, int rank, assay_layout_t layout, int64_t* dims) {
+  for (int i = 0; i < rank; i++) dims[i] = i < rank - o->rank ? 1 : o->dims[i - (rank - o->rank)];
+  if (layout != ASSAY_LAYOUT_CHANNELS_LAST || rank < 3) return;
+  const int64_t channels = dims[1];
+  for (int i = 1; i + 1 < rank; i++) dims[i] = dims[i + 1];
+  dims[rank - 1] = channels;
+}
+
+// Broadcast as [1..., outer, 1..., n, 1...] of the output's [repeats, outer, middle, n, inner].
+static bool find_stream(const assay_operand_t* o, const assay_operand_t* y, assay_layout_t layout,
+                        int8_stream_t* s) {
+  int64_t a[ASSAY_KERNEL_RANK] = {0}, b[ASSAY_KERNEL_RANK] = {0};
+  if (o->rank > y->rank || (layout != ASSAY_LAYOUT_PLAIN && o->rank != y->rank && o->size != 1))
+    return false;
+  memory_dims(y, y->rank, layout, b);
+  memory_dims(o, y->rank, layout, a);
+  int end = y->rank;
+  s->n = s->inner = 1;
+  while (end > 0 && a[end - 1] == 1) s->inner *= b[--end];
+  while (end > 0 && a[end - 1] == b[end - 1]) s->n *= b[--end];
+  int64_t middle = 1;
+  while (end > 0 && a[end - 1] == 1) middle *= b[--end];
+  s->block = middle * s->n * s->inner;
+  s->outer = 1;
+  while (end > 0 && a[end - 1] == b[end - 1]) s->outer *= b[--end];
+  s->whole = o->size == y->size;
+  return s->outer * s->n == o->size;
+}
+
+static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
+  for (size_t i = 0; i < k->q->n_sources; i++) {
+    const assay_int8_source_t* s = &k->q->sources[i];
+    k->streams[i].input = -1;
+    if (s->kind != ASSAY_INT8_OPERAND) continue;
+    const assay_operand_t* o = assay_sized_input(l, s->value);
+    if (!o || !is_8bit(o->type) || !find_stream(o, &l->out[0], layout, &k->streams[i]))
+      return false;
+    const assay_layout_t lies = o->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
+    assay_form_t* form = &k->base.in[o - l->in];
+    if (form->type && (form->layout != lies || form->type != o->type)) return false;
+    *form = (assay_form_t){o->type, lies};
+    k->streams[i].input = (int)(o - l->in);
+  }
+  return true;
+}
+
+static assay_status_t find_quick(int8_kernel_t* k) {
+  float *factor = NULL, *shift = NULL;
+  assay_status_t st = assay_new_array((size_t)k->m, sizeof *factor, &factor);
+  if (!st) st = assay_new_array((size_t)k->m, sizeof *shift, &shift);
+  if (!st && int8_quick_make(k->q, k->m, factor, shift, &k->quick)) {
+    st = repeated(factor, k->m, k->m, &k->quick_factor);
+    if (!st) st = repeated(shift, k->m, k->m, &k->quick_shift);
+  }
+  assay_free(factor);
+  assay_free(shift);
+  return st;
+}
+
+static assay_status_t repeat_channels(int8_kernel_t* k) {
+  const assay_int8_t* q = k->q;
+  ASSAY_TRY(find_quick(k));
+  if (q->anchor || q->scales_x) {
+    ASSAY_TRY(repeated(q->factor, q->n_factor, k->m, &k->factor));
+    ASSAY_TRY(repeated(q->shift, q->n_factor, k->m, &k->shift));
+  }
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (q->sources[i].kind == ASSAY_INT8_CHANNEL)
+      ASSAY_TRY(repeated(q->sources[i].channel, q->channels, k->m, &k->channel[i]));
+  return NULL;
+}
+
+static void start(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
+  const assay_operand_t* y = &l->out[0];
+  k->base.in_place = -1;
+  k->base.run = int8_kernel_run;
+  k->base.destroy = int8_kernel_destroy;
+  k->base.out[0] = (assay_form_t){y->type, y->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
+  k->size = y->size;
+  k->zero_input = -1;
+}
+
+assay_status_t int8_kernel_init(int8_kernel_t* k, int8_job_t* j, assay_layout_t layout,
+                                bool* out_ok) {
+  const assay_sized_layer_t* l = j->l;
+  const assay_operand_t* y = &l->out[0];
+  start(k, l, layout);
+  k->q = j->q;
+  k->m = y->dims[layout == ASSAY_LAYOUT_CHANNELS_LAST && y->rank >= 3 ? 1 : y->rank - 1];
+  k->zero_x = j->zero_x;
+  k->zero_input = j->zero_input;
+  k->zero_type = j->zero_type;
+  k->base.in[j->x - l->in] =
+      (assay_form_t){j->x_type, j->x->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout};
+  if (k->zero_input >= 0)
+    k->base.in[k->zero_input] = (assay_form_t){k->zero_type, ASSAY_LAYOUT_PLAIN};
+  *out_ok = !k->q || (find_streams(k, l, layout) &&
+                      (k->q->n_factor <= 1 || k->q->n_factor == k->m) && k->q->type == y->type);
+  if (!*out_ok) return NULL;
+  k->arena = j->arena;
+  j->arena = NULL;
+  if (!k->q) return NULL;
+  ASSAY_TRY(repeat_channels(k));
+  if (!k->q->bias) return NULL;
+  ASSAY_TRY(assay_new_array((size_t)k->m, sizeof *k->bias, &k->bias));
+  for (int64_t i = 0; i < k->m; i++) k->bias[i] = (int32_t)k->q->bias[i];
+  return NULL;
+}
+
+// The operand whose elements are the sums; its channels lie together.
+static bool find_scaled(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
+  const assay_operand_t *x = assay_sized_input(l, k->q->x.value), *y = &l->out[0];
+  if (!x || x->type != k->q->x.type || x->rank != y->rank || x->size != y->size ||
+      y->dims[1] != k->q->channels)
+    return false;
+  k->m = k->q->channels;
+  k->x_input = (int)(x - l->in);
+  k->x_type = x->type;
+  k->zero_x = k->q->x.zeros[0];
+  assay_form_t* form = &k->base.in[k->x_input];
+  const assay_layout_t lies = x->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
+  if (form->type && form->layout != lies) return false;
+  *form = (assay_form_t){x->type, lies};
+  return true;
+}
+
+assay_status_t int8_kernel_init_pointwise(int8_kernel_t* k, const assay_sized_layer_t* l,
+                                          assay_layout_t layout, bool* out_ok) {
+  start(k, l, layout);
+  k->q = l->layer->int8;
+  k->m = 1;
+  *out_ok = find_streams(k, l, layout) && k->q->type == l->out[0].type &&
+            (!k->q->scales_x || find_scaled(k, l, layout));
+  return *out_ok ? repeat_channels(k) : NULL;
+}
+
+static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+void int8_kernel_ready(int8_kernel_t* k) {
+  const size_t sums = k->sum && k->q ? (size_t)k->size * sizeof(int32_t) : 0;
+  k->base.scratch = ALIGNMENT + aligned(k->sum_scratch) + sums;
+}
+
+void int8_kernel_destroy(assay_kernel_t* base) {
+  int8_kernel_t* k = (int8_kernel_t*)base;
+  if (k->close) k->close(k);
+  assay_arena_destroy(k->arena);
+  assay_free(k->tap_sums);
+  assay_free(k->class_of_row);
+  assay_free(k->bias);
+  assay_free(k->factor);
+  assay_free(k->shift);
+  assay_free(k->quick_factor);
+  assay_free(k->quick_shift);
+  for (size_t i = 0; i < ASSAY_INT8_SOURCES; i++) assay_free(k->channel[i]);
+  assay_free(k);
+}
+
+// ---- running ------------------------------------------------------------------------------------
+
+// int32 arithmetic modulo 2^32: raw sums may pass the range, what comes out does not.
+static inline int32_t corrected(int32_t sum, int32_t due, int32_t bias) {
+  const uint32_t r = (uint32_t)sum - (uint32_t)due + (uint32_t)bias;
+  int32_t out;
+  memcpy(&out, &r, sizeof out);
+  return out;
+}
+
+ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+static void correct(const int32_t* restrict x, int64_t n, int32_t zero,
+                    const int32_t* restrict tap_sums, int32_t* restrict y) {
+  const uint32_t z = (uint32_t)zero;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (int32_t)((uint32_t)x[i] - z * (uint32_t)tap_sums[i]);
+}
+
+// The exact sums of elements [at, at + n), n <= TILE, into `to`.
+static void exact_sums(const int8_kernel_t* k, const int32_t* raw, int32_t zero_x, int64_t at,
+                       int64_t n, int32_t* to) {
+  const bool due = k->tap_sums && zero_x;
+  for (int64_t done = 0; done < n;) {
+    const int64_t row = (at + done) / k->m, c = (at + done) % k->m;
+    const int64_t some = k->m - c < n - done ? k->m - c : n - done;
+    const int64_t class = k->class_of_row ? k->class_of_row[row % k->n_rows] : 0;
+    const int32_t* from = raw + at + done;
+    if (due)
+      correct(from, some, zero_x, k->tap_sums + class * k->m + c, to + done);
+    else if (to + done != from)
+      memcpy(to + done, from, (size_t)some * sizeof *to);
+    for (int64_t i = 0; k->bias && i < some; i++)
+      to[done + i] = corrected(to[done + i], 0, k->bias[c + i]);
+    done += some;
+  }
+}
+
+// n bytes of a run x of `period`, over and over, from `first` on.
+static void repeat_bytes(const uint8_t* x, int64_t period, int64_t first, int64_t n, uint8_t* to) {
+  const int64_t head = period - first < n ? period - first : n;
+  const int64_t rest = n - head < first ? n - head : first;
+  memcpy(to, x + first, (size_t)head);
+  memcpy(to + head, x, (size_t)rest);
+  for (int64_t done = head + rest, some; done < n; done += some) {
+    some = done < n - done ? done : n - done;
+    memcpy(to + done, to, (size_t)some);
+  }
+}
+
+// The bytes of a stream that n elements from `at` on read; they lie in `room`, or where they are.
+static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int64_t at, int64_t n,
+                                   uint8_t* room) {
+  if (s->whole) return x + at;
+  for (int64_t i = 0, run; i < n; i += run) {
+    const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block % s->outer * s->n;
+    const int64_t element = in_block / s->inner % s->n;
+    const int64_t left = s->inner == 1 ? s->block - in_block : s->inner - in_block % s->inner;
+    run = left < n - i ? left : n - i;
+    if (s->inner == 1)
+      repeat_bytes(x + first, s->n, element, run, room + i);
+    else
+      memset(room + i, x[first + element], (size_t)run);
+  }
+  return room;
+}
+
+ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+static void center_i8(const int8_t* restrict x, int64_t n, int32_t zero, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (float)(x[i] - zero);
+}
+
+ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
+static void center_u8(const uint8_t* restrict x, int64_t n, int32_t zero, float* restrict y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (float)(x[i] - zero);
+}
+
+static void scaled_sums(const int8_kernel_t* k, const void* x, int64_t at, int64_t n, float* y) {
+  if (k->x_type == ASSAY_TYPE_INT8)
+    center_i8((const int8_t*)x + at, n, k->zero_x, y);
+  else
+    center_u8((const uint8_t*)x + at, n, k->zero_x, y);
+}
+
+// n <= TILE elements from `at` on, whose sums are `t`'s.
+static void finish_tile(const int8_kernel_t* k, const void* const* in, assay_int8_tile_t* t,
+                        int64_t at, int64_t n, void* out) {
+  const assay_int8_t* q = k->q;
+  const size_t elem = q->type == ASSAY_TYPE_FLOAT ? sizeof(float) : 1;
+  const int64_t c = at % k->m;
+  uint8_t bytes[ASSAY_INT8_SOURCES][TILE];
+  int8_quick_t quick = k->quick;
+  if (k->factor) {
+    t->factor = k->factor + c;
+    t->shift = k->shift + c;
+  }
+  if (k->quick_shift && t->integers) {
+    quick.factor = k->quick_factor + c;
+    quick.shift = k->quick_shift + c;
+    t->quick = &quick;
+  }
+  for (size_t i = 0; i < q->n_sources; i++) {
+    if (k->streams[i].input >= 0)
+      t->operand[i] = stream_bytes(&k->streams[i], in[k->streams[i].input], at, n, bytes[i]);
+    if (k->channel[i]) t->channel[i] = k->channel[i] + c;
+  }
+  assay_int8_epilogue(q, t, n, (char*)out + (size_t)at * elem);
+}
+
+void int8_kernel_finish(const int8_kernel_t* k, const void* const* in, const int32_t* sums,
+                        int32_t zero_x, int64_t from, int64_t to, void* out) {
+  const bool plain = !(k->tap_sums && zero_x) && !k->bias;
+  int32_t whole[TILE];
+  float floats[TILE];
+  for (int64_t at = from; at < to; at += TILE) {
+    const int64_t n = to - at < TILE ? to - at : TILE;
+    assay_int8_tile_t t = {.sums = floats};
+    if (k->q->anchor) {
+      if (!plain) exact_sums(k, sums, zero_x, at, n, whole);
+      t.integers = plain ? sums + at : whole;
+    } else if (k->q->scales_x) {
+      scaled_sums(k, in[k->x_input], at, n, floats);
+    }
+    finish_tile(k, in, &t, at, n, out);
+  }
+}
+
+void int8_kernel_finish_part(const int8_kernel_t* k, const void* const* in, const int8_part_t* part,
+                             void* out) {
+  const bool whole = part->n == part->step;
+  const int64_t runs = whole ? 1 : part->runs, n = whole ? part->n * part->runs : part->n;
+  const int32_t* sums = part->sums;
+  for (int64_t r = 0; r < runs; r++)
+    for (int64_t i = 0; i < n; i += TILE) {
+      const int64_t some = n - i < TILE ? n - i : TILE, at = part->from + r * part->step + i;
+      assay_int8_tile_t t = {.integers = sums};
+      if (k->q)
+        finish_tile(k, in, &t, at, some, out);
+      else
+        memcpy((int32_t*)out + at, sums, (size_t)some * sizeof *sums);
+      sums += some;
+    }
+}
+
+assay_status_t int8_kernel_start(const int8_kernel_t* k, int32_t zero_x, const int32_t* sums,
+                                 int64_t room, int32_t** out) {
+  ASSAY_TRY(assay_new_array((size_t)room, sizeof **out, out));
+  for (int64_t c = 0; c < k->m; c++)
+    (*out)[c] =
+        corrected(0, (int32_t)((uint32_t)zero_x * (uint32_t)sums[c]), k->bias ? k->bias[c] : 0);
+  return NULL;
+}
+
+static void finish_integers(const int8_kernel_t* k, int32_t zero_x, int64_t from, int64_t to,
+                            int32_t* sums) {
+  for (int64_t at = from; at < to; at += TILE)
+    exact_sums(k, sums, zero_x, at, to - at < TILE ? to - at : TILE, sums + at);
+}
+
+assay_status_t int8_kernel_run(assay_kernel_t* base, const void* const* in, void* const* out,
+                               void* scratch) {
+  int8_kernel_t* k = (int8_kernel_t*)base;
+  char* room = (char*)(((uintptr_t)scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  int32_t* sums = k->q ? (int32_t*)(void*)(room + aligned(k->sum_scratch)) : out[0];
+  int32_t zero_x = k->zero_x;
+  if (k->zero_input >= 0)
+    zero_x = k->zero_type == ASSAY_TYPE_INT8 ? *(const int8_t*)in[k->zero_input]
+                                             : *(const uint8_t*)in[k->zero_input];
+  if (k->sum) ASSAY_TRY(k->sum(k, in, room, sums));
+  if (!k->q && !(k->tap_sums && zero_x)) return NULL;
+  const int64_t chunks = (k->size + CHUNK - 1) / CHUNK;
+#pragma omp parallel for schedule(static) if (chunks > 2)
+  for (int64_t i = 0; i < chunks; i++) {
+    const int64_t from = i * CHUNK, to = from + CHUNK < k->size ? from + CHUNK : k->size;
+    if (k->q)
+      int8_kernel_finish(k, in, sums, zero_x, from, to, out[0]);
+    else
+      finish_integers(k, zero_x, from, to, sums);
+  }
+  return NULL;
+}

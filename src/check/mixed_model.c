@@ -1,0 +1,44 @@
+#include "check/mixed_model.h"
+
+#include "base/alloc.h"
+#include "passes/mixed.h"
+
+static assay_status_t create(const assay_layers_t* l, assay_model_t** out) {
+  const size_t n = (size_t)l->model->n_node_ids;
+  assay_format_t* formats = NULL;
+  bool* of_sizes = NULL;
+  assay_status_t st = assay_new_array(n, sizeof *formats, &formats);
+  if (!st) st = assay_new_array(n, sizeof *of_sizes, &of_sizes);
+  for (size_t i = 0; !st && i < l->n_all_layers; i++)
+    for (size_t k = 0; k < l->layers[i].n_nodes; k++)
+      formats[l->layers[i].nodes[k]->id] = l->layers[i].format;
+  if (!st) assay_mark_of_sizes(l->model, of_sizes);
+  for (size_t i = 0; !st && i < n; i++)
+    if (of_sizes[i]) formats[i] = ASSAY_FORMAT_FP32;
+  if (!st) st = assay_mixed_create(l->model, formats, out);
+  assay_free(formats);
+  assay_free(of_sizes);
+  return st;
+}
+
+// A model that declares types has float32 values in an unfused plan, and layers in their place.
+assay_status_t assay_mixed_model(assay_model_t* model, const assay_precision_t* precision,
+                                 uint64_t seed, assay_model_t** out) {
+  assay_plan_t* plan = NULL;
+  ASSAY_TRY(assay_plan_create(model, precision, NULL, seed, &plan));
+  assay_status_t st = create(assay_plan_layers(plan), out);
+  assay_plan_destroy(plan);
+  return st;
+}
+
+assay_status_t assay_mixed_model_of_fix(const assay_check_t* c, assay_model_t** out) {
+  assay_precision_t precision = c->options.precision;
+  bool* kept = NULL;
+  ASSAY_TRY(assay_new_array((size_t)c->model->n_node_ids, sizeof *kept, &kept));
+  for (size_t i = 0; i < c->fix.n_nodes; i++) kept[c->fix.nodes[i]->id] = true;
+  precision.kept = kept;
+  precision.kept_in = c->fix.format;
+  assay_status_t st = assay_mixed_model(c->model, &precision, c->options.seed, out);
+  assay_free(kept);
+  return st;
+}

@@ -1,0 +1,240 @@
+// assay conformance: the ONNX operator tests, each in a process of its own.
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check/conformance.h"
+#include "exec/backend.h"
+#include "base/alloc.h"
+#include "base/shown.h"
+#include "cli/cli.h"
+
+typedef struct args {
+  const char *folder, *backend, *json, *match;
+  opt_list_t ops;
+  bool allow_hard_links;
+  int64_t jobs, timeout_s;
+  bool verbose;
+} args_t;
+
+// A case being run by a child process, which writes why it failed into a pipe and nothing if it
+// passed.
+typedef struct job {
+  pid_t pid;  // 0: free
+  int fd;
+  size_t number;
+  double deadline;
+  assay_str_t why;
+} job_t;
+
+enum { MAX_JOBS = 64 };
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void child(const char* folder, const char* backend, int fd) {
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  assay_str_t why = {0};
+  assay_status_t st = assay_conformance_run(folder, backend, &why);
+  const char* text = st ? assay_status_message(st) : assay_str_get(&why);
+  size_t n = strlen(text);
+  bool told = write(fd, text, n) == (ssize_t)n;
+  // A plain exit, so that a sanitizer's checks at the end count; its exit code is then not 0.
+  assay_status_free(st);
+  assay_str_deinit(&why);
+  exit(told ? 0 : 1);
+}
+
+static bool start(job_t* job, const char* root, const char* name, size_t number,
+                  const char* backend, double timeout_s) {
+  char folder[8192];
+  int fds[2];
+  snprintf(folder, sizeof folder, "%s/%s", root, name);
+  if (pipe(fds)) return false;
+  fflush(NULL);
+  pid_t pid = fork();
+  if (pid < 0) return close(fds[0]), close(fds[1]), false;
+  if (!pid) {
+    close(fds[0]);
+    child(folder, backend, fds[1]);
+  }
+  close(fds[1]);
+  *job = (job_t){.pid = pid, .fd = fds[0], .number = number, .deadline = now() + timeout_s};
+  return true;
+}
+
+// Reads what there is; true at the end of the pipe.
+static bool drain(job_t* job) {
+  char buffer[4096];
+  ssize_t n = read(job->fd, buffer, sizeof buffer);
+  if (n > 0) assay_str_append_n(&job->why, buffer, (size_t)n);
+  return n == 0 || (n < 0 && errno != EINTR);
+}
+
+// Collects a finished child; afterwards job->why says why its case failed, if it did.
+static void finish(job_t* job, bool timed_out, double timeout_s) {
+  int status = 0;
+  if (timed_out) kill(job->pid, SIGKILL);
+  close(job->fd);
+  while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  job->pid = 0;
+  if (timed_out)
+    assay_str_printf(&job->why, "hang: over %g s", timeout_s);
+  else if (WIFSIGNALED(status))
+    assay_str_printf(&job->why, "crash: %s", strsignal(WTERMSIG(status)));
+  else if (WEXITSTATUS(status) && !job->why.len)
+    assay_str_printf(&job->why, "crash: exit code %d", WEXITSTATUS(status));
+}
+
+typedef struct totals {
+  size_t passed, failed;
+  json_t* cases;  // NULL: not asked for
+  FILE* text;     // the lines for people
+} totals_t;
+
+static void record(totals_t* t, const char* name, const job_t* job, bool verbose) {
+  const char* why = assay_str_get(&job->why);
+  bool ok = !*why;
+  if (ok)
+    t->passed++;
+  else
+    t->failed++;
+  if (!ok)
+    assay_print(t->text, "FAIL %s: %s\n", name, why);
+  else if (verbose)
+    assay_print(t->text, "ok   %s\n", name);
+  if (t->cases)
+    t->cases = assay_json_put(
+        t->cases, name,
+        ok ? json_pack("{s:s}", "status", "passed")
+           : json_pack("{s:s, s:o}", "status", "failed", "why", assay_json_text(why)));
+}
+
+// Runs the cases, `jobs` at a time.
+static bool run_all(const args_t* a, assay_case_list_t* list, const char* backend,
+                    totals_t* totals) {
+  static job_t jobs[MAX_JOBS];
+  size_t width = (size_t)a->jobs, next = 0, busy = 0;
+  double timeout_s = (double)a->timeout_s;
+  while (next < list->n || busy) {
+    for (size_t k = 0; k < width && next < list->n; k++) {
+      if (jobs[k].pid) continue;
+      if (!start(&jobs[k], a->folder, list->names[next], next, backend, timeout_s)) return false;
+      next++;
+      busy++;
+    }
+    struct pollfd polls[MAX_JOBS];
+    size_t owner[MAX_JOBS], n = 0;
+    for (size_t k = 0; k < width; k++) {
+      if (!jobs[k].pid) continue;
+      owner[n] = k;
+      polls[n++] = (struct pollfd){.fd = jobs[k].fd, .events = POLLIN};
+    }
+    if (poll(polls, n, 200) < 0 && errno != EINTR) return false;
+    for (size_t i = 0; i < n; i++) {
+      job_t* job = &jobs[owner[i]];
+      bool late = now() > job->deadline;
+      if (!(polls[i].revents && drain(job)) && !late) continue;
+      finish(job, late, timeout_s);
+      record(totals, list->names[job->number], job, a->verbose);
+      assay_str_deinit(&job->why);
+      busy--;
+    }
+    assay_cli_progress("conformance", (double)(next - busy) / (double)list->n);
+  }
+  return true;
+}
+
+static void keep_matching(assay_case_list_t* list, const char* pattern) {
+  size_t kept = 0;
+  for (size_t i = 0; i < list->n; i++) {
+    const char* slash = strrchr(list->names[i], '/');
+    if (assay_glob_match(pattern, list->names[i]) ||
+        assay_glob_match(pattern, slash ? slash + 1 : list->names[i]))
+      list->names[kept++] = list->names[i];
+    else
+      assay_free(list->names[i]);
+  }
+  list->n = kept;
+}
+
+static int run(void* p) {
+  args_t* a = p;
+  const char* backend = a->backend && strcmp(a->backend, "native") != 0 ? a->backend : NULL;
+  if (backend && !assay_backend_find(backend))
+    return assay_cli_usage("conformance", "--backend is native, emu or cpu, not '%s'", backend);
+  if (!a->timeout_s) a->timeout_s = 60;
+  if (a->jobs <= 0) a->jobs = sysconf(_SC_NPROCESSORS_ONLN);
+  if (a->jobs > MAX_JOBS) a->jobs = MAX_JOBS;
+  assay_case_list_t list = {0};
+  assay_status_t st = assay_conformance_find(a->folder, &list);
+  if (!st && a->match) keep_matching(&list, a->match);
+  if (!st && !list.n)
+    st = ASSAY_ERROR(ASSAY_NOT_FOUND,
+                     "no case%s%s below '%s': a case is a folder with model.onnx "
+                     "and test_data_set_0",
+                     a->match ? " matching " : "", a->match ? a->match : "", a->folder);
+  if (st) return assay_case_list_deinit(&list), assay_cli_fail(st, ASSAY_EXIT_INPUT);
+  bool to_stdout = assay_cli_json_to_stdout(a->json);
+  totals_t totals = {.cases = a->json ? json_object() : NULL, .text = to_stdout ? stderr : stdout};
+  bool ran = run_all(a, &list, backend, &totals);
+  assay_cli_progress("", 1);
+  assay_case_list_deinit(&list);
+  int code = totals.failed ? ASSAY_EXIT_UNFAITHFUL : ASSAY_EXIT_OK;
+  if (!ran) {
+    assay_print(stderr, "assay: cannot start processes: %s\n", strerror(errno));
+    code = ASSAY_EXIT_FAILED;
+  }
+  if (ran) fprintf(totals.text, "%zu passed, %zu failed\n", totals.passed, totals.failed);
+  if (a->json && ran) {
+    json_t* all = json_pack("{s:s, s:I, s:I, s:o}", "schema", "assay.conformance/1", "passed",
+                            (json_int_t)totals.passed, "failed", (json_int_t)totals.failed, "cases",
+                            totals.cases);
+    st = all ? assay_cli_write_json(a->json, all) : assay_status_no_memory();
+    if (st) code = assay_cli_fail(st, ASSAY_EXIT_FAILED);
+    json_decref(all);
+  }
+  return code;
+}
+
+static const opt_t options[] = {
+    {"FOLDER", 0, OPT_STRING, offsetof(args_t, folder), NULL,
+     "folder with cases in ONNX's layout, at any depth", true},
+    {"--backend", 0, OPT_STRING, offsetof(args_t, backend), "B",
+     "native (default): the evaluator, rounding to each declared type;\nemu: sums in fp32; cpu: "
+     "kernels of the CPU backend",
+     false},
+    {"--match", 0, OPT_STRING, offsetof(args_t, match), "PATTERN",
+     "only cases whose name matches (shell wildcards)", false},
+    {"--json", 0, OPT_OUT_FILE, offsetof(args_t, json), "FILE",
+     "every case's result as JSON; - is stdout", false},
+    {"--jobs", 'j', OPT_INT, offsetof(args_t, jobs), "N", "cases at a time (default: cores)",
+     false},
+    {"--timeout", 0, OPT_INT, offsetof(args_t, timeout_s), "S",
+     "seconds until a case counts as hung (default: 60)", false},
+    {"--verbose", 'v', OPT_FLAG, offsetof(args_t, verbose), NULL, "list passed cases too", false},
+    CLI_OPS_OPTION,
+    CLI_HARD_LINKS_OPTION(allow_hard_links),
+    {0}};
+
+const verb_t assay_verb_conformance = {
+    .name = "conformance",
+    .summary = "run the ONNX operator tests",
+    .usage = "FOLDER [options]",
+    .examples =
+        "  assay conformance cases/\n"
+        "  assay conformance cases/node --match 'test_resize_*' --json results.json\n",
+    .options = options,
+    .args_bytes = sizeof(args_t),
+    .run = run,
+};

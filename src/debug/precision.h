@@ -1,0 +1,60 @@
+// Which layers need more precision than was asked for, so that the outputs do: what `debug
+// precision` finds.
+//
+// From the account: truth alone foresees what passes a format's range, and where large values
+// cancel; where nothing does, one run shows the shares of the error. The set is verified by running
+// it: at most three runs in all, whatever the number of layers, and nothing is built anew. By
+// prefixes, as other tools do: the first (or last) layers in higher precision, as few as pass, each
+// number tried by a run.
+#ifndef ASSAY_DEBUG_PRECISION_H_
+#define ASSAY_DEBUG_PRECISION_H_
+
+#include "check/check.h"
+#include "onnx/load.h"
+
+typedef enum assay_precision_mode {
+  ASSAY_PRECISION_ACCOUNT = 0,
+  ASSAY_PRECISION_BISECT,
+  ASSAY_PRECISION_LINEAR,
+} assay_precision_mode_t;
+
+typedef struct assay_precision_trial {
+  size_t n_layers;  // of the prefix
+  bool faithful;
+} assay_precision_trial_t;
+
+typedef struct assay_precision_options {
+  assay_precision_mode_t mode;
+  bool from_end;  // prefixes: the last layers
+  // The file, to build everything anew for each run; NULL: as little as can be.
+  const char* rebuild;
+  // From the account: where ranges told what to keep, run the model as it was asked for, too. It
+  // may do as it is, since what passes a range need not show in the outputs.
+  bool as_asked;
+  const assay_input_shape_t* shapes;  // of its inputs
+  size_t n_shapes;
+} assay_precision_options_t;
+
+typedef struct assay_precision_found {
+  // The model, the plan as it was asked for, and what is known of its layers; `faithful`: it does
+  // as it is; has_fix and fix: the layers to keep. `outputs` are of a run as it was asked for, if
+  // there was one.
+  assay_check_t* check;
+  bool ran_as_asked;
+  size_t n_layers;  // nodes of the top graph
+  size_t n_prefix;  // of them, in the prefix that did; 0: not by prefixes, or none did
+  assay_precision_trial_t* trials;  // prefixes
+  size_t n_trials, cap_trials;
+  size_t runs, builds;  // over all samples; builds: with everything built anew
+  assay_str_t unmet;    // of the last run: what commands of the user's have against it
+} assay_precision_found_t;
+
+// The options are those of a check; their precision moves into the result. Not finding anything is
+// no error: fix.verified is false then.
+assay_status_t assay_precision_find(assay_model_t* model, assay_check_options_t* check,
+                                    const assay_precision_options_t* options,
+                                    const assay_samples_t* inputs, const assay_samples_t* golden,
+                                    assay_precision_found_t* out) ASSAY_MUST_USE;
+void assay_precision_found_deinit(assay_precision_found_t* f);
+
+#endif  // ASSAY_DEBUG_PRECISION_H_

@@ -1,0 +1,385 @@
+#include "diagnose/chain.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "eval/machine.h"
+
+enum { MOST_SAMPLES = 8 };
+
+// ---- rows --------------------------------------------------------------------------------------
+
+// Rows [first, first + n) of the leading dimension.
+static assay_status_t rows_of(assay_tensor_t* t, int64_t first, int64_t n, assay_tensor_t** out) {
+  if (first == 0 && n == t->dims[0]) return *out = assay_tensor_retain(t), NULL;
+  int64_t dims[ASSAY_MAX_RANK];
+  assay_tensor_t* wide = NULL;
+  memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+  dims[0] = n;
+  ASSAY_TRY(assay_tensor_widen(t, &wide));
+  assay_status_t st = assay_tensor_create(t->type, t->rank, dims, out);
+  const int64_t row = assay_dims_product(dims, 1, t->rank);
+  const size_t bytes = assay_store_elem_bytes(wide->store);
+  if (!st && wide->store == ASSAY_STORE_STR) {
+    for (int64_t i = 0; !st && i < n * row; i++) {
+      const assay_string_t* s = &assay_strings(wide)[first * row + i];
+      st = assay_tensor_set_string(*out, i, s->text, s->len);
+    }
+    if (st) assay_tensor_release(*out);
+  } else if (!st && n > 0 && row > 0) {
+    memcpy((*out)->data, (const char*)wide->data + (size_t)(first * row) * bytes,
+           (size_t)(n * row) * bytes);
+  }
+  assay_tensor_release(wide);
+  return st;
+}
+
+static const assay_valtype_t* type_of(const assay_value_t* v) {
+  const assay_valtype_t* t = v->type ? v->type : v->declared;
+  return t && t->kind == ASSAY_KIND_TENSOR && t->has_shape && t->rank ? t : NULL;
+}
+
+// The leading dimension of a value: its number, or -1 where the model leaves it open; 0: no such
+// thing.
+static int64_t leading(const assay_value_t* v) {
+  const assay_valtype_t* t = type_of(v);
+  int64_t d;
+  if (!t) return 0;
+  return assay_dim_value(t->dims[0], &d) ? d : -1;
+}
+
+// How many rows an open batch has, over the inputs; 0: there is none, or they disagree.
+static int64_t batch_of(const assay_graph_t* g, assay_tensor_t* const* inputs) {
+  int64_t n = 0;
+  for (size_t i = 0; i < g->n_inputs; i++) {
+    const assay_tensor_t* t = inputs[i];
+    if (!t || t->kind != ASSAY_KIND_TENSOR || !t->rank || leading(g->inputs[i]) != -1) continue;
+    if (t->dims[0] < 2) continue;
+    if (n && n != t->dims[0]) return 0;
+    n = t->dims[0];
+  }
+  return n;
+}
+
+// ---- golden of one sample ----------------------------------------------------------------------
+
+static assay_status_t add(assay_golden_t* to, const assay_golden_tensor_t* from,
+                          assay_tensor_t* take) {
+  assay_status_t st = assay_grow(&to->at, &to->capacity, to->n + 1, sizeof *to->at);
+  if (st) return assay_tensor_release(take), st;
+  to->at[to->n] = *from;
+  to->at[to->n].name = NULL;
+  to->at[to->n++].tensor = take;
+  return NULL;
+}
+
+// Whether an array has one dimension more than the model's value, which counts samples: so scalars
+// of several runs are kept.
+static bool counts_samples(const assay_golden_tensor_t* g, int64_t samples) {
+  const assay_valtype_t* type = g->value->type ? g->value->type : g->value->declared;
+  const assay_tensor_t* t = g->tensor;
+  return t->kind == ASSAY_KIND_TENSOR && type && type->has_shape && t->rank == type->rank + 1 &&
+         t->dims[0] == samples;
+}
+
+static assay_status_t drop_leading(assay_tensor_t* take, assay_tensor_t** out) {
+  assay_status_t st = assay_tensor_view(take, take->rank - 1, take->dims + 1, out);
+  assay_tensor_release(take);
+  return st;
+}
+
+// Sample k of several: of an array that holds all of them; one that holds a single sample counts
+// for the first.
+static assay_status_t cut_sample(const assay_golden_tensor_t* g, size_t k, size_t samples,
+                                 assay_golden_t* to) {
+  const int64_t n = (int64_t)samples;
+  const assay_tensor_t* t = g->tensor;
+  const int64_t open =
+      t->kind == ASSAY_KIND_TENSOR && t->rank && t->dims[0] % n == 0 ? t->dims[0] / n : 0;
+  const int64_t d = leading(g->value) == -1 ? open : leading(g->value);
+  assay_tensor_t* part = NULL;
+  if (n > 1 && counts_samples(g, n)) {
+    ASSAY_TRY(rows_of(g->tensor, (int64_t)k, 1, &part));
+    ASSAY_TRY(drop_leading(part, &part));
+    return add(to, g, part);
+  }
+  if (t->kind != ASSAY_KIND_TENSOR || !t->rank || d <= 0 || t->dims[0] == d) {
+    if (k == 0) return add(to, g, assay_tensor_retain(g->tensor));
+    return NULL;
+  }
+  const int64_t first = (int64_t)k * d;
+  if (t->dims[0] % d != 0 || first + d > t->dims[0]) return NULL;
+  ASSAY_TRY(rows_of(g->tensor, first, d, &part));
+  return add(to, g, part);
+}
+
+// The fewest rows that a golden value of an open batch has.
+static int64_t fewest_rows(const assay_golden_t* golden, int64_t batch) {
+  int64_t rows = batch;
+  for (size_t i = 0; i < golden->n; i++) {
+    const assay_golden_tensor_t* g = &golden->at[i];
+    if (!g->value || g->tensor->kind != ASSAY_KIND_TENSOR || !g->tensor->rank) continue;
+    if (leading(g->value) == -1 && g->tensor->dims[0] > 0 && g->tensor->dims[0] < rows)
+      rows = g->tensor->dims[0];
+  }
+  return rows;
+}
+
+// ---- one sample --------------------------------------------------------------------------------
+
+// A sample cut to rows, with golden cut alike.
+typedef struct part {
+  assay_tensor_t** in;
+  assay_golden_t golden;
+} part_t;
+
+static void part_deinit(part_t* p, const assay_graph_t* g) {
+  for (size_t i = 0; p->in && i < g->n_inputs; i++) assay_tensor_release(p->in[i]);
+  assay_free(p->in);
+  assay_golden_deinit(&p->golden);
+  *p = (part_t){0};
+}
+
+typedef struct sample {
+  const assay_model_t* model;
+  assay_tensor_t* const* in;
+  const assay_golden_t* golden;
+  int64_t batch;  // rows of an open batch; 0: none
+} sample_t;
+
+// Rows [first, first + n) of the batch; batch 0: the sample as it is.
+static assay_status_t cut_rows(const sample_t* s, int64_t first, int64_t n, part_t* out) {
+  const assay_graph_t* g = s->model->graph;
+  assay_status_t st = assay_new_array(g->n_inputs, sizeof *out->in, &out->in);
+  for (size_t i = 0; !st && i < g->n_inputs; i++) {
+    assay_tensor_t* t = s->in[i];
+    if (s->batch && t && leading(g->inputs[i]) == -1 && t->rank && t->dims[0] == s->batch)
+      st = rows_of(t, first, n, &out->in[i]);
+    else
+      out->in[i] = assay_tensor_retain(t);
+  }
+  for (size_t i = 0; !st && i < s->golden->n; i++) {
+    const assay_golden_tensor_t* x = &s->golden->at[i];
+    const assay_tensor_t* t = x->tensor;
+    if (!x->value) continue;
+    const bool batched = s->batch && t->kind == ASSAY_KIND_TENSOR && t->rank &&
+                         leading(x->value) == -1 && t->dims[0] >= first + n;
+    assay_tensor_t* part = NULL;
+    if (batched)
+      st = rows_of(x->tensor, first, n, &part);
+    else
+      part = assay_tensor_retain(x->tensor);
+    if (!st) st = add(&out->golden, x, part);
+  }
+  if (st) part_deinit(out, g);
+  return st;
+}
+
+static assay_status_t check_rows(const sample_t* s, int64_t first, int64_t n, bool search,
+                                 const assay_export_options_t* options, assay_export_t* out) {
+  part_t part = {0};
+  assay_export_options_t o = *options;
+  o.no_search |= !search;
+  assay_export_deinit(out);
+  ASSAY_TRY(cut_rows(s, first, n, &part));
+  assay_status_t st =
+      part.golden.n ? assay_export_check(s->model, part.in, &part.golden, &o, out) : NULL;
+  part_deinit(&part, s->model->graph);
+  return st;
+}
+
+// ---- batches that mix their samples ------------------------------------------------------------
+
+static bool differ(const assay_tensor_t* a, const assay_tensor_t* b) {
+  if (a->kind != ASSAY_KIND_TENSOR || b->kind != ASSAY_KIND_TENSOR || a->store != b->store ||
+      a->store > ASSAY_STORE_I64 || a->rank != b->rank || !a->rank || a->dims[0] != 1)
+    return false;
+  if (memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) != 0) return false;
+  return memcmp(a->data, b->data, (size_t)a->size * assay_store_elem_bytes(a->store)) != 0;
+}
+
+static assay_status_t stacked(const assay_tensor_t* a, const assay_tensor_t* b,
+                              assay_tensor_t** out) {
+  int64_t dims[ASSAY_MAX_RANK];
+  memcpy(dims, a->dims, (size_t)a->rank * sizeof *dims);
+  dims[0] = 2;
+  ASSAY_TRY(assay_tensor_create(a->type, a->rank, dims, out));
+  const size_t bytes = (size_t)a->size * assay_store_elem_bytes(a->store);
+  memcpy((*out)->data, a->data, bytes);
+  memcpy((char*)(*out)->data + bytes, b->data, bytes);
+  return NULL;
+}
+
+static assay_status_t run_row(const sample_t* s, int64_t row, const assay_export_options_t* options,
+                              assay_machine_t** out) {
+  const assay_graph_t* g = s->model->graph;
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH,
+                                         .unquantized = options->unquantized,
+                                         .seed = options->seed,
+                                         .keep_all = true};
+  part_t part = {0};
+  ASSAY_TRY(assay_machine_create(s->model, &config, out));
+  ASSAY_TRY(cut_rows(s, row, 1, &part));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < g->n_inputs; i++) {
+    assay_tensor_t* wide = NULL;
+    if (!part.in[i]) continue;
+    st = assay_tensor_widen(part.in[i], &wide);
+    if (!st) assay_machine_set(*out, g->inputs[i], wide);
+    assay_tensor_release(wide);
+  }
+  part_deinit(&part, g);
+  return st ? st : assay_machine_run(*out);
+}
+
+// A sample's result must not depend on its neighbours: truth of two rows by themselves, one above
+// the other, is golden for the batch of both, value by value. Values that are the same for both
+// rows say nothing.
+static assay_status_t golden_of_rows(const sample_t* s, const assay_machine_t* a,
+                                     const assay_machine_t* b, assay_golden_t* out) {
+  const assay_graph_t* g = s->model->graph;
+  for (size_t i = 0; i < g->n_nodes; i++) {
+    for (size_t k = 0; k < g->nodes[i]->n_outputs; k++) {
+      const assay_value_t* v = g->nodes[i]->outputs[k];
+      const assay_tensor_t* x = v ? assay_machine_get(a, v) : NULL;
+      const assay_tensor_t* y = v ? assay_machine_get(b, v) : NULL;
+      assay_tensor_t* both = NULL;
+      if (!x || !y || !differ(x, y)) continue;
+      ASSAY_TRY(stacked(x, y, &both));
+      ASSAY_TRY(add(out, &(assay_golden_tensor_t){.value = v}, both));
+    }
+  }
+  return NULL;
+}
+
+static assay_status_t check_mixing(const sample_t* s, const assay_export_options_t* options,
+                                   assay_export_t* out) {
+  assay_machine_t *a = NULL, *b = NULL;
+  sample_t two = *s;
+  part_t part = {0};
+  assay_golden_t golden = {0};
+  assay_export_deinit(out);
+  assay_status_t st = run_row(s, 0, options, &a);
+  if (!st) st = run_row(s, 1, options, &b);
+  if (!st) st = golden_of_rows(s, a, b, &golden);
+  if (!st) st = cut_rows(&two, 0, 2, &part);
+  if (!st) st = assay_export_check(s->model, part.in, &golden, options, out);
+  assay_machine_destroy(a);
+  assay_machine_destroy(b);
+  assay_golden_deinit(&golden);
+  part_deinit(&part, s->model->graph);
+  return st;
+}
+
+// ---- the order of questions --------------------------------------------------------------------
+
+static bool outputs_only(const assay_golden_t* golden) {
+  for (size_t i = 0; i < golden->n; i++)
+    if (golden->at[i].value && !golden->at[i].value->is_output) return false;
+  return true;
+}
+
+// The first row that differs by itself; out->n is 0 if none does.
+static assay_status_t first_row_at_fault(const sample_t* s, const assay_export_options_t* options,
+                                         int64_t* row, assay_export_t* out) {
+  const int64_t known = fewest_rows(s->golden, s->batch);
+  for (*row = 0; *row < known && *row < MOST_SAMPLES; ++*row) {
+    ASSAY_TRY(check_rows(s, *row, 1, false, options, out));
+    if (out->n) break;
+  }
+  return NULL;
+}
+
+// The row by itself, searched if it shows a fault; if not, two rows together.
+static assay_status_t ask_rows(const sample_t* s, const assay_export_options_t* options,
+                               assay_export_t* out) {
+  int64_t row = 0;
+  ASSAY_TRY(first_row_at_fault(s, options, &row, out));
+  if (out->n) return options->no_search ? NULL : check_rows(s, row, 1, true, options, out);
+  return check_mixing(s, options, out);
+}
+
+static assay_status_t whole(const sample_t* s, const assay_export_options_t* options,
+                            assay_export_t* out) {
+  const int64_t rows = s->batch ? fewest_rows(s->golden, s->batch) : 0;
+  const bool inner = !outputs_only(s->golden);
+  if (s->batch < 2) return check_rows(s, 0, 1, true, options, out);
+  assay_status_t st = check_rows(s, 0, rows, false, options, out);
+  if (!st && !out->n) return NULL;
+  if (!st && inner) {
+    // With inner values all rows are searched together, unless only their mixing is wrong.
+    assay_export_t alone = {0};
+    int64_t row;
+    st = first_row_at_fault(s, options, &row, &alone);
+    const bool differs = alone.n > 0;
+    assay_export_deinit(&alone);
+    if (st) return st;
+    if (differs) return options->no_search ? NULL : check_rows(s, 0, rows, true, options, out);
+  }
+  // The whole batch differs, or cannot be run.
+  assay_export_t by_row = {0};
+  assay_status_t rows_st = ask_rows(s, options, &by_row);
+  if (rows_st || !by_row.n) {
+    assay_export_deinit(&by_row);
+    if (st) return assay_status_free(rows_st), st;
+    assay_status_free(rows_st);
+    return options->no_search ? NULL : check_rows(s, 0, rows, true, options, out);
+  }
+  assay_status_free(st);
+  assay_export_deinit(out);
+  *out = by_row;
+  return NULL;
+}
+
+static assay_status_t one_sample(const assay_model_t* m, assay_tensor_t* const* inputs, size_t k,
+                                 size_t samples, const assay_golden_t* golden,
+                                 const assay_export_options_t* options, assay_export_t* out) {
+  sample_t s = {.model = m, .in = inputs, .golden = golden};
+  assay_golden_t part = {0};
+  if (samples == 1) {
+    s.batch = batch_of(m->graph, inputs);
+    return whole(&s, options, out);
+  }
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < golden->n; i++)
+    if (golden->at[i].value) st = cut_sample(&golden->at[i], k, samples, &part);
+  s.golden = &part;
+  if (!st && part.n) st = whole(&s, options, out);
+  assay_golden_deinit(&part);
+  return st;
+}
+
+assay_status_t assay_chain_run(const assay_model_t* model, const assay_samples_t* inputs,
+                               const assay_golden_t* golden, const assay_export_options_t* options,
+                               assay_export_t* out) {
+  const size_t n = inputs->n < MOST_SAMPLES ? inputs->n : MOST_SAMPLES;
+  for (size_t k = 0; k < n; k++) {
+    assay_export_deinit(out);
+    ASSAY_TRY(one_sample(model, assay_samples_get(inputs, k), k, inputs->n, golden, options, out));
+    if (out->n) break;
+  }
+  return NULL;
+}
+
+// Whether fault i asks for the same exchange of two constants as one before it.
+static bool is_exchanged(const assay_export_t* e, size_t i) {
+  const assay_repair_edit_t* a = &e->faults[i].repair.edits[0];
+  if (a->kind != ASSAY_EDIT_EXCHANGE) return false;
+  for (size_t k = 0; k < i; k++) {
+    const assay_repair_edit_t* b = &e->faults[k].repair.edits[0];
+    if (!e->faults[k].restored || b->kind != ASSAY_EDIT_EXCHANGE) continue;
+    if (a->value == b->value && a->other_value == b->other_value) return true;
+    if (a->value == b->other_value && a->other_value == b->value) return true;
+  }
+  return false;
+}
+
+assay_status_t assay_chain_repair(const assay_export_t* e, assay_model_t* model, size_t* out_n) {
+  *out_n = 0;
+  for (size_t i = 0; i < e->n; i++) {
+    if (!e->faults[i].restored || is_exchanged(e, i)) continue;
+    ASSAY_TRY(assay_repair_apply(&e->faults[i].repair, model));
+    (*out_n)++;
+  }
+  return NULL;
+}

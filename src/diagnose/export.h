@@ -1,0 +1,58 @@
+// Is the export to blame? Truth of a model against golden tensors of the network that it was made
+// from.
+//
+// Where golden holds inner values, truth goes on from each of them, so that every fault shows by
+// itself, in the nodes between two golden values. A difference is the export's if it is several
+// times what rounding explains: golden's own, and one rounding of every stored constant. That is
+// measured by a second run in fp32 arithmetic with every constant moved by one unit roundoff (Monte
+// Carlo arithmetic; D. S. Parker, 1997): first order like a bound through the layers, and not
+// hopeless behind fifty of them.
+//
+// For each fault the table of causes (repair.h) is tried out, and what restores golden is kept.
+#ifndef ASSAY_DIAGNOSE_EXPORT_H_
+#define ASSAY_DIAGNOSE_EXPORT_H_
+
+#include "account/golden.h"
+#include "diagnose/repair.h"
+
+typedef struct assay_fault {
+  const assay_value_t* value;     // where golden is first missed
+  const assay_node_t* node;       // most to blame: of the repair, else the value's producer
+  assay_difference_t difference;  // of truth from golden
+  double explained;               // RMS that rounding explains
+  bool shape;                     // shapes or kinds do not fit
+  bool has_repair, restored;  // restored: the repair brings golden back within what is explained
+  assay_repair_t repair;
+  double remains;  // RMS difference with the repair over that without
+  // Other nodes whose repair explains as much, best first.
+  const assay_node_t* rivals[3];
+  size_t n_rivals;
+} assay_fault_t;
+
+typedef struct assay_export {
+  assay_fault_t* faults;
+  size_t n, capacity;
+  size_t values_compared;
+  bool outputs_only;  // golden held no inner values
+  bool cut_short;     // the search ran out of time
+  size_t trials;      // repairs that were tried out
+} assay_export_t;
+
+typedef struct assay_export_options {
+  bool unquantized;
+  uint64_t seed;
+  double seconds;  // for the search; 0: 40
+  bool no_search;
+  void (*progress)(void* user, const char* what, double fraction);
+  void* user;
+} assay_export_options_t;
+
+// inputs: one sample, in the order of the graph's inputs. Golden values may have fewer rows than
+// the model's: then the inputs' first rows are what counts, and the caller cuts them.
+assay_status_t assay_export_check(const assay_model_t* model, assay_tensor_t* const* inputs,
+                                  const assay_golden_t* golden,
+                                  const assay_export_options_t* options,
+                                  assay_export_t* out) ASSAY_MUST_USE;
+void assay_export_deinit(assay_export_t* e);
+
+#endif  // ASSAY_DIAGNOSE_EXPORT_H_

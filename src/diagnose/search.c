@@ -1,0 +1,719 @@
+#include "diagnose/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "diagnose/search_joint.h"
+#include "diagnose/search_look.h"
+#include "diagnose/search_predict.h"
+#include "diagnose/search_reach.h"
+#include "diagnose/search_trial.h"
+#include "base/alloc.h"
+#include "base/functions.h"
+#include "base/memory.h"
+
+enum { STAGES = 3 };
+
+double assay_seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// A repair that may be tried: a row of the table makes it again when its turn comes.
+typedef struct candidate {
+  size_t position;  // of the node
+  size_t row;
+  size_t ordinal;   // among those that the row offers for the node
+  double expected;  // decades of what is to arrive, as guessed; NAN: not known
+  double base;      // what does not depend on that
+  double score;     // smaller ones first
+  assay_forecast_t forecast;
+  double promise;  // what it is forecast to leave; smaller ones first
+  int pair[2];     // ids of constants that are exchanged; -1: none
+  bool fits;
+  bool done;
+} candidate_t;
+
+// What arrived of a change, in decades over what was expected.
+typedef struct measure {
+  size_t position;
+  double decades;
+} measure_t;
+
+// Offers of a node that wait for a look: several are looked at at once.
+enum { PENDING = 64, WEIGHTS = 8 };
+static const double PENDING_BYTES = 0x1p26;
+
+typedef struct pending {
+  candidate_t candidate;
+  assay_repair_t repair;
+  assay_effect_t effect;
+  const double* derivatives;  // by the constant that the repair changes; NULL: it is evaluated
+  size_t input;
+  assay_status_t status;
+} pending_t;
+
+typedef struct weight {
+  size_t input, offers;
+  bool asked;
+  double* derivatives;  // NULL: not known
+} weight_t;
+
+typedef struct hunt {
+  assay_trials_t trials;
+  double* reach;  // by value id
+  candidate_t* list;
+  size_t n, capacity;
+  candidate_t **by_suspicion, **by_forecast;  // the list in two orders
+  measure_t* measures;
+  size_t n_measures, cap_measures;
+  double start, end;  // of the search
+  double look_until;
+  assay_looks_t looks;
+  pending_t pending[PENDING];
+  size_t n_pending;
+  double pending_bytes;
+  weight_t weights[WEIGHTS];  // derivatives by constants of the node that is looked at
+  // What is done with offers of the row at work.
+  const candidate_t* trying;
+  size_t row, offered;
+} hunt_t;
+
+// ---- asking rows of the table -------------------------------------------------------------------
+
+static assay_status_t widen_all(const assay_machine_t* m, size_t n, assay_value_t* const* values,
+                                assay_tensor_t** out) {
+  for (size_t i = 0; i < n; i++) {
+    assay_tensor_t* x = values[i] ? assay_machine_get(m, values[i]) : NULL;
+    if (x) ASSAY_TRY(assay_tensor_widen(x, &out[i]));
+  }
+  return NULL;
+}
+
+// Calls the rows [first, end) of a stage for a node; their offers go to `offer`.
+static assay_status_t ask(hunt_t* h, size_t position, size_t first, size_t end, int stage,
+                          const assay_trial_t* trial) {
+  const assay_search_t* s = h->trials.s;
+  const assay_node_t* n = s->nodes[position];
+  assay_tensor_t **in = NULL, **out = NULL;
+  bool stop = false;
+  assay_status_t st = assay_new_array(n->n_inputs, sizeof *in, &in);
+  if (!st) st = assay_new_array(n->n_outputs, sizeof *out, &out);
+  if (!st) st = widen_all(s->machine, n->n_inputs, n->inputs, in);
+  if (!st) st = widen_all(s->machine, n->n_outputs, n->outputs, out);
+  h->trials.position = position;
+  const assay_suspect_t suspect = {s->model, n, n->n_inputs, n->n_outputs, in, out};
+  for (size_t i = first; !st && !stop && i < end; i++) {
+    const assay_proposal_t* p = assay_proposal_get(i);
+    if (p->stage != stage) continue;
+    h->row = i;
+    h->offered = 0;
+    h->trials.rank = (int)i;
+    st = p->propose(&suspect, p->cause, trial, &stop);
+  }
+  for (size_t i = 0; in && i < n->n_inputs; i++) assay_tensor_release(in[i]);
+  for (size_t i = 0; out && i < n->n_outputs; i++) assay_tensor_release(out[i]);
+  assay_free(in);
+  assay_free(out);
+  return st;
+}
+
+// ---- suspicion ----------------------------------------------------------------------------------
+
+// Orders of magnitude by which other things make a repair less likely, or its trial dearer.
+static const double LATER_STAGE = 0.2;  // each
+static const double RESHAPING = 0.7;    // where truth has golden's shapes
+static const double MANY_OFFERS = 0.8;  // times the decades of how many a row offers
+static const double COST = 0.7;         // times the decades of what a trial costs
+
+// What is not looked at counts as neither likely nor unlikely; so do parameters that can be fitted
+// to anything.
+static const double UNKNOWN_GAIN = 5, FITTED_GAIN = 2;
+
+static double needed(const hunt_t* h) { return fmin(1, sqrt(h->trials.before)); }
+
+// How much of a change of the node arrives.
+static double reach_of(const hunt_t* h) {
+  const assay_node_t* n = h->trials.s->nodes[h->trials.position];
+  double most = 0;
+  for (size_t k = 0; k < n->n_outputs; k++)
+    if (n->outputs[k]) most = fmax(most, h->reach[n->outputs[k]->id]);
+  return most;
+}
+
+// What the measures say of a position: the near ones count more, none of them for much if all are
+// far.
+static double correction(const hunt_t* h, size_t position) {
+  const double n = (double)h->trials.s->n_nodes, far = 1 + n / 16;
+  double sum = 0, weights = 1 / (far * far);
+  for (size_t i = 0; i < h->n_measures; i++) {
+    const double d = 1 + fabs((double)h->measures[i].position - (double)position);
+    sum += h->measures[i].decades / (d * d);
+    weights += 1 / (d * d);
+  }
+  return sum / weights;
+}
+
+static const double UNLIKELY = 4;  // decades from what is needed, at most
+
+// A repair whose change arrives as about what the targets are off by is the likeliest.
+static double gain_of(const hunt_t* h, const candidate_t* c) {
+  const double now = assay_log10(fmax(needed(h), 1e-300));
+  if (c->expected != c->expected) return assay_log10(UNKNOWN_GAIN);
+  return fmin(UNLIKELY, fabs(now - c->expected - correction(h, c->position)));
+}
+
+// Behind that: late nodes are cheap to try, and earlier rows are likelier causes.
+static double base_of(const hunt_t* h, size_t row, const assay_effect_t* e) {
+  const double n = (double)h->trials.s->n_nodes;
+  const double behind = (n - (double)h->trials.position) / n;
+  const int stage = assay_proposal_get(row)->stage;
+  return COST * assay_log10(0.02 + behind) + LATER_STAGE * stage +
+         (e->reshapes && h->looks.shapes_fit ? RESHAPING : 0);
+}
+
+// Lists what was looked at.
+static assay_status_t list_pending(hunt_t* h, pending_t* p) {
+  candidate_t* c = &p->candidate;
+  const assay_effect_t* e = &p->effect;
+  if (!e->fits) return NULL;
+  if (!c->fits && e->change > 0) c->expected = assay_log10(fmax(e->change * reach_of(h), 1e-300));
+  c->forecast = e->forecast;
+  c->base = base_of(h, c->row, e) - (c->fits ? assay_log10(UNKNOWN_GAIN / FITTED_GAIN) : 0);
+  ASSAY_TRY(assay_grow(&h->list, &h->capacity, h->n + 1, sizeof *h->list));
+  h->list[h->n++] = *c;
+  return NULL;
+}
+
+static void look_at(const hunt_t* h, pending_t* p) {
+  p->effect = (assay_effect_t){.fits = true};
+  if (assay_seconds_now() > h->look_until) return;
+  if (p->derivatives)
+    assay_look_linear(&h->looks, &p->repair, p->input, p->derivatives, &p->effect);
+  else
+    p->status = assay_look(&h->looks, p->candidate.position, &p->repair, &p->effect);
+}
+
+// Looks at all offers that wait, several at a time, and lists them. A node with a body is evaluated
+// in the machine's slots: one at a time.
+static assay_status_t look_at_pending(hunt_t* h) {
+  const assay_node_t* n = h->trials.s->nodes[h->trials.position];
+  const bool control = n->op && n->op->flags & ASSAY_OP_CONTROL;
+  assay_status_t st = NULL;
+#pragma omp parallel for schedule(dynamic) if (!control && h->n_pending > 1)
+  for (size_t i = 0; i < h->n_pending; i++) look_at(h, &h->pending[i]);
+  for (size_t i = 0; i < h->n_pending; i++) {
+    pending_t* p = &h->pending[i];
+    if (p->status)
+      st = st ? assay_status_join(st, p->status) : p->status;
+    else if (!st)
+      st = list_pending(h, p);
+    assay_repair_deinit(&p->repair);
+  }
+  h->n_pending = 0;
+  h->pending_bytes = 0;
+  return st;
+}
+
+// The derivatives by a constant, once so many repairs change it that they are the cheaper way.
+static assay_status_t weight_of(hunt_t* h, size_t input, const double** out) {
+  enum { CHEAPER_FROM = 3 };
+  *out = NULL;
+  if (input >= WEIGHTS || !h->looks.predict) return NULL;
+  weight_t* w = &h->weights[input];
+  if (w->offers++ < CHEAPER_FROM) return NULL;
+  if (!w->asked)
+    ASSAY_TRY(assay_predict_constant(h->looks.predict, h->trials.position, input, &w->derivatives));
+  w->asked = true;
+  *out = w->derivatives;
+  return NULL;
+}
+
+static void forget_weights(hunt_t* h) {
+  for (size_t i = 0; i < WEIGHTS; i++) {
+    assay_free(h->weights[i].derivatives);
+    h->weights[i] = (weight_t){0};
+  }
+}
+
+// Where next to nothing is left behind a node, a trial is as cheap as a look, and tells more.
+static const double NOTHING_BEHIND = 0.04;
+
+static bool is_cheap_to_try(const hunt_t* h, const assay_repair_t* r) {
+  const double all = h->looks.work[h->trials.s->n_nodes - 1];
+  return r->edits[0].kind != ASSAY_EDIT_EXCHANGE &&
+         all - h->looks.work[h->trials.position] < NOTHING_BEHIND * all;
+}
+
+static assay_status_t list_offer(void* user, const assay_repair_t* r, bool* stop) {
+  hunt_t* h = user;
+  if (is_cheap_to_try(h, r) && assay_seconds_now() < h->look_until) {
+    *stop = false;
+    h->offered++;
+    return assay_trials_try(&h->trials, r);
+  }
+  pending_t* p = &h->pending[h->n_pending];
+  *p = (pending_t){.candidate = {.position = h->trials.position,
+                                 .row = h->row,
+                                 .ordinal = h->offered++,
+                                 .expected = (double)NAN,
+                                 .pair = {-1, -1},
+                                 .fits = r->fits},
+                   .effect = {.fits = true}};
+  *stop = false;
+  if (r->edits[0].kind == ASSAY_EDIT_EXCHANGE) {
+    const int a = r->edits[0].value->id, b = r->edits[0].other_value->id;
+    p->candidate.pair[0] = a < b ? a : b;
+    p->candidate.pair[1] = a < b ? b : a;
+  }
+  if ((r->fits && !h->looks.predict) || assay_seconds_now() > h->look_until)
+    return list_pending(h, p);
+  if (assay_look_is_linear(r, &p->input)) {
+    assay_status_t st = weight_of(h, p->input, &p->derivatives);
+    if (assay_status_code(st) != ASSAY_NO_MEMORY) ASSAY_TRY(st);
+    assay_status_free(assay_status_code(st) == ASSAY_NO_MEMORY ? st : NULL);
+  }
+  ASSAY_TRY(assay_repair_copy(r, &p->repair));
+  for (size_t i = 0; i < r->n_edits; i++)
+    if (r->edits[i].tensor) h->pending_bytes += 8 * (double)r->edits[i].tensor->size;
+  if (++h->n_pending < PENDING && h->pending_bytes < PENDING_BYTES) return NULL;
+  return look_at_pending(h);
+}
+
+// Each row is about as likely to have the right one: what it offers in all nodes shares that.
+static assay_status_t share_out(hunt_t* h) {
+  size_t* offers = NULL;
+  ASSAY_TRY(assay_new_array(assay_proposal_count(), sizeof *offers, &offers));
+  for (size_t i = 0; i < h->n; i++) offers[h->list[i].row]++;
+  for (size_t i = 0; i < h->n; i++)
+    h->list[i].base += MANY_OFFERS * assay_log10((double)offers[h->list[i].row]);
+  assay_free(offers);
+  return NULL;
+}
+
+// Forecasts that leave no more than this are believed before anything else is tried; those that
+// leave nearly everything are not looked at.
+static const double SURE = 0.5, USELESS = 0.98;
+
+static int by_place(const candidate_t* x, const candidate_t* y) {
+  if (x->position != y->position) return x->position > y->position ? -1 : 1;
+  if (x->row != y->row) return x->row < y->row ? -1 : 1;
+  return x->ordinal < y->ordinal ? -1 : x->ordinal > y->ordinal;
+}
+
+static int by_score(const void* a, const void* b) {
+  const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
+  return x->score != y->score ? (x->score < y->score ? -1 : 1) : by_place(x, y);
+}
+
+// A forecast that nothing is gained makes a repair less likely than one without forecast: the more
+// so, the smaller the difference is, and so the more linear the model.
+static double doubt(const hunt_t* h, const candidate_t* c) {
+  return c->forecast.known && c->promise > USELESS ? 1 - needed(h) : 0;
+}
+
+static void sort(hunt_t* h) {
+  for (size_t i = 0; i < h->n; i++) {
+    candidate_t* c = &h->list[i];
+    c->score = c->base + gain_of(h, c) + doubt(h, c);
+  }
+  if (h->n) qsort(h->by_suspicion, h->n, sizeof *h->by_suspicion, by_score);
+}
+
+// ---- forecasts ----------------------------------------------------------------------------------
+
+// What is left of the difference, as forecast: 1 and more promise nothing. A change that points the
+// right way and goes too far, or not far enough, may be right: behind it the model is not linear.
+static double promise_of(const candidate_t* c) {
+  const double best = assay_forecast_best(&c->forecast);
+  if (!c->forecast.known) return HUGE_VAL;
+  return c->fits ? best : fmin(assay_forecast_remains(&c->forecast), (1 + best) / 2);
+}
+
+static int by_promise(const void* a, const void* b) {
+  const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
+  if (x->promise != y->promise) return x->promise < y->promise ? -1 : 1;
+  return by_score(a, b);
+}
+
+static int by_pair(const void* a, const void* b) {
+  const candidate_t *x = *(candidate_t*const*)a, *y = *(candidate_t*const*)b;
+  for (int i = 0; i < 2; i++)
+    if (x->pair[i] != y->pair[i]) return x->pair[i] < y->pair[i] ? -1 : 1;
+  return by_place(x, y);
+}
+
+static bool same_pair(const candidate_t* a, const candidate_t* b) {
+  return a->pair[0] >= 0 && a->pair[0] == b->pair[0] && a->pair[1] == b->pair[1];
+}
+
+// Two constants that are exchanged change all nodes that read them: what each of these offers looks
+// at its own node only, and to first order the changes add up.
+static void join_pair(candidate_t** pair, size_t n) {
+  assay_forecast_t sum = {.known = true};
+  for (size_t i = 0; i < n; i++) {
+    const assay_forecast_t* f = &pair[i]->forecast;
+    if (i > 0 && pair[i]->position == pair[i - 1]->position) continue;
+    sum.known = sum.known && f->known;
+    sum.along += f->along;
+    for (int q = 0; q < ASSAY_PROBES - 1; q++) sum.across[q] += f->across[q];
+  }
+  for (size_t i = 0; i < n; i++) pair[i]->forecast = sum;
+}
+
+static assay_status_t join_exchanges(hunt_t* h) {
+  candidate_t** pairs = NULL;
+  size_t n = 0;
+  ASSAY_TRY(assay_new_array(h->n, sizeof *pairs, &pairs));
+  for (size_t i = 0; i < h->n; i++)
+    if (h->list[i].pair[0] >= 0) pairs[n++] = &h->list[i];
+  if (n) qsort(pairs, n, sizeof *pairs, by_pair);
+  for (size_t i = 0, end; i < n; i = end) {
+    for (end = i + 1; end < n && same_pair(pairs[i], pairs[end]); end++) continue;
+    join_pair(pairs + i, end - i);
+  }
+  assay_free(pairs);
+  for (size_t i = 0; i < h->n; i++) h->list[i].promise = promise_of(&h->list[i]);
+  return NULL;
+}
+
+// Lists what the rows offer for a node, and looks at it there. No node takes much more than its
+// share of the time for looking.
+static assay_status_t list_node(hunt_t* h, size_t position, double until) {
+  enum { SHARES = 4 };
+  const assay_trial_t trial = {list_offer, h};
+  const assay_search_t* s = h->trials.s;
+  if (assay_search_adopted(s, s->nodes[position])) return NULL;
+  const double now = assay_seconds_now(), before = position ? h->looks.work[position - 1] : 0;
+  const double share = (h->looks.work[position] - before) / h->looks.work[position];
+  h->look_until = now + fmin(1, SHARES * share) * fmax(0, until - now);
+  assay_status_t st = NULL;
+  h->trials.position = position;
+  for (int stage = 1; !st && stage <= STAGES; stage++)
+    st = ask(h, position, 0, assay_proposal_count(), stage, &trial);
+  if (!st) st = look_at_pending(h);
+  forget_weights(h);
+  return st;
+}
+
+// Where there is no memory for adjoints, or no time, the search goes on without forecasts.
+static assay_status_t pass_on(hunt_t* h, assay_predict_t* predict, size_t position, double until) {
+  if (!h->looks.predict) return NULL;
+  assay_status_t st = assay_predict_pass(predict, position);
+  const bool no_room = assay_status_code(st) == ASSAY_NO_MEMORY;
+  if (no_room || assay_seconds_now() > until) h->looks.predict = NULL;
+  if (no_room) assay_status_free(st), st = NULL;
+  return st;
+}
+
+static assay_status_t list_nodes(hunt_t* h, assay_predict_t* predict) {
+  const assay_search_t* s = h->trials.s;
+  const double look = h->start + 0.4 * (h->end - h->start);
+  const double until = h->start + 0.5 * (h->end - h->start);
+  h->looks.predict = predict;
+  enum { BEFORE = 16 };  // nodes before one that was found which may be at fault as well
+  size_t end = 0;
+  for (size_t i = s->n_nodes; i-- > end && assay_seconds_now() < until;) {
+    const bool before = h->trials.found;
+    ASSAY_TRY(list_node(h, i, look));
+    if (h->trials.found && !before) end = i < BEFORE ? 0 : i - BEFORE;
+    ASSAY_TRY(pass_on(h, predict, i, look));
+  }
+  return NULL;
+}
+
+// Lists all repairs. Looking at each in its own node may take a part of the time, and listing them
+// a larger one.
+static assay_status_t list_all(hunt_t* h) {
+  assay_predict_t* predict = NULL;
+  ASSAY_TRY(assay_looks_init(h->trials.s, &h->looks));
+  ASSAY_TRY(assay_predict_create(h->trials.s, &predict));
+  assay_status_t st = list_nodes(h, predict);
+  h->looks.predict = NULL;
+  assay_predict_destroy(predict);
+  if (!st) st = join_exchanges(h);
+  if (!st) st = share_out(h);
+  if (!st) st = assay_new_array(h->n, sizeof *h->by_forecast, &h->by_forecast);
+  if (!st) st = assay_new_array(h->n, sizeof *h->by_suspicion, &h->by_suspicion);
+  for (size_t i = 0; !st && i < h->n; i++) h->by_forecast[i] = h->by_suspicion[i] = &h->list[i];
+  if (!st) sort(h);
+  if (!st && h->n) qsort(h->by_forecast, h->n, sizeof *h->by_forecast, by_promise);
+  return st;
+}
+
+// ---- trying -------------------------------------------------------------------------------------
+
+static assay_status_t try_offer(void* user, const assay_repair_t* r, bool* stop) {
+  hunt_t* h = user;
+  if (h->offered++ != h->trying->ordinal) return NULL;
+  *stop = true;
+  return assay_trials_try(&h->trials, r);
+}
+
+static assay_status_t try_candidate(hunt_t* h, candidate_t* c) {
+  const assay_trial_t trial = {try_offer, h};
+  c->done = true;
+  for (size_t i = 0; c->pair[0] >= 0 && i < h->n; i++)
+    if (same_pair(c, &h->list[i])) h->list[i].done = true;
+  h->trying = c;
+  h->trials.arrived = (double)NAN;
+  const int stage = assay_proposal_get(c->row)->stage;
+  ASSAY_TRY(ask(h, c->position, c->row, c->row + 1, stage, &trial));
+  if (!(h->trials.arrived > 0) || c->expected != c->expected) return NULL;
+  ASSAY_TRY(assay_grow(&h->measures, &h->cap_measures, h->n_measures + 1, sizeof *h->measures));
+  h->measures[h->n_measures++] = (measure_t){c->position, assay_log10(h->trials.arrived) - c->expected};
+  return NULL;
+}
+
+// A first trial here and there, to see what arrives from where.
+static assay_status_t probe(hunt_t* h) {
+  enum { PROBES = 12 };
+  const double until = h->start + 0.55 * (h->end - h->start);
+  const size_t n = h->trials.s->n_nodes, step = n / PROBES + 1;
+  for (size_t end = n; end > 0 && !h->trials.found && assay_seconds_now() < until;
+       end -= end < step ? end : step) {
+    const size_t first = end < step ? 0 : end - step;
+    for (size_t i = 0; i < h->n; i++) {
+      candidate_t* c = h->by_suspicion[i];
+      if (c->done || c->expected != c->expected || c->position < first || c->position >= end)
+        continue;
+      ASSAY_TRY(try_candidate(h, c));
+      break;
+    }
+  }
+  return NULL;
+}
+
+// The rows above the one that restored golden, for its own node: the same may be told better.
+static assay_status_t try_better_rows(hunt_t* h, const candidate_t* found) {
+  for (size_t i = 0; i < h->n && assay_seconds_now() < h->end; i++) {
+    candidate_t* c = h->by_suspicion[i];
+    if (c->done || c->position != found->position || c->row >= found->row) continue;
+    ASSAY_TRY(try_candidate(h, c));
+  }
+  return NULL;
+}
+
+static bool reads(const assay_node_t* a, const assay_node_t* b) {
+  for (size_t i = 0; i < a->n_inputs; i++)
+    for (size_t k = 0; k < b->n_outputs; k++)
+      if (a->inputs[i] && a->inputs[i] == b->outputs[k]) return true;
+  return false;
+}
+
+// What is wrong with a node can often be mended in the one before or behind, too: a sign, a scale.
+// All that may be at fault are to be named.
+static assay_status_t try_neighbours(hunt_t* h, const candidate_t* found, double until) {
+  const assay_node_t* const* nodes = h->trials.s->nodes;
+  const assay_node_t* node = nodes[found->position];
+  for (size_t i = 0; i < h->n && assay_seconds_now() < until; i++) {
+    candidate_t* c = h->by_forecast[i];
+    const assay_node_t* other = nodes[c->position];
+    if (c->done || (!reads(node, other) && !reads(other, node))) continue;
+    ASSAY_TRY(try_candidate(h, c));
+  }
+  return NULL;
+}
+
+static candidate_t* first_left(candidate_t* const* order, size_t n) {
+  for (size_t i = 0; i < n; i++)
+    if (!order[i]->done) return order[i];
+  return NULL;
+}
+
+// The next one to try: two by forecast for each by suspicion. A forecast is to first order only,
+// and there is none behind an operator without a rule.
+static candidate_t* next_candidate(const hunt_t* h, size_t turn) {
+  candidate_t* forecast = first_left(h->by_forecast, h->n);
+  if (forecast && forecast->promise < (turn % 3 == 2 ? SURE : USELESS)) return forecast;
+  return first_left(h->by_suspicion, h->n);
+}
+
+// Tries one after the other. Once golden is restored it goes on for half as long again, and through
+// what is forecast to restore it as well: what else does is a rival.
+static assay_status_t try_all(hunt_t* h) {
+  enum { AGAIN = 16 };  // trials behind which what was measured sorts the others anew
+  enum { RIVALS = 32 };
+  // Where something leaves what can be seen, golden may still be restored better.
+  static const double AGAIN_PLAUSIBLE = 1.5;
+  const double begun = assay_seconds_now();
+  double until = h->trials.found ? begun + 0.5 * (begun - h->start) : h->end;
+  size_t rivals = h->trials.found ? RIVALS : 0;
+  candidate_t* c = NULL;
+  for (size_t tried = 0; (c = next_candidate(h, tried)) != NULL; tried++) {
+    const double now = assay_seconds_now();
+    if (now > until) c = first_left(h->by_forecast, h->n);
+    if (now > until && (!c || now > h->end || rivals == 0 || c->promise > SURE)) break;
+    if (h->trials.found) rivals -= rivals > 0;
+    const bool before = h->trials.found, plausible = h->trials.plausible;
+    ASSAY_TRY(try_candidate(h, c));
+    if (h->trials.plausible && !plausible && !h->trials.found)
+      until = fmin(until, assay_seconds_now() + AGAIN_PLAUSIBLE * (now - h->start) + 0.1);
+    if (before || !h->trials.found) {
+      if (tried % AGAIN == AGAIN - 1) sort(h);
+      continue;
+    }
+    rivals = RIVALS;
+    until = fmin(h->end, assay_seconds_now() + 0.5 * (now - h->start) + 0.1);
+    ASSAY_TRY(try_better_rows(h, c));
+    ASSAY_TRY(try_neighbours(h, c, until));
+  }
+  return NULL;
+}
+
+// Whether something mends so much that the rest is likely to be another fault.
+static bool is_mended_in_part(const assay_trials_t* t) {
+  return t->n_partials && t->partials[0].merit > 0.6;
+}
+
+// until: where the time for several faults would begin.
+static assay_status_t hunt_run(hunt_t* h, double until) {
+  const double end = h->end;
+  ASSAY_TRY(assay_search_reach(h->trials.s, &h->reach));
+  ASSAY_TRY(list_all(h));
+  h->end = until;
+  if (!h->n || h->by_forecast[0]->promise > SURE) ASSAY_TRY(probe(h));
+  sort(h);
+  ASSAY_TRY(try_all(h));
+  h->end = end;
+  if (h->trials.plausible || is_mended_in_part(&h->trials)) return NULL;
+  if (until < end) ASSAY_TRY(try_all(h));
+  h->trials.s->cut_short |= !h->trials.found && assay_seconds_now() > end;
+  return NULL;
+}
+
+// ---- several faults ----------------------------------------------------------------------------
+
+const assay_repair_t* assay_search_adopted(const assay_search_t* s, const assay_node_t* n) {
+  for (size_t i = 0; i < s->n_adopted; i++)
+    if (s->adopted[i]->node == n) return s->adopted[i];
+  return NULL;
+}
+
+static void hunt_deinit(hunt_t* h) {
+  assay_free(h->list);
+  assay_free(h->by_forecast);
+  assay_free(h->by_suspicion);
+  for (size_t i = 0; i < h->n_pending; i++) assay_repair_deinit(&h->pending[i].repair);
+  forget_weights(h);
+  assay_looks_deinit(&h->looks);
+  assay_free(h->measures);
+  assay_free(h->reach);
+  assay_trials_deinit(&h->trials);
+}
+
+static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
+                                   size_t* out_n);
+
+// Takes the best repair of a search over.
+static void report(assay_trials_t* t, assay_fault_t* fault) {
+  const assay_trial_kept_t* best = &t->best[0];
+  fault->has_repair = true;
+  fault->restored = best->restored;
+  fault->repair = best->repair;
+  fault->remains = best->remains;
+  fault->node = best->repair.node;
+  for (size_t i = 1; i < t->n_best; i++) {
+    if (fault->n_rivals < 3) fault->rivals[fault->n_rivals++] = t->best[i].repair.node;
+    assay_repair_deinit(&t->best[i].repair);
+  }
+  t->n_best = 0;
+}
+
+// Searches on with a repair that mends a part made. Found: out[0] is that repair, out[1..] what was
+// missing.
+static assay_status_t search_behind(hunt_t* h, const assay_partial_t* p, double end,
+                                    assay_fault_t* out, size_t* out_n) {
+  assay_search_t next = *h->trials.s;
+  assay_search_target_t* targets = NULL;
+  size_t n = 0;
+  *out_n = 0;
+  ASSAY_TRY(assay_trials_adopt(&h->trials, &p->repair, &targets));
+  next.targets = targets;
+  next.adopted[next.n_adopted++] = &p->repair;
+  assay_status_t st = targets ? search_level(&next, end, true, out + 1, &n) : NULL;
+  h->trials.s->trials = next.trials;
+  h->trials.s->cut_short |= next.cut_short;
+  assay_trials_drop(&h->trials);
+  assay_free(targets);
+  if (st || !n || !out[n].restored) {
+    for (size_t i = 1; i <= n; i++) assay_repair_deinit(&out[i].repair);
+    return st;
+  }
+  out[0] = (assay_fault_t){
+      .node = p->repair.node, .has_repair = true, .restored = true, .remains = out[n].remains};
+  ASSAY_TRY(assay_repair_copy(&p->repair, &out[0].repair));
+  *out_n = n + 1;
+  return NULL;
+}
+
+// Tries to go on from each repair that mended a part, the best first.
+static assay_status_t search_more(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
+  const size_t most = h->trials.s->n_adopted ? 2 : ASSAY_TRIAL_PARTIALS;
+  for (size_t i = 0; i < h->trials.n_partials && i < most && !*out_n; i++) {
+    const double now = assay_seconds_now();
+    if (now > end) break;
+    ASSAY_TRY(search_behind(h, &h->trials.partials[i], now + (end - now) / 2, out, out_n));
+  }
+  return NULL;
+}
+
+// Several faults of one kind: half of the time that is left.
+static assay_status_t search_joint(hunt_t* h, double end, assay_fault_t* out, size_t* out_n) {
+  const double now = assay_seconds_now();
+  size_t trials = 0;
+  ASSAY_TRY(assay_search_joint(h->trials.s, now + (end - now) / 2, out, out_n, &trials));
+  h->trials.s->trials += trials;
+  return NULL;
+}
+
+// out: room for ASSAY_SEARCH_FAULTS less those adopted. Only with `deeper` it looks for more than
+// one.
+static assay_status_t search_level(assay_search_t* s, double end, bool deeper, assay_fault_t* out,
+                                   size_t* out_n) {
+  hunt_t h = {.start = assay_seconds_now()};
+  const bool more = deeper && s->n_adopted + 1 < ASSAY_SEARCH_DEPTH;
+  *out_n = 0;
+  h.end = end;
+  ASSAY_TRY(assay_trials_init(s, &h.trials));
+  assay_status_t st = hunt_run(&h, more ? h.start + 0.7 * (end - h.start) : end);
+  if (!st && more && !h.trials.plausible && !s->n_adopted) st = search_joint(&h, end, out, out_n);
+  if (!st && more && !h.trials.plausible && !*out_n) st = search_more(&h, end, out, out_n);
+  if (!st && !*out_n && h.trials.n_best) {
+    out[0] = (assay_fault_t){0};
+    report(&h.trials, &out[0]);
+    *out_n = 1;
+  }
+  hunt_deinit(&h);
+  return st;
+}
+
+// ---- the whole ----------------------------------------------------------------------------------
+
+// A repair that makes something far larger than all that there is cannot be right, and would take
+// all memory: a constant laid along the batch.
+static int64_t most_elems(const assay_search_t* s) {
+  enum { TIMES = 4 };
+  int64_t most = 1 << 20;
+  for (size_t k = 0; k < s->n_targets; k++)
+    if (s->targets[k].golden->size > most) most = s->targets[k].golden->size;
+  for (size_t i = 0; i < s->n_nodes; i++)
+    for (size_t k = 0; k < s->nodes[i]->n_outputs; k++) {
+      const assay_value_t* v = s->nodes[i]->outputs[k];
+      const assay_tensor_t* t = v ? assay_machine_get(s->machine, v) : NULL;
+      if (t && t->kind == ASSAY_KIND_TENSOR && t->size > most) most = t->size;
+    }
+  return most < INT64_MAX / TIMES ? TIMES * most : most;
+}
+
+assay_status_t assay_search_run(assay_search_t* s, assay_fault_t* faults, size_t* out_n) {
+  assay_memory_keep(true);
+  assay_machine_limit(s->machine, most_elems(s));
+  assay_status_t st = search_level(s, s->deadline, s->several, faults, out_n);
+  assay_machine_limit(s->machine, 0);
+  assay_memory_keep(false);
+  return st;
+}

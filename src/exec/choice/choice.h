@@ -1,0 +1,71 @@
+// Which tactic runs a layer: the first that takes it, in the order of the table, which predicted
+// times may change (costs.h); where others take it that give the same bits (or any, if asked for),
+// and their times are known or may be measured, the fastest of these.
+#ifndef ASSAY_EXEC_CHOICE_CHOICE_H_
+#define ASSAY_EXEC_CHOICE_CHOICE_H_
+
+#include "exec/choice/costs.h"
+#include "exec/segment/move.h"
+#include "exec/choice/timings.h"
+
+enum { ASSAY_MAX_TACTICS = 96 };
+
+// What a choice is between.
+typedef struct assay_choice_setting {
+  const assay_tactic_t* const* tactics;
+  size_t n_tactics;
+  const char* machine;  // what times depend on, one line; copied
+  const assay_costs_t* costs;  // of the machine's class, by which tactics are ranked; NULL: none
+  // The mean of so many runs of a kernel, on operands of zeros; 0: the fastest of some.
+  assay_status_t (*time)(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
+                         double* out_microseconds);
+  // The same of a move. NULL: they are not timed.
+  assay_status_t (*time_move)(void* user, const assay_move_t* m, double* out_microseconds);
+  void* user;
+} assay_choice_setting_t;
+
+// Shared by the contexts of an engine, and what a plan file keeps of it.
+typedef struct assay_choice {
+  assay_choice_setting_t setting;
+  assay_weights_t* store;
+  assay_timings_t* timings;
+  char* sources;     // of tactics, with ',' between; NULL: all
+  char* forced;      // lines "TACTIC LAYER"; NULL: none
+  bool measure;      // kernels that compete are timed where the timings do not know them
+  bool any_bits;     // all compete
+  int most;          // so many at most
+  int runs;          // of a time; 0: the fastest of some
+  uint64_t scratch;  // bytes that a kernel may need where another takes the layer; 0: any
+  bool measured;     // that has been done: weights of kernels that lost are in the store
+  assay_str_t text;  // of the timings, as it is saved
+} assay_choice_t;
+
+// options may be NULL. Errors: INVALID_ARGUMENT, CORRUPT in the options.
+assay_status_t assay_choice_create(const assay_choice_setting_t* setting,
+                                   const assay_backend_options_t* options,
+                                   assay_choice_t** out) ASSAY_MUST_USE;
+void assay_choice_destroy(assay_choice_t* c);  // NULL is allowed
+
+// Makes the kernel of a layer; *out NULL: none takes it. candidates: room for ASSAY_MAX_CANDIDATES
+// of those that were looked at, in the table's order.
+assay_status_t assay_choose(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t** out,
+                            assay_candidate_t* candidates, int* n_candidates) ASSAY_MUST_USE;
+
+// What a kernel takes of this layer, and what a reorder takes: known, measured now if that is wanted,
+// or NAN.
+assay_status_t assay_choice_cost(assay_choice_t* c, const assay_sized_layer_t* l, assay_kernel_t* k,
+                                 double* out_microseconds) ASSAY_MUST_USE;
+assay_status_t assay_choice_move_cost(assay_choice_t* c, const assay_move_t* m,
+                                      double* out_microseconds) ASSAY_MUST_USE;
+
+// As in assay_backend_t. First the timings that were looked up, so that a plan that is read makes
+// the same choices; then the store's entries.
+assay_status_t assay_choice_saved(assay_choice_t* c, size_t i, const char** out_key,
+                                  const void** out_data, size_t* out_bytes) ASSAY_MUST_USE;
+assay_status_t assay_choice_restore(assay_choice_t* c, const char* key, const void* data,
+                                    size_t bytes) ASSAY_MUST_USE;
+assay_status_t assay_choice_timings(const assay_choice_t* c, assay_str_t* out,
+                                    bool* out_measured) ASSAY_MUST_USE;
+void assay_choice_freeze(assay_choice_t* c);
+
+#endif  // ASSAY_EXEC_CHOICE_CHOICE_H_

@@ -1,0 +1,44 @@
+// Licences: what lets a tactic of other numerics than plain fused multiply-adds serve fp32
+// (docs/adr/0012-fp32-settings.md). A tactic judges a layer by its weights and an error model; the
+// setting of the plan says which tactics may serve at all, and under which condition.
+#ifndef ASSAY_EXEC_CHOICE_LICENCE_H_
+#define ASSAY_EXEC_CHOICE_LICENCE_H_
+
+#include <assay/types.h>
+
+#include "base/str.h"
+
+// What a tactic asks before it takes a layer. Own errors by its error model, in units of the unit
+// roundoff, for inputs of mean square 1.
+typedef struct assay_licence {
+  const char* tactic;
+  assay_fp32_t asks;        // TIGHT, BOUND: from which setting on it may serve
+  double own, plain;        // root mean square: its own error, and that of plain sums
+  double six_sigma, bound;  // six standard deviations, and the bound of plain sums, in the worst
+                            // channel
+  bool fits;                // the inputs' range leaves it something to do
+  bool pays;                // it is faster, by a model of its work
+} assay_licence_t;
+
+// All that were asked for a layer.
+enum { ASSAY_MAX_LICENCES = 4 };
+typedef struct assay_licences {
+  assay_licence_t at[ASSAY_MAX_LICENCES];
+  int n;
+} assay_licences_t;
+
+const char* assay_fp32_name(assay_fp32_t setting);
+// Errors: INVALID_ARGUMENT.
+assay_status_t assay_fp32_parse(const char* name, assay_fp32_t* out) ASSAY_MUST_USE;
+
+// Whether the condition under which it may serve holds. TIGHT: own <= 2 plain; BOUND: six_sigma <=
+// bound.
+bool assay_licence_holds(const assay_licence_t* l);
+// Whether a setting offers tactics that ask for this one.
+bool assay_licence_offers(assay_fp32_t setting, assay_fp32_t asks);
+// Whether it may serve in a setting.
+bool assay_licence_allows(const assay_licence_t* l, assay_fp32_t setting);
+// "own error 0.52 of plain's (at most 2): holds"; one line, without its end.
+void assay_licence_print(const assay_licence_t* l, assay_str_t* out);
+
+#endif  // ASSAY_EXEC_CHOICE_LICENCE_H_

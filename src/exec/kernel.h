@@ -1,0 +1,148 @@
+// Kernels: ways to run a layer, on the host or on a device. Backends bring tactics, one row each; a
+// source of tactics is a file with rows.
+//
+// A tactic looks at a layer whose sizes are all known and makes a kernel of it, or says that the
+// layer is not for it. A kernel is fixed to those sizes; it has packed its weights and says in
+// which form it reads and writes each operand.
+#ifndef ASSAY_EXEC_KERNEL_H_
+#define ASSAY_EXEC_KERNEL_H_
+
+#include "exec/backend.h"
+#include "exec/device.h"
+#include "exec/choice/licence.h"
+#include "exec/weights.h"
+
+enum { ASSAY_KERNEL_RANK = 8, ASSAY_KERNEL_OPERANDS = 40, ASSAY_MAX_CANDIDATES = 6 };
+
+typedef enum assay_layout {
+  ASSAY_LAYOUT_PLAIN = 0,      // row-major in the order of the dimensions
+  ASSAY_LAYOUT_CHANNELS_LAST,  // [N, C, D...] lies as [N, D..., C]; rank 3 and more
+} assay_layout_t;
+
+// How a value lies in memory. Its elements are those of ONNX's raw_data of that type.
+typedef struct assay_form {
+  assay_type_t type;
+  assay_layout_t layout;
+} assay_form_t;
+
+// One value that a layer reads or writes.
+typedef struct assay_operand {
+  const assay_value_t* value;
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+  int64_t size;
+  // The type in which the layer stores or takes it: FLOAT in a bf16 layer is BFLOAT16.
+  assay_type_t type;
+  assay_layout_t layout;           // inputs: how it lies now, where that is known
+  const assay_tensor_t* constant;  // packed or canonical; NULL: not known before the run
+  assay_weights_t* store;          // keeps what is made of the constants of the model
+} assay_operand_t;
+
+// A layer with all its sizes. Hidden values are no operands.
+typedef struct assay_sized_layer {
+  const assay_layers_t* layers;
+  const assay_layer_t* layer;
+  assay_operand_t in[ASSAY_KERNEL_OPERANDS];  // each value once, in the order in which nodes read
+  size_t n_in;
+  assay_operand_t out[ASSAY_KERNEL_OPERANDS];  // of the last node; value NULL: left out
+  size_t n_out;
+  struct assay_resident* resident;  // constants in the device's memory (resident.h); NULL: the host
+  void* own;                        // a device's: what its share made (device_run.h); NULL: nothing
+  assay_licences_t* licences;       // what tactics were asked for it; NULL: nobody wants to know
+} assay_sized_layer_t;
+
+typedef struct assay_kernel assay_kernel_t;
+
+// How a kernel makes rows of its output, which lie along the first spatial axis, out of rows of one
+// of its inputs. Both lie channels last, so that a row is one piece of memory. What it makes of a
+// row depends on neither the rows it is asked for at once nor where they lie.
+typedef struct assay_by_rows {
+  int input;                   // the operand that it reads by rows
+  int64_t samples, rows;       // of the output
+  int64_t in_rows;             // of the input; 0: that is read as a whole, in any form
+  size_t row_bytes, in_bytes;  // of a row
+  size_t weights;              // bytes that each call reads besides
+  double work;                 // multiply-adds in a row of the output, or as much of other work
+  size_t scratch;              // bytes that a call needs
+  // The rows of the input, [*first, *last), under rows [row, end) of the output. NULL: the same.
+  void (*reads)(const assay_kernel_t* k, int64_t row, int64_t end, int64_t* first, int64_t* last);
+  // Makes rows [row, end) of a sample on the caller's thread. Operands are as in a run; but of the
+  // rows of the input, and of the output, only those meant here need to be there.
+  // NULL: it does not work by rows.
+  void (*run)(const assay_kernel_t* k, const void* const* in, void* const* out, void* scratch,
+              int64_t sample, int64_t row, int64_t end);
+} assay_by_rows_t;
+
+struct assay_kernel {
+  const struct assay_tactic* tactic;
+  assay_form_t in[ASSAY_KERNEL_OPERANDS];  // UNDEFINED: this input is not read in a run
+  assay_form_t out[ASSAY_KERNEL_OPERANDS];
+  // The output takes the memory of this input, which must be of as many bytes; -1: its own. A
+  // kernel with neither `run` nor `enqueue` only gives it another shape.
+  int in_place;
+  size_t scratch;  // bytes that a run needs besides
+  // On the host. NULL: a kernel of a device.
+  assay_status_t (*run)(assay_kernel_t* k, const void* const* in, void* const* out, void* scratch);
+  assay_by_rows_t by_rows;
+  // Puts it into a queue of the device that it was made for; 0 for operands that are left out. What
+  // it notes may be captured: addresses stay as they are, and it is given others in another call.
+  assay_status_t (*enqueue)(assay_kernel_t* k, assay_queue_t* q, const assay_device_ptr_t* in,
+                            const assay_device_ptr_t* out, assay_device_ptr_t scratch);
+  void (*destroy)(assay_kernel_t* k);
+};
+
+// What the layouts in which inputs are said to lie (assay_operand_t.layout) mean to a tactic. Which
+// ones its kernels read and write in the end, they say themselves.
+typedef enum assay_layout_use {
+  ASSAY_LAYOUT_OWN = 0,      // nothing: it has one way
+  ASSAY_LAYOUT_FOLLOWS,      // it works in that layout where it can, and gives the same bits in all
+  ASSAY_LAYOUT_FOLLOWS_BITS  // so it does, but sums are made in another order: no time may decide
+} assay_layout_use_t;
+
+typedef struct assay_tactic {
+  const char* name;    // "onednn_conv"
+  const char* source;  // "onednn"; what --tactic-sources restricts
+  // Tactics with the same name here give the same bits wherever they take the same layer, so that
+  // only these compete by time; NULL: no other does. Were others chosen by time, a result would
+  // depend on the batch and on the day.
+  const char* numerics;
+  // *out stays NULL where the layer is none for this tactic. Errors: NO_MEMORY, DEVICE.
+  assay_status_t (*make)(const assay_sized_layer_t* l, assay_kernel_t** out);
+  assay_layout_use_t layouts;
+  // How its kernels round (ops/bound.h).
+  assay_rounding_t rounding;
+} assay_tactic_t;
+
+// A tactic that could run a layer.
+typedef struct assay_candidate {
+  const assay_tactic_t* tactic;
+  double microseconds;  // NAN: not known
+  double predicted;     // by the machine's costs (costs.h), of one sample on one thread; NAN: none
+  bool forced;          // it was asked for, whatever the times
+} assay_candidate_t;
+
+// ---- for tactics (describe.c) -------------------------------------------------------------------
+
+// The operand of a value; NULL: hidden, or not read.
+const assay_operand_t* assay_sized_input(const assay_sized_layer_t* l, const assay_value_t* v);
+// Its place among l->in; -1.
+int assay_sized_input_index(const assay_sized_layer_t* l, const assay_value_t* v);
+// Notes what a tactic was asked before it takes the layer.
+void assay_sized_note_licence(const assay_sized_layer_t* l, const assay_licence_t* licence);
+// A constant's elements as float32, as the layer takes them (rounded to its format); *out is freed
+// with assay_free.
+assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
+// The same to be read only, without a copy where the constant lies in memory as float32; *made is
+// what to free, or NULL.
+assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made);
+// The same with zeros behind them, up to `room` elements; *out stays NULL where o is.
+assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t room, float** out);
+size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);
+bool assay_operand_is_channels_last(const assay_operand_t* o);
+// float32, float16, bfloat16: what kernels compute with; and the bytes of an element of these.
+bool assay_type_is_kernel_float(assay_type_t type);
+static inline size_t assay_kernel_float_bytes(assay_type_t type) {
+  return type == ASSAY_TYPE_FLOAT ? 4 : 2;
+}
+
+#endif  // ASSAY_EXEC_KERNEL_H_

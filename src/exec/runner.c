@@ -1,0 +1,471 @@
+#include "exec/runner.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/crowd.h"
+
+enum { STRETCHES = 8 };  // kept for each layer at which one starts
+
+assay_status_t assay_runner_init(assay_runner_t* r, const assay_layers_t* layers,
+                                 const assay_tap_t* tap, const assay_runner_memory_t* memory,
+                                 const assay_setting_t* setting) {
+  const size_t n_values = (size_t)layers->model->n_values;
+  r->layers = layers;
+  r->tap = tap;
+  r->memory = memory;
+  r->setting = *setting;
+  ASSAY_TRY(assay_backend_emu.open(layers, NULL, tap, &r->emu));
+  ASSAY_TRY(assay_new_array(n_values, sizeof *r->values, &r->values));
+  ASSAY_TRY(assay_new_array(n_values, sizeof *r->outputs, &r->outputs));
+  ASSAY_TRY(assay_new_array(n_values, sizeof *r->bound, &r->bound));
+  ASSAY_TRY(assay_new_array(layers->n_layers, sizeof *r->ran, &r->ran));
+  ASSAY_TRY(assay_lifetimes_find(layers, &r->lifetimes));
+  r->setting.layers = layers;
+  r->setting.lifetimes = &r->lifetimes;
+  r->setting.sizes = &r->sizes;
+  r->setting.values = r->values;
+  return NULL;
+}
+
+void assay_runner_deinit(assay_runner_t* r) {
+  for (int i = 0; r->layers && i < r->layers->model->n_values; i++) {
+    if (r->values) assay_held_clear(&r->values[i]);
+    if (r->outputs) assay_tensor_release(r->outputs[i]);
+  }
+  for (size_t i = 0; i < r->n_stretches; i++) assay_stretch_destroy(r->stretches[i]);
+  assay_free(r->stretches);
+  assay_lifetimes_deinit(&r->lifetimes);
+  assay_free(r->values);
+  assay_free(r->outputs);
+  assay_free(r->bound);
+  assay_free(r->ran);
+  assay_sizes_deinit(&r->sizes);
+  if (r->emu) assay_backend_emu.close(r->emu);
+}
+
+// ---- values as tensors --------------------------------------------------------------------------
+
+// Whether a tensor has the sizes that were foreseen for the value; nothing is said against it where
+// none were.
+static bool is_as_foreseen(const assay_runner_t* r, const assay_value_t* v,
+                           const assay_tensor_t* t) {
+  int rank;
+  int64_t dims[ASSAY_KERNEL_RANK];
+  if (t->kind != ASSAY_KIND_TENSOR || !assay_sizes_of(&r->sizes, v, ASSAY_KERNEL_RANK, &rank, dims))
+    return true;
+  return t->rank == rank && (!rank || memcmp(t->dims, dims, (size_t)rank * sizeof *dims) == 0);
+}
+
+// Where a value has other sizes than were foreseen, nothing that follows from those may be trusted,
+// contents that only sizes tell among it: the rest of the run is evaluated.
+assay_status_t assay_runner_put(assay_runner_t* r, const assay_value_t* v,
+                                assay_tensor_t* take_tensor) {
+  assay_held_put(&r->values[v->id], take_tensor);
+  ASSAY_TRY(assay_sizes_bind(&r->sizes, v->type, take_tensor->rank, take_tensor->dims));
+  r->emulate |= !is_as_foreseen(r, v, take_tensor);
+  return NULL;
+}
+
+assay_status_t assay_runner_set(void* state, const assay_value_t* v, assay_tensor_t* t) {
+  if (v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem &&
+      t->kind == ASSAY_KIND_TENSOR && t->type != v->type->elem)
+    return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT, "input '%s' holds %s; the model declares %s",
+                       v->name, assay_type_name(t->type), assay_type_name(v->type->elem));
+  return assay_runner_put(state, v, assay_tensor_retain(t));
+}
+
+// Whether what is at a place was made there, and may still be.
+static bool is_made_here(const assay_runner_t* r, const assay_place_t* p) {
+  if (!p->n_forms || r->lifetimes.last[p->value->id] < (int)r->layer) return false;
+  const assay_slot_t* slot = &r->now->slots[p->forms[0].slot];
+  return !slot->passes && (slot->kind != ASSAY_SLOT_HELD || slot->value != p->value);
+}
+
+// Sees to it that the run holds a value as a tensor, where it has been made at all.
+static assay_status_t hold(assay_runner_t* r, const assay_value_t* v, assay_held_t** out) {
+  assay_tensor_t* t = NULL;
+  *out = &r->values[v->id];
+  if (assay_held_is_set(*out)) return NULL;
+  const assay_place_t* p = r->now ? assay_stretch_place(r->now, v) : NULL;
+  assay_tensor_t* constant = assay_held_constant(v);
+  if (constant)
+    t = assay_tensor_retain(constant);
+  else if (p && p->known)
+    t = assay_tensor_retain(p->known);
+  else if (p && is_made_here(r, p))
+    ASSAY_TRY(r->memory->read(r, p, &t));
+  if (!t) return NULL;
+  ASSAY_TRY(assay_runner_put(r, v, t));
+  (*out)->keep = constant;
+  return NULL;
+}
+
+static assay_status_t reach(assay_runner_t* r, const assay_value_t* v) {
+  return r->memory->reach ? r->memory->reach(r, v) : NULL;
+}
+
+static assay_status_t canonical(assay_runner_t* r, const assay_value_t* v, assay_tensor_t** out) {
+  assay_held_t* value;
+  *out = NULL;
+  ASSAY_TRY(hold(r, v, &value));
+  ASSAY_TRY(reach(r, v));
+  if (!assay_held_is_set(value)) return NULL;
+  const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
+  return assay_held_canonical(value, is_tensor ? v->type->elem : assay_held_any(value)->type, out);
+}
+
+assay_tensor_t* assay_runner_get(void* state, const assay_value_t* v) {
+  assay_tensor_t* t = NULL;
+  assay_status_t st = canonical(state, v, &t);
+  if (!st) return t;
+  assay_status_free(st);
+  return NULL;
+}
+
+assay_status_t assay_runner_packed(void* state, const assay_value_t* v, assay_tensor_t** out) {
+  assay_held_t* value;
+  *out = NULL;
+  ASSAY_TRY(hold(state, v, &value));
+  ASSAY_TRY(reach(state, v));
+  const assay_tensor_t* any = assay_held_any(value);
+  if (!any || any->kind != ASSAY_KIND_TENSOR || any->store == ASSAY_STORE_STR) return NULL;
+  const bool is_tensor = v->type && v->type->kind == ASSAY_KIND_TENSOR && v->type->elem;
+  return assay_held_packed(value, is_tensor ? v->type->elem : any->type, out);
+}
+
+void assay_runner_bind(void* state, const assay_value_t* v, void* data, size_t bytes) {
+  assay_runner_t* r = state;
+  assay_tensor_release(r->outputs[v->id]);
+  r->outputs[v->id] = NULL;
+  r->bound[v->id] = (assay_bound_output_t){data, bytes};
+}
+
+void assay_runner_reset(void* state) {
+  assay_runner_t* r = state;
+  for (int i = 0; i < r->layers->model->n_values; i++)
+    if (!r->values[i].keep) assay_held_clear(&r->values[i]);
+  assay_sizes_clear(&r->sizes);
+  r->now = NULL;
+  r->emulate = false;
+  assay_backend_emu.reset(r->emu);
+}
+
+// ---- stretches ----------------------------------------------------------------------------------
+
+// The bytes that a graph output takes where the caller wants it; -1: it does not fit there, or may
+// lie anywhere.
+static int64_t bound_bytes(const assay_runner_t* r, const assay_value_t* v,
+                           const assay_place_t* p) {
+  const assay_bound_output_t* b = &r->bound[v->id];
+  int64_t bytes;
+  if (!b->data || !assay_type_packed_bytes(v->type->elem, p->size, &bytes)) return -1;
+  return (uint64_t)bytes <= b->bytes ? bytes : -1;
+}
+
+assay_status_t assay_runner_output(assay_runner_t* r, const assay_value_t* v,
+                                   assay_tensor_t** out) {
+  const assay_place_t* p = assay_stretch_place(r->now, v);
+  assay_tensor_t** t = &r->outputs[v->id];
+  void* data = r->bound[v->id].data;
+  const int64_t bytes = bound_bytes(r, v, p);
+  const bool again = *t && assay_tensor_is_sole(*t) && (*t)->rank == p->rank &&
+                     ((*t)->data == data) == (bytes >= 0) &&
+                     (!p->rank || memcmp((*t)->dims, p->dims, (size_t)p->rank * 8) == 0);
+  if (!again) {
+    assay_tensor_release(*t);
+    *t = NULL;
+    if (bytes < 0)
+      ASSAY_TRY(assay_tensor_create_packed(v->type->elem, p->rank, p->dims, t));
+    else
+      ASSAY_TRY(
+          assay_tensor_wrap_packed(v->type->elem, p->rank, p->dims, data, bytes, NULL, NULL, t));
+  }
+  *out = *t;
+  return NULL;
+}
+
+// Behind its last layer: what later ones read becomes tensors.
+static assay_status_t end(assay_runner_t* r) {
+  const assay_stretch_t* s = r->now;
+  assay_held_t* value;
+  for (size_t i = 0; i < s->n_places; i++) {
+    const assay_value_t* v = s->places[i].value;
+    if (r->lifetimes.last[v->id] >= s->end && !assay_held_constant(v))
+      ASSAY_TRY(hold(r, v, &value));
+  }
+  r->now = NULL;
+  return NULL;
+}
+
+// Makes room for one more stretch that starts there.
+static size_t place_for(assay_runner_t* r, int first) {
+  size_t n = 0, oldest = r->n_stretches;
+  for (size_t i = 0; i < r->n_stretches; i++) {
+    if (r->stretches[i]->first != first) continue;
+    n++;
+    if (oldest == r->n_stretches || r->stretches[i]->used < r->stretches[oldest]->used) oldest = i;
+  }
+  if (n < STRETCHES) return r->n_stretches;
+  assay_stretch_destroy(r->stretches[oldest]);
+  r->stretches[oldest] = r->stretches[--r->n_stretches];
+  return r->n_stretches;
+}
+
+static assay_status_t find_stretch(assay_runner_t* r, int first) {
+  assay_stretch_t* found = NULL;
+  for (size_t i = 0; !found && i < r->n_stretches; i++)
+    if (assay_stretch_fits(r->stretches[i], first, &r->setting)) found = r->stretches[i];
+  if (!found) {
+    const size_t at = place_for(r, first);
+    ASSAY_TRY(assay_grow(&r->stretches, &r->cap_stretches, at + 1, sizeof(assay_stretch_t*)));
+    ASSAY_TRY(assay_stretch_create(&r->setting, first, &found));
+    r->stretches[r->n_stretches++] = found;
+  }
+  found->used = ++r->clock;
+  return r->memory->begin(r, found);
+}
+
+assay_status_t assay_runner_fetch(assay_runner_t* r, const assay_stretch_move_t* m,
+                                  assay_tensor_t** out) {
+  const assay_slot_t* slot = &r->now->slots[m->to];
+  assay_held_t* value = &r->values[slot->value->id];
+  const assay_tensor_t* any = assay_held_any(value);
+  *out = slot->held;
+  if (*out) return NULL;
+  if (!any || any->kind != ASSAY_KIND_TENSOR || any->rank != m->move.rank ||
+      (any->rank && memcmp(any->dims, m->move.dims, (size_t)any->rank * 8) != 0))
+    return NULL;
+  ASSAY_TRY(reach(r, slot->value));
+  return assay_held_packed(value, m->move.to.type, out);
+}
+
+// ---- running --------------------------------------------------------------------------------
+
+static assay_status_t run_emulated(assay_runner_t* r, size_t i) {
+  const assay_layer_t* l = &r->layers->layers[i];
+  const assay_node_t* last = l->nodes[l->n_nodes - 1];
+  const assay_value_list_t* reads = &r->lifetimes.reads[i];
+  for (size_t k = 0; k < reads->n; k++) {
+    assay_tensor_t* t = NULL;
+    if (assay_held_constant(reads->at[k]) && !assay_held_is_set(&r->values[reads->at[k]->id]))
+      continue;
+    ASSAY_TRY(canonical(r, reads->at[k], &t));
+    if (t) ASSAY_TRY(assay_backend_emu.set(r->emu, reads->at[k], t));
+  }
+  ASSAY_TRY(assay_backend_emu.step(r->emu, i));
+  for (size_t k = 0; k < last->n_outputs; k++) {
+    assay_tensor_t* t = last->outputs[k] ? assay_backend_emu.get(r->emu, last->outputs[k]) : NULL;
+    if (t) ASSAY_TRY(assay_runner_put(r, last->outputs[k], assay_tensor_retain(t)));
+  }
+  return NULL;
+}
+
+static assay_status_t tapped(assay_runner_t* r, const assay_layer_t* l, assay_tensor_t* const* in,
+                             size_t n_in) {
+  const assay_node_t* last = l->nodes[l->n_nodes - 1];
+  assay_tensor_t** out = NULL;
+  ASSAY_TRY(assay_new_array(last->n_outputs, sizeof *out, &out));
+  assay_status_t st = NULL;
+  for (size_t i = 0; !st && i < last->n_outputs; i++)
+    if (last->outputs[i]) st = canonical(r, last->outputs[i], &out[i]);
+  if (!st) st = r->tap->layer(r->tap->user, l, last, 0, n_in, in, last->n_outputs, out);
+  assay_free(out);
+  return st;
+}
+
+// All inputs of a layer, retained; hidden ones NULL.
+static assay_status_t inputs_of(assay_runner_t* r, const assay_layer_t* l, assay_tensor_t** in) {
+  for (size_t i = 0; i < l->n_nodes; i++)
+    for (size_t j = 0; j < l->nodes[i]->n_inputs; j++, in++) {
+      const assay_value_t* v = l->nodes[i]->inputs[j];
+      if (!v || r->layers->hidden_value[v->id]) continue;
+      ASSAY_TRY(canonical(r, v, in));
+      assay_tensor_retain(*in);
+    }
+  return NULL;
+}
+
+static assay_status_t run_prepared(assay_runner_t* r, size_t i, bool* ok) {
+  return assay_runner_step_of(r, i)->kernel ? r->memory->layer(r, i, ok) : NULL;
+}
+
+// With a tap: what enters is read before the kernel may write over it.
+static assay_status_t run_tapped(assay_runner_t* r, size_t i, bool* ok) {
+  const assay_layer_t* l = &r->layers->layers[i];
+  size_t n = 0;
+  for (size_t k = 0; k < l->n_nodes; k++) n += l->nodes[k]->n_inputs;
+  assay_tensor_t** in = NULL;
+  ASSAY_TRY(assay_new_array(n, sizeof *in, &in));
+  assay_status_t st = inputs_of(r, l, in);
+  if (!st) st = run_prepared(r, i, ok);
+  if (!st && *ok) st = tapped(r, l, in, n);
+  for (size_t k = 0; k < n; k++) assay_tensor_release(in[k]);
+  assay_free(in);
+  return st;
+}
+
+// Inputs that the caller leaves out are what the model says.
+static assay_status_t put_defaults(assay_runner_t* r) {
+  const assay_graph_t* g = r->layers->model->graph;
+  for (size_t k = 0; k < g->n_inputs; k++) {
+    const assay_value_t* v = g->inputs[k];
+    if (v->constant && !assay_held_is_set(&r->values[v->id]))
+      ASSAY_TRY(assay_runner_put(r, v, assay_tensor_retain(v->constant)));
+  }
+  return NULL;
+}
+
+// What nobody reads behind layer i.
+static void let_go(assay_runner_t* r, size_t i) {
+  const assay_value_list_t* ends = &r->lifetimes.ends[i];
+  for (size_t k = 0; k < ends->n; k++) assay_held_clear(&r->values[ends->at[k]->id]);
+}
+
+assay_status_t assay_runner_step(void* state, size_t i) {
+  assay_runner_t* r = state;
+  r->layer = i;
+  assay_crowd_look();
+  if (i == 0) ASSAY_TRY(put_defaults(r));
+  if (!r->now && !r->emulate) ASSAY_TRY(find_stretch(r, (int)i));
+  const assay_step_t* s = r->emulate ? NULL : assay_runner_step_of(r, i);
+  bool prepared = s && (s->kernel || s->known);
+  // A tap asks how the layer that it sees rounds.
+  r->ran[i] = prepared && s->kernel ? s->kernel->tactic : NULL;
+  if (prepared) ASSAY_TRY(r->tap ? run_tapped(r, i, &prepared) : run_prepared(r, i, &prepared));
+  const assay_train_t* train = s ? assay_stretch_train(r->now, (int)i) : NULL;
+  const size_t first = train ? (size_t)train->first : i;
+  for (size_t k = first; !prepared && k <= i; k++) {
+    r->ran[k] = NULL;
+    // From here on nothing that was foreseen may be trusted.
+    if (s && s->kernel) r->emulate = true;
+    ASSAY_TRY(run_emulated(r, k));
+  }
+  // What a train reads, the run holds until it has run.
+  if (!train || r->emulate || (int)i == assay_train_last(train))
+    for (size_t k = first; k <= i; k++) let_go(r, k);
+  if (!r->emulate && (int)i + 1 == r->now->end) ASSAY_TRY(end(r));
+  return NULL;
+}
+
+void assay_runner_rounding(void* state, const assay_layer_t* layer, size_t n_in,
+                           assay_tensor_t* const* in, assay_rounding_t* out) {
+  const assay_runner_t* r = state;
+  const ptrdiff_t i = layer ? layer - r->layers->layers : -1;
+  if (i >= 0 && (size_t)i < r->layers->n_layers && r->ran[i])
+    *out = r->ran[i]->rounding;
+  else
+    assay_backend_emu.rounding(r->emu, layer, n_in, in, out);
+}
+
+// What was prepared for layer i last; NULL: nothing.
+static const assay_step_t* step_of(const assay_runner_t* r, size_t i) {
+  const assay_stretch_t* found = NULL;
+  for (size_t k = 0; k < r->n_stretches; k++) {
+    const assay_stretch_t* s = r->stretches[k];
+    if ((int)i >= s->first && (int)i < s->end && (!found || s->used > found->used)) found = s;
+  }
+  return found ? &found->steps[i - (size_t)found->first] : NULL;
+}
+
+const char* assay_runner_tactic(void* state, size_t i) {
+  const assay_runner_t* r = state;
+  const assay_step_t* s = r->ran[i] || r->emulate ? NULL : step_of(r, i);
+  return r->ran[i] ? r->ran[i]->name : s && s->known ? "sizes" : "emu";
+}
+
+assay_format_t assay_runner_executed(void* state, size_t i) {
+  const assay_runner_t* r = state;
+  const assay_step_t* s = step_of(r, i);
+  if (s && s->known) return ASSAY_FORMAT_NONE;
+  if (!s || !s->kernel) return r->layers->layers[i].format;
+  for (int k = 0; k < s->n_in; k++)
+    if (assay_type_is_kernel_float(s->kernel->in[k].type))
+      return assay_type_format(s->kernel->in[k].type);
+  return ASSAY_FORMAT_NONE;
+}
+
+// The licence that a tactic asked for in a step; NULL: none.
+static const assay_licence_t* licence_of(const assay_step_t* s, const assay_tactic_t* tactic) {
+  for (int i = 0; i < s->licences.n; i++)
+    if (strcmp(s->licences.at[i].tactic, tactic->name) == 0) return &s->licences.at[i];
+  return NULL;
+}
+
+size_t assay_runner_scratch(void* runner, size_t i) {
+  const assay_runner_t* r = runner;
+  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
+  return s && s->kernel ? s->kernel->scratch : 0;
+}
+
+const assay_licence_t* assay_runner_licence(void* state, size_t i) {
+  const assay_runner_t* r = state;
+  const assay_step_t* s = r->ran[i] ? step_of(r, i) : NULL;
+  return s ? licence_of(s, r->ran[i]) : NULL;
+}
+
+static const char* layout_name(assay_layout_t layout) {
+  return layout == ASSAY_LAYOUT_CHANNELS_LAST ? " channels last" : "";
+}
+
+// The layouts that were assigned among, with what each costs here.
+static void explain_layouts(const assay_step_t* s, assay_str_t* out) {
+  for (int o = 0; o < s->n_layouts; o++) {
+    const assay_layout_told_t* t = &s->layouts[o];
+    const char* name = t->followed ? "as inputs lie" : assay_layout_name(t->layout);
+    assay_str_printf(out, "%s layout %-16s %10.2f us, %10.2f us of reorders around it (%s)\n",
+                     o == s->layout ? "*" : " ", name, t->microseconds, t->reorders,
+                     t->measured ? "measured" : "by bytes");
+  }
+}
+
+static void explain_forms(const assay_step_t* s, assay_str_t* out) {
+  assay_str_append(out, "  reads");
+  for (int k = 0; k < s->n_in; k++)
+    if (s->kernel->in[k].type)
+      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->in[k].type),
+                       layout_name(s->kernel->in[k].layout));
+  assay_str_append(out, " writes");
+  for (int k = 0; k < s->n_out; k++)
+    if (s->out[k] >= 0)
+      assay_str_printf(out, " %s%s;", assay_type_name(s->kernel->out[k].type),
+                       layout_name(s->kernel->out[k].layout));
+  assay_str_printf(out, " values moved before it: %zu\n", s->outputs - s->moves);
+}
+
+void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
+  const assay_step_t* s = step_of(state, i);
+  if (!s) {
+    assay_str_append(out, "  it has not run\n");
+  } else if (s->known) {
+    assay_str_append(out, "  nothing runs: its contents follow from sizes\n");
+  } else if (!s->kernel) {
+    assay_str_append(out, "  no tactic takes it: the emulated engine runs it\n");
+  } else {
+    for (int t = 0; t < s->n_candidates; t++) {
+      const assay_candidate_t* x = &s->candidates[t];
+      assay_str_printf(out, "%s %-16s of %-8s ", x->tactic == s->kernel->tactic ? "*" : " ",
+                       x->tactic->name, x->tactic->source);
+      if (x->forced)
+        assay_str_append(out, "as a tactic replay says");
+      else if (isnan(x->microseconds))
+        assay_str_append(out, "not timed: the first that takes it");
+      else
+        assay_str_printf(out, "%10.2f us", x->microseconds);
+      if (!isnan(x->predicted))
+        assay_str_printf(out, "; predicted %.2f us a sample on one thread", x->predicted);
+      assay_str_append(out, "\n");
+    }
+    explain_layouts(s, out);
+    explain_forms(s, out);
+    if (s->train) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
+    for (int t = 0; t < s->licences.n; t++) {
+      const assay_licence_t* licence = &s->licences.at[t];
+      const bool taken = licence == licence_of(s, s->kernel->tactic);
+      assay_str_append(out, taken ? "  licensed: " : "  not taken: ");
+      assay_licence_print(licence, out);
+      assay_str_append(out, "\n");
+    }
+  }
+}

@@ -1,0 +1,43 @@
+// The audits together: ranges with their witness, broadcasts, constants, operators.
+#ifndef ASSAY_RANGES_AUDIT_H_
+#define ASSAY_RANGES_AUDIT_H_
+
+#include "ranges/broadcasts.h"
+#include "ranges/constants.h"
+#include "ranges/ranges.h"
+#include "ranges/support.h"
+#include "ranges/witness.h"
+
+typedef struct assay_audit_options {
+  const assay_precision_t* precision;
+  const char* const* boxes;  // as assay_box_create reads them
+  size_t n_boxes;
+  const assay_samples_t* samples;  // whose range is the box; NULL: none
+  bool no_radius, no_witness;
+  double seconds;  // of the search for a witness
+  uint64_t seed;
+  void (*progress)(void* user, const char* what, double fraction);
+  void* user;
+} assay_audit_options_t;
+
+typedef struct assay_audit {
+  assay_plan_t* plan;
+  assay_box_t box;
+  assay_ranges_t ranges;
+  bool has_radius;
+  assay_radius_t radius;
+  assay_witness_t witness;
+  bool searched;  // for a witness
+  assay_broadcasts_t broadcasts;
+  assay_odd_constants_t constants;
+  assay_support_t support;
+} assay_audit_t;
+
+// open: the model as declared (its broadcasts and baked sizes are told). model: the same with its sizes closed. Both
+// outlive the audit.
+assay_status_t assay_audit_run(assay_model_t* open, assay_model_t* model,
+                               const assay_audit_options_t* options,
+                               assay_audit_t* out) ASSAY_MUST_USE;
+void assay_audit_deinit(assay_audit_t* a);
+
+#endif  // ASSAY_RANGES_AUDIT_H_

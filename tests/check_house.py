@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Checks how src/ is laid out: check_house.py PROJECT.
+
+Every folder has a README.md whose named files exist, and no more than 45 files; struct, union and enum tags are
+defined once, since files that see two would compile with either.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+MOST_FILES = 45
+TAG = re.compile(r"^(?:typedef\s+)?(struct|union|enum)\s+(assay_\w+)\s*\{", re.M)  # others are of one file
+NAMED = re.compile(r"`([\w/.*-]+\.(?:c|h|inc))`")
+
+
+def named_files(folder, root):
+    """What a README names that is not there: below its folder, beside it, or by a path from src/ or the project."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for name in NAMED.findall(text):
+        if not any(list(top.glob(name)) for top in (folder.parent, root / "src", root)) and not list(folder.rglob(name)):
+            yield name
+
+
+def layout_faults(root):
+    for folder in sorted(p for p in (root / "src").rglob("*") if p.is_dir()):
+        files = [p for p in folder.iterdir() if p.is_file() and p.name != "README.md"]
+        where = folder.relative_to(root)
+        sources = [p for p in files if p.suffix in (".c", ".h", ".inc")]
+        if len(files) > MOST_FILES:
+            yield f"{where}: {len(files)} files, {MOST_FILES} at most: make sub-folders"
+        if sources and not (folder / "README.md").exists():
+            yield f"{where}: no README.md says what it is and where to start"
+        elif sources:
+            yield from (f"{where}/README.md names {name}, which is not there" for name in named_files(folder, root))
+
+
+def tag_faults(root):
+    seen = collections.defaultdict(list)
+    for top in ("src", "include"):
+        for path in sorted((root / top).rglob("*.[ch]")):
+            for kind, tag in TAG.findall(path.read_text(encoding="utf-8")):
+                seen[tag].append(f"{path.relative_to(root)} ({kind})")
+    for tag, places in sorted(seen.items()):
+        if len(places) > 1:
+            yield f"tag '{tag}' is defined in {', '.join(places)}: give one of them another name"
+
+
+def main(root):
+    root = pathlib.Path(root)
+    faults = [*layout_faults(root), *tag_faults(root)]
+    print("\n".join(faults + [f"{len(faults)} faults of the layout of src/"]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,287 @@
+// The table of causes: what each row offers for a node. Offers are told by their texts, and each
+// must either be evaluated or be refused with a reason.
+#include "diagnose/repair.h"
+#include "passes/graph_case.h"
+#include "eval/machine.h"
+
+typedef struct proposal_row {
+  const char* cause;
+  const char* node;
+  const char* inputs[6];  // constants, but for the first
+  int count;              // of offers; -1: any number of them
+  const char* texts[4];   // some that must be among them
+} proposal_row_t;
+
+static const proposal_row_t rows[] = {
+    {"epsilon",
+     "BatchNormalization n x s o m v -> y | epsilon=0.1",
+     {"x float[2,3,4]", "s float[3]", "o float[3]", "m float[3]", "v float[3] positive"},
+     10,
+     {"epsilon = 1e-05 instead of 0.1", "epsilon = 0.001 instead of 0.1"}},
+    {"attribute",
+     "Elu n x -> y | alpha=0.3",
+     {"x float[5]"},
+     6,
+     {"alpha = 1 instead of 0.3", "alpha = 0.01 instead of 0.3"}},
+    {"attribute", "Relu n x -> y", {"x float[5]"}, 0, {NULL}},
+    {"fitted attribute", "Elu n x -> y | alpha=0.3", {"x float[5]"}, 1, {NULL}},
+    {"axis",
+     "Softmax n x -> y | axis=1",
+     {"x float[2,3,4]"},
+     2,
+     {"axis = 0 instead of 1", "axis = 2 instead of 1"}},
+    {"axis", "Softmax n x -> y | axis=-1", {"x float[2,3,4]"}, 2, {"axis = 0 instead of -1"}},
+    {"mode",
+     "Gelu n x -> y | approximate=tanh",
+     {"x float[5]"},
+     1,
+     {"approximate = 'none' instead of 'tanh'"}},
+    {"flag",
+     "Gemm n x w -> y | transB=1",
+     {"x float[3,3]", "w float[3,3]"},
+     2,
+     {"transA = 1 instead of 0", "transB = 0 instead of 1"}},
+    {"permutation",
+     "Transpose n x -> y",
+     {"x float[2,3,4]"},
+     5,
+     {"perm = [0,2,1]", "perm = [1,2,0]"}},
+    {"permutation",
+     "Transpose n x -> y | perm=0,1,2,3,4,5",
+     {"x float[1,2,1,2,1,2]"},
+     15,
+     {"perm = [0,1,2,4,3,5]"}},
+    {"permutation", "Relu n x -> y", {"x float[2,3]"}, 0, {NULL}},
+    {"swapped inputs",
+     "Sub n x w -> y",
+     {"x float[3]", "w float[3]"},
+     1,
+     {"inputs 'x' and 'w' exchanged"}},
+    {"swapped inputs", "Gather n x i -> y", {"x float[3]", "i int64[1] 0"}, 0, {NULL}},
+    {"numbers",
+     "Conv n x w -> y | pads=2,1,0,1",
+     {"x float[1,2,5,5]", "w float[2,2,3,3]"},
+     -1,
+     {"pads = [0,1,2,1]", "pads = [1,1,1,1]", "pads = [1,0,1,2]"}},
+    {"dilation",
+     "Conv n x w -> y | pads=1,1,1,1 kernel_shape=3,3",
+     {"x float[1,2,9,9]", "w float[2,2,3,3]"},
+     -1,
+     {"dilations all 2, with pads = [2,2,2,2]"}},
+    {"slice",
+     "Slice n x starts ends axes -> y",
+     {"x float[9]", "starts int64[1] 2", "ends int64[1] 6", "axes int64[1] 0"},
+     2,
+     {"the part from 1, not 2 (moved by -1)", "the part from 3, not 2 (moved by +1)"}},
+    {"constant numbers",
+     "ReduceSum n x axes -> y",
+     {"x float[2,3,4]", "axes int64[1] 1"},
+     -1,
+     {"axes = [0]", "axes = [2]", "axes = [0,2]"}},
+    {"constant numbers",
+     "Reshape n x shape -> y",
+     {"x float[2,3,4]", "shape int64[2] 1 -1"},
+     -1,
+     {"shape = [0,-1]", "shape = [-1,-1]"}},
+    {"squeezed axes", "Squeeze n x -> y", {"x float[1,3,1]"}, 1, {"left out: 'x' keeps its shape"}},
+    {"broadcast",
+     "Add n x b -> y",
+     {"x float[3,3,3]", "b float[3]"},
+     2,
+     {"'b' of shape [3] broadcast along axis 0, not 2"}},
+    {"usual number",
+     "Mul n x k -> y",
+     {"x float[3]", "k float[] 0.5"},
+     -1,
+     {"'k' = 1 instead of 0.5", "'k' = 0.25 instead of 0.5", "'k' = -0.5 instead of 0.5"}},
+    {"usual number", "Mul n x k -> y", {"x float[3]", "k float[3]"}, 0, {NULL}},
+    {"usual number", "Mul n x k -> y", {"x float[3]", "k float[] 0"}, 0, {NULL}},
+    {"transposed weight",
+     "MatMul n x w -> y",
+     {"x float[2,4]", "w float[4,4]"},
+     1,
+     {"'w' with dims 0 and 1 exchanged"}},
+    {"transposed weight", "MatMul n x w -> y", {"x float[2,4]", "w float[4,3]"}, 0, {NULL}},
+    {"reversed constant",
+     "MatMul n x w -> y",
+     {"x float[2,4]", "w float[4,3]"},
+     2,
+     {"'w' reversed along axis 0", "'w' reversed along axis 1"}},
+    {"scaled constant", "MatMul n x w -> y", {"x float[2,4]", "w float[4,3]"}, 1, {NULL}},
+    {"another constant",
+     "MatMul n x w -> y",
+     {"x float[2,4]", "w float[4,3]", "other float[4,3]", "short float[3]"},
+     1,
+     {"'other' in place of 'w'"}},
+    {"exchanged constants",
+     "MatMul n x w -> y",
+     {"x float[2,4]", "w float[4,3]", "other float[4,3]"},
+     1,
+     {"constants 'w' and 'other' exchanged"}},
+    {"gate order",
+     "LSTM n x w r b -> y | hidden_size=2",
+     {"x float[3,1,2]", "w float[1,8,2]", "r float[1,8,2]", "b float[1,16]"},
+     23,
+     {"gates in the order 0,2,3,1"}},
+    {"gate order",
+     "GRU n x w r -> y | hidden_size=2",
+     {"x float[3,1,2]", "w float[1,6,2]", "r float[1,6,2]"},
+     5,
+     {"gates in the order 1,0,2"}},
+    {"operator",
+     "Tanh n x -> y",
+     {"x float[3]"},
+     -1,
+     {"Sigmoid in place of Tanh", "Erf in place of Tanh"}},
+    {"operator", "Identity n x -> y", {"x float[3]"}, -1, {"Relu in place of Identity"}},
+    {"superfluous node",
+     "Relu n x -> y",
+     {"x float[3]"},
+     1,
+     {"left out: 'x' is handed on as it is"}},
+    {"superfluous node", "ReduceSum n x -> y", {"x float[3]"}, 0, {NULL}},
+};
+
+typedef struct offers {
+  char texts[64][240];
+  int n, evaluated;
+  const assay_suspect_t* suspect;
+  assay_machine_t* machine;
+} offers_t;
+
+static assay_status_t take(void* user, const assay_repair_t* r, bool* stop) {
+  offers_t* o = user;
+  assay_tensor_t* out[4] = {NULL};
+  *stop = false;
+  assert_ptr_equal(r->node, o->suspect->node);
+  assert_in_range(r->n_edits, 1, ASSAY_REPAIR_EDITS);
+  assert_true(o->n < 64);
+  strcpy(o->texts[o->n++], r->text);
+  assay_status_t st = assay_repair_evaluate(o->machine, r, o->suspect->n_in, o->suspect->in,
+                                            o->suspect->n_out, out);
+  if (st)
+    assert_true(strlen(assay_status_message(st)) > 0);
+  else
+    o->evaluated++;
+  assay_status_free(st);
+  for (size_t i = 0; i < o->suspect->n_out; i++) assay_tensor_release(out[i]);
+  return NULL;
+}
+
+static void ask(const proposal_row_t* row, const assay_model_t* m, assay_tensor_t* const* inputs,
+                offers_t* out) {
+  const assay_node_t* n = m->graph->nodes[0];
+  const assay_machine_config_t config = {.mode = ASSAY_MODE_TRUTH, .keep_all = true};
+  assay_tensor_t *in[8] = {NULL}, *got[4] = {NULL};
+  bool stop = false;
+  op_case_ok(assay_machine_create(m, &config, &out->machine));
+  assay_machine_set(out->machine, m->graph->inputs[0], inputs[0]);
+  op_case_ok(assay_machine_run(out->machine));
+  for (size_t i = 0; i < n->n_inputs; i++)
+    if (n->inputs[i])
+      op_case_ok(assay_tensor_widen(assay_machine_get(out->machine, n->inputs[i]), &in[i]));
+  for (size_t i = 0; i < n->n_outputs; i++)
+    if (n->outputs[i])
+      op_case_ok(assay_tensor_widen(assay_machine_get(out->machine, n->outputs[i]), &got[i]));
+  const assay_suspect_t suspect = {m, n, n->n_inputs, n->n_outputs, in, got};
+  const assay_trial_t trial = {take, out};
+  out->suspect = &suspect;
+  for (size_t i = 0; i < assay_proposal_count(); i++) {
+    const assay_proposal_t* p = assay_proposal_get(i);
+    if (strcmp(p->cause, row->cause) == 0)
+      op_case_ok(p->propose(&suspect, p->cause, &trial, &stop));
+  }
+  for (size_t i = 0; i < 8; i++) assay_tensor_release(in[i]);
+  for (size_t i = 0; i < 4; i++) assay_tensor_release(got[i]);
+  assay_machine_destroy(out->machine);
+}
+
+static bool has_text(const offers_t* o, const char* text) {
+  for (int i = 0; i < o->n; i++)
+    if (strncmp(o->texts[i], text, strlen(text)) == 0) return true;
+  return false;
+}
+
+static void check_row(const proposal_row_t* row) {
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  graph_case_t g = {row->cause, 20, {row->inputs[0]}, {NULL}, {row->node}, "y"};
+  static offers_t offers;
+  offers = (offers_t){.n = 0};
+  for (size_t i = 1; i < 6 && row->inputs[i]; i++) g.constants[i - 1] = row->inputs[i];
+  assay_model_t* m = graph_case_model(&g, in);
+  ask(row, m, in, &offers);
+  if (row->count >= 0 && offers.n != row->count)
+    fail_msg("%s of '%s': %d offers, not %d: %s", row->cause, row->node, offers.n, row->count,
+             offers.n ? offers.texts[0] : "");
+  for (size_t k = 0; k < 4 && row->texts[k]; k++)
+    if (!has_text(&offers, row->texts[k]))
+      fail_msg("%s of '%s': no '%s', but %s", row->cause, row->node, row->texts[k],
+               offers.n ? offers.texts[0] : "nothing");
+  if (offers.n && !offers.evaluated)
+    fail_msg("%s of '%s': nothing can be evaluated", row->cause, row->node);
+  assay_model_release(m);
+  graph_case_release(in);
+}
+
+static void rows_offer_their_causes(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
+}
+
+// Each row of the table is asked above.
+static void every_cause_is_asked(void** state) {
+  (void)state;
+  for (size_t i = 0; i < assay_proposal_count(); i++) {
+    bool asked = false;
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+      asked |= strcmp(rows[k].cause, assay_proposal_get(i)->cause) == 0;
+    if (!asked) fail_msg("'%s' has no row in this test", assay_proposal_get(i)->cause);
+  }
+}
+
+// A proposal stops when it is told to.
+static assay_status_t stop_at_once(void* user, const assay_repair_t* r, bool* stop) {
+  (void)r;
+  ++*(int*)user;
+  *stop = true;
+  return NULL;
+}
+
+static void proposals_stop(void** state) {
+  (void)state;
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  const graph_case_t g = {"conv",
+                          17,
+                          {"x float[1,2,5,5]"},
+                          {"w float[2,2,3,3]", "other float[2,2,3,3]", "b float[2]"},
+                          {"Conv conv x w b -> y | pads=2,1,0,1"},
+                          "y"};
+  assay_model_t* m = graph_case_model(&g, in);
+  const assay_node_t* n = m->graph->nodes[0];
+  assay_tensor_t *inputs[3] = {NULL}, *outputs[1] = {NULL};
+  for (size_t i = 0; i < 3; i++)
+    op_case_ok(assay_tensor_widen(i ? n->inputs[i]->constant : in[0], &inputs[i]));
+  op_case_ok(assay_tensor_copy(inputs[0], &outputs[0]));
+  const assay_suspect_t suspect = {m, n, 3, 1, inputs, outputs};
+  for (size_t i = 0; i < assay_proposal_count(); i++) {
+    const assay_proposal_t* p = assay_proposal_get(i);
+    int offers = 0;
+    bool stop = false;
+    const assay_trial_t trial = {stop_at_once, &offers};
+    op_case_ok(p->propose(&suspect, p->cause, &trial, &stop));
+    if (offers > 1) fail_msg("'%s' goes on though it was stopped: %d offers", p->cause, offers);
+  }
+  for (size_t i = 0; i < 3; i++) assay_tensor_release(inputs[i]);
+  assay_tensor_release(outputs[0]);
+  assay_model_release(m);
+  graph_case_release(in);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_offer_their_causes),
+      cmocka_unit_test(every_cause_is_asked),
+      cmocka_unit_test(proposals_stop),
+  };
+  return cmocka_run_group_tests_name("proposals", tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+// Which tactic is taken: among those that give the same bits the fastest, else the first of the
+// table.
+#include <math.h>
+
+#include "exec/choice/choice.h"
+#include "base/alloc.h"
+#include "ops/op_case.h"
+
+static void destroy(assay_kernel_t* k) { assay_free(k); }
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  (void)l;
+  ASSAY_TRY(ASSAY_NEW(out));
+  (*out)->destroy = destroy;
+  return NULL;
+}
+
+static assay_status_t decline(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  (void)l;
+  (void)out;
+  return NULL;
+}
+
+static const assay_tactic_t never = {
+    .name = "never", .source = "a", .make = decline, .numerics = "x"};
+static const assay_tactic_t slow = {.name = "slow", .source = "a", .make = make, .numerics = "x"};
+static const assay_tactic_t quick = {.name = "quick", .source = "b", .make = make, .numerics = "x"};
+static const assay_tactic_t other = {.name = "other", .source = "b", .make = make, .numerics = "y"};
+static const assay_tactic_t lone = {.name = "lone", .source = "c", .make = make};
+
+static int last_runs;  // that a time was asked for
+
+// The later in the alphabet of these names, the slower.
+static assay_status_t time_of(void* user, const assay_sized_layer_t* l, assay_kernel_t* k, int runs,
+                              double* out) {
+  last_runs = runs;
+  (void)user;
+  (void)l;
+  *out = (double)k->tactic->name[0];
+  return NULL;
+}
+
+typedef struct choice_row {
+  const assay_tactic_t* table[4];
+  const char* sources;
+  bool measure, any;
+  const char* taken;
+  int candidates;
+} choice_row_t;
+
+static const choice_row_t rows[] = {
+    {{&never, &slow, &quick, &other}, NULL, true, false, "quick", 2},
+    {{&never, &slow, &quick, &other}, NULL, false, false, "slow", 1},
+    {{&slow, &other, &lone}, NULL, true, false, "slow", 1},
+    {{&slow, &other, &quick}, NULL, true, false, "quick", 2},
+    {{&lone, &quick, &other}, NULL, true, false, "lone", 1},
+    {{&slow, &lone, &quick}, "b,c", true, false, "lone", 1},
+    {{&never}, NULL, true, false, NULL, 0},
+    {{&slow, &other, &lone}, NULL, true, true, "lone", 3},
+    {{&slow, &other, &lone}, NULL, false, true, "slow", 1},
+};
+
+static const char* take(assay_choice_t* c, int* n) {
+  static const assay_layer_t layer = {.name = "a layer", .n_nodes = 0};
+  const assay_sized_layer_t sized = {.layer = &layer};
+  assay_candidate_t candidates[ASSAY_MAX_CANDIDATES];
+  assay_kernel_t* k = NULL;
+  op_case_ok(assay_choose(c, &sized, &k, candidates, n));
+  const char* name = k ? k->tactic->name : NULL;
+  if (k) k->destroy(k);
+  return name;
+}
+
+static void expect(const char* got, const char* want) {
+  if (!got || !want)
+    assert_ptr_equal(got, want);
+  else
+    assert_string_equal(got, want);
+}
+
+static void the_same_bits_compete(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const choice_row_t* r = &rows[i];
+    assay_choice_setting_t setting = {.tactics = r->table, .machine = "any", .time = time_of};
+    while (setting.n_tactics < 4 && r->table[setting.n_tactics]) setting.n_tactics++;
+    const assay_backend_options_t o = {
+        .measure = r->measure, .tactic_sources = r->sources, .batch_variant = r->any};
+    assay_choice_t* c = NULL;
+    op_case_ok(assay_choice_create(&setting, &o, &c));
+    for (int again = 0; again < 2; again++) {  // the second time times are known
+      int n = 0;
+      expect(take(c, &n), r->taken);
+      assert_int_equal(n, r->candidates);
+    }
+    assay_choice_destroy(c);
+  }
+}
+
+// Times of an older cache, in which all competed.
+static void known_times_do_not_change_bits(void** state) {
+  (void)state;
+  const assay_tactic_t* table[] = {&slow, &other, &quick};
+  const assay_choice_setting_t setting = {
+      .tactics = table, .n_tactics = 3, .machine = "any", .time = time_of};
+  const assay_backend_options_t o = {.measure = true};
+  assay_choice_t* c = NULL;
+  op_case_ok(assay_choice_create(&setting, &o, &c));
+  op_case_ok(assay_timings_add(c->timings, "other", "|", 1));
+  op_case_ok(assay_timings_add(c->timings, "slow", "|", 3));
+  op_case_ok(assay_timings_add(c->timings, "quick", "|", 2));
+  int n = 0;
+  expect(take(c, &n), "quick");
+  assert_int_equal(n, 2);
+  assay_choice_destroy(c);
+}
+
+// A tactic that is forced on a layer runs it, whatever the times, the bits and the sources; where it
+// does not take the layer, others do.
+static void forced_tactics(void** state) {
+  static const struct {
+    const char *forced, *sources, *taken;
+  } forced_rows[] = {
+      {"slow a layer\n", NULL, "slow"},
+      {"other a layer\n", NULL, "other"},
+      {"other a layer", "a", "other"},
+      {"slow b\nother a layer\nlone c\n", NULL, "other"},
+      {"other a\n", NULL, "quick"},
+      {"other a layers\n", NULL, "quick"},
+      {"other  a layer\n", NULL, "quick"},
+      {"never a layer\n", NULL, "quick"},
+      {"nothing a layer\n", NULL, "quick"},
+      {"", NULL, "quick"},
+      {"\n\nslow a layer", NULL, "slow"},
+  };
+  static const assay_tactic_t* const table[] = {&never, &slow, &quick, &other, &lone};
+  (void)state;
+  for (size_t i = 0; i < sizeof forced_rows / sizeof *forced_rows; i++) {
+    const assay_choice_setting_t setting = {
+        .tactics = table, .n_tactics = 5, .machine = "any", .time = time_of};
+    const assay_backend_options_t o = {
+        .measure = true, .forced = forced_rows[i].forced, .tactic_sources = forced_rows[i].sources};
+    assay_choice_t* c = NULL;
+    int n = 0;
+    op_case_ok(assay_choice_create(&setting, &o, &c));
+    expect(take(c, &n), forced_rows[i].taken);
+    assay_choice_destroy(c);
+  }
+}
+
+static assay_status_t make_large(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  ASSAY_TRY(make(l, out));
+  (*out)->scratch = 1000;
+  return NULL;
+}
+static assay_status_t make_larger(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  ASSAY_TRY(make(l, out));
+  (*out)->scratch = 2000;
+  return NULL;
+}
+static const assay_tactic_t larger = {
+    .name = "a_larger", .source = "a", .make = make_larger, .numerics = "x"};
+static const assay_tactic_t large = {
+    .name = "b_large", .source = "a", .make = make_large, .numerics = "x"};
+
+// Kernels that need too much scratch are passed by, whether their times are known or not; where all
+// do, the least is taken.
+static void scratch_is_limited(void** state) {
+  (void)state;
+  static const struct {
+    const assay_tactic_t* table[3];
+    uint64_t limit;
+    bool measure;
+    const char* taken;
+  } cases[] = {
+      {{&larger, &large, &slow}, 0, true, "a_larger"},
+      {{&larger, &large, &slow}, 1000, true, "b_large"},
+      {{&larger, &large, &slow}, 999, true, "slow"},
+      {{&larger, &slow, &large}, 10, false, "slow"},
+      {{&larger, &large, &large}, 10, true, "b_large"},
+      {{&large, &larger, &larger}, 10, false, "b_large"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const assay_choice_setting_t setting = {
+        .tactics = cases[i].table, .n_tactics = 3, .machine = "any", .time = time_of};
+    const assay_backend_options_t o = {
+        .measure = cases[i].measure, .max_scratch = cases[i].limit, .timing_runs = 7};
+    assay_choice_t* c = NULL;
+    int n = 0;
+    last_runs = 7;
+    op_case_ok(assay_choice_create(&setting, &o, &c));
+    for (int again = 0; again < 2; again++) {  // the second time times are known
+      expect(take(c, &n), cases[i].taken);
+      if (!again && cases[i].measure) op_case_ok(assay_timings_add(c->timings, "a_larger", "|", 1));
+    }
+    assert_int_equal(last_runs, 7);
+    assay_choice_destroy(c);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_same_bits_compete),
+      cmocka_unit_test(known_times_do_not_change_bits),
+      cmocka_unit_test(forced_tactics),
+      cmocka_unit_test(scratch_is_limited),
+  };
+  return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
+}
